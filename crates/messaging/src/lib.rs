@@ -1,0 +1,1 @@
+//! Events between services over RabbitMQ: topology, outbox, inbox, and a connection that heals itself.
