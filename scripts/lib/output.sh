@@ -1,0 +1,27 @@
+# shellcheck shell=bash
+# What people read. Everything goes to stderr, so that stdout stays free for results.
+
+step() { printf '==> %s\n' "$*" >&2; }
+say() { printf '    %s\n' "$*" >&2; }
+warn() { printf 'warning: %s\n' "$*" >&2; }
+
+die() {
+    printf 'error: %s\n' "$*" >&2
+    exit 1
+}
+
+# help: prints the comment at the top of the calling script, which is its manual.
+help() { sed -n '2,/^[^#]/{s/^# \{0,1\}//p;}' "$0"; }
+
+usage_error() {
+    printf '%s: %s\n\n' "${0##*/}" "$*" >&2
+    help >&2
+    exit 2
+}
+
+# show_tail TITLE FILE: the last lines of a log, when something went wrong.
+show_tail() {
+    printf -- '---- %s (%s)\n' "$1" "$2" >&2
+    tail -n 25 "$2" >&2 || true
+    printf -- '----\n' >&2
+}

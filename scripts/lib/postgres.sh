@@ -1,0 +1,85 @@
+# shellcheck shell=bash
+# A private PostgreSQL: TCP on loopback only, no socket files, one superuser "backhaul".
+# Wants $home (folder of all server data), $state (pid files, settings), as_user (words that change user).
+# shellcheck disable=SC2034,SC2154
+
+postgres_ports=(POSTGRES_PORT)
+
+postgres_settings=(
+    -c listen_addresses=127.0.0.1
+    -c unix_socket_directories=
+    -c max_connections=400
+    -c default_toast_compression=lz4
+    -c max_wal_size=4GB
+    -c checkpoint_timeout=15min
+    -c log_line_prefix='%m [%p] %a '
+)
+
+postgres_package() { postgres_bin >/dev/null || echo postgresql; }
+
+# postgres_bin: the programs of the newest version installed.
+postgres_bin() {
+    local bins
+    mapfile -t bins < <(printf '%s\n' /usr/lib/postgresql/*/bin/initdb | sort -V)
+    [[ -x ${bins[-1]} ]] || bins=("$(readlink -f "$(command -v initdb)")")
+    [[ -x ${bins[-1]} ]] && dirname "${bins[-1]}"
+}
+
+postgres_user() { echo postgres; }
+postgres_running() { running "$state/postgres.pid"; }
+
+postgres_start() {
+    local bin data=$home/postgres/data
+    bin=$(postgres_bin)
+    [[ -d $data ]] || postgres_create "$bin" "$data"
+    spawn "$state/postgres.pid" "$home/postgres/log" "${as_user[@]}" env -i -C / LC_ALL=C.UTF-8 \
+        "$bin/postgres" -D "$data" -p "$POSTGRES_PORT" "${postgres_settings[@]}"
+}
+
+postgres_create() {
+    local bin=$1 data=$2
+    say "creating the database cluster in $data"
+    rm -rf "$data.new"
+    (umask 077 && echo "$POSTGRES_PASSWORD" >"$data.password")
+    ((EUID != 0)) || chown "$(postgres_user):" "$data.password"
+    "${as_user[@]}" env -i -C / LC_ALL=C.UTF-8 "$bin/initdb" -D "$data.new" --username=backhaul \
+        --pwfile="$data.password" --auth=scram-sha-256 --locale=C.UTF-8 --encoding=UTF8 --data-checksums \
+        >>"$home/postgres/log" 2>&1 ||
+        { show_tail initdb "$home/postgres/log"; die "could not create the database cluster"; }
+    rm "$data.password"
+    mv "$data.new" "$data"
+}
+
+postgres_all_gone() { [[ -z $(postgres_processes) ]]; }
+
+postgres_processes() {
+    local cwd pid
+    for cwd in /proc/[0-9]*/cwd; do
+        [[ $cwd -ef $home/postgres/data ]] || continue
+        pid=${cwd//[^0-9]/}
+        [[ $(<"/proc/$pid/comm") == postgres ]] && identity "$pid" >/dev/null && echo "$pid"
+    done 2>/dev/null
+    return 0
+}
+
+postgres_ready() {
+    [[ $(PGPASSWORD=$POSTGRES_PASSWORD PGCONNECT_TIMEOUT=5 "$(postgres_bin)/psql" -XAtq -h 127.0.0.1 \
+        -p "$POSTGRES_PORT" -U backhaul -d postgres -c 'SELECT 1' 2>/dev/null) == 1 ]]
+}
+
+postgres_stop() { finish postgres "$state/postgres.pid" INT 30; }
+
+# After a kill -9 the server's children may outlive it for a moment, and after a reboot its lock file
+# may name a pid that belongs to someone else. A process in our data folder is ours; no other is.
+postgres_kill() {
+    local left
+    left=$(postgres_processes)
+    # shellcheck disable=SC2086
+    [[ -z $left ]] || kill -KILL $left 2>/dev/null || true
+    within 10 postgres_all_gone || die "a server process in $home/postgres/data cannot be ended: $(postgres_processes)"
+    rm -f "$home/postgres/data/postmaster.pid" "$state/postgres.pid"
+}
+
+postgres_log() { echo "$home/postgres/log"; }
+postgres_wipe() { rm -rf "$home/postgres"; }
+postgres_describe() { echo "POSTGRES_URL=postgres://backhaul:$POSTGRES_PASSWORD@127.0.0.1:$POSTGRES_PORT"; }

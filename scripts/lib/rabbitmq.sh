@@ -1,0 +1,107 @@
+# shellcheck shell=bash
+# A private RabbitMQ with its management console, and an epmd of its own beside it.
+# Wants $home (folder of all server data), $state (pid files, settings), as_user (words that change user).
+# shellcheck disable=SC2034,SC2154
+
+rabbitmq_ports=(RABBITMQ_PORT RABBITMQ_CONSOLE_PORT RABBITMQ_DISTRIBUTION_PORT RABBITMQ_EPMD_PORT)
+
+# Not the wrappers in sbin: they insist on the system's cookie, data and logs.
+rabbitmq_program=/usr/lib/rabbitmq/bin/rabbitmq-server
+
+rabbitmq_package() { [[ -x $rabbitmq_program ]] || echo rabbitmq-server; }
+rabbitmq_user() { echo rabbitmq; }
+rabbitmq_running() { running "$state/rabbitmq.pid"; }
+
+rabbitmq_start() {
+    local place=$home/rabbitmq
+    rabbitmq_configure "$place"
+    spawn "$state/epmd.pid" "$place/console.log" "${as_user[@]}" epmd -port "$RABBITMQ_EPMD_PORT" -address 127.0.0.1
+    within 5 listening "$RABBITMQ_EPMD_PORT" || die "epmd does not listen on port $RABBITMQ_EPMD_PORT"
+    (
+        ulimit -n 65536 2>/dev/null || ulimit -n "$(ulimit -Hn)"
+        # RUNNING_UNDER_SYSTEMD: replace the shell by the broker, so that the pid we hold is the broker's.
+        spawn "$state/rabbitmq.pid" "$place/console.log" "${as_user[@]}" env -i -C "$place" \
+            PATH=/usr/local/bin:/usr/bin:/bin \
+            LANG=C.UTF-8 \
+            HOME="$place" \
+            RUNNING_UNDER_SYSTEMD=true \
+            ERL_CRASH_DUMP="$place/erl_crash.dump" \
+            ERL_EPMD_ADDRESS=127.0.0.1 \
+            ERL_EPMD_PORT="$RABBITMQ_EPMD_PORT" \
+            RABBITMQ_NODENAME=backhaul@localhost \
+            RABBITMQ_NODE_IP_ADDRESS=127.0.0.1 \
+            RABBITMQ_NODE_PORT="$RABBITMQ_PORT" \
+            RABBITMQ_DIST_PORT="$RABBITMQ_DISTRIBUTION_PORT" \
+            RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS='-kernel inet_dist_use_interface {127,0,0,1}' \
+            RABBITMQ_CONF_ENV_FILE="$place/none.conf" \
+            RABBITMQ_CONFIG_FILE="$place/rabbitmq.conf" \
+            RABBITMQ_ADVANCED_CONFIG_FILE="$place/advanced.config" \
+            RABBITMQ_ENABLED_PLUGINS_FILE="$place/enabled_plugins" \
+            RABBITMQ_FEATURE_FLAGS_FILE="$place/data/feature_flags" \
+            RABBITMQ_MNESIA_BASE="$place/data" \
+            RABBITMQ_LOG_BASE="$place/log" \
+            RABBITMQ_GENERATED_CONFIG_DIR="$place/generated" \
+            RABBITMQ_PID_FILE="$place/broker.pid" \
+            "$rabbitmq_program"
+    )
+}
+
+rabbitmq_configure() {
+    local place=$1
+    mkdir -p "$place"/{data,log,generated}
+    rm -f "$place/.erlang.cookie"
+    (
+        umask 077
+        cat >"$place/rabbitmq.conf" <<END
+listeners.tcp.1 = 127.0.0.1:$RABBITMQ_PORT
+management.tcp.ip = 127.0.0.1
+management.tcp.port = $RABBITMQ_CONSOLE_PORT
+default_user = backhaul
+default_pass = $RABBITMQ_PASSWORD
+default_user_tags.administrator = true
+vm_memory_high_watermark.absolute = 1GB
+disk_free_limit.absolute = 200MB
+raft.wal_max_size_bytes = 67108864
+END
+        cat >"$place/advanced.config" <<'END'
+[{rabbit, [{dead_letter_worker_publisher_confirm_timeout, 5000}, {dead_letter_worker_consumer_prefetch, 512}]}].
+END
+        echo '[rabbitmq_management].' >"$place/enabled_plugins"
+        random_hex 24 >"$place/.erlang.cookie"
+        chmod 400 "$place/.erlang.cookie"
+    )
+    ((EUID != 0)) || chown -R "$(rabbitmq_user):" "$place"
+}
+
+rabbitmq_ready() {
+    http --output /dev/null -K - "http://127.0.0.1:$RABBITMQ_CONSOLE_PORT/api/health/checks/port-listener/$RABBITMQ_PORT" \
+        <<<"user = \"backhaul:$RABBITMQ_PASSWORD\"" 2>/dev/null
+}
+
+rabbitmq_stop() {
+    finish rabbitmq "$state/rabbitmq.pid" TERM 60
+    finish epmd "$state/epmd.pid" TERM 5
+}
+
+rabbitmq_kill() {
+    local pid
+    if pid=$(rabbitmq_running); then
+        kill -KILL -- "-$pid"
+        within 10 gone "$state/rabbitmq.pid" || die "rabbitmq (pid $pid) cannot be killed"
+    fi
+    rm -f "$state/rabbitmq.pid"
+    finish epmd "$state/epmd.pid" KILL 5
+}
+
+rabbitmq_log() { echo "$home/rabbitmq/log/backhaul@localhost.log"; }
+rabbitmq_wipe() { rm -rf "$home/rabbitmq"; }
+
+rabbitmq_describe() {
+    cat <<END
+AMQP_URL=amqp://backhaul:$RABBITMQ_PASSWORD@127.0.0.1:$RABBITMQ_PORT/%2f
+RABBITMQ_API_URL=http://127.0.0.1:$RABBITMQ_CONSOLE_PORT/api
+RABBITMQ_CONSOLE_URL=http://127.0.0.1:$RABBITMQ_CONSOLE_PORT
+RABBITMQ_USER=backhaul
+RABBITMQ_PASSWORD=$RABBITMQ_PASSWORD
+END
+}
