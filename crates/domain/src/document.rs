@@ -1,0 +1,117 @@
+//! The one way a service reads a JSON body: strictly, and reporting every failing field at once.
+//!
+//! Reading has two steps, and each has its own answer over HTTP.
+//!
+//! 1. [`Document::parse`] turns bytes into a value. What is not one unambiguous JSON document is
+//!    [`Malformed`], a **400** with a position: bytes that are not UTF-8, a syntax error, a key
+//!    that appears twice in one object, nesting past [`MAX_DEPTH`].
+//! 2. [`Document::read`] turns the value into a typed thing. What is JSON but not what was asked
+//!    for is [`Invalid`], a **422** that lists fields: one that is missing, of another type
+//!    (a fraction where an integer belongs is one of these) or outside its bounds. Two things are
+//!    invalid wherever they stand, also in fields nobody reads, because they could not be stored
+//!    and given back unchanged: a NUL character, and a number outside the signed 64-bit range.
+//!
+//! The invariant: when `read` returns a value, no field of the document was at fault, and when it
+//! does not, the list holds each faulty field once, with the first thing found wrong with it.
+//!
+//! A validator is a list of fields. Each is read into an `Option`, so that a failure does not
+//! hide the next one, and the `?` come last:
+//!
+//! ```
+//! use domain::document::{Document, Object, integer, object, text};
+//!
+//! struct Parcel {
+//!     carrier: String,
+//!     grams: i64,
+//!     note: Option<String>,
+//! }
+//!
+//! impl Parcel {
+//!     fn read(parcel: &Object<'_>) -> Option<Self> {
+//!         let carrier = parcel.required("carrier", text(1..=64));
+//!         let grams = parcel.required("grams", integer(1..=30_000));
+//!         let note = parcel.optional("note", text(0..=255));
+//!         Some(Self { carrier: carrier?, grams: grams?, note: note? })
+//!     }
+//! }
+//!
+//! let document = Document::parse(br#"{"carrier": 7, "grams": 0}"#)?;
+//! let invalid = document.read(object(Parcel::read)).err().unwrap();
+//! let fields: Vec<_> = invalid.errors.iter().map(|error| error.field.as_str()).collect();
+//! assert_eq!(fields, ["$.carrier", "$.grams"]);
+//! # Ok::<(), domain::document::Malformed>(())
+//! ```
+//!
+//! An optional field that is `null` counts as absent; a required one that is `null` is of the
+//! wrong type. Unknown keys are nobody's fault.
+
+mod kind;
+mod path;
+mod reader;
+mod report;
+mod strict;
+
+pub use kind::{
+    any, array, boolean, currency, integer, number, object, one_of, parsed, text, timestamp,
+};
+pub use reader::{Field, Object};
+pub use report::{Code, FieldError, Invalid};
+pub use strict::{MAX_DEPTH, Malformed, Position};
+
+use serde_json::Value;
+
+use path::Path;
+use report::Report;
+
+/// A JSON document whose every value can be stored and given back, or whose faults are known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Document {
+    value: Value,
+    /// Whether some string holds a NUL or some number is out of range.
+    tainted: bool,
+}
+
+impl Document {
+    /// Reads bytes as exactly one JSON value.
+    pub fn parse(body: &[u8]) -> Result<Self, Malformed> {
+        let (value, tainted) = strict::parse(body)?;
+        Ok(Self { value, tainted })
+    }
+
+    /// Reads the whole document as `kind`, usually [`object`].
+    pub fn read<T>(&self, mut kind: impl FnMut(Field<'_>) -> Option<T>) -> Result<T, Invalid> {
+        let report = Report::default();
+        if self.tainted {
+            strict::report_taints(&self.value, &Path::Root, &report);
+        }
+        let root = Field::new(&self.value, Path::Root, &report);
+        let read = kind(root);
+        match (read, report.into_invalid()) {
+            (Some(read), None) => Ok(read),
+            (_, Some(invalid)) => Err(invalid),
+            (None, None) => {
+                Err(Invalid::from(FieldError::invalid("$", "the document could not be read")))
+            }
+        }
+    }
+
+    /// The document as it came, unknown fields included.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// The document as it came, unknown fields included.
+    pub fn into_value(self) -> Value {
+        self.value
+    }
+}
+
+impl From<Value> for Document {
+    fn from(value: Value) -> Self {
+        let tainted = strict::is_tainted(&value);
+        Self { value, tainted }
+    }
+}
+
+#[cfg(test)]
+mod tests;

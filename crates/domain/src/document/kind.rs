@@ -1,0 +1,145 @@
+//! The kinds a field can be of. Each is a function from [`Field`] to `Option`, ready to be handed
+//! to [`Object::required`] and [`Object::optional`]; a kind of your own is one more such function.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use chrono::{DateTime, Datelike, SubsecRound, Utc};
+use iso_currency::Currency;
+use serde_json::Value;
+
+use super::reader::{Field, Object};
+
+/// A string of so many characters.
+pub fn text(chars: RangeInclusive<usize>) -> impl FnMut(Field<'_>) -> Option<String> {
+    move |field| bounded(field, &chars).map(str::to_owned)
+}
+
+/// A string of so many characters that `parse` understands; its error becomes the detail.
+pub fn parsed<T, E: Display>(
+    chars: RangeInclusive<usize>,
+    mut parse: impl FnMut(&str) -> Result<T, E>,
+) -> impl FnMut(Field<'_>) -> Option<T> {
+    move |field| match parse(bounded(field, &chars)?) {
+        Ok(parsed) => Some(parsed),
+        Err(error) => field.invalid(error.to_string()),
+    }
+}
+
+/// One of a few words.
+pub fn one_of<T: Clone>(words: &[(&str, T)]) -> impl FnMut(Field<'_>) -> Option<T> {
+    move |field| {
+        let Value::String(text) = field.value() else { return field.wrong_type("a string") };
+        match words.iter().find(|(word, _)| word == text) {
+            Some((_, meaning)) => Some(meaning.clone()),
+            None => {
+                let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+                field.invalid(format!("must be one of {}", words.join(", ")))
+            }
+        }
+    }
+}
+
+/// An integer between two bounds.
+pub fn integer(range: RangeInclusive<i64>) -> impl FnMut(Field<'_>) -> Option<i64> {
+    move |field| {
+        let Value::Number(number) = field.value() else { return field.wrong_type("an integer") };
+        match number.as_i64() {
+            Some(integer) if range.contains(&integer) => Some(integer),
+            None if number.is_f64() => field.wrong_type("an integer"),
+            _ => field.invalid(outside(&range)),
+        }
+    }
+}
+
+/// A number between two bounds, fractions allowed.
+pub fn number(range: RangeInclusive<f64>) -> impl FnMut(Field<'_>) -> Option<f64> {
+    move |field| match field.value().as_f64() {
+        Some(number) if range.contains(&number) => Some(number),
+        Some(_) => field.invalid(outside(&range)),
+        None => field.wrong_type("a number"),
+    }
+}
+
+pub fn boolean(field: Field<'_>) -> Option<bool> {
+    match field.value() {
+        Value::Bool(boolean) => Some(*boolean),
+        _ => field.wrong_type("a boolean"),
+    }
+}
+
+/// An RFC 3339 time with its offset, to the microsecond: what the database keeps.
+pub fn timestamp(field: Field<'_>) -> Option<DateTime<Utc>> {
+    let Value::String(text) = field.value() else { return field.wrong_type("a string") };
+    match DateTime::parse_from_rfc3339(text).map(|time| time.to_utc().trunc_subsecs(6)) {
+        // A time near either end can leave the four-digit years when its offset is taken off.
+        Ok(time) if (1..=9999).contains(&time.year()) => Some(time),
+        _ => field.invalid("must be an RFC 3339 time with an offset, like 2026-03-01T09:30:00Z"),
+    }
+}
+
+/// An ISO 4217 code in capitals.
+pub fn currency(field: Field<'_>) -> Option<Currency> {
+    let Value::String(code) = field.value() else { return field.wrong_type("a string") };
+    match Currency::from_code(code) {
+        Some(currency) => Some(currency),
+        None => field.invalid("must be an ISO 4217 currency code, like USD"),
+    }
+}
+
+/// An array of so many elements; one that is too long is reported as a whole.
+pub fn array<T>(
+    length: RangeInclusive<usize>,
+    mut element: impl FnMut(Field<'_>) -> Option<T>,
+) -> impl FnMut(Field<'_>) -> Option<Vec<T>> {
+    move |field| {
+        let Value::Array(values) = field.value() else { return field.wrong_type("an array") };
+        if !length.contains(&values.len()) {
+            return field.invalid(format!("must have {}", counted(&length, "element")));
+        }
+        // Not a short-circuiting collect: every element gets its chance to fail.
+        let mut elements = Vec::with_capacity(values.len());
+        for (index, value) in values.iter().enumerate() {
+            elements.extend(field.element(index, value, &mut element));
+        }
+        (elements.len() == values.len()).then_some(elements)
+    }
+}
+
+/// An object that `read` understands.
+pub fn object<T>(
+    mut read: impl FnMut(&Object<'_>) -> Option<T>,
+) -> impl FnMut(Field<'_>) -> Option<T> {
+    move |field| match field.as_object() {
+        Some(object) => read(&object),
+        None => field.wrong_type("an object"),
+    }
+}
+
+/// Anything, as it is.
+pub fn any(field: Field<'_>) -> Option<Value> {
+    Some(field.value().clone())
+}
+
+fn bounded<'a>(field: Field<'a>, chars: &RangeInclusive<usize>) -> Option<&'a str> {
+    let Value::String(text) = field.value() else { return field.wrong_type("a string") };
+    // Bytes bound characters from above: the common case counts nothing.
+    if (*chars.start() <= 1 && text.len() <= *chars.end() && text.len() >= *chars.start())
+        || chars.contains(&text.chars().count())
+    {
+        return Some(text);
+    }
+    field.invalid(format!("must have {}", counted(chars, "character")))
+}
+
+fn outside<T: Display>(range: &RangeInclusive<T>) -> String {
+    format!("must be between {} and {}", range.start(), range.end())
+}
+
+fn counted(range: &RangeInclusive<usize>, noun: &str) -> String {
+    match (range.start(), range.end()) {
+        (0, most) => format!("at most {most} {noun}s"),
+        (least, most) if least == most => format!("exactly {most} {noun}s"),
+        (least, most) => format!("{least} to {most} {noun}s"),
+    }
+}

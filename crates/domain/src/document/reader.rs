@@ -1,0 +1,122 @@
+//! Views of a document that know where they stand and report what is wrong there.
+
+use serde_json::{Map, Value};
+
+use super::path::Path;
+use super::report::{Code, FieldError, Report};
+
+/// One value of a document. A kind of field is a function `Field -> Option<T>` that reports what
+/// is wrong before it returns `None`.
+#[derive(Debug, Clone, Copy)]
+pub struct Field<'a> {
+    value: &'a Value,
+    path: Path<'a>,
+    report: &'a Report,
+}
+
+impl<'a> Field<'a> {
+    pub(super) fn new(value: &'a Value, path: Path<'a>, report: &'a Report) -> Self {
+        Self { value, path, report }
+    }
+
+    pub fn value(&self) -> &'a Value {
+        self.value
+    }
+
+    /// Reports that the value is of the right type but not acceptable: `return field.invalid(…)`.
+    pub fn invalid<T>(&self, detail: impl Into<String>) -> Option<T> {
+        self.report.add(FieldError::invalid(self.path.to_string(), detail));
+        None
+    }
+
+    /// Reports a value of another type: `return field.wrong_type("a string")`.
+    pub fn wrong_type<T>(&self, expected: &str) -> Option<T> {
+        let found = match self.value {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Number(number) if number.is_f64() => "a number with a fraction or an exponent",
+            Value::Number(_) => "an integer",
+            Value::String(_) => "a string",
+            Value::Array(_) => "an array",
+            Value::Object(_) => "an object",
+        };
+        self.report.add(FieldError {
+            field: self.path.to_string(),
+            code: Code::InvalidType,
+            detail: Some(format!("expected {expected}, found {found}")),
+        });
+        None
+    }
+
+    /// The same value as an object, when it is one.
+    pub(super) fn as_object(&self) -> Option<Object<'a>> {
+        let members = self.value.as_object()?;
+        Some(Object { members, path: self.path, report: self.report })
+    }
+
+    /// Reads an element of this array.
+    pub(super) fn element<T>(
+        &self,
+        index: usize,
+        value: &Value,
+        kind: &mut impl FnMut(Field<'_>) -> Option<T>,
+    ) -> Option<T> {
+        kind(Field::new(value, Path::Index(&self.path, index), self.report))
+    }
+}
+
+/// An object of a document, read key by key.
+#[derive(Debug, Clone, Copy)]
+pub struct Object<'a> {
+    members: &'a Map<String, Value>,
+    path: Path<'a>,
+    report: &'a Report,
+}
+
+impl Object<'_> {
+    /// Reads a field that must be there. `None` means that it failed and is reported.
+    pub fn required<T>(
+        &self,
+        key: &str,
+        mut kind: impl FnMut(Field<'_>) -> Option<T>,
+    ) -> Option<T> {
+        match self.members.get(key) {
+            Some(value) => kind(Field::new(value, Path::Key(&self.path, key), self.report)),
+            None => {
+                self.missing(key);
+                None
+            }
+        }
+    }
+
+    /// Reads a field that may be absent or `null`. The outer `None` means that it failed and is
+    /// reported.
+    pub fn optional<T>(
+        &self,
+        key: &str,
+        kind: impl FnMut(Field<'_>) -> Option<T>,
+    ) -> Option<Option<T>> {
+        if self.has(key) { self.required(key, kind).map(Some) } else { Some(None) }
+    }
+
+    /// Whether the key is there and not `null`.
+    pub fn has(&self, key: &str) -> bool {
+        self.members.get(key).is_some_and(|value| !value.is_null())
+    }
+
+    /// Reports a field as missing, for rules that `required` cannot express.
+    pub fn missing(&self, key: &str) {
+        let field = Path::Key(&self.path, key).to_string();
+        self.report.add(FieldError { field, code: Code::MissingField, detail: None });
+    }
+
+    /// Reports a field as invalid, for rules that span several fields.
+    pub fn invalid(&self, key: &str, detail: impl Into<String>) {
+        self.report.add(self.fault(key, detail));
+    }
+
+    /// The same without reporting it: the caller decides what it means.
+    pub fn fault(&self, key: &str, detail: impl Into<String>) -> FieldError {
+        FieldError::invalid(Path::Key(&self.path, key).to_string(), detail)
+    }
+}
