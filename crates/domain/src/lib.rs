@@ -4,4 +4,5 @@
 //! Nothing here does I/O or reads a clock; time comes in as an argument. Every other crate may
 //! depend on this one, and this one depends on none of them.
 
+pub mod access;
 pub mod document;

@@ -1,0 +1,191 @@
+//! Who may do what: merchants' names and the scopes a client can be granted.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// The name of a merchant: 1 to 63 lower-case letters, digits and hyphens, beginning with a
+/// letter or digit. It is chosen once and appears in tokens, headers and queues.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schema(value_type = String, pattern = "^[a-z0-9][a-z0-9-]{0,62}$", example = "acme")]
+pub struct MerchantId(String);
+
+/// Not a merchant's name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("must be 1 to 63 lower-case letters, digits or hyphens, beginning with a letter or digit")]
+pub struct BadMerchantId;
+
+impl MerchantId {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for MerchantId {
+    type Error = BadMerchantId;
+
+    fn try_from(text: String) -> Result<Self, BadMerchantId> {
+        let plain = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+        let fits = (1..=63).contains(&text.len()) && plain && !text.starts_with('-');
+        if fits { Ok(Self(text)) } else { Err(BadMerchantId) }
+    }
+}
+
+impl FromStr for MerchantId {
+    type Err = BadMerchantId;
+
+    fn from_str(text: &str) -> Result<Self, BadMerchantId> {
+        Self::try_from(text.to_owned())
+    }
+}
+
+impl From<MerchantId> for String {
+    fn from(id: MerchantId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for MerchantId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a client may be granted.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Publish and read orders.
+    Orders,
+    /// Start, read and cancel returns.
+    Returns,
+    /// Report what happens in a warehouse, for any merchant.
+    Warehouse,
+    /// Report what happens to parcels, for any merchant.
+    Carrier,
+    /// Run the service.
+    Operator,
+}
+
+impl Scope {
+    pub const ALL: [Self; 5] =
+        [Self::Orders, Self::Returns, Self::Warehouse, Self::Carrier, Self::Operator];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Orders => "orders",
+            Self::Returns => "returns",
+            Self::Warehouse => "warehouse",
+            Self::Carrier => "carrier",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Not one of our scopes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown scope {0:?}: known are orders, returns, warehouse, carrier, operator")]
+pub struct UnknownScope(pub String);
+
+impl FromStr for Scope {
+    type Err = UnknownScope;
+
+    fn from_str(text: &str) -> Result<Self, UnknownScope> {
+        let named = Self::ALL.into_iter().find(|scope| scope.as_str() == text);
+        named.ok_or_else(|| UnknownScope(text.to_owned()))
+    }
+}
+
+/// A set of scopes; written as OAuth writes them, separated by spaces.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Scopes(Vec<Scope>);
+
+impl Scopes {
+    pub fn contains(&self, scope: Scope) -> bool {
+        self.0.contains(&scope)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = Scope> {
+        self.0.iter().copied()
+    }
+
+    pub fn is_subset(&self, of: &Self) -> bool {
+        self.iter().all(|scope| of.contains(scope))
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        let mut scopes: Vec<_> = scopes.into_iter().collect();
+        scopes.sort();
+        scopes.dedup();
+        Self(scopes)
+    }
+}
+
+impl FromStr for Scopes {
+    type Err = UnknownScope;
+
+    fn from_str(text: &str) -> Result<Self, UnknownScope> {
+        text.split_ascii_whitespace().map(Scope::from_str).collect()
+    }
+}
+
+impl TryFrom<String> for Scopes {
+    type Error = UnknownScope;
+
+    fn try_from(text: String) -> Result<Self, UnknownScope> {
+        text.parse()
+    }
+}
+
+impl From<Scopes> for String {
+    fn from(scopes: Scopes) -> Self {
+        scopes.to_string()
+    }
+}
+
+impl fmt::Display for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.iter().map(Scope::as_str).collect();
+        f.write_str(&names.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merchant_ids_are_plain() {
+        for good in ["acme", "a", "7-eleven", &"a".repeat(63)] {
+            assert!(good.parse::<MerchantId>().is_ok(), "{good}");
+        }
+        for bad in ["", "-a", "Acme", "a_b", "a b", "ä", "a/b", &"a".repeat(64)] {
+            assert!(bad.parse::<MerchantId>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn scopes_are_a_sorted_set() {
+        let scopes: Scopes = "returns orders  returns".parse().unwrap();
+        assert_eq!(scopes.to_string(), "orders returns");
+        assert!(scopes.is_subset(&"orders returns operator".parse().unwrap()));
+        assert_eq!("orders admin".parse::<Scopes>(), Err(UnknownScope("admin".into())));
+    }
+}

@@ -1,0 +1,33 @@
+//! The client for calls to our own services and to telemetry: bounded in time, no redirects, no
+//! proxy from the environment. Calls to merchants go through the guard in `delivery`.
+
+use std::{sync::Arc, time::Duration};
+
+use rustls::{ClientConfig, RootCertStore, crypto::CryptoProvider};
+
+/// A client whose every request ends within `deadline`.
+pub fn http_client(deadline: Duration) -> anyhow::Result<reqwest::Client> {
+    Ok(reqwest::Client::builder()
+        .tls_backend_preconfigured(client_tls()?)
+        .timeout(deadline)
+        .connect_timeout(deadline.min(Duration::from_secs(5)))
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .user_agent(concat!("backhaul/", env!("CARGO_PKG_VERSION")))
+        .build()?)
+}
+
+/// TLS for outgoing connections: the system's certificate authorities, always verified.
+pub(crate) fn client_tls() -> anyhow::Result<ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    roots.add_parsable_certificates(found.certs);
+    Ok(ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth())
+}
+
+pub(crate) fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::aws_lc_rs::default_provider())
+}

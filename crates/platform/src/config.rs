@@ -1,0 +1,185 @@
+//! Settings: embedded defaults, then a file, then the environment; read once.
+//!
+//! `ORDER_INTAKE__HTTP__PORT=9000` sets `port` of `[http]` for order-intake. A key nobody knows is
+//! an error, so that a misspelt setting is never silently ignored.
+
+use std::{collections::HashMap, ops::Deref, path::Path, str::FromStr};
+
+use ::config::{Config, ConfigError, Environment, File, FileFormat, Value, ValueKind};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
+
+use crate::{database, http, telemetry};
+
+/// The sections every service has.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub http: http::Settings,
+    pub database: database::Settings,
+    pub telemetry: telemetry::Settings,
+}
+
+const SECTIONS: [&str; 3] = ["http", "database", "telemetry"];
+
+/// Reads the settings of the service `name`: the platform's own sections, and the service's.
+pub fn load<S: DeserializeOwned>(
+    name: &str,
+    defaults: &[&str],
+    file: Option<&Path>,
+    environment: HashMap<String, String>,
+) -> Result<(Settings, S), ConfigError> {
+    let mut builder = Config::builder()
+        .add_source(File::from_str(include_str!("../default.toml"), FileFormat::Toml));
+    for text in defaults {
+        builder = builder.add_source(File::from_str(text, FileFormat::Toml));
+    }
+    if let Some(file) = file {
+        builder = builder.add_source(File::from(file).format(FileFormat::Toml));
+    }
+    let prefix = name.replace('-', "_");
+    let environment = Environment::with_prefix(&prefix)
+        .prefix_separator("__")
+        .separator("__")
+        .source(Some(environment.into_iter().collect()));
+    let all = builder.add_source(environment).build()?.cache.into_table()?;
+    let (platform, own) = all.into_iter().partition(|(key, _)| SECTIONS.contains(&key.as_str()));
+    Ok((section(platform)?, section(own)?))
+}
+
+fn section<T: DeserializeOwned>(table: ::config::Map<String, Value>) -> Result<T, ConfigError> {
+    Value::new(None, ValueKind::Table(table)).try_deserialize()
+}
+
+/// A list that a file writes as an array and the environment as `a,b,c`.
+#[derive(Debug, Clone, Default)]
+pub struct List<T>(pub Vec<T>);
+
+impl<T> Deref for List<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<'de, T> Deserialize<'de> for List<T>
+where
+    T: FromListItem,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Array(Vec<String>),
+            Commas(String),
+        }
+        let items = match Written::deserialize(deserializer)? {
+            Written::Array(items) => items,
+            Written::Commas(text) => text
+                .split(',')
+                .map(|item| item.trim().to_owned())
+                .filter(|item| !item.is_empty())
+                .collect(),
+        };
+        items
+            .into_iter()
+            .map(|item| T::from_item(item).map_err(D::Error::custom))
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+}
+
+/// What can stand in a [`List`].
+pub trait FromListItem: Sized {
+    fn from_item(item: String) -> Result<Self, String>;
+}
+
+impl FromListItem for secrecy::SecretString {
+    fn from_item(item: String) -> Result<Self, String> {
+        Ok(Self::from(item))
+    }
+}
+
+impl FromListItem for String {
+    fn from_item(item: String) -> Result<Self, String> {
+        Ok(item)
+    }
+}
+
+impl FromListItem for ipnet::IpNet {
+    fn from_item(item: String) -> Result<Self, String> {
+        Self::from_str(&item)
+            .or_else(|_not_a_network| item.parse::<std::net::IpAddr>().map(Self::from))
+            .map_err(|_not_an_address| {
+                format!("{item:?} is not an address or a network like 10.0.0.0/8")
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use secrecy::ExposeSecret;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Own {
+        tokens: Tokens,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Tokens {
+        lifetime: u32,
+        names: List<String>,
+    }
+
+    const DEFAULTS: &str = "[http]\nport = 1\n[tokens]\nlifetime = 5\nnames = []";
+
+    fn read(environment: &[(&str, &str)]) -> Result<(Settings, Own), ConfigError> {
+        let url = ("ORDER_INTAKE__DATABASE__URL", "postgres://u:topsecret@h/d");
+        let environment = environment.iter().copied().chain([url]);
+        load(
+            "order-intake",
+            &[DEFAULTS],
+            None,
+            environment.map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
+        )
+    }
+
+    #[track_caller]
+    fn refused(key: &str, value: &str, message: &Expect) {
+        message.assert_eq(&read(&[(key, value)]).unwrap_err().to_string());
+    }
+
+    #[test]
+    fn the_environment_wins_over_the_defaults() {
+        let (settings, own) = read(&[
+            ("ORDER_INTAKE__HTTP__PORT", "9000"),
+            ("ORDER_INTAKE__TOKENS__NAMES", "a, b"),
+            ("ORDER_INTAKE__HTTP__TRUSTED_PROXIES", "10.0.0.0/8,192.0.2.7"),
+            ("AUTH__HTTP__PORT", "1234"),
+        ])
+        .unwrap();
+        assert_eq!((settings.http.port, own.tokens.lifetime), (9000, 5));
+        assert_eq!(*own.tokens.names, ["a", "b"]);
+        assert_eq!(settings.http.trusted_proxies.len(), 2);
+        assert_eq!(settings.database.url.expose_secret(), "postgres://u:topsecret@h/d");
+    }
+
+    #[test]
+    fn a_setting_nobody_knows_is_refused() {
+        refused("ORDER_INTAKE__HTPP__PORT", "1", &expect!["unknown field `htpp`, expected `tokens`"]);
+        refused("ORDER_INTAKE__HTTP__PROT", "1", &expect!["unknown field `prot`, expected one of `host`, `port`, `workers`, `keep_alive`, `header_timeout`, `body_timeout`, `request_timeout`, `max_body_bytes`, `max_connections`, `trusted_proxies`, `behind_tls_proxy`, `tls` for key `http`"]);
+        refused("ORDER_INTAKE__HTTP__PORT", "eighty", &expect![[r#"invalid type: string "eighty", expected an integer for key `http.port` in the environment"#]]);
+        refused("ORDER_INTAKE__HTTP__TRUSTED_PROXIES", "everyone", &expect![[r#""everyone" is not an address or a network like 10.0.0.0/8 for key `http.trusted_proxies`"#]]);
+    }
+
+    #[test]
+    fn secrets_are_not_printed() {
+        let (settings, _) = read(&[]).unwrap();
+        assert!(!format!("{settings:?}").contains("topsecret"));
+    }
+}

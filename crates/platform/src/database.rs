@@ -1,0 +1,222 @@
+//! The pool of PostgreSQL connections and the migrations.
+//!
+//! A database that is down or slow is a fact of life: every wait has a bound, and every such
+//! failure is [`Kind::Unavailable`], so callers get 503 and consumers try again.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use diesel::{
+    ConnectionError,
+    migration::{Migration, MigrationSource},
+    pg::Pg,
+    result::{DatabaseErrorKind, Error as QueryError},
+};
+use diesel_async::{
+    AsyncMigrationHarness, AsyncPgConnection,
+    pooled_connection::{
+        AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod,
+        deadpool::{Object, Pool as Deadpool, PoolError},
+    },
+};
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness};
+use futures_util::FutureExt;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use tokio::runtime::Handle;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::{Failure, Kind, client::client_tls};
+
+/// `[database]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub url: SecretString,
+    pub max_connections: usize,
+    #[serde(with = "humantime_serde")]
+    pub acquire_timeout: Duration,
+    #[serde(with = "humantime_serde")]
+    pub statement_timeout: Duration,
+}
+
+/// Connections to this service's own database.
+#[derive(Clone)]
+pub struct Pool(Deadpool<AsyncPgConnection>);
+
+/// A connection out of the pool; it goes back when dropped.
+pub type Connection = Object<AsyncPgConnection>;
+
+/// What can go wrong between us and the database.
+#[derive(Debug, thiserror::Error)]
+pub enum DatabaseError {
+    #[error("no database connection")]
+    Pool(#[from] PoolError),
+    #[error("database query failed")]
+    Query(#[from] QueryError),
+}
+
+impl DatabaseError {
+    /// The name of the constraint that was broken, if one was.
+    pub fn constraint(&self) -> Option<&str> {
+        match self {
+            Self::Query(QueryError::DatabaseError(_, information)) => information.constraint_name(),
+            _ => None,
+        }
+    }
+}
+
+impl Failure for DatabaseError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Pool(_) => Kind::Unavailable,
+            Self::Query(error) => query_kind(error),
+        }
+    }
+}
+
+fn query_kind(error: &QueryError) -> Kind {
+    // Diesel does not pass SQLSTATE on; the messages are the server's, in its fixed wording.
+    const PASSING: [&str; 5] = [
+        "canceling statement due to",
+        "terminating connection due to",
+        "the database system is",
+        "deadlock detected",
+        "remaining connection slots are reserved",
+    ];
+    match error {
+        QueryError::NotFound => Kind::Missing,
+        QueryError::DatabaseError(kind, information) => match kind {
+            DatabaseErrorKind::ClosedConnection
+            | DatabaseErrorKind::UnableToSendCommand
+            | DatabaseErrorKind::SerializationFailure
+            | DatabaseErrorKind::ReadOnlyTransaction => Kind::Unavailable,
+            _ if PASSING.iter().any(|text| information.message().starts_with(text)) => {
+                Kind::Unavailable
+            }
+            _ => Kind::Internal,
+        },
+        QueryError::BrokenTransactionManager => Kind::Unavailable,
+        QueryError::RollbackErrorOnCommit { commit_error, .. } => query_kind(commit_error),
+        _ => Kind::Internal,
+    }
+}
+
+impl Pool {
+    /// A pool that connects when first asked, so a process can start before its database.
+    /// Call it on the main runtime: connections live there, not on the worker that asked.
+    pub fn new(service: &'static str, settings: &Settings) -> anyhow::Result<Self> {
+        let postgres = postgres_config(service, settings)?;
+        let home = Handle::current();
+        let mut config = ManagerConfig::default();
+        config.recycling_method = RecyclingMethod::Fast;
+        config.custom_setup = Box::new(move |_url| {
+            let connecting = home.spawn(connect(postgres.clone()));
+            async move { connecting.await.map_err(|e| ConnectionError::BadConnection(e.to_string()))? }.boxed()
+        });
+        let manager = AsyncDieselConnectionManager::new_with_config("", config);
+        let patience = Some(settings.acquire_timeout);
+        let pool = Deadpool::builder(manager)
+            .max_size(settings.max_connections)
+            .runtime(deadpool::Runtime::Tokio1)
+            .wait_timeout(patience)
+            .create_timeout(patience)
+            .recycle_timeout(patience)
+            .build()?;
+        Ok(Self(pool))
+    }
+
+    pub async fn get(&self) -> Result<Connection, DatabaseError> {
+        Ok(self.0.get().await?)
+    }
+
+    /// Whether the database answers.
+    pub async fn ping(&self) -> Result<(), DatabaseError> {
+        use diesel_async::SimpleAsyncConnection as _;
+        self.get().await?.batch_execute("SELECT 1").await?;
+        Ok(())
+    }
+
+    /// Connections in use and the most there may be.
+    pub fn usage(&self) -> (usize, usize) {
+        let status = self.0.status();
+        (status.size.saturating_sub(status.available), status.max_size)
+    }
+}
+
+fn postgres_config(service: &str, settings: &Settings) -> anyhow::Result<tokio_postgres::Config> {
+    let mut config: tokio_postgres::Config =
+        settings.url.expose_secret().parse().context("database.url is not a PostgreSQL URL")?;
+    config
+        .application_name(format!("backhaul-{service}"))
+        .connect_timeout(settings.acquire_timeout)
+        .tcp_user_timeout(Duration::from_secs(10))
+        .keepalives_idle(Duration::from_secs(30))
+        .options(format!("-c statement_timeout={}", settings.statement_timeout.as_millis()));
+    Ok(config)
+}
+
+async fn connect(config: tokio_postgres::Config) -> Result<AsyncPgConnection, ConnectionError> {
+    let failed = |error: &dyn std::error::Error| {
+        ConnectionError::BadConnection(crate::failure::chain(error))
+    };
+    let tls = client_tls().map_err(|e| ConnectionError::BadConnection(e.to_string()))?;
+    let (client, connection) =
+        config.connect(MakeRustlsConnect::new(tls)).await.map_err(|e| failed(&e))?;
+    AsyncPgConnection::try_from_client_and_connection(client, connection).await
+}
+
+/// Runs what is missing of the given migrations and returns the names of those that ran.
+pub async fn migrate(
+    service: &'static str,
+    settings: &Settings,
+    sources: Vec<EmbeddedMigrations>,
+) -> anyhow::Result<Vec<String>> {
+    let mut config = postgres_config(service, settings)?;
+    // Building an index may take longer than a request ever should.
+    config.options("-c lock_timeout=10000");
+    let connection = connect(config).await.context("cannot reach the database")?;
+    run_blocking(connection, move |harness| {
+        let mut ran = Vec::new();
+        for source in sources {
+            let versions =
+                harness.run_pending_migrations(source).map_err(|e| anyhow::anyhow!(e))?;
+            ran.extend(versions.iter().map(ToString::to_string));
+        }
+        Ok(ran)
+    })
+    .await
+}
+
+/// The migrations that have not run yet.
+pub async fn pending(
+    service: &'static str,
+    settings: &Settings,
+    sources: Vec<EmbeddedMigrations>,
+) -> anyhow::Result<Vec<String>> {
+    let connection = connect(postgres_config(service, settings)?).await?;
+    run_blocking(connection, move |harness| {
+        let ran = harness.applied_migrations().map_err(|e| anyhow::anyhow!(e))?;
+        let mut missing = Vec::new();
+        for source in sources {
+            let all: Vec<Box<dyn Migration<Pg>>> =
+                source.migrations().map_err(|e| anyhow::anyhow!(e))?;
+            let names = all
+                .iter()
+                .filter(|m| !ran.contains(&m.name().version()))
+                .map(|m| m.name().to_string());
+            missing.extend(names);
+        }
+        Ok(missing)
+    })
+    .await
+}
+
+async fn run_blocking<T: Send + 'static>(
+    connection: AsyncPgConnection,
+    work: impl FnOnce(&mut AsyncMigrationHarness<AsyncPgConnection>) -> anyhow::Result<T>
+    + Send
+    + 'static,
+) -> anyhow::Result<T> {
+    tokio::task::spawn_blocking(move || work(&mut AsyncMigrationHarness::new(connection))).await?
+}

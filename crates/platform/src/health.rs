@@ -1,0 +1,113 @@
+//! Whether this process lives (`/healthz`) and whether it can do its work now (`/readyz`).
+//!
+//! Readiness is asked of the things themselves at the moment of asking, each within a second, so
+//! that the answer is never older than the question.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use actix_web::{HttpResponse, web};
+use futures_util::{FutureExt, future::BoxFuture, future::join_all};
+use serde::Serialize;
+
+const PATIENCE: Duration = Duration::from_secs(1);
+
+type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+
+/// What must work for this process to be ready.
+#[derive(Clone, Default)]
+pub struct Health {
+    checks: Arc<RwLock<BTreeMap<&'static str, Check>>>,
+    draining: Arc<AtomicBool>,
+}
+
+/// The answer of `/readyz`: each part and what is wrong with it.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub ready: bool,
+    pub parts: BTreeMap<&'static str, String>,
+}
+
+impl Health {
+    /// Adds a part; `check` says what is wrong, if anything.
+    pub fn add<F, Fut>(&self, part: &'static str, check: F)
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), String>> + Send + 'static,
+    {
+        let check: Check = Arc::new(move || check().boxed());
+        let mut checks = self.checks.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        checks.insert(part, check);
+    }
+
+    /// From now on the answer is no: the process is leaving.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    pub async fn report(&self) -> Report {
+        let checks = self.checks.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        let asked = checks.into_iter().map(|(part, check)| async move {
+            let verdict = tokio::time::timeout(PATIENCE, check()).await;
+            (part, verdict.unwrap_or_else(|_elapsed| Err("no answer within a second".to_owned())))
+        });
+        let mut parts: BTreeMap<_, _> = join_all(asked).await.into_iter().collect();
+        if self.draining.load(Ordering::Relaxed) {
+            parts.insert("process", Err("shutting down".to_owned()));
+        }
+        let ready = parts.values().all(Result::is_ok);
+        let words = |verdict: Result<(), String>| verdict.err().unwrap_or_else(|| "ok".to_owned());
+        Report {
+            ready,
+            parts: parts.into_iter().map(|(part, verdict)| (part, words(verdict))).collect(),
+        }
+    }
+}
+
+pub(crate) async fn healthz() -> HttpResponse {
+    HttpResponse::Ok().json(serde_json::json!({ "status": "alive" }))
+}
+
+pub(crate) async fn readyz(health: web::Data<Health>) -> HttpResponse {
+    let report = health.report().await;
+    let mut answer =
+        if report.ready { HttpResponse::Ok() } else { HttpResponse::ServiceUnavailable() };
+    answer.json(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn one_failing_part_makes_the_process_unready_and_is_named() {
+        let health = Health::default();
+        health.add("database", || async { Ok(()) });
+        assert!(health.report().await.ready);
+        health.add("broker", || async { Err("connection refused".to_owned()) });
+        let report = health.report().await;
+        assert!(!report.ready);
+        assert_eq!(report.parts["broker"], "connection refused");
+        assert_eq!(report.parts["database"], "ok");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_part_that_hangs_is_reported_within_a_second() {
+        let health = Health::default();
+        health.add("database", std::future::pending);
+        assert_eq!(health.report().await.parts["database"], "no answer within a second");
+    }
+
+    #[tokio::test]
+    async fn a_process_on_its_way_out_is_not_ready() {
+        let health = Health::default();
+        health.drain();
+        assert!(!health.report().await.ready);
+    }
+}

@@ -1,0 +1,53 @@
+//! HTTP as every service speaks it: one server, one way to read a body, one middleware.
+
+mod body;
+mod middleware;
+mod peer;
+mod server;
+mod tls;
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+pub use crate::failure::ErrorBody;
+pub use body::{Body, Form, Json};
+pub use middleware::request_id;
+pub use peer::Peer;
+pub(crate) use server::bind;
+
+use crate::config::List;
+
+/// `[http]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub host: String,
+    pub port: u16,
+    pub workers: usize,
+    #[serde(with = "humantime_serde")]
+    pub keep_alive: Duration,
+    #[serde(with = "humantime_serde")]
+    pub header_timeout: Duration,
+    #[serde(with = "humantime_serde")]
+    pub body_timeout: Duration,
+    #[serde(with = "humantime_serde")]
+    pub request_timeout: Duration,
+    pub max_body_bytes: usize,
+    pub max_connections: usize,
+    pub trusted_proxies: List<ipnet::IpNet>,
+    pub behind_tls_proxy: bool,
+    pub tls: Option<Tls>,
+}
+
+/// `[http.tls]`; without it the service speaks plain HTTP.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// PEM files; read again when they change.
+    pub certificate: std::path::PathBuf,
+    pub key: std::path::PathBuf,
+    /// TLS 1.2 only, unless this is set.
+    #[serde(default)]
+    pub allow_tls13: bool,
+}

@@ -1,0 +1,154 @@
+//! The caller of a request, as a handler sees it.
+
+use std::{future::Future, pin::Pin, sync::Arc};
+
+use actix_web::{FromRequest, HttpRequest, dev::Payload, http::header, web};
+use domain::access::{MerchantId, Scope};
+
+use super::{Claims, TokenError, Verifier};
+use crate::{Failure, Kind, Problem};
+
+/// The header in which a caller without a merchant of its own names one.
+const MERCHANT_HEADER: &str = "x-service-id";
+
+/// Whoever sent a valid token, and the merchant they act for.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    pub claims: Arc<Claims>,
+    merchant: Option<MerchantId>,
+}
+
+/// Why a caller may not do what it asks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Access {
+    #[error("this needs the scope {0}")]
+    Scope(Scope),
+    #[error("this token is for merchant {0} only")]
+    OtherMerchant(MerchantId),
+    #[error("name the merchant in the X-Service-Id header")]
+    NoMerchant,
+    #[error("X-Service-Id is not a merchant's identifier")]
+    BadMerchant,
+}
+
+impl Failure for Access {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Scope(_) | Self::OtherMerchant(_) => Kind::Denied,
+            Self::NoMerchant | Self::BadMerchant => Kind::Malformed,
+        }
+    }
+}
+
+impl Caller {
+    /// Refuses a caller that was not granted `scope`. An operator may do everything.
+    pub fn require(&self, scope: Scope) -> Result<(), Access> {
+        let granted = self.claims.scope.contains(scope) || self.is_operator();
+        if granted { Ok(()) } else { Err(Access::Scope(scope)) }
+    }
+
+    pub fn is_operator(&self) -> bool {
+        self.claims.scope.contains(Scope::Operator)
+    }
+
+    /// The merchant this request is about.
+    pub fn merchant(&self) -> Result<&MerchantId, Access> {
+        self.merchant.as_ref().ok_or(Access::NoMerchant)
+    }
+
+    /// The merchant this request is limited to, if it is limited to one.
+    pub fn limited_to(&self) -> Option<&MerchantId> {
+        self.merchant.as_ref()
+    }
+
+    fn new(claims: Arc<Claims>, named: Option<&str>) -> Result<Self, Access> {
+        let named =
+            named.map(str::parse::<MerchantId>).transpose().map_err(|_bad| Access::BadMerchant)?;
+        let merchant = match (&claims.merchant, named) {
+            (Some(own), Some(named)) if *own != named => {
+                return Err(Access::OtherMerchant(own.clone()));
+            }
+            (Some(own), _) => Some(own.clone()),
+            (None, named) => named,
+        };
+        Ok(Self { claims, merchant })
+    }
+}
+
+impl FromRequest for Caller {
+    type Error = Problem;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Problem>>>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        Box::pin(async move {
+            let token = bearer(&request).ok_or(TokenError::Absent)?;
+            let verifier = request.app_data::<web::Data<Verifier>>().ok_or(TokenError::NoKeys)?;
+            let claims = verifier.verify(token).await?;
+            let named =
+                request.headers().get(MERCHANT_HEADER).map(|value| value.to_str().unwrap_or("?"));
+            Ok(Self::new(claims, named)?)
+        })
+    }
+}
+
+fn bearer(request: &HttpRequest) -> Option<&str> {
+    let value = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim()).filter(|token| !token.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claims(scope: &str, merchant: Option<&str>) -> Arc<Claims> {
+        Arc::new(Claims {
+            iss: "i".into(),
+            sub: "c".into(),
+            aud: super::super::AUDIENCE.into(),
+            client_id: "c".into(),
+            jti: "j".into(),
+            iat: 0,
+            exp: 1,
+            scope: scope.parse().unwrap(),
+            merchant: merchant.map(|id| id.parse().unwrap()),
+        })
+    }
+
+    #[test]
+    fn a_merchants_token_acts_for_that_merchant_only() {
+        let claims = claims("orders", Some("acme"));
+        assert_eq!(Caller::new(claims.clone(), None).unwrap().merchant().unwrap().as_str(), "acme");
+        assert_eq!(
+            Caller::new(claims.clone(), Some("acme")).unwrap().merchant().unwrap().as_str(),
+            "acme"
+        );
+        assert_eq!(
+            Caller::new(claims, Some("rival")).unwrap_err(),
+            Access::OtherMerchant("acme".parse().unwrap())
+        );
+    }
+
+    #[test]
+    fn an_operator_names_the_merchant() {
+        let claims = claims("operator", None);
+        assert_eq!(Caller::new(claims.clone(), None).unwrap().merchant(), Err(Access::NoMerchant));
+        assert_eq!(
+            Caller::new(claims.clone(), Some("acme")).unwrap().merchant().unwrap().as_str(),
+            "acme"
+        );
+        assert_eq!(Caller::new(claims, Some("no such!")).unwrap_err(), Access::BadMerchant);
+    }
+
+    #[test]
+    fn scopes_are_required() {
+        let caller = Caller::new(claims("orders", Some("acme")), None).unwrap();
+        assert_eq!(caller.require(Scope::Orders), Ok(()));
+        assert_eq!(caller.require(Scope::Returns), Err(Access::Scope(Scope::Returns)));
+        assert_eq!(
+            Caller::new(claims("operator", None), None).unwrap().require(Scope::Returns),
+            Ok(())
+        );
+    }
+}

@@ -1,0 +1,242 @@
+//! A service from its command line to its last breath.
+//!
+//! On SIGTERM or Ctrl-C: readiness turns false, the server stops accepting and finishes what it
+//! has, then the tasks drain, all within 25 seconds.
+
+use std::{future::Future, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+
+use actix_web::dev::ServerHandle;
+use anyhow::Context as _;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use diesel_migrations::EmbeddedMigrations;
+use serde::de::DeserializeOwned;
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    task::JoinHandle,
+};
+use utoipa::openapi::{
+    OpenApi,
+    security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
+};
+use utoipa_actix_web::{AppExt as _, service_config::ServiceConfig};
+
+use crate::{
+    Clock, Tasks,
+    config::{self, Settings},
+    database::{self, Pool},
+    health::Health,
+    http,
+    identity::Verifier,
+    telemetry::Telemetry,
+};
+
+const TASK_GRACE: Duration = Duration::from_secs(8);
+
+/// What makes a process one service and not another. The implementing type is the service's own
+/// state, which handlers receive as `web::Data<Self>`.
+pub trait Service: Send + Sync + Sized + 'static {
+    /// Its name: of the binary, in logs, and (upper case) before its settings in the environment.
+    const NAME: &'static str;
+    /// One line for `--help` and for the API document.
+    const ABOUT: &'static str;
+    /// Embedded settings, later ones winning.
+    const DEFAULTS: &'static [&'static str];
+    /// The sections of its own, beside the platform's.
+    type Settings: DeserializeOwned + Send;
+
+    /// Its tables, in the order in which they must be made.
+    fn migrations() -> Vec<EmbeddedMigrations>;
+    /// The URL table.
+    fn routes(config: &mut ServiceConfig<'_>);
+    /// Starts its tasks. Must not need the database or the broker to be there yet.
+    fn start(
+        process: &Process,
+        settings: Self::Settings,
+    ) -> impl Future<Output = anyhow::Result<(Self, Arc<Verifier>)>> + Send;
+}
+
+/// What the platform gives a service to start with.
+pub struct Process {
+    pub pool: Pool,
+    pub tasks: Tasks,
+    pub clock: Clock,
+    pub health: Health,
+    pub http: http::Settings,
+}
+
+/// A service that runs.
+pub struct Running {
+    pub url: String,
+    tasks: Tasks,
+    health: Health,
+    server: ServerHandle,
+    serving: JoinHandle<std::io::Result<()>>,
+}
+
+impl Running {
+    /// Starts the service `S` in this process.
+    pub async fn start<S: Service>(
+        settings: Settings,
+        own: S::Settings,
+        clock: Clock,
+    ) -> anyhow::Result<Self> {
+        let (tasks, health) = (Tasks::default(), Health::default());
+        let pool = Pool::new(S::NAME, &settings.database)?;
+        let ping = pool.clone();
+        health.add("database", move || {
+            let pool = ping.clone();
+            async move { pool.ping().await.map_err(|error| crate::failure::chain(&error)) }
+        });
+        let process = Process { pool, tasks, clock, health, http: settings.http };
+        let (service, verifier) = S::start(&process, own).await?;
+        let Process { tasks, health, http, .. } = process;
+        let keys = verifier.clone();
+        health.add("keys", move || {
+            let known = keys.has_keys();
+            async move { known.then_some(()).ok_or_else(|| "no signing keys yet".to_owned()) }
+        });
+        let bound = http::bind(&http, Arc::new(service), verifier, health.clone(), &tasks)?;
+        let url = format!("{}://{}", bound.scheme, bound.address);
+        let server = bound.server.handle();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the server is owned by `Running` and joined in `stop`"
+        )]
+        let serving = tokio::spawn(bound.server);
+        Ok(Self { url, tasks, health, server, serving })
+    }
+
+    /// Resolves when a part of the service failed and it cannot go on.
+    pub async fn failed(&mut self) {
+        tokio::select! {
+            () = self.tasks.failed() => {}
+            _ = &mut self.serving => {}
+        }
+    }
+
+    /// Finishes what is under way and leaves. Returns whether everything ended in time.
+    pub async fn stop(self) -> bool {
+        self.health.drain();
+        self.server.stop(true).await;
+        self.tasks.drain(TASK_GRACE).await
+    }
+}
+
+/// The OpenAPI document of a service, from its handlers and types.
+pub fn openapi<S: Service>() -> OpenApi {
+    let (_, mut document) =
+        actix_web::App::new().into_utoipa_app().configure(S::routes).split_for_parts();
+    document.info.title = format!("Backhaul {}", S::NAME);
+    document.info.description = Some(S::ABOUT.to_owned());
+    env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
+    document.info.license = Some(license());
+    document.servers = Some(vec![utoipa::openapi::Server::new("/")]);
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
+    let components = document.components.get_or_insert_default();
+    components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
+    document
+}
+
+fn license() -> utoipa::openapi::License {
+    utoipa::openapi::LicenseBuilder::new().name("Apache-2.0").identifier(Some("Apache-2.0")).build()
+}
+
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Cli {
+    /// A TOML file with settings; the environment still wins.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the service until SIGTERM or Ctrl-C
+    Serve,
+    /// Bring the database up to date, then leave
+    Migrate,
+    /// Print the OpenAPI document as YAML
+    Openapi,
+    /// Print the embedded settings with their comments
+    Defaults,
+}
+
+/// The whole `main` of a service.
+pub fn run<S: Service>() -> ExitCode {
+    let matches = Cli::command().name(S::NAME).about(S::ABOUT).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return complain(&error.into()),
+    };
+    match runtime.block_on(execute::<S>(cli)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain(&error),
+    }
+}
+
+fn complain(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    ExitCode::FAILURE
+}
+
+#[expect(clippy::print_stdout, reason = "this is what these commands are for")]
+async fn execute<S: Service>(cli: Cli) -> anyhow::Result<()> {
+    match cli.command {
+        Command::Openapi => print!("{}", openapi::<S>().to_yaml()?),
+        Command::Defaults => {
+            println!("{}", include_str!("../default.toml"));
+            S::DEFAULTS.iter().for_each(|text| println!("{text}"));
+        }
+        Command::Migrate => {
+            let (settings, _) = load::<S>(cli.config)?;
+            let ran = database::migrate(S::NAME, &settings.database, S::migrations()).await?;
+            println!("{}: {} migrations ran", S::NAME, ran.len());
+        }
+        Command::Serve => {
+            let (settings, own) = load::<S>(cli.config)?;
+            let telemetry = Telemetry::start(S::NAME, &settings.telemetry)?;
+            let served = serve::<S>(settings, own).await;
+            if let Err(error) = &served {
+                tracing::error!(error = format!("{error:#}"), "{} cannot go on", S::NAME);
+            }
+            telemetry.finish();
+            served?;
+        }
+    }
+    Ok(())
+}
+
+fn load<S: Service>(file: Option<PathBuf>) -> anyhow::Result<(Settings, S::Settings)> {
+    config::load(S::NAME, S::DEFAULTS, file.as_deref(), std::env::vars().collect())
+        .context("settings")
+}
+
+async fn serve<S: Service>(settings: Settings, own: S::Settings) -> anyhow::Result<()> {
+    match database::pending(S::NAME, &settings.database, S::migrations()).await {
+        Ok(missing) => anyhow::ensure!(
+            missing.is_empty(),
+            "the database lacks {}: run `{} migrate` first",
+            missing.join(", "),
+            S::NAME
+        ),
+        Err(error) => tracing::warn!(error = format!("{error:#}"), "the database is not there yet"),
+    }
+    let (mut terminate, mut interrupt) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut running = Running::start::<S>(settings, own, Clock::system()).await?;
+    tracing::info!(url = running.url, "{} listens on {}", S::NAME, running.url);
+    let healthy = tokio::select! {
+        _ = terminate.recv() => true,
+        _ = interrupt.recv() => true,
+        () = running.failed() => false,
+    };
+    tracing::info!("{} is leaving", S::NAME);
+    let complete = running.stop().await;
+    anyhow::ensure!(healthy, "a part of the service failed");
+    anyhow::ensure!(complete, "some tasks did not stop in time");
+    tracing::info!("{} left cleanly", S::NAME);
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! Secrets at rest: sealed with AES-256-GCM under a key that is configuration, never data.
+//!
+//! A sealed value names the key that sealed it, so keys rotate: the first configured key seals,
+//! every configured key opens. The context given when sealing must be given again when opening;
+//! a value moved to another row does not open.
+
+use std::fmt;
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use base64::{Engine, engine::general_purpose::STANDARD, engine::general_purpose::URL_SAFE_NO_PAD};
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
+
+use crate::config::List;
+
+/// `[sealing]` of a service that keeps or opens secrets.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// `id:base64 of 32 bytes`, newest first.
+    pub keys: List<SecretString>,
+}
+
+/// A secret nobody can read without the key; safe to store and to send.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Sealed(pub String);
+
+/// Why a value could not be sealed or opened.
+#[derive(Debug, thiserror::Error)]
+pub enum SealError {
+    #[error("sealing.keys is empty: set it to `id:<base64 of 32 random bytes>`")]
+    NoKeys,
+    #[error("sealing.keys entry {0} is not `id:<base64 of 32 bytes>`")]
+    BadKey(usize),
+    #[error("sealed with key {0:?}, which is not in sealing.keys")]
+    UnknownKey(String),
+    #[error("sealed value is damaged or was moved")]
+    Damaged,
+}
+
+/// The keys of this process.
+pub struct Sealer {
+    keys: Vec<(String, RandomizedNonceKey)>,
+}
+
+impl fmt::Debug for Sealer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.keys.iter().map(|(id, _)| id)).finish()
+    }
+}
+
+impl Sealer {
+    pub fn new(settings: &Settings) -> Result<Self, SealError> {
+        let keys = settings
+            .keys
+            .iter()
+            .enumerate()
+            .map(|(index, key)| parse(key).ok_or(SealError::BadKey(index)))
+            .collect::<Result<Vec<_>, _>>()?;
+        if keys.is_empty() { Err(SealError::NoKeys) } else { Ok(Self { keys }) }
+    }
+
+    pub fn seal(&self, context: &str, secret: &str) -> Result<Sealed, SealError> {
+        let (id, key) = self.keys.first().ok_or(SealError::NoKeys)?;
+        let mut text = secret.as_bytes().to_vec();
+        let nonce = key
+            .seal_in_place_append_tag(Aad::from(context.as_bytes()), &mut text)
+            .map_err(|_damaged| SealError::Damaged)?;
+        let mut bytes = nonce.as_ref().to_vec();
+        bytes.append(&mut text);
+        Ok(Sealed(format!("{id}.{}", URL_SAFE_NO_PAD.encode(bytes))))
+    }
+
+    pub fn open(&self, context: &str, sealed: &Sealed) -> Result<SecretString, SealError> {
+        let (id, text) = sealed.0.split_once('.').ok_or(SealError::Damaged)?;
+        let (_, key) = self
+            .keys
+            .iter()
+            .find(|(known, _)| known == id)
+            .ok_or_else(|| SealError::UnknownKey(id.to_owned()))?;
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_damaged| SealError::Damaged)?;
+        let (nonce, text) = bytes.split_first_chunk::<NONCE_LEN>().ok_or(SealError::Damaged)?;
+        let mut text = text.to_vec();
+        let opened = key
+            .open_in_place(Nonce::from(nonce), Aad::from(context.as_bytes()), &mut text)
+            .map_err(|_damaged| SealError::Damaged)?;
+        let opened = std::str::from_utf8(opened).map_err(|_damaged| SealError::Damaged)?;
+        Ok(SecretString::from(opened))
+    }
+}
+
+fn parse(key: &SecretString) -> Option<(String, RandomizedNonceKey)> {
+    let (id, bytes) = key.expose_secret().split_once(':')?;
+    let bytes = STANDARD.decode(bytes).ok()?;
+    let usable = !id.is_empty() && !id.contains('.');
+    let key = RandomizedNonceKey::new(&AES_256_GCM, &bytes).ok()?;
+    usable.then(|| (id.to_owned(), key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sealer(ids: &[(&str, u8)]) -> Sealer {
+        let key = |(id, byte): &(&str, u8)| {
+            SecretString::from(format!("{id}:{}", STANDARD.encode([*byte; 32])))
+        };
+        Sealer::new(&Settings { keys: List(ids.iter().map(key).collect()) }).unwrap()
+    }
+
+    #[test]
+    fn what_was_sealed_opens_in_its_own_place_only() {
+        let keys = sealer(&[("k1", 1)]);
+        let sealed = keys.seal("endpoint:acme:rma", "hunter2").unwrap();
+        assert!(!sealed.0.contains("hunter2"));
+        assert_eq!(keys.open("endpoint:acme:rma", &sealed).unwrap().expose_secret(), "hunter2");
+        assert!(matches!(keys.open("endpoint:other:rma", &sealed), Err(SealError::Damaged)));
+        assert_ne!(keys.seal("endpoint:acme:rma", "hunter2").unwrap(), sealed);
+    }
+
+    #[test]
+    fn an_old_key_still_opens_after_rotation() {
+        let sealed = sealer(&[("k1", 1)]).seal("x", "secret").unwrap();
+        let rotated = sealer(&[("k2", 2), ("k1", 1)]);
+        assert_eq!(rotated.open("x", &sealed).unwrap().expose_secret(), "secret");
+        assert!(rotated.seal("x", "secret").unwrap().0.starts_with("k2."));
+        assert!(
+            matches!(sealer(&[("k2", 2)]).open("x", &sealed), Err(SealError::UnknownKey(id)) if id == "k1")
+        );
+    }
+
+    #[test]
+    fn unusable_keys_are_refused() {
+        for bad in ["", "k1", "k1:", "k1:AAAA", ":AAAA", "k.1:AAAA"] {
+            let keys = List(vec![SecretString::from(bad)]);
+            assert!(matches!(Sealer::new(&Settings { keys }), Err(SealError::BadKey(0))), "{bad}");
+        }
+        assert!(matches!(Sealer::new(&Settings { keys: List(vec![]) }), Err(SealError::NoKeys)));
+    }
+}
