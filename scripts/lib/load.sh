@@ -1,0 +1,10 @@
+# shellcheck shell=bash
+# Loads everything a script of this folder's parent needs. Wants $root (the checkout).
+# shellcheck disable=SC2034,SC2154
+
+umask 022
+lib=$root/scripts/lib
+for part in output settings processes http ports packages postgres rabbitmq databases provision build services; do
+    # shellcheck source=/dev/null
+    . "$lib/$part.sh"
+done

@@ -1,0 +1,51 @@
+# shellcheck shell=bash
+# Where PostgreSQL and RabbitMQ are: those named in the environment, or private ones.
+# Wants $root (the checkout).
+# shellcheck disable=SC2034,SC2154
+
+provisioned=()
+
+# provision: sets POSTGRES_URL, AMQP_URL and RABBITMQ_*; provisioned holds the servers it had to start.
+provision() {
+    local wanted=() server lines
+    if [[ -n ${BACKHAUL_POSTGRES_URL:-} ]]; then
+        POSTGRES_URL=$BACKHAUL_POSTGRES_URL
+        postgres_bin >/dev/null || need psql postgresql-client
+    else
+        wanted+=(postgres)
+    fi
+    if [[ -n ${BACKHAUL_AMQP_URL:-} ]]; then
+        [[ -n ${BACKHAUL_RABBITMQ_API_URL:-} ]] ||
+            die "BACKHAUL_AMQP_URL is set: set BACKHAUL_RABBITMQ_API_URL as well (like http://host:15672/api)"
+        AMQP_URL=$BACKHAUL_AMQP_URL
+        RABBITMQ_API_URL=$BACKHAUL_RABBITMQ_API_URL
+        RABBITMQ_CONSOLE_URL=${RABBITMQ_API_URL%/api*}
+        [[ $AMQP_URL =~ ://([^:@/]*):([^@/]*)@ ]] || die "BACKHAUL_AMQP_URL names no user and password"
+        RABBITMQ_USER=${BASH_REMATCH[1]}
+        RABBITMQ_PASSWORD=${BASH_REMATCH[2]}
+    else
+        wanted+=(rabbitmq)
+    fi
+    ((${#wanted[@]})) || return 0
+    for server in "${wanted[@]}"; do
+        "$root/scripts/servers" status "$server" >/dev/null || provisioned+=("$server")
+    done
+    lines=$("$root/scripts/servers" start "${wanted[@]}") || exit 1
+    eval "$lines"
+}
+
+# release: stops what provision started, unless scripts/run has begun to use it meanwhile.
+release() {
+    local pidfile
+    ((${#provisioned[@]})) || return 0
+    for pidfile in "$root"/.run/pids/*; do
+        ! running "$pidfile" >/dev/null || return 0
+    done
+    "$root/scripts/servers" stop "${provisioned[@]}"
+}
+
+export_test_environment() {
+    export BACKHAUL_TEST_POSTGRES_URL=$POSTGRES_URL
+    export BACKHAUL_TEST_AMQP_URL=$AMQP_URL
+    export BACKHAUL_TEST_RABBITMQ_API_URL=$RABBITMQ_API_URL
+}

@@ -1,0 +1,129 @@
+# shellcheck shell=bash
+# The services: which there are, how they are configured, how they start and stop.
+# Wants $root (the checkout), $run (folder for logs and pid files), $bin (folder of the built programs),
+# POSTGRES_URL and AMQP_URL, SEALING_KEYS, OPERATOR_CLIENT_ID and OPERATOR_CLIENT_SECRET.
+# shellcheck disable=SC2154
+
+# name, preferred port, variable that holds the address
+services_table() {
+    cat <<'END'
+auth                8081  AUTH_URL
+order-intake        8082  ORDERS_URL
+rma-engine          8083  RMA_URL
+exchange            8084  EXCHANGE_URL
+warehouse-notifier  8085  WAREHOUSE_URL
+sandbox             8090  SANDBOX_URL
+END
+}
+
+# services: the names of those that this checkout holds.
+services() {
+    local name rest
+    # shellcheck disable=SC2034
+    while read -r name rest; do
+        [[ ! -d $root/crates/$name ]] || echo "$name"
+    done < <(services_table)
+}
+
+# service_url_variable SERVICE, service_url SERVICE: the name of that variable, and what it holds.
+service_url_variable() { services_table | awk -v name="$1" '$1 == name { print $3 }'; }
+
+service_url() {
+    local variable
+    variable=$(service_url_variable "$1")
+    echo "${!variable}"
+}
+
+# The sandbox plays the merchant's side: it has no database and trusts no one.
+has_database() { [[ $1 != sandbox ]]; }
+
+database_name() { echo "backhaul_${1//-/_}"; }
+
+# export_environment SERVICE: every setting the scripts give a service. Called in the service's own subshell.
+export_environment() {
+    local name=$1 prefix=${1^^} url
+    url=$(service_url "$name")
+    prefix=${prefix//-/_}__
+    export "${prefix}HTTP__HOST=127.0.0.1"
+    export "${prefix}HTTP__PORT=${url##*:}"
+    has_database "$name" || return 0
+    export "${prefix}DATABASE__URL=$(database_url "${database:-$(database_name "$name")}")"
+    export "${prefix}BROKER__URL=$AMQP_URL"
+    export "${prefix}SEALING__KEYS=$SEALING_KEYS"
+    if [[ $name == auth ]]; then
+        export "${prefix}BOOTSTRAP__CLIENT_ID=$OPERATOR_CLIENT_ID"
+        export "${prefix}BOOTSTRAP__CLIENT_SECRET=$OPERATOR_CLIENT_SECRET"
+        export "${prefix}TOKENS__ISSUER=$AUTH_URL"
+    else
+        export "${prefix}IDENTITY__ISSUER=$AUTH_URL"
+        export "${prefix}IDENTITY__JWKS_URL=$AUTH_URL/.well-known/jwks.json"
+    fi
+}
+
+# choose_addresses: the preferred port of each service, or the next free one.
+choose_addresses() {
+    local name port variable taken=' '
+    while read -r name port variable; do
+        [[ -d $root/crates/$name ]] || continue
+        port=$(first_free "$port")
+        while [[ $taken == *" $port "* ]]; do port=$(first_free $((port + 1))); done
+        taken+="$port "
+        printf -v "$variable" 'http://127.0.0.1:%s' "$port"
+    done < <(services_table)
+}
+
+# make_secrets FILE: keys that live as long as the data they protect.
+make_secrets() {
+    recall "$1"
+    OPERATOR_CLIENT_ID=operator
+    OPERATOR_CLIENT_SECRET=${OPERATOR_CLIENT_SECRET:-$(random_hex 32)}
+    SEALING_KEYS=${SEALING_KEYS:-k1:$(head -c 32 /dev/urandom | base64 -w 0)}
+    remember "$1" OPERATOR_CLIENT_ID OPERATOR_CLIENT_SECRET SEALING_KEYS
+}
+
+migrate_service() {
+    local name=$1 log=$run/logs/$1.migrate.log
+    create_database "${database:-$(database_name "$name")}"
+    (export_environment "$name" && "$bin/$name" migrate) </dev/null >"$log" 2>&1 ||
+        { show_tail "$name migrate" "$log" && die "$name could not migrate its database"; }
+}
+
+start_service() {
+    local name=$1 log=$run/logs/$1.log
+    [[ ! -e $log ]] || mv "$log" "$log.1"
+    (export_environment "$name" && spawn "$run/pids/$name" "$log" "$bin/$name" serve)
+}
+
+# await_service SERVICE: until it says that it is ready.
+await_service() {
+    local name=$1 url verdict
+    url=$(service_url "$name")
+    if within 60 ready_or_ended "$name" "$url"; then
+        ! gone "$run/pids/$name" && say "$name is ready at $url" && return
+        verdict="ended while starting"
+    else
+        verdict="was not ready within 60 s"
+    fi
+    show_tail "$name" "$run/logs/$name.log"
+    die "$name $verdict: its log is $run/logs/$name.log"
+}
+
+ready_or_ended() { http --output /dev/null "$2/readyz" 2>/dev/null || gone "$run/pids/$1"; }
+
+# stop_services: asks all of them at once, then waits for each.
+stop_services() {
+    local pidfile pid
+    for pidfile in "$run"/pids/*; do
+        ! pid=$(running "$pidfile") || kill -TERM "$pid" 2>/dev/null || true
+    done
+    for pidfile in "$run"/pids/*; do
+        [[ ! -e $pidfile ]] || finish "${pidfile##*/}" "$pidfile" TERM 30
+    done
+}
+
+# stop_stack [--wipe]: services first, then the private servers; external ones are left alone.
+stop_stack() {
+    stop_services
+    rm -f "$run/env" "$run/owner"
+    "$root/scripts/servers" stop "$@"
+}

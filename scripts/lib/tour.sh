@@ -1,0 +1,69 @@
+# shellcheck shell=bash
+# A walk through the running stack that leaves a demo merchant behind: each step proves one thing and
+# says so in one line. Steps run in the order of the list; a new service adds its steps at the end.
+# Wants $run, $bin and everything in .run/env.
+# shellcheck disable=SC2154
+
+tour_steps=(
+    operator_token
+    demo_merchant
+    demo_client
+    demo_token
+)
+
+tour() {
+    local name
+    if [[ ! -x $bin/backhaul ]]; then
+        say "no tour: the backhaul command line is not part of this checkout yet"
+        return 0
+    fi
+    step "a short tour"
+    recall "$run/demo"
+    for name in "${tour_steps[@]}"; do
+        "tour_$name" || die "the tour failed at $name: see above, and the logs in $run/logs"
+    done
+    remember "$run/env" MERCHANT_ID CLIENT_ID CLIENT_SECRET
+}
+
+backhaul() { "$bin/backhaul" "$@" </dev/null; }
+
+# token CLIENT_ID CLIENT_SECRET: an access token, asked for as a merchant's own program would.
+token() {
+    http -H 'Content-Type: application/json' --data @- "$AUTH_URL/oauth/token" \
+        <<<"{\"grant_type\":\"client_credentials\",\"client_id\":\"$1\",\"client_secret\":\"$2\"}" | json_field access_token
+}
+
+tour_operator_token() {
+    [[ -n $(token "$OPERATOR_CLIENT_ID" "$OPERATOR_CLIENT_SECRET") ]] || return 1
+    say "the operator has a token"
+}
+
+tour_demo_merchant() {
+    MERCHANT_ID=demo
+    if backhaul merchant show "$MERCHANT_ID" --json >/dev/null 2>&1; then
+        say "the merchant $MERCHANT_ID is there"
+    else
+        backhaul merchant add "$MERCHANT_ID" --name "Demo merchant" --json >/dev/null || return 1
+        say "created the merchant $MERCHANT_ID"
+    fi
+}
+
+# A secret is shown once, so the client is kept in .run/demo and made anew only when it no longer works.
+tour_demo_client() {
+    local made
+    if [[ -n ${CLIENT_ID:-} && -n $(token "$CLIENT_ID" "$CLIENT_SECRET" 2>/dev/null) ]]; then
+        say "the merchant's API client is there"
+        return
+    fi
+    made=$(backhaul client add "$MERCHANT_ID" --scope orders --scope returns --json) || return 1
+    CLIENT_ID=$(json_field client_id <<<"$made")
+    CLIENT_SECRET=$(json_field client_secret <<<"$made")
+    [[ -n $CLIENT_ID && -n $CLIENT_SECRET ]] || return 1
+    remember "$run/demo" CLIENT_ID CLIENT_SECRET
+    say "created an API client for the merchant"
+}
+
+tour_demo_token() {
+    [[ -n $(token "$CLIENT_ID" "$CLIENT_SECRET") ]] || return 1
+    say "the merchant has a token"
+}
