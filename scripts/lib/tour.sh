@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # A walk through the running stack that leaves a demo merchant behind: each step proves one thing and
 # says so in one line. Steps run in the order of the list; a new service adds its steps at the end.
-# Wants $run, $bin and everything in .run/env.
+# Wants $run, $bin, AUTH_URL and the operator's client; sets what the merchant needs.
 # shellcheck disable=SC2154
 
 tour_steps=(
@@ -22,10 +22,13 @@ tour() {
     for name in "${tour_steps[@]}"; do
         "tour_$name" || die "the tour failed at $name: see above, and the logs in $run/logs"
     done
-    remember "$run/env" MERCHANT_ID CLIENT_ID CLIENT_SECRET
 }
 
-backhaul() { "$bin/backhaul" "$@" </dev/null; }
+# backhaul ARGUMENT...: the command line, told where to go, since .run/env is not written yet.
+backhaul() {
+    AUTH_URL=$AUTH_URL OPERATOR_CLIENT_ID=$OPERATOR_CLIENT_ID OPERATOR_CLIENT_SECRET=$OPERATOR_CLIENT_SECRET \
+        "$bin/backhaul" "$@" </dev/null
+}
 
 # token CLIENT_ID CLIENT_SECRET: an access token, asked for as a merchant's own program would.
 token() {
