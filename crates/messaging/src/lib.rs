@@ -1,1 +1,103 @@
-//! Events between services over RabbitMQ: topology, outbox, inbox, and a connection that heals itself.
+//! Events between services over RabbitMQ, and the only crate that names its client library.
+//!
+//! Out: [`Outbox::append`] writes an event in the transaction that causes it; a relay, one per
+//! service however many replicas run, publishes it and deletes the row once the broker confirmed.
+//! In: [`consume`] hands batches of events to a [`Handler`] in one transaction together with the
+//! memory of their ids, and acknowledges after the commit. So an event is published at least once
+//! and takes effect exactly once.
+//!
+//! Underneath, a [`Link`] is a connection that heals itself: any error means dial again, declare
+//! again, consume again. Publishing and consuming use separate links.
+
+mod consumer;
+mod envelope;
+mod inbox;
+mod link;
+mod outbox;
+mod publisher;
+mod schema;
+mod subscription;
+mod topology;
+
+use std::time::Duration;
+
+use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+use platform::{Process, chain};
+use secrecy::SecretString;
+use serde::Deserialize;
+
+pub use consumer::{HandleError, Handler, consume};
+pub use envelope::{Envelope, Received};
+pub use link::{Link, LinkError};
+pub use outbox::{Outbox, Relay, Step};
+pub use publisher::{Message, Publisher, Undelivered};
+pub use subscription::{Incoming, Subscription};
+pub use topology::{Exchange, Queue, Topology};
+
+/// The tables this crate keeps in every service's database.
+pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/messaging");
+
+/// Defaults of `[broker]`.
+pub const DEFAULTS: &str = include_str!("../default.toml");
+
+/// `[broker]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// `amqp://` or `amqps://`, with user, password and virtual host.
+    pub url: SecretString,
+    pub namespace: String,
+    pub prefetch: u16,
+    pub batch: usize,
+    pub relay_batch: usize,
+    #[serde(with = "humantime_serde")]
+    pub relay_poll: Duration,
+    #[serde(with = "humantime_serde")]
+    pub inbox_retention: Duration,
+}
+
+/// This process and its broker.
+#[derive(Clone)]
+pub struct Broker {
+    pub publishing: Link,
+    pub consuming: Link,
+    pub topology: Topology,
+    pub settings: Settings,
+}
+
+impl Broker {
+    /// Connects in the background and keeps connected; readiness says whether it is.
+    pub fn start(
+        service: &'static str,
+        process: &Process,
+        settings: Settings,
+        topology: Topology,
+    ) -> Self {
+        let link = |role| {
+            Link::start(&settings.url, &topology, &format!("{service} {role}"), &process.tasks)
+        };
+        let (publishing, consuming) = (link("publishing"), link("consuming"));
+        for (part, link) in [("broker.publishing", &publishing), ("broker.consuming", &consuming)] {
+            let link = link.clone();
+            process.health.add(part, move || {
+                let state = link.state();
+                async move { state.map_err(|error| chain(&error)) }
+            });
+        }
+        Self { publishing, consuming, topology, settings }
+    }
+
+    /// Starts the relay of this service's outbox.
+    pub fn relay(&self, service: &'static str, process: &Process) -> Outbox {
+        let outbox = Outbox::new(service);
+        let relay = Relay::new(
+            &outbox,
+            process.pool.clone(),
+            Publisher::new(self.publishing.clone()),
+            &self.topology,
+            &self.settings,
+        );
+        process.tasks.spawn("relay", |stop| relay.run(stop));
+        outbox
+    }
+}

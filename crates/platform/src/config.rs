@@ -171,10 +171,32 @@ mod tests {
 
     #[test]
     fn a_setting_nobody_knows_is_refused() {
-        refused("ORDER_INTAKE__HTPP__PORT", "1", &expect!["unknown field `htpp`, expected `tokens`"]);
-        refused("ORDER_INTAKE__HTTP__PROT", "1", &expect!["unknown field `prot`, expected one of `host`, `port`, `workers`, `keep_alive`, `header_timeout`, `body_timeout`, `request_timeout`, `max_body_bytes`, `max_connections`, `trusted_proxies`, `behind_tls_proxy`, `tls` for key `http`"]);
-        refused("ORDER_INTAKE__HTTP__PORT", "eighty", &expect![[r#"invalid type: string "eighty", expected an integer for key `http.port` in the environment"#]]);
-        refused("ORDER_INTAKE__HTTP__TRUSTED_PROXIES", "everyone", &expect![[r#""everyone" is not an address or a network like 10.0.0.0/8 for key `http.trusted_proxies`"#]]);
+        refused(
+            "ORDER_INTAKE__HTPP__PORT",
+            "1",
+            &expect!["unknown field `htpp`, expected `tokens`"],
+        );
+        refused(
+            "ORDER_INTAKE__HTTP__PROT",
+            "1",
+            &expect![
+                "unknown field `prot`, expected one of `host`, `port`, `workers`, `keep_alive`, `header_timeout`, `body_timeout`, `request_timeout`, `max_body_bytes`, `max_connections`, `trusted_proxies`, `behind_tls_proxy`, `tls` for key `http`"
+            ],
+        );
+        refused(
+            "ORDER_INTAKE__HTTP__PORT",
+            "eighty",
+            &expect![[
+                r#"invalid type: string "eighty", expected an integer for key `http.port` in the environment"#
+            ]],
+        );
+        refused(
+            "ORDER_INTAKE__HTTP__TRUSTED_PROXIES",
+            "everyone",
+            &expect![[
+                r#""everyone" is not an address or a network like 10.0.0.0/8 for key `http.trusted_proxies`"#
+            ]],
+        );
     }
 
     #[test]

@@ -70,35 +70,37 @@ impl Failure for DatabaseError {
     fn kind(&self) -> Kind {
         match self {
             Self::Pool(_) => Kind::Unavailable,
-            Self::Query(error) => query_kind(error),
+            Self::Query(error) => error.kind(),
         }
     }
 }
 
-fn query_kind(error: &QueryError) -> Kind {
-    // Diesel does not pass SQLSTATE on; the messages are the server's, in its fixed wording.
-    const PASSING: [&str; 5] = [
-        "canceling statement due to",
-        "terminating connection due to",
-        "the database system is",
-        "deadlock detected",
-        "remaining connection slots are reserved",
-    ];
-    match error {
-        QueryError::NotFound => Kind::Missing,
-        QueryError::DatabaseError(kind, information) => match kind {
-            DatabaseErrorKind::ClosedConnection
-            | DatabaseErrorKind::UnableToSendCommand
-            | DatabaseErrorKind::SerializationFailure
-            | DatabaseErrorKind::ReadOnlyTransaction => Kind::Unavailable,
-            _ if PASSING.iter().any(|text| information.message().starts_with(text)) => {
-                Kind::Unavailable
-            }
+impl Failure for QueryError {
+    fn kind(&self) -> Kind {
+        // Diesel does not pass SQLSTATE on; the messages are the server's, in its fixed wording.
+        const PASSING: [&str; 5] = [
+            "canceling statement due to",
+            "terminating connection due to",
+            "the database system is",
+            "deadlock detected",
+            "remaining connection slots are reserved",
+        ];
+        match self {
+            Self::NotFound => Kind::Missing,
+            Self::BrokenTransactionManager => Kind::Unavailable,
+            Self::RollbackErrorOnCommit { commit_error, .. } => commit_error.kind(),
+            Self::DatabaseError(kind, information) => match kind {
+                DatabaseErrorKind::ClosedConnection
+                | DatabaseErrorKind::UnableToSendCommand
+                | DatabaseErrorKind::SerializationFailure
+                | DatabaseErrorKind::ReadOnlyTransaction => Kind::Unavailable,
+                _ if PASSING.iter().any(|text| information.message().starts_with(text)) => {
+                    Kind::Unavailable
+                }
+                _ => Kind::Internal,
+            },
             _ => Kind::Internal,
-        },
-        QueryError::BrokenTransactionManager => Kind::Unavailable,
-        QueryError::RollbackErrorOnCommit { commit_error, .. } => query_kind(commit_error),
-        _ => Kind::Internal,
+        }
     }
 }
 

@@ -1,1 +1,70 @@
-//! For tests only: a database per test, a broker namespace per test.
+//! For tests only: a database per test, a broker namespace per test, servers to break, and a way
+//! to wait for a thing rather than for a while.
+//!
+//! Tests get their servers from `scripts/test`; each test leaves nothing behind in them.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot be set up should panic"
+)]
+
+mod broker;
+mod database;
+mod servers;
+mod service;
+
+use std::{future::Future, time::Duration};
+
+pub use broker::Namespace;
+pub use database::Database;
+pub use servers::{Server, Servers};
+pub use service::{Started, process, run, sealing_keys};
+
+/// Waits until `check` gives an answer, and fails the test when it has not after `patience`.
+#[track_caller]
+pub fn eventually<T, F, Fut>(
+    what: &str,
+    patience: Duration,
+    mut check: F,
+) -> impl Future<Output = T>
+where
+    F: FnMut() -> Fut,
+    Fut: Future<Output = Option<T>>,
+{
+    let asked_at = std::panic::Location::caller();
+    async move {
+        let waited = tokio::time::timeout(patience, async {
+            let mut looks = tokio::time::interval(Duration::from_millis(20));
+            loop {
+                looks.tick().await;
+                if let Some(found) = check().await {
+                    return found;
+                }
+            }
+        });
+        match waited.await {
+            Ok(found) => found,
+            Err(_elapsed) => panic!("{asked_at}: not within {patience:?}: {what}"),
+        }
+    }
+}
+
+/// A value that `scripts/test` sets.
+fn given(name: &str) -> String {
+    #[expect(clippy::disallowed_methods, reason = "tests have no other settings")]
+    std::env::var(name)
+        .unwrap_or_else(|_| panic!("{name} is not set: run the tests with scripts/test"))
+}
+
+/// Runs async clean-up from a `Drop`, where nothing can be awaited.
+fn clean_up(work: impl Future<Output = ()> + Send + 'static) {
+    let thread = std::thread::spawn(|| {
+        if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            runtime.block_on(work);
+        }
+    });
+    if thread.join().is_err() {
+        eprintln!("a test could not clean up after itself");
+    }
+}

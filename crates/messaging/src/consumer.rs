@@ -1,0 +1,224 @@
+//! Events on their way in: batches in one transaction, each event once, acknowledged after commit.
+//!
+//! What cannot be read goes to the dead-letter queue at once. What cannot be handled is tried
+//! again until the queue's delivery limit puts it aside. While the database is down nothing is
+//! settled and nothing is lost: the batch waits.
+
+use std::{sync::Arc, time::Duration};
+
+use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use domain::event::Event;
+use opentelemetry::{KeyValue, metrics::Counter};
+use platform::{Failure, Kind, Process, chain, retry::Backoff, telemetry};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use crate::{Broker, Incoming, LinkError, Received, Subscription, inbox::Inbox};
+
+/// Why a handler could not do its work.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct HandleError(Box<dyn Failure>);
+
+impl<F: Failure> From<F> for HandleError {
+    fn from(failure: F) -> Self {
+        Self(Box::new(failure))
+    }
+}
+
+/// What a service does about one type of event.
+pub trait Handler: Send + Sync + 'static {
+    type Event: Event;
+
+    /// Takes note of the events, in order, within the transaction that also remembers their ids.
+    fn handle(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[&Received<Self::Event>],
+    ) -> impl Future<Output = Result<(), HandleError>> + Send;
+
+    /// Called after the commit, for what lives outside the database.
+    fn committed(&self) {}
+}
+
+/// Hears `H::Event` on behalf of `service` until the process ends.
+pub fn consume<H: Handler>(broker: &Broker, service: &'static str, process: &Process, handler: H) {
+    let queue = broker.topology.subscription(service, H::Event::TYPE);
+    let consumer = Consumer {
+        broker: broker.clone(),
+        inbox: Inbox { pool: process.pool.clone(), queue, clock: process.clock.clone() },
+        handler: Arc::new(handler),
+        counted: telemetry::meter()
+            .u64_counter("events_consumed")
+            .with_description("Events by what became of them")
+            .build(),
+    };
+    let (inbox, retention) = (consumer.inbox.clone(), broker.settings.inbox_retention);
+    process.tasks.every("inbox", Duration::from_secs(3600), move || {
+        let inbox = inbox.clone();
+        async move {
+            if let Err(error) = inbox.forget(retention).await {
+                tracing::warn!(error = chain(&error), "old event ids were not forgotten");
+            }
+        }
+    });
+    process.tasks.spawn("consumer", |stop| consumer.run(stop));
+}
+
+struct Consumer<H> {
+    broker: Broker,
+    inbox: Inbox,
+    handler: Arc<H>,
+    counted: Counter<u64>,
+}
+
+impl<H: Handler> Consumer<H> {
+    async fn run(self, stop: CancellationToken) {
+        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(3));
+        loop {
+            let broken = tokio::select! {
+                () = stop.cancelled() => return,
+                broken = self.attend(&mut backoff, &stop) => broken,
+            };
+            if let Err(error) = broken {
+                tracing::warn!(
+                    queue = self.inbox.queue,
+                    error = chain(&error),
+                    "subscribing again"
+                );
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(backoff.pause()) => {}
+            }
+        }
+    }
+
+    /// Handles what the queue brings until the subscription breaks or the process ends.
+    async fn attend(
+        &self,
+        backoff: &mut Backoff,
+        stop: &CancellationToken,
+    ) -> Result<(), LinkError> {
+        let settings = &self.broker.settings;
+        let link = &self.broker.consuming;
+        let mut subscription =
+            Subscription::open(link, &self.inbox.queue, settings.prefetch).await?;
+        backoff.reset();
+        loop {
+            let batch = subscription.next(settings.batch).await?;
+            if stop.is_cancelled() {
+                return Ok(());
+            }
+            self.settle(&subscription, batch).await?;
+        }
+    }
+
+    async fn settle(
+        &self,
+        subscription: &Subscription,
+        batch: Vec<Incoming>,
+    ) -> Result<(), LinkError> {
+        let (mut tags, mut events) = (Vec::new(), Vec::new());
+        for incoming in batch {
+            match serde_json::from_slice::<Received<H::Event>>(&incoming.body) {
+                Ok(event) => {
+                    tags.push(incoming.tag);
+                    events.push(event);
+                }
+                Err(error) => {
+                    tracing::error!(queue = self.inbox.queue, %error, "an event cannot be read and is put aside");
+                    self.count("unreadable", 1);
+                    subscription.put_aside(incoming.tag).await?;
+                }
+            }
+        }
+        match self.handle(&events).await {
+            Ok(()) => {
+                self.count("handled", tags.len());
+                match tags.last() {
+                    Some(last) => subscription.ack_through(*last).await,
+                    None => Ok(()),
+                }
+            }
+            // One of them is at fault; each on its own, the others do not notice.
+            Err(_) if tags.len() > 1 => {
+                for (tag, event) in tags.into_iter().zip(&events) {
+                    let outcome = self.handle(std::slice::from_ref(event)).await;
+                    self.settle_one(subscription, tag, outcome).await?;
+                }
+                Ok(())
+            }
+            Err(error) => match tags.first() {
+                Some(tag) => self.settle_one(subscription, *tag, Err(error)).await,
+                None => Ok(()),
+            },
+        }
+    }
+
+    async fn settle_one(
+        &self,
+        subscription: &Subscription,
+        tag: u64,
+        outcome: Result<(), HandleError>,
+    ) -> Result<(), LinkError> {
+        match outcome {
+            Ok(()) => {
+                self.count("handled", 1);
+                subscription.ack(tag).await
+            }
+            Err(error) => {
+                tracing::error!(
+                    queue = self.inbox.queue,
+                    error = chain(error.0.as_ref()),
+                    "an event was not handled"
+                );
+                self.count("failed", 1);
+                subscription.retry(tag).await
+            }
+        }
+    }
+
+    /// Handles events in one transaction, waiting for as long as the database is away.
+    async fn handle(&self, events: &[Received<H::Event>]) -> Result<(), HandleError> {
+        let Some(first) = events.first() else { return Ok(()) };
+        let span = tracing::info_span!("handle", queue = self.inbox.queue, event.id = %first.id, events = events.len());
+        telemetry::adopt(&span, first.traceparent.as_deref());
+        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(3));
+        async {
+            loop {
+                match self.transact(events).await {
+                    Err(error) if error.0.kind() == Kind::Unavailable => {
+                        tracing::warn!(
+                            error = chain(error.0.as_ref()),
+                            "events wait for the database"
+                        );
+                        tokio::time::sleep(backoff.pause()).await;
+                    }
+                    outcome => return outcome,
+                }
+            }
+        }
+        .instrument(span)
+        .await
+    }
+
+    async fn transact(&self, events: &[Received<H::Event>]) -> Result<(), HandleError> {
+        let mut conn = self.inbox.pool.get().await?;
+        conn.transaction(async |conn| {
+            let ids = events.iter().map(|event| event.id).collect();
+            let mut fresh = self.inbox.remember(conn, ids).await?;
+            let events: Vec<_> = events.iter().filter(|event| fresh.remove(&event.id)).collect();
+            if events.is_empty() { Ok(()) } else { self.handler.handle(conn, &events).await }
+        })
+        .await?;
+        self.handler.committed();
+        Ok(())
+    }
+
+    fn count(&self, outcome: &'static str, events: usize) {
+        let labels =
+            [KeyValue::new("queue", self.inbox.queue.clone()), KeyValue::new("outcome", outcome)];
+        self.counted.add(events.try_into().unwrap_or(u64::MAX), &labels);
+    }
+}

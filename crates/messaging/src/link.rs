@@ -1,0 +1,169 @@
+//! A connection to the broker that heals itself.
+//!
+//! The client library's own recovery can hang, so it is off. Here any error, any silence and any
+//! doubt means the same: let the connection go, dial again with growing pauses, declare the
+//! topology again. Whoever uses the link waits for the next connection and starts over; what was
+//! not confirmed or acknowledged comes again.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use futures_util::StreamExt;
+use lapin::{Connection, ConnectionProperties, Event};
+use platform::{Tasks, chain, retry::Backoff};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::Topology;
+
+/// No word from the broker for so long is as good as no connection.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why the broker did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    #[error("not connected to the broker")]
+    Down,
+    #[error("no answer from the broker within {} s", PATIENCE.as_secs())]
+    Silent,
+    #[error("broker")]
+    Broker(#[from] lapin::Error),
+}
+
+/// Waits for the broker, but not for ever.
+pub(crate) async fn bounded<T>(
+    asked: impl Future<Output = lapin::Result<T>>,
+) -> Result<T, LinkError> {
+    match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(answer) => Ok(answer?),
+        Err(_elapsed) => Err(LinkError::Silent),
+    }
+}
+
+/// One connection, from the handshake to the first doubt.
+pub(crate) struct Session {
+    connection: Connection,
+    doubted: CancellationToken,
+}
+
+impl Session {
+    pub(crate) async fn channel(&self) -> Result<lapin::Channel, LinkError> {
+        bounded(self.connection.create_channel()).await
+    }
+
+    /// Something went wrong: no one should use this connection any more.
+    pub(crate) fn doubt(&self) {
+        self.doubted.cancel();
+    }
+
+    /// Resolves when the connection is given up.
+    pub(crate) fn ended(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.doubted.clone().cancelled_owned()
+    }
+}
+
+/// A handle on the connection, whichever it is at the moment.
+#[derive(Clone)]
+pub struct Link(watch::Receiver<Option<Arc<Session>>>);
+
+impl Link {
+    /// Starts to connect, and keeps at it until the process ends.
+    pub fn start(url: &SecretString, topology: &Topology, name: &str, tasks: &Tasks) -> Self {
+        let (sender, receiver) = watch::channel(None);
+        let dialler =
+            Dialler { url: url.clone(), topology: topology.clone(), name: name.to_owned(), sender };
+        tasks.spawn("link", |stop| dialler.run(stop));
+        Self(receiver)
+    }
+
+    /// Whether it is up now.
+    pub fn state(&self) -> Result<(), LinkError> {
+        if self.0.borrow().is_some() { Ok(()) } else { Err(LinkError::Down) }
+    }
+
+    /// The connection; waits for one if there is none.
+    pub(crate) async fn session(&mut self) -> Result<Arc<Session>, LinkError> {
+        let up = self.0.wait_for(Option::is_some).await.map_err(|_process_ends| LinkError::Down)?;
+        up.clone().ok_or(LinkError::Down)
+    }
+}
+
+struct Dialler {
+    url: SecretString,
+    topology: Topology,
+    name: String,
+    sender: watch::Sender<Option<Arc<Session>>>,
+}
+
+impl Dialler {
+    async fn run(self, stop: CancellationToken) {
+        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(3));
+        loop {
+            let dialled = tokio::select! {
+                () = stop.cancelled() => return,
+                dialled = self.dial() => dialled,
+            };
+            match dialled {
+                Ok(session) => {
+                    tracing::info!(link = self.name, "connected to the broker");
+                    backoff.reset();
+                    self.hold(Arc::new(session), &stop).await;
+                }
+                Err(error) => {
+                    tracing::warn!(
+                        link = self.name,
+                        error = chain(&error),
+                        "the broker cannot be reached"
+                    );
+                }
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(backoff.pause()) => {}
+            }
+        }
+    }
+
+    async fn dial(&self) -> Result<Session, LinkError> {
+        let properties =
+            ConnectionProperties::default().with_connection_name(self.name.as_str().into());
+        let connection = bounded(Connection::connect(self.url.expose_secret(), properties)).await?;
+        let session = Session { connection, doubted: CancellationToken::new() };
+        let channel = session.channel().await?;
+        bounded(self.topology.declare(&channel)).await?;
+        bounded(channel.close(200, "declared".into())).await?;
+        Ok(session)
+    }
+
+    /// Lends the connection out until someone doubts it or the process ends.
+    async fn hold(&self, session: Arc<Session>, stop: &CancellationToken) {
+        let mut events = Box::pin(session.connection.events_listener());
+        self.sender.send_replace(Some(session.clone()));
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => break,
+                () = session.doubted.cancelled() => break,
+                event = events.next() => match event {
+                    Some(Event::Error(error)) => {
+                        tracing::warn!(link = self.name, error = chain(&error), "the broker connection broke");
+                        break;
+                    }
+                    Some(_) => {}
+                    None => break,
+                },
+            }
+            if !session.connection.status().connected() {
+                break;
+            }
+        }
+        self.sender.send_replace(None);
+        session.doubt();
+        if let Err(error) = bounded(session.connection.close(200, "bye".into())).await {
+            tracing::debug!(
+                link = self.name,
+                error = chain(&error),
+                "the connection was gone already"
+            );
+        }
+    }
+}

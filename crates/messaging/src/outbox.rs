@@ -1,0 +1,266 @@
+//! Events on their way out: a row in the transaction that caused them, then the relay.
+//!
+//! The invariant: a row leaves the table only after the broker confirmed that the event is in
+//! every queue that asked for it. The relay may die between the two; then the event is published
+//! twice, under the same id.
+
+use std::{sync::Arc, time::Duration};
+
+use diesel::{
+    QueryableByName,
+    sql_types::{Array, Bool, Text, Timestamptz},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use domain::event::Event;
+use opentelemetry::metrics::{Counter, Histogram};
+use platform::{
+    Timestamp, chain,
+    database::{Connection, DatabaseError, Pool},
+    retry::Backoff,
+    telemetry,
+};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::{
+    Envelope, Exchange, LinkError, Message, Publisher, Settings, Topology, schema::outbox,
+};
+
+/// Chosen once; the same in every installation, and per database anyway.
+const LEADER_LOCK: i64 = 0x6261_636B_6861_756C;
+/// After being woken the relay looks this often before it believes that nothing was committed.
+const LOOKS: [u64; 6] = [0, 2, 4, 8, 16, 32];
+
+/// Where a service leaves its events.
+#[derive(Clone)]
+pub struct Outbox {
+    service: &'static str,
+    wake: Arc<Notify>,
+}
+
+impl Outbox {
+    pub fn new(service: &'static str) -> Self {
+        Self { service, wake: Arc::new(Notify::new()) }
+    }
+
+    /// Leaves events to be published if, and only if, the caller's transaction commits.
+    pub async fn append<E: Event>(
+        &self,
+        conn: &mut AsyncPgConnection,
+        now: Timestamp,
+        events: impl IntoIterator<Item = E>,
+    ) -> Result<(), DatabaseError> {
+        let (mut ids, mut bodies) = (Vec::new(), Vec::new());
+        for event in events {
+            let envelope = Envelope::new(self.service, now, event);
+            ids.push(envelope.id);
+            bodies.push(
+                serde_json::to_string(&envelope)
+                    .map_err(|e| diesel::result::Error::SerializationError(e.into()))?,
+            );
+        }
+        if ids.is_empty() {
+            return Ok(());
+        }
+        diesel::sql_query(
+            "INSERT INTO outbox (event_id, routing_key, event, created_at) \
+             SELECT event_id, $3, event, $4 FROM unnest($1, $2) AS new (event_id, event)",
+        )
+        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+        .bind::<Array<Text>, _>(bodies)
+        .bind::<Text, _>(E::TYPE)
+        .bind::<Timestamptz, _>(now)
+        .execute(conn)
+        .await?;
+        self.wake.notify_one();
+        Ok(())
+    }
+}
+
+/// What one look at the outbox came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// So many events were published.
+    Worked(usize),
+    Idle,
+    /// Another replica relays.
+    NotLeader,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum RelayError {
+    #[error("outbox")]
+    Database(#[from] DatabaseError),
+    #[error("publishing")]
+    Link(#[from] LinkError),
+    #[error("{0} events lead to no queue; declaring the queues again")]
+    Unroutable(usize),
+}
+
+impl From<diesel::result::Error> for RelayError {
+    fn from(error: diesel::result::Error) -> Self {
+        DatabaseError::from(error).into()
+    }
+}
+
+#[derive(QueryableByName)]
+struct Locked {
+    #[diesel(sql_type = Bool)]
+    locked: bool,
+}
+
+/// Publishes what is in the outbox, if it is the one to do so.
+pub struct Relay {
+    pool: Pool,
+    publisher: Publisher,
+    exchange: Exchange,
+    wake: Arc<Notify>,
+    batch: i64,
+    poll: Duration,
+    /// Holds the leader's lock for as long as it lives.
+    leading: Option<Connection>,
+    published: Counter<u64>,
+    lag: Histogram<f64>,
+}
+
+impl Relay {
+    pub fn new(
+        outbox: &Outbox,
+        pool: Pool,
+        publisher: Publisher,
+        topology: &Topology,
+        settings: &Settings,
+    ) -> Self {
+        let meter = telemetry::meter();
+        Self {
+            pool,
+            publisher,
+            exchange: topology.events(),
+            wake: outbox.wake.clone(),
+            batch: settings.relay_batch.try_into().unwrap_or(i64::MAX),
+            poll: settings.relay_poll,
+            leading: None,
+            published: meter
+                .u64_counter("outbox_published")
+                .with_description("Events confirmed by the broker")
+                .build(),
+            lag: meter
+                .f64_histogram("outbox_lag_seconds")
+                .with_description("From an event's transaction to the broker's confirmation")
+                .with_boundaries(vec![
+                    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0,
+                ])
+                .build(),
+        }
+    }
+
+    pub(crate) async fn run(mut self, stop: CancellationToken) {
+        let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
+        let mut looks = LOOKS.iter();
+        while !stop.is_cancelled() {
+            let pause = match self.step().await {
+                Ok(Step::Worked(_)) => {
+                    looks = LOOKS.iter();
+                    Duration::ZERO
+                }
+                Ok(Step::Idle) => {
+                    looks.next().map_or(self.poll, |millis| Duration::from_millis(*millis))
+                }
+                Ok(Step::NotLeader) => self.poll,
+                Err(error) => {
+                    tracing::warn!(error = chain(&error), "events wait in the outbox");
+                    self.leading = None;
+                    backoff.pause()
+                }
+            };
+            if pause < self.poll {
+                tokio::time::sleep(pause).await;
+                continue;
+            }
+            backoff.reset();
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = tokio::time::sleep(pause) => {}
+                () = self.wake.notified() => looks = LOOKS.iter(),
+            }
+        }
+    }
+
+    /// Publishes one batch, if this is the leader.
+    async fn step(&mut self) -> Result<Step, RelayError> {
+        if self.leading.is_none() {
+            self.leading = lead(&self.pool).await?;
+        }
+        let Some(conn) = self.leading.as_mut() else { return Ok(Step::NotLeader) };
+        let waiting = waiting(conn, self.batch).await?;
+        if waiting.is_empty() {
+            return Ok(Step::Idle);
+        }
+        let confirmed = publish(&self.publisher, &self.exchange, &waiting).await?;
+        let lost = waiting.len() - confirmed.len();
+        remove(conn, &confirmed).await?;
+        let now = platform::Clock::system().now();
+        for row in &waiting {
+            self.lag.record((now - row.created_at).as_seconds_f64(), &[]);
+        }
+        self.published.add(confirmed.len().try_into().unwrap_or(u64::MAX), &[]);
+        if lost > 0 { Err(RelayError::Unroutable(lost)) } else { Ok(Step::Worked(confirmed.len())) }
+    }
+}
+
+/// The leader's connection, unless another replica leads. The lock goes with the connection.
+async fn lead(pool: &Pool) -> Result<Option<Connection>, DatabaseError> {
+    let mut conn = pool.get().await?;
+    let asked = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS locked");
+    let Locked { locked } =
+        asked.bind::<diesel::sql_types::BigInt, _>(LEADER_LOCK).get_result(&mut *conn).await?;
+    Ok(locked.then_some(conn))
+}
+
+#[derive(diesel::Queryable)]
+pub(crate) struct Waiting {
+    position: i64,
+    event_id: Uuid,
+    routing_key: String,
+    event: String,
+    created_at: Timestamp,
+}
+
+pub(crate) async fn waiting(
+    conn: &mut AsyncPgConnection,
+    most: i64,
+) -> Result<Vec<Waiting>, DatabaseError> {
+    use diesel::{ExpressionMethods as _, QueryDsl as _};
+    Ok(outbox::table.order(outbox::position.asc()).limit(most).load(conn).await?)
+}
+
+/// Publishes and returns the positions of those that the broker confirmed.
+pub(crate) async fn publish(
+    publisher: &Publisher,
+    exchange: &Exchange,
+    waiting: &[Waiting],
+) -> Result<Vec<i64>, LinkError> {
+    let message = |row: &Waiting| Message {
+        exchange: exchange.clone(),
+        routing_key: row.routing_key.clone(),
+        id: row.event_id.to_string(),
+        content_type: "application/cloudevents+json",
+        headers: Vec::new(),
+        body: row.event.clone().into_bytes(),
+    };
+    let messages: Vec<_> = waiting.iter().map(message).collect();
+    let words = publisher.publish(&messages).await?;
+    Ok(waiting
+        .iter()
+        .zip(words)
+        .filter(|(_, word)| word.is_ok())
+        .map(|(row, _)| row.position)
+        .collect())
+}
+
+async fn remove(conn: &mut AsyncPgConnection, positions: &[i64]) -> Result<(), DatabaseError> {
+    use diesel::{ExpressionMethods as _, QueryDsl as _};
+    diesel::delete(outbox::table.filter(outbox::position.eq_any(positions))).execute(conn).await?;
+    Ok(())
+}

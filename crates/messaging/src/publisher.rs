@@ -1,0 +1,121 @@
+//! Publishing with confirms: a message counts only when the broker has it in a queue.
+
+use lapin::{
+    BasicProperties, Channel, Confirmation,
+    options::{BasicPublishOptions, ConfirmSelectOptions},
+    types::{AMQPValue, FieldTable, LongString},
+};
+use tokio::sync::Mutex;
+
+use crate::{
+    Exchange, Link, LinkError,
+    link::{Session, bounded},
+    topology::short,
+};
+
+/// A message on its way out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Empty is the broker's default exchange: the routing key is a queue's name.
+    pub exchange: Exchange,
+    pub routing_key: String,
+    pub id: String,
+    pub content_type: &'static str,
+    pub headers: Vec<(&'static str, String)>,
+    pub body: Vec<u8>,
+}
+
+/// What the broker did not take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Undelivered {
+    /// It leads to no queue.
+    Unroutable,
+    /// The broker refused it.
+    Refused,
+}
+
+/// Publishes over a link, on one channel that is made again when it breaks.
+pub struct Publisher {
+    link: Link,
+    open: Mutex<Option<Open>>,
+}
+
+struct Open {
+    channel: Channel,
+    session: std::sync::Arc<Session>,
+}
+
+impl Publisher {
+    pub fn new(link: Link) -> Self {
+        Self { link, open: Mutex::new(None) }
+    }
+
+    /// Publishes all of them, then waits for the broker's word on each. An error means that
+    /// nothing is known of any; publish them again.
+    pub async fn publish(
+        &self,
+        messages: &[Message],
+    ) -> Result<Vec<Result<(), Undelivered>>, LinkError> {
+        let mut open = self.open.lock().await;
+        let current = match open.take() {
+            Some(current) if current.channel.status().connected() => current,
+            _ => self.open().await?,
+        };
+        let published = send(&current.channel, messages).await;
+        match &published {
+            // Something that leads nowhere means that a queue is gone; a new session declares it.
+            Ok(words) if words.iter().all(|word| *word != Err(Undelivered::Unroutable)) => {
+                *open = Some(current)
+            }
+            _ => current.session.doubt(),
+        }
+        published
+    }
+
+    async fn open(&self) -> Result<Open, LinkError> {
+        let session = self.link.clone().session().await?;
+        let opened = async {
+            let channel = session.channel().await?;
+            bounded(channel.confirm_select(ConfirmSelectOptions::default())).await?;
+            Ok(channel)
+        };
+        let channel = opened.await.inspect_err(|_: &LinkError| session.doubt())?;
+        Ok(Open { channel, session })
+    }
+}
+
+async fn send(
+    channel: &Channel,
+    messages: &[Message],
+) -> Result<Vec<Result<(), Undelivered>>, LinkError> {
+    let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
+    let mut confirms = Vec::with_capacity(messages.len());
+    for message in messages {
+        let (exchange, key) = (short(&message.exchange.0), short(&message.routing_key));
+        let publish =
+            channel.basic_publish(exchange, key, options, &message.body, properties(message));
+        confirms.push(bounded(publish).await?);
+    }
+    let mut words = Vec::with_capacity(confirms.len());
+    for confirm in confirms {
+        words.push(match bounded(confirm).await? {
+            Confirmation::Ack(None) => Ok(()),
+            Confirmation::Ack(Some(_)) => Err(Undelivered::Unroutable),
+            Confirmation::Nack(_) | Confirmation::NotRequested => Err(Undelivered::Refused),
+        });
+    }
+    Ok(words)
+}
+
+fn properties(message: &Message) -> BasicProperties {
+    const PERSISTENT: u8 = 2;
+    let mut headers = FieldTable::default();
+    for (name, value) in &message.headers {
+        headers.insert((*name).into(), AMQPValue::LongString(LongString::from(value.as_str())));
+    }
+    BasicProperties::default()
+        .with_delivery_mode(PERSISTENT)
+        .with_content_type(message.content_type.into())
+        .with_message_id(message.id.as_str().into())
+        .with_headers(headers)
+}

@@ -1,0 +1,19 @@
+//! The tables of `migrations/messaging`, as Diesel knows them.
+
+diesel::table! {
+    outbox (position) {
+        position -> Int8,
+        event_id -> Uuid,
+        routing_key -> Text,
+        event -> Text,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    inbox (queue, event_id) {
+        queue -> Text,
+        event_id -> Uuid,
+        received_at -> Timestamptz,
+    }
+}

@@ -1,0 +1,132 @@
+//! Taking messages out of one queue, in batches, each settled by its taker.
+
+use std::sync::Arc;
+
+use futures_util::{FutureExt, StreamExt};
+use lapin::{
+    Channel, Consumer,
+    message::Delivery,
+    options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions, BasicRejectOptions},
+    types::{AMQPValue, FieldTable},
+};
+
+use crate::{
+    Link, LinkError,
+    link::{Session, bounded},
+    topology::short,
+};
+
+/// A message as it came.
+#[derive(Debug)]
+pub struct Incoming {
+    /// Settles it, on the subscription it came from.
+    pub tag: u64,
+    pub redelivered: bool,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+/// A place at a queue. When it breaks it is over: what was not settled goes back to the queue,
+/// and the taker subscribes again.
+pub struct Subscription {
+    channel: Channel,
+    consumer: Consumer,
+    session: Arc<Session>,
+}
+
+impl Subscription {
+    /// Waits for the broker if need be.
+    pub async fn open(link: &Link, queue: &str, prefetch: u16) -> Result<Self, LinkError> {
+        let session = link.clone().session().await?;
+        let opened = async {
+            let channel = session.channel().await?;
+            bounded(channel.basic_qos(prefetch, BasicQosOptions::default())).await?;
+            let (options, none) = (BasicConsumeOptions::default(), FieldTable::default());
+            let consumer =
+                bounded(channel.basic_consume(short(queue), "".into(), options, none)).await?;
+            Ok((channel, consumer))
+        };
+        let (channel, consumer) = opened.await.inspect_err(|_: &LinkError| session.doubt())?;
+        Ok(Self { channel, consumer, session })
+    }
+
+    /// Waits for a message, then takes what else is there already, up to `most`.
+    pub async fn next(&mut self, most: usize) -> Result<Vec<Incoming>, LinkError> {
+        let first = tokio::select! {
+            () = self.session.ended() => None,
+            first = self.consumer.next() => first,
+        };
+        let first = self.delivery(first)?;
+        let mut batch = vec![incoming(first)];
+        while batch.len() < most
+            && let Some(ready) = self.consumer.next().now_or_never()
+        {
+            let ready = self.delivery(ready)?;
+            batch.push(incoming(ready));
+        }
+        Ok(batch)
+    }
+
+    fn delivery(&self, item: Option<lapin::Result<Delivery>>) -> Result<Delivery, LinkError> {
+        match item {
+            Some(Ok(delivery)) => Ok(delivery),
+            Some(Err(error)) => {
+                self.session.doubt();
+                Err(error.into())
+            }
+            // The queue was deleted, or the connection went.
+            None => {
+                self.session.doubt();
+                Err(LinkError::Down)
+            }
+        }
+    }
+
+    /// Done with every message up to and including this one.
+    pub async fn ack_through(&self, tag: u64) -> Result<(), LinkError> {
+        self.settle(self.channel.basic_ack(tag, BasicAckOptions { multiple: true })).await
+    }
+
+    /// Done with this one.
+    pub async fn ack(&self, tag: u64) -> Result<(), LinkError> {
+        self.settle(self.channel.basic_ack(tag, BasicAckOptions { multiple: false })).await
+    }
+
+    /// Not now: it comes again, until the queue's delivery limit puts it aside.
+    pub async fn retry(&self, tag: u64) -> Result<(), LinkError> {
+        self.settle(self.channel.basic_reject(tag, BasicRejectOptions { requeue: true })).await
+    }
+
+    /// Not ever: it goes to the dead-letter queue.
+    pub async fn put_aside(&self, tag: u64) -> Result<(), LinkError> {
+        self.settle(self.channel.basic_reject(tag, BasicRejectOptions { requeue: false })).await
+    }
+
+    async fn settle(
+        &self,
+        asked: impl Future<Output = lapin::Result<()>>,
+    ) -> Result<(), LinkError> {
+        bounded(asked).await.inspect_err(|_| self.session.doubt())
+    }
+}
+
+fn incoming(delivery: Delivery) -> Incoming {
+    let headers = delivery.properties.headers().as_ref().map_or_else(Vec::new, |table| {
+        let text = |value: &AMQPValue| match value {
+            AMQPValue::LongString(text) => Some(text.to_string()),
+            AMQPValue::ShortString(text) => Some(text.to_string()),
+            _ => None,
+        };
+        table
+            .inner()
+            .iter()
+            .filter_map(|(name, value)| Some((name.to_string(), text(value)?)))
+            .collect()
+    });
+    Incoming {
+        tag: delivery.delivery_tag,
+        redelivered: delivery.redelivered,
+        headers,
+        body: delivery.data,
+    }
+}

@@ -1,0 +1,123 @@
+//! A corner of the broker for each test.
+
+use std::time::Duration;
+
+use messaging::Settings;
+use reqwest::Client;
+use secrecy::SecretString;
+use serde_json::Value;
+use url::Url;
+use uuid::Uuid;
+
+use crate::{clean_up, given};
+
+/// Where a broker and its console listen.
+#[derive(Clone)]
+struct Broker {
+    amqp: String,
+    api: String,
+}
+
+/// A prefix of its own for exchanges and queues; what is under it goes when this is dropped.
+pub struct Namespace {
+    pub name: String,
+    broker: Broker,
+}
+
+impl Namespace {
+    /// In the broker that `scripts/test` started.
+    pub fn create() -> Self {
+        Self::create_on(given("BACKHAUL_TEST_AMQP_URL"), given("BACKHAUL_TEST_RABBITMQ_API_URL"))
+    }
+
+    /// In a broker of the test's own. The console's user and password are the broker's.
+    pub fn create_on(amqp: String, api: String) -> Self {
+        let name = format!("t{}", Uuid::new_v4().simple());
+        Self { name, broker: Broker { amqp, api } }
+    }
+
+    pub fn amqp_url(&self) -> &str {
+        &self.broker.amqp
+    }
+
+    pub fn settings(&self) -> Settings {
+        Settings {
+            url: SecretString::from(self.broker.amqp.clone()),
+            namespace: self.name.clone(),
+            prefetch: 256,
+            batch: 64,
+            relay_batch: 500,
+            relay_poll: Duration::from_millis(50),
+            inbox_retention: Duration::from_secs(3600),
+        }
+    }
+
+    /// The messages waiting in a queue (named without the namespace), left where they are.
+    pub async fn peek(&self, queue: &str) -> Vec<Value> {
+        let body = serde_json::json!({
+            "count": 1000, "ackmode": "ack_requeue_true", "encoding": "auto"
+        });
+        let answer =
+            self.broker.post(&format!("queues/%2f/{}.{queue}/get", self.name), &body).await;
+        answer.as_array().cloned().unwrap_or_default()
+    }
+
+    /// Publishes raw bytes to a queue, as no service of ours would.
+    pub async fn publish_raw(&self, queue: &str, payload: &str) {
+        let body = serde_json::json!({
+            "routing_key": format!("{}.{queue}", self.name), "payload": payload,
+            "payload_encoding": "string", "properties": {"delivery_mode": 2}
+        });
+        let answer = self.broker.post("exchanges/%2f/amq.default/publish", &body).await;
+        assert_eq!(answer["routed"], true, "{queue} does not exist");
+    }
+}
+
+impl Broker {
+    fn client() -> Client {
+        platform::http_client(Duration::from_secs(10)).unwrap()
+    }
+
+    fn request(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
+        let amqp = Url::parse(&self.amqp).unwrap();
+        let request = Self::client().request(method, format!("{}/{path}", self.api));
+        request.basic_auth(amqp.username(), amqp.password())
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> Value {
+        let answer = self.request(reqwest::Method::POST, path).json(body).send().await.unwrap();
+        answer.error_for_status().unwrap().json().await.unwrap()
+    }
+
+    /// Deletes everything under a prefix.
+    async fn sweep(&self, prefix: &str) -> anyhow::Result<()> {
+        for kind in ["queues", "exchanges"] {
+            let all: Vec<Value> = self
+                .request(reqwest::Method::GET, &format!("{kind}/%2f?columns=name"))
+                .send()
+                .await?
+                .json()
+                .await?;
+            for name in all
+                .iter()
+                .filter_map(|item| item["name"].as_str())
+                .filter(|name| name.starts_with(prefix))
+            {
+                self.request(reqwest::Method::DELETE, &format!("{kind}/%2f/{name}")).send().await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let (broker, prefix) = (self.broker.clone(), format!("{}.", self.name));
+        clean_up(async move {
+            // The test may have stopped its broker, and then there is nothing to sweep.
+            if let Err(error) = broker.sweep(&prefix).await {
+                eprintln!("{prefix} was not swept: {error}");
+            }
+        });
+    }
+}

@@ -1,0 +1,98 @@
+//! A PostgreSQL and a RabbitMQ of a test's own, to be killed and started again.
+
+use std::{collections::HashMap, path::PathBuf, process::Command};
+
+/// Which of the two.
+#[derive(Debug, Clone, Copy)]
+pub enum Server {
+    Postgres,
+    Rabbitmq,
+}
+
+impl Server {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::Rabbitmq => "rabbitmq",
+        }
+    }
+}
+
+/// A pair of servers; killed and wiped when dropped.
+pub struct Servers {
+    dir: PathBuf,
+    settings: HashMap<String, String>,
+}
+
+impl Servers {
+    pub fn start() -> Self {
+        let dir = checkout().join(".run").join(format!("test-{}", uuid::Uuid::new_v4().simple()));
+        let mut servers = Self { dir, settings: HashMap::new() };
+        let printed = servers.control(&["start"]);
+        servers.settings =
+            printed.lines().filter_map(|line| line.split_once('=')).map(owned).collect();
+        servers
+    }
+
+    pub fn postgres_url(&self) -> String {
+        self.setting("POSTGRES_URL")
+    }
+
+    pub fn amqp_url(&self) -> String {
+        self.setting("AMQP_URL")
+    }
+
+    pub fn rabbitmq_api_url(&self) -> String {
+        self.setting("RABBITMQ_API_URL")
+    }
+
+    /// Ends a server without warning.
+    pub fn kill(&self, server: Server) {
+        self.control(&["kill", server.name()]);
+    }
+
+    /// Starts a server again, on the same port and with its data.
+    pub fn revive(&self, server: Server) {
+        self.control(&["start", server.name()]);
+    }
+
+    /// Starts a server again with nothing in it.
+    pub fn revive_empty(&self, server: Server) {
+        self.control(&["start", server.name(), "--wipe"]);
+    }
+
+    fn setting(&self, name: &str) -> String {
+        let value = self
+            .settings
+            .get(name)
+            .unwrap_or_else(|| panic!("scripts/servers did not print {name}"));
+        value.trim_matches(['\'', '"']).to_owned()
+    }
+
+    fn control(&self, arguments: &[&str]) -> String {
+        let script = checkout().join("scripts/servers");
+        let output =
+            Command::new(script).args(arguments).arg("--dir").arg(&self.dir).output().unwrap();
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "scripts/servers {arguments:?}: {complaint}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        self.control(&["kill"]);
+        self.control(&["stop", "--wipe"]);
+        if let Err(error) = std::fs::remove_dir_all(&self.dir) {
+            eprintln!("{} was not removed: {error}", self.dir.display());
+        }
+    }
+}
+
+fn owned((name, value): (&str, &str)) -> (String, String) {
+    (name.to_owned(), value.to_owned())
+}
+
+fn checkout() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
