@@ -6,15 +6,6 @@ listening() {
         < <(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null)
 }
 
-# first_free PORT: that port, or the next one that nobody listens on.
-first_free() {
-    local port=$1
-    while listening "$port"; do
-        ((++port < 32768)) || die "no free port from $1 to 32767"
-    done
-    echo "$port"
-}
-
 # Ports of private servers are claimed in a book that all checkouts of a user share. A claim names
 # the settings file that holds the port, and lasts as long as that file says so: a server that is
 # stopped keeps its port. Each user searches from another place, so that users rarely meet.

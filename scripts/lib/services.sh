@@ -60,14 +60,16 @@ export_environment() {
     fi
 }
 
-# choose_addresses: the preferred port of each service, or the next free one.
+# choose_addresses: the preferred port of each service, or the next one that is free and preferred by none.
 choose_addresses() {
-    local name port variable taken=' '
+    local name port variable spoken_for
+    spoken_for=$(services_table | awk '{ print $2 }')
     while read -r name port variable; do
         [[ -d $root/crates/$name ]] || continue
-        port=$(first_free "$port")
-        while [[ $taken == *" $port "* ]]; do port=$(first_free $((port + 1))); done
-        taken+="$port "
+        if listening "$port"; then
+            while listening "$port" || grep -qx "$port" <<<"$spoken_for"; do port=$((port + 1)); done
+            spoken_for+=$'\n'$port
+        fi
         printf -v "$variable" 'http://127.0.0.1:%s' "$port"
     done < <(services_table)
 }
