@@ -15,7 +15,7 @@ use domain::event::Event;
 use opentelemetry::metrics::{Counter, Histogram};
 use platform::{
     Timestamp, chain,
-    database::{Connection, DatabaseError, Pool},
+    database::{DatabaseError, Pool},
     retry::Backoff,
     telemetry,
 };
@@ -119,7 +119,7 @@ pub struct Relay {
     batch: i64,
     poll: Duration,
     /// Holds the leader's lock for as long as it lives.
-    leading: Option<Connection>,
+    leading: Option<AsyncPgConnection>,
     published: Counter<u64>,
     lag: Histogram<f64>,
 }
@@ -210,11 +210,11 @@ impl Relay {
 }
 
 /// The leader's connection, unless another replica leads. The lock goes with the connection.
-async fn lead(pool: &Pool) -> Result<Option<Connection>, DatabaseError> {
-    let mut conn = pool.get().await?;
+async fn lead(pool: &Pool) -> Result<Option<AsyncPgConnection>, DatabaseError> {
+    let mut conn = pool.get_own().await?;
     let asked = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS locked");
     let Locked { locked } =
-        asked.bind::<diesel::sql_types::BigInt, _>(LEADER_LOCK).get_result(&mut *conn).await?;
+        asked.bind::<diesel::sql_types::BigInt, _>(LEADER_LOCK).get_result(&mut conn).await?;
     Ok(locked.then_some(conn))
 }
 

@@ -132,6 +132,11 @@ impl Pool {
         Ok(self.0.get().await?)
     }
 
+    /// A connection that does not go back to the pool, for what must end with it, like a lock.
+    pub async fn get_own(&self) -> Result<AsyncPgConnection, DatabaseError> {
+        Ok(Connection::take(self.0.get().await?))
+    }
+
     /// Whether the database answers.
     pub async fn ping(&self) -> Result<(), DatabaseError> {
         use diesel_async::SimpleAsyncConnection as _;

@@ -23,6 +23,7 @@ impl Database {
 
     /// On a server of the test's own.
     pub async fn create_on(server: &str, migrations: Vec<EmbeddedMigrations>) -> Self {
+        crate::show_logs();
         let name = format!("test_{}", Uuid::new_v4().simple());
         let database = Self { server: server.to_owned(), name };
         execute(server, &format!("CREATE DATABASE {}", database.name)).await.unwrap();

@@ -57,6 +57,20 @@ fn given(name: &str) -> String {
         .unwrap_or_else(|_| panic!("{name} is not set: run the tests with scripts/test"))
 }
 
+/// Shows the logs of what is tested when `RUST_LOG` asks for them.
+fn show_logs() {
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::builder()
+        .with_default_directive(tracing_subscriber::filter::LevelFilter::OFF.into());
+    // Every test of a process asks for this; the first one gets it.
+    drop(
+        tracing_subscriber::fmt()
+            .with_env_filter(filter.from_env_lossy())
+            .with_test_writer()
+            .try_init(),
+    );
+}
+
 /// Runs async clean-up from a `Drop`, where nothing can be awaited.
 fn clean_up(work: impl Future<Output = ()> + Send + 'static) {
     let thread = std::thread::spawn(|| {
