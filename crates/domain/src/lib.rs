@@ -7,3 +7,4 @@
 pub mod access;
 pub mod document;
 pub mod event;
+pub mod kind;
