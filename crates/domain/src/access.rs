@@ -2,8 +2,11 @@
 
 use std::{fmt, str::FromStr};
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use crate::event::Event;
 
 /// The name of a merchant: 1 to 63 lower-case letters, digits and hyphens, beginning with a
 /// letter or digit. It is chosen once and appears in tokens, headers and queues.
@@ -164,6 +167,36 @@ impl fmt::Display for Scopes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.iter().map(Scope::as_str).collect();
         f.write_str(&names.join(" "))
+    }
+}
+
+/// What was revoked.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "kind", content = "id", rename_all = "lowercase")]
+pub enum Revoked {
+    /// One token, by its `jti`.
+    Token(String),
+    /// Every token of a client.
+    Client(String),
+}
+
+/// A token or a client is no longer welcome.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Revocation {
+    #[serde(flatten)]
+    pub what: Revoked,
+    /// From then on the tokens concerned have expired anyway.
+    pub until: DateTime<Utc>,
+}
+
+impl Event for Revocation {
+    const TYPE: &'static str = "token.revoked.v1";
+
+    fn subject(&self) -> String {
+        match &self.what {
+            Revoked::Token(id) => format!("token/{id}"),
+            Revoked::Client(id) => format!("client/{id}"),
+        }
     }
 }
 

@@ -8,3 +8,4 @@ pub mod access;
 pub mod document;
 pub mod event;
 pub mod kind;
+pub mod merchant;

@@ -18,7 +18,7 @@ use tokio::sync::{Notify, watch};
 
 pub use caller::{Access, Caller};
 pub use keys::Settings;
-pub use revocations::{Revocation, Revocations, Revoked};
+pub use revocations::Revocations;
 
 use crate::{Clock, Failure, Kind};
 

@@ -8,8 +8,9 @@ use std::fmt;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use base64::{Engine, engine::general_purpose::STANDARD, engine::general_purpose::URL_SAFE_NO_PAD};
+use domain::merchant::Sealed;
 use secrecy::{ExposeSecret, SecretString};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::config::List;
 
@@ -20,11 +21,6 @@ pub struct Settings {
     /// `id:base64 of 32 bytes`, newest first.
     pub keys: List<SecretString>,
 }
-
-/// A secret nobody can read without the key; safe to store and to send.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Sealed(pub String);
 
 /// Why a value could not be sealed or opened.
 #[derive(Debug, thiserror::Error)]

@@ -104,6 +104,27 @@ impl Object<'_> {
         self.members.get(key).is_some_and(|value| !value.is_null())
     }
 
+    /// Whether the key is there and `null`: the caller wants it emptied.
+    pub fn is_null(&self, key: &str) -> bool {
+        self.members.get(key).is_some_and(Value::is_null)
+    }
+
+    /// Every key that is there, with its field.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, Field<'_>)> {
+        self.members.iter().map(|(key, value)| {
+            (key.as_str(), Field::new(value, Path::Key(&self.path, key), self.report))
+        })
+    }
+
+    /// Reports every key that is not one of `known`, for documents that only we define.
+    pub fn refuse_unknown(&self, known: &[&str]) {
+        for (key, field) in self.entries() {
+            if !known.contains(&key) {
+                field.invalid::<()>(format!("unknown field: known are {}", known.join(", ")));
+            }
+        }
+    }
+
     /// Reports a field as missing, for rules that `required` cannot express.
     pub fn missing(&self, key: &str) {
         let field = Path::Key(&self.path, key).to_string();

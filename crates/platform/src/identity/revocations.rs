@@ -3,27 +3,9 @@
 
 use std::{collections::HashMap, sync::RwLock};
 
-use serde::{Deserialize, Serialize};
+use domain::access::{Revocation, Revoked};
 
 use crate::Timestamp;
-
-/// What was revoked.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(tag = "kind", content = "id", rename_all = "lowercase")]
-pub enum Revoked {
-    /// One token, by its `jti`.
-    Token(String),
-    /// Every token of a client.
-    Client(String),
-}
-
-/// A revocation, and until when it matters.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Revocation {
-    #[serde(flatten)]
-    pub what: Revoked,
-    pub until: Timestamp,
-}
 
 /// The revocations in force in this process.
 #[derive(Debug, Default)]

@@ -1,0 +1,387 @@
+//! Reading what an operator says of a merchant.
+
+use std::collections::BTreeMap;
+
+use chrono_tz::Tz;
+use url::Url;
+
+use super::{Authentication, CredentialsIn, Settings, SupportContact};
+use crate::{
+    access::MerchantId,
+    document::{Field, Object, array, boolean, currency, integer, object, one_of, parsed, text},
+};
+
+const SETTINGS: [&str; 10] = [
+    "name",
+    "time_zone",
+    "currency",
+    "managed_receiving",
+    "return_window_days",
+    "final_sale_tags",
+    "strict_amounts",
+    "strict_refund_dates",
+    "support_contact",
+    "base_url",
+];
+
+/// A new merchant: `identifier`, `name`, and any of the settings.
+pub fn read_new_merchant(document: &Object<'_>) -> Option<(MerchantId, Settings)> {
+    let mut known = SETTINGS.to_vec();
+    known.push("identifier");
+    document.refuse_unknown(&known);
+    let identifier = document.required("identifier", parsed(1..=63, str::parse::<MerchantId>));
+    let name = document.required("name", text(1..=200));
+    let change = SettingsChange::read_fields(document);
+    let mut settings = Settings::new(name?);
+    change?.apply(&mut settings);
+    Some((identifier?, settings))
+}
+
+/// What to change of a merchant's settings; what is absent stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SettingsChange {
+    name: Option<String>,
+    time_zone: Option<String>,
+    currency: Option<String>,
+    managed_receiving: Option<bool>,
+    return_window_days: Option<u16>,
+    final_sale_tags: Option<Vec<String>>,
+    strict_amounts: Option<bool>,
+    strict_refund_dates: Option<bool>,
+    support_contact: Option<Option<SupportContact>>,
+    base_url: Option<Option<String>>,
+}
+
+impl SettingsChange {
+    pub fn read(document: &Object<'_>) -> Option<Self> {
+        document.refuse_unknown(&SETTINGS);
+        Self::read_fields(document)
+    }
+
+    fn read_fields(document: &Object<'_>) -> Option<Self> {
+        let name = document.optional("name", text(1..=200));
+        let time_zone = document.optional("time_zone", time_zone);
+        let currency =
+            document.optional("currency", |field| currency(field).map(|c| c.code().to_owned()));
+        let managed_receiving = document.optional("managed_receiving", boolean);
+        let window = document.optional("return_window_days", integer(0..=3650));
+        let final_sale_tags = document.optional("final_sale_tags", array(0..=100, text(1..=100)));
+        let strict_amounts = document.optional("strict_amounts", boolean);
+        let strict_refund_dates = document.optional("strict_refund_dates", boolean);
+        let support_contact = document.optional("support_contact", object(support_contact));
+        let base_url = document.optional("base_url", address);
+        Some(Self {
+            name: name?,
+            time_zone: time_zone?,
+            currency: currency?,
+            managed_receiving: managed_receiving?,
+            return_window_days: window?.and_then(|days| days.try_into().ok()),
+            final_sale_tags: final_sale_tags?,
+            strict_amounts: strict_amounts?,
+            strict_refund_dates: strict_refund_dates?,
+            support_contact: emptied(document, "support_contact", support_contact?),
+            base_url: emptied(document, "base_url", base_url?),
+        })
+    }
+
+    pub fn apply(self, settings: &mut Settings) {
+        fn set<T>(field: &mut T, value: Option<T>) {
+            if let Some(value) = value {
+                *field = value;
+            }
+        }
+        set(&mut settings.name, self.name);
+        set(&mut settings.time_zone, self.time_zone);
+        set(&mut settings.currency, self.currency);
+        set(&mut settings.managed_receiving, self.managed_receiving);
+        set(&mut settings.return_window_days, self.return_window_days);
+        set(&mut settings.final_sale_tags, self.final_sale_tags);
+        set(&mut settings.strict_amounts, self.strict_amounts);
+        set(&mut settings.strict_refund_dates, self.strict_refund_dates);
+        set(&mut settings.support_contact, self.support_contact);
+        set(&mut settings.base_url, self.base_url);
+    }
+}
+
+/// `null` empties a setting, a value sets it, absence leaves it.
+fn emptied<T>(document: &Object<'_>, key: &str, value: Option<T>) -> Option<Option<T>> {
+    match value {
+        Some(value) => Some(Some(value)),
+        None if document.is_null(key) => Some(None),
+        None => None,
+    }
+}
+
+fn support_contact(contact: &Object<'_>) -> Option<SupportContact> {
+    let email = contact.required("email", email);
+    let name = contact.optional("name", text(1..=200));
+    let phone = contact.optional("phone", text(1..=50));
+    Some(SupportContact { email: email?, name: name?, phone: phone? })
+}
+
+fn email(field: Field<'_>) -> Option<String> {
+    parsed(3..=254, |text| {
+        let whole =
+            text.split_once('@').is_some_and(|(name, host)| !name.is_empty() && host.contains('.'));
+        let plain = !text.chars().any(|c| c.is_whitespace() || c.is_control());
+        if whole && plain { Ok(text.to_owned()) } else { Err("must be an e-mail address") }
+    })(field)
+}
+
+fn time_zone(field: Field<'_>) -> Option<String> {
+    parsed(1..=64, |text| match text.parse::<Tz>() {
+        Ok(zone) => Ok(zone.name().to_owned()),
+        Err(_) => Err("must be an IANA time zone, like Europe/Berlin"),
+    })(field)
+}
+
+/// An http(s) address without credentials. Whether it may be dialled is decided when it is.
+fn address(field: Field<'_>) -> Option<String> {
+    parsed(1..=2000, |text| {
+        let refused = "must be an http or https URL without credentials or fragment";
+        let url = Url::parse(text).map_err(|_not_a_url| refused)?;
+        let web = matches!(url.scheme(), "http" | "https") && url.has_host();
+        let bare =
+            url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
+        if web && bare { Ok(text.to_owned()) } else { Err(refused) }
+    })(field)
+}
+
+/// How an endpoint is to be; secrets in the clear, signing secrets not among them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointChange {
+    pub url: Option<String>,
+    pub path: Option<String>,
+    pub headers: BTreeMap<String, String>,
+    pub authentication: Authentication<String>,
+    pub timeout_ms: Option<u32>,
+}
+
+impl EndpointChange {
+    pub fn read(document: &Object<'_>) -> Option<Self> {
+        document.refuse_unknown(&["url", "path", "headers", "authentication", "timeout_ms"]);
+        let url = document.optional("url", address);
+        let path = document.optional("path", path);
+        let headers = document.optional("headers", object(headers));
+        let authentication = document.optional("authentication", object(authentication));
+        let timeout = document.optional("timeout_ms", integer(100..=120_000));
+        if document.has("url") && document.has("path") {
+            document.invalid("path", "give the whole url or a path, not both");
+        }
+        Some(Self {
+            url: url?,
+            path: path?,
+            headers: headers?.unwrap_or_default(),
+            authentication: authentication?.unwrap_or(Authentication::None),
+            timeout_ms: timeout?.and_then(|millis| millis.try_into().ok()),
+        })
+    }
+}
+
+fn path(field: Field<'_>) -> Option<String> {
+    parsed(1..=1000, |text| {
+        let plain = text.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'?' | b'#' | b'\\'));
+        if text.starts_with('/') && plain {
+            Ok(text.to_owned())
+        } else {
+            Err("must be a path that begins with /")
+        }
+    })(field)
+}
+
+fn headers(document: &Object<'_>) -> Option<BTreeMap<String, String>> {
+    let mut headers = BTreeMap::new();
+    let mut complete = true;
+    for (name, field) in document.entries() {
+        let value =
+            header_name(name).map_or_else(|reason| field.invalid(reason), |()| header_value(field));
+        match value {
+            Some(value) => drop(headers.insert(name.to_ascii_lowercase(), value)),
+            None => complete = false,
+        }
+    }
+    complete.then_some(headers)
+}
+
+/// A header an operator may set: a token that is neither ours nor HTTP's own.
+fn header_name(name: &str) -> Result<(), &'static str> {
+    const OURS: [&str; 9] = [
+        "authorization",
+        "connection",
+        "content-length",
+        "content-type",
+        "host",
+        "traceparent",
+        "transfer-encoding",
+        "te",
+        "upgrade",
+    ];
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    let name = name.to_ascii_lowercase();
+    if name.is_empty() || name.len() > 100 || !name.bytes().all(token) {
+        return Err("is not a header name");
+    }
+    if OURS.contains(&name.as_str())
+        || name.starts_with("webhook-")
+        || name.starts_with("x-service-")
+    {
+        return Err("this header is set by the service");
+    }
+    Ok(())
+}
+
+fn header_value(field: Field<'_>) -> Option<String> {
+    parsed(0..=1000, |text| {
+        let plain = text.chars().all(|c| matches!(c, ' '..='~'));
+        if plain { Ok(text.to_owned()) } else { Err("must be printable ASCII") }
+    })(field)
+}
+
+fn authentication(document: &Object<'_>) -> Option<Authentication<String>> {
+    const KINDS: [(&str, &str); 5] = [
+        ("none", "none"),
+        ("basic", "basic"),
+        ("bearer", "bearer"),
+        ("api_key", "api_key"),
+        ("oauth2", "oauth2"),
+    ];
+    let secret = |key| document.required(key, header_value);
+    match document.required("kind", one_of(&KINDS))? {
+        "basic" => {
+            let username = document.required("username", header_value);
+            let password = secret("password");
+            Some(Authentication::Basic { username: username?, password: password? })
+        }
+        "bearer" => Some(Authentication::Bearer { token: secret("token")? }),
+        "api_key" => {
+            let header = document.required(
+                "header",
+                parsed(1..=100, |name| header_name(name).map(|()| name.to_ascii_lowercase())),
+            );
+            let key = secret("key");
+            Some(Authentication::ApiKey { header: header?, key: key? })
+        }
+        "oauth2" => {
+            let token_url = document.required("token_url", address);
+            let client_id = document.required("client_id", header_value);
+            let client_secret = secret("client_secret");
+            let scope = document.optional("scope", header_value);
+            let places = [("body", CredentialsIn::Body), ("basic", CredentialsIn::Basic)];
+            let credentials_in = document.optional("credentials_in", one_of(&places));
+            Some(Authentication::Oauth2 {
+                token_url: token_url?,
+                client_id: client_id?,
+                client_secret: client_secret?,
+                scope: scope?,
+                credentials_in: credentials_in?.unwrap_or(CredentialsIn::Basic),
+            })
+        }
+        _ => Some(Authentication::None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::document::Document;
+
+    #[track_caller]
+    fn refused<T: std::fmt::Debug>(
+        json: &str,
+        read: impl FnMut(&Object<'_>) -> Option<T>,
+        errors: &Expect,
+    ) {
+        let invalid = Document::parse(json.as_bytes()).unwrap().read(object(read)).unwrap_err();
+        let lines: Vec<_> = invalid.errors.iter().map(ToString::to_string).collect();
+        errors.assert_eq(&lines.join("\n"));
+    }
+
+    #[test]
+    fn a_merchant_needs_a_name_and_an_identifier() {
+        let document =
+            Document::parse(br#"{"identifier": "acme", "name": "Acme", "return_window_days": 60}"#)
+                .unwrap();
+        let (id, settings) = document.read(object(read_new_merchant)).unwrap();
+        assert_eq!(
+            (id.as_str(), settings.return_window_days, settings.currency.as_str()),
+            ("acme", 60, "USD")
+        );
+        refused("{}", read_new_merchant, &expect![[r#"
+            $.identifier: missing_field
+            $.name: missing_field"#]]);
+        refused(
+            r#"{"identifier": "Acme!", "name": "", "time_zone": "Mars/Base", "currency": "usd", "colour": 1,
+                "return_window_days": -1, "support_contact": {"email": "x"}, "base_url": "ftp://x"}"#,
+            read_new_merchant,
+            &expect![[r#"
+                $.colour: invalid (unknown field: known are name, time_zone, currency, managed_receiving, return_window_days, final_sale_tags, strict_amounts, strict_refund_dates, support_contact, base_url, identifier)
+                $.identifier: invalid (must be 1 to 63 lower-case letters, digits or hyphens, beginning with a letter or digit)
+                $.name: invalid (must have 1 to 200 characters)
+                $.time_zone: invalid (must be an IANA time zone, like Europe/Berlin)
+                $.currency: invalid (must be an ISO 4217 currency code, like USD)
+                $.return_window_days: invalid (must be between 0 and 3650)
+                $.support_contact.email: invalid (must have 3 to 254 characters)
+                $.base_url: invalid (must be an http or https URL without credentials or fragment)"#]],
+        );
+    }
+
+    #[test]
+    fn null_empties_what_can_be_empty() {
+        let mut settings = Settings::new("Acme");
+        settings.base_url = Some("https://acme.example".to_owned());
+        let read = |json: &str| {
+            Document::parse(json.as_bytes()).unwrap().read(object(SettingsChange::read)).unwrap()
+        };
+        read("{}").apply(&mut settings);
+        assert!(settings.base_url.is_some());
+        read(r#"{"base_url": null, "name": null}"#).apply(&mut settings);
+        assert_eq!((settings.base_url, settings.name.as_str()), (None, "Acme"));
+    }
+
+    #[test]
+    fn an_endpoint_is_checked_field_by_field() {
+        refused(
+            r#"{"url": "https://user:pw@acme.example/x", "path": "x y", "timeout_ms": 5,
+                "headers": {"Host": "x", "X-Service-Id": "x", "ok": "fine", "bad name": "x", "x": "a\nb"},
+                "authentication": {"kind": "oauth2", "token_url": "nowhere"}}"#,
+            EndpointChange::read,
+            &expect![[r#"
+                $.url: invalid (must be an http or https URL without credentials or fragment)
+                $.path: invalid (must be a path that begins with /)
+                $.headers.Host: invalid (this header is set by the service)
+                $.headers['X-Service-Id']: invalid (this header is set by the service)
+                $.headers['bad name']: invalid (is not a header name)
+                $.headers.x: invalid (must be printable ASCII)
+                $.authentication.token_url: invalid (must be an http or https URL without credentials or fragment)
+                $.authentication.client_id: missing_field
+                $.authentication.client_secret: missing_field
+                $.timeout_ms: invalid (must be between 100 and 120000)"#]],
+        );
+        refused(r#"{"authentication": {"kind": "magic"}}"#, EndpointChange::read, &expect!["$.authentication.kind: invalid (must be one of none, basic, bearer, api_key, oauth2)"]);
+        refused(
+            r#"{"url": "https://acme.example/x", "path": "/x"}"#,
+            EndpointChange::read,
+            &expect!["$.path: invalid (give the whole url or a path, not both)"],
+        );
+    }
+
+    #[test]
+    fn every_kind_of_authentication_is_read() {
+        for json in [
+            r#"{"kind": "none"}"#,
+            r#"{"kind": "basic", "username": "u", "password": "p"}"#,
+            r#"{"kind": "bearer", "token": "t"}"#,
+            r#"{"kind": "api_key", "header": "x-key", "key": "k"}"#,
+            r#"{"kind": "oauth2", "token_url": "https://acme.example/token", "client_id": "c", "client_secret": "s",
+                "scope": null, "credentials_in": "body"}"#,
+        ] {
+            let document = Document::parse(json.as_bytes()).unwrap();
+            let read = document.read(object(authentication)).unwrap();
+            let again: Authentication<String> =
+                serde_json::from_value(document.into_value()).unwrap();
+            assert_eq!(read, again);
+        }
+    }
+}
