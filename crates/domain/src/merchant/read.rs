@@ -308,9 +308,13 @@ mod tests {
             (id.as_str(), settings.return_window_days, settings.currency.as_str()),
             ("acme", 60, "USD")
         );
-        refused("{}", read_new_merchant, &expect![[r#"
+        refused(
+            "{}",
+            read_new_merchant,
+            &expect![[r#"
             $.identifier: missing_field
-            $.name: missing_field"#]]);
+            $.name: missing_field"#]],
+        );
         refused(
             r#"{"identifier": "Acme!", "name": "", "time_zone": "Mars/Base", "currency": "usd", "colour": 1,
                 "return_window_days": -1, "support_contact": {"email": "x"}, "base_url": "ftp://x"}"#,
@@ -359,7 +363,13 @@ mod tests {
                 $.authentication.client_secret: missing_field
                 $.timeout_ms: invalid (must be between 100 and 120000)"#]],
         );
-        refused(r#"{"authentication": {"kind": "magic"}}"#, EndpointChange::read, &expect!["$.authentication.kind: invalid (must be one of none, basic, bearer, api_key, oauth2)"]);
+        refused(
+            r#"{"authentication": {"kind": "magic"}}"#,
+            EndpointChange::read,
+            &expect![
+                "$.authentication.kind: invalid (must be one of none, basic, bearer, api_key, oauth2)"
+            ],
+        );
         refused(
             r#"{"url": "https://acme.example/x", "path": "/x"}"#,
             EndpointChange::read,

@@ -1,0 +1,229 @@
+//! The copy each service keeps of what auth says: merchants with their endpoints, and what was
+//! revoked.
+//!
+//! Events bring the changes into the service's own database, once for all replicas; every replica
+//! follows that table into memory, so looking a merchant up costs nothing and works while auth,
+//! the broker or the database is away. A copy is replaced only by a higher version.
+
+mod store;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use arc_swap::ArcSwap;
+use diesel_async::AsyncPgConnection;
+use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+use domain::{
+    access::{MerchantId, Revocation},
+    merchant::{Merchant, MerchantChanged},
+};
+use messaging::{Broker, HandleError, Handler, Received, consume};
+use platform::{
+    Clock, Failure, Kind, Process, Timestamp, chain,
+    database::{DatabaseError, Pool},
+    identity::{Access, Caller, Verifier},
+};
+use tokio::sync::{Notify, watch};
+
+/// The tables this crate keeps in a service's database.
+pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/directory");
+
+/// How often a replica looks for what other replicas were told.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A look goes back this far behind the newest row seen: transactions commit out of order.
+const OVERLAP: chrono::TimeDelta = chrono::TimeDelta::seconds(30);
+
+/// What this process knows.
+pub struct Directory {
+    merchants: ArcSwap<HashMap<MerchantId, Arc<Merchant>>>,
+    changes: watch::Sender<u64>,
+}
+
+/// Why a caller's merchant cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    #[error(transparent)]
+    Access(#[from] Access),
+    #[error("there is no merchant {0}")]
+    Unknown(MerchantId),
+    #[error("merchant {0} is new and not known here yet")]
+    NotYet(MerchantId),
+}
+
+impl Failure for DirectoryError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Access(access) => access.kind(),
+            Self::Unknown(_) => Kind::Missing,
+            Self::NotYet(_) => Kind::Unavailable,
+        }
+    }
+}
+
+impl Directory {
+    /// Hears auth's events on behalf of `service` and keeps the copy; tells `verifier` what was
+    /// revoked.
+    pub fn start(
+        service: &'static str,
+        process: &Process,
+        broker: &Broker,
+        verifier: &Arc<Verifier>,
+    ) -> Arc<Self> {
+        let directory =
+            Arc::new(Self { merchants: ArcSwap::default(), changes: watch::Sender::new(0) });
+        let heard = Arc::new(Notify::new());
+        let copies = |clock: &Clock| Copies { clock: clock.clone(), heard: heard.clone() };
+        consume(broker, service, process, MerchantCopies(copies(&process.clock)));
+        consume(broker, service, process, RevocationCopies(copies(&process.clock)));
+        let follower = Follower {
+            pool: process.pool.clone(),
+            clock: process.clock.clone(),
+            directory: directory.clone(),
+            verifier: verifier.clone(),
+            merchants_seen: Timestamp::UNIX_EPOCH,
+            revocations_seen: Timestamp::UNIX_EPOCH,
+        };
+        process.tasks.spawn("directory", |stop| async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = follower.run(heard) => {}
+            }
+        });
+        let loaded = directory.changes.subscribe();
+        process.health.add("directory", move || {
+            let loaded = *loaded.borrow() > 0;
+            async move {
+                loaded.then_some(()).ok_or_else(|| "not read from the database yet".to_owned())
+            }
+        });
+        directory
+    }
+
+    pub fn merchant(&self, id: &MerchantId) -> Option<Arc<Merchant>> {
+        self.merchants.load().get(id).cloned()
+    }
+
+    /// The merchant a request is about.
+    pub fn of(&self, caller: &Caller) -> Result<Arc<Merchant>, DirectoryError> {
+        let id = caller.merchant()?;
+        self.merchant(id).ok_or_else(|| {
+            // A token names only merchants that exist; the news of this one is still on its way.
+            let own = caller.claims.merchant.is_some();
+            if own {
+                DirectoryError::NotYet(id.clone())
+            } else {
+                DirectoryError::Unknown(id.clone())
+            }
+        })
+    }
+
+    /// Ticks whenever something changed here.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    fn replace(&self, fresh: Vec<Merchant>) {
+        let known = self.merchants.load();
+        let newer = |merchant: &Merchant| {
+            known.get(&merchant.identifier).is_none_or(|known| known.version < merchant.version)
+        };
+        let newer: Vec<_> = fresh.into_iter().filter(newer).collect();
+        let first = *self.changes.borrow() == 0;
+        if newer.is_empty() && !first {
+            return;
+        }
+        let mut merchants = HashMap::clone(&known);
+        merchants.extend(
+            newer.into_iter().map(|merchant| (merchant.identifier.clone(), Arc::new(merchant))),
+        );
+        self.merchants.store(Arc::new(merchants));
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+}
+
+/// Reads what the service was told into this process, now and whenever there may be more.
+struct Follower {
+    pool: Pool,
+    clock: Clock,
+    directory: Arc<Directory>,
+    verifier: Arc<Verifier>,
+    merchants_seen: Timestamp,
+    revocations_seen: Timestamp,
+}
+
+impl Follower {
+    async fn run(mut self, heard: Arc<Notify>) {
+        loop {
+            if let Err(error) = self.look().await {
+                tracing::warn!(error = chain(&error), "the directory is not up to date");
+            }
+            // Waiting for either is all there is to do; a missed wake costs one interval.
+            drop(tokio::time::timeout(LOOK_EVERY, heard.notified()).await);
+        }
+    }
+
+    async fn look(&mut self) -> Result<(), DatabaseError> {
+        let mut conn = self.pool.get().await?;
+        let revoked = store::revocations_since(&mut conn, self.revocations_seen - OVERLAP).await?;
+        for (revocation, copied_at) in revoked {
+            self.revocations_seen = self.revocations_seen.max(copied_at);
+            self.verifier.revocations().add(revocation);
+        }
+        self.verifier.revocations().forget_expired(self.clock.now());
+        let mut fresh = Vec::new();
+        for (merchant, copied_at) in
+            store::merchants_since(&mut conn, self.merchants_seen - OVERLAP).await?
+        {
+            self.merchants_seen = self.merchants_seen.max(copied_at);
+            fresh.push(merchant);
+        }
+        self.directory.replace(fresh);
+        Ok(())
+    }
+}
+
+struct Copies {
+    clock: Clock,
+    heard: Arc<Notify>,
+}
+
+struct MerchantCopies(Copies);
+
+impl Handler for MerchantCopies {
+    type Event = MerchantChanged;
+
+    async fn handle(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[&Received<MerchantChanged>],
+    ) -> Result<(), HandleError> {
+        for event in events {
+            store::copy_merchant(conn, &event.data.merchant, self.0.clock.now()).await?;
+        }
+        Ok(())
+    }
+
+    fn committed(&self) {
+        self.0.heard.notify_one();
+    }
+}
+
+struct RevocationCopies(Copies);
+
+impl Handler for RevocationCopies {
+    type Event = Revocation;
+
+    async fn handle(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[&Received<Revocation>],
+    ) -> Result<(), HandleError> {
+        for event in events {
+            store::copy_revocation(conn, &event.data, self.0.clock.now()).await?;
+        }
+        Ok(store::forget_expired(conn, self.0.clock.now()).await?)
+    }
+
+    fn committed(&self) {
+        self.0.heard.notify_one();
+    }
+}

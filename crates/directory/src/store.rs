@@ -1,0 +1,109 @@
+//! The tables behind the directory.
+
+use diesel::{
+    ExpressionMethods as _, QueryDsl as _,
+    sql_types::{BigInt, Jsonb, Text, Timestamptz},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::{access::Revocation, event::Event as _, merchant::Merchant};
+use platform::{Timestamp, database::DatabaseError};
+use serde_json::Value;
+
+diesel::table! {
+    directory_merchants (identifier) {
+        identifier -> Text,
+        version -> Int8,
+        document -> Jsonb,
+        copied_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    directory_revocations (subject) {
+        subject -> Text,
+        revocation -> Jsonb,
+        expires_at -> Timestamptz,
+        copied_at -> Timestamptz,
+    }
+}
+
+/// Keeps a merchant, unless a newer one is here already.
+pub(crate) async fn copy_merchant(
+    conn: &mut AsyncPgConnection,
+    merchant: &Merchant,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    diesel::sql_query(
+        "INSERT INTO directory_merchants AS known (identifier, version, document, copied_at) \
+         VALUES ($1, $2, $3, $4) \
+         ON CONFLICT (identifier) DO UPDATE \
+         SET version = excluded.version, document = excluded.document, copied_at = excluded.copied_at \
+         WHERE known.version < excluded.version",
+    )
+    .bind::<Text, _>(merchant.identifier.as_str())
+    .bind::<BigInt, _>(merchant.version)
+    .bind::<Jsonb, _>(json(merchant)?)
+    .bind::<Timestamptz, _>(now)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+pub(crate) async fn copy_revocation(
+    conn: &mut AsyncPgConnection,
+    revocation: &Revocation,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    use directory_revocations as table;
+    let row = (
+        table::subject.eq(revocation.subject()),
+        table::revocation.eq(json(revocation)?),
+        table::expires_at.eq(revocation.until),
+        table::copied_at.eq(now),
+    );
+    diesel::insert_into(table::table).values(row).on_conflict_do_nothing().execute(conn).await?;
+    Ok(())
+}
+
+pub(crate) async fn forget_expired(
+    conn: &mut AsyncPgConnection,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    use directory_revocations as table;
+    diesel::delete(table::table.filter(table::expires_at.lt(now))).execute(conn).await?;
+    Ok(())
+}
+
+pub(crate) async fn merchants_since(
+    conn: &mut AsyncPgConnection,
+    since: Timestamp,
+) -> Result<Vec<(Merchant, Timestamp)>, DatabaseError> {
+    use directory_merchants as table;
+    let rows =
+        table::table.filter(table::copied_at.ge(since)).select((table::document, table::copied_at));
+    rows.load::<(Value, Timestamp)>(conn).await?.into_iter().map(read).collect()
+}
+
+pub(crate) async fn revocations_since(
+    conn: &mut AsyncPgConnection,
+    since: Timestamp,
+) -> Result<Vec<(Revocation, Timestamp)>, DatabaseError> {
+    use directory_revocations as table;
+    let rows = table::table
+        .filter(table::copied_at.ge(since))
+        .select((table::revocation, table::copied_at));
+    rows.load::<(Value, Timestamp)>(conn).await?.into_iter().map(read).collect()
+}
+
+fn json<T: serde::Serialize>(value: &T) -> Result<Value, DatabaseError> {
+    serde_json::to_value(value)
+        .map_err(|error| diesel::result::Error::SerializationError(error.into()).into())
+}
+
+fn read<T: serde::de::DeserializeOwned>(
+    (document, copied_at): (Value, Timestamp),
+) -> Result<(T, Timestamp), DatabaseError> {
+    let value = serde_json::from_value(document);
+    let value = value.map_err(|error| diesel::result::Error::DeserializationError(error.into()))?;
+    Ok((value, copied_at))
+}

@@ -1,0 +1,87 @@
+//! A service's copy of auth's word, over a real broker and a real database.
+
+use std::{sync::Arc, time::Duration};
+
+use directory::Directory;
+use domain::{
+    access::{Revocation, Revoked},
+    event::Event as _,
+    merchant::{Merchant, MerchantChanged, Settings},
+};
+use messaging::{Broker, Outbox, Topology};
+use platform::{Clock, Process, identity::Verifier};
+use testkit::{Database, Namespace, eventually, process};
+
+const SOON: Duration = Duration::from_secs(20);
+
+struct Listener {
+    process: Process,
+    directory: Arc<Directory>,
+    verifier: Arc<Verifier>,
+}
+
+fn topology(namespace: &Namespace) -> Topology {
+    let topology = Topology::empty(&namespace.name);
+    topology.subscribe("listener", MerchantChanged::TYPE).subscribe("listener", Revocation::TYPE)
+}
+
+fn listen(database: &Database, namespace: &Namespace) -> Listener {
+    let process = process(database);
+    let broker = Broker::start("listener", &process, namespace.settings(), topology(namespace));
+    let verifier = Arc::new(Verifier::new("test", Clock::system()));
+    let directory = Directory::start("listener", &process, &broker, &verifier);
+    Listener { process, directory, verifier }
+}
+
+fn merchant(version: i64, name: &str) -> MerchantChanged {
+    let mut merchant = Merchant::new("acme".parse().unwrap(), Settings::new(name));
+    merchant.version = version;
+    MerchantChanged { merchant }
+}
+
+async fn migrated() -> Database {
+    Database::create(vec![messaging::MIGRATIONS, directory::MIGRATIONS]).await
+}
+
+async fn tell<E: domain::event::Event>(speaker: &Process, outbox: &Outbox, events: Vec<E>) {
+    let mut conn = speaker.pool.get().await.unwrap();
+    outbox.append(&mut conn, speaker.clock.now(), events).await.unwrap();
+}
+
+fn named(listener: &Listener) -> Option<String> {
+    Some(listener.directory.merchant(&"acme".parse().unwrap())?.settings.name.clone())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_starts_late_catches_up_and_only_newer_versions_count() {
+    let namespace = Namespace::create();
+    let (speaker_database, database) = (migrated().await, migrated().await);
+    let speaker = process(&speaker_database);
+    let broker = Broker::start("auth", &speaker, namespace.settings(), topology(&namespace));
+    let outbox = broker.relay("auth", &speaker);
+    let until = speaker.clock.now() + chrono::TimeDelta::hours(1);
+    tell(&speaker, &outbox, vec![merchant(1, "one"), merchant(3, "three"), merchant(2, "two")])
+        .await;
+    tell(&speaker, &outbox, vec![Revocation { what: Revoked::Client("c1".into()), until }]).await;
+
+    let first = listen(&database, &namespace);
+    eventually("the late service knows", SOON, async || (named(&first)? == "three").then_some(()))
+        .await;
+    let revoked =
+        |listener: &Listener| listener.verifier.revocations().covers("any", "c1").then_some(());
+    eventually("the revocation is known", SOON, async || revoked(&first)).await;
+
+    // Another replica hears nothing from the queue, yet knows; so does one that was restarted.
+    let second = listen(&database, &namespace);
+    eventually("the replica knows", SOON, async || (named(&second)? == "three").then_some(()))
+        .await;
+    eventually("the replica knows the revocation", SOON, async || revoked(&second)).await;
+
+    tell(&speaker, &outbox, vec![merchant(4, "four")]).await;
+    for listener in [&first, &second] {
+        eventually("both follow", SOON, async || (named(listener)? == "four").then_some(())).await;
+    }
+    for process in [speaker, first.process, second.process] {
+        assert!(process.tasks.drain(Duration::from_secs(10)).await);
+    }
+}

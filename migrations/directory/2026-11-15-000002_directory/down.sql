@@ -1,0 +1,2 @@
+DROP TABLE directory_revocations;
+DROP TABLE directory_merchants;
