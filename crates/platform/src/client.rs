@@ -18,7 +18,7 @@ pub fn http_client(deadline: Duration) -> anyhow::Result<reqwest::Client> {
 }
 
 /// TLS for outgoing connections: the system's certificate authorities, always verified.
-pub(crate) fn client_tls() -> anyhow::Result<ClientConfig> {
+pub fn client_tls() -> anyhow::Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
     roots.add_parsable_certificates(found.certs);

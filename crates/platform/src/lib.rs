@@ -21,7 +21,7 @@ mod failure;
 mod process;
 mod tasks;
 
-pub use client::http_client;
+pub use client::{client_tls, http_client};
 pub use clock::{Clock, Timestamp};
 pub use failure::{Failure, Kind, Problem, chain};
 pub use process::{Process, Running, Service, openapi, run};

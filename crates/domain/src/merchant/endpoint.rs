@@ -7,7 +7,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::kind::{Kind, VARIANTS_PATH};
+use crate::{
+    access::MerchantId,
+    kind::{Kind, VARIANTS_PATH},
+};
 
 /// A secret nobody can read without the key; safe to store and to send.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +36,11 @@ impl Interface {
             Self::Message(kind) => kind.name(),
             Self::Variants => VARIANTS,
         }
+    }
+
+    /// What the secrets of this interface are sealed with, so that they open nowhere else.
+    pub fn sealing_context(self, merchant: &MerchantId) -> String {
+        format!("endpoint:{merchant}:{self}")
     }
 
     pub fn default_path(self) -> &'static str {
