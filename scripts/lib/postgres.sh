@@ -67,6 +67,9 @@ postgres_ready() {
         -p "$POSTGRES_PORT" -U backhaul -d postgres -c 'SELECT 1' 2>/dev/null) == 1 ]]
 }
 
+# postgres_settle: what is left to do once the server answers. Its own recovery leaves nothing.
+postgres_settle() { :; }
+
 postgres_stop() { finish postgres "$state/postgres.pid" INT 30; }
 
 # After a kill -9 the server's children may outlive it for a moment, and after a reboot its lock file

@@ -6,9 +6,9 @@
 rabbitmq_ports=(RABBITMQ_PORT RABBITMQ_CONSOLE_PORT RABBITMQ_DISTRIBUTION_PORT RABBITMQ_EPMD_PORT)
 
 # Not the wrappers in sbin: they insist on the system's cookie, data and logs.
-rabbitmq_program=/usr/lib/rabbitmq/bin/rabbitmq-server
+rabbitmq_programs=/usr/lib/rabbitmq/bin
 
-rabbitmq_package() { [[ -x $rabbitmq_program ]] || echo rabbitmq-server; }
+rabbitmq_package() { [[ -x $rabbitmq_programs/rabbitmq-server ]] || echo rabbitmq-server; }
 rabbitmq_user() { echo rabbitmq; }
 rabbitmq_running() { running "$state/rabbitmq.pid"; }
 
@@ -17,33 +17,56 @@ rabbitmq_start() {
     rabbitmq_configure "$place"
     spawn "$state/epmd.pid" "$place/console.log" "${as_user[@]}" epmd -port "$RABBITMQ_EPMD_PORT" -address 127.0.0.1
     within 5 listening "$RABBITMQ_EPMD_PORT" || die "epmd does not listen on port $RABBITMQ_EPMD_PORT"
+    rabbitmq_environment "$place"
     (
         ulimit -n 65536 2>/dev/null || ulimit -n "$(ulimit -Hn)"
-        # RUNNING_UNDER_SYSTEMD: replace the shell by the broker, so that the pid we hold is the broker's.
-        spawn "$state/rabbitmq.pid" "$place/console.log" "${as_user[@]}" env -i -C "$place" \
-            PATH=/usr/local/bin:/usr/bin:/bin \
-            LANG=C.UTF-8 \
-            HOME="$place" \
-            RUNNING_UNDER_SYSTEMD=true \
-            ERL_CRASH_DUMP="$place/erl_crash.dump" \
-            ERL_EPMD_ADDRESS=127.0.0.1 \
-            ERL_EPMD_PORT="$RABBITMQ_EPMD_PORT" \
-            RABBITMQ_NODENAME=backhaul@localhost \
-            RABBITMQ_NODE_IP_ADDRESS=127.0.0.1 \
-            RABBITMQ_NODE_PORT="$RABBITMQ_PORT" \
-            RABBITMQ_DIST_PORT="$RABBITMQ_DISTRIBUTION_PORT" \
-            RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS='-kernel inet_dist_use_interface {127,0,0,1}' \
-            RABBITMQ_CONF_ENV_FILE="$place/none.conf" \
-            RABBITMQ_CONFIG_FILE="$place/rabbitmq.conf" \
-            RABBITMQ_ADVANCED_CONFIG_FILE="$place/advanced.config" \
-            RABBITMQ_ENABLED_PLUGINS_FILE="$place/enabled_plugins" \
-            RABBITMQ_FEATURE_FLAGS_FILE="$place/data/feature_flags" \
-            RABBITMQ_MNESIA_BASE="$place/data" \
-            RABBITMQ_LOG_BASE="$place/log" \
-            RABBITMQ_GENERATED_CONFIG_DIR="$place/generated" \
-            RABBITMQ_PID_FILE="$place/broker.pid" \
-            "$rabbitmq_program"
+        spawn "$state/rabbitmq.pid" "$place/console.log" "${as_user[@]}" "${environment[@]}" \
+            "$rabbitmq_programs/rabbitmq-server"
     )
+}
+
+# rabbitmq_environment PLACE: sets environment to the words that run a program of the broker with nothing
+# of ours or of the system in its surroundings.
+rabbitmq_environment() {
+    local place=$1
+    environment=(
+        env -i -C "$place"
+        PATH=/usr/local/bin:/usr/bin:/bin
+        LANG=C.UTF-8
+        HOME="$place"
+        ERL_CRASH_DUMP="$place/erl_crash.dump"
+        ERL_EPMD_ADDRESS=127.0.0.1
+        ERL_EPMD_PORT="$RABBITMQ_EPMD_PORT"
+        RABBITMQ_NODENAME=backhaul@localhost
+        RABBITMQ_NODE_IP_ADDRESS=127.0.0.1
+        RABBITMQ_NODE_PORT="$RABBITMQ_PORT"
+        RABBITMQ_DIST_PORT="$RABBITMQ_DISTRIBUTION_PORT"
+        RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS='-kernel inet_dist_use_interface {127,0,0,1}'
+        RABBITMQ_CONF_ENV_FILE="$place/none.conf"
+        RABBITMQ_CONFIG_FILE="$place/rabbitmq.conf"
+        RABBITMQ_ADVANCED_CONFIG_FILE="$place/advanced.config"
+        RABBITMQ_ENABLED_PLUGINS_FILE="$place/enabled_plugins"
+        RABBITMQ_FEATURE_FLAGS_FILE="$place/data/feature_flags"
+        RABBITMQ_MNESIA_BASE="$place/data"
+        RABBITMQ_LOG_BASE="$place/log"
+        RABBITMQ_GENERATED_CONFIG_DIR="$place/generated"
+        RABBITMQ_PID_FILE="$place/broker.pid"
+        # The shell gives way to the broker, so that the pid we hold is the broker's.
+        RUNNING_UNDER_SYSTEMD=true
+    )
+}
+
+# A quorum queue on a single node that was declared within a second of a kill -9 comes back as a member
+# that never stands for election, and hangs whoever uses it. Ask the leaderless ones to elect themselves.
+rabbitmq_settle() {
+    rabbitmq_environment "$home/rabbitmq"
+    "${as_user[@]}" "${environment[@]}" "$rabbitmq_programs/rabbitmqctl" --quiet eval '
+        [ra:trigger_election(Member) || Queue <- rabbit_amqqueue:list(),
+            amqqueue:get_type(Queue) =:= rabbit_quorum_queue,
+            {Name, _} = Member <- [amqqueue:get_pid(Queue)],
+            ra_leaderboard:lookup_leader(Name) =:= undefined].
+        ' >>"$home/rabbitmq/console.log" 2>&1 </dev/null 8>&- 9>&- ||
+        warn "could not look after the quorum queues: see $home/rabbitmq/console.log"
 }
 
 rabbitmq_configure() {
