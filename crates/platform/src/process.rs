@@ -167,6 +167,8 @@ enum Command {
 pub fn run<S: Service>() -> ExitCode {
     let matches = Cli::command().name(S::NAME).about(S::ABOUT).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    // For the libraries that take TLS from the process; a second call finds the same provider.
+    drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return complain(&error.into()),

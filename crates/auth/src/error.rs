@@ -1,0 +1,57 @@
+//! What can go wrong in the operator's API.
+
+use domain::{
+    access::MerchantId,
+    merchant::{Interface, UnknownInterface},
+};
+use platform::{Failure, Kind, database::DatabaseError, sealing::SealError};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("there is no merchant {0}")]
+    NoMerchant(String),
+    #[error("there is a merchant {0} already")]
+    MerchantExists(MerchantId),
+    #[error("there is no client {0}")]
+    NoClient(String),
+    #[error("client {0} was revoked")]
+    ClientRevoked(String),
+    #[error(transparent)]
+    NoInterface(#[from] UnknownInterface),
+    #[error("merchant {0} has no endpoint for {1}")]
+    NoEndpoint(MerchantId, Interface),
+    #[error("set the merchant's base_url first, or give the endpoint's whole url")]
+    NoAddress,
+    #[error("sealing")]
+    Sealing(#[from] SealError),
+    #[error("signing keys")]
+    Keys(#[from] jsonwebtoken::errors::Error),
+    #[error("randomness")]
+    Random(#[from] aws_lc_rs::error::Unspecified),
+    #[error("a stored document cannot be read")]
+    Document(#[from] serde_json::Error),
+    #[error("database")]
+    Database(#[from] DatabaseError),
+}
+
+impl From<diesel::result::Error> for Error {
+    fn from(error: diesel::result::Error) -> Self {
+        DatabaseError::from(error).into()
+    }
+}
+
+impl Failure for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::NoMerchant(_)
+            | Self::NoClient(_)
+            | Self::NoInterface(_)
+            | Self::NoEndpoint(..) => Kind::Missing,
+            Self::MerchantExists(_) | Self::ClientRevoked(_) | Self::NoAddress => Kind::Conflict,
+            Self::Sealing(_) | Self::Keys(_) | Self::Random(_) | Self::Document(_) => {
+                Kind::Internal
+            }
+            Self::Database(error) => error.kind(),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The record of changes, for operators.
+
+#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
+
+use actix_web::{HttpResponse, get, web};
+use platform::{Problem, http::ErrorBody, identity::Caller};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::{LONGEST_PAGE, PAGE, next, operator};
+use crate::{
+    App,
+    store::audit::{self, AuditRecord},
+};
+
+/// Which entries, newest first.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AuditQuery {
+    /// Only this merchant's.
+    merchant: Option<String>,
+    limit: Option<i64>,
+    /// Where the page before ended: its `next`.
+    before: Option<i64>,
+}
+
+/// Some entries.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AuditPage {
+    records: Vec<AuditRecord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// Who did what
+#[utoipa::path(
+    tag = "audit", security(("bearer" = [])), params(AuditQuery),
+    responses(
+        (status = 200, body = AuditPage), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+    )
+)]
+#[get("/v1/audit")]
+pub(crate) async fn list_audit_records(
+    app: web::Data<App>,
+    caller: Caller,
+    query: web::Query<AuditQuery>,
+) -> Result<HttpResponse, Problem> {
+    operator(&caller)?;
+    let limit = query.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE);
+    let before = query.before.unwrap_or(i64::MAX);
+    let records =
+        audit::page(&mut *app.pool.get().await?, query.merchant.as_deref(), before, limit).await?;
+    let next = next(&records, limit, |record| record.position.to_string());
+    Ok(HttpResponse::Ok().json(AuditPage { records, next }))
+}

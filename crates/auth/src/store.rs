@@ -1,0 +1,7 @@
+//! Every query of this service. Rows are private; domain types go in and come out.
+
+pub(crate) mod audit;
+pub(crate) mod clients;
+pub(crate) mod keys;
+pub(crate) mod merchants;
+pub(crate) mod revocations;

@@ -1,0 +1,150 @@
+//! API clients and the hashes of their secrets.
+
+use diesel::{ExpressionMethods as _, OptionalExtension as _, QueryDsl as _, Queryable};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::{MerchantId, Scopes};
+use platform::{Timestamp, database::DatabaseError};
+use uuid::Uuid;
+
+use crate::{
+    error::Error,
+    schema::{client_secrets, clients},
+};
+
+/// A client, without its secrets.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    pub(crate) id: String,
+    pub(crate) merchant: Option<MerchantId>,
+    pub(crate) name: String,
+    pub(crate) scopes: Scopes,
+    pub(crate) created_at: Timestamp,
+    pub(crate) revoked_at: Option<Timestamp>,
+}
+
+/// The hash of a secret, and until when it is good.
+#[derive(Debug, Clone, Queryable)]
+pub(crate) struct SecretHash {
+    pub(crate) id: Uuid,
+    pub(crate) hash: Vec<u8>,
+    pub(crate) expires_at: Option<Timestamp>,
+}
+
+#[derive(Queryable)]
+struct Row {
+    id: String,
+    merchant: Option<String>,
+    name: String,
+    scopes: String,
+    created_at: Timestamp,
+    revoked_at: Option<Timestamp>,
+}
+
+impl From<Row> for Client {
+    fn from(row: Row) -> Self {
+        Self {
+            id: row.id,
+            merchant: row.merchant.and_then(|id| id.parse().ok()),
+            name: row.name,
+            // A scope that a later version knew and this one does not grants nothing here.
+            scopes: row.scopes.split(' ').filter_map(|scope| scope.parse().ok()).collect(),
+            created_at: row.created_at,
+            revoked_at: row.revoked_at,
+        }
+    }
+}
+
+pub(crate) async fn insert(conn: &mut AsyncPgConnection, client: &Client) -> Result<(), Error> {
+    let merchant = client.merchant.as_ref().map(MerchantId::as_str);
+    let row = (
+        clients::id.eq(&client.id),
+        clients::merchant.eq(merchant),
+        clients::name.eq(&client.name),
+        clients::scopes.eq(client.scopes.to_string()),
+        clients::created_at.eq(client.created_at),
+    );
+    let inserted = diesel::insert_into(clients::table).values(row).execute(conn).await;
+    inserted.map_err(DatabaseError::from).map_err(|error| match error.constraint() {
+        Some("clients_merchant_fkey") => Error::NoMerchant(merchant.unwrap_or_default().to_owned()),
+        _ => error.into(),
+    })?;
+    Ok(())
+}
+
+pub(crate) async fn find(conn: &mut AsyncPgConnection, id: &str) -> Result<Option<Client>, Error> {
+    let row: Option<Row> = clients::table.find(id).first(conn).await.optional()?;
+    Ok(row.map(Client::from))
+}
+
+pub(crate) async fn lock(conn: &mut AsyncPgConnection, id: &str) -> Result<Client, Error> {
+    let row: Option<Row> = clients::table.find(id).for_update().first(conn).await.optional()?;
+    row.map(Client::from).ok_or_else(|| Error::NoClient(id.to_owned()))
+}
+
+pub(crate) async fn set_revoked(
+    conn: &mut AsyncPgConnection,
+    id: &str,
+    at: Timestamp,
+) -> Result<(), Error> {
+    diesel::update(clients::table.find(id)).set(clients::revoked_at.eq(at)).execute(conn).await?;
+    Ok(())
+}
+
+/// The next clients after an id, of one merchant or of all.
+pub(crate) async fn page(
+    conn: &mut AsyncPgConnection,
+    merchant: Option<&str>,
+    after: &str,
+    limit: i64,
+) -> Result<Vec<Client>, Error> {
+    let mut query =
+        clients::table.filter(clients::id.gt(after)).order(clients::id).limit(limit).into_boxed();
+    if let Some(merchant) = merchant {
+        query = query.filter(clients::merchant.eq(merchant));
+    }
+    Ok(query.load::<Row>(conn).await?.into_iter().map(Client::from).collect())
+}
+
+pub(crate) async fn add_secret(
+    conn: &mut AsyncPgConnection,
+    client: &str,
+    hash: Vec<u8>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let row = (
+        client_secrets::id.eq(Uuid::now_v7()),
+        client_secrets::client_id.eq(client),
+        client_secrets::hash.eq(hash),
+        client_secrets::created_at.eq(now),
+    );
+    diesel::insert_into(client_secrets::table).values(row).execute(conn).await?;
+    Ok(())
+}
+
+/// The secrets of a client that still work, newest first.
+pub(crate) async fn secrets(
+    conn: &mut AsyncPgConnection,
+    client: &str,
+    now: Timestamp,
+) -> Result<Vec<SecretHash>, Error> {
+    use client_secrets as table;
+    use diesel::BoolExpressionMethods as _;
+    let good = table::expires_at.is_null().or(table::expires_at.gt(now));
+    let rows = table::table
+        .filter(table::client_id.eq(client))
+        .filter(good)
+        .order(table::created_at.desc());
+    Ok(rows.select((table::id, table::hash, table::expires_at)).load(conn).await?)
+}
+
+pub(crate) async fn expire_secret(
+    conn: &mut AsyncPgConnection,
+    id: Uuid,
+    at: Timestamp,
+) -> Result<(), Error> {
+    diesel::update(client_secrets::table.find(id))
+        .set(client_secrets::expires_at.eq(at))
+        .execute(conn)
+        .await?;
+    Ok(())
+}

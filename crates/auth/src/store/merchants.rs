@@ -1,0 +1,95 @@
+//! Merchants, whole.
+
+use diesel::{ExpressionMethods as _, OptionalExtension as _, QueryDsl as _, Queryable};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::merchant::Merchant;
+use platform::{Timestamp, database::DatabaseError};
+use serde_json::Value;
+
+use crate::{error::Error, schema::merchants};
+
+/// A merchant and when it was made and changed.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    pub(crate) merchant: Merchant,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+#[derive(Queryable)]
+struct Row {
+    _identifier: String,
+    _version: i64,
+    document: Value,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl TryFrom<Row> for Stored {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        let merchant = serde_json::from_value(row.document)?;
+        Ok(Self { merchant, created_at: row.created_at, updated_at: row.updated_at })
+    }
+}
+
+pub(crate) async fn insert(
+    conn: &mut AsyncPgConnection,
+    merchant: &Merchant,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let row = (
+        merchants::identifier.eq(merchant.identifier.as_str()),
+        merchants::version.eq(merchant.version),
+        merchants::document.eq(serde_json::to_value(merchant)?),
+        merchants::created_at.eq(now),
+        merchants::updated_at.eq(now),
+    );
+    let inserted = diesel::insert_into(merchants::table).values(row).execute(conn).await;
+    inserted.map_err(DatabaseError::from).map_err(|error| match error.constraint() {
+        Some("merchants_pkey") => Error::MerchantExists(merchant.identifier.clone()),
+        _ => error.into(),
+    })?;
+    Ok(())
+}
+
+pub(crate) async fn find(conn: &mut AsyncPgConnection, id: &str) -> Result<Stored, Error> {
+    let row: Option<Row> = merchants::table.find(id).first(conn).await.optional()?;
+    row.ok_or_else(|| Error::NoMerchant(id.to_owned()))?.try_into()
+}
+
+/// Finds a merchant and keeps everyone else from changing it until the transaction ends.
+pub(crate) async fn lock(conn: &mut AsyncPgConnection, id: &str) -> Result<Stored, Error> {
+    let row: Option<Row> = merchants::table.find(id).for_update().first(conn).await.optional()?;
+    row.ok_or_else(|| Error::NoMerchant(id.to_owned()))?.try_into()
+}
+
+pub(crate) async fn save(
+    conn: &mut AsyncPgConnection,
+    merchant: &Merchant,
+    now: Timestamp,
+) -> Result<(), Error> {
+    diesel::update(merchants::table.find(merchant.identifier.as_str()))
+        .set((
+            merchants::version.eq(merchant.version),
+            merchants::document.eq(serde_json::to_value(merchant)?),
+            merchants::updated_at.eq(now),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// The next merchants after a name, in the order of their names.
+pub(crate) async fn page(
+    conn: &mut AsyncPgConnection,
+    after: &str,
+    limit: i64,
+) -> Result<Vec<Stored>, Error> {
+    let rows = merchants::table
+        .filter(merchants::identifier.gt(after))
+        .order(merchants::identifier)
+        .limit(limit);
+    rows.load::<Row>(conn).await?.into_iter().map(Stored::try_from).collect()
+}

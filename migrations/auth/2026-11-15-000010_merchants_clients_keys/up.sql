@@ -1,0 +1,59 @@
+-- A merchant is read, changed and published as a whole; secrets inside are sealed.
+CREATE TABLE merchants (
+    identifier TEXT PRIMARY KEY,
+    version BIGINT NOT NULL,
+    document JSONB NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL,
+    updated_at TIMESTAMPTZ NOT NULL
+);
+
+-- A client without a merchant works for the platform and names the merchant it acts for.
+CREATE TABLE clients (
+    id TEXT PRIMARY KEY,
+    merchant TEXT CONSTRAINT clients_merchant_fkey REFERENCES merchants (identifier),
+    name TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL,
+    revoked_at TIMESTAMPTZ
+);
+
+CREATE INDEX clients_merchant ON clients (merchant, id);
+
+CREATE TABLE client_secrets (
+    id UUID PRIMARY KEY,
+    client_id TEXT NOT NULL CONSTRAINT client_secrets_client_fkey REFERENCES clients (id),
+    hash BYTEA NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL,
+    expires_at TIMESTAMPTZ
+);
+
+CREATE INDEX client_secrets_client ON client_secrets (client_id);
+
+-- Keys that sign tokens; published before they sign and until what they signed has expired.
+CREATE TABLE signing_keys (
+    id TEXT PRIMARY KEY,
+    private_key TEXT NOT NULL,
+    public_key JSONB NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL,
+    activates_at TIMESTAMPTZ NOT NULL
+);
+
+CREATE TABLE revocations (
+    subject TEXT PRIMARY KEY,
+    revocation JSONB NOT NULL,
+    expires_at TIMESTAMPTZ NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL
+);
+
+-- Who did what, when; never changed.
+CREATE TABLE audit_records (
+    position BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at TIMESTAMPTZ NOT NULL,
+    actor TEXT NOT NULL,
+    action TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    merchant TEXT,
+    detail JSONB NOT NULL
+);
+
+CREATE INDEX audit_records_merchant ON audit_records (merchant, position);
