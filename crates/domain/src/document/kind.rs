@@ -9,6 +9,7 @@ use iso_currency::Currency;
 use serde_json::Value;
 
 use super::reader::{Field, Object};
+use super::strict::has_nul;
 
 /// A string of so many characters.
 pub fn text(chars: RangeInclusive<usize>) -> impl FnMut(Field<'_>) -> Option<String> {
@@ -123,6 +124,9 @@ pub fn any(field: Field<'_>) -> Option<Value> {
 
 fn bounded<'a>(field: Field<'a>, chars: &RangeInclusive<usize>) -> Option<&'a str> {
     let Value::String(text) = field.value() else { return field.wrong_type("a string") };
+    if has_nul(text) {
+        return field.invalid("must not hold a NUL character");
+    }
     // Bytes bound characters from above: the common case counts nothing.
     if (*chars.start() <= 1 && text.len() <= *chars.end() && text.len() >= *chars.start())
         || chars.contains(&text.chars().count())

@@ -103,7 +103,7 @@ pub(super) fn is_tainted(value: &Value) -> bool {
     }
 }
 
-fn has_nul(text: &str) -> bool {
+pub(super) fn has_nul(text: &str) -> bool {
     text.as_bytes().contains(&0)
 }
 
