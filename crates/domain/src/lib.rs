@@ -9,3 +9,4 @@ pub mod document;
 pub mod event;
 pub mod kind;
 pub mod merchant;
+pub mod order;

@@ -1,0 +1,94 @@
+//! What becomes of an order next to what is already known of it.
+//!
+//! The newest snapshot wins, the same one again changes nothing, and a refund is written in ink.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Digest, Policy, Snapshot};
+use crate::document::FieldError;
+
+/// What was done with one order of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It is new, or says something new.
+    Stored,
+    /// It says exactly what is stored.
+    Unchanged,
+    /// A newer one is stored; this one was noted and not applied.
+    Stale,
+}
+
+/// What is stored of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownOrder {
+    pub updated_at: DateTime<Utc>,
+    pub digest: Digest,
+}
+
+/// What is stored of a refund.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownRefund {
+    /// The order it belongs to.
+    pub order: String,
+    pub digest: Digest,
+}
+
+impl Snapshot {
+    /// Decides what becomes of this order. `refund_by` finds what is known of a refund of the same
+    /// merchant by its identifier.
+    pub fn decide<'a>(
+        &'a self,
+        stored: Option<&KnownOrder>,
+        refund_by: impl Fn(&'a str) -> Option<&'a KnownRefund>,
+        policy: Policy,
+        now: DateTime<Utc>,
+    ) -> Result<Outcome, Vec<FieldError>> {
+        let outcome = self.outcome(stored);
+        let must_be_future = policy.strict_refund_dates && outcome == Outcome::Stored;
+        let mut faults = Vec::new();
+        let seen = self.order.refunds.iter().zip(&self.refund_digests).enumerate();
+        for (index, (refund, digest)) in seen {
+            let field = format!("$.returns_portal_order.orders[{}].refunds[{index}]", self.index);
+            match refund_by(&refund.identifier) {
+                Some(known) if known.order != self.order.identifier => {
+                    let detail = "a refund of another order has the same identifier";
+                    faults.push(FieldError::invalid(format!("{field}.identifier"), detail));
+                }
+                Some(known) if known.digest != *digest => {
+                    faults.push(FieldError::invalid(field, "a refund cannot change once sent"));
+                }
+                Some(_) => {}
+                None if must_be_future && refund.created_at <= now => {
+                    let detail = "a new refund must carry a date in the future";
+                    faults.push(FieldError::invalid(format!("{field}.created_at"), detail));
+                }
+                None => {}
+            }
+        }
+        if faults.is_empty() { Ok(outcome) } else { Err(faults) }
+    }
+
+    /// What to remember of this order once it is stored.
+    pub fn known(&self) -> KnownOrder {
+        KnownOrder { updated_at: self.order.updated_at, digest: self.digest }
+    }
+
+    /// What to remember of its refunds once it is stored, by identifier.
+    pub fn known_refunds(&self) -> impl Iterator<Item = (&str, KnownRefund)> {
+        self.order.refunds.iter().zip(&self.refund_digests).map(|(refund, digest)| {
+            let known = KnownRefund { order: self.order.identifier.clone(), digest: *digest };
+            (refund.identifier.as_str(), known)
+        })
+    }
+
+    fn outcome(&self, stored: Option<&KnownOrder>) -> Outcome {
+        match stored {
+            Some(stored) if stored.digest == self.digest => Outcome::Unchanged,
+            Some(stored) if self.order.updated_at < stored.updated_at => Outcome::Stale,
+            _ => Outcome::Stored,
+        }
+    }
+}

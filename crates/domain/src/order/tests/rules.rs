@@ -1,0 +1,283 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+
+/// Changes the plain order and shows what is found, with paths relative to the order.
+#[track_caller]
+fn check_with(policy: Policy, change: impl FnOnce(&mut Value), expected: Expect) {
+    let mut order = plain_order();
+    change(&mut order);
+    let errors = match read(&enclose(order), policy) {
+        Ok(message) => {
+            let warnings = message.warnings.iter();
+            warnings.map(|warning| format!("warning: {warning}\n")).collect()
+        }
+        Err(invalid) => invalid.errors.iter().map(|error| format!("{error}\n")).collect::<String>(),
+    };
+    expected.assert_eq(&errors.replace("$.returns_portal_order.orders[0]", ""));
+}
+
+#[track_caller]
+fn check(change: impl FnOnce(&mut Value), expected: Expect) {
+    check_with(Policy::default(), change, expected);
+}
+
+fn only(change: impl FnOnce(&mut Value)) -> super::super::Order {
+    let mut order = plain_order();
+    change(&mut order);
+    read(&enclose(order), Policy::default()).unwrap().snapshots.remove(0).order
+}
+
+#[test]
+fn the_plain_order_is_accepted_without_warnings() {
+    check(|_| {}, expect![""]);
+}
+
+#[test]
+fn both_spellings_of_cancelled_are_one_status() {
+    assert_eq!(only(|order| order["status"] = json!("Canceled")).status, Status::Cancelled);
+    assert_eq!(only(|order| order["status"] = json!("Cancelled")).status, Status::Cancelled);
+    assert_eq!(json!(Status::Cancelled), json!("Cancelled"));
+    check(
+        |order| order["status"] = json!("shipped"),
+        expect![[r#"
+            .status: invalid (must be one of Created, Shipped, Cancelled, Canceled)
+        "#]],
+    );
+}
+
+#[test]
+fn the_shopper_may_arrive_under_the_alias() {
+    let alias = |order: &mut Value| {
+        let customer = order.as_object_mut().unwrap().remove("customer").unwrap();
+        order["the service"] = customer;
+    };
+    assert_eq!(only(alias).customer.identifier, "ada@mail.example");
+    check(
+        |order| order["the service"] = order["customer"].clone(),
+        expect![[r#"
+            ['the service']: invalid (says the same as customer: send one of the two)
+        "#]],
+    );
+    check(
+        |order| {
+            alias(order);
+            order["the service"]["email"] = json!(1);
+        },
+        expect![[r#"
+            ['the service'].email: invalid_type (expected a string, found an integer)
+        "#]],
+    );
+}
+
+#[test]
+fn a_shopper_needs_an_identifier_or_an_email() {
+    let customer = json!({ "identifier": "c-7", "email": "" });
+    assert_eq!(only(|order| order["customer"] = customer).customer.identifier, "c-7");
+    check(
+        |order| order["customer"] = json!({ "identifier": "", "first_name": "Ada" }),
+        expect![[r#"
+            .customer.identifier: missing_field
+        "#]],
+    );
+}
+
+#[test]
+fn a_line_needs_a_sku_or_a_upc() {
+    let line = only(|order| {
+        order["items"][0]["sku"] = json!(null);
+        order["items"][0]["upc"] = json!("012345678905");
+    });
+    assert_eq!(line.items[0].product_identifier, "012345678905");
+    assert_eq!(only(|_| {}).items[0].product_identifier, "SKU-L1");
+    check(
+        |order| order["items"][1]["sku"] = json!(""),
+        expect![[r#"
+            .items[1].sku: missing_field
+        "#]],
+    );
+}
+
+#[test]
+fn units_must_cover_what_shipped_and_what_was_canceled() {
+    check(
+        |order| order["items"][0]["quantity_canceled"] = json!(1),
+        expect![[r#"
+            .items[0].quantity: invalid (must cover the shipped and the canceled units)
+        "#]],
+    );
+    check(
+        |order| order["items"][0]["quantity"] = json!(1001),
+        expect![[r#"
+            .items[0].quantity: invalid (must be between 1 and 1000)
+        "#]],
+    );
+}
+
+#[test]
+fn line_identifiers_are_unique_in_the_order() {
+    check(
+        |order| order["items"][1]["identifier"] = json!("L1"),
+        expect![[r#"
+            .items[1].identifier: invalid (another line of this order has the same identifier)
+        "#]],
+    );
+}
+
+#[test]
+fn sums_that_do_not_add_up_are_warnings_unless_the_merchant_is_strict() {
+    let change = |order: &mut Value| {
+        order["items"][1]["unit_price_amount_cents"] = json!(999);
+        order["tax_amount_cents"] = json!(21);
+    };
+    check(
+        change,
+        expect![[r#"
+            warning: .items[1].product_amount_cents: invalid (says 1000, but the parts make 999)
+            warning: .tax_amount_cents: invalid (says 21, but the parts make 20)
+        "#]],
+    );
+    check_with(
+        Policy { strict_amounts: true, ..Policy::default() },
+        change,
+        expect![[r#"
+            .items[1].product_amount_cents: invalid (says 1000, but the parts make 999)
+            .tax_amount_cents: invalid (says 21, but the parts make 20)
+        "#]],
+    );
+}
+
+#[test]
+fn the_largest_amounts_do_not_overflow() {
+    let most = 1_000_000_000_000_000i64;
+    let line = plain_order()["items"][0].clone();
+    let lines = (0..1000).map(|number| {
+        let mut line = line.clone();
+        line["identifier"] = json!(format!("L{number}"));
+        line["quantity"] = json!(1000);
+        line["quantity_shipped"] = json!(1000);
+        line["unit_price_amount_cents"] = json!(most);
+        line["product_amount_cents"] = json!(most);
+        line
+    });
+    let order = only(|order| order["items"] = lines.collect());
+    assert_eq!(order.items.len(), 1000);
+}
+
+#[test]
+fn a_refund_names_lines_and_units_that_exist() {
+    check(
+        |order| order["refunds"][0]["refund_line_items"][0]["order_item_identifier"] = json!("L9"),
+        expect![[r#"
+            .refunds[0].refund_line_items[0].order_item_identifier: invalid (names no line of this order)
+        "#]],
+    );
+    check(
+        |order| order["refunds"][0]["refund_line_items"][0]["quantity"] = json!(4),
+        expect![[r#"
+            .refunds[0].refund_line_items[0].quantity: invalid (refunds more than the 3 units of the line)
+        "#]],
+    );
+}
+
+#[test]
+fn all_refunds_together_stay_within_the_units_of_a_line() {
+    check(
+        |order| {
+            let mut second = order["refunds"][0].clone();
+            second["identifier"] = json!("R2");
+            second["refund_line_items"][0]["identifier"] = json!("R2-1");
+            order["refunds"].as_array_mut().unwrap().push(second);
+        },
+        expect![[r#"
+            .refunds[1].refund_line_items[0].quantity: invalid (refunds more than the 3 units of the line)
+        "#]],
+    );
+}
+
+#[test]
+fn refunds_and_their_lines_have_identifiers_of_their_own() {
+    check(
+        |order| {
+            let mut second = order["refunds"][0].clone();
+            second["refund_line_items"][0]["quantity"] = json!(1);
+            order["refunds"].as_array_mut().unwrap().push(second);
+        },
+        expect![[r#"
+            .refunds[1].refund_line_items[0].identifier: invalid (another refund line of this order has the same identifier)
+            .refunds[1].identifier: invalid (another refund of this order has the same identifier)
+        "#]],
+    );
+}
+
+#[test]
+fn a_fault_in_a_line_does_not_make_its_refund_look_faulty() {
+    check(
+        |order| order["items"][0]["identifier"] = json!(7),
+        expect![[r#"
+            .items[0].identifier: invalid_type (expected a string, found an integer)
+        "#]],
+    );
+    check(
+        |order| order["items"][0]["identifier"] = json!("L1\0"),
+        expect![[r#"
+            .items[0].identifier: invalid (must not hold a NUL character)
+        "#]],
+    );
+    check(
+        |order| order["items"] = json!([]),
+        expect![[r#"
+            .items: invalid (must have 1 to 1000 elements)
+        "#]],
+    );
+    check(
+        |order| order["items"][0] = json!("L1"),
+        expect![[r#"
+            .items[0]: invalid_type (expected an object, found a string)
+        "#]],
+    );
+}
+
+#[test]
+fn optional_fields_may_be_null() {
+    let order = only(|order| {
+        for key in ["raw_status", "tags", "concept", "note", "the service"] {
+            order[key] = json!(null);
+        }
+        order["items"][0]["shipped_date"] = json!(null);
+        order["refunds"][0]["tags"] = json!(null);
+    });
+    assert_eq!((order.tags.len(), order.note), (0, None));
+}
+
+#[test]
+fn a_refund_can_be_none_of_the_returns_business() {
+    let order = only(|order| order["refunds"][0]["tags"] = json!(["ignore_refund"]));
+    assert!(order.refunds[0].is_ignored());
+    assert!(!only(|_| {}).refunds[0].is_ignored());
+}
+
+#[track_caller]
+fn check_message(message: Value, expected: &str) {
+    let invalid = read(&message, Policy::default()).unwrap_err();
+    let errors: Vec<_> = invalid.errors.iter().map(ToString::to_string).collect();
+    assert_eq!(errors.join("\n"), expected);
+}
+
+#[test]
+fn the_envelope_is_checked_too() {
+    check_message(json!({}), "$.returns_portal_order: missing_field");
+    check_message(json!([]), "$: invalid_type (expected an object, found an array)");
+    check_message(
+        json!({ "returns_portal_order": {} }),
+        "$.returns_portal_order.orders: missing_field",
+    );
+    check_message(
+        json!({ "returns_portal_order": { "orders": [] } }),
+        "$.returns_portal_order.orders: invalid (must have 1 to 500 elements)",
+    );
+    check_message(
+        json!({ "returns_portal_order": { "orders": vec![plain_order(); 501] } }),
+        "$.returns_portal_order.orders: invalid (must have 1 to 500 elements)",
+    );
+}

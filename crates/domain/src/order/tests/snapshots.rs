@@ -1,0 +1,88 @@
+use std::collections::HashMap;
+
+use super::super::{KnownRefund, Outcome, Snapshot};
+use super::*;
+
+fn snapshot(change: impl FnOnce(&mut Value)) -> Snapshot {
+    let mut order = plain_order();
+    change(&mut order);
+    read(&enclose(order), Policy::default()).unwrap().snapshots.remove(0)
+}
+
+fn refunds_of(snapshot: &Snapshot) -> HashMap<String, KnownRefund> {
+    snapshot.known_refunds().map(|(identifier, known)| (identifier.to_owned(), known)).collect()
+}
+
+/// Decides about a change of the plain order when the plain order is stored.
+fn decide_after_plain(change: impl FnOnce(&mut Value)) -> Result<Outcome, String> {
+    let plain = snapshot(|_| {});
+    let (stored, refunds) = (plain.known(), refunds_of(&plain));
+    let now = time("2026-02-01T00:00:00Z");
+    snapshot(change)
+        .decide(Some(&stored), |id| refunds.get(id), Policy::default(), now)
+        .map_err(|faults| faults.iter().map(ToString::to_string).collect())
+}
+
+#[track_caller]
+fn check(change: impl FnOnce(&mut Value), expected: Outcome) {
+    assert_eq!(decide_after_plain(change), Ok(expected));
+}
+
+#[track_caller]
+fn check_refused(change: impl FnOnce(&mut Value), expected: &str) {
+    assert_eq!(decide_after_plain(change), Err(expected.to_owned()));
+}
+
+#[test]
+fn a_new_order_is_stored() {
+    let decided =
+        snapshot(|_| {}).decide(None, |_| None, Policy::default(), time("2026-02-01T00:00:00Z"));
+    assert_eq!(decided, Ok(Outcome::Stored));
+}
+
+#[test]
+fn the_newest_snapshot_wins_and_the_same_one_changes_nothing() {
+    check(|_| {}, Outcome::Unchanged);
+    check(|order| order["note"] = json!("same time, other words"), Outcome::Stored);
+    check(|order| order["unknown"] = json!(1), Outcome::Stored);
+    check(|order| order["updated_at"] = json!("2026-01-02T09:00:01Z"), Outcome::Stored);
+    check(|order| order["updated_at"] = json!("2026-01-02T08:59:59Z"), Outcome::Stale);
+}
+
+#[test]
+fn a_refund_once_seen_never_changes() {
+    check_refused(
+        |order| order["refunds"][0]["total_refund_amount_cents"] = json!(1999),
+        "$.returns_portal_order.orders[0].refunds[0]: invalid (a refund cannot change once sent)",
+    );
+    check_refused(
+        |order| {
+            order["updated_at"] = json!("2026-01-01T10:00:00Z");
+            order["refunds"][0]["unknown"] = json!(true);
+        },
+        "$.returns_portal_order.orders[0].refunds[0]: invalid (a refund cannot change once sent)",
+    );
+    check_refused(
+        |order| order["identifier"] = json!("1002"),
+        "$.returns_portal_order.orders[0].refunds[0].identifier: invalid (a refund of another order has the same identifier)",
+    );
+    check(|order| order["refunds"] = json!([]), Outcome::Stored);
+}
+
+#[track_caller]
+fn check_dates(known: bool, created_at: &str, expected: Result<Outcome, &str>) {
+    let snapshot = snapshot(|order| order["refunds"][0]["created_at"] = json!(created_at));
+    let refunds = if known { refunds_of(&snapshot) } else { HashMap::new() };
+    let policy = Policy { strict_refund_dates: true, ..Policy::default() };
+    let decided = snapshot.decide(None, |id| refunds.get(id), policy, time("2026-02-01T00:00:00Z"));
+    let decided = decided.map_err(|faults| faults[0].field.clone());
+    assert_eq!(decided, expected.map_err(str::to_owned));
+}
+
+#[test]
+fn a_strict_merchant_dates_new_refunds_in_the_future() {
+    let field = "$.returns_portal_order.orders[0].refunds[0].created_at";
+    check_dates(false, "2026-02-01T00:00:01Z", Ok(Outcome::Stored));
+    check_dates(false, "2026-02-01T00:00:00Z", Err(field));
+    check_dates(true, "2026-01-01T00:00:00Z", Ok(Outcome::Stored));
+}
