@@ -1,6 +1,8 @@
+mod contract;
 mod rules;
 mod samples;
 mod snapshots;
+mod violations;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
