@@ -10,3 +10,4 @@ pub mod event;
 pub mod kind;
 pub mod merchant;
 pub mod order;
+pub mod schema;

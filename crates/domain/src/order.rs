@@ -18,6 +18,7 @@ mod line;
 mod message;
 mod refund;
 pub mod sample;
+mod schema;
 mod snapshot;
 mod stored;
 
@@ -27,6 +28,7 @@ pub use digest::Digest;
 pub use line::{Line, MAX_LINES};
 pub use message::{MAX_ORDERS, Message, Policy, Snapshot};
 pub use refund::{IGNORE_REFUND, Refund, RefundLine};
+pub use schema::{ReturnsPortalOrder, ReturnsPortalOrderMessage, message_schema, stored_schema};
 pub use snapshot::{KnownOrder, KnownRefund, Outcome};
 pub use stored::OrderStored;
 
@@ -37,7 +39,7 @@ use iso_currency::Currency;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaType, Type};
 
 use crate::document::{Object, any, array, currency, integer, object, one_of, text, timestamp};
 use message::Sums;
@@ -82,7 +84,7 @@ pub struct Order {
     #[schema(schema_with = currency_schema)]
     pub currency: Currency,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(required = false, nullable, max_items = 250)]
+    #[schema(required = false, schema_with = tags_schema)]
     pub tags: Vec<String>,
     /// The brand of the merchant that sold the order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -191,6 +193,13 @@ fn currency_schema() -> ObjectBuilder {
         .schema_type(Type::String)
         .description(Some("ISO 4217 code"))
         .enum_values(Some(codes))
+}
+
+fn tags_schema() -> ArrayBuilder {
+    ArrayBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::Array, Type::Null]))
+        .items(ObjectBuilder::new().schema_type(Type::String).max_length(Some(*WORD.end())))
+        .max_items(Some(MAX_TAGS))
 }
 
 fn letters() -> impl Iterator<Item = char> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::message::Sums;
-use super::{AMOUNT, IDENTIFIER, MAX_TAGS, WORD};
+use super::{AMOUNT, IDENTIFIER, MAX_TAGS, WORD, tags_schema};
 use crate::document::{Object, array, integer, number, object, text, timestamp};
 
 /// An order has at most this many lines.
@@ -52,7 +52,7 @@ pub struct Line {
     pub title: String,
     /// Conditions of a return, like a final sale.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(required = false, nullable, max_items = 250)]
+    #[schema(required = false, schema_with = tags_schema)]
     pub tags: Vec<String>,
     /// The unit price times the shipped units.
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::line::{LineLedger, MAX_LINES, NamedLine, QUANTITY};
-use super::{AMOUNT, IDENTIFIER, MAX_NOTE, MAX_TAGS, WORD};
+use super::{AMOUNT, IDENTIFIER, MAX_NOTE, MAX_TAGS, WORD, tags_schema};
 use crate::document::{Object, array, integer, object, text, timestamp};
 
 /// A refund with this tag does not touch returns.
@@ -32,7 +32,7 @@ pub struct Refund {
     #[schema(max_length = 255)]
     pub rma_identifier: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(required = false, nullable, max_items = 250)]
+    #[schema(required = false, schema_with = tags_schema)]
     pub tags: Vec<String>,
 }
 

@@ -1,6 +1,7 @@
 mod contract;
 mod rules;
 mod samples;
+mod schemas;
 mod snapshots;
 mod violations;
 
