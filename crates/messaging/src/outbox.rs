@@ -4,7 +4,7 @@
 //! every queue that asked for it. The relay may die between the two; then the event is published
 //! twice, under the same id.
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Borrow, sync::Arc, time::Duration};
 
 use diesel::{
     QueryableByName,
@@ -51,31 +51,59 @@ impl Outbox {
         now: Timestamp,
         events: impl IntoIterator<Item = E>,
     ) -> Result<(), DatabaseError> {
-        let (mut ids, mut bodies) = (Vec::new(), Vec::new());
-        for event in events {
-            let envelope = Envelope::new(self.service, now, event);
-            ids.push(envelope.id);
-            bodies.push(
-                serde_json::to_string(&envelope)
-                    .map_err(|e| diesel::result::Error::SerializationError(e.into()))?,
-            );
-        }
-        if ids.is_empty() {
+        let prepared: Result<Vec<_>, _> =
+            events.into_iter().map(|event| self.prepare(now, event)).collect();
+        self.append_prepared(conn, now, &prepared?).await
+    }
+
+    /// Writes an event out where it happens, so that it carries that trace, to be left later.
+    pub fn prepare<E: Event>(&self, now: Timestamp, event: E) -> Result<Prepared, DatabaseError> {
+        let envelope = Envelope::new(self.service, now, event);
+        let body = serde_json::to_string(&envelope)
+            .map_err(|e| diesel::result::Error::SerializationError(e.into()))?;
+        Ok(Prepared { id: envelope.id, routing_key: E::TYPE, body })
+    }
+
+    /// Leaves prepared events, in this order.
+    pub async fn append_prepared(
+        &self,
+        conn: &mut AsyncPgConnection,
+        now: Timestamp,
+        events: impl IntoIterator<Item = impl Borrow<Prepared>>,
+    ) -> Result<(), DatabaseError> {
+        let events: Vec<_> = events.into_iter().collect();
+        if events.is_empty() {
             return Ok(());
+        }
+        let (mut ids, mut keys, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
+        for event in &events {
+            let Prepared { id, routing_key, body } = event.borrow();
+            ids.push(*id);
+            keys.push(*routing_key);
+            bodies.push(body.as_str());
         }
         diesel::sql_query(
             "INSERT INTO outbox (event_id, routing_key, event, created_at) \
-             SELECT event_id, $3, event, $4 FROM unnest($1, $2) AS new (event_id, event)",
+             SELECT event_id, routing_key, event, $4 \
+             FROM unnest($1, $2, $3) AS new (event_id, routing_key, event)",
         )
         .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+        .bind::<Array<Text>, _>(keys)
         .bind::<Array<Text>, _>(bodies)
-        .bind::<Text, _>(E::TYPE)
         .bind::<Timestamptz, _>(now)
         .execute(conn)
         .await?;
         self.wake.notify_one();
         Ok(())
     }
+}
+
+/// An event that is written out and not yet left in the outbox.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    id: Uuid,
+    routing_key: &'static str,
+    body: String,
 }
 
 /// What one look at the outbox came to.
