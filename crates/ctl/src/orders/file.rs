@@ -1,0 +1,306 @@
+//! Orders in files: one order a line, or one JSON array; plain or gzipped; or standard input.
+//!
+//! A file is read as a stream and may be larger than memory. The bytes of an order are handed on
+//! as they stand in the file; whether they make sense is for others to say.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::bufread::MultiGzDecoder;
+
+/// No order is larger than a message may be.
+const MAX_ORDER_BYTES: usize = 5 * 1024 * 1024;
+const BUFFER: usize = 256 * 1024;
+
+/// One order as it stands in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The line on which it begins, from one.
+    pub(crate) line: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Where orders come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    File(PathBuf),
+    Stdin,
+}
+
+impl From<&str> for Place {
+    fn from(argument: &str) -> Self {
+        if argument == "-" { Self::Stdin } else { Self::File(argument.into()) }
+    }
+}
+
+impl Place {
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Stdin => None,
+        }
+    }
+
+    /// Starts reading. The counter follows the bytes taken from the file itself.
+    pub(crate) fn open(&self) -> io::Result<(Entries, Arc<AtomicU64>)> {
+        let taken = Arc::new(AtomicU64::new(0));
+        let raw: Box<dyn Read + Send> = match self {
+            Self::File(path) => Box::new(File::open(path)?),
+            Self::Stdin => Box::new(io::stdin()),
+        };
+        let counted = Counted { inner: raw, taken: taken.clone() };
+        Ok((Entries::new(counted)?, taken))
+    }
+}
+
+struct Counted<R> {
+    inner: R,
+    taken: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.taken.fetch_add(count.try_into().unwrap_or(0), Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// The orders of a file, one after the other.
+pub(crate) struct Entries {
+    bytes: Box<dyn BufRead + Send>,
+    line: u64,
+    layout: Layout,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    Lines,
+    /// Inside an array; whether an element was read already.
+    Array {
+        started: bool,
+    },
+    Ended,
+}
+
+impl Entries {
+    pub(crate) fn new(raw: impl Read + Send + 'static) -> io::Result<Self> {
+        let mut raw = BufReader::with_capacity(BUFFER, raw);
+        let bytes: Box<dyn BufRead + Send> = if raw.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
+            Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(raw)))
+        } else {
+            Box::new(raw)
+        };
+        let mut entries = Self { bytes, line: 1, layout: Layout::Lines };
+        if entries.bytes.fill_buf()?.starts_with("\u{feff}".as_bytes()) {
+            entries.bytes.consume(3);
+        }
+        if entries.skip_space()? == Some(b'[') {
+            entries.bytes.consume(1);
+            entries.layout = Layout::Array { started: false };
+        }
+        Ok(entries)
+    }
+
+    /// Skips white space and shows the byte after it.
+    fn skip_space(&mut self) -> io::Result<Option<u8>> {
+        loop {
+            let Some(&byte) = self.bytes.fill_buf()?.first() else { return Ok(None) };
+            if !byte.is_ascii_whitespace() {
+                return Ok(Some(byte));
+            }
+            self.line += u64::from(byte == b'\n');
+            self.bytes.consume(1);
+        }
+    }
+
+    fn next_line(&mut self) -> io::Result<Option<Entry>> {
+        if self.skip_space()?.is_none() {
+            return Ok(None);
+        }
+        let line = self.line;
+        let mut bytes = Vec::new();
+        let mut bounded = (&mut self.bytes).take(bound());
+        bounded.read_until(b'\n', &mut bytes)?;
+        self.check_size(bytes.len(), line)?;
+        if bytes.last() == Some(&b'\n') {
+            self.line += 1;
+        }
+        bytes.truncate(bytes.trim_ascii_end().len());
+        Ok(Some(Entry { line, bytes }))
+    }
+
+    fn next_element(&mut self, started: bool) -> io::Result<Option<Entry>> {
+        let mut next = self.skip_space()?;
+        if started && next == Some(b',') {
+            self.bytes.consume(1);
+            next = self.skip_space()?;
+        } else if started && next != Some(b']') {
+            return Err(self.damaged("there must be a comma or a closing bracket"));
+        }
+        match next {
+            None => Err(self.damaged("the file ends inside the array")),
+            Some(b']') => {
+                self.bytes.consume(1);
+                match self.skip_space()? {
+                    None => Ok(None),
+                    Some(_) => Err(self.damaged("there is something after the array")),
+                }
+            }
+            Some(_) => self.element().map(Some),
+        }
+    }
+
+    /// Reads up to the comma or bracket that ends the element, which strings and nested values
+    /// may contain too.
+    fn element(&mut self) -> io::Result<Entry> {
+        let (line, mut bytes) = (self.line, Vec::new());
+        let (mut depth, mut in_string, mut escaped) = (0u32, false, false);
+        loop {
+            let chunk = self.bytes.fill_buf()?;
+            if chunk.is_empty() {
+                return Err(self.damaged("the file ends inside the array"));
+            }
+            let mut end = None;
+            for (position, byte) in chunk.iter().enumerate() {
+                match byte {
+                    b'\n' => self.line += 1,
+                    _ if escaped => escaped = false,
+                    b'\\' if in_string => escaped = true,
+                    b'"' => in_string = !in_string,
+                    _ if in_string => {}
+                    b'{' | b'[' => depth += 1,
+                    b',' | b']' if depth == 0 => {
+                        end = Some(position);
+                        break;
+                    }
+                    b'}' | b']' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+            }
+            let length = end.unwrap_or(chunk.len());
+            bytes.extend(chunk.iter().take(length));
+            self.bytes.consume(length);
+            self.check_size(bytes.len(), line)?;
+            if end.is_some() {
+                bytes.truncate(bytes.trim_ascii_end().len());
+                return Ok(Entry { line, bytes });
+            }
+        }
+    }
+
+    fn check_size(&self, bytes: usize, line: u64) -> io::Result<()> {
+        if bytes <= MAX_ORDER_BYTES {
+            return Ok(());
+        }
+        let problem = "an order is larger than 5 MiB: is this one order a line, or a JSON array?";
+        Err(io::Error::new(io::ErrorKind::InvalidData, format!("line {line}: {problem}")))
+    }
+
+    fn damaged(&self, problem: &str) -> io::Error {
+        io::Error::new(io::ErrorKind::InvalidData, format!("line {}: {problem}", self.line))
+    }
+}
+
+impl Iterator for Entries {
+    type Item = io::Result<Entry>;
+
+    fn next(&mut self) -> Option<io::Result<Entry>> {
+        let next = match self.layout {
+            Layout::Lines => self.next_line(),
+            Layout::Array { started } => {
+                self.layout = Layout::Array { started: true };
+                self.next_element(started)
+            }
+            Layout::Ended => return None,
+        };
+        if !matches!(next, Ok(Some(_))) {
+            self.layout = Layout::Ended;
+        }
+        next.transpose()
+    }
+}
+
+/// One byte more than allowed, to tell "too large" from "just fits".
+fn bound() -> u64 {
+    u64::try_from(MAX_ORDER_BYTES).unwrap_or(u64::MAX).saturating_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::{Compression, write::GzEncoder};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(file: impl Into<Vec<u8>>) -> Result<Vec<(u64, String)>, String> {
+        let entries = Entries::new(io::Cursor::new(file.into())).map_err(|e| e.to_string())?;
+        let text = |entry: Entry| (entry.line, String::from_utf8(entry.bytes).unwrap());
+        entries.map(|entry| entry.map(text).map_err(|e| e.to_string())).collect()
+    }
+
+    #[track_caller]
+    fn check(file: &str, expected: &[(u64, &str)]) {
+        let expected: Vec<_> =
+            expected.iter().map(|(line, text)| (*line, (*text).to_owned())).collect();
+        assert_eq!(read(file).as_deref(), Ok(&expected[..]));
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(file.as_bytes()).unwrap();
+        assert_eq!(read(packed.finish().unwrap()).as_deref(), Ok(&expected[..]));
+    }
+
+    #[test]
+    fn lines_are_orders() {
+        check("", &[]);
+        check("{}\n{\"a\": 1}\n", &[(1, "{}"), (2, "{\"a\": 1}")]);
+        check("\n\n{}\r\n\n  {\"a\":1}  ", &[(3, "{}"), (5, "{\"a\":1}")]);
+        check("\u{feff}{}\n", &[(1, "{}")]);
+        check("not JSON\n{}", &[(1, "not JSON"), (2, "{}")]);
+    }
+
+    #[test]
+    fn elements_are_orders() {
+        check("[]", &[]);
+        check(" \n[ {} ]\n", &[(2, "{}")]);
+        check(
+            "[{\"a\": [1, 2]},\n {\"b\": \"],}\\\"\"}\n]",
+            &[(1, "{\"a\": [1, 2]}"), (2, "{\"b\": \"],}\\\"\"}")],
+        );
+        check("[1,\n\n\"x\"]", &[(1, "1"), (3, "\"x\"")]);
+    }
+
+    #[test]
+    fn a_damaged_array_is_noticed() {
+        assert_eq!(read("[{}").unwrap_err(), "line 1: the file ends inside the array");
+        assert_eq!(read("[{}\n,").unwrap_err(), "line 2: the file ends inside the array");
+        assert_eq!(read("[{}]\n{}").unwrap_err(), "line 2: there is something after the array");
+    }
+
+    #[test]
+    fn an_order_is_bounded() {
+        let large = "x".repeat(MAX_ORDER_BYTES + 1);
+        assert!(
+            read(format!("{{}}\n{large}")).unwrap_err().starts_with("line 2: an order is larger")
+        );
+        assert!(
+            read(format!("[\n{large}]")).unwrap_err().starts_with("line 2: an order is larger")
+        );
+        assert_eq!(read(large[1..].to_owned()).unwrap().len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn both_layouts_give_the_same_orders(texts in prop::collection::vec(".{0,20}", 0..8)) {
+            let orders: Vec<_> = texts.iter().map(|text| serde_json::json!({ "text": text })).collect();
+            let written: Vec<_> = orders.iter().map(ToString::to_string).collect();
+            let texts = |read: Vec<(u64, String)>| read.into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+            prop_assert_eq!(&texts(read(written.join("\n")).unwrap()), &written);
+            prop_assert_eq!(&texts(read(format!("[{}]", written.join(" ,\n"))).unwrap()), &written);
+        }
+    }
+}

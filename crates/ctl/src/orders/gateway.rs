@@ -1,0 +1,272 @@
+//! The order intake as an import sees it: tokens, pauses and retries are dealt with here.
+//!
+//! A 429 is waited out by everyone, for as long as it takes. Anything else that may pass (5xx, no
+//! answer) is tried three times more, with growing pauses.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use domain::document::FieldError;
+use domain::order::Outcome;
+use platform::http_client;
+use platform::retry::Backoff;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::{Client, Response, StatusCode};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use tokio::time::{Instant, sleep, sleep_until};
+use url::Url;
+
+const RETRIES: u32 = 3;
+const DEADLINE: Duration = Duration::from_secs(60);
+/// A pause that the intake asks for is believed up to this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// Where the intake is and who is calling.
+#[derive(Args)]
+pub(crate) struct Connection {
+    /// Address of the order intake
+    #[arg(long, env = "BACKHAUL_ORDERS_URL", value_name = "URL")]
+    orders_url: Url,
+    /// Address of the token service
+    #[arg(long, env = "BACKHAUL_AUTH_URL", value_name = "URL")]
+    auth_url: Url,
+    #[arg(long, env = "BACKHAUL_CLIENT_ID", value_name = "ID")]
+    client_id: String,
+    /// Better given in the environment, where other users do not see it
+    #[arg(long, env = "BACKHAUL_CLIENT_SECRET", value_name = "SECRET", hide_env_values = true)]
+    client_secret: SecretString,
+}
+
+/// What the intake said about a message.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    Accepted(Vec<Outcome>),
+    Rejected(Vec<FieldError>),
+    TooLarge,
+}
+
+pub(crate) struct Gateway {
+    client: Client,
+    connection: Connection,
+    token: tokio::sync::Mutex<Option<SecretString>>,
+    /// Nobody sends before this.
+    resume_at: Mutex<Option<Instant>>,
+    pauses: (Duration, Duration),
+}
+
+#[derive(Deserialize)]
+struct Token {
+    access_token: SecretString,
+}
+
+#[derive(Deserialize)]
+struct Stored {
+    orders: Vec<StoredOrder>,
+}
+
+#[derive(Deserialize)]
+struct StoredOrder {
+    result: Outcome,
+}
+
+#[derive(Deserialize)]
+struct Refused {
+    message: String,
+    #[serde(default)]
+    errors: Vec<FieldError>,
+}
+
+/// What to do about an answer.
+enum Next {
+    Done(Verdict),
+    /// Try again with a new token.
+    Renew,
+    /// Try again after this pause; it does not count.
+    Wait(Duration),
+    /// Try again, if there are tries left.
+    Again(anyhow::Error, Option<Duration>),
+}
+
+impl Gateway {
+    pub(crate) fn new(connection: Connection) -> anyhow::Result<Self> {
+        Ok(Self {
+            client: http_client(DEADLINE)?,
+            connection,
+            token: tokio::sync::Mutex::new(None),
+            resume_at: Mutex::new(None),
+            pauses: (Duration::from_secs(1), Duration::from_secs(30)),
+        })
+    }
+
+    /// The intake's address, to tell one import from another.
+    pub(crate) fn target(&self) -> &str {
+        self.connection.orders_url.as_str()
+    }
+
+    /// Sends a message until the intake has decided about it.
+    pub(crate) async fn send(&self, message: &[u8]) -> anyhow::Result<Verdict> {
+        let mut backoff = Backoff::new(self.pauses.0, self.pauses.1);
+        let (mut failures, mut renewed) = (0, false);
+        loop {
+            self.wait_for_turn().await;
+            let token = self.token().await?;
+            let next = match self.post(&token, message).await {
+                Ok(answer) => read(answer).await?,
+                Err(error) => Next::Again(error.without_url().into(), None),
+            };
+            match next {
+                Next::Done(verdict) => return Ok(verdict),
+                Next::Renew if !renewed => {
+                    renewed = true;
+                    self.forget(&token).await;
+                }
+                Next::Renew => bail!("the intake does not accept the token it was given"),
+                Next::Wait(pause) => self.pause_everyone(pause),
+                Next::Again(error, _) if failures == RETRIES => {
+                    return Err(error.context(format!("gave up after {RETRIES} retries")));
+                }
+                Next::Again(_, asked) => {
+                    failures += 1;
+                    sleep(backoff.pause().max(asked.unwrap_or_default())).await;
+                }
+            }
+        }
+    }
+
+    async fn post(&self, token: &SecretString, message: &[u8]) -> reqwest::Result<Response> {
+        let url = joined(&self.connection.orders_url, "returns_portal_orders");
+        self.client
+            .post(url)
+            .bearer_auth(token.expose_secret())
+            .header(CONTENT_TYPE, "application/json")
+            .header("Accept", "application/json")
+            .header("Api-Version", "3")
+            .body(message.to_vec())
+            .send()
+            .await
+    }
+
+    async fn wait_for_turn(&self) {
+        let resume_at = self.resume_at.lock().map(|at| *at).unwrap_or_default();
+        if let Some(at) = resume_at {
+            sleep_until(at).await;
+        }
+    }
+
+    fn pause_everyone(&self, pause: Duration) {
+        if let Ok(mut resume_at) = self.resume_at.lock() {
+            let until = Instant::now() + pause;
+            *resume_at = Some(resume_at.map_or(until, |already| already.max(until)));
+        }
+    }
+
+    /// The token in use, or a new one; however many wait for it, it is asked for once.
+    async fn token(&self) -> anyhow::Result<SecretString> {
+        let mut token = self.token.lock().await;
+        if let Some(token) = &*token {
+            return Ok(token.clone());
+        }
+        let new = self.request_token().await.context("no token")?;
+        *token = Some(new.clone());
+        Ok(new)
+    }
+
+    async fn forget(&self, stale: &SecretString) {
+        let mut token = self.token.lock().await;
+        if token.as_ref().is_some_and(|it| it.expose_secret() == stale.expose_secret()) {
+            *token = None;
+        }
+    }
+
+    async fn request_token(&self) -> anyhow::Result<SecretString> {
+        let body = serde_json::json!({
+            "grant_type": "client_credentials",
+            "client_id": self.connection.client_id,
+            "client_secret": self.connection.client_secret.expose_secret(),
+        });
+        let url = joined(&self.connection.auth_url, "oauth/token");
+        let mut backoff = Backoff::new(self.pauses.0, self.pauses.1);
+        let mut failures = 0;
+        loop {
+            let answer = self.client.post(url.clone()).json(&body).send().await;
+            let error = match answer {
+                Ok(answer) if answer.status().is_success() => {
+                    return Ok(answer.json::<Token>().await?.access_token);
+                }
+                Ok(answer) if answer.status().is_client_error() && answer.status() != 429 => {
+                    bail!("{} answers {}", url, answer.status());
+                }
+                Ok(answer) => anyhow::anyhow!("{} answers {}", url, answer.status()),
+                Err(error) => error.into(),
+            };
+            if failures == RETRIES {
+                return Err(error);
+            }
+            failures += 1;
+            sleep(backoff.pause()).await;
+        }
+    }
+}
+
+async fn read(answer: Response) -> anyhow::Result<Next> {
+    let (status, asked) = (answer.status(), retry_after(answer.headers()));
+    Ok(match status {
+        StatusCode::OK => match answer.json::<Stored>().await {
+            Ok(stored) => {
+                Next::Done(Verdict::Accepted(stored.orders.iter().map(|it| it.result).collect()))
+            }
+            // It may have been stored; sending it again does no harm.
+            Err(error) => Next::Again(error.without_url().into(), None),
+        },
+        StatusCode::UNPROCESSABLE_ENTITY => {
+            Next::Done(Verdict::Rejected(answer.json::<Refused>().await?.errors))
+        }
+        StatusCode::PAYLOAD_TOO_LARGE => Next::Done(Verdict::TooLarge),
+        StatusCode::UNAUTHORIZED => Next::Renew,
+        StatusCode::TOO_MANY_REQUESTS => Next::Wait(asked.unwrap_or(Duration::from_secs(1))),
+        status if status.is_server_error() => {
+            Next::Again(anyhow::anyhow!("the intake answers {status}"), asked)
+        }
+        status => {
+            let said = answer.json::<Refused>().await.map(|refused| refused.message);
+            bail!("the intake answers {status}: {}", said.unwrap_or_default());
+        }
+    })
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds).min(LONGEST_PAUSE))
+}
+
+/// The address with this path below whatever path it has.
+fn joined(base: &Url, path: &str) -> Url {
+    let mut url = base.clone();
+    url.set_path(&format!("{}/{path}", base.path().trim_end_matches('/')));
+    url
+}
+
+#[cfg(test)]
+impl Connection {
+    /// Everything at one address.
+    pub(crate) fn for_test(url: Url) -> Self {
+        Self {
+            orders_url: url.clone(),
+            auth_url: url,
+            client_id: "client".to_owned(),
+            client_secret: SecretString::from("secret"),
+        }
+    }
+}
+
+#[cfg(test)]
+impl Gateway {
+    /// One that hardly pauses.
+    pub(crate) fn impatient(connection: Connection) -> Self {
+        let pauses = (Duration::from_millis(1), Duration::from_millis(5));
+        Self { pauses, ..Self::new(connection).unwrap() }
+    }
+}

@@ -1,0 +1,48 @@
+//! `backhaul orders generate`: orders of a made-up shop.
+
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use clap::Args;
+use domain::order::sample::Orders;
+use platform::Clock;
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// How many orders to make up
+    #[arg(long, value_name = "N")]
+    count: usize,
+    /// The same seed makes the same orders, apart from their dates
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write one JSON array instead of one order a line
+    #[arg(long)]
+    array: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let orders = Orders::new(arguments.seed, Clock::system().now()).take(arguments.count);
+    match write(&mut out, orders, arguments.array).and_then(|()| out.flush()) {
+        // Whoever read this has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        written => Ok(written.map(|()| ExitCode::SUCCESS)?),
+    }
+}
+
+fn write(
+    out: &mut impl Write,
+    orders: impl Iterator<Item = domain::order::Order>,
+    array: bool,
+) -> io::Result<()> {
+    let (opening, between, closing) =
+        if array { ("[\n", ",\n", "\n]\n") } else { ("", "\n", "\n") };
+    out.write_all(opening.as_bytes())?;
+    for (index, order) in orders.enumerate() {
+        if index > 0 {
+            out.write_all(between.as_bytes())?;
+        }
+        serde_json::to_writer(&mut *out, &order)?;
+    }
+    out.write_all(closing.as_bytes())
+}

@@ -1,0 +1,294 @@
+//! `backhaul orders import`: the six months of orders a merchant starts with.
+//!
+//! Orders are checked here first, so that one bad order does not hold up the hundred it would be
+//! sent with. What the intake still rejects is taken out, and the rest is sent again. Every order
+//! of the file ends up stored or in the report.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Args, value_parser};
+use domain::document::FieldError;
+use domain::order::{MAX_ORDERS, Outcome};
+use futures_util::stream::{self, LocalBoxStream, StreamExt as _};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tokio::sync::{mpsc, watch};
+
+use super::batch::{Batch, Batches, Sendable, message};
+use super::check::{place_of, whole_order};
+use super::file::Place;
+use super::gateway::{self, Gateway, Verdict};
+use super::journal::Journal;
+use super::report::{Rejection, Report};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Files with one order a line or one JSON array, also gzipped; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<String>,
+    #[command(flatten)]
+    connection: gateway::Connection,
+    /// Orders in one message
+    #[arg(long, default_value_t = 100, value_parser = value_parser!(u64).range(1..=500))]
+    batch: u64,
+    /// Messages under way at once
+    #[arg(long, default_value_t = 4, value_parser = value_parser!(u64).range(1..=64))]
+    parallel: u64,
+    /// Where rejected orders are listed; FILE.rejected.csv unless given
+    #[arg(long, value_name = "PATH")]
+    report: Option<PathBuf>,
+}
+
+/// What became of the orders of a file.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Tally {
+    stored: u64,
+    unchanged: u64,
+    stale: u64,
+    rejected: u64,
+}
+
+impl Tally {
+    fn count(&mut self, outcome: Outcome) {
+        *match outcome {
+            Outcome::Stored => &mut self.stored,
+            Outcome::Unchanged => &mut self.unchanged,
+            Outcome::Stale => &mut self.stale,
+        } += 1;
+    }
+}
+
+/// A batch that is dealt with.
+#[derive(Debug)]
+struct Finished {
+    number: u64,
+    end: u64,
+    outcomes: Vec<Outcome>,
+    rejected: Vec<Rejection>,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let Arguments { files, connection, batch, parallel, report } = arguments;
+    let importer = Importer {
+        gateway: Gateway::new(connection)?,
+        batch: usize::try_from(batch).unwrap_or(MAX_ORDERS),
+        parallel: usize::try_from(parallel).unwrap_or(1),
+        report,
+    };
+    let interrupted = watch_for_interrupt();
+    let mut rejected = 0;
+    for file in &files {
+        let place = Place::from(file.as_str());
+        let tally = importer.import(&place, file, interrupted.clone()).await;
+        rejected += tally.with_context(|| format!("{file} was not imported completely"))?.rejected;
+        if *interrupted.borrow() {
+            return Ok(ExitCode::from(130));
+        }
+    }
+    Ok(if rejected == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Turns true at the first Ctrl-C; the second one ends the program.
+fn watch_for_interrupt() -> watch::Receiver<bool> {
+    let (interrupt, interrupted) = watch::channel(false);
+    #[expect(clippy::disallowed_methods, reason = "it waits for a signal as long as we live")]
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() {
+            if interrupt.send_replace(true) {
+                std::process::exit(130);
+            }
+        }
+    });
+    interrupted
+}
+
+struct Importer {
+    gateway: Gateway,
+    batch: usize,
+    parallel: usize,
+    report: Option<PathBuf>,
+}
+
+impl Importer {
+    async fn import(
+        &self,
+        place: &Place,
+        name: &str,
+        interrupted: watch::Receiver<bool>,
+    ) -> anyhow::Result<Tally> {
+        let mut journal = Journal::open(place.path(), self.gateway.target())?;
+        let resumed_at = journal.resumed_at();
+        let mut report = Report::new(self.report_path(place), name, resumed_at > 0)?;
+        let (entries, taken) = place.open()?;
+        let bar = progress_bar(place, name);
+        if resumed_at > 0 {
+            bar.println(format!("{name}: going on after {resumed_at} orders"));
+        }
+        let batches = Batches::new(entries, self.batch, resumed_at);
+        let mut finished = self.send_all(batches, interrupted.clone());
+        let mut tally = Tally::default();
+        while let Some(batch) = finished.next().await {
+            let Finished { number, end, outcomes, rejected } = batch?;
+            for rejection in &rejected {
+                report.add(rejection)?;
+            }
+            journal.finish(number, end)?;
+            outcomes.into_iter().for_each(|outcome| tally.count(outcome));
+            tally.rejected = report.orders();
+            advance(&bar, &taken, &tally);
+        }
+        drop(finished);
+        bar.finish_and_clear();
+        if *interrupted.borrow() {
+            let done = journal.done();
+            eprintln!(
+                "{name}: interrupted after {done} orders; the same command goes on from here"
+            );
+        } else {
+            journal.close()?;
+        }
+        summarize(name, &tally, &report);
+        Ok(tally)
+    }
+
+    fn report_path(&self, place: &Place) -> PathBuf {
+        let default = || match place.path() {
+            Some(path) => {
+                let mut name = path.as_os_str().to_owned();
+                name.push(".rejected.csv");
+                PathBuf::from(name)
+            }
+            None => PathBuf::from("stdin.rejected.csv"),
+        };
+        self.report.clone().unwrap_or_else(default)
+    }
+
+    /// Reads and checks on a thread of its own, and sends several batches at once.
+    fn send_all(
+        &self,
+        batches: impl Iterator<Item = io::Result<Batch>> + Send + 'static,
+        interrupted: watch::Receiver<bool>,
+    ) -> LocalBoxStream<'_, anyhow::Result<Finished>> {
+        let (gathered, waiting) = mpsc::channel(self.parallel);
+        std::thread::spawn(move || {
+            for batch in batches {
+                let is_last = batch.is_err();
+                if gathered.blocking_send(batch).is_err() || is_last {
+                    break;
+                }
+            }
+        });
+        let batches =
+            stream::unfold((waiting, interrupted), |(mut waiting, mut interrupted)| async {
+                let batch = tokio::select! {
+                    biased;
+                    _ = interrupted.wait_for(|interrupted| *interrupted) => None,
+                    batch = waiting.recv() => batch,
+                };
+                batch.map(|batch| (batch, (waiting, interrupted)))
+            });
+        let finished = batches.map(async |batch| self.deal_with(batch?).await);
+        finished.buffer_unordered(self.parallel).boxed_local()
+    }
+
+    async fn deal_with(&self, batch: Batch) -> anyhow::Result<Finished> {
+        let Batch { number, end, orders, mut rejected } = batch;
+        let mut outcomes = Vec::with_capacity(orders.len());
+        let mut parts = vec![orders];
+        while let Some(orders) = parts.pop() {
+            if orders.is_empty() {
+                continue;
+            }
+            match self.gateway.send(&message(&orders)).await? {
+                Verdict::Accepted(accepted) => outcomes.extend(accepted),
+                Verdict::Rejected(errors) => {
+                    let (kept, refused) = take_out(orders, &errors);
+                    rejected.extend(refused);
+                    parts.push(kept);
+                }
+                Verdict::TooLarge => match halves(orders) {
+                    Ok((first, second)) => parts.extend([second, first]),
+                    Err(alone) => rejected.extend(alone),
+                },
+            }
+        }
+        Ok(Finished { number, end, outcomes, rejected })
+    }
+}
+
+/// Splits a message into the orders that were fine and those that were not.
+fn take_out(orders: Vec<Sendable>, errors: &[FieldError]) -> (Vec<Sendable>, Vec<Rejection>) {
+    let mut by_order: BTreeMap<usize, Vec<FieldError>> = BTreeMap::new();
+    for (index, error) in errors.iter().filter_map(place_of) {
+        by_order.entry(index).or_default().push(error);
+    }
+    let blames_none = !(0..orders.len()).any(|index| by_order.contains_key(&index));
+    let (mut kept, mut rejected) = (Vec::new(), Vec::new());
+    for (index, order) in orders.into_iter().enumerate() {
+        match by_order.remove(&index) {
+            Some(errors) => rejected.push(rejection(order, errors)),
+            // Without this a message that is refused as a whole would be sent for ever.
+            None if blames_none => rejected.push(rejection(order, errors.to_vec())),
+            None => kept.push(order),
+        }
+    }
+    (kept, rejected)
+}
+
+/// Two smaller messages, or the order that is too large by itself.
+fn halves(mut orders: Vec<Sendable>) -> Result<(Vec<Sendable>, Vec<Sendable>), Option<Rejection>> {
+    if orders.len() < 2 {
+        let too_large = || vec![whole_order("larger than the intake accepts")];
+        return Err(orders.pop().map(|order| rejection(order, too_large())));
+    }
+    let second = orders.split_off(orders.len() / 2);
+    Ok((orders, second))
+}
+
+fn rejection(order: Sendable, mut errors: Vec<FieldError>) -> Rejection {
+    if errors.is_empty() {
+        errors.push(whole_order("rejected without a reason"));
+    }
+    Rejection { line: order.line, order: order.identifier, errors }
+}
+
+fn progress_bar(place: &Place, name: &str) -> ProgressBar {
+    let size = place.path().and_then(|path| path.metadata().ok()).map(|metadata| metadata.len());
+    let template = match size {
+        Some(_) => "{prefix} {wide_bar} {percent:>3} % {msg}, {eta} left",
+        None => "{prefix} {spinner} {elapsed} {msg}",
+    };
+    let bar = size.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+    if !io::stderr().is_terminal() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.set_prefix(name.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+fn advance(bar: &ProgressBar, taken: &AtomicU64, tally: &Tally) {
+    let done = tally.stored + tally.unchanged + tally.stale + tally.rejected;
+    let rate = u128::from(done) * 1000 / bar.elapsed().as_millis().max(1);
+    bar.set_position(taken.load(Ordering::Relaxed));
+    bar.set_message(format!("{done} orders, {rate}/s, {} rejected", tally.rejected));
+}
+
+fn summarize(name: &str, tally: &Tally, report: &Report) {
+    let Tally { stored, unchanged, stale, rejected } = tally;
+    eprintln!("{name}: {stored} stored, {unchanged} unchanged, {stale} stale, {rejected} rejected");
+    if *rejected > 0 {
+        eprintln!("{name}: rejected orders are listed in {}", report.path().display());
+    }
+}
+
+#[cfg(test)]
+mod tests;

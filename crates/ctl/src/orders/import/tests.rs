@@ -1,0 +1,211 @@
+//! Imports into an intake that says what it is told to say.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use domain::order::sample::Orders;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::*;
+
+type Handler = dyn FnMut(&str, Value) -> (u16, &'static str, Value) + Send;
+
+/// An HTTP server that asks `handler` what to answer.
+struct Intake {
+    url: String,
+    /// Identifiers of the orders that were answered 200.
+    stored: Arc<Mutex<Vec<String>>>,
+}
+
+impl Intake {
+    fn start(mut handler: Box<Handler>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let stored = Arc::new(Mutex::new(Vec::new()));
+        let remembered = stored.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                answer(stream.unwrap(), &mut handler, &remembered);
+            }
+        });
+        Self { url, stored }
+    }
+
+    fn importer(&self) -> Importer {
+        let url = self.url.parse().unwrap();
+        let connection = gateway::Connection::for_test(url);
+        Importer { gateway: Gateway::impatient(connection), batch: 3, parallel: 2, report: None }
+    }
+
+    fn stored(&self) -> Vec<String> {
+        let mut stored = self.stored.lock().unwrap().clone();
+        stored.sort();
+        stored
+    }
+}
+
+/// Answers one request and closes the connection.
+fn answer(stream: TcpStream, handler: &mut Box<Handler>, stored: &Mutex<Vec<String>>) {
+    let mut reader = BufReader::new(stream);
+    let (mut line, mut length) = (String::new(), 0);
+    reader.read_line(&mut line).unwrap();
+    let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header).unwrap();
+        if let Some(value) = header.to_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        if header.trim().is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    let (status, header, answer) = if path == "/oauth/token" {
+        (200, "", json!({ "access_token": "t" }))
+    } else {
+        handler(&path, body.clone())
+    };
+    if status == 200 && path != "/oauth/token" {
+        stored.lock().unwrap().extend(identifiers(&body));
+    }
+    let answer = answer.to_string();
+    let _closed = write!(
+        reader.get_mut(),
+        "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n{header}\r\n{answer}",
+        answer.len()
+    );
+}
+
+fn identifiers(message: &Value) -> Vec<String> {
+    let orders = message["returns_portal_order"]["orders"].as_array().unwrap();
+    orders.iter().map(|order| order["identifier"].as_str().unwrap().to_owned()).collect()
+}
+
+fn accept(message: &Value) -> (u16, &'static str, Value) {
+    let orders: Vec<_> = identifiers(message)
+        .into_iter()
+        .map(|identifier| json!({ "identifier": identifier, "result": "stored" }))
+        .collect();
+    (200, "", json!({ "message": "ok", "orders": orders }))
+}
+
+/// A file of ten orders, the last of which is broken.
+fn file() -> (TempDir, Place, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("orders.ndjson");
+    let orders = Orders::new(1, "2026-03-01T00:00:00Z".parse().unwrap()).take(9);
+    let mut lines: Vec<_> = orders.map(|order| json!(order).to_string()).collect();
+    lines.push("{}".to_owned());
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let name = path.to_str().unwrap().to_owned();
+    (folder, Place::from(name.as_str()), name)
+}
+
+async fn import(
+    intake: &Intake,
+    (_, place, name): &(TempDir, Place, String),
+) -> anyhow::Result<Tally> {
+    let (_interrupt, interrupted) = watch::channel(false);
+    intake.importer().import(place, name, interrupted).await
+}
+
+fn report(file: &(TempDir, Place, String)) -> String {
+    std::fs::read_to_string(format!("{}.rejected.csv", file.2)).unwrap()
+}
+
+#[tokio::test]
+async fn every_order_is_stored_or_reported() {
+    let file = file();
+    let intake = Intake::start(Box::new(|_, message| accept(&message)));
+    let tally = import(&intake, &file).await.unwrap();
+    assert_eq!(tally, Tally { stored: 9, rejected: 1, ..Tally::default() });
+    assert_eq!(intake.stored().len(), 9);
+    assert!(report(&file).contains(",10,,$.identifier,missing_field,"), "{}", report(&file));
+}
+
+#[tokio::test]
+async fn what_the_intake_rejects_is_taken_out_and_the_rest_sent_again() {
+    let file = file();
+    let intake = Intake::start(Box::new(|_, message| {
+        match identifiers(&message).iter().position(|identifier| identifier.ends_with("0000005")) {
+            Some(index) => {
+                let field = format!("$.returns_portal_order.orders[{index}].refunds[0]");
+                let errors = json!([{ "field": field, "code": "invalid", "detail": "changed" }]);
+                (422, "", json!({ "message": "no", "errors": errors }))
+            }
+            None => accept(&message),
+        }
+    }));
+    let tally = import(&intake, &file).await.unwrap();
+    assert_eq!(tally, Tally { stored: 8, rejected: 2, ..Tally::default() });
+    assert!(report(&file).contains(",5,1-0000005,$.refunds[0],invalid,changed"));
+}
+
+#[tokio::test]
+async fn too_large_messages_are_halved() {
+    let file = file();
+    let intake = Intake::start(Box::new(|_, message| match identifiers(&message).len() {
+        1 => accept(&message),
+        _ => (413, "", json!({ "message": "too large" })),
+    }));
+    assert_eq!(import(&intake, &file).await.unwrap().stored, 9);
+}
+
+#[tokio::test]
+async fn limits_and_passing_failures_are_waited_out() {
+    let file = file();
+    let mut answers = vec![429, 503, 429, 401, 500, 502];
+    let intake = Intake::start(Box::new(move |_, message| match answers.pop() {
+        Some(429) => (429, "retry-after: 0\r\n", json!({ "message": "slow down" })),
+        Some(status) => (status, "", json!({ "message": "later" })),
+        None => accept(&message),
+    }));
+    assert_eq!(import(&intake, &file).await.unwrap().stored, 9);
+}
+
+#[tokio::test]
+async fn an_import_goes_on_where_it_ended() {
+    let file = file();
+    let mut sent = 0;
+    let broken = Intake::start(Box::new(move |_, message| {
+        sent += 1;
+        if sent < 3 { accept(&message) } else { (500, "", json!({ "message": "broken" })) }
+    }));
+    let error = import(&broken, &file).await.unwrap_err();
+    assert_eq!(
+        format!("{error:#}"),
+        "gave up after 3 retries: the intake answers 500 Internal Server Error"
+    );
+    let first = broken.stored();
+
+    // The same intake, by its address, works again.
+    let fixed = Intake::start(Box::new(|_, message| accept(&message)));
+    let journal = format!("{}.import", file.2);
+    let page = std::fs::read_to_string(&journal).unwrap().replace(&broken.url, &fixed.url);
+    std::fs::write(&journal, page).unwrap();
+    let tally = import(&fixed, &file).await.unwrap();
+    let second = fixed.stored();
+    assert_eq!(tally.rejected, 1);
+    assert!(second.len() < 9, "{second:?}");
+    let all: std::collections::BTreeSet<_> = first.iter().chain(&second).collect();
+    assert_eq!(all.len(), 9);
+    assert!(!std::path::Path::new(&journal).exists());
+}
+
+#[tokio::test]
+async fn an_interrupted_import_keeps_its_journal() {
+    let file = file();
+    let (interrupt, interrupted) = watch::channel(false);
+    let intake = Intake::start(Box::new(move |_, message| {
+        interrupt.send_replace(true);
+        accept(&message)
+    }));
+    let tally = intake.importer().import(&file.1, &file.2, interrupted).await.unwrap();
+    assert!(tally.stored < 9, "{tally:?}");
+    assert!(std::path::Path::new(&format!("{}.import", file.2)).exists());
+}

@@ -1,0 +1,157 @@
+//! How far an import came, kept beside the file so that the next run goes on from there.
+//!
+//! Batches finish out of order. The journal knows only how many orders from the beginning are
+//! dealt with; what came after is sent again, which changes nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+
+/// What is written down.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Page {
+    /// The file as it was: another size or time makes the journal void.
+    bytes: u64,
+    modified_nanos: u128,
+    /// The intake that the orders went to.
+    target: String,
+    done: u64,
+}
+
+/// The journal of one import.
+pub(crate) struct Journal {
+    /// Nothing is kept for standard input.
+    path: Option<PathBuf>,
+    page: Page,
+    resumed_at: u64,
+    next_batch: u64,
+    /// Batches that finished before an earlier one: number, and orders up to its end.
+    ahead: BTreeMap<u64, u64>,
+}
+
+impl Journal {
+    /// Opens the journal of a file, continuing it if it is about the same file and intake.
+    pub(crate) fn open(file: Option<&Path>, target: &str) -> anyhow::Result<Self> {
+        let blank = Page { bytes: 0, modified_nanos: 0, target: target.to_owned(), done: 0 };
+        let (path, mut page) = match file {
+            Some(file) => (Some(beside(file)), describe(file, blank)?),
+            None => (None, blank),
+        };
+        if let Some(path) = &path
+            && let Some(left) = read(path)?
+        {
+            let comparable = Page { done: 0, ..left.clone() };
+            if comparable == page {
+                page.done = left.done;
+            }
+        }
+        let resumed_at = page.done;
+        Ok(Self { path, page, resumed_at, next_batch: 0, ahead: BTreeMap::new() })
+    }
+
+    /// How many orders from the beginning an earlier run dealt with.
+    pub(crate) fn resumed_at(&self) -> u64 {
+        self.resumed_at
+    }
+
+    /// How many orders from the beginning are dealt with.
+    pub(crate) fn done(&self) -> u64 {
+        self.page.done
+    }
+
+    /// Notes that a batch is dealt with, which ends after `orders` orders of the file.
+    pub(crate) fn finish(&mut self, batch: u64, orders: u64) -> anyhow::Result<()> {
+        self.ahead.insert(batch, orders);
+        let before = self.page.done;
+        while let Some(orders) = self.ahead.remove(&self.next_batch) {
+            self.next_batch += 1;
+            self.page.done = orders;
+        }
+        if self.page.done == before { Ok(()) } else { self.save() }
+    }
+
+    /// The file is dealt with: nothing is left to continue.
+    pub(crate) fn close(self) -> anyhow::Result<()> {
+        match &self.path {
+            Some(path) if path.exists() => {
+                fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn save(&self) -> anyhow::Result<()> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let draft = path.with_extension("import.new");
+        // A rename is all or nothing: a crash leaves the old page or the new one.
+        fs::write(&draft, serde_json::to_vec(&self.page)?)
+            .and_then(|()| fs::rename(&draft, path))
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+fn beside(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".import");
+    name.into()
+}
+
+fn describe(file: &Path, blank: Page) -> anyhow::Result<Page> {
+    let metadata = fs::metadata(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(Page { bytes: metadata.len(), modified_nanos: modified.as_nanos(), ..blank })
+}
+
+fn read(path: &Path) -> anyhow::Result<Option<Page>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_dealt_with_from_the_beginning_counts() {
+        let mut journal = Journal::open(None, "intake").unwrap();
+        for (batch, end, done) in [(1, 20, 0), (0, 10, 20), (3, 40, 20), (2, 30, 40)] {
+            journal.finish(batch, end).unwrap();
+            assert_eq!(journal.done(), done);
+        }
+    }
+
+    #[test]
+    fn the_next_run_goes_on_with_the_same_file_and_intake_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("orders.json");
+        fs::write(&file, "[]").unwrap();
+        let open = |target: &str| Journal::open(Some(&file), target).unwrap();
+        open("intake").finish(0, 10).unwrap();
+        assert_eq!(open("intake").resumed_at(), 10);
+        assert_eq!(open("another").resumed_at(), 0);
+        let mut again = open("intake");
+        again.finish(0, 25).unwrap();
+        assert_eq!(open("intake").resumed_at(), 25);
+        fs::write(&file, "[ ]").unwrap();
+        assert_eq!(open("intake").resumed_at(), 0);
+    }
+
+    #[test]
+    fn a_finished_import_leaves_no_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("orders.json");
+        fs::write(&file, "[]").unwrap();
+        let mut journal = Journal::open(Some(&file), "intake").unwrap();
+        journal.finish(0, 10).unwrap();
+        journal.close().unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

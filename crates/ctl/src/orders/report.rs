@@ -1,0 +1,123 @@
+//! The list of rejected orders, as a file that a spreadsheet opens.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use domain::document::FieldError;
+
+const HEADINGS: [&str; 6] = ["file", "line", "order", "field", "code", "detail"];
+
+/// One order and everything that is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rejection {
+    pub(crate) line: u64,
+    /// Empty when not even that could be read.
+    pub(crate) order: String,
+    pub(crate) errors: Vec<FieldError>,
+}
+
+/// Rejected orders of one file, one row for each failing field. The file appears with the first.
+pub(crate) struct Report {
+    path: PathBuf,
+    source: String,
+    file: Option<File>,
+    orders: u64,
+}
+
+impl Report {
+    /// A report that goes on where an interrupted one ended, or begins anew.
+    pub(crate) fn new(path: PathBuf, source: &str, resumed: bool) -> io::Result<Self> {
+        if !resumed && path.exists() {
+            std::fs::remove_file(&path)?;
+        }
+        Ok(Self { path, source: source.to_owned(), file: None, orders: 0 })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many orders were rejected since the report was opened.
+    pub(crate) fn orders(&self) -> u64 {
+        self.orders
+    }
+
+    pub(crate) fn add(&mut self, rejection: &Rejection) -> io::Result<()> {
+        let line = rejection.line.to_string();
+        let mut rows = String::new();
+        for error in &rejection.errors {
+            let (code, detail) = (error.code.to_string(), error.detail.as_deref().unwrap_or(""));
+            let cells = [&self.source, &line, &rejection.order, &error.field, &code, detail];
+            rows.push_str(&row(cells));
+        }
+        self.orders += 1;
+        self.open()?.write_all(rows.as_bytes())
+    }
+
+    fn open(&mut self) -> io::Result<&mut File> {
+        if self.file.is_none() {
+            let mut file = OpenOptions::new().create(true).append(true).open(&self.path)?;
+            if file.metadata()?.len() == 0 {
+                file.write_all(row(HEADINGS).as_bytes())?;
+            }
+            self.file = Some(file);
+        }
+        self.file.as_mut().ok_or_else(|| io::Error::other("the report is not open"))
+    }
+}
+
+fn row<const N: usize>(cells: [&str; N]) -> String {
+    let mut row = cells.map(quoted).join(",");
+    row.push_str("\r\n");
+    row
+}
+
+/// A cell as RFC 4180 writes it. One that a spreadsheet would take for a formula is made text.
+fn quoted(cell: &str) -> String {
+    let formula = cell.starts_with(['=', '+', '-', '@', '\t']);
+    let cell = if formula { format!("'{cell}") } else { cell.to_owned() };
+    if cell.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn rejection(line: u64) -> Rejection {
+        Rejection {
+            line,
+            order: "=1001".to_owned(),
+            errors: vec![
+                FieldError::invalid("$.items[0]['a,b']", "says \"no\""),
+                FieldError::invalid("$.status", "must be one of Created, Shipped"),
+            ],
+        }
+    }
+
+    #[test]
+    fn a_report_is_a_table_and_can_be_continued() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rejected.csv");
+        let mut report = Report::new(path.clone(), "orders.json", false).unwrap();
+        assert!(!path.exists());
+        report.add(&rejection(3)).unwrap();
+        Report::new(path.clone(), "orders.json", true).unwrap().add(&rejection(9)).unwrap();
+        expect![[r#"
+            file,line,order,field,code,detail
+            orders.json,3,'=1001,"$.items[0]['a,b']",invalid,"says ""no"""
+            orders.json,3,'=1001,$.status,invalid,"must be one of Created, Shipped"
+            orders.json,9,'=1001,"$.items[0]['a,b']",invalid,"says ""no"""
+            orders.json,9,'=1001,$.status,invalid,"must be one of Created, Shipped"
+        "#]]
+        .assert_eq(&std::fs::read_to_string(&path).unwrap().replace('\r', ""));
+        Report::new(path.clone(), "orders.json", false).unwrap();
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,38 @@
+//! `backhaul orders validate`: checks files without sending anything.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+use domain::order::Policy;
+
+use super::check::check;
+use super::file::Place;
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Files with one order a line or one JSON array, also gzipped; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<String>,
+    /// Refuse sums that do not add up, for merchants whose intake does
+    #[arg(long)]
+    strict_amounts: bool,
+}
+
+#[expect(clippy::print_stdout, reason = "this is what the command is for")]
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let policy = Policy { strict_amounts: arguments.strict_amounts, ..Policy::default() };
+    let (mut orders, mut rejected) = (0u64, 0u64);
+    for file in &arguments.files {
+        let (entries, _) = Place::from(file.as_str()).open().with_context(|| file.clone())?;
+        for entry in entries {
+            let entry = entry.with_context(|| file.clone())?;
+            orders += 1;
+            let Err(errors) = check(&entry.bytes, policy) else { continue };
+            rejected += 1;
+            errors.iter().for_each(|error| println!("{file}:{}: {error}", entry.line));
+        }
+    }
+    println!("{orders} orders checked, {rejected} would be rejected");
+    Ok(if rejected == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
