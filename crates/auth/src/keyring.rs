@@ -144,7 +144,7 @@ impl Keyring {
         activates_at: Timestamp,
     ) -> Result<(String, Timestamp), Error> {
         let pair = Ed25519KeyPair::generate()?;
-        let document = pair.to_pkcs8()?;
+        let document = pair.to_pkcs8v1()?;
         let private = EncodingKey::from_ed_der(document.as_ref());
         let mut public = Jwk::from_encoding_key(&private, Algorithm::EdDSA)?;
         let id = public.thumbprint(ThumbprintHash::SHA256)?;

@@ -1,7 +1,10 @@
 //! The client for calls to our own services and to telemetry: bounded in time, no redirects, no
 //! proxy from the environment. Calls to merchants go through the guard in `delivery`.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use rustls::{ClientConfig, RootCertStore, crypto::CryptoProvider};
 
@@ -17,14 +20,18 @@ pub fn http_client(deadline: Duration) -> anyhow::Result<reqwest::Client> {
         .build()?)
 }
 
-/// TLS for outgoing connections: the system's certificate authorities, always verified.
+/// TLS for outgoing connections: the system's certificate authorities, always verified. They are
+/// read once, because there are many and each has to be parsed.
 pub fn client_tls() -> anyhow::Result<ClientConfig> {
-    let mut roots = RootCertStore::empty();
-    let found = rustls_native_certs::load_native_certs();
-    roots.add_parsable_certificates(found.certs);
+    static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
+    let roots = ROOTS.get_or_init(|| {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        Arc::new(roots)
+    });
     Ok(ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
+        .with_root_certificates(roots.clone())
         .with_no_client_auth())
 }
 

@@ -39,7 +39,7 @@ impl Database {
         Settings {
             url: SecretString::from(self.url()),
             max_connections: 8,
-            acquire_timeout: Duration::from_millis(800),
+            acquire_timeout: Duration::from_secs(5),
             statement_timeout: Duration::from_secs(5),
         }
     }

@@ -10,6 +10,7 @@
 )]
 
 mod broker;
+mod contract;
 mod database;
 mod servers;
 mod service;
@@ -17,6 +18,7 @@ mod service;
 use std::{future::Future, time::Duration};
 
 pub use broker::Namespace;
+pub use contract::check_contract;
 pub use database::Database;
 pub use servers::{Server, Servers};
 pub use service::{Started, process, run, sealing_keys};
@@ -36,6 +38,7 @@ where
     async move {
         let waited = tokio::time::timeout(patience, async {
             let mut looks = tokio::time::interval(Duration::from_millis(20));
+            looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
                 looks.tick().await;
                 if let Some(found) = check().await {

@@ -75,6 +75,8 @@ pub async fn run<S: Service>(
         ("HTTP__PORT", "0"),
         ("HTTP__WORKERS", workers),
         ("DATABASE__URL", &database_url),
+        // A machine that builds and tests at once may be slow to connect.
+        ("DATABASE__ACQUIRE_TIMEOUT", "5s"),
         ("BROKER__URL", namespace.amqp_url()),
         ("BROKER__NAMESPACE", &namespace.name),
     ];

@@ -1,19 +1,20 @@
 //! What happens around every request: an id, a span, a deadline, a measurement, and an error
 //! body where there would be none.
 
-use std::sync::OnceLock;
+use std::{sync::OnceLock, time::Duration};
 
 use actix_web::{
-    Error, HttpResponse, ResponseError,
+    Error, ResponseError,
     body::{BoxBody, MessageBody},
     dev::{ServiceRequest, ServiceResponse},
+    error::InternalError,
     http::header::{HeaderName, HeaderValue},
     middleware::Next,
     web,
 };
 use opentelemetry::{KeyValue, metrics::Histogram};
 use tokio::time::Instant;
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 use uuid::Uuid;
 
 use super::Settings;
@@ -58,23 +59,22 @@ pub(super) async fn observe(
     let parent = request.headers().get("traceparent").and_then(|value| value.to_str().ok());
     telemetry::adopt(&span, parent);
     let started = Instant::now();
-    let answer = CURRENT.scope(id.clone(), answer(request, next).instrument(span.clone())).await;
-    let mut answer = answer?;
-    if let Ok(value) = HeaderValue::from_str(&id) {
+    let mut answer =
+        CURRENT.scope(id.clone(), answer(request, next).instrument(span.clone())).await;
+    if let (Ok(answer), Ok(value)) = (&mut answer, HeaderValue::from_str(&id)) {
         answer.headers_mut().insert(REQUEST_ID, value);
     }
-    let route = answer.request().match_pattern().unwrap_or_else(|| "unmatched".to_owned());
-    let status = answer.status().as_u16();
+    let (status, route) = match &answer {
+        Ok(answer) => (answer.status(), answer.request().match_pattern()),
+        Err(error) => (error.as_response_error().status_code(), None),
+    };
+    let (status, route) = (status.as_u16(), route.unwrap_or_else(|| "unmatched".to_owned()));
     span.record("http.route", &route).record("http.response.status_code", status);
-    let elapsed = started.elapsed();
-    durations().record(
-        elapsed.as_secs_f64(),
-        &[
-            KeyValue::new("method", method.clone()),
-            KeyValue::new("route", route.clone()),
-            KeyValue::new("status", i64::from(status)),
-        ],
-    );
+    record(&span, method, route, status, started.elapsed());
+    answer
+}
+
+fn record(span: &Span, method: String, route: String, status: u16, elapsed: Duration) {
     let _in_span = span.enter();
     if status >= 400 {
         tracing::info!(
@@ -89,23 +89,28 @@ pub(super) async fn observe(
             "{method} {route} answered {status}"
         );
     }
-    Ok(answer)
+    let labels = [
+        KeyValue::new("method", method),
+        KeyValue::new("route", route),
+        KeyValue::new("status", i64::from(status)),
+    ];
+    durations().record(elapsed.as_secs_f64(), &labels);
 }
 
-/// The handler's answer; an error is turned into one while the request id is at hand.
+/// The handler's answer, unless it takes too long.
 async fn answer(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let settings = request.app_data::<web::Data<Settings>>().cloned();
-    let patience =
-        settings.map_or(std::time::Duration::from_secs(30), |settings| settings.request_timeout);
-    let same = request.request().clone();
-    let refused = |response: HttpResponse| Ok(ServiceResponse::new(same.clone(), response));
+    let patience = settings.map_or(Duration::from_secs(30), |settings| settings.request_timeout);
     match tokio::time::timeout(patience, next.call(request)).await {
-        Ok(Ok(answer)) => Ok(answer.map_into_boxed_body()),
-        Ok(Err(error)) => refused(error.error_response()),
-        Err(_elapsed) => refused(Problem::from(Overdue).error_response()),
+        Ok(answer) => Ok(answer?.map_into_boxed_body()),
+        // The answer is made here, while the request id is at hand.
+        Err(_elapsed) => {
+            let answer = Problem::from(Overdue).error_response();
+            Err(InternalError::from_response(Overdue, answer).into())
+        }
     }
 }
 

@@ -1,0 +1,235 @@
+//! Tokens: getting them, being refused them, and keys that change underneath.
+
+use std::time::Instant;
+
+use reqwest::{Method, RequestBuilder, StatusCode, header};
+use serde_json::{Value, json};
+
+use crate::{Auth, OPERATOR, OPERATOR_SECRET, send};
+
+fn form(request: RequestBuilder, fields: &str) -> RequestBuilder {
+    request
+        .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .body(fields.to_owned())
+}
+
+fn kid(token: &str) -> String {
+    use base64::Engine as _;
+    let header = token.split('.').next().unwrap();
+    let header = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(header).unwrap();
+    serde_json::from_slice::<Value>(&header).unwrap()["kid"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_granted_in_every_way_that_clients_ask() {
+    let auth = Auth::start().await;
+    auth.add_merchant("acme").await;
+    let (id, secret) = auth.add_client(Some("acme"), &["returns", "orders"]).await;
+    let token = || auth.request(Method::POST, "/oauth/token");
+    let body =
+        json!({"grant_type": "client_credentials", "client_id": id, "client_secret": secret});
+    let credentials = format!("client_id={id}&client_secret={secret}");
+    for request in [
+        token().json(&body),
+        form(token(), &format!("grant_type=client_credentials&{credentials}")),
+        form(token().basic_auth(&id, Some(&secret)), "grant_type=client_credentials"),
+        form(
+            token().basic_auth(&id, Some(&secret)),
+            &format!("grant_type=client_credentials&client_id={id}"),
+        ),
+        token().basic_auth(&id, Some(&secret)).json(&json!({"grant_type": "client_credentials"})),
+    ] {
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), StatusCode::OK);
+        assert_eq!(answer.headers()[header::CACHE_CONTROL], "no-store");
+        let granted: Value = answer.json().await.unwrap();
+        let mut fields: Vec<_> = granted.as_object().unwrap().keys().map(String::as_str).collect();
+        fields.sort_unstable();
+        assert_eq!(fields, ["access_token", "created_at", "expires_in", "scope", "token_type"]);
+        assert_eq!(granted["expires_in"], 90_000);
+        assert_eq!(granted["scope"], "orders returns");
+        assert_eq!(granted["token_type"], "Bearer");
+        assert!(granted["created_at"].is_i64());
+    }
+    let fewer = format!("grant_type=client_credentials&scope=orders&{credentials}");
+    let (status, granted) = send(form(token(), &fewer)).await;
+    assert_eq!((status, &granted["scope"]), (StatusCode::OK, &json!("orders")));
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_bad_token_request_gets_the_oauth_error_it_deserves() {
+    let auth =
+        Auth::with(&[("BRUTE_FORCE__PER_CLIENT", "1000"), ("BRUTE_FORCE__PER_ADDRESS", "1000")])
+            .await;
+    let token = || auth.request(Method::POST, "/oauth/token");
+    let good = format!("client_id={OPERATOR}&client_secret={OPERATOR_SECRET}");
+    let json =
+        |text: &str| token().header(header::CONTENT_TYPE, "application/json").body(text.to_owned());
+    let grant = "grant_type=client_credentials";
+    let check = async |request: RequestBuilder, status: u16, error: &str| {
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.headers()[header::CACHE_CONTROL], "no-store");
+        let actual = answer.status().as_u16();
+        let body: Value = answer.json().await.unwrap();
+        assert_eq!((actual, body["error"].as_str().unwrap()), (status, error), "{body}");
+        assert!(body["error_description"].is_string());
+    };
+    check(token(), 400, "invalid_request").await;
+    check(token().body("grant_type=client_credentials"), 400, "invalid_request").await;
+    check(json("{"), 400, "invalid_request").await;
+    check(json("[]"), 400, "invalid_request").await;
+    check(json(r#"{"grant_type": "a", "grant_type": "b"}"#), 400, "invalid_request").await;
+    check(json(r#"{"grant_type": 7}"#), 400, "invalid_request").await;
+    check(json("{\"grant_type\": \"\u{0}\"}"), 400, "invalid_request").await;
+    check(form(token(), &good), 400, "invalid_request").await;
+    check(form(token(), &format!("grant_type=&{good}")), 400, "invalid_request").await;
+    check(form(token(), &format!("{grant}&{grant}&{good}")), 400, "invalid_request").await;
+    check(form(token(), &format!("grant_type=password&{good}")), 400, "unsupported_grant_type")
+        .await;
+    check(form(token(), grant), 401, "invalid_client").await;
+    check(form(token(), &format!("{grant}&client_id={OPERATOR}")), 400, "invalid_request").await;
+    check(form(token(), &format!("{grant}&client_secret=x")), 400, "invalid_request").await;
+    check(
+        form(token(), &format!("{grant}&client_id={OPERATOR}&client_secret=wrong")),
+        401,
+        "invalid_client",
+    )
+    .await;
+    check(
+        form(token(), &format!("{grant}&client_id=nobody&client_secret=wrong")),
+        401,
+        "invalid_client",
+    )
+    .await;
+    check(form(token().basic_auth(OPERATOR, Some("wrong")), grant), 401, "invalid_client").await;
+    check(
+        form(token().basic_auth("other", Some("x")), &format!("{grant}&client_id=o")),
+        400,
+        "invalid_request",
+    )
+    .await;
+    check(
+        form(token().basic_auth(OPERATOR, Some("x")), &format!("{grant}&{good}")),
+        400,
+        "invalid_request",
+    )
+    .await;
+    check(form(token().bearer_auth("x"), grant), 400, "invalid_request").await;
+    check(form(token().header("authorization", "Basic !"), grant), 400, "invalid_request").await;
+    check(form(token(), &format!("{grant}&scope=orders&{good}")), 400, "invalid_scope").await;
+    check(form(token(), &format!("{grant}&scope=magic&{good}")), 400, "invalid_scope").await;
+    check(json(&"x".repeat(2_000_000)), 400, "invalid_request").await;
+    let refused = form(token().basic_auth(OPERATOR, Some("wrong")), grant).send().await.unwrap();
+    assert!(refused.headers()[header::WWW_AUTHENTICATE].to_str().unwrap().starts_with("Basic"));
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_client_and_a_wrong_secret_look_the_same_and_take_as_long() {
+    let auth =
+        Auth::with(&[("BRUTE_FORCE__PER_CLIENT", "1000"), ("BRUTE_FORCE__PER_ADDRESS", "1000")])
+            .await;
+    let mut times = [Vec::new(), Vec::new()];
+    let mut answers = [Value::Null, Value::Null];
+    for _ in 0..15 {
+        for (index, client) in [OPERATOR, "nobody-at-all"].into_iter().enumerate() {
+            let started = Instant::now();
+            let (status, body) = auth.grant(client, "bhs_wrong").await;
+            times[index].push(started.elapsed());
+            assert_eq!(status, StatusCode::UNAUTHORIZED);
+            answers[index] = body;
+        }
+    }
+    assert_eq!(answers[0], answers[1]);
+    let [known, unknown] = times.map(|mut times| {
+        times.sort_unstable();
+        times[7].as_secs_f64()
+    });
+    assert!((known / unknown - 1.0).abs() < 0.2, "known {known} s, unknown {unknown} s");
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn guessing_is_slowed_down_and_other_clients_are_not() {
+    let auth =
+        Auth::with(&[("BRUTE_FORCE__PER_CLIENT", "3"), ("BRUTE_FORCE__PER_ADDRESS", "1000")]).await;
+    let (id, secret) = auth.add_client(None, &["warehouse"]).await;
+    for _ in 0..4 {
+        assert_eq!(auth.grant(&id, "guess").await.0, StatusCode::UNAUTHORIZED);
+    }
+    let body =
+        json!({"grant_type": "client_credentials", "client_id": id, "client_secret": secret});
+    let refused = auth.request(Method::POST, "/oauth/token").json(&body).send().await.unwrap();
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert!(refused.headers()[header::RETRY_AFTER].to_str().unwrap().parse::<u64>().unwrap() >= 1);
+    auth.token(OPERATOR, OPERATOR_SECRET).await;
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_guesses_at_many_clients_has_to_wait_for_all() {
+    let auth =
+        Auth::with(&[("BRUTE_FORCE__PER_CLIENT", "3"), ("BRUTE_FORCE__PER_ADDRESS", "5")]).await;
+    for guess in 0..6 {
+        assert_eq!(
+            auth.grant(&format!("client-{guess}"), "guess").await.0,
+            StatusCode::UNAUTHORIZED
+        );
+    }
+    assert_eq!(auth.grant("client-7", "guess").await.0, StatusCode::TOO_MANY_REQUESTS);
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_rotate_without_anyone_noticing() {
+    let auth = Auth::start().await;
+    let old = auth.token(OPERATOR, OPERATOR_SECRET).await;
+    let (status, made) = auth.call(Method::POST, "/v1/signing_keys/rotate", None).await;
+    assert_eq!(status, StatusCode::CREATED);
+    let new = auth.token(OPERATOR, OPERATOR_SECRET).await;
+    assert_ne!(kid(&old), kid(&new));
+    assert_eq!(kid(&new), made["id"].as_str().unwrap());
+    for token in [&old, &new] {
+        assert_eq!(auth.call_as(token, Method::GET, "/v1/merchants", None).await.0, StatusCode::OK);
+    }
+    let (_, keys) = send(auth.request(Method::GET, "/.well-known/jwks.json")).await;
+    let ids: Vec<_> =
+        keys["keys"].as_array().unwrap().iter().map(|key| key["kid"].as_str().unwrap()).collect();
+    assert_eq!(ids, [kid(&old), kid(&new)]);
+    assert!(
+        keys["keys"].as_array().unwrap().iter().all(|key| key.get("d").is_none()),
+        "private keys are published"
+    );
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_published_before_it_signs() {
+    let auth = Auth::with(&[("KEYS__PUBLISH_AHEAD", "1h")]).await;
+    let before = auth.token(OPERATOR, OPERATOR_SECRET).await;
+    assert_eq!(
+        auth.call(Method::POST, "/v1/signing_keys/rotate", None).await.0,
+        StatusCode::CREATED
+    );
+    let (_, keys) = send(auth.request(Method::GET, "/.well-known/jwks.json")).await;
+    assert_eq!(keys["keys"].as_array().unwrap().len(), 2);
+    assert_eq!(kid(&auth.token(OPERATOR, OPERATOR_SECRET).await), kid(&before));
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_metadata_says_where_everything_is() {
+    let auth = Auth::start().await;
+    let (status, metadata) =
+        send(auth.request(Method::GET, "/.well-known/oauth-authorization-server")).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(metadata["issuer"], "https://auth.test");
+    assert_eq!(metadata["token_endpoint"], "https://auth.test/oauth/token");
+    assert_eq!(metadata["jwks_uri"], "https://auth.test/.well-known/jwks.json");
+    assert_eq!(
+        metadata["token_endpoint_auth_methods_supported"],
+        json!(["client_secret_basic", "client_secret_post"])
+    );
+    auth.stop().await;
+}
