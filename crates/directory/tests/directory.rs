@@ -1,5 +1,7 @@
 //! A service's copy of auth's word, over a real broker and a real database.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
 use std::{sync::Arc, time::Duration};
 
 use directory::Directory;

@@ -1,5 +1,7 @@
 //! Events over a real broker and a real database, with the failures caused on purpose.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
 use std::{collections::BTreeSet, time::Duration};
 
 use diesel::sql_types::{BigInt, Text};

@@ -130,6 +130,7 @@ pub fn openapi<S: Service>() -> OpenApi {
     document.info.description = Some(S::ABOUT.to_owned());
     env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
     document.info.license = Some(license());
+    document.info.contact = None;
     document.servers = Some(vec![utoipa::openapi::Server::new("/")]);
     let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
     let components = document.components.get_or_insert_default();

@@ -13,7 +13,7 @@ use platform::{
     http::{ErrorBody, Json},
     identity::Caller,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Page, next, operator};
@@ -79,17 +79,17 @@ pub(crate) struct MerchantPage {
 }
 
 /// A merchant to be added; what is not said has a default.
-#[derive(ToSchema)]
+#[derive(Deserialize, ToSchema)]
 #[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct NewMerchant {
     #[schema(pattern = "^[a-z0-9][a-z0-9-]{0,62}$", example = "acme")]
     identifier: String,
-    #[schema(inline)]
+    #[serde(flatten)]
     settings: SettingsPatch,
 }
 
 /// Settings to be changed; what is not said stays. `base_url` and `support_contact` can be null.
-#[derive(ToSchema)]
+#[derive(Deserialize, ToSchema)]
 #[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct SettingsPatch {
     name: Option<String>,

@@ -1,5 +1,11 @@
 //! The whole service over HTTP, with a real database and a real broker.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on should panic"
+)]
+
 mod merchants;
 mod oauth;
 mod revocation;

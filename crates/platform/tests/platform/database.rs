@@ -1,0 +1,82 @@
+//! Databases that are away, and transactions that nobody finishes.
+
+use std::time::{Duration, Instant};
+
+use diesel::sql_types::BigInt;
+use diesel_async::{AsyncConnection as _, RunQueryDsl as _, SimpleAsyncConnection as _};
+use reqwest::StatusCode;
+use testkit::{Database, Server, Servers, eventually};
+
+use crate::{client, start};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_is_down_gives_503_within_a_second_and_the_process_heals() {
+    let servers = tokio::task::spawn_blocking(Servers::start).await.unwrap();
+    let url = format!("{}/postgres", servers.postgres_url());
+    let mirror = start(&[("DATABASE__URL", &url)]).await;
+    let ask =
+        async |path: &str| client().get(format!("{}{path}", mirror.url)).send().await.unwrap();
+    eventually("the database answers", Duration::from_secs(20), async || {
+        (ask("/database").await.status() == StatusCode::OK).then_some(())
+    })
+    .await;
+    tokio::task::block_in_place(|| servers.kill(Server::Postgres));
+    for _ in 0..5 {
+        let started = Instant::now();
+        let answer = ask("/database").await;
+        assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert!(started.elapsed() < Duration::from_millis(1500), "{:?}", started.elapsed());
+        assert!(answer.headers().contains_key("retry-after"));
+        assert_eq!(ask("/readyz").await.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(ask("/healthz").await.status(), StatusCode::OK);
+    }
+    tokio::task::block_in_place(|| servers.revive(Server::Postgres));
+    eventually("the process has healed", Duration::from_secs(10), async || {
+        (ask("/database").await.status() == StatusCode::OK).then_some(())
+    })
+    .await;
+    assert!(mirror.stop().await);
+    tokio::task::block_in_place(|| drop(servers));
+}
+
+#[derive(diesel::QueryableByName)]
+struct Counted {
+    #[diesel(sql_type = BigInt)]
+    n: i64,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_that_nobody_finishes_does_not_come_back_to_the_pool() {
+    let database = Database::create(Vec::new()).await;
+    let pool = database.pool();
+    pool.get().await.unwrap().batch_execute("CREATE TABLE notes (n BIGINT)").await.unwrap();
+    for _ in 0..20 {
+        let abandoned = async {
+            let mut conn = pool.get().await.unwrap();
+            conn.transaction(async |conn| {
+                conn.batch_execute("INSERT INTO notes VALUES (1)").await?;
+                std::future::pending::<()>().await;
+                diesel::QueryResult::Ok(())
+            })
+            .await
+        };
+        // The client is gone in the middle of the transaction.
+        assert!(tokio::time::timeout(Duration::from_millis(50), abandoned).await.is_err());
+        let mut conn = pool.get().await.unwrap();
+        conn.transaction(async |conn| conn.batch_execute("INSERT INTO notes VALUES (2)").await)
+            .await
+            .unwrap();
+    }
+    let mut conn = pool.get().await.unwrap();
+    let count = async |conn: &mut _, value: i64| {
+        let asked = diesel::sql_query("SELECT count(*) AS n FROM notes WHERE n = $1")
+            .bind::<BigInt, _>(value);
+        asked.get_result::<Counted>(conn).await.unwrap().n
+    };
+    assert_eq!(
+        count(&mut conn, 2).await,
+        20,
+        "a finished transaction was lost with an abandoned one"
+    );
+    assert_eq!(count(&mut conn, 1).await, 0, "an abandoned transaction was committed");
+}

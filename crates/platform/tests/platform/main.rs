@@ -1,0 +1,130 @@
+//! What every service gets, tried on a service that does nothing else.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on should panic"
+)]
+
+mod database;
+mod server;
+mod tls;
+mod tokens;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use actix_web::{HttpResponse, get, post, web};
+use diesel_migrations::EmbeddedMigrations;
+use platform::{
+    Clock, Problem, Process, Running, Service, config,
+    database::Pool,
+    http::{Json, Peer},
+    identity::{Caller, Verifier},
+};
+use serde::Deserialize;
+use utoipa_actix_web::service_config::ServiceConfig;
+
+/// A service that shows what the platform made of a request.
+pub(crate) struct Mirror {
+    pool: Pool,
+    lingering: AtomicUsize,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Settings {
+    identity: Option<platform::identity::Settings>,
+}
+
+impl Service for Mirror {
+    const NAME: &'static str = "mirror";
+    const ABOUT: &'static str = "Shows what the platform made of a request";
+    const DEFAULTS: &'static [&'static str] = &[];
+    type Settings = Settings;
+
+    fn migrations() -> Vec<EmbeddedMigrations> {
+        Vec::new()
+    }
+
+    fn routes(config: &mut ServiceConfig<'_>) {
+        config
+            .service(echo)
+            .service(linger)
+            .service(lingering)
+            .service(ask_database)
+            .service(who)
+            .service(address);
+    }
+
+    async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
+        let issuer = settings.identity.as_ref().map_or("test", |identity| &identity.issuer);
+        let verifier = Arc::new(Verifier::new(issuer, process.clock.clone()));
+        if let Some(identity) = &settings.identity {
+            verifier.follow(identity, &process.tasks)?;
+        }
+        Ok((Self { pool: process.pool.clone(), lingering: AtomicUsize::new(0) }, verifier))
+    }
+}
+
+#[utoipa::path(request_body = String, responses((status = 200)))]
+#[post("/echo")]
+async fn echo(Json(document): Json) -> HttpResponse {
+    HttpResponse::Ok().json(document.value())
+}
+
+#[utoipa::path(responses((status = 200)))]
+#[get("/linger/{millis}")]
+async fn linger(mirror: web::Data<Mirror>, millis: web::Path<u64>) -> HttpResponse {
+    mirror.lingering.fetch_add(1, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_millis(*millis)).await;
+    HttpResponse::Ok().json("patience")
+}
+
+#[utoipa::path(responses((status = 200)))]
+#[get("/lingering")]
+async fn lingering(mirror: web::Data<Mirror>) -> HttpResponse {
+    HttpResponse::Ok().json(mirror.lingering.load(Ordering::Relaxed))
+}
+
+#[utoipa::path(responses((status = 200)))]
+#[get("/database")]
+async fn ask_database(mirror: web::Data<Mirror>) -> Result<HttpResponse, Problem> {
+    mirror.pool.ping().await?;
+    Ok(HttpResponse::Ok().json("there"))
+}
+
+#[utoipa::path(responses((status = 200)))]
+#[get("/who")]
+async fn who(caller: Caller) -> HttpResponse {
+    HttpResponse::Ok().json(&caller.claims.client_id)
+}
+
+#[utoipa::path(responses((status = 200)))]
+#[get("/address")]
+async fn address(Peer(address): Peer) -> HttpResponse {
+    HttpResponse::Ok().json(address)
+}
+
+/// Starts the mirror; nothing has to be there for it.
+pub(crate) async fn start(settings: &[(&str, &str)]) -> Running {
+    let basics =
+        [("DATABASE__URL", "postgres://nobody@127.0.0.1:1/nothing"), ("HTTP__WORKERS", "1")];
+    let environment: HashMap<_, _> = basics
+        .iter()
+        .chain(settings)
+        .map(|(key, value)| (format!("MIRROR__{key}"), (*value).to_owned()))
+        .collect();
+    let (platform, own) = config::load::<Settings>("mirror", &[], None, environment).unwrap();
+    Running::start::<Mirror>(platform, own, Clock::system()).await.unwrap()
+}
+
+pub(crate) fn client() -> reqwest::Client {
+    platform::http_client(Duration::from_secs(20)).unwrap()
+}

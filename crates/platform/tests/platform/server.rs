@@ -1,0 +1,196 @@
+//! Clients that are slow, greedy, lost or in a hurry.
+
+use std::time::{Duration, Instant};
+
+use reqwest::{StatusCode, header};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use crate::{client, start};
+
+async fn raw(url: &str, bytes: &str) -> (String, Duration) {
+    let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).await.unwrap();
+    stream.write_all(bytes.as_bytes()).await.unwrap();
+    let (started, mut answer) = (Instant::now(), Vec::new());
+    let read = tokio::time::timeout(Duration::from_secs(15), stream.read_to_end(&mut answer));
+    read.await.expect("the server never let go of a slow client").unwrap();
+    (String::from_utf8_lossy(&answer).into_owned(), started.elapsed())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_dawdles_is_let_go() {
+    let mirror = start(&[("HTTP__HEADER_TIMEOUT", "300ms"), ("HTTP__BODY_TIMEOUT", "300ms")]).await;
+    let (answer, took) = raw(&mirror.url, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Ty").await;
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
+    assert!(took < Duration::from_secs(8), "{took:?}");
+    let half = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"a\":";
+    let (answer, took) = raw(&mirror.url, half).await;
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    assert!(took < Duration::from_secs(8), "{took:?}");
+    assert!(mirror.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_are_bounded_and_read_strictly() {
+    let mirror = start(&[("HTTP__MAX_BODY_BYTES", "1000")]).await;
+    let post = |kind: &str, body: Vec<u8>| {
+        client().post(format!("{}/echo", mirror.url)).header(header::CONTENT_TYPE, kind).body(body)
+    };
+    let check = async |request: reqwest::RequestBuilder, status: StatusCode| {
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), status);
+        assert!(answer.headers().contains_key("x-request-id"));
+        let body: Value = answer.json().await.unwrap();
+        assert!(
+            status.is_success() || (body["message"].is_string() && body["request_id"].is_string()),
+            "{body}"
+        );
+    };
+    let json = "application/json";
+    check(post(json, b"{\"a\": 1}".to_vec()), StatusCode::OK).await;
+    check(post("application/json; charset=utf-8", b"[]".to_vec()), StatusCode::OK).await;
+    check(post(json, format!("\"{}\"", "x".repeat(998)).into_bytes()), StatusCode::OK).await;
+    check(
+        post(json, format!("\"{}\"", "x".repeat(999)).into_bytes()),
+        StatusCode::PAYLOAD_TOO_LARGE,
+    )
+    .await;
+    check(post(json, b"{\"a\": 1, \"a\": 2}".to_vec()), StatusCode::BAD_REQUEST).await;
+    check(post(json, b"\xff\xfe".to_vec()), StatusCode::BAD_REQUEST).await;
+    check(post(json, b"{".to_vec()), StatusCode::BAD_REQUEST).await;
+    check(post("text/plain", b"{}".to_vec()), StatusCode::UNSUPPORTED_MEDIA_TYPE).await;
+    check(
+        post(json, b"{}".to_vec()).header("content-encoding", "br"),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+    )
+    .await;
+    check(post(json, b"{}".to_vec()).header("content-encoding", "gzip"), StatusCode::BAD_REQUEST)
+        .await;
+    assert!(mirror.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lost_clients_are_told_where_they_are() {
+    let mirror = start(&[]).await;
+    let answer = client().get(format!("{}/nowhere", mirror.url)).send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::NOT_FOUND);
+    let answer = client().get(format!("{}/echo", mirror.url)).send().await.unwrap();
+    assert_eq!(
+        (answer.status(), &answer.headers()[header::ALLOW]),
+        (StatusCode::METHOD_NOT_ALLOWED, &"POST".parse().unwrap())
+    );
+    let answer = client().get(format!("{}/linger/soon", mirror.url)).send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::NOT_FOUND);
+    let document: Value = client()
+        .get(format!("{}/openapi.json", mirror.url))
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    assert!(document["paths"]["/echo"]["post"].is_object());
+    assert!(mirror.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_takes_too_long_is_answered_anyway() {
+    let mirror = start(&[("HTTP__REQUEST_TIMEOUT", "200ms")]).await;
+    let answer = client().get(format!("{}/linger/60000", mirror.url)).send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(answer.headers().contains_key(header::RETRY_AFTER));
+    assert!(answer.json::<Value>().await.unwrap()["request_id"].is_string());
+    assert!(mirror.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_under_way_is_finished_before_the_process_leaves() {
+    let mirror = start(&[]).await;
+    let url = mirror.url.clone();
+    let lingering =
+        spawn(
+            async move { client().get(format!("{url}/linger/700")).send().await.unwrap().status() },
+        );
+    let arrived = format!("{}/lingering", mirror.url);
+    testkit::eventually("the request is under way", Duration::from_secs(5), async || {
+        (client().get(&arrived).send().await.ok()?.json::<usize>().await.ok()? == 1).then_some(())
+    })
+    .await;
+    assert!(mirror.stop().await);
+    assert_eq!(lingering.await.unwrap(), StatusCode::OK);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_callers_request_id_is_kept_when_it_is_harmless() {
+    let mirror = start(&[]).await;
+    let echoed = async |id: &str| {
+        let answer = client()
+            .get(format!("{}/healthz", mirror.url))
+            .header("x-request-id", id)
+            .send()
+            .await
+            .unwrap();
+        answer.headers()["x-request-id"].to_str().unwrap().to_owned()
+    };
+    assert_eq!(echoed("order-42").await, "order-42");
+    assert_ne!(echoed("a b").await, "a b");
+    assert_ne!(echoed(&"x".repeat(65)).await, "x".repeat(65));
+    assert!(mirror.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_trusted_proxies_name_the_client() {
+    let asked = async |trusted: &str| {
+        let mirror = start(&[("HTTP__TRUSTED_PROXIES", trusted)]).await;
+        let request = client()
+            .get(format!("{}/address", mirror.url))
+            .header("x-forwarded-for", "198.51.100.7");
+        let address: Value = request.send().await.unwrap().json().await.unwrap();
+        assert!(mirror.stop().await);
+        address
+    };
+    assert_eq!(asked("").await, json!("127.0.0.1"));
+    assert_eq!(asked("127.0.0.0/8").await, json!("198.51.100.7"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn measurements_name_the_route_and_not_the_path() {
+    let mirror = start(&[]).await;
+    client().get(format!("{}/linger/1", mirror.url)).send().await.unwrap();
+    let text =
+        client().get(format!("{}/metrics", mirror.url)).send().await.unwrap().text().await.unwrap();
+    assert!(text.contains("http_request_duration_seconds_count"), "{text}");
+    assert!(text.contains("route=\"/linger/{millis}\"") && !text.contains("/linger/1\""), "{text}");
+    assert!(mirror.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plain_http_stays_on_loopback_unless_told_otherwise() {
+    let environment = |proxy: &str| {
+        [
+            ("HTTP__HOST", "0.0.0.0"),
+            ("HTTP__BEHIND_TLS_PROXY", proxy),
+            ("DATABASE__URL", "postgres://x@127.0.0.1:1/x"),
+        ]
+        .map(|(key, value)| (format!("MIRROR__{key}"), value.to_owned()))
+        .into_iter()
+        .collect()
+    };
+    let attempt = async |proxy| {
+        let (platform, own) =
+            platform::config::load::<crate::Settings>("mirror", &[], None, environment(proxy))
+                .unwrap();
+        platform::Running::start::<crate::Mirror>(platform, own, platform::Clock::system()).await
+    };
+    let refused = attempt("false").await.err().unwrap().to_string();
+    assert!(refused.contains("http.tls is not set"), "{refused}");
+    assert!(attempt("true").await.unwrap().stop().await);
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test waits for what it spawns")]
+fn spawn<F: Future<Output: Send> + Send + 'static>(work: F) -> tokio::task::JoinHandle<F::Output> {
+    tokio::spawn(work)
+}
