@@ -57,80 +57,71 @@ async fn a_token_is_granted_in_every_way_that_clients_ask() {
     auth.stop().await;
 }
 
+const PATIENT: [(&str, &str); 2] =
+    [("BRUTE_FORCE__PER_CLIENT", "1000"), ("BRUTE_FORCE__PER_ADDRESS", "1000")];
+const GRANT: &str = "grant_type=client_credentials";
+
+async fn refused(request: RequestBuilder, status: u16, error: &str) {
+    let answer = request.send().await.unwrap();
+    assert_eq!(answer.headers()[header::CACHE_CONTROL], "no-store");
+    let actual = answer.status().as_u16();
+    let body: Value = answer.json().await.unwrap();
+    assert_eq!((actual, body["error"].as_str().unwrap()), (status, error), "{body}");
+    assert!(body["error_description"].is_string());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_bad_token_request_gets_the_oauth_error_it_deserves() {
-    let auth =
-        Auth::with(&[("BRUTE_FORCE__PER_CLIENT", "1000"), ("BRUTE_FORCE__PER_ADDRESS", "1000")])
-            .await;
+    let auth = Auth::with(&PATIENT).await;
     let token = || auth.request(Method::POST, "/oauth/token");
     let good = format!("client_id={OPERATOR}&client_secret={OPERATOR_SECRET}");
-    let json =
-        |text: &str| token().header(header::CONTENT_TYPE, "application/json").body(text.to_owned());
-    let grant = "grant_type=client_credentials";
-    let check = async |request: RequestBuilder, status: u16, error: &str| {
-        let answer = request.send().await.unwrap();
-        assert_eq!(answer.headers()[header::CACHE_CONTROL], "no-store");
-        let actual = answer.status().as_u16();
-        let body: Value = answer.json().await.unwrap();
-        assert_eq!((actual, body["error"].as_str().unwrap()), (status, error), "{body}");
-        assert!(body["error_description"].is_string());
-    };
-    check(token(), 400, "invalid_request").await;
-    check(token().body(grant), 400, "invalid_request").await;
-    let null = "{\"grant_type\": \"\u{0}\"}";
-    for garbage in
-        ["{", "[]", r#"{"grant_type": "a", "grant_type": "b"}"#, r#"{"grant_type": 7}"#, null]
-    {
-        check(json(garbage), 400, "invalid_request").await;
+    for (fields, status, error) in [
+        (good.clone(), 400, "invalid_request"),
+        (format!("grant_type=&{good}"), 400, "invalid_request"),
+        (format!("{GRANT}&{GRANT}&{good}"), 400, "invalid_request"),
+        (format!("{GRANT}&client_id={OPERATOR}"), 400, "invalid_request"),
+        (format!("{GRANT}&client_secret=x"), 400, "invalid_request"),
+        (format!("grant_type=password&{good}"), 400, "unsupported_grant_type"),
+        (format!("{GRANT}&scope=orders&{good}"), 400, "invalid_scope"),
+        (format!("{GRANT}&scope=magic&{good}"), 400, "invalid_scope"),
+        (GRANT.to_owned(), 401, "invalid_client"),
+        (format!("{GRANT}&client_id={OPERATOR}&client_secret=wrong"), 401, "invalid_client"),
+        (format!("{GRANT}&client_id=nobody&client_secret=wrong"), 401, "invalid_client"),
+    ] {
+        refused(form(token(), &fields), status, error).await;
     }
-    check(form(token(), &good), 400, "invalid_request").await;
-    check(form(token(), &format!("grant_type=&{good}")), 400, "invalid_request").await;
-    check(form(token(), &format!("{grant}&{grant}&{good}")), 400, "invalid_request").await;
-    check(form(token(), &format!("grant_type=password&{good}")), 400, "unsupported_grant_type")
-        .await;
-    check(form(token(), grant), 401, "invalid_client").await;
-    check(form(token(), &format!("{grant}&client_id={OPERATOR}")), 400, "invalid_request").await;
-    check(form(token(), &format!("{grant}&client_secret=x")), 400, "invalid_request").await;
-    check(
-        form(token(), &format!("{grant}&client_id={OPERATOR}&client_secret=wrong")),
-        401,
-        "invalid_client",
-    )
-    .await;
-    check(
-        form(token(), &format!("{grant}&client_id=nobody&client_secret=wrong")),
-        401,
-        "invalid_client",
-    )
-    .await;
-    check(form(token().basic_auth(OPERATOR, Some("wrong")), grant), 401, "invalid_client").await;
-    check(
-        form(token().basic_auth("other", Some("x")), &format!("{grant}&client_id=o")),
-        400,
-        "invalid_request",
-    )
-    .await;
-    check(
-        form(token().basic_auth(OPERATOR, Some("x")), &format!("{grant}&{good}")),
-        400,
-        "invalid_request",
-    )
-    .await;
-    check(form(token().bearer_auth("x"), grant), 400, "invalid_request").await;
-    check(form(token().header("authorization", "Basic !"), grant), 400, "invalid_request").await;
-    check(form(token(), &format!("{grant}&scope=orders&{good}")), 400, "invalid_scope").await;
-    check(form(token(), &format!("{grant}&scope=magic&{good}")), 400, "invalid_scope").await;
-    check(json(&"x".repeat(2_000_000)), 400, "invalid_request").await;
-    let refused = form(token().basic_auth(OPERATOR, Some("wrong")), grant).send().await.unwrap();
-    assert!(refused.headers()[header::WWW_AUTHENTICATE].to_str().unwrap().starts_with("Basic"));
+    let null = "{\"grant_type\": \"\u{0}\"}";
+    let twice = r#"{"grant_type": "a", "grant_type": "b"}"#;
+    let huge = "x".repeat(2_000_000);
+    for garbage in ["", "{", "[]", twice, r#"{"grant_type": 7}"#, null, &huge] {
+        let request = token().header(header::CONTENT_TYPE, "application/json");
+        refused(request.body(garbage.to_owned()), 400, "invalid_request").await;
+    }
+    refused(token(), 400, "invalid_request").await;
+    refused(token().body(GRANT), 400, "invalid_request").await;
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn basic_credentials_are_refused_as_http_asks() {
+    let auth = Auth::with(&PATIENT).await;
+    let token = || auth.request(Method::POST, "/oauth/token");
+    let basic = |id: &str, fields: &str| form(token().basic_auth(id, Some("wrong")), fields);
+    let twice = format!("{GRANT}&client_id={OPERATOR}&client_secret={OPERATOR_SECRET}");
+    refused(basic(OPERATOR, GRANT), 401, "invalid_client").await;
+    refused(basic("other", &format!("{GRANT}&client_id=o")), 400, "invalid_request").await;
+    refused(basic(OPERATOR, &twice), 400, "invalid_request").await;
+    refused(form(token().bearer_auth("x"), GRANT), 400, "invalid_request").await;
+    let broken = token().header(header::AUTHORIZATION, "Basic !");
+    refused(form(broken, GRANT), 400, "invalid_request").await;
+    let answer = basic(OPERATOR, GRANT).send().await.unwrap();
+    assert!(answer.headers()[header::WWW_AUTHENTICATE].to_str().unwrap().starts_with("Basic"));
     auth.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_client_and_a_wrong_secret_look_the_same_and_take_as_long() {
-    let auth =
-        Auth::with(&[("BRUTE_FORCE__PER_CLIENT", "1000"), ("BRUTE_FORCE__PER_ADDRESS", "1000")])
-            .await;
+    let auth = Auth::with(&PATIENT).await;
     let mut times = [Vec::new(), Vec::new()];
     let mut answers = [Value::Null, Value::Null];
     for _ in 0..15 {
