@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// Every crate of the workspace and what it may build upon. Arrows point down only, services never
 /// at each other; tests may use what they like.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("domain", &[]),
     ("platform", &["domain"]),
     ("messaging", &["domain", "platform"]),
@@ -23,6 +23,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("delivery", &["directory", "domain", "messaging", "platform"]),
     ("sandbox", &["domain", "platform"]),
     ("ctl", &["delivery", "domain", "platform"]),
+    ("bench", &["auth", "platform", "testkit"]),
     ("tests", &[]),
 ];
 

@@ -1,0 +1,65 @@
+//! What the services cost, measured beside something plain in the same run.
+//!
+//! Timings on a shared machine are noise; so a bench alternates between the thing and its
+//! yardstick, counts the CPU time of each process, and judges the ratio.
+
+#![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
+
+mod auth;
+mod echo;
+mod load;
+mod process;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use report::Report;
+
+#[derive(Parser)]
+#[command(about = "Measures the services of Backhaul", version)]
+struct Cli {
+    /// One JSON object instead of a table.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(Subcommand)]
+enum Bench {
+    /// Print the names of the benches
+    List,
+    /// Token grants beside a bare JSON echo
+    Auth,
+    /// The yardstick: a server that answers with what it was sent
+    #[command(hide = true)]
+    Echo,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&error.into()),
+    };
+    let measured = runtime.block_on(async {
+        match cli.bench {
+            Bench::List => {
+                println!("auth");
+                Ok(Report::default())
+            }
+            Bench::Echo => echo::serve().await.map(|()| Report::default()),
+            Bench::Auth => auth::run().await,
+        }
+    });
+    match measured {
+        Ok(report) => report.print(cli.json),
+        Err(error) => fail(&error),
+    }
+}
+
+fn fail(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    ExitCode::FAILURE
+}
