@@ -4,13 +4,22 @@
 //! input or could not go on, 2 when it was called wrongly, and 130 when it was interrupted.
 
 mod orders;
+mod output;
+mod refusal;
+mod settings;
+mod token;
+mod tokens;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+/// The Backhaul command line
+///
+/// Addresses and credentials come from flags, else from the environment, else from the .run/env
+/// of the checkout around the current folder.
 #[derive(Parser)]
-#[command(name = "backhaul", version, about = "The Backhaul command line")]
+#[command(name = "backhaul", version)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -18,6 +27,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Token(token::Arguments),
     /// Import, check and make up orders
     #[command(subcommand)]
     Orders(orders::Command),
@@ -28,19 +38,24 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let result = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
-        let result = runtime.block_on(async {
-            match cli.command {
-                Command::Orders(command) => orders::run(command).await,
-            }
-        });
+        let result = runtime.block_on(run(cli.command));
         // A blocked read of standard input must not keep an interrupted program alive.
         runtime.shutdown_background();
         result
     });
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
-        ExitCode::FAILURE
+        let misused = error.is::<settings::Missing>();
+        if misused { ExitCode::from(2) } else { ExitCode::FAILURE }
     })
+}
+
+async fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Token(arguments) => token::run(arguments).await?,
+        Command::Orders(command) => return orders::run(command).await,
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

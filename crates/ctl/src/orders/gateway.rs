@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
 use domain::document::FieldError;
 use domain::order::Outcome;
@@ -19,25 +19,27 @@ use serde::Deserialize;
 use tokio::time::{Instant, sleep, sleep_until};
 use url::Url;
 
+use crate::settings::{Setting, Settings};
+use crate::tokens::{self, ClientFlags, MERCHANT, NoToken, TokenService, address, below};
+
 const RETRIES: u32 = 3;
 const DEADLINE: Duration = Duration::from_secs(60);
 /// A pause that the intake asks for is believed up to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
+const ORDERS_URL: Setting =
+    Setting { name: "ORDERS_URL", flag: "--orders-url", what: "the address of the order intake" };
+
 /// Where the intake is and who is calling.
 #[derive(Args)]
 pub(crate) struct Connection {
-    /// Address of the order intake
-    #[arg(long, env = "BACKHAUL_ORDERS_URL", value_name = "URL")]
-    orders_url: Url,
-    /// Address of the token service
-    #[arg(long, env = "BACKHAUL_AUTH_URL", value_name = "URL")]
-    auth_url: Url,
-    #[arg(long, env = "BACKHAUL_CLIENT_ID", value_name = "ID")]
-    client_id: String,
-    /// Better given in the environment, where other users do not see it
-    #[arg(long, env = "BACKHAUL_CLIENT_SECRET", value_name = "SECRET", hide_env_values = true)]
-    client_secret: SecretString,
+    /// Address of the order intake [default: $ORDERS_URL]
+    #[arg(long, value_name = "URL", help_heading = "Connection")]
+    orders_url: Option<Url>,
+    #[command(flatten)]
+    place: tokens::Place,
+    #[command(flatten)]
+    client: ClientFlags,
 }
 
 /// What the intake said about a message.
@@ -50,16 +52,12 @@ pub(crate) enum Verdict {
 
 pub(crate) struct Gateway {
     client: Client,
-    connection: Connection,
+    url: Url,
+    tokens: TokenService,
     token: tokio::sync::Mutex<Option<SecretString>>,
     /// Nobody sends before this.
     resume_at: Mutex<Option<Instant>>,
     pauses: (Duration, Duration),
-}
-
-#[derive(Deserialize)]
-struct Token {
-    access_token: SecretString,
 }
 
 #[derive(Deserialize)]
@@ -91,10 +89,18 @@ enum Next {
 }
 
 impl Gateway {
-    pub(crate) fn new(connection: Connection) -> anyhow::Result<Self> {
+    pub(crate) fn connect(connection: &Connection, settings: &Settings) -> anyhow::Result<Self> {
+        let Connection { orders_url, place, client } = connection;
+        let url = address(orders_url.as_ref(), settings, ORDERS_URL)?;
+        let credentials = client.credentials(settings, MERCHANT)?;
+        Self::new(url, TokenService::new(place.url(settings)?, credentials))
+    }
+
+    fn new(url: Url, tokens: TokenService) -> anyhow::Result<Self> {
         Ok(Self {
             client: http_client(DEADLINE)?,
-            connection,
+            url,
+            tokens,
             token: tokio::sync::Mutex::new(None),
             resume_at: Mutex::new(None),
             pauses: (Duration::from_secs(1), Duration::from_secs(30)),
@@ -103,7 +109,7 @@ impl Gateway {
 
     /// The intake's address, to tell one import from another.
     pub(crate) fn target(&self) -> &str {
-        self.connection.orders_url.as_str()
+        self.url.as_str()
     }
 
     /// Sends a message until the intake has decided about it.
@@ -137,7 +143,7 @@ impl Gateway {
     }
 
     async fn post(&self, token: &SecretString, message: &[u8]) -> reqwest::Result<Response> {
-        let url = joined(&self.connection.orders_url, "returns_portal_orders");
+        let url = below(&self.url, ["returns_portal_orders"]);
         self.client
             .post(url)
             .bearer_auth(token.expose_secret())
@@ -169,7 +175,7 @@ impl Gateway {
         if let Some(token) = &*token {
             return Ok(token.clone());
         }
-        let new = self.request_token().await.context("no token")?;
+        let new = self.request_token().await?;
         *token = Some(new.clone());
         Ok(new)
     }
@@ -181,32 +187,18 @@ impl Gateway {
         }
     }
 
-    async fn request_token(&self) -> anyhow::Result<SecretString> {
-        let body = serde_json::json!({
-            "grant_type": "client_credentials",
-            "client_id": self.connection.client_id,
-            "client_secret": self.connection.client_secret.expose_secret(),
-        });
-        let url = joined(&self.connection.auth_url, "oauth/token");
+    async fn request_token(&self) -> Result<SecretString, NoToken> {
         let mut backoff = Backoff::new(self.pauses.0, self.pauses.1);
         let mut failures = 0;
         loop {
-            let answer = self.client.post(url.clone()).json(&body).send().await;
-            let error = match answer {
-                Ok(answer) if answer.status().is_success() => {
-                    return Ok(answer.json::<Token>().await?.access_token);
+            match self.tokens.request(&self.client, None).await {
+                Ok(granted) => return Ok(granted.access_token),
+                Err(NoToken::Unavailable { .. }) if failures < RETRIES => {
+                    failures += 1;
+                    sleep(backoff.pause()).await;
                 }
-                Ok(answer) if answer.status().is_client_error() && answer.status() != 429 => {
-                    bail!("{} answers {}", url, answer.status());
-                }
-                Ok(answer) => anyhow::anyhow!("{} answers {}", url, answer.status()),
-                Err(error) => error.into(),
-            };
-            if failures == RETRIES {
-                return Err(error);
+                Err(error) => return Err(error),
             }
-            failures += 1;
-            sleep(backoff.pause()).await;
         }
     }
 }
@@ -242,31 +234,11 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds).min(LONGEST_PAUSE))
 }
 
-/// The address with this path below whatever path it has.
-fn joined(base: &Url, path: &str) -> Url {
-    let mut url = base.clone();
-    url.set_path(&format!("{}/{path}", base.path().trim_end_matches('/')));
-    url
-}
-
-#[cfg(test)]
-impl Connection {
-    /// Everything at one address.
-    pub(crate) fn for_test(url: Url) -> Self {
-        Self {
-            orders_url: url.clone(),
-            auth_url: url,
-            client_id: "client".to_owned(),
-            client_secret: SecretString::from("secret"),
-        }
-    }
-}
-
 #[cfg(test)]
 impl Gateway {
-    /// One that hardly pauses.
-    pub(crate) fn impatient(connection: Connection) -> Self {
+    /// One that finds everything at one address and hardly pauses.
+    pub(crate) fn impatient(url: &Url) -> Self {
         let pauses = (Duration::from_millis(1), Duration::from_millis(5));
-        Self { pauses, ..Self::new(connection).unwrap() }
+        Self { pauses, ..Self::new(url.clone(), TokenService::for_test(url.clone())).unwrap() }
     }
 }

@@ -25,6 +25,7 @@ use super::file::Place;
 use super::gateway::{self, Gateway, Verdict};
 use super::journal::Journal;
 use super::report::{Rejection, Report};
+use crate::settings::Settings;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -75,7 +76,7 @@ struct Finished {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { files, connection, batch, parallel, report } = arguments;
     let importer = Importer {
-        gateway: Gateway::new(connection)?,
+        gateway: Gateway::connect(&connection, &Settings::load()?)?,
         batch: usize::try_from(batch).unwrap_or(MAX_ORDERS),
         parallel: usize::try_from(parallel).unwrap_or(1),
         report,

@@ -8,6 +8,7 @@ use domain::order::Policy;
 
 use super::check::check;
 use super::file::Place;
+use crate::output::print;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -19,7 +20,6 @@ pub(crate) struct Arguments {
     strict_amounts: bool,
 }
 
-#[expect(clippy::print_stdout, reason = "this is what the command is for")]
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let policy = Policy { strict_amounts: arguments.strict_amounts, ..Policy::default() };
     let (mut orders, mut rejected) = (0u64, 0u64);
@@ -30,9 +30,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             orders += 1;
             let Err(errors) = check(&entry.bytes, policy) else { continue };
             rejected += 1;
-            errors.iter().for_each(|error| println!("{file}:{}: {error}", entry.line));
+            for error in &errors {
+                print(&format!("{file}:{}: {error}\n", entry.line))?;
+            }
         }
     }
-    println!("{orders} orders checked, {rejected} would be rejected");
+    print(&format!("{orders} orders checked, {rejected} would be rejected\n"))?;
     Ok(if rejected == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -35,8 +35,7 @@ impl Intake {
 
     fn importer(&self) -> Importer {
         let url = self.url.parse().unwrap();
-        let connection = gateway::Connection::for_test(url);
-        Importer { gateway: Gateway::impatient(connection), batch: 3, parallel: 2, report: None }
+        Importer { gateway: Gateway::impatient(&url), batch: 3, parallel: 2, report: None }
     }
 
     fn stored(&self) -> Vec<String> {

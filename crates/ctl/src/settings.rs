@@ -1,0 +1,188 @@
+//! Where the services are and who is calling, unless a flag says so: the environment, and behind
+//! it the `.run/env` of the checkout we were started in.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+
+/// What the environment and the checkout say.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    environment: HashMap<String, String>,
+    checkout: Option<Checkout>,
+}
+
+/// A working copy of the project around the current folder.
+#[derive(Debug)]
+struct Checkout {
+    /// What its running stack wrote; empty while it is stopped.
+    values: HashMap<String, String>,
+    path: PathBuf,
+}
+
+/// A setting that nobody gave.
+#[derive(Debug, thiserror::Error)]
+#[error("{what} is not known: set {name} or give {flag}{hint}")]
+pub(crate) struct Missing {
+    what: &'static str,
+    name: &'static str,
+    flag: &'static str,
+    hint: String,
+}
+
+/// One thing that can be set.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setting {
+    pub(crate) name: &'static str,
+    pub(crate) flag: &'static str,
+    pub(crate) what: &'static str,
+}
+
+impl Settings {
+    pub(crate) fn load() -> anyhow::Result<Self> {
+        let here = std::env::current_dir().context("the current folder")?;
+        let text = |(name, value): (OsString, OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        Self::new(std::env::vars_os().filter_map(text).collect(), &here)
+    }
+
+    fn new(environment: HashMap<String, String>, here: &Path) -> anyhow::Result<Self> {
+        let checkout = here.ancestors().find(|folder| folder.join("scripts/run").is_file());
+        Ok(Self { environment, checkout: checkout.map(Checkout::read).transpose()? })
+    }
+
+    /// The value of a setting; an empty one counts as none.
+    pub(crate) fn find(&self, name: &str) -> Option<&str> {
+        let file = self.checkout.as_ref().and_then(|checkout| checkout.values.get(name));
+        let values = [self.environment.get(name), file];
+        values.into_iter().flatten().map(String::as_str).find(|value| !value.is_empty())
+    }
+
+    pub(crate) fn need(&self, setting: Setting) -> Result<&str, Missing> {
+        let Setting { name, flag, what } = setting;
+        let hint = || match &self.checkout {
+            Some(Checkout { path, .. }) => {
+                format!(", or start the stack of {} with scripts/run", path.display())
+            }
+            None => String::new(),
+        };
+        self.find(name).ok_or_else(|| Missing { what, name, flag, hint: hint() })
+    }
+}
+
+impl Checkout {
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let file = path.join(".run/env");
+        let values = match fs::read_to_string(&file) {
+            Ok(text) => parse(&text),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(HashMap::new()),
+            Err(error) => Err(error.into()),
+        };
+        let values = values.with_context(|| format!("{} cannot be read", file.display()))?;
+        Ok(Self { values, path: path.to_owned() })
+    }
+}
+
+fn parse(text: &str) -> anyhow::Result<HashMap<String, String>> {
+    let mut values = HashMap::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.trim().is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let Some((name, value)) = line.split_once('=').and_then(|(n, v)| Some((n, unquoted(v)?)))
+        else {
+            bail!("line {number} is not NAME=VALUE");
+        };
+        values.insert(name.to_owned(), value);
+    }
+    Ok(values)
+}
+
+/// What a shell makes of a word that is plain or in single quotes.
+fn unquoted(word: &str) -> Option<String> {
+    let (mut value, mut inside, mut chars) = (String::new(), false, word.chars());
+    while let Some(next) = chars.next() {
+        match next {
+            '\'' => inside = !inside,
+            '\\' if !inside => value.push(chars.next()?),
+            _ => value.push(next),
+        }
+    }
+    (!inside).then_some(value)
+}
+
+/// A secret from a file, `-` being standard input, without the line break it ends with.
+pub(crate) fn read_secret(file: &Path) -> anyhow::Result<String> {
+    let text = if file == Path::new("-") {
+        io::read_to_string(io::stdin())
+    } else {
+        fs::read_to_string(file)
+    };
+    let text = text.with_context(|| format!("no secret from {}", file.display()))?;
+    let secret = text.strip_suffix('\n').unwrap_or(&text);
+    let secret = secret.strip_suffix('\r').unwrap_or(secret);
+    if secret.is_empty() {
+        bail!("no secret from {}: it is empty", file.display());
+    }
+    Ok(secret.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AUTH: Setting =
+        Setting { name: "AUTH_URL", flag: "--auth-url", what: "the address of auth" };
+
+    fn environment(values: &[(&str, &str)]) -> HashMap<String, String> {
+        values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn the_environment_wins_over_the_checkout() {
+        let checkout = tempfile::tempdir().unwrap();
+        let inside = checkout.path().join("crates/x");
+        for folder in ["crates/x", "scripts", ".run"] {
+            fs::create_dir_all(checkout.path().join(folder)).unwrap();
+        }
+        fs::write(checkout.path().join("scripts/run"), "").unwrap();
+        let settings = Settings::new(HashMap::new(), &inside).unwrap();
+        assert_eq!(
+            settings.need(AUTH).unwrap_err().to_string(),
+            format!(
+                "the address of auth is not known: set AUTH_URL or give --auth-url, or start the \
+                 stack of {} with scripts/run",
+                checkout.path().display()
+            )
+        );
+        fs::write(checkout.path().join(".run/env"), "AUTH_URL=file\nCLIENT_ID='o'\\''k'\n")
+            .unwrap();
+        let given = environment(&[("AUTH_URL", "environment"), ("CLIENT_ID", "")]);
+        let settings = Settings::new(given, &inside).unwrap();
+        assert_eq!(settings.need(AUTH).unwrap(), "environment");
+        assert_eq!(settings.find("CLIENT_ID"), Some("o'k"));
+        let settings = Settings::new(HashMap::new(), &inside).unwrap();
+        assert_eq!(settings.find("AUTH_URL"), Some("file"));
+    }
+
+    #[test]
+    fn outside_a_checkout_only_the_environment_counts() {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let settings = Settings::new(HashMap::new(), elsewhere.path()).unwrap();
+        assert_eq!(
+            settings.need(AUTH).unwrap_err().to_string(),
+            "the address of auth is not known: set AUTH_URL or give --auth-url"
+        );
+    }
+
+    #[test]
+    fn a_line_that_is_no_setting_is_an_error() {
+        assert_eq!(parse("# x\n\nA=1\nB\n").unwrap_err().to_string(), "line 4 is not NAME=VALUE");
+        assert_eq!(parse("A='1\n").unwrap_err().to_string(), "line 1 is not NAME=VALUE");
+    }
+}
