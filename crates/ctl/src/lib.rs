@@ -3,6 +3,11 @@
 //! A command ends with 0 when it did what was asked, 1 when it found something wrong with its
 //! input or could not go on, 2 when it was called wrongly, and 130 when it was interrupted.
 
+mod audit;
+mod clients;
+mod endpoints;
+mod merchants;
+mod operator;
 mod orders;
 mod output;
 mod refusal;
@@ -27,11 +32,20 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Merchant(merchants::Arguments),
+    Client(clients::Arguments),
+    Endpoint(endpoints::Arguments),
     Token(token::Arguments),
+    Audit(audit::Arguments),
     /// Import, check and make up orders
     #[command(subcommand)]
     Orders(orders::Command),
 }
+
+/// A command that was called wrongly in a way only the command itself can tell.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Usage(String);
 
 /// The whole of the program.
 pub fn main() -> ExitCode {
@@ -45,14 +59,18 @@ pub fn main() -> ExitCode {
     });
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
-        let misused = error.is::<settings::Missing>();
+        let misused = error.is::<Usage>() || error.is::<settings::Missing>();
         if misused { ExitCode::from(2) } else { ExitCode::FAILURE }
     })
 }
 
 async fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Merchant(arguments) => merchants::run(arguments).await?,
+        Command::Client(arguments) => clients::run(arguments).await?,
+        Command::Endpoint(arguments) => endpoints::run(arguments).await?,
         Command::Token(arguments) => token::run(arguments).await?,
+        Command::Audit(arguments) => audit::run(arguments).await?,
         Command::Orders(command) => return orders::run(command).await,
     }
     Ok(ExitCode::SUCCESS)

@@ -1,0 +1,152 @@
+//! The operator's API, as the commands for operators see it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use platform::http_client;
+use reqwest::{Client, Method};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Map, Value};
+use url::Url;
+
+use crate::output::Format;
+use crate::refusal::Refusal;
+use crate::settings::Settings;
+use crate::tokens::{self, Credentials, OPERATOR, TokenService, below};
+
+const DEADLINE: Duration = Duration::from_secs(30);
+/// The most that one page of a list can hold.
+const PAGE: usize = 500;
+
+/// What every command for operators understands.
+#[derive(Args)]
+pub(crate) struct Flags {
+    /// Print the service's answer as JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(flatten)]
+    place: tokens::Place,
+    /// The operator's client [default: $OPERATOR_CLIENT_ID]
+    #[arg(long, global = true, value_name = "ID", help_heading = "Connection")]
+    operator_id: Option<String>,
+    /// File with its secret, - for standard input [default: $OPERATOR_CLIENT_SECRET]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
+    operator_secret_file: Option<PathBuf>,
+}
+
+/// An operator with a token.
+pub(crate) struct Operator {
+    http: Client,
+    url: Url,
+    token: SecretString,
+}
+
+/// A list that comes in pages.
+pub(crate) struct Listing<'a> {
+    pub(crate) path: &'a [&'a str],
+    pub(crate) merchant: Option<&'a str>,
+    /// The key of the items in an answer.
+    pub(crate) items: &'a str,
+    /// The parameter that says where the page before ended.
+    pub(crate) cursor: &'a str,
+    pub(crate) most: usize,
+}
+
+impl Flags {
+    pub(crate) fn format(&self) -> Format {
+        if self.json { Format::Json } else { Format::Text }
+    }
+
+    pub(crate) async fn connect(&self) -> anyhow::Result<Operator> {
+        let settings = Settings::load()?;
+        let url = self.place.url(&settings)?;
+        let secret_file = self.operator_secret_file.as_deref();
+        let id = self.operator_id.as_deref();
+        let credentials = Credentials::find(&settings, OPERATOR, id, secret_file)?;
+        let http = http_client(DEADLINE)?;
+        let granted = TokenService::new(url.clone(), credentials).request(&http, None).await?;
+        Ok(Operator { http, url, token: granted.access_token })
+    }
+}
+
+impl Operator {
+    pub(crate) async fn get(&self, path: &[&str]) -> anyhow::Result<Value> {
+        self.call(Method::GET, path, &[], None).await
+    }
+
+    pub(crate) async fn post(
+        &self,
+        path: &[&str],
+        body: Map<String, Value>,
+    ) -> anyhow::Result<Value> {
+        self.call(Method::POST, path, &[], Some(body)).await
+    }
+
+    pub(crate) async fn put(
+        &self,
+        path: &[&str],
+        body: Map<String, Value>,
+    ) -> anyhow::Result<Value> {
+        self.call(Method::PUT, path, &[], Some(body)).await
+    }
+
+    pub(crate) async fn patch(
+        &self,
+        path: &[&str],
+        body: Map<String, Value>,
+    ) -> anyhow::Result<Value> {
+        self.call(Method::PATCH, path, &[], Some(body)).await
+    }
+
+    pub(crate) async fn delete(&self, path: &[&str]) -> anyhow::Result<Value> {
+        self.call(Method::DELETE, path, &[], None).await
+    }
+
+    /// As much of a list as is wanted, as if it had come in one page.
+    pub(crate) async fn list(&self, listing: Listing<'_>) -> anyhow::Result<Value> {
+        let Listing { path, merchant, items, cursor, most } = listing;
+        let (mut found, mut next) = (Vec::new(), None::<String>);
+        loop {
+            let limit = (most - found.len()).min(PAGE).to_string();
+            let mut query = vec![("limit", limit.as_str())];
+            query.extend(merchant.map(|merchant| ("merchant", merchant)));
+            query.extend(next.as_deref().map(|next| (cursor, next)));
+            let mut page = self.call(Method::GET, path, &query, None).await?;
+            if let Some(Value::Array(page)) = page.get_mut(items) {
+                found.append(page);
+            }
+            next = page.get("next").and_then(Value::as_str).map(str::to_owned);
+            if next.is_none() || found.len() >= most {
+                return Ok(Value::Object(Map::from_iter([(items.to_owned(), found.into())])));
+            }
+        }
+    }
+
+    async fn call(
+        &self,
+        method: Method,
+        path: &[&str],
+        query: &[(&str, &str)],
+        body: Option<Map<String, Value>>,
+    ) -> anyhow::Result<Value> {
+        let url = below(&self.url, path.iter().copied());
+        let mut request = self.http.request(method, url).bearer_auth(self.token.expose_secret());
+        if !query.is_empty() {
+            request = request.query(query);
+        }
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let answer = request.send().await.context("the token service does not answer")?;
+        if !answer.status().is_success() {
+            return Err(Refusal::read(answer).await.into());
+        }
+        let bytes = answer.bytes().await.context("the token service's answer broke off")?;
+        if bytes.is_empty() {
+            return Ok(Value::Object(Map::new()));
+        }
+        serde_json::from_slice(&bytes).context("an answer that is not JSON")
+    }
+}

@@ -1,0 +1,274 @@
+//! The real program against a real token service.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up should panic")]
+
+use std::process::{Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use testkit::Started;
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+
+const SECRET: &str = "a secret of the first operator";
+
+/// A token service and a folder that looks like a checkout whose stack it is.
+struct Stack {
+    auth: Started,
+    checkout: TempDir,
+}
+
+impl Stack {
+    async fn start() -> Self {
+        let auth = Started::new::<auth::App>(&[
+            ("SEALING__KEYS", testkit::sealing_keys()),
+            ("BOOTSTRAP__CLIENT_ID", "operator"),
+            ("BOOTSTRAP__CLIENT_SECRET", SECRET),
+            ("TOKENS__ISSUER", "https://auth.test"),
+        ])
+        .await;
+        let checkout = tempfile::tempdir().unwrap();
+        for folder in ["scripts", ".run", "deep/inside"] {
+            std::fs::create_dir_all(checkout.path().join(folder)).unwrap();
+        }
+        std::fs::write(checkout.path().join("scripts/run"), "").unwrap();
+        let environment = format!(
+            "AUTH_URL={}\nOPERATOR_CLIENT_ID=operator\nOPERATOR_CLIENT_SECRET='{SECRET}'\n",
+            auth.url
+        );
+        std::fs::write(checkout.path().join(".run/env"), environment).unwrap();
+        let stack = Self { auth, checkout };
+        // The first operator is there soon after the service is.
+        testkit::eventually(
+            "the operator gets a token",
+            std::time::Duration::from_secs(10),
+            || async { stack.backhaul("token --as operator").await.status.success().then_some(()) },
+        )
+        .await;
+        stack
+    }
+
+    /// A command, words separated by blanks, from somewhere inside the checkout.
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_backhaul"));
+        command.args(line.split(' ')).env_clear().current_dir(self.checkout.path().join("deep"));
+        command
+    }
+
+    async fn backhaul(&self, line: &str) -> Output {
+        self.command(line).stdin(Stdio::null()).output().await.unwrap()
+    }
+
+    /// What a command prints when it succeeds.
+    #[track_caller]
+    fn text(&self, line: &str) -> impl Future<Output = String> {
+        let asked_at = std::panic::Location::caller();
+        async move {
+            let output = self.backhaul(line).await;
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{asked_at}: {line}: {complaint}");
+            String::from_utf8(output.stdout).unwrap()
+        }
+    }
+
+    #[track_caller]
+    fn json(&self, line: &str) -> impl Future<Output = Value> {
+        let text = self.text(line);
+        async move { serde_json::from_str(&text.await).unwrap() }
+    }
+
+    /// What a command complains of when it fails, after checking how it ends.
+    async fn complaint(&self, line: &str, code: i32) -> String {
+        let output = self.backhaul(line).await;
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{line}: {complaint}");
+        assert!(output.stdout.is_empty(), "{line}");
+        complaint
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merchant_is_added_changed_and_shown() {
+    let stack = Stack::start().await;
+    let added = stack.json("merchant add acme --name Acme --currency EUR --json").await;
+    assert_eq!(added["currency"], "EUR");
+    let changed = stack
+        .json(
+            "merchant set acme --return-window-days 60 --strict-amounts true --final-sale-tag Sale \
+             --support-email help@acme.example --base-url https://acme.example/hooks --json",
+        )
+        .await;
+    assert_eq!(
+        (&changed["return_window_days"], &changed["final_sale_tags"][0], &changed["version"]),
+        (&60.into(), &"Sale".into(), &2.into())
+    );
+    let emptied = stack
+        .json("merchant set acme --no-base-url --no-support-contact --no-final-sale-tags --json")
+        .await;
+    assert_eq!(emptied["base_url"], Value::Null);
+    assert_eq!(emptied["support_contact"], Value::Null);
+    assert_eq!(emptied["final_sale_tags"], Value::Array(vec![]));
+    assert_eq!(stack.json("merchant show acme --json").await, emptied);
+    stack.text("merchant add zeta --name Zeta").await;
+    let list = stack.text("merchant list").await;
+    assert!(list.starts_with("MERCHANT  NAME  TIME ZONE  CURRENCY  WINDOW"), "{list}");
+    assert_eq!(list.lines().count(), 3);
+    let republished = stack.json("merchant republish --json").await;
+    assert_eq!(republished["merchants"], 2);
+    let audit = stack.json("audit acme --json").await;
+    let actions: Vec<_> = audit["records"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["action"].as_str().unwrap())
+        .collect();
+    assert_eq!(actions, ["merchant.changed", "merchant.changed", "merchant.added"]);
+    assert_eq!(stack.json("audit --limit 1 --json").await["records"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_works_until_it_is_revoked() {
+    let stack = Stack::start().await;
+    stack.text("merchant add acme --name Acme").await;
+    let client = stack.json("client add acme --scope orders --scope returns --json").await;
+    let (id, secret) =
+        (client["client_id"].as_str().unwrap(), client["client_secret"].as_str().unwrap());
+    let token = async |secret: &str, more: &str| {
+        let mut command =
+            stack.command(&format!("token --client-id {id} --client-secret-file -{more}"));
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(format!("{secret}\n").as_bytes()).await.unwrap();
+        drop(stdin);
+        let output = child.wait_with_output().await.unwrap();
+        output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
+    };
+    let whole: Value =
+        serde_json::from_str(&token(secret, " --scope orders --json").await.unwrap()).unwrap();
+    assert_eq!((&whole["scope"], &whole["expires_in"]), (&"orders".into(), &90_000.into()));
+
+    let rotated = stack.json(&format!("client rotate {id} --overlap 1h --json")).await;
+    let newer = rotated["client_secret"].as_str().unwrap();
+    assert!(token(secret, "").await.is_some() && token(newer, "").await.is_some());
+    let rotated = stack.json(&format!("client rotate {id} --overlap 0s --json")).await;
+    let newest = rotated["client_secret"].as_str().unwrap();
+    assert!(token(secret, "").await.is_none() && token(newer, "").await.is_none());
+    assert!(token(newest, "").await.is_some());
+
+    let list = stack.json("client list acme --json").await;
+    assert_eq!(list["clients"].as_array().unwrap().len(), 1);
+    assert!(!list.to_string().contains("secret"));
+    stack.text(&format!("client revoke {id}")).await;
+    assert!(token(newest, "").await.is_none());
+    let complaint = stack.complaint(&format!("client rotate {id}"), 1).await;
+    assert!(complaint.starts_with(&format!("error: client {id} was revoked\n")), "{complaint}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_is_set_paused_and_removed() {
+    let stack = Stack::start().await;
+    stack.text("merchant add acme --name Acme").await;
+    let complaint = stack.complaint("endpoint set acme rma", 1).await;
+    assert!(complaint.contains("base_url"), "{complaint}");
+    let set = stack
+        .json("endpoint set acme rma --url https://acme.example/rmas --header x-shop:7 --json")
+        .await;
+    assert!(set["signing_secret"].as_str().unwrap().starts_with("whsec_"));
+    let mut command = stack.command(
+        "endpoint set acme rma --url https://acme.example/rmas --auth basic --username us \
+         --password-file - --timeout-ms 5000 --json",
+    );
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"hunter2\n").await.unwrap();
+    let set: Value =
+        serde_json::from_slice(&child.wait_with_output().await.unwrap().stdout).unwrap();
+    assert_eq!(set["endpoint"]["authentication"]["password"], "********");
+    assert_eq!(set["signing_secret"], Value::Null);
+    stack.text("endpoint pause acme rma").await;
+    let list = stack.text("endpoint list acme").await;
+    assert_eq!(
+        list.lines().last().unwrap(),
+        "rma        paused  https://acme.example/rmas  basic           5000 ms"
+    );
+    stack.text("endpoint resume acme rma").await;
+    let rotated = stack.text("endpoint rotate-secret acme rma --overlap 2days").await;
+    assert!(rotated.contains("whsec_") && rotated.contains("not shown again"), "{rotated}");
+    let endpoints = stack.json("endpoint list acme --json").await;
+    let rma = &endpoints["endpoints"]["rma"];
+    assert_eq!(
+        (&rma["paused"], rma["signing_secrets"].as_array().unwrap().len()),
+        (&false.into(), 2)
+    );
+    stack.text("endpoint remove acme rma").await;
+    let complaint = stack.complaint("endpoint remove acme rma", 1).await;
+    assert!(
+        complaint.contains("merchant acme has no endpoint for rma\n  request id "),
+        "{complaint}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_goes_wrong_is_said_in_full() {
+    let stack = Stack::start().await;
+    let complaint =
+        stack.complaint("merchant add acme --name Acme --currency usd --time-zone Mars", 1).await;
+    assert!(
+        complaint.starts_with(
+            "error: 2 fields are not valid\n  \
+             $.time_zone: invalid (must be an IANA time zone, like Europe/Berlin)\n  \
+             $.currency: invalid (must be an ISO 4217 currency code, like USD)\n  request id "
+        ),
+        "{complaint}"
+    );
+    let complaint = stack.complaint("merchant show nobody", 1).await;
+    assert!(complaint.starts_with("error: there is no merchant nobody\n"), "{complaint}");
+    let complaint = stack.complaint("client add nobody --scope orders", 1).await;
+    assert!(complaint.starts_with("error: there is no merchant nobody\n"), "{complaint}");
+    for misuse in [
+        "merchant set acme",
+        "merchant show ACME",
+        "client add acme",
+        "client add acme --scope admin",
+        "endpoint set acme letters --url https://x.example",
+        "endpoint set acme rma --url https://x.example --username u",
+        "endpoint set acme rma --url https://x.example --path /x",
+    ] {
+        stack.complaint(misuse, 2).await;
+    }
+    let complaint = stack.complaint("token", 2).await;
+    assert!(
+        complaint.starts_with(
+            "error: the client id is not known: set CLIENT_ID or give --client-id, or start the stack of "
+        ),
+        "{complaint}"
+    );
+    let complaint = stack.complaint("merchant list --operator-id nobody", 1).await;
+    assert!(
+        complaint.starts_with(
+            "error: no token for client nobody: client authentication failed (invalid_client)\n"
+        ),
+        "{complaint}"
+    );
+    let complaint = stack.complaint("merchant list --auth-url http://127.0.0.1:1", 1).await;
+    assert!(
+        complaint.starts_with("error: no token from http://127.0.0.1:1/oauth/token"),
+        "{complaint}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn flags_win_over_the_environment_and_that_over_the_checkout() {
+    let stack = Stack::start().await;
+    let token = async |url: &str, flags: &str| {
+        let mut command = stack.command(&format!("token --as operator{flags}"));
+        command.env("AUTH_URL", url).output().await.unwrap().status.success()
+    };
+    assert!(token(&stack.auth.url, "").await);
+    assert!(!token("http://127.0.0.1:1", "").await);
+    assert!(token("http://127.0.0.1:1", &format!(" --auth-url {}", stack.auth.url)).await);
+}
