@@ -1,6 +1,12 @@
 //! The first operator, from configuration: without one nobody could add anybody.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use anyhow::ensure;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
@@ -21,7 +27,7 @@ use crate::{
 const SHORTEST_SECRET: usize = 20;
 
 /// Sees to it that the configured operator exists and its secret works, as soon as the database
-/// is there.
+/// is there. Until then the service is not ready: whoever waited for it would be refused.
 pub(crate) fn start(process: &Process, settings: &Bootstrap) -> anyhow::Result<()> {
     let Bootstrap { client_id, client_secret } = settings.clone();
     if client_id.is_empty() {
@@ -31,6 +37,12 @@ pub(crate) fn start(process: &Process, settings: &Bootstrap) -> anyhow::Result<(
         client_secret.expose_secret().len() >= SHORTEST_SECRET,
         "bootstrap.client_secret must have at least {SHORTEST_SECRET} characters"
     );
+    let done = Arc::new(AtomicBool::new(false));
+    let same = done.clone();
+    process.health.add("first operator", move || {
+        let missing = !same.load(Ordering::Relaxed);
+        async move { if missing { Err("not set up yet".to_owned()) } else { Ok(()) } }
+    });
     let (pool, clock) = (process.pool.clone(), process.clock.clone());
     process.tasks.spawn("bootstrap", |stop| async move {
         let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
@@ -41,6 +53,7 @@ pub(crate) fn start(process: &Process, settings: &Bootstrap) -> anyhow::Result<(
                 () = tokio::time::sleep(backoff.pause()) => {}
             }
         }
+        done.store(true, Ordering::Relaxed);
         stop.cancelled().await;
     });
     Ok(())

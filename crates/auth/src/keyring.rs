@@ -70,6 +70,11 @@ impl Keyring {
             token_lifetime: TimeDelta::from_std(settings.tokens.lifetime).unwrap_or(TimeDelta::MAX),
         });
         let same = keyring.clone();
+        process.health.add("signing keys", move || {
+            let missing = same.keys.load().is_empty();
+            async move { if missing { Err("there is none yet".to_owned()) } else { Ok(()) } }
+        });
+        let same = keyring.clone();
         process.tasks.every("keyring", LOOK_EVERY, move || {
             let keyring = same.clone();
             async move {

@@ -37,15 +37,7 @@ impl Stack {
             auth.url
         );
         std::fs::write(checkout.path().join(".run/env"), environment).unwrap();
-        let stack = Self { auth, checkout };
-        // The first operator is there soon after the service is.
-        testkit::eventually(
-            "the operator gets a token",
-            std::time::Duration::from_secs(10),
-            || async { stack.backhaul("token --as operator").await.status.success().then_some(()) },
-        )
-        .await;
-        stack
+        Self { auth, checkout }
     }
 
     /// A command, words separated by blanks, from somewhere inside the checkout.
