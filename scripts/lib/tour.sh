@@ -58,7 +58,7 @@ tour_demo_client() {
         say "the merchant's API client is there"
         return
     fi
-    made=$(backhaul client add "$MERCHANT_ID" --scope orders --scope returns --json) || return 1
+    made=$(backhaul client add "$MERCHANT_ID" --name "Demo shop" --scope orders --scope returns --json) || return 1
     CLIENT_ID=$(json_field client_id <<<"$made")
     CLIENT_SECRET=$(json_field client_secret <<<"$made")
     [[ -n $CLIENT_ID && -n $CLIENT_SECRET ]] || return 1
