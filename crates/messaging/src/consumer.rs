@@ -44,25 +44,24 @@ pub trait Handler: Send + Sync + 'static {
 /// Hears `H::Event` on behalf of `service` until the process ends.
 pub fn consume<H: Handler>(broker: &Broker, service: &'static str, process: &Process, handler: H) {
     let queue = broker.topology.subscription(service, H::Event::TYPE);
-    let consumer = Consumer {
-        broker: broker.clone(),
-        inbox: Inbox { pool: process.pool.clone(), queue, clock: process.clock.clone() },
-        handler: Arc::new(handler),
-        counted: telemetry::meter()
-            .u64_counter("events_consumed")
-            .with_description("Events by what became of them")
-            .build(),
-    };
-    let (inbox, retention) = (consumer.inbox.clone(), broker.settings.inbox_retention);
+    let inbox = Inbox { pool: process.pool.clone(), queue, clock: process.clock.clone() };
+    let (same, retention) = (inbox.clone(), broker.settings.inbox_retention);
     process.tasks.every("inbox", Duration::from_secs(3600), move || {
-        let inbox = inbox.clone();
+        let inbox = same.clone();
         async move {
             if let Err(error) = inbox.forget(retention).await {
                 tracing::warn!(error = chain(&error), "old event ids were not forgotten");
             }
         }
     });
-    process.tasks.spawn("consumer", |stop| consumer.run(stop));
+    let counted = telemetry::meter()
+        .u64_counter("events_consumed")
+        .with_description("Events by what became of them")
+        .build();
+    let (broker, handler) = (broker.clone(), Arc::new(handler));
+    process
+        .tasks
+        .spawn("consumer", |stop| Consumer { broker, inbox, handler, counted, stop }.run());
 }
 
 struct Consumer<H> {
@@ -70,17 +69,14 @@ struct Consumer<H> {
     inbox: Inbox,
     handler: Arc<H>,
     counted: Counter<u64>,
+    stop: CancellationToken,
 }
 
 impl<H: Handler> Consumer<H> {
-    async fn run(self, stop: CancellationToken) {
+    async fn run(self) {
         let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(3));
-        loop {
-            let broken = tokio::select! {
-                () = stop.cancelled() => return,
-                broken = self.attend(&mut backoff, &stop) => broken,
-            };
-            if let Err(error) = broken {
+        while !self.stop.is_cancelled() {
+            if let Err(error) = self.attend(&mut backoff).await {
                 tracing::warn!(
                     queue = self.inbox.queue,
                     error = chain(&error),
@@ -88,28 +84,25 @@ impl<H: Handler> Consumer<H> {
                 );
             }
             tokio::select! {
-                () = stop.cancelled() => return,
+                () = self.stop.cancelled() => {}
                 () = tokio::time::sleep(backoff.pause()) => {}
             }
         }
     }
 
-    /// Handles what the queue brings until the subscription breaks or the process ends.
-    async fn attend(
-        &self,
-        backoff: &mut Backoff,
-        stop: &CancellationToken,
-    ) -> Result<(), LinkError> {
+    /// Handles what the queue brings until the subscription breaks or the process ends. A batch
+    /// that was begun is finished first.
+    async fn attend(&self, backoff: &mut Backoff) -> Result<(), LinkError> {
         let settings = &self.broker.settings;
         let link = &self.broker.consuming;
         let mut subscription =
             Subscription::open(link, &self.inbox.queue, settings.prefetch).await?;
         backoff.reset();
         loop {
-            let batch = subscription.next(settings.batch).await?;
-            if stop.is_cancelled() {
-                return Ok(());
-            }
+            let batch = tokio::select! {
+                () = self.stop.cancelled() => return Ok(()),
+                batch = subscription.next(settings.batch) => batch?,
+            };
             self.settle(&subscription, batch).await?;
         }
     }
@@ -141,6 +134,8 @@ impl<H: Handler> Consumer<H> {
                     None => Ok(()),
                 }
             }
+            // The process ends while the database is away: unsettled, they go back to the queue.
+            Err(error) if error.0.kind() == Kind::Unavailable => Ok(()),
             // One of them is at fault; each on its own, the others do not notice.
             Err(_) if tags.len() > 1 => {
                 for (tag, event) in tags.into_iter().zip(&events) {
@@ -167,6 +162,7 @@ impl<H: Handler> Consumer<H> {
                 self.count("handled", 1);
                 subscription.ack(tag).await
             }
+            Err(error) if error.0.kind() == Kind::Unavailable => Ok(()),
             Err(error) => {
                 tracing::error!(
                     queue = self.inbox.queue,
@@ -179,7 +175,8 @@ impl<H: Handler> Consumer<H> {
         }
     }
 
-    /// Handles events in one transaction, waiting for as long as the database is away.
+    /// Handles events in one transaction, waiting for as long as the database is away; gives up
+    /// only when the process ends.
     async fn handle(&self, events: &[Received<H::Event>]) -> Result<(), HandleError> {
         let Some(first) = events.first() else { return Ok(()) };
         let span = tracing::info_span!("handle", queue = self.inbox.queue, event.id = %first.id, events = events.len());
@@ -193,7 +190,10 @@ impl<H: Handler> Consumer<H> {
                             error = chain(error.0.as_ref()),
                             "events wait for the database"
                         );
-                        tokio::time::sleep(backoff.pause()).await;
+                        tokio::select! {
+                            () = self.stop.cancelled() => return Err(error),
+                            () = tokio::time::sleep(backoff.pause()) => {}
+                        }
                     }
                     outcome => return outcome,
                 }
