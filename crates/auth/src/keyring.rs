@@ -8,7 +8,10 @@ use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use aws_lc_rs::signature::Ed25519KeyPair;
-use base64::{Engine, engine::general_purpose::STANDARD};
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
 use chrono::TimeDelta;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use jsonwebtoken::{
@@ -19,7 +22,7 @@ use platform::{
     Clock, Process, Timestamp, chain,
     database::Pool,
     identity::{Claims, TOKEN_TYPE, Verifier},
-    sealing::Sealer,
+    sealing::{SealError, Sealer},
 };
 use secrecy::ExposeSecret;
 
@@ -35,10 +38,24 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 const MARGIN: TimeDelta = TimeDelta::minutes(10);
 
 struct Key {
-    header: Header,
-    private: EncodingKey,
+    /// The token's first part, which is always the same.
+    header: String,
+    private: Ed25519KeyPair,
     public: Jwk,
     activates_at: Timestamp,
+}
+
+impl Key {
+    /// A token in its compact form (RFC 7515). The library would read the private key anew for
+    /// every token, at more than the cost of the signature itself.
+    fn sign(&self, claims: &Claims) -> Result<String, Error> {
+        let mut token = format!("{}.", self.header);
+        URL_SAFE_NO_PAD.encode_string(serde_json::to_vec(claims)?, &mut token);
+        let signature = self.private.sign(token.as_bytes());
+        token.push('.');
+        URL_SAFE_NO_PAD.encode_string(signature, &mut token);
+        Ok(token)
+    }
 }
 
 /// The keys in this process.
@@ -92,7 +109,7 @@ impl Keyring {
         let Some(key) = keys.iter().rev().find(|key| key.activates_at <= now) else {
             return Ok(None);
         };
-        Ok(Some(jsonwebtoken::encode(&key.header, claims, &key.private)?))
+        key.sign(claims).map(Some)
     }
 
     /// Every key that anyone may still need.
@@ -175,12 +192,17 @@ impl Keyring {
 
     fn open(&self, stored: StoredKey) -> Result<Key, Error> {
         let secret = self.sealer.open(&sealing_context(&stored.id), &stored.private_key)?;
-        let der = STANDARD.decode(secret.expose_secret()).unwrap_or_default();
+        let der = STANDARD.decode(secret.expose_secret()).map_err(|_damaged| SealError::Damaged)?;
+        let private = Ed25519KeyPair::from_pkcs8(&der).map_err(|_rejected| SealError::Damaged)?;
         let mut header = Header::new(Algorithm::EdDSA);
         header.typ = Some(TOKEN_TYPE.to_owned());
         header.kid = Some(stored.id);
-        let private = EncodingKey::from_ed_der(&der);
-        Ok(Key { header, private, public: stored.public_key, activates_at: stored.activates_at })
+        Ok(Key {
+            header: URL_SAFE_NO_PAD.encode(serde_json::to_vec(&header)?),
+            private,
+            public: stored.public_key,
+            activates_at: stored.activates_at,
+        })
     }
 
     fn is_due(&self, stored: &[StoredKey], now: Timestamp) -> bool {
