@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use messaging::Settings;
-use reqwest::Client;
+use reqwest::{Client, StatusCode};
 use secrecy::SecretString;
 use serde_json::Value;
 use url::Url;
@@ -52,14 +52,19 @@ impl Namespace {
         }
     }
 
-    /// The messages waiting in a queue (named without the namespace), left where they are.
+    /// The messages waiting in a queue (named without the namespace), left where they are. A queue
+    /// that is not there yet holds none.
     pub async fn peek(&self, queue: &str) -> Vec<Value> {
         let body = serde_json::json!({
             "count": 1000, "ackmode": "ack_requeue_true", "encoding": "auto"
         });
-        let answer =
-            self.broker.post(&format!("queues/%2f/{}.{queue}/get", self.name), &body).await;
-        answer.as_array().cloned().unwrap_or_default()
+        let path = format!("queues/%2f/{}.{queue}/get", self.name);
+        let answer = self.broker.request(reqwest::Method::POST, &path).json(&body).send().await;
+        let answer = answer.unwrap();
+        if answer.status() == StatusCode::NOT_FOUND {
+            return Vec::new();
+        }
+        answer.error_for_status().unwrap().json().await.unwrap()
     }
 
     /// Publishes raw bytes to a queue, as no service of ours would.
