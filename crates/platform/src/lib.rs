@@ -18,11 +18,13 @@ pub mod telemetry;
 mod client;
 mod clock;
 mod failure;
+mod openapi;
 mod process;
 mod tasks;
 
 pub use client::{client_tls, http_client};
 pub use clock::{Clock, Timestamp};
 pub use failure::{Failure, Kind, Problem, chain};
-pub use process::{Process, Running, Service, openapi, run};
+pub use openapi::openapi;
+pub use process::{Process, Running, Service, run};
 pub use tasks::Tasks;

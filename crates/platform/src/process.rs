@@ -14,11 +14,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinHandle,
 };
-use utoipa::openapi::{
-    OpenApi,
-    security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
-};
-use utoipa_actix_web::{AppExt as _, service_config::ServiceConfig};
+use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::{
     Clock, Tasks,
@@ -27,6 +23,7 @@ use crate::{
     health::Health,
     http,
     identity::Verifier,
+    openapi,
     telemetry::Telemetry,
 };
 
@@ -120,26 +117,6 @@ impl Running {
         self.server.stop(true).await;
         self.tasks.drain(TASK_GRACE).await
     }
-}
-
-/// The OpenAPI document of a service, from its handlers and types.
-pub fn openapi<S: Service>() -> OpenApi {
-    let (_, mut document) =
-        actix_web::App::new().into_utoipa_app().configure(S::routes).split_for_parts();
-    document.info.title = format!("Backhaul {}", S::NAME);
-    document.info.description = Some(S::ABOUT.to_owned());
-    env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
-    document.info.license = Some(license());
-    document.info.contact = None;
-    document.servers = Some(vec![utoipa::openapi::Server::new("/")]);
-    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
-    let components = document.components.get_or_insert_default();
-    components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
-    document
-}
-
-fn license() -> utoipa::openapi::License {
-    utoipa::openapi::LicenseBuilder::new().name("Apache-2.0").identifier(Some("Apache-2.0")).build()
 }
 
 #[derive(Parser)]

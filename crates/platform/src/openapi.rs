@@ -1,0 +1,60 @@
+//! The OpenAPI document of a service, from its handlers and types.
+
+use std::collections::BTreeSet;
+
+use actix_web::http::StatusCode;
+use utoipa::openapi::{
+    License, LicenseBuilder, OpenApi, PathItem, RefOr, Server,
+    path::Operation,
+    security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
+    tag::Tag,
+};
+use utoipa_actix_web::AppExt as _;
+
+use crate::Service;
+
+pub fn openapi<S: Service>() -> OpenApi {
+    let (_, mut document) =
+        actix_web::App::new().into_utoipa_app().configure(S::routes).split_for_parts();
+    document.info.title = format!("Backhaul {}", S::NAME);
+    document.info.description = Some(S::ABOUT.to_owned());
+    env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
+    document.info.license = Some(license());
+    document.info.contact = None;
+    document.servers = Some(vec![Server::new("/")]);
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
+    let components = document.components.get_or_insert_default();
+    components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
+    complete(&mut document);
+    document
+}
+
+/// Declares every tag, and describes every answer that its handler did not by the status itself.
+fn complete(document: &mut OpenApi) {
+    let mut tags = BTreeSet::new();
+    for operation in document.paths.paths.values_mut().flat_map(operations) {
+        tags.extend(operation.tags.iter().flatten().cloned());
+        for (status, response) in &mut operation.responses.responses {
+            if let RefOr::T(response) = response
+                && response.description.is_empty()
+            {
+                reason(status).clone_into(&mut response.description);
+            }
+        }
+    }
+    document.tags = Some(tags.into_iter().map(Tag::new).collect());
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    let PathItem { get, put, post, delete, patch, .. } = item;
+    [get, put, post, delete, patch].into_iter().flatten()
+}
+
+fn reason(status: &str) -> &'static str {
+    let status = StatusCode::from_bytes(status.as_bytes()).ok();
+    status.and_then(|status| status.canonical_reason()).unwrap_or("An answer")
+}
+
+fn license() -> License {
+    LicenseBuilder::new().name("Apache-2.0").identifier(Some("Apache-2.0")).build()
+}
