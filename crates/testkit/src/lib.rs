@@ -12,6 +12,7 @@
 mod broker;
 mod contract;
 mod database;
+mod issuer;
 mod servers;
 mod service;
 
@@ -20,6 +21,7 @@ use std::{future::Future, time::Duration};
 pub use broker::Namespace;
 pub use contract::check_contract;
 pub use database::Database;
+pub use issuer::{Issuer, introduce, merchant};
 pub use servers::{Server, Servers};
 pub use service::{Started, process, run, sealing_keys};
 

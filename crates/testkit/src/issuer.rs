@@ -1,0 +1,108 @@
+//! A stand-in for auth: it publishes a key, signs tokens with it, and tells of merchants.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use domain::{
+    event::Event as _,
+    merchant::{Merchant, MerchantChanged, Settings},
+};
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use messaging::Envelope;
+use platform::{
+    Clock,
+    identity::{AUDIENCE, Claims, TOKEN_TYPE},
+};
+use serde_json::json;
+
+use crate::Namespace;
+
+const KEY_ID: &str = "test";
+/// As long as real ones.
+const LIFETIME: i64 = 90_000;
+
+/// Whose tokens a service under test believes.
+pub struct Issuer {
+    url: String,
+    jwks_url: String,
+    key: EncodingKey,
+}
+
+impl Issuer {
+    /// Begins to publish its key.
+    pub fn start() -> Self {
+        let key = Ed25519KeyPair::generate().unwrap();
+        let public = URL_SAFE_NO_PAD.encode(key.public_key());
+        let jwks = json!({ "keys": [{
+            "kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": KEY_ID, "x": public,
+        }] });
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                // Whoever asked may be gone again; the next one gets its answer.
+                answer(stream, &jwks.to_string()).unwrap_or_else(|error| eprintln!("{error}"));
+            }
+        });
+        let der = key.to_pkcs8v1().unwrap();
+        let jwks_url = format!("{url}/.well-known/jwks.json");
+        Self { url, jwks_url, key: EncodingKey::from_ed_der(der.as_ref()) }
+    }
+
+    /// The settings that make a service believe this issuer.
+    pub fn settings(&self) -> [(&str, &str); 2] {
+        [("IDENTITY__ISSUER", &self.url), ("IDENTITY__JWKS_URL", &self.jwks_url)]
+    }
+
+    /// A token for a client of `merchant`, or of the platform.
+    pub fn token(&self, merchant: Option<&str>, scope: &str) -> String {
+        self.token_until(merchant, scope, Clock::system().now().timestamp() + LIFETIME)
+    }
+
+    pub fn expired_token(&self, merchant: Option<&str>, scope: &str) -> String {
+        self.token_until(merchant, scope, Clock::system().now().timestamp() - 1)
+    }
+
+    fn token_until(&self, merchant: Option<&str>, scope: &str, exp: i64) -> String {
+        let claims = Claims {
+            iss: self.url.clone(),
+            sub: "client".to_owned(),
+            aud: AUDIENCE.to_owned(),
+            client_id: "client".to_owned(),
+            jti: uuid::Uuid::new_v4().to_string(),
+            iat: exp - LIFETIME,
+            exp,
+            scope: scope.parse().unwrap(),
+            merchant: merchant.map(|id| id.parse().unwrap()),
+        };
+        let mut header = Header::new(Algorithm::EdDSA);
+        (header.typ, header.kid) = (Some(TOKEN_TYPE.to_owned()), Some(KEY_ID.to_owned()));
+        jsonwebtoken::encode(&header, &claims, &self.key).unwrap()
+    }
+}
+
+/// Tells `service` of a merchant, as auth would. The news arrives a moment later.
+pub async fn introduce(namespace: &Namespace, service: &str, merchant: Merchant) {
+    let event = MerchantChanged { merchant };
+    let envelope = Envelope::new("auth", Clock::system().now(), event);
+    let queue = format!("{service}.{}", MerchantChanged::TYPE);
+    namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
+}
+
+/// A merchant with nothing special about it.
+pub fn merchant(identifier: &str) -> Merchant {
+    Merchant::new(identifier.parse().unwrap(), Settings::new(identifier))
+}
+
+fn answer(stream: TcpStream, body: &str) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    while reader.read_line(&mut line)? > 2 {
+        line.clear();
+    }
+    let length = body.len();
+    let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
+    reader.get_mut().write_all(format!("{head}{body}").as_bytes())
+}
