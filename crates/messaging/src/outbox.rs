@@ -15,7 +15,7 @@ use domain::event::Event;
 use opentelemetry::metrics::{Counter, Histogram};
 use platform::{
     Timestamp, chain,
-    database::{DatabaseError, Pool},
+    database::{DatabaseError, Pool, prepared},
     retry::Backoff,
     telemetry,
 };
@@ -82,7 +82,7 @@ impl Outbox {
             keys.push(*routing_key);
             bodies.push(body.as_str());
         }
-        diesel::sql_query(
+        let statement = diesel::sql_query(
             "INSERT INTO outbox (event_id, routing_key, event, created_at) \
              SELECT event_id, routing_key, event, $4 \
              FROM unnest($1, $2, $3) AS new (event_id, routing_key, event)",
@@ -90,9 +90,8 @@ impl Outbox {
         .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
         .bind::<Array<Text>, _>(keys)
         .bind::<Array<Text>, _>(bodies)
-        .bind::<Timestamptz, _>(now)
-        .execute(conn)
-        .await?;
+        .bind::<Timestamptz, _>(now);
+        prepared(statement).execute(conn).await?;
         self.wake.notify_one();
         Ok(())
     }

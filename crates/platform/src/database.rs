@@ -3,6 +3,8 @@
 //! A database that is down or slow is a fact of life: every wait has a bound, and every such
 //! failure is [`Kind::Unavailable`], so callers get 503 and consumers try again.
 
+mod prepared;
+
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -25,6 +27,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use tokio::runtime::Handle;
 use tokio_postgres_rustls::MakeRustlsConnect;
+
+pub use prepared::{Prepared, prepared};
 
 use crate::{Failure, Kind, client::client_tls};
 

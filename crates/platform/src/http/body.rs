@@ -26,7 +26,7 @@ pub enum BodyError {
     Encoding(String),
     #[error("content type must be {0}")]
     ContentType(&'static str),
-    #[error("the body is not JSON: {0}")]
+    #[error(transparent)]
     NotJson(#[from] Malformed),
     #[error("the body is not a form")]
     NotForm,

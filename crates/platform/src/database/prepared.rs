@@ -1,0 +1,36 @@
+//! Statements that a connection keeps prepared.
+
+use diesel::{
+    pg::Pg,
+    query_builder::{AstPass, Query, QueryFragment, QueryId},
+    result::QueryResult,
+};
+
+/// See [`prepared`].
+pub struct Prepared<Q>(Q);
+
+/// A statement written as SQL, planned once for each connection instead of each time. Its text
+/// must be one of a few: every text ever used stays prepared for as long as the connection lives.
+pub fn prepared<Q>(query: Q) -> Prepared<Q> {
+    Prepared(query)
+}
+
+impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for Prepared<Q> {
+    fn walk_ast<'b>(&'b self, pass: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        self.0.walk_ast(pass)
+    }
+
+    fn is_safe_to_cache_prepared(&self, _backend: &Pg) -> QueryResult<bool> {
+        Ok(true)
+    }
+}
+
+impl<Q> QueryId for Prepared<Q> {
+    type QueryId = ();
+    /// It is known by its text.
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<Q: Query> Query for Prepared<Q> {
+    type SqlType = Q::SqlType;
+}
