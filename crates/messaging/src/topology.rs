@@ -16,8 +16,10 @@ const DELIVERY_LIMIT: i32 = 5;
 const EVENTS: &str = "backhaul.events";
 
 /// Who hears what.
-const SUBSCRIPTIONS: [(&str, &[&str]); 1] =
-    [("order-intake", &["merchant.changed.v1", "token.revoked.v1"])];
+const SUBSCRIPTIONS: [(&str, &[&str]); 2] = [
+    ("order-intake", &["merchant.changed.v1", "token.revoked.v1"]),
+    ("rma-engine", &["order.stored.v1"]),
+];
 
 /// An exchange's full name.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,0 +1,184 @@
+//! What one transaction will write, worked out in memory before anything is written.
+//!
+//! Publications are posted one after the other, each against what is stored and what the ones
+//! before it will store. One with a fault leaves no trace: it is all or nothing.
+
+use std::collections::{BTreeMap, HashMap};
+
+use domain::access::MerchantId;
+use domain::document::{FieldError, Invalid};
+use domain::order::{Digest, KnownOrder, KnownRefund, Outcome, Policy, Snapshot};
+use messaging::Prepared;
+use platform::Timestamp;
+
+/// The orders of one message, ready to be stored.
+#[derive(Debug)]
+pub(crate) struct Publication {
+    pub(crate) merchant: MerchantId,
+    pub(crate) policy: Policy,
+    pub(crate) received_at: Timestamp,
+    pub(crate) orders: Vec<Published>,
+}
+
+/// One order as it was published.
+#[derive(Debug)]
+pub(crate) struct Published {
+    pub(crate) snapshot: Snapshot,
+    /// The order's own part of the message, unknown fields included.
+    pub(crate) document: String,
+    /// The event to send if the order is stored.
+    pub(crate) event: Prepared,
+}
+
+/// A merchant, and the identifier of an order or a refund of theirs.
+pub(crate) type Key<'a> = (&'a str, &'a str);
+
+/// An order as it will be written.
+pub(crate) struct Row<'a> {
+    pub(crate) published: &'a Published,
+    pub(crate) received_at: Timestamp,
+    /// What is stored now, if anything: no other may be overwritten.
+    pub(crate) replaces: Option<Digest>,
+}
+
+/// A refund seen for the first time.
+pub(crate) struct NewRefund<'a> {
+    pub(crate) known: KnownRefund,
+    pub(crate) received_at: Timestamp,
+    pub(crate) key: Key<'a>,
+}
+
+/// A snapshot that came too late.
+pub(crate) struct Late<'a> {
+    pub(crate) merchant: &'a MerchantId,
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) received_at: Timestamp,
+}
+
+/// The books of one transaction.
+#[derive(Default)]
+pub(crate) struct Books<'a> {
+    stored: HashMap<Key<'a>, KnownOrder>,
+    refunds: HashMap<Key<'a>, KnownRefund>,
+    drafted: Draft<'a>,
+}
+
+#[derive(Default)]
+struct Draft<'a> {
+    orders: BTreeMap<Key<'a>, (&'a Published, Timestamp)>,
+    refunds: BTreeMap<Key<'a>, (KnownRefund, Timestamp)>,
+    late: Vec<Late<'a>>,
+    events: Vec<&'a Prepared>,
+}
+
+impl<'a> Books<'a> {
+    /// Opens the books with what is stored of the orders and refunds that will be posted.
+    pub(crate) fn open(
+        stored: HashMap<Key<'a>, KnownOrder>,
+        refunds: HashMap<Key<'a>, KnownRefund>,
+    ) -> Self {
+        Self { stored, refunds, drafted: Draft::default() }
+    }
+
+    /// Decides about every order of a publication, in the order they were sent.
+    pub(crate) fn post(&mut self, publication: &'a Publication) -> Result<Vec<Outcome>, Invalid> {
+        let mut draft = Draft::default();
+        let mut outcomes = Vec::with_capacity(publication.orders.len());
+        let mut faults = Vec::new();
+        for published in &publication.orders {
+            match self.decide(&draft, publication, published) {
+                Ok(outcome) => {
+                    draft.enter(publication, published, outcome);
+                    outcomes.push(outcome);
+                }
+                Err(found) => faults.extend(found),
+            }
+        }
+        if !faults.is_empty() {
+            return Err(Invalid { errors: faults, omitted: 0 });
+        }
+        self.drafted.absorb(draft);
+        Ok(outcomes)
+    }
+
+    fn decide(
+        &self,
+        draft: &Draft<'a>,
+        publication: &'a Publication,
+        published: &'a Published,
+    ) -> Result<Outcome, Vec<FieldError>> {
+        let Published { snapshot, .. } = published;
+        let merchant = publication.merchant.as_str();
+        let key = (merchant, snapshot.order.identifier.as_str());
+        let drafted = draft.orders.get(&key).or_else(|| self.drafted.orders.get(&key));
+        let drafted = drafted.map(|(published, _)| published.snapshot.known());
+        let stored = drafted.as_ref().or_else(|| self.stored.get(&key));
+        snapshot.decide(
+            stored,
+            |identifier| {
+                let key = (merchant, identifier);
+                let drafted = draft.refunds.get(&key).or_else(|| self.drafted.refunds.get(&key));
+                drafted.map(|(known, _)| known).or_else(|| self.refunds.get(&key))
+            },
+            publication.policy,
+            publication.received_at,
+        )
+    }
+
+    /// The orders to write, each once, sorted by key.
+    pub(crate) fn rows(&self) -> impl ExactSizeIterator<Item = (Key<'a>, Row<'a>)> {
+        self.drafted.orders.iter().map(|(key, (published, received_at))| {
+            let replaces = self.stored.get(key).map(|known| known.digest);
+            (*key, Row { published, received_at: *received_at, replaces })
+        })
+    }
+
+    /// The refunds to write, sorted by key.
+    pub(crate) fn new_refunds(&self) -> impl Iterator<Item = NewRefund<'a>> {
+        let unknown =
+            self.drafted.refunds.iter().filter(|(key, _)| !self.refunds.contains_key(*key));
+        unknown.map(|(key, (known, received_at))| NewRefund {
+            key: *key,
+            known: known.clone(),
+            received_at: *received_at,
+        })
+    }
+
+    pub(crate) fn late(&self) -> &[Late<'a>] {
+        &self.drafted.late
+    }
+
+    /// The events to send, in the order in which things happened.
+    pub(crate) fn events(&self) -> &[&'a Prepared] {
+        &self.drafted.events
+    }
+}
+
+impl<'a> Draft<'a> {
+    fn enter(&mut self, publication: &'a Publication, published: &'a Published, outcome: Outcome) {
+        let Publication { merchant, received_at, .. } = publication;
+        let Published { snapshot, event, .. } = published;
+        match outcome {
+            Outcome::Stored => {
+                let key = (merchant.as_str(), snapshot.order.identifier.as_str());
+                self.orders.insert(key, (published, *received_at));
+                for (identifier, known) in snapshot.known_refunds() {
+                    let key = (merchant.as_str(), identifier);
+                    self.refunds.entry(key).or_insert((known, *received_at));
+                }
+                self.events.push(event);
+            }
+            Outcome::Stale => {
+                self.late.push(Late { merchant, snapshot, received_at: *received_at });
+            }
+            Outcome::Unchanged => {}
+        }
+    }
+
+    fn absorb(&mut self, draft: Self) {
+        self.orders.extend(draft.orders);
+        self.refunds.extend(draft.refunds);
+        self.late.extend(draft.late);
+        self.events.extend(draft.events);
+    }
+}

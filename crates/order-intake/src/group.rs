@@ -1,0 +1,229 @@
+//! Commits in groups: while one transaction is under way, further jobs wait and go into the next
+//! one together.
+//!
+//! A job is answered after the group it went into was dealt with, never before. Nothing waits for
+//! company: a writer that is free takes what is there. The number of waiting rows is bounded, and
+//! past the bound a job is refused at once.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, oneshot};
+
+/// Jobs that wait for a writer.
+pub(crate) struct Group<J, A> {
+    waiting: Mutex<Waiting<J, A>>,
+    arrived: Notify,
+    bounds: Bounds,
+}
+
+/// How much waits and how much goes together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// Rows in one group; a job with more of its own is a group by itself.
+    pub(crate) group_rows: usize,
+    /// Rows that may wait.
+    pub(crate) waiting_rows: usize,
+}
+
+struct Waiting<J, A> {
+    tickets: VecDeque<Ticket<J, A>>,
+    rows: usize,
+}
+
+/// One job of a group, and the one who waits for its answer.
+pub(crate) struct Ticket<J, A> {
+    pub(crate) job: J,
+    rows: usize,
+    answer: oneshot::Sender<A>,
+}
+
+impl<J, A> Ticket<J, A> {
+    /// Answers the job; nobody may be listening any more.
+    pub(crate) fn answer(self, answer: A) {
+        drop(self.answer.send(answer));
+    }
+}
+
+/// Why a job has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error("too many orders wait to be stored")]
+    Full,
+    #[error("the writer ended before the orders were stored")]
+    Lost,
+}
+
+impl<J, A> Group<J, A> {
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        let waiting = Waiting { tickets: VecDeque::new(), rows: 0 };
+        Self { waiting: Mutex::new(waiting), arrived: Notify::new(), bounds }
+    }
+
+    /// Hands in a job of so many rows and waits for its answer.
+    pub(crate) async fn submit(&self, job: J, rows: usize) -> Result<A, Refused> {
+        let (answer, answered) = oneshot::channel();
+        {
+            let mut waiting = self.lock();
+            // An empty queue takes any job, or one above the bound could never be done.
+            if waiting.rows > 0 && waiting.rows + rows > self.bounds.waiting_rows {
+                return Err(Refused::Full);
+            }
+            waiting.rows += rows;
+            waiting.tickets.push_back(Ticket { job, rows, answer });
+        }
+        self.arrived.notify_one();
+        answered.await.map_err(|_gone| Refused::Lost)
+    }
+
+    /// The next group, as soon as there is a job. Dropping the future loses nothing.
+    pub(crate) async fn next(&self) -> Vec<Ticket<J, A>> {
+        loop {
+            let group = self.take();
+            if !group.is_empty() {
+                return group;
+            }
+            self.arrived.notified().await;
+        }
+    }
+
+    /// The next group, empty when nothing waits. Jobs that nobody waits for any more are dropped.
+    pub(crate) fn take(&self) -> Vec<Ticket<J, A>> {
+        let mut waiting = self.lock();
+        let mut group = Vec::new();
+        let mut rows = 0;
+        while let Some(next) = waiting.tickets.front() {
+            let abandoned = next.answer.is_closed();
+            if !abandoned && !group.is_empty() && rows + next.rows > self.bounds.group_rows {
+                break;
+            }
+            let Some(ticket) = waiting.tickets.pop_front() else { break };
+            waiting.rows -= ticket.rows;
+            if !abandoned {
+                rows += ticket.rows;
+                group.push(ticket);
+            }
+        }
+        if !waiting.tickets.is_empty() {
+            // Another writer can start on the rest.
+            self.arrived.notify_one();
+        }
+        group
+    }
+
+    /// Rows that wait for a writer.
+    pub(crate) fn waiting_rows(&self) -> usize {
+        self.lock().rows
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting<J, A>> {
+        // The queue is consistent between any two statements that could panic.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::task::{JoinHandle, yield_now};
+
+    use super::*;
+
+    type Jobs = Arc<Group<&'static str, String>>;
+
+    fn group(group_rows: usize, waiting_rows: usize) -> Jobs {
+        Arc::new(Group::new(Bounds { group_rows, waiting_rows }))
+    }
+
+    /// Hands in a job and lets it reach the queue.
+    #[expect(clippy::disallowed_methods, reason = "the tests join or abort what they start")]
+    async fn submit(
+        jobs: &Jobs,
+        job: &'static str,
+        rows: usize,
+    ) -> JoinHandle<Result<String, Refused>> {
+        let jobs = jobs.clone();
+        let task = tokio::spawn(async move { jobs.submit(job, rows).await });
+        yield_now().await;
+        task
+    }
+
+    fn names(group: &[Ticket<&'static str, String>]) -> Vec<&'static str> {
+        group.iter().map(|ticket| ticket.job).collect()
+    }
+
+    #[tokio::test]
+    async fn what_waits_goes_together_up_to_the_bound() {
+        let jobs = group(3, 100);
+        for (job, rows) in [("a", 1), ("b", 2), ("c", 1), ("d", 9), ("e", 1)] {
+            submit(&jobs, job, rows).await;
+        }
+        assert_eq!(names(&jobs.take()), ["a", "b"]);
+        assert_eq!(names(&jobs.take()), ["c"]);
+        assert_eq!(names(&jobs.take()), ["d"]);
+        assert_eq!(names(&jobs.take()), ["e"]);
+        assert_eq!((jobs.take().len(), jobs.waiting_rows()), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn each_job_gets_its_own_answer() {
+        let jobs = group(10, 100);
+        let (a, b) = (submit(&jobs, "a", 1).await, submit(&jobs, "b", 1).await);
+        for ticket in jobs.next().await {
+            let answer = format!("{} is done", ticket.job);
+            ticket.answer(answer);
+        }
+        assert_eq!(a.await.unwrap().unwrap(), "a is done");
+        assert_eq!(b.await.unwrap().unwrap(), "b is done");
+    }
+
+    #[tokio::test]
+    async fn past_the_bound_a_job_is_refused_at_once() {
+        let jobs = group(10, 4);
+        let _waiting = submit(&jobs, "a", 3).await;
+        assert_eq!(jobs.submit("b", 2).await, Err(Refused::Full));
+        assert_eq!(names(&jobs.take()), ["a"]);
+        let _large = submit(&jobs, "larger than the bound", 9).await;
+        assert_eq!(names(&jobs.take()), ["larger than the bound"]);
+    }
+
+    #[tokio::test]
+    async fn a_job_nobody_waits_for_is_not_done() {
+        let jobs = group(10, 100);
+        let gone = submit(&jobs, "gone", 1).await;
+        let _waiting = submit(&jobs, "waiting", 1).await;
+        gone.abort();
+        yield_now().await;
+        assert_eq!(names(&jobs.next().await), ["waiting"]);
+        assert_eq!(jobs.waiting_rows(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_writer_that_drops_its_group_is_noticed() {
+        let jobs = group(10, 100);
+        let waiting = submit(&jobs, "a", 1).await;
+        drop(jobs.take());
+        assert_eq!(waiting.await.unwrap(), Err(Refused::Lost));
+    }
+
+    #[tokio::test]
+    #[expect(clippy::disallowed_methods, reason = "the test joins what it starts")]
+    async fn a_second_writer_takes_the_rest_while_the_first_is_busy() {
+        let jobs = group(1, 100);
+        let other = jobs.clone();
+        let (first, second) = (
+            tokio::spawn({
+                let jobs = jobs.clone();
+                async move { names(&jobs.next().await) }
+            }),
+            tokio::spawn(async move { names(&other.next().await) }),
+        );
+        yield_now().await;
+        submit(&jobs, "a", 1).await;
+        submit(&jobs, "b", 1).await;
+        let mut taken = [first.await.unwrap(), second.await.unwrap()].concat();
+        taken.sort_unstable();
+        assert_eq!(taken, ["a", "b"]);
+    }
+}

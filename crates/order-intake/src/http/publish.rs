@@ -1,0 +1,165 @@
+//! `POST /returns_portal_orders`.
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest, post, web};
+use domain::access::Scope;
+use domain::document::{Document, FieldError};
+use domain::order::{Message, OrderStored, Outcome, Policy, ReturnsPortalOrderMessage};
+use platform::http::{ErrorBody, Json};
+use platform::identity::Caller;
+use platform::{Failure, Kind, Problem};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::App;
+use crate::admission::{Admitted, Room};
+use crate::books::{Publication, Published};
+use crate::group::Refused;
+
+/// The version of the interface that callers must ask for.
+const API_VERSION: &str = "3";
+
+/// Every order of the message is dealt with.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PublishedOrders {
+    #[schema(example = "2 orders: 1 stored, 1 unchanged")]
+    message: String,
+    /// In the order they were sent.
+    orders: Vec<PublishedOrder>,
+    /// Sums that do not add up; the orders are stored all the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    warnings: Vec<FieldError>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PublishedOrder {
+    identifier: String,
+    result: Outcome,
+}
+
+/// Publishes orders.
+///
+/// Each order is a whole snapshot: the newest by `updated_at` wins, and the same one again
+/// changes nothing. A message is stored whole or not at all.
+#[utoipa::path(
+    tag = "orders",
+    params(("Api-Version" = String, Header, description = "Always 3", example = "3")),
+    request_body = ReturnsPortalOrderMessage,
+    responses(
+        (status = 200, description = "Every order is dealt with", body = PublishedOrders),
+        (status = 400, description = "Not a message that can be read", body = ErrorBody),
+        (status = 401, description = "No valid token", body = ErrorBody),
+        (status = 403, description = "The token may not do this", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time", body = ErrorBody),
+        (status = 413, description = "The body is larger than 5 MiB", body = ErrorBody),
+        (status = 415, description = "The body is not JSON, or packed in an unknown way", body = ErrorBody),
+        (status = 422, description = "Some fields are not valid; nothing is stored", body = ErrorBody),
+        (status = 429, description = "Too many requests from this address; see Retry-After", body = ErrorBody),
+        (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
+    ),
+    security(("bearer" = [])),
+)]
+#[post("/returns_portal_orders")]
+pub(crate) async fn publish_orders(
+    app: web::Data<App>,
+    _admitted: Admitted,
+    caller: Caller,
+    _version: ApiVersion,
+    room: Room,
+    Json(document): Json,
+) -> Result<web::Json<PublishedOrders>, Problem> {
+    caller.require(Scope::Orders)?;
+    let merchant = app.directory.of(&caller)?;
+    let policy = Policy {
+        strict_amounts: merchant.settings.strict_amounts,
+        strict_refund_dates: merchant.settings.strict_refund_dates,
+    };
+    let Message { snapshots, warnings } = Message::read(&document, policy)?;
+    let identifiers: Vec<_> = snapshots.iter().map(|it| it.order.identifier.clone()).collect();
+    let received_at = app.clock.now();
+    let mut orders = Vec::with_capacity(snapshots.len());
+    for (snapshot, document) in snapshots.into_iter().zip(order_documents(document)) {
+        let merchant = merchant.identifier.clone();
+        let event = OrderStored { merchant, order: snapshot.order.clone() };
+        let event = app.outbox.prepare(received_at, event)?;
+        orders.push(Published { snapshot, document: document.to_string(), event });
+    }
+    let publication =
+        Publication { merchant: merchant.identifier.clone(), policy, received_at, orders };
+    let count = identifiers.len();
+    let outcomes = app.group.submit(publication, count).await??;
+    drop(room);
+    let message = summary(&outcomes);
+    let orders = identifiers.into_iter().zip(outcomes);
+    let orders = orders.map(|(identifier, result)| PublishedOrder { identifier, result });
+    Ok(web::Json(PublishedOrders { message, orders: orders.collect(), warnings }))
+}
+
+/// The documents of a message's orders, taken out of it.
+fn order_documents(message: Document) -> Vec<Value> {
+    let mut message = message.into_value();
+    match message.pointer_mut("/returns_portal_order/orders").map(Value::take) {
+        Some(Value::Array(orders)) => orders,
+        _ => Vec::new(),
+    }
+}
+
+fn summary(outcomes: &[Outcome]) -> String {
+    let kinds =
+        [(Outcome::Stored, "stored"), (Outcome::Unchanged, "unchanged"), (Outcome::Stale, "stale")];
+    let counted: Vec<_> = kinds
+        .into_iter()
+        .map(|(kind, word)| (outcomes.iter().filter(|it| **it == kind).count(), word))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    let orders = if outcomes.len() == 1 { "order" } else { "orders" };
+    format!("{} {orders}: {}", outcomes.len(), counted.join(", "))
+}
+
+impl Failure for Refused {
+    fn kind(&self) -> Kind {
+        Kind::Unavailable
+    }
+}
+
+/// A request that asks for the version we speak.
+pub(crate) struct ApiVersion;
+
+#[derive(Debug, thiserror::Error)]
+#[error("the Api-Version header must be {API_VERSION}")]
+struct WrongVersion;
+
+impl Failure for WrongVersion {
+    fn kind(&self) -> Kind {
+        Kind::Malformed
+    }
+}
+
+impl FromRequest for ApiVersion {
+    type Error = Problem;
+    type Future = std::future::Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let asked = request.headers().get("api-version").and_then(|value| value.to_str().ok());
+        let right = asked.is_some_and(|version| version.trim() == API_VERSION);
+        std::future::ready(if right { Ok(Self) } else { Err(WrongVersion.into()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_counts_what_happened() {
+        use Outcome::{Stale, Stored, Unchanged};
+        assert_eq!(summary(&[Stored]), "1 order: 1 stored");
+        assert_eq!(
+            summary(&[Stale, Stored, Unchanged, Stored]),
+            "4 orders: 2 stored, 1 unchanged, 1 stale"
+        );
+    }
+}

@@ -1,0 +1,136 @@
+//! The gateway merchants publish orders to.
+//!
+//! It owns the newest snapshot of every order, every refund ever seen, and the notes of snapshots
+//! that came too late. It hears `merchant.changed` and `token.revoked`, and says `order.stored`.
+//!
+//! It promises: an order answered with 200 is stored, and if it said something new, its event is
+//! on the way. A message is stored whole or not at all. Whatever is sent, the answer is a clear
+//! one, and whatever the load, memory stays within what the settings say.
+
+mod admission;
+mod books;
+mod group;
+mod http;
+mod routes;
+mod store;
+mod writer;
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+use directory::Directory;
+use messaging::{Broker, Outbox, Topology};
+use platform::database::Pool;
+use platform::identity::{self, Verifier};
+use platform::{Clock, Process, Service, telemetry};
+use serde::Deserialize;
+use utoipa_actix_web::service_config::ServiceConfig;
+
+use admission::Admission;
+use books::Publication;
+use group::{Bounds, Group};
+use writer::{Answer, Writer};
+
+/// The tables of this service.
+pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/order-intake");
+
+/// The service.
+pub struct App {
+    pool: Pool,
+    clock: Clock,
+    directory: Arc<Directory>,
+    outbox: Outbox,
+    admission: Arc<Admission>,
+    group: Arc<Group<Publication, Answer>>,
+}
+
+/// The sections of this service.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    broker: messaging::Settings,
+    identity: identity::Settings,
+    limits: Limits,
+    storing: Storing,
+}
+
+/// `[limits]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Limits {
+    requests_per_minute: NonZeroU32,
+    bytes_in_flight: usize,
+}
+
+/// `[storing]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Storing {
+    writers: usize,
+    group_orders: usize,
+    waiting_orders: usize,
+}
+
+impl Service for App {
+    const NAME: &'static str = "order-intake";
+    const ABOUT: &'static str = "Takes the orders that merchants publish";
+    const DEFAULTS: &'static [&'static str] =
+        &[messaging::DEFAULTS, include_str!("../default.toml")];
+    type Settings = Settings;
+
+    fn migrations() -> Vec<EmbeddedMigrations> {
+        vec![messaging::MIGRATIONS, directory::MIGRATIONS, MIGRATIONS]
+    }
+
+    fn routes(config: &mut ServiceConfig<'_>) {
+        routes::configure(config);
+    }
+
+    async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
+        let Settings { broker, identity, limits, storing } = settings;
+        let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
+        verifier.follow(&identity, &process.tasks)?;
+        let topology = Topology::backhaul(&broker.namespace);
+        let broker = Broker::start(Self::NAME, process, broker, topology);
+        let app = Self {
+            pool: process.pool.clone(),
+            clock: process.clock.clone(),
+            directory: Directory::start(Self::NAME, process, &broker, &verifier),
+            outbox: broker.relay(Self::NAME, process),
+            admission: Arc::new(Admission::new(&limits, process.http.max_body_bytes)),
+            group: Arc::new(Group::new(Bounds {
+                group_rows: storing.group_orders,
+                waiting_rows: storing.waiting_orders,
+            })),
+        };
+        for _ in 0..storing.writers.max(1) {
+            let writer = Writer::new(app.pool.clone(), app.outbox.clone(), app.group.clone());
+            process.tasks.spawn("writer", |stop| writer.run(stop));
+        }
+        app.show_waiting();
+        let admission = app.admission.clone();
+        process.tasks.every("limits", Duration::from_secs(60), move || {
+            admission.forget_idle();
+            std::future::ready(())
+        });
+        Ok((app, verifier))
+    }
+}
+
+impl App {
+    fn show_waiting(&self) {
+        let group = self.group.clone();
+        telemetry::meter()
+            .u64_observable_gauge("orders_waiting")
+            .with_description("Orders that wait for a transaction")
+            .with_callback(move |gauge| {
+                gauge.observe(group.waiting_rows().try_into().unwrap_or(u64::MAX), &[]);
+            })
+            .build();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,325 @@
+//! Every query of this service.
+
+use std::collections::HashMap;
+
+use diesel::QueryableByName;
+use diesel::sql_types::{Array, BigInt, Binary, Jsonb, Nullable, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use domain::access::MerchantId;
+use domain::order::{Digest, KnownOrder, KnownRefund, Status};
+use platform::Timestamp;
+use platform::database::{DatabaseError, prepared};
+
+use crate::books::{Books, Key, Late, NewRefund, Row};
+use crate::http::orders::StoredOrder;
+
+/// Stands between the line identifiers of an order on their way into an array.
+const SEPARATOR: &str = "\u{1f}";
+/// Chosen once; the same in every replica.
+const LOSERS_LOCK: i64 = 0x6F72_6465_7273;
+
+/// Why the books could not be written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WriteError {
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    #[error("someone else stored one of these orders or refunds at the same time")]
+    Raced,
+}
+
+impl From<diesel::result::Error> for WriteError {
+    fn from(error: diesel::result::Error) -> Self {
+        Self::Database(error.into())
+    }
+}
+
+#[derive(QueryableByName)]
+struct OrderRow {
+    #[diesel(sql_type = BigInt)]
+    place: i64,
+    #[diesel(sql_type = Timestamptz)]
+    updated_at: Timestamp,
+    #[diesel(sql_type = Binary)]
+    digest: Vec<u8>,
+}
+
+/// What is stored of these orders.
+pub(crate) async fn known_orders<'a>(
+    conn: &mut AsyncPgConnection,
+    keys: &[Key<'a>],
+) -> Result<HashMap<Key<'a>, KnownOrder>, DatabaseError> {
+    let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
+    let query = diesel::sql_query(
+        "SELECT asked.place, orders.updated_at, orders.digest \
+         FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place) \
+         JOIN orders USING (merchant, identifier)",
+    )
+    .bind::<Array<Text>, _>(merchants)
+    .bind::<Array<Text>, _>(identifiers);
+    let rows: Vec<OrderRow> = prepared(query).load(conn).await?;
+    let known = rows.into_iter().filter_map(|row| {
+        let known = KnownOrder { updated_at: row.updated_at, digest: digest(&row.digest)? };
+        Some((*at(keys, row.place)?, known))
+    });
+    Ok(known.collect())
+}
+
+#[derive(QueryableByName)]
+struct RefundRow {
+    #[diesel(sql_type = BigInt)]
+    place: i64,
+    #[diesel(sql_type = Text)]
+    order_identifier: String,
+    #[diesel(sql_type = Binary)]
+    digest: Vec<u8>,
+}
+
+/// What is stored of these refunds.
+pub(crate) async fn known_refunds<'a>(
+    conn: &mut AsyncPgConnection,
+    keys: &[Key<'a>],
+) -> Result<HashMap<Key<'a>, KnownRefund>, DatabaseError> {
+    if keys.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
+    let query = diesel::sql_query(
+        "SELECT asked.place, refunds.order_identifier, refunds.digest \
+         FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place) \
+         JOIN refunds USING (merchant, identifier)",
+    )
+    .bind::<Array<Text>, _>(merchants)
+    .bind::<Array<Text>, _>(identifiers);
+    let rows: Vec<RefundRow> = prepared(query).load(conn).await?;
+    let known = rows.into_iter().filter_map(|row| {
+        let known = KnownRefund { order: row.order_identifier, digest: digest(&row.digest)? };
+        Some((*at(keys, row.place)?, known))
+    });
+    Ok(known.collect())
+}
+
+/// Makes those who lost a race take turns, until the end of the transaction.
+pub(crate) async fn queue_behind_losers(conn: &mut AsyncPgConnection) -> Result<(), DatabaseError> {
+    let lock = diesel::sql_query("SELECT pg_advisory_xact_lock($1)");
+    lock.bind::<BigInt, _>(LOSERS_LOCK).execute(conn).await?;
+    Ok(())
+}
+
+/// Writes the books, unless something they rest on has changed.
+pub(crate) async fn write(
+    conn: &mut AsyncPgConnection,
+    books: &Books<'_>,
+) -> Result<(), WriteError> {
+    write_orders(conn, books.rows()).await?;
+    write_refunds(conn, books.new_refunds().collect()).await?;
+    note_late(conn, books.late()).await?;
+    Ok(())
+}
+
+async fn write_orders(
+    conn: &mut AsyncPgConnection,
+    rows: impl ExactSizeIterator<Item = (Key<'_>, Row<'_>)>,
+) -> Result<(), WriteError> {
+    let expected = rows.len();
+    if expected == 0 {
+        return Ok(());
+    }
+    let mut columns = OrderColumns::default();
+    rows.for_each(|(key, row)| columns.push(key, &row));
+    let statement = diesel::sql_query(
+        "INSERT INTO orders (merchant, identifier, status, customer_email, line_identifiers, \
+             created_at, updated_at, digest, document, received_at) \
+         SELECT merchant, identifier, status, customer_email, string_to_array(lines, $13), \
+             created_at, updated_at, digest, document::jsonb, received_at \
+         FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS new (merchant, identifier, \
+             status, customer_email, lines, created_at, updated_at, digest, document, received_at) \
+         ON CONFLICT ON CONSTRAINT orders_pkey DO UPDATE SET \
+             status = excluded.status, customer_email = excluded.customer_email, \
+             line_identifiers = excluded.line_identifiers, created_at = excluded.created_at, \
+             updated_at = excluded.updated_at, digest = excluded.digest, \
+             document = excluded.document, received_at = excluded.received_at \
+         WHERE (orders.merchant, orders.digest) IN (SELECT * FROM unnest($11, $12))",
+    )
+    .bind::<Array<Text>, _>(columns.merchants)
+    .bind::<Array<Text>, _>(columns.identifiers)
+    .bind::<Array<Text>, _>(columns.statuses)
+    .bind::<Array<Nullable<Text>>, _>(columns.emails)
+    .bind::<Array<Text>, _>(columns.lines)
+    .bind::<Array<Timestamptz>, _>(columns.created_at)
+    .bind::<Array<Timestamptz>, _>(columns.updated_at)
+    .bind::<Array<Binary>, _>(columns.digests)
+    .bind::<Array<Text>, _>(columns.documents)
+    .bind::<Array<Timestamptz>, _>(columns.received_at)
+    .bind::<Array<Text>, _>(columns.owners)
+    .bind::<Array<Binary>, _>(columns.replaced)
+    .bind::<Text, _>(SEPARATOR);
+    let written = prepared(statement).execute(conn).await?;
+    if written == expected { Ok(()) } else { Err(WriteError::Raced) }
+}
+
+#[derive(Default)]
+struct OrderColumns<'a> {
+    merchants: Vec<&'a str>,
+    identifiers: Vec<&'a str>,
+    statuses: Vec<&'static str>,
+    emails: Vec<Option<String>>,
+    lines: Vec<String>,
+    created_at: Vec<Timestamp>,
+    updated_at: Vec<Timestamp>,
+    digests: Vec<&'a [u8]>,
+    documents: Vec<&'a str>,
+    received_at: Vec<Timestamp>,
+    /// Whose rows may be overwritten, and their digests. A digest names a content, and with it the
+    /// order: its identifier is part of the content.
+    owners: Vec<&'a str>,
+    replaced: Vec<Vec<u8>>,
+}
+
+impl<'a> OrderColumns<'a> {
+    fn push(&mut self, (merchant, identifier): Key<'a>, row: &Row<'a>) {
+        let Row { published, received_at, replaces } = row;
+        let order = &published.snapshot.order;
+        let lines: Vec<_> = order.items.iter().map(|line| line.identifier.as_str()).collect();
+        self.merchants.push(merchant);
+        self.identifiers.push(identifier);
+        self.statuses.push(match order.status {
+            Status::Created => "Created",
+            Status::Shipped => "Shipped",
+            Status::Cancelled => "Cancelled",
+        });
+        self.emails.push(order.customer.email.as_ref().map(|email| email.to_lowercase()));
+        self.lines.push(lines.join(SEPARATOR));
+        self.created_at.push(order.created_at);
+        self.updated_at.push(order.updated_at);
+        self.digests.push(published.snapshot.digest.as_bytes());
+        self.documents.push(&published.document);
+        self.received_at.push(*received_at);
+        self.owners.extend(replaces.map(|_| merchant));
+        self.replaced.extend(replaces.map(|digest| digest.as_bytes().to_vec()));
+    }
+}
+
+async fn write_refunds(
+    conn: &mut AsyncPgConnection,
+    refunds: Vec<NewRefund<'_>>,
+) -> Result<(), WriteError> {
+    if refunds.is_empty() {
+        return Ok(());
+    }
+    let (merchants, identifiers): (Vec<_>, Vec<_>) = refunds.iter().map(|it| it.key).unzip();
+    let orders: Vec<_> = refunds.iter().map(|it| it.known.order.as_str()).collect();
+    let digests: Vec<&[u8]> = refunds.iter().map(|it| &it.known.digest.as_bytes()[..]).collect();
+    let seen: Vec<_> = refunds.iter().map(|it| it.received_at).collect();
+    let statement = diesel::sql_query(
+        "INSERT INTO refunds (merchant, identifier, order_identifier, digest, first_seen_at) \
+         SELECT * FROM unnest($1, $2, $3, $4, $5) \
+         ON CONFLICT ON CONSTRAINT refunds_pkey DO NOTHING",
+    )
+    .bind::<Array<Text>, _>(merchants)
+    .bind::<Array<Text>, _>(identifiers)
+    .bind::<Array<Text>, _>(orders)
+    .bind::<Array<Binary>, _>(digests)
+    .bind::<Array<Timestamptz>, _>(seen);
+    let written = prepared(statement).execute(conn).await?;
+    if written == refunds.len() { Ok(()) } else { Err(WriteError::Raced) }
+}
+
+async fn note_late(conn: &mut AsyncPgConnection, late: &[Late<'_>]) -> Result<(), WriteError> {
+    if late.is_empty() {
+        return Ok(());
+    }
+    let merchants: Vec<_> = late.iter().map(|it| it.merchant.as_str()).collect();
+    let orders: Vec<_> = late.iter().map(|it| it.snapshot.order.identifier.as_str()).collect();
+    let digests: Vec<&[u8]> = late.iter().map(|it| &it.snapshot.digest.as_bytes()[..]).collect();
+    let updated: Vec<_> = late.iter().map(|it| it.snapshot.order.updated_at).collect();
+    let received: Vec<_> = late.iter().map(|it| it.received_at).collect();
+    let statement = diesel::sql_query(
+        "INSERT INTO stale_snapshots (merchant, order_identifier, digest, updated_at, received_at) \
+         SELECT * FROM unnest($1, $2, $3, $4, $5) AS late (merchant, order_identifier, digest, \
+             updated_at, received_at) \
+         ORDER BY merchant, order_identifier, digest \
+         ON CONFLICT ON CONSTRAINT stale_snapshots_pkey DO NOTHING",
+    )
+    .bind::<Array<Text>, _>(merchants)
+    .bind::<Array<Text>, _>(orders)
+    .bind::<Array<Binary>, _>(digests)
+    .bind::<Array<Timestamptz>, _>(updated)
+    .bind::<Array<Timestamptz>, _>(received);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// Which of a merchant's orders to find; what is `None` does not matter.
+#[derive(Debug, Default)]
+pub(crate) struct Search {
+    pub(crate) identifier: Option<String>,
+    /// In lower case.
+    pub(crate) customer_email: Option<String>,
+    pub(crate) line_identifier: Option<String>,
+    /// Only orders whose identifier sorts after this.
+    pub(crate) after: Option<String>,
+}
+
+#[derive(QueryableByName)]
+struct FoundRow {
+    #[diesel(sql_type = Text)]
+    identifier: String,
+    #[diesel(sql_type = Text)]
+    status: String,
+    #[diesel(sql_type = Timestamptz)]
+    created_at: Timestamp,
+    #[diesel(sql_type = Timestamptz)]
+    updated_at: Timestamp,
+    #[diesel(sql_type = Timestamptz)]
+    received_at: Timestamp,
+    #[diesel(sql_type = Jsonb)]
+    document: serde_json::Value,
+}
+
+/// A merchant's orders, sorted by identifier.
+pub(crate) async fn search(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    search: &Search,
+    most: i64,
+) -> Result<Vec<StoredOrder>, DatabaseError> {
+    let mut query = diesel::sql_query(
+        "SELECT identifier, status, created_at, updated_at, received_at, document \
+         FROM orders WHERE merchant = $1",
+    )
+    .into_boxed()
+    .bind::<Text, _>(merchant.as_str());
+    let mut bound = 1;
+    // A condition that is not asked for is not in the query, so that the right index is used.
+    let conditions = [
+        (&search.identifier, "identifier = "),
+        (&search.customer_email, "customer_email = "),
+        (&search.line_identifier, "line_identifiers @> ARRAY["),
+        (&search.after, "identifier > "),
+    ];
+    for (value, condition) in conditions {
+        let Some(value) = value else { continue };
+        bound += 1;
+        let closing = if condition.ends_with('[') { "]" } else { "" };
+        query =
+            query.sql(format!(" AND {condition}${bound}{closing}")).bind::<Text, _>(value.as_str());
+    }
+    query = query.sql(format!(" ORDER BY identifier LIMIT ${}", bound + 1)).bind::<BigInt, _>(most);
+    let rows: Vec<FoundRow> = prepared(query).load(conn).await?;
+    Ok(rows.into_iter().map(StoredOrder::from).collect())
+}
+
+impl From<FoundRow> for StoredOrder {
+    fn from(row: FoundRow) -> Self {
+        let FoundRow { identifier, status, created_at, updated_at, received_at, document } = row;
+        Self { identifier, status, created_at, updated_at, received_at, document }
+    }
+}
+
+fn at<T>(keys: &[T], place: i64) -> Option<&T> {
+    keys.get(usize::try_from(place).ok()?.checked_sub(1)?)
+}
+
+fn digest(bytes: &[u8]) -> Option<Digest> {
+    Digest::try_from(bytes).ok()
+}

@@ -1,0 +1,89 @@
+mod contract;
+mod limits;
+mod publishing;
+mod reading;
+mod storing;
+
+use std::time::Duration;
+
+use domain::merchant::Merchant;
+use domain::order::Message;
+use domain::order::sample::{Orders, message};
+use reqwest::{RequestBuilder, Response, StatusCode};
+use serde_json::{Value, json};
+use testkit::{Issuer, Started, introduce, merchant};
+
+use crate::App;
+
+/// The service with the merchants acme and rival, as their clients see it.
+struct Intake {
+    started: Started,
+    issuer: Issuer,
+    client: reqwest::Client,
+}
+
+impl Intake {
+    async fn start() -> Self {
+        Self::with(&[], merchant("acme")).await
+    }
+
+    async fn with(settings: &[(&str, &str)], acme: Merchant) -> Self {
+        let issuer = Issuer::start();
+        let settings: Vec<_> =
+            issuer.settings().into_iter().chain(settings.iter().copied()).collect();
+        let started = Started::new::<App>(&settings).await;
+        let client = platform::http_client(Duration::from_secs(10)).unwrap();
+        let intake = Self { started, issuer, client };
+        intake.meet(acme).await;
+        intake.meet(merchant("rival")).await;
+        intake
+    }
+
+    /// Waits until the service knows the merchant.
+    async fn meet(&self, merchant: Merchant) {
+        let name = merchant.identifier.to_string();
+        introduce(&self.started.namespace, "order-intake", merchant).await;
+        testkit::eventually("the merchant is known", Duration::from_secs(10), || async {
+            let answer = self.get("/v1/orders/none", &name).await;
+            (answer.status() == StatusCode::NOT_FOUND).then_some(())
+        })
+        .await;
+    }
+
+    fn token(&self, merchant: &str) -> String {
+        self.issuer.token(Some(merchant), "orders")
+    }
+
+    fn request(&self) -> RequestBuilder {
+        let url = format!("{}/returns_portal_orders", self.started.url);
+        self.client.post(url).header("Api-Version", "3").header("Content-Type", "application/json")
+    }
+
+    async fn publish(&self, merchant: &str, message: &Value) -> (StatusCode, Value) {
+        let request = self.request().bearer_auth(self.token(merchant));
+        read(request.body(message.to_string()).send().await.unwrap()).await
+    }
+
+    async fn get(&self, path: &str, merchant: &str) -> Response {
+        let request = self.client.get(format!("{}{path}", self.started.url));
+        request.bearer_auth(self.token(merchant)).send().await.unwrap()
+    }
+}
+
+async fn read(answer: Response) -> (StatusCode, Value) {
+    let status = answer.status();
+    (status, answer.json().await.unwrap())
+}
+
+fn sample_message(count: usize) -> Value {
+    let shop = Orders::new(11, "2026-03-01T00:00:00Z".parse().unwrap());
+    message(&shop.take(count).collect::<Vec<_>>())
+}
+
+fn sample_orders(count: usize) -> Vec<Value> {
+    Message::documents(&sample_message(count)).cloned().collect()
+}
+
+fn enclose(orders: &[Value]) -> Value {
+    json!({ "returns_portal_order": { "orders": orders } })
+}

@@ -1,0 +1,85 @@
+//! What holds under any load.
+
+use diesel_async::SimpleAsyncConnection as _;
+use futures_util::future::join_all;
+
+use super::*;
+
+fn retry_after(answer: &Response) -> u64 {
+    answer.headers()["retry-after"].to_str().unwrap().parse().unwrap()
+}
+
+/// Sends a request without a token, in the name of a proxy.
+async fn knock(intake: &Intake, forwarded_for: &str) -> Response {
+    intake.request().header("X-Forwarded-For", forwarded_for).body("{}").send().await.unwrap()
+}
+
+#[tokio::test]
+async fn an_address_has_so_many_requests_a_minute_with_or_without_a_token() {
+    let limits = [("LIMITS__REQUESTS_PER_MINUTE", "60"), ("HTTP__TRUSTED_PROXIES", "127.0.0.1")];
+    let intake = Intake::with(&limits, merchant("acme")).await;
+    let answers = join_all((0..61).map(|_| knock(&intake, "192.0.2.1"))).await;
+    let limited: Vec<_> = answers.iter().filter(|answer| answer.status() == 429).collect();
+    assert_eq!(limited.len(), 1);
+    assert_eq!(retry_after(limited[0]), 1);
+    assert_eq!(knock(&intake, "192.0.2.2").await.status(), 401);
+    assert_eq!(knock(&intake, "192.0.2.2, 192.0.2.1").await.status(), 429);
+}
+
+#[tokio::test]
+async fn only_trusted_proxies_speak_for_others() {
+    let intake = Intake::with(&[("LIMITS__REQUESTS_PER_MINUTE", "50")], merchant("acme")).await;
+    let addresses = (0..60).map(|host| format!("192.0.2.{host}"));
+    let answers = addresses.map(|address| {
+        let intake = &intake;
+        async move { knock(intake, &address).await.status().as_u16() }
+    });
+    assert!(join_all(answers).await.contains(&429));
+}
+
+#[tokio::test]
+async fn past_the_bound_the_answer_is_503_at_once() {
+    let bounds = [("STORING__WAITING_ORDERS", "10"), ("STORING__WRITERS", "1")];
+    let intake = Intake::with(&bounds, merchant("acme")).await;
+    let pool = intake.started.database.pool();
+    let mut conn = pool.get().await.unwrap();
+    conn.batch_execute("BEGIN; LOCK TABLE orders").await.unwrap();
+    let messages: Vec<_> = sample_orders(40).chunks(2).map(enclose).collect();
+    let sending = async {
+        let mut statuses = Vec::new();
+        let sent = messages.iter().map(|message| async {
+            let request = intake.request().bearer_auth(intake.token("acme"));
+            request.body(message.to_string()).send().await.unwrap()
+        });
+        for answer in join_all(sent).await {
+            if answer.status() == 503 {
+                assert_eq!(retry_after(&answer), 1);
+            }
+            statuses.push(answer.status().as_u16());
+        }
+        statuses
+    };
+    let unlocking = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        conn.batch_execute("COMMIT").await.unwrap();
+    };
+    let (statuses, ()) = tokio::join!(sending, unlocking);
+    let refused = statuses.iter().filter(|status| **status == 503).count();
+    let stored = statuses.iter().filter(|status| **status == 200).count();
+    assert!(refused > 0 && stored > 0 && refused + stored == 20, "{statuses:?}");
+}
+
+#[tokio::test]
+async fn while_the_database_is_busy_nothing_is_lost_or_stored_twice() {
+    let intake = Intake::start().await;
+    let messages: Vec<_> = sample_orders(60).chunks(3).map(enclose).collect();
+    let sent = messages.iter().chain(&messages).map(|message| intake.publish("acme", message));
+    for (status, answer) in join_all(sent).await {
+        assert_eq!(status, StatusCode::OK, "{answer}");
+    }
+    let queue = "rma-engine.order.stored.v1";
+    testkit::eventually("sixty events", Duration::from_secs(10), || async {
+        (intake.started.namespace.peek(queue).await.len() == 60).then_some(())
+    })
+    .await;
+}

@@ -1,0 +1,71 @@
+//! A merchant's own orders.
+
+use std::slice::from_ref as one;
+
+use super::*;
+
+async fn identifiers(intake: &Intake, query: &str) -> Vec<String> {
+    let answer = intake.get(&format!("/v1/orders{query}"), "acme").await;
+    assert_eq!(answer.status(), StatusCode::OK, "{query}");
+    let answer: Value = answer.json().await.unwrap();
+    let orders = answer["orders"].as_array().unwrap();
+    orders.iter().map(|order| order["identifier"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn an_order_is_given_back_as_it_came() {
+    let intake = Intake::start().await;
+    let mut orders = sample_orders(1);
+    orders[0]["identifier"] = json!("A/1 ä");
+    orders[0]["unknown"] = json!({ "weights": [1.25, 3] });
+    intake.publish("acme", &enclose(&orders)).await;
+    let path = "/v1/orders/A%2F1%20%C3%A4";
+    let found: Value = intake.get(path, "acme").await.json().await.unwrap();
+    assert_eq!((&found["identifier"], &found["document"]), (&json!("A/1 ä"), &orders[0]));
+    assert_eq!(intake.get(path, "rival").await.status(), StatusCode::NOT_FOUND);
+    assert_eq!(intake.get("/v1/orders/none", "acme").await.status(), StatusCode::NOT_FOUND);
+    assert_eq!(intake.get("/v1/orders/%00", "acme").await.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn orders_are_found_by_number_shopper_and_line() {
+    let intake = Intake::start().await;
+    let orders = sample_orders(20);
+    intake.publish("acme", &enclose(&orders)).await;
+    intake.publish("rival", &enclose(&orders)).await;
+    let wanted = &orders[7];
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let number = text(&wanted["identifier"]);
+    let email = text(&wanted["customer"]["email"]).to_uppercase();
+    let line = text(&wanted["items"][0]["identifier"]);
+    assert_eq!(identifiers(&intake, &format!("?identifier={number}")).await, one(&number));
+    assert!(identifiers(&intake, &format!("?customer_email={email}")).await.contains(&number));
+    assert_eq!(identifiers(&intake, &format!("?line_identifier={line}")).await, one(&number));
+    let nothing = format!("?identifier={number}&line_identifier=none");
+    assert_eq!(identifiers(&intake, &nothing).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_long_list_comes_in_pages() {
+    let intake = Intake::start().await;
+    intake.publish("acme", &sample_message(25)).await;
+    let (mut seen, mut after) = (Vec::new(), String::new());
+    loop {
+        let path = format!("/v1/orders?limit=10{after}");
+        let page: Value = intake.get(&path, "acme").await.json().await.unwrap();
+        seen.push(page["orders"].as_array().unwrap().len());
+        let Some(next) = page["next"].as_str() else { break };
+        after = format!("&after={next}");
+    }
+    assert_eq!(seen, [10, 10, 5]);
+    assert_eq!(identifiers(&intake, "?limit=200").await.len(), 25);
+}
+
+#[tokio::test]
+async fn a_bad_query_is_refused() {
+    let intake = Intake::start().await;
+    for query in ["limit=0", "limit=201", "limit=x", "after=%21", "unknown=1", "identifier=%00"] {
+        let answer = intake.get(&format!("/v1/orders?{query}"), "acme").await;
+        assert_eq!(answer.status(), StatusCode::BAD_REQUEST, "{query}");
+    }
+}

@@ -1,0 +1,214 @@
+//! Stores publications, a group in one transaction.
+//!
+//! A publication is answered after the transaction that holds it committed. A group that cannot
+//! be written as a whole is written one publication at a time, so that a poisonous one harms only
+//! itself.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use domain::document::Invalid;
+use domain::order::Outcome;
+use messaging::Outbox;
+use opentelemetry::KeyValue;
+use opentelemetry::metrics::{Counter, Histogram};
+use platform::database::{DatabaseError, Pool};
+use platform::{Failure, Kind, chain, telemetry};
+use tokio_util::sync::CancellationToken;
+
+use crate::books::{Books, Publication};
+use crate::group::{Group, Ticket};
+use crate::store::{self, WriteError};
+
+/// A group is written one by one when it lost this many races against other writers.
+const RACES: usize = 2;
+/// And a single publication is given up after so many.
+const LONELY_RACES: usize = 20;
+
+/// What became of each order of a publication, or why none was stored.
+pub(crate) type Answer = Result<Vec<Outcome>, PublishError>;
+
+/// Why a publication was not stored.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum PublishError {
+    #[error(transparent)]
+    Refunds(Invalid),
+    #[error("orders could not be stored")]
+    Database(#[source] Arc<DatabaseError>),
+    #[error("the same orders are being stored by others, again and again")]
+    Contended,
+}
+
+/// Takes groups and stores them.
+pub(crate) struct Writer {
+    pool: Pool,
+    outbox: Outbox,
+    group: Arc<Group<Publication, Answer>>,
+    orders: Counter<u64>,
+    sizes: Histogram<u64>,
+}
+
+impl Writer {
+    pub(crate) fn new(pool: Pool, outbox: Outbox, group: Arc<Group<Publication, Answer>>) -> Self {
+        let meter = telemetry::meter();
+        Self {
+            pool,
+            outbox,
+            group,
+            orders: meter
+                .u64_counter("orders_published")
+                .with_description("Orders by what became of them")
+                .build(),
+            sizes: meter
+                .u64_histogram("order_group_messages")
+                .with_description("Messages stored in one transaction")
+                .with_boundaries(vec![1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0])
+                .build(),
+        }
+    }
+
+    /// Works until told to stop, and then until nothing waits any more.
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        loop {
+            let group = tokio::select! {
+                () = stop.cancelled() => break,
+                group = self.group.next() => group,
+            };
+            self.deal_with(group).await;
+        }
+        loop {
+            let group = self.group.take();
+            if group.is_empty() {
+                return;
+            }
+            self.deal_with(group).await;
+        }
+    }
+
+    async fn deal_with(&self, group: Vec<Ticket<Publication, Answer>>) {
+        let publications: Vec<_> = group.iter().map(|ticket| &ticket.job).collect();
+        let races = if group.len() > 1 { RACES } else { LONELY_RACES };
+        match self.store(&publications, races).await {
+            Ok(answers) => {
+                self.sizes.record(answers.len().try_into().unwrap_or(u64::MAX), &[]);
+                for (ticket, answer) in group.into_iter().zip(answers) {
+                    self.count(&answer);
+                    ticket.answer(answer);
+                }
+            }
+            Err(error) if group.len() > 1 && harms_only_some(&error) => {
+                tracing::warn!(error = chain(&error), "a group is stored one by one");
+                for ticket in group {
+                    let answer = match self.store(&[&ticket.job], LONELY_RACES).await {
+                        Ok(mut answers) => answers.pop().unwrap_or(Ok(Vec::new())),
+                        Err(error) => Err(error.into()),
+                    };
+                    self.count(&answer);
+                    ticket.answer(answer);
+                }
+            }
+            Err(error) => {
+                let error = PublishError::from(error);
+                group.into_iter().for_each(|ticket| ticket.answer(Err(error.clone())));
+            }
+        }
+    }
+
+    fn count(&self, answer: &Answer) {
+        for outcome in answer.iter().flatten() {
+            let word = match outcome {
+                Outcome::Stored => "stored",
+                Outcome::Unchanged => "unchanged",
+                Outcome::Stale => "stale",
+            };
+            self.orders.add(1, &[KeyValue::new("result", word)]);
+        }
+    }
+
+    async fn store(
+        &self,
+        publications: &[&Publication],
+        races: usize,
+    ) -> Result<Vec<Answer>, WriteError> {
+        let mut conn = self.pool.get().await?;
+        let mut lost = 0;
+        loop {
+            let stored = conn
+                .transaction(async |conn| {
+                    if lost > 0 {
+                        store::queue_behind_losers(conn).await?;
+                    }
+                    store_together(conn, &self.outbox, publications).await
+                })
+                .await;
+            match stored {
+                Err(WriteError::Raced) if lost < races => lost += 1,
+                stored => return stored,
+            }
+        }
+    }
+}
+
+/// Loads, decides, saves and announces, in the caller's transaction.
+async fn store_together(
+    conn: &mut AsyncPgConnection,
+    outbox: &Outbox,
+    publications: &[&Publication],
+) -> Result<Vec<Answer>, WriteError> {
+    let (mut orders, mut refunds) = (BTreeSet::new(), BTreeSet::new());
+    for publication in publications {
+        let merchant = publication.merchant.as_str();
+        for published in &publication.orders {
+            let order = &published.snapshot.order;
+            orders.insert((merchant, order.identifier.as_str()));
+            refunds.extend(order.refunds.iter().map(|it| (merchant, it.identifier.as_str())));
+        }
+    }
+    let orders = store::known_orders(conn, &Vec::from_iter(orders)).await?;
+    let refunds = store::known_refunds(conn, &Vec::from_iter(refunds)).await?;
+    let mut books = Books::open(orders, refunds);
+    let answers = publications
+        .iter()
+        .map(|publication| books.post(publication).map_err(PublishError::Refunds))
+        .collect();
+    store::write(conn, &books).await?;
+    if let Some(now) = publications.iter().map(|publication| publication.received_at).max() {
+        outbox.append_prepared(conn, now, books.events().iter().copied()).await?;
+    }
+    Ok(answers)
+}
+
+/// Whether the publications of a group could fare better one by one.
+fn harms_only_some(error: &WriteError) -> bool {
+    match error {
+        WriteError::Raced => true,
+        WriteError::Database(error) => error.kind() == Kind::Internal,
+    }
+}
+
+impl From<WriteError> for PublishError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Database(error) => Self::Database(Arc::new(error)),
+            WriteError::Raced => Self::Contended,
+        }
+    }
+}
+
+impl Failure for PublishError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Refunds(_) => Kind::Invalid,
+            Self::Database(error) => error.kind(),
+            Self::Contended => Kind::Unavailable,
+        }
+    }
+
+    fn fields(&self) -> &[domain::document::FieldError] {
+        match self {
+            Self::Refunds(invalid) => invalid.fields(),
+            _ => &[],
+        }
+    }
+}

@@ -1,0 +1,3 @@
+DROP TABLE stale_snapshots;
+DROP TABLE refunds;
+DROP TABLE orders;

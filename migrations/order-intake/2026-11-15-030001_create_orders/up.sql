@@ -1,0 +1,40 @@
+-- The newest snapshot of every order, with the document it came in.
+CREATE TABLE orders (
+    merchant TEXT NOT NULL,
+    identifier TEXT NOT NULL,
+    status TEXT NOT NULL,
+    -- In lower case; null when the shopper has none.
+    customer_email TEXT,
+    line_identifiers TEXT[] NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL,
+    updated_at TIMESTAMPTZ NOT NULL,
+    -- Of the document: equal when nothing changed.
+    digest BYTEA NOT NULL,
+    document JSONB NOT NULL,
+    received_at TIMESTAMPTZ NOT NULL,
+    CONSTRAINT orders_pkey PRIMARY KEY (merchant, identifier)
+);
+
+CREATE INDEX orders_by_email ON orders (merchant, customer_email, identifier)
+    WHERE customer_email IS NOT NULL;
+CREATE INDEX orders_by_line ON orders USING gin (line_identifiers);
+
+-- Every refund ever seen: it never changes, and belongs to one order.
+CREATE TABLE refunds (
+    merchant TEXT NOT NULL,
+    identifier TEXT NOT NULL,
+    order_identifier TEXT NOT NULL,
+    digest BYTEA NOT NULL,
+    first_seen_at TIMESTAMPTZ NOT NULL,
+    CONSTRAINT refunds_pkey PRIMARY KEY (merchant, identifier)
+);
+
+-- Snapshots that came after a newer one. Each is noted once, however often it comes.
+CREATE TABLE stale_snapshots (
+    merchant TEXT NOT NULL,
+    order_identifier TEXT NOT NULL,
+    digest BYTEA NOT NULL,
+    updated_at TIMESTAMPTZ NOT NULL,
+    received_at TIMESTAMPTZ NOT NULL,
+    CONSTRAINT stale_snapshots_pkey PRIMARY KEY (merchant, order_identifier, digest)
+);
