@@ -1,0 +1,233 @@
+//! Something dies without warning in the middle of an import. Whatever was answered with 200 is
+//! there, once, and so is its event.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use diesel::QueryableByName;
+use diesel::sql_types::Text;
+use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use domain::order::sample::{Orders, message};
+use domain::order::{Order, OrderStored};
+use futures_util::{StreamExt as _, stream};
+use messaging::{Link, Received, Subscription, Topology};
+use platform::{Service as _, Tasks};
+use testkit::{Database, Issuer, Namespace, Server, Servers, eventually, introduce, merchant};
+
+const ORDERS: usize = 20_000;
+const ORDERS_A_MESSAGE: usize = 100;
+const AT_ONCE: usize = 4;
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The service as a process, on servers that can be killed.
+struct Scene {
+    service: Mutex<Child>,
+    port: u16,
+    issuer: Issuer,
+    client: reqwest::Client,
+    namespace: Namespace,
+    database: Database,
+    servers: Servers,
+}
+
+impl Scene {
+    async fn set() -> Self {
+        let servers = Servers::start();
+        let database =
+            Database::create_on(&servers.postgres_url(), order_intake::App::migrations()).await;
+        let namespace = Namespace::create_on(servers.amqp_url(), servers.rabbitmq_api_url());
+        let (issuer, port) = (Issuer::start(), free_port());
+        let service = Mutex::new(start(port, &database, &namespace, &issuer));
+        let client = platform::http_client(Duration::from_secs(10)).unwrap();
+        let scene = Self { service, port, issuer, client, namespace, database, servers };
+        eventually("the service is ready", PATIENCE, || async {
+            let ready = scene.client.get(scene.url("readyz")).send().await.ok()?;
+            ready.status().is_success().then_some(())
+        })
+        .await;
+        introduce(&scene.namespace, "order-intake", merchant("acme")).await;
+        scene
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}/{path}", self.port)
+    }
+
+    fn kill_service(&self) {
+        let mut service = self.service.lock().unwrap();
+        service.kill().unwrap();
+        service.wait().unwrap();
+        *service = start(self.port, &self.database, &self.namespace, &self.issuer);
+    }
+
+    /// Sends every order until it is answered with 200, and lets `crash` happen on the way.
+    async fn import(&self, crash: impl FnOnce(&Self) + Send) {
+        let token = self.issuer.token(Some("acme"), "orders");
+        let answered = AtomicUsize::new(0);
+        let sending = stream::iter(messages())
+            .map(|message| {
+                let (token, answered) = (&token, &answered);
+                async move {
+                    self.send(token, message).await;
+                    answered.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+            .buffer_unordered(AT_ONCE)
+            .collect::<()>();
+        let crashing = async {
+            let third = ORDERS / ORDERS_A_MESSAGE / 3;
+            eventually("a third is stored", PATIENCE, || {
+                let enough = answered.load(Ordering::Relaxed) >= third;
+                async move { enough.then_some(()) }
+            })
+            .await;
+            tokio::task::block_in_place(|| crash(self));
+            assert!(answered.load(Ordering::Relaxed) < ORDERS / ORDERS_A_MESSAGE, "too late");
+        };
+        tokio::join!(sending, crashing);
+    }
+
+    async fn send(&self, token: &str, message: Vec<u8>) {
+        eventually("the message is accepted", PATIENCE, || {
+            let request = self.client.post(self.url("returns_portal_orders")).bearer_auth(token);
+            let request =
+                request.header("Api-Version", "3").header("Content-Type", "application/json");
+            let request = request.body(message.clone());
+            async move {
+                let status = request.send().await.ok()?.status();
+                assert!(!status.is_client_error(), "{status}");
+                status.is_success().then_some(())
+            }
+        })
+        .await;
+    }
+
+    async fn check(&self) {
+        let expected: BTreeSet<_> = orders().map(|order| order.identifier).collect();
+        assert_eq!(self.stored().await, expected);
+        let events = self.events(expected.len()).await;
+        let announced: BTreeSet<_> = events.keys().cloned().collect();
+        assert_eq!(announced, expected);
+        let twice: Vec<_> = events.iter().filter(|(_, ids)| ids.len() > 1).collect();
+        assert!(twice.is_empty(), "stored twice: {twice:?}");
+    }
+
+    async fn stored(&self) -> BTreeSet<String> {
+        // Not at the top of the file: it would give every atomic counter a `load` of its own.
+        use diesel_async::RunQueryDsl as _;
+
+        #[derive(QueryableByName)]
+        struct Row {
+            #[diesel(sql_type = Text)]
+            identifier: String,
+        }
+        let mut conn = AsyncPgConnection::establish(&self.database.url()).await.unwrap();
+        let rows = diesel::sql_query("SELECT identifier FROM orders").load::<Row>(&mut conn).await;
+        rows.unwrap().into_iter().map(|row| row.identifier).collect()
+    }
+
+    /// What a consumer hears: the ids of the events about each order.
+    async fn events(&self, expected: usize) -> BTreeMap<String, BTreeSet<String>> {
+        let (tasks, settings) = (Tasks::default(), self.namespace.settings());
+        let topology = Topology::backhaul(&self.namespace.name);
+        let link = Link::start(&settings.url, &topology, "consumer", &tasks);
+        let queue = topology.subscription("rma-engine", "order.stored.v1");
+        let mut heard: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        let listening = async {
+            let mut subscription = Subscription::open(&link, &queue, 500).await.unwrap();
+            while heard.len() < expected {
+                let batch = subscription.next(500).await.unwrap();
+                for incoming in &batch {
+                    let event: Received<OrderStored> =
+                        serde_json::from_slice(&incoming.body).unwrap();
+                    let order = event.data.order.identifier;
+                    heard.entry(order).or_default().insert(event.id.to_string());
+                }
+                subscription.ack_through(batch.last().unwrap().tag).await.unwrap();
+            }
+        };
+        if tokio::time::timeout(PATIENCE, listening).await.is_err() {
+            eprintln!("only {} of {expected} orders were announced", heard.len());
+        }
+        heard
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let mut service = self.service.lock().unwrap();
+        service.kill().unwrap();
+        service.wait().unwrap();
+    }
+}
+
+fn start(port: u16, database: &Database, namespace: &Namespace, issuer: &Issuer) -> Child {
+    let (port, database) = (port.to_string(), database.url());
+    let settings = [
+        ("HTTP__PORT", port.as_str()),
+        ("DATABASE__URL", &database),
+        ("BROKER__URL", namespace.amqp_url()),
+        ("BROKER__NAMESPACE", &namespace.name),
+        ("LIMITS__REQUESTS_PER_MINUTE", "1000000"),
+    ];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_order-intake"));
+    for (name, value) in settings.into_iter().chain(issuer.settings()) {
+        command.env(format!("ORDER_INTAKE__{name}"), value);
+    }
+    command.arg("serve").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Below the ports of outgoing connections, so that none of them takes it meanwhile.
+fn free_port() -> u16 {
+    let start = 22_000 + u16::try_from(std::process::id() % 5_000).unwrap();
+    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    static TAKEN: AtomicUsize = AtomicUsize::new(0);
+    let skip = TAKEN.fetch_add(1, Ordering::Relaxed);
+    (start..).filter(free).nth(skip).unwrap()
+}
+
+fn orders() -> impl Iterator<Item = Order> {
+    Orders::new(4, "2026-03-01T00:00:00Z".parse().unwrap()).take(ORDERS)
+}
+
+fn messages() -> Vec<Vec<u8>> {
+    let orders: Vec<_> = orders().collect();
+    orders.chunks(ORDERS_A_MESSAGE).map(|orders| message(orders).to_string().into_bytes()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_service_loses_nothing() {
+    let scene = Scene::set().await;
+    scene.import(|scene| scene.kill_service()).await;
+    scene.check().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_broker_loses_nothing() {
+    let scene = Scene::set().await;
+    scene
+        .import(|scene| {
+            scene.servers.kill(Server::Rabbitmq);
+            scene.servers.revive(Server::Rabbitmq);
+        })
+        .await;
+    scene.check().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_database_loses_nothing() {
+    let scene = Scene::set().await;
+    scene
+        .import(|scene| {
+            scene.servers.kill(Server::Postgres);
+            scene.servers.revive(Server::Postgres);
+        })
+        .await;
+    scene.check().await;
+}
