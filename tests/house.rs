@@ -23,7 +23,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("delivery", &["directory", "domain", "messaging", "platform"]),
     ("sandbox", &["domain", "platform"]),
     ("ctl", &["delivery", "domain", "platform"]),
-    ("bench", &["auth", "platform", "testkit"]),
+    ("bench", &["auth", "domain", "order-intake", "platform", "testkit"]),
     ("tests", &[]),
 ];
 

@@ -17,8 +17,16 @@ pub(crate) struct Round {
 }
 
 impl Round {
+    pub(crate) fn new(latencies: Vec<Duration>, took: Duration) -> Self {
+        Self { latencies, took }
+    }
+
     pub(crate) fn requests(&self) -> f64 {
         f64::from(u32::try_from(self.latencies.len()).unwrap_or(u32::MAX))
+    }
+
+    pub(crate) fn took(&self) -> Duration {
+        self.took
     }
 
     pub(crate) fn rate(&self) -> f64 {

@@ -7,9 +7,14 @@
 
 mod auth;
 mod echo;
+mod import;
+mod intake;
 mod load;
+mod orders;
+mod postgres;
 mod process;
 mod report;
+mod wire;
 
 use std::process::ExitCode;
 
@@ -32,6 +37,10 @@ enum Bench {
     List,
     /// Token grants beside a bare JSON echo
     Auth,
+    /// One order a message beside pgbench storing the same rows
+    Intake,
+    /// A hundred orders a message beside one
+    Import,
     /// The yardstick: a server that answers with what it was sent
     #[command(hide = true)]
     Echo,
@@ -46,11 +55,13 @@ fn main() -> ExitCode {
     let measured = runtime.block_on(async {
         match cli.bench {
             Bench::List => {
-                println!("auth");
+                ["auth", "intake", "import"].iter().for_each(|name| println!("{name}"));
                 Ok(Report::default())
             }
             Bench::Echo => echo::serve().await.map(|()| Report::default()),
             Bench::Auth => auth::run().await,
+            Bench::Intake => intake::run().await,
+            Bench::Import => import::run().await,
         }
     });
     match measured {

@@ -48,9 +48,25 @@ impl Program {
         Ok(Self { child, url })
     }
 
+    fn pid(&self) -> anyhow::Result<u32> {
+        self.child.id().context("the program has ended")
+    }
+
+    /// Resident memory in mebibytes: now, and at its highest.
+    pub(crate) fn memory(&self) -> anyhow::Result<(f64, f64)> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid()?))?;
+        let mebibytes = |name: &str| -> anyhow::Result<f64> {
+            let line =
+                status.lines().find_map(|line| line.strip_prefix(name)).context("no memory")?;
+            let kibibytes: f64 = line.split_whitespace().next().unwrap_or("0").parse()?;
+            Ok(kibibytes / 1024.0)
+        };
+        Ok((mebibytes("VmRSS:")?, mebibytes("VmHWM:")?))
+    }
+
     /// CPU time used so far, user and system together.
     pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
-        let pid = self.child.id().context("the program has ended")?;
+        let pid = self.pid()?;
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
         // The name in parentheses may hold anything; what follows it is numbers.
         let (_, numbers) = stat.rsplit_once(')').context("/proc/PID/stat")?;

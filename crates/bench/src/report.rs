@@ -34,6 +34,17 @@ impl Report {
         });
     }
 
+    /// A figure that must not be below a bound.
+    pub(crate) fn at_least(&mut self, name: &str, value: f64, bound: f64, unit: &'static str) {
+        self.figure(name, value, unit);
+        self.bars.push(Bar {
+            figure: name.to_owned(),
+            value,
+            rule: format!("at least {bound}"),
+            cleared: value >= bound,
+        });
+    }
+
     /// Prints everything; fails when a bar was missed.
     pub(crate) fn print(&self, json: bool) -> ExitCode {
         if json {

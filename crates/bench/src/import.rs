@@ -1,0 +1,41 @@
+//! A hundred orders a message, as `backhaul orders import` sends them, beside one.
+
+use crate::orders::Intake;
+use crate::report::Report;
+use crate::wire::drive;
+
+const CONNECTIONS: usize = 32;
+/// As many as an import has under way.
+const IMPORT_CONNECTIONS: usize = 4;
+const ROUNDS: usize = 3;
+/// Orders in one turn of either.
+const TURN: usize = 20_000;
+
+pub(crate) async fn run() -> anyhow::Result<Report> {
+    let mut intake = Intake::start().await?;
+    // Once before it counts, for connections, statements and caches.
+    seconds(&mut intake, CONNECTIONS, 1).await?;
+    let (mut one, mut hundred, mut orders) = (0.0, 0.0, 0.0);
+    for _ in 0..ROUNDS {
+        one += seconds(&mut intake, CONNECTIONS, 1).await?;
+        hundred += seconds(&mut intake, IMPORT_CONNECTIONS, 100).await?;
+        orders += f64::from(u32::try_from(TURN)?);
+    }
+    let mut report = Report::default();
+    report.figure("one.per_second", orders / one, "orders/s");
+    report.figure("hundred.per_second", orders / hundred, "orders/s");
+    report.at_least("rate_ratio", one / hundred, 4.0, "hundred/one");
+    Ok(report)
+}
+
+/// How long it takes to store one turn's orders, so many to a message.
+async fn seconds(
+    intake: &mut Intake,
+    connections: usize,
+    orders_a_message: usize,
+) -> anyhow::Result<f64> {
+    let requests = intake.requests(TURN / orders_a_message, orders_a_message);
+    let round = drive(&intake.address, connections, requests).await?;
+    intake.settle().await?;
+    Ok(round.took().as_secs_f64())
+}

@@ -1,0 +1,157 @@
+//! One order a request over 32 connections, against `pgbench` storing the same rows one order a
+//! transaction over as many connections in the same PostgreSQL; first with little stored, then
+//! with ten times as much.
+
+use std::time::Duration;
+
+use domain::order::sample::Orders;
+use serde_json::json;
+
+use crate::load::Round;
+use crate::orders::{Intake, MERCHANT};
+use crate::report::Report;
+use crate::wire::drive;
+
+const CONNECTIONS: u16 = 32;
+const ROUNDS: usize = 3;
+/// Orders in one turn of either.
+const TURN: u16 = 16_000;
+/// Orders stored before the first measurement.
+const HISTORY: i64 = 50_000;
+
+/// What the service does for an order, as one statement: the row, and the event beside it.
+const SAME_WORK: &str = "\
+\\set id random(1, 1000000000000)
+WITH stored AS (
+    INSERT INTO orders (merchant, identifier, status, customer_email, line_identifiers, created_at,
+        updated_at, digest, document, received_at)
+    VALUES (:merchant, :id::text, 'Shipped', :id || '@mail.example', ARRAY[:id || '-1', :id || '-2'],
+        now(), now(), sha256(:id::text::bytea), :document::jsonb, now())
+    ON CONFLICT ON CONSTRAINT orders_pkey DO UPDATE SET status = excluded.status,
+        customer_email = excluded.customer_email, line_identifiers = excluded.line_identifiers,
+        created_at = excluded.created_at, updated_at = excluded.updated_at, digest = excluded.digest,
+        document = excluded.document, received_at = excluded.received_at
+    WHERE orders.updated_at <= excluded.updated_at AND orders.digest <> excluded.digest
+    RETURNING 1
+)
+INSERT INTO outbox (event_id, routing_key, event, created_at)
+SELECT gen_random_uuid(), 'order.stored.v1', :event, now() FROM stored;
+";
+
+/// Several turns of one kind.
+#[derive(Default)]
+struct Turns {
+    orders: f64,
+    took: Duration,
+    /// PostgreSQL's CPU time.
+    cpu: Duration,
+}
+
+impl Turns {
+    fn add(&mut self, orders: f64, took: Duration, cpu: Duration) {
+        self.orders += orders;
+        self.took += took;
+        self.cpu += cpu;
+    }
+
+    fn rate(&self) -> f64 {
+        self.orders / self.took.as_secs_f64()
+    }
+
+    /// Microseconds of PostgreSQL's CPU time for one order.
+    fn cost(&self) -> f64 {
+        micros(self.cpu) / self.orders
+    }
+}
+
+/// What both came to.
+#[derive(Default)]
+struct Measured {
+    intake: Turns,
+    pgbench: Turns,
+    round: Round,
+    /// The service's own CPU time.
+    service_cpu: Duration,
+}
+
+pub(crate) async fn run() -> anyhow::Result<Report> {
+    let mut intake = Intake::start().await?;
+    fill(&mut intake, HISTORY).await?;
+    let first = measure(&mut intake).await?;
+    fill(&mut intake, HISTORY * 10).await?;
+    let later = measure(&mut intake).await?;
+
+    let Measured { intake: ours, pgbench: theirs, round, service_cpu } = &first;
+    let mut report = Report::default();
+    report.figure("intake.per_second", ours.rate(), "orders/s");
+    report.figure("pgbench.per_second", theirs.rate(), "orders/s");
+    report.at_least("rate_ratio", ours.rate() / theirs.rate(), 1.2, "intake/pgbench");
+    report.figure("intake.postgres_cpu", ours.cost(), "CPU-us each");
+    report.figure("pgbench.postgres_cpu", theirs.cost(), "CPU-us each");
+    report.at_most("postgres_cpu_ratio", ours.cost() / theirs.cost(), 0.6, "intake/pgbench");
+    report.figure("intake.own_cpu", micros(*service_cpu) / ours.orders, "CPU-us each");
+    report.figure("intake.p50", round.quantile(0.50).as_secs_f64() * 1e3, "ms");
+    report.figure("intake.p99", round.quantile(0.99).as_secs_f64() * 1e3, "ms");
+    report.figure("intake.per_second_at_10x", later.intake.rate(), "orders/s");
+    report.figure("intake.postgres_cpu_at_10x", later.intake.cost(), "CPU-us each");
+    let growth = (later.intake.cost() / ours.cost() - 1.0) * 100.0;
+    report.at_most("postgres_cpu_growth", growth, 10.0, "%");
+    let (now, highest) = intake.program.memory()?;
+    report.figure("intake.memory", now, "MiB");
+    report.figure("intake.memory_highest", highest, "MiB");
+    Ok(report)
+}
+
+/// Lets the two take turns.
+async fn measure(intake: &mut Intake) -> anyhow::Result<Measured> {
+    let mut measured = Measured::default();
+    for _ in 0..ROUNDS {
+        let requests = intake.requests(TURN.into(), 1);
+        let (before, own_before) = (intake.postgres.cpu()?, intake.program.cpu()?);
+        let round = drive(&intake.address, CONNECTIONS.into(), requests).await?;
+        let cpu = intake.postgres.cpu()?.saturating_sub(before);
+        measured.service_cpu += intake.program.cpu()?.saturating_sub(own_before);
+        measured.intake.add(round.requests(), round.took(), cpu);
+        measured.round.join(round);
+        intake.settle().await?;
+
+        let before = intake.postgres.cpu()?;
+        let took = pgbench(intake)?;
+        let cpu = intake.postgres.cpu()?.saturating_sub(before);
+        measured.pgbench.add(TURN.into(), took, cpu);
+        intake.postgres.execute("TRUNCATE outbox").await?;
+    }
+    Ok(measured)
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+fn pgbench(intake: &Intake) -> anyhow::Result<Duration> {
+    let order = Orders::new(2, "2026-06-01T00:00:00Z".parse()?).at(3);
+    let document = json!(order).to_string();
+    let event = json!({ "specversion": "1.0", "data": { "merchant": MERCHANT, "order": order } });
+    let variables =
+        [("merchant", MERCHANT), ("document", &document), ("event", &event.to_string())];
+    intake.postgres.pgbench(SAME_WORK, &variables, CONNECTIONS, TURN)
+}
+
+/// Stores orders until there are so many, then lets PostgreSQL tidy up.
+async fn fill(intake: &mut Intake, history: i64) -> anyhow::Result<()> {
+    let stored = intake.postgres.count("SELECT count(*) FROM orders").await?;
+    let order = json!(Orders::new(3, "2026-06-01T00:00:00Z".parse()?).at(5)).to_string();
+    let order = order.replace('\'', "''");
+    for from in (stored..history).step_by(50_000) {
+        let to = (from + 50_000).min(history);
+        let statement = format!(
+            "INSERT INTO orders SELECT '{MERCHANT}', 'h' || n, 'Shipped', n || '@mail.example', \
+                 ARRAY['h' || n || '-1', 'h' || n || '-2'], now(), now(), sha256(n::text::bytea), \
+                 '{order}', now() \
+             FROM generate_series({from}, {to} - 1) AS n"
+        );
+        intake.postgres.execute(&statement).await?;
+    }
+    intake.postgres.execute("VACUUM ANALYZE orders").await?;
+    intake.postgres.execute("CHECKPOINT").await
+}

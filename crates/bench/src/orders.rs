@@ -1,0 +1,92 @@
+//! An order intake of the benchmark's own, as a process beside it.
+
+use std::time::Duration;
+
+use domain::order::Order;
+use domain::order::sample::{Orders, message};
+use order_intake::App;
+use platform::Service as _;
+use testkit::{Database, Issuer, Namespace, introduce, merchant};
+
+use crate::postgres::Postgres;
+use crate::process::{Program, free_port};
+use crate::wire::post;
+
+pub(crate) const MERCHANT: &str = "bench";
+
+pub(crate) struct Intake {
+    pub(crate) postgres: Postgres,
+    pub(crate) program: Program,
+    pub(crate) address: String,
+    token: String,
+    shop: Orders,
+    namespace: Namespace,
+    /// The service needs them for as long as it runs.
+    _kept: (Database, Issuer),
+}
+
+impl Intake {
+    pub(crate) async fn start() -> anyhow::Result<Self> {
+        let (database, namespace) =
+            (Database::create(App::migrations()).await, Namespace::create());
+        let (issuer, port) = (Issuer::start(), free_port()?);
+        let (port_text, database_url) = (port.to_string(), database.url());
+        let settings = [
+            ("HTTP__PORT", port_text.as_str()),
+            ("DATABASE__URL", &database_url),
+            ("BROKER__URL", namespace.amqp_url()),
+            ("BROKER__NAMESPACE", &namespace.name),
+            ("LIMITS__REQUESTS_PER_MINUTE", "100000000"),
+        ];
+        let settings: Vec<_> = settings
+            .into_iter()
+            .chain(issuer.settings())
+            .map(|(name, value)| (format!("ORDER_INTAKE__{name}"), value))
+            .collect();
+        let settings: Vec<_> =
+            settings.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        let program = Program::start(App::NAME, &["serve"], &settings, port, "/readyz").await?;
+        let intake = Self {
+            postgres: Postgres::connect(&database_url).await?,
+            program,
+            address: format!("127.0.0.1:{port}"),
+            token: issuer.token(Some(MERCHANT), "orders"),
+            shop: Orders::new(1, "2026-06-01T00:00:00Z".parse()?),
+            namespace,
+            _kept: (database, issuer),
+        };
+        intake.introduce().await?;
+        Ok(intake)
+    }
+
+    async fn introduce(&self) -> anyhow::Result<()> {
+        introduce(&self.namespace, App::NAME, merchant(MERCHANT)).await;
+        let client = platform::http_client(Duration::from_secs(5))?;
+        let nothing = format!("{}/v1/orders/none", self.program.url);
+        testkit::eventually("the merchant is known", Duration::from_secs(30), async || {
+            let answer = client.get(&nothing).bearer_auth(&self.token).send().await.ok()?;
+            (answer.status() == 404).then_some(())
+        })
+        .await;
+        Ok(())
+    }
+
+    /// So many requests of so many new orders each.
+    pub(crate) fn requests(&mut self, requests: usize, orders: usize) -> Vec<Vec<u8>> {
+        (0..requests)
+            .map(|_| {
+                let orders: Vec<Order> = self.shop.by_ref().take(orders).collect();
+                let body = message(&orders).to_string();
+                post(&self.address, "/returns_portal_orders", &self.token, body.as_bytes())
+            })
+            .collect()
+    }
+
+    /// Waits until every event is with the broker.
+    pub(crate) async fn settle(&mut self) -> anyhow::Result<()> {
+        while self.postgres.count("SELECT count(*) FROM outbox").await? > 0 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        Ok(())
+    }
+}

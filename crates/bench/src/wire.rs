@@ -1,0 +1,88 @@
+//! Load that costs little to make: requests prepared beforehand, raw HTTP/1.1 over kept
+//! connections, one request at a time on each.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::load::Round;
+
+/// A request as it goes over the wire.
+pub(crate) fn post(address: &str, path: &str, token: &str, body: &[u8]) -> Vec<u8> {
+    let length = body.len();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
+         api-version: 3\r\naccept: application/json\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\n\r\n"
+    );
+    [head.as_bytes(), body].concat()
+}
+
+/// Sends all requests over so many connections; every answer must be 200.
+pub(crate) async fn drive(
+    address: &str,
+    connections: usize,
+    requests: Vec<Vec<u8>>,
+) -> anyhow::Result<Round> {
+    let (requests, next) = (Arc::new(requests), Arc::new(AtomicUsize::new(0)));
+    let mut streams = Vec::new();
+    for _ in 0..connections {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        streams.push(stream);
+    }
+    let started = Instant::now();
+    let mut workers = JoinSet::new();
+    for stream in streams {
+        workers.spawn(send_some(stream, requests.clone(), next.clone()));
+    }
+    let mut latencies = Vec::with_capacity(requests.len());
+    while let Some(worker) = workers.join_next().await {
+        latencies.extend(worker??);
+    }
+    Ok(Round::new(latencies, started.elapsed()))
+}
+
+async fn send_some(
+    mut stream: TcpStream,
+    requests: Arc<Vec<Vec<u8>>>,
+    next: Arc<AtomicUsize>,
+) -> anyhow::Result<Vec<Duration>> {
+    let mut latencies = Vec::new();
+    let mut buffer = Vec::with_capacity(16 * 1024);
+    while let Some(request) = requests.get(next.fetch_add(1, Ordering::Relaxed)) {
+        let started = Instant::now();
+        stream.write_all(request).await?;
+        buffer.clear();
+        let end = loop {
+            anyhow::ensure!(stream.read_buf(&mut buffer).await? > 0, "the connection was closed");
+            if let Some(end) = end_of_answer(&buffer)? {
+                break end;
+            }
+        };
+        latencies.push(started.elapsed());
+        anyhow::ensure!(
+            buffer.starts_with(b"HTTP/1.1 200"),
+            "not 200: {}",
+            String::from_utf8_lossy(buffer.get(..end).unwrap_or(&buffer))
+        );
+    }
+    Ok(latencies)
+}
+
+/// Where the answer ends, once all of it is there.
+fn end_of_answer(buffer: &[u8]) -> anyhow::Result<Option<usize>> {
+    let Some(head) = buffer.windows(4).position(|window| window == b"\r\n\r\n") else {
+        return Ok(None);
+    };
+    let text = String::from_utf8_lossy(buffer.get(..head).unwrap_or(buffer)).to_ascii_lowercase();
+    let length = text.split("\r\n").find_map(|line| line.strip_prefix("content-length:"));
+    let length: usize = length.context("an answer without content-length")?.trim().parse()?;
+    let end = head + 4 + length;
+    Ok((buffer.len() >= end).then_some(end))
+}
