@@ -9,6 +9,7 @@ tour_steps=(
     demo_merchant
     demo_client
     demo_token
+    demo_orders
 )
 
 tour() {
@@ -69,4 +70,14 @@ tour_demo_client() {
 tour_demo_token() {
     [[ -n $(token "$CLIENT_ID" "$CLIENT_SECRET") ]] || return 1
     say "the merchant has a token"
+}
+
+# The orders are made up once: a refund among them must not change from one run to the next.
+tour_demo_orders() {
+    local file=$run/demo-orders.ndjson
+    [[ -n ${ORDERS_URL:-} ]] || return 0
+    [[ -s $file ]] || backhaul orders generate --count 20 >"$file" || return 1
+    ORDERS_URL=$ORDERS_URL CLIENT_ID=$CLIENT_ID CLIENT_SECRET=$CLIENT_SECRET \
+        backhaul orders import "$file" >"$run/logs/tour.log" 2>&1 || { cat "$run/logs/tour.log" && return 1; }
+    say "the merchant has published its orders"
 }
