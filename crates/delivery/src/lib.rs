@@ -1,4 +1,9 @@
 //! The webhook engine: a message that a service committed reaches the merchant's endpoint, in
 //! order, signed and retried, or ends where an operator sees it. It is never lost.
 
+pub mod client;
+pub mod guard;
 pub mod signing;
+
+#[cfg(test)]
+mod fixture;

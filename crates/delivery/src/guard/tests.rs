@@ -1,0 +1,335 @@
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
+
+use ipnet::IpNet;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::net::TcpListener;
+use url::Url;
+
+use super::{Embedding, Guard, GuardedResolver, Reason, Refused, Transport};
+
+fn guard(allowed: &[&str]) -> Guard {
+    let allowed = allowed.iter().map(|network| network.parse::<IpNet>().unwrap()).collect();
+    Guard { transport: Transport::HttpToo, allowed }
+}
+
+#[track_caller]
+fn check(address: &str, want: Reason) {
+    let address: IpAddr = address.parse().unwrap();
+    assert_eq!(
+        guard(&[]).check_address(address),
+        Err(Refused::Address { address, reason: want }),
+        "{address}"
+    );
+    // The same address written into a URL is refused before anything is dialled.
+    let url = match address {
+        IpAddr::V4(v4) => format!("http://{v4}/rmas"),
+        IpAddr::V6(v6) => format!("http://[{v6}]:8080/rmas"),
+    };
+    assert!(guard(&[]).check_url(&Url::parse(&url).unwrap()).is_err(), "{url}");
+}
+
+#[test]
+fn ipv4_addresses_that_are_not_public_are_refused() {
+    use Reason::{
+        Benchmarking, Broadcast, CarrierNat, Documentation, LinkLocal, Loopback, Metadata,
+        Multicast, Private, Reserved, Unspecified,
+    };
+    for (address, reason) in [
+        ("0.0.0.0", Unspecified),
+        ("0.1.2.3", Unspecified),
+        ("0.255.255.255", Unspecified),
+        ("10.0.0.0", Private),
+        ("10.0.0.1", Private),
+        ("10.255.255.255", Private),
+        ("100.64.0.0", CarrierNat),
+        ("100.127.255.255", CarrierNat),
+        ("100.100.100.200", Metadata),
+        ("127.0.0.0", Loopback),
+        ("127.0.0.1", Loopback),
+        ("127.0.0.53", Loopback),
+        ("127.255.255.255", Loopback),
+        ("168.63.129.16", Metadata),
+        ("169.254.0.1", LinkLocal),
+        ("169.254.169.253", LinkLocal),
+        ("169.254.169.254", Metadata),
+        ("169.254.170.2", Metadata),
+        ("169.254.255.255", LinkLocal),
+        ("172.16.0.1", Private),
+        ("172.31.255.255", Private),
+        ("192.0.0.1", Reserved),
+        ("192.0.0.192", Metadata),
+        ("192.0.2.1", Documentation),
+        ("192.31.196.1", Reserved),
+        ("192.52.193.1", Reserved),
+        ("192.88.99.1", Reserved),
+        ("192.168.0.1", Private),
+        ("192.168.255.255", Private),
+        ("192.175.48.1", Reserved),
+        ("198.18.0.1", Benchmarking),
+        ("198.19.255.255", Benchmarking),
+        ("198.51.100.7", Documentation),
+        ("203.0.113.9", Documentation),
+        ("224.0.0.1", Multicast),
+        ("239.255.255.255", Multicast),
+        ("240.0.0.1", Reserved),
+        ("255.255.255.254", Reserved),
+        ("255.255.255.255", Broadcast),
+    ] {
+        check(address, reason);
+    }
+}
+
+#[test]
+fn ipv6_addresses_that_are_not_public_are_refused() {
+    use Reason::{
+        Benchmarking, Documentation, LinkLocal, Loopback, Metadata, Multicast, Reserved, SiteLocal,
+        UniqueLocal, Unspecified,
+    };
+    for (address, reason) in [
+        ("::", Unspecified),
+        ("::1", Loopback),
+        ("fc00::1", UniqueLocal),
+        ("fd12:3456:789a::1", UniqueLocal),
+        ("fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", UniqueLocal),
+        ("fd00:ec2::254", Metadata),
+        ("fd20:ce::254", Metadata),
+        ("fe80::1", LinkLocal),
+        ("febf::1", LinkLocal),
+        ("fec0::1", SiteLocal),
+        ("feff::1", SiteLocal),
+        ("ff02::1", Multicast),
+        ("ff0e::1", Multicast),
+        ("2001:2::1", Benchmarking),
+        ("2001:db8::1", Documentation),
+        ("2001:db8:ffff::1", Documentation),
+        ("3fff::1", Documentation),
+        ("3fff:fff::1", Documentation),
+        ("2001:10::1", Reserved),
+        ("2001:20::1", Reserved),
+        ("2001:1ff::1", Reserved),
+        ("3ffe::1", Reserved),
+        ("100::1", Reserved),
+        ("5f00::1", Reserved),
+        ("4000::1", Reserved),
+        ("fe00::1", Reserved),
+    ] {
+        check(address, reason);
+    }
+}
+
+#[test]
+fn ipv4_hidden_in_ipv6_is_refused() {
+    for (address, embedding) in [
+        ("::ffff:127.0.0.1", Embedding::Mapped),
+        ("::ffff:10.0.0.1", Embedding::Mapped),
+        ("::ffff:169.254.169.254", Embedding::Mapped),
+        ("::ffff:8.8.8.8", Embedding::Mapped),
+        ("::ffff:0.0.0.0", Embedding::Mapped),
+        ("::127.0.0.1", Embedding::Compatible),
+        ("::10.0.0.1", Embedding::Compatible),
+        ("::2", Embedding::Compatible),
+        ("::ffff:0:127.0.0.1", Embedding::Translated),
+        ("64:ff9b::127.0.0.1", Embedding::Nat64),
+        ("64:ff9b::169.254.169.254", Embedding::Nat64),
+        ("64:ff9b::8.8.8.8", Embedding::Nat64),
+        ("64:ff9b:1::10.0.0.1", Embedding::Nat64),
+        ("64:ff9b:1:ffff:ffff:ffff:a9fe:a9fe", Embedding::Nat64),
+        ("2002:7f00:1::1", Embedding::SixToFour),
+        ("2002:a00:1::1", Embedding::SixToFour),
+        ("2002:a9fe:a9fe::", Embedding::SixToFour),
+        ("2002:808:808::1", Embedding::SixToFour),
+        ("2001:0:4136:e378:8000:63bf:f5ff:fffe", Embedding::Teredo),
+        ("2001::1", Embedding::Teredo),
+        ("2600:1234::5efe:10.0.0.1", Embedding::Isatap),
+        ("2600:1234::200:5efe:192.168.0.1", Embedding::Isatap),
+        ("fe80::5efe:10.0.0.1", Embedding::Isatap),
+        ("fe80::200:5efe:127.0.0.1", Embedding::Isatap),
+        ("2600:1234::300:5efe:127.0.0.1", Embedding::Isatap),
+    ] {
+        check(address, Reason::Embedded(embedding));
+    }
+}
+
+#[test]
+fn public_addresses_are_dialled() {
+    for address in [
+        "1.1.1.1",
+        "8.8.8.8",
+        "9.255.255.255",
+        "11.0.0.0",
+        "100.63.255.255",
+        "100.128.0.0",
+        "126.255.255.255",
+        "128.0.0.1",
+        "169.253.255.255",
+        "169.255.0.0",
+        "172.15.255.255",
+        "172.32.0.0",
+        "192.0.1.1",
+        "192.167.255.255",
+        "192.169.0.0",
+        "198.17.255.255",
+        "198.20.0.0",
+        "223.255.255.255",
+        "2001:200::1",
+        "2001:4860:4860::8888",
+        "2606:4700::1111",
+        "2a00:1450:4001::200e",
+        "3fff:1000::1",
+    ] {
+        assert_eq!(guard(&[]).check_address(address.parse().unwrap()), Ok(()), "{address}");
+    }
+}
+
+#[test]
+fn odd_spellings_of_an_address_are_the_address() {
+    for host in [
+        "2130706433",
+        "0x7f000001",
+        "0x7f.1",
+        "0177.0.0.1",
+        "017700000001",
+        "127.1",
+        "127.0.1",
+        "127.0.0.1.",
+        "0x7f.0x0.0x0.0x1",
+        "%31%32%37.0.0.1",
+        "127。0。0。1",
+        "①②⑦.0.0.1",
+        "0",
+        "0x0",
+        "3232235521",
+        "0xa9fea9fe",
+        "0251.0376.0251.0376",
+        "169.254.43518",
+        "[0:0:0:0:0:0:0:1]",
+        "[::ffff:7f00:1]",
+        "[0:0:0:0:0:ffff:127.0.0.1]",
+        "[::7f00:1]",
+        "[64:FF9B::7f00:1]",
+    ] {
+        let url = Url::parse(&format!("http://{host}/rmas")).unwrap();
+        let verdict = guard(&[]).check_url(&url);
+        assert!(matches!(verdict, Err(Refused::Address { .. })), "{host} -> {url}: {verdict:?}");
+    }
+    for host in
+        ["[fe80::1%25eth0]", "[::1", "127.0.0.1.2.3.4.5", "256.256.256.256", "1.2.3.0x1ffffff"]
+    {
+        assert!(Url::parse(&format!("http://{host}/")).is_err(), "{host}");
+    }
+}
+
+#[test]
+fn listed_networks_are_dialled_and_nothing_beside_them() {
+    #[track_caller]
+    fn check(allowed: &[&str], address: &str, want: bool) {
+        let verdict = guard(allowed).check_address(address.parse().unwrap());
+        assert_eq!(verdict.is_ok(), want, "{address} with {allowed:?}: {verdict:?}");
+    }
+    check(&["10.1.0.0/16"], "10.1.2.3", true);
+    check(&["10.1.0.0/16"], "10.2.0.1", false);
+    check(&["127.0.0.1/32"], "127.0.0.1", true);
+    check(&["127.0.0.1/32"], "127.0.0.2", false);
+    check(&["127.0.0.1/32"], "::1", false);
+    check(&["127.0.0.1/32"], "::ffff:127.0.0.1", false);
+    check(&["::1/128"], "::1", true);
+    check(&["fd00::/8"], "fd00::1", true);
+    check(&["0.0.0.0/0"], "fd00::1", false);
+    // A listed tunnel still does not lead to what is not listed itself.
+    check(&["64:ff9b::/96"], "64:ff9b::8.8.8.8", true);
+    check(&["64:ff9b::/96"], "64:ff9b::10.0.0.1", false);
+    check(&["64:ff9b::/96", "10.0.0.0/8"], "64:ff9b::10.0.0.1", true);
+    check(&["::/0"], "::ffff:169.254.169.254", false);
+    check(&["::/0"], "2002:7f00:1::1", false);
+}
+
+#[test]
+fn urls_need_a_fitting_scheme_a_host_and_no_user() {
+    #[track_caller]
+    fn check(transport: Transport, url: &str, want: Result<(), Refused>) {
+        let guard = Guard { transport, allowed: Vec::new() };
+        assert_eq!(guard.check_url(&Url::parse(url).unwrap()), want, "{url}");
+    }
+    use Transport::{HttpToo, HttpsOnly};
+    check(HttpsOnly, "https://merchant.example/rmas", Ok(()));
+    check(HttpsOnly, "http://merchant.example/rmas", Err(Refused::Scheme("http".into())));
+    check(HttpToo, "http://merchant.example/rmas", Ok(()));
+    check(HttpToo, "https://merchant.example:8443/rmas", Ok(()));
+    check(HttpToo, "ftp://merchant.example/rmas", Err(Refused::Scheme("ftp".into())));
+    check(HttpToo, "file:///etc/passwd", Err(Refused::Scheme("file".into())));
+    check(HttpToo, "gopher://127.0.0.1/", Err(Refused::Scheme("gopher".into())));
+    check(HttpsOnly, "https://user@merchant.example/", Err(Refused::UserInfo));
+    check(HttpsOnly, "https://:pass@merchant.example/", Err(Refused::UserInfo));
+    check(HttpsOnly, "https://public.example@10.0.0.1/", Err(Refused::UserInfo));
+    assert_eq!(Guard::default().transport, HttpsOnly);
+}
+
+/// Answers from a script, one entry a question, and counts the questions by what is left.
+struct Scripted(Mutex<VecDeque<Vec<IpAddr>>>);
+
+impl Scripted {
+    fn new(answers: &[&[&str]]) -> Arc<Self> {
+        let parse = |answer: &&[&str]| answer.iter().map(|ip| ip.parse().unwrap()).collect();
+        Arc::new(Self(Mutex::new(answers.iter().map(parse).collect())))
+    }
+}
+
+impl Resolve for Scripted {
+    fn resolve(&self, _: Name) -> Resolving {
+        let answer = self.0.lock().unwrap().pop_front().unwrap();
+        let answer: Addrs = Box::new(answer.into_iter().map(|ip| SocketAddr::new(ip, 0)));
+        Box::pin(async move { Ok(answer) })
+    }
+}
+
+#[tokio::test]
+async fn refused_addresses_are_left_out_of_an_answer() {
+    let resolve = async |answer: &[&str]| {
+        let guarded = GuardedResolver::new(Arc::new(guard(&[])), Scripted::new(&[answer]));
+        let found = guarded.resolve("merchant.example".parse().unwrap()).await;
+        found.map(|found| found.map(|address| address.ip().to_string()).collect::<Vec<_>>())
+    };
+    let found = resolve(&["10.0.0.1", "1.1.1.1", "::1", "2606:4700::1111"]).await.unwrap();
+    assert_eq!(found, ["1.1.1.1", "2606:4700::1111"]);
+    assert!(resolve(&[]).await.unwrap().is_empty());
+    let refused = resolve(&["10.0.0.1", "::1"]).await.unwrap_err();
+    assert!(refused.downcast_ref::<Refused>().is_some());
+}
+
+#[tokio::test]
+async fn a_name_that_changes_its_address_is_judged_at_every_dial() {
+    let good = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = good.local_addr().unwrap().port();
+    let evil = TcpListener::bind(("127.0.0.2", port)).await.unwrap();
+    let names = Scripted::new(&[&["127.0.0.1"], &["127.0.0.2"]]);
+    let guard = Arc::new(guard(&["127.0.0.1/32"]));
+    let client = reqwest::Client::builder()
+        .dns_resolver(GuardedResolver::new(guard, names.clone()))
+        .tls_backend_preconfigured(crate::fixture::tls())
+        .no_proxy()
+        .build()
+        .unwrap();
+
+    // Each dial asks once: there is no second look-up between the check and the connection.
+    let first = client.get(format!("http://rebinding.example:{port}/")).send();
+    let answer = async {
+        let (stream, _) = good.accept().await.unwrap();
+        crate::fixture::answer_and_close(
+            stream,
+            b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
+        )
+        .await;
+    };
+    let (first, ()) = tokio::join!(first, answer);
+    assert_eq!(first.unwrap().status(), 200);
+    assert_eq!(names.0.lock().unwrap().len(), 1);
+
+    let second = client.get(format!("http://rebinding.example:{port}/")).send().await.unwrap_err();
+    let refused = crate::client::cause::<Refused>(&second).unwrap();
+    assert!(matches!(refused, Refused::Address { reason: Reason::Loopback, .. }));
+    let knocked =
+        std::future::poll_fn(|cx| std::task::Poll::Ready(evil.poll_accept(cx).is_ready())).await;
+    assert!(!knocked, "the second address was dialled");
+}
