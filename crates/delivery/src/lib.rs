@@ -3,6 +3,7 @@
 
 pub mod client;
 pub mod guard;
+pub mod outcome;
 pub mod signing;
 
 #[cfg(test)]
