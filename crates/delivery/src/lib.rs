@@ -5,6 +5,7 @@ pub mod client;
 pub mod guard;
 pub mod outcome;
 pub mod signing;
+pub mod window;
 
 #[cfg(test)]
 mod fixture;
