@@ -1,0 +1,100 @@
+//! What the sandbox's owner may ask and tell, beside what a merchant answers.
+
+use std::sync::PoisonError;
+
+use actix_web::error::{Error, InternalError, JsonPayloadError, QueryPayloadError};
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::Sandbox;
+use crate::behaviour::Rule;
+use crate::journal::Filter;
+use crate::merchant::message;
+use crate::signature::Secrets;
+
+const INDEX: &str = include_str!("index.txt");
+
+pub(crate) fn routes(app: &mut web::ServiceConfig) {
+    app.route("/", web::get().to(index))
+        .route("/healthz", web::get().to(healthy))
+        .route("/readyz", web::get().to(healthy))
+        .route("/journal", web::get().to(show_journal))
+        .route("/journal", web::delete().to(clear_journal))
+        .route("/behaviour", web::get().to(list_behaviours))
+        .route("/behaviour", web::put().to(set_behaviour))
+        .route("/behaviour", web::delete().to(lift_behaviour))
+        .route("/secrets", web::put().to(set_secrets))
+        .route("/tokens", web::get().to(count_tokens));
+}
+
+async fn index() -> &'static str {
+    INDEX
+}
+
+async fn healthy() -> HttpResponse {
+    HttpResponse::Ok().json(json!({"status": "ok"}))
+}
+
+async fn show_journal(sandbox: web::Data<Sandbox>, filter: web::Query<Filter>) -> HttpResponse {
+    HttpResponse::Ok().json(sandbox.journal.page(&filter))
+}
+
+async fn clear_journal(sandbox: web::Data<Sandbox>) -> HttpResponse {
+    sandbox.journal.clear();
+    HttpResponse::NoContent().finish()
+}
+
+async fn list_behaviours(sandbox: web::Data<Sandbox>) -> HttpResponse {
+    HttpResponse::Ok().json(sandbox.behaviours.list())
+}
+
+async fn set_behaviour(sandbox: web::Data<Sandbox>, rule: web::Json<Rule>) -> HttpResponse {
+    if let Err(why) = rule.check() {
+        return message(StatusCode::BAD_REQUEST, &why);
+    }
+    sandbox.behaviours.set(rule.into_inner(), sandbox.tokens.issued());
+    HttpResponse::NoContent().finish()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Lift {
+    path: Option<String>,
+}
+
+async fn lift_behaviour(sandbox: web::Data<Sandbox>, lift: web::Query<Lift>) -> HttpResponse {
+    sandbox.behaviours.lift(lift.path.as_deref());
+    HttpResponse::NoContent().finish()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewSecrets {
+    secrets: Vec<String>,
+}
+
+async fn set_secrets(sandbox: web::Data<Sandbox>, new: web::Json<NewSecrets>) -> HttpResponse {
+    match Secrets::parse(new.secrets.iter().map(String::as_str)) {
+        Ok(secrets) => {
+            *sandbox.secrets.write().unwrap_or_else(PoisonError::into_inner) = secrets;
+            HttpResponse::NoContent().finish()
+        }
+        Err(why) => message(StatusCode::BAD_REQUEST, &format!("a secret cannot be read: {why}")),
+    }
+}
+
+async fn count_tokens(sandbox: web::Data<Sandbox>) -> HttpResponse {
+    HttpResponse::Ok().json(json!({"issued": sandbox.tokens.issued()}))
+}
+
+pub(crate) fn bad_json(error: JsonPayloadError, _: &HttpRequest) -> Error {
+    let answer = message(StatusCode::BAD_REQUEST, &error.to_string());
+    InternalError::from_response(error, answer).into()
+}
+
+pub(crate) fn bad_query(error: QueryPayloadError, _: &HttpRequest) -> Error {
+    let answer = message(StatusCode::BAD_REQUEST, &error.to_string());
+    InternalError::from_response(error, answer).into()
+}

@@ -1,0 +1,60 @@
+//! A merchant to test against: the merchant's side of the whole contract, able to fail on
+//! purpose.
+//!
+//! It answers every endpoint that a merchant operates, below any prefix (`/rmas`, `/blue/rmas`),
+//! issues tokens, checks signatures, keeps a journal of what arrived, and misbehaves per path as
+//! told. Left alone it is a merchant who accepts everything at once.
+
+pub mod behaviour;
+pub mod journal;
+pub mod settings;
+pub mod signature;
+
+mod control;
+mod interface;
+mod merchant;
+mod reply;
+mod server;
+#[cfg(test)]
+mod tests;
+mod tokens;
+
+use std::sync::RwLock;
+
+use platform::Clock;
+use secrecy::ExposeSecret;
+
+use crate::behaviour::Behaviours;
+use crate::journal::Journal;
+use crate::settings::Settings;
+use crate::signature::Secrets;
+use crate::tokens::Tokens;
+
+pub use server::{Running, serve, start};
+
+/// What all workers share.
+pub(crate) struct Sandbox {
+    pub(crate) journal: Journal,
+    pub(crate) behaviours: Behaviours,
+    pub(crate) secrets: RwLock<Secrets>,
+    pub(crate) signature_required: bool,
+    pub(crate) tokens: Tokens,
+    pub(crate) clock: Clock,
+}
+
+impl Sandbox {
+    fn new(settings: &Settings, clock: Clock) -> anyhow::Result<Self> {
+        let secrets = settings.signing.secrets.iter().map(ExposeSecret::expose_secret);
+        let secrets = Secrets::parse(secrets)
+            .map_err(|error| anyhow::anyhow!("signing.secrets cannot be read: {error}"))?;
+        let capacity = if settings.journal.enabled { settings.journal.capacity } else { 0 };
+        Ok(Self {
+            journal: Journal::new(capacity),
+            behaviours: Behaviours::default(),
+            secrets: RwLock::new(secrets),
+            signature_required: settings.signing.required,
+            tokens: Tokens::new(settings.tokens.lifetime),
+            clock,
+        })
+    }
+}
