@@ -1,10 +1,19 @@
-//! What the tests of several modules need.
+//! What the tests of several modules need: a merchant, and a client that may dial it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use reqwest::Method;
 use rustls::RootCertStore;
+use sandbox::Running;
+use sandbox::journal::Page;
+use sandbox::settings::Settings;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+
+use crate::client::GuardedClient;
+use crate::guard::{Guard, SystemResolver, Transport};
 
 /// A client that trusts no one: enough for plain HTTP, and for TLS that must fail.
 pub(crate) fn tls() -> rustls::ClientConfig {
@@ -16,11 +25,60 @@ pub(crate) fn tls() -> rustls::ClientConfig {
         .with_no_client_auth()
 }
 
-/// Reads a request's head and answers with these bytes, whatever was asked.
-pub(crate) async fn answer_and_close(mut stream: TcpStream, answer: &[u8]) {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        head.push(stream.read_u8().await.unwrap());
+/// A client that may dial this machine.
+pub(crate) fn client() -> GuardedClient {
+    guarded(&["127.0.0.1/32"])
+}
+
+pub(crate) fn guarded(allowed: &[&str]) -> GuardedClient {
+    let allowed = allowed.iter().map(|network| network.parse().unwrap()).collect();
+    let guard = Guard { transport: Transport::HttpToo, allowed };
+    GuardedClient::new(guard, Arc::new(SystemResolver), tls(), Duration::from_secs(2)).unwrap()
+}
+
+/// A sandbox merchant and the means to instruct it.
+pub(crate) struct Merchant {
+    pub(crate) running: Running,
+    client: GuardedClient,
+}
+
+impl Merchant {
+    pub(crate) fn new() -> Self {
+        let running = sandbox::start(&Settings::for_tests().unwrap()).unwrap();
+        Self { running, client: client() }
+    }
+
+    pub(crate) async fn ask(&self, method: Method, path: &str, body: &Value) -> Value {
+        let url = self.running.url(path).parse().unwrap();
+        let request = self.client.request(method, url).unwrap();
+        let answer = request.json(body).send().await.unwrap();
+        assert!(answer.status().is_success(), "{path}: {}", answer.status());
+        serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap_or_default()
+    }
+
+    pub(crate) async fn behave(&self, path: &str, steps: Value) {
+        self.ask(Method::PUT, "/behaviour", &json!({"path": path, "steps": steps})).await;
+    }
+
+    pub(crate) async fn journal(&self, path: &str) -> Page {
+        let page = self.ask(Method::GET, &format!("/journal?path={path}"), &json!({})).await;
+        serde_json::from_value(page).unwrap()
+    }
+}
+
+/// Reads a request, answers with these bytes whatever was asked, and returns what was read.
+pub(crate) async fn answer_and_close(mut stream: TcpStream, answer: &[u8]) -> String {
+    let mut read = Vec::new();
+    let mut missing = usize::MAX;
+    while missing > 0 {
+        read.push(stream.read_u8().await.unwrap());
+        missing = missing.saturating_sub(1);
+        if missing > 1 << 20 && read.ends_with(b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&read).to_lowercase();
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            missing = length.map_or(0, |length| length.parse().unwrap());
+        }
     }
     stream.write_all(answer).await.unwrap();
+    String::from_utf8(read).unwrap()
 }
