@@ -3,9 +3,10 @@
 //!
 //! The parts, from the outside in: [`guard`] says which addresses may be dialled, [`client`]
 //! dials them, [`signing`] signs, [`tokens`] holds the tokens that merchants issue to us,
-//! an attempt makes one attempt, [`outcome`] says what follows from it, [`window`] keeps a
+//! [`attempt`] makes one attempt, [`outcome`] says what follows from it, [`window`] keeps a
 //! sick endpoint from taking everyone's place.
 
+pub mod attempt;
 pub mod client;
 pub mod endpoint;
 pub mod guard;

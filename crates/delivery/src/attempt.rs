@@ -1,0 +1,236 @@
+//! One attempt to hand a message to a merchant: sign, authenticate, POST, read the answer.
+//!
+//! The body goes out byte for byte as it was stored and the id stays the same; signature,
+//! timestamp and token are fresh each time. An attempt ends by its deadline, whatever the
+//! endpoint does, and always ends in an [`Outcome`]: there is no error beside it.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::kind::Kind;
+use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Response};
+use tokio::time::Instant;
+
+use crate::client::{End, Fault, GuardedClient, Read, read_body};
+use crate::endpoint::Endpoint;
+use crate::outcome::{self, Outcome, Renewal, Roll, Schedule, Signal, Step, decide};
+use crate::signing;
+use crate::tokens::{Generation, Token, Tokens};
+
+/// A message as it was stored.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// The `webhook-id`, the same for every attempt.
+    pub id: String,
+    pub merchant: String,
+    pub kind: Kind,
+    /// For example `rma.created`.
+    pub event: String,
+    pub sequence: i64,
+    pub traceparent: Option<String>,
+    pub body: Bytes,
+    pub reply: Reply,
+}
+
+/// Whether we want to know more than the answer's status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// A 2xx is all that counts: a body that breaks off or never ends does not undo it.
+    Ignored,
+    /// The body is part of the answer: without it the attempt failed.
+    Needed,
+}
+
+/// One request and what came of it.
+#[derive(Clone, Debug)]
+pub struct Try {
+    pub outcome: Outcome,
+    pub signal: Signal,
+    pub at: DateTime<Utc>,
+    pub latency: Duration,
+    /// What was read of the answer.
+    pub answer: Bytes,
+}
+
+/// All requests of one counted attempt, and what follows.
+#[derive(Clone, Debug)]
+pub struct Attempted {
+    /// A 401 that was answered with a new token; it does not count.
+    pub refused: Option<Try>,
+    pub last: Try,
+    pub step: Step,
+}
+
+/// Makes attempts. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Courier {
+    pub client: GuardedClient,
+    pub tokens: Tokens,
+    pub schedule: Schedule,
+    /// From the first byte to the last, getting a token included.
+    pub deadline: Duration,
+}
+
+impl Courier {
+    /// Makes attempt `number` (1 is the first), with at most one more try after a 401.
+    pub async fn attempt(
+        &self,
+        message: &Message,
+        endpoint: &Endpoint,
+        number: u32,
+        now: DateTime<Utc>,
+        roll: Roll,
+    ) -> Attempted {
+        let begun = Instant::now();
+        let clock = || now + TimeDelta::from_std(begun.elapsed()).unwrap_or_default();
+        let mut renewal = match endpoint.credentials() {
+            Some(_) => Renewal::Possible,
+            None => Renewal::Spent,
+        };
+        let (mut stale, mut refused) = (None, None);
+        loop {
+            let (tried, generation) = self.try_once(message, endpoint, stale, clock(), roll).await;
+            let facts = outcome::Attempt { number, renewal, now: clock(), roll };
+            match decide(&self.schedule, &tried.outcome, facts) {
+                Step::RefreshToken => {
+                    refused = Some(tried);
+                    stale = generation;
+                    renewal = Renewal::Spent;
+                }
+                step => return Attempted { refused, last: tried, step },
+            }
+        }
+    }
+
+    async fn try_once(
+        &self,
+        message: &Message,
+        endpoint: &Endpoint,
+        stale: Option<Generation>,
+        at: DateTime<Utc>,
+        roll: Roll,
+    ) -> (Try, Option<Generation>) {
+        let started = Instant::now();
+        let deadline = started + self.deadline;
+        let mut generation = None;
+        let answered = match self.token(endpoint, stale, deadline, roll).await {
+            Err(outcome) => Err(outcome),
+            Ok(token) => {
+                generation = token.as_ref().map(|token| token.generation);
+                self.post(message, endpoint, token, at, deadline).await.map_err(Outcome::from)
+            }
+        };
+        let (outcome, signal, answer) = match answered {
+            Err(outcome) => (outcome.clone(), outcome.signal(), Bytes::new()),
+            Ok(answer) => judge(message.reply, answer, at, deadline).await,
+        };
+        (Try { outcome, signal, at, latency: started.elapsed(), answer }, generation)
+    }
+
+    async fn token(
+        &self,
+        endpoint: &Endpoint,
+        stale: Option<Generation>,
+        deadline: Instant,
+        roll: Roll,
+    ) -> Result<Option<Token>, Outcome> {
+        let Some(credentials) = endpoint.credentials() else { return Ok(None) };
+        let getting = self.tokens.get(credentials, stale, Instant::now(), roll);
+        match tokio::time::timeout_at(deadline, getting).await {
+            Ok(Ok(token)) => Ok(Some(token)),
+            Ok(Err(error)) => Err(Outcome::TokenRefused(error.to_string())),
+            Err(_) => Err(Outcome::TokenRefused("no token within the deadline".to_owned())),
+        }
+    }
+
+    async fn post(
+        &self,
+        message: &Message,
+        endpoint: &Endpoint,
+        token: Option<Token>,
+        at: DateTime<Utc>,
+        deadline: Instant,
+    ) -> Result<Response, Fault> {
+        let mut headers = headers(message, endpoint, at).map_err(unsendable)?;
+        if let Some(token) = token {
+            headers.insert(header::AUTHORIZATION, token.authorization);
+        }
+        let sending = self
+            .client
+            .request(Method::POST, endpoint.url().clone())?
+            .headers(headers)
+            .body(message.body.clone())
+            .send();
+        match tokio::time::timeout_at(deadline, sending).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(Fault::TimedOut),
+        }
+    }
+}
+
+/// The status decides; the body matters only where we need it.
+async fn judge(
+    reply: Reply,
+    answer: Response,
+    at: DateTime<Utc>,
+    deadline: Instant,
+) -> (Outcome, Signal, Bytes) {
+    let status = answer.status().as_u16();
+    let retry_after =
+        answer.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let outcome = Outcome::of_status(status, retry_after, at);
+    let Read { body, end } = read_body(answer, deadline).await;
+    let outcome = match (&outcome, reply, &end) {
+        (Outcome::Delivered { .. }, Reply::Needed, End::TooLarge) => {
+            Outcome::AnswerTooLarge { status }
+        }
+        (Outcome::Delivered { .. }, Reply::Needed, End::Broken(fault)) => fault.clone().into(),
+        _ => outcome,
+    };
+    // An endpoint that never finishes its answers holds a place as long as one that hangs.
+    let signal = match end {
+        End::Broken(_) => Signal::Shrink,
+        End::Complete | End::TooLarge => outcome.signal(),
+    };
+    (outcome, signal, body)
+}
+
+const EVENT: HeaderName = HeaderName::from_static("x-service-event");
+const SEQUENCE: HeaderName = HeaderName::from_static("x-service-sequence");
+const API_VERSION: HeaderName = HeaderName::from_static("x-service-api-version");
+const SERVICE_ID: HeaderName = HeaderName::from_static("x-service-id");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+fn headers(
+    message: &Message,
+    endpoint: &Endpoint,
+    at: DateTime<Utc>,
+) -> Result<HeaderMap, header::InvalidHeaderValue> {
+    let mut headers = endpoint.headers().clone();
+    headers.insert(header::CONTENT_TYPE, JSON);
+    headers.insert(header::ACCEPT, JSON);
+    headers.insert(SERVICE_ID, HeaderValue::from_str(&message.merchant)?);
+    headers.insert(API_VERSION, HeaderValue::from_static(message.kind.api_version()));
+    headers.insert(EVENT, HeaderValue::from_str(&message.event)?);
+    headers.insert(SEQUENCE, HeaderValue::from(message.sequence));
+    if let Some(traceparent) = &message.traceparent {
+        headers.insert(TRACEPARENT, HeaderValue::from_str(traceparent)?);
+    }
+    headers.insert(signing::ID, HeaderValue::from_str(&message.id)?);
+    headers.insert(signing::TIMESTAMP, HeaderValue::from(at.timestamp()));
+    if !endpoint.secrets().is_empty() {
+        let signature = signing::sign(endpoint.secrets(), &message.id, at, &message.body);
+        headers.insert(signing::SIGNATURE, HeaderValue::from_str(&signature)?);
+    }
+    Ok(headers)
+}
+
+fn unsendable(error: header::InvalidHeaderValue) -> Fault {
+    Fault::Unreachable(error.to_string())
+}
