@@ -100,7 +100,7 @@ fn bind(
         App::new()
             .app_data(sandbox.clone())
             .app_data(web::PayloadConfig::new(BODY_LIMIT))
-            .app_data(web::JsonConfig::default().error_handler(control::bad_json))
+            .app_data(control::json_of_any_type())
             .app_data(web::QueryConfig::default().error_handler(control::bad_query))
             .configure(control::routes)
             .default_service(web::to(merchant::answer))

@@ -152,6 +152,9 @@ async fn answers_can_be_ordered() {
     let answer = merchant.send(Method::POST, "/rmas", &json!({})).await.unwrap();
     assert_eq!(answer.text().await.unwrap(), "...");
     assert_eq!(merchant.get("/behaviour").await[0]["path"], "/rmas");
+    let by_hand = merchant.client.put(merchant.running.url("/behaviour"));
+    let by_hand = by_hand.body(r#"{"path": "/rmas", "steps": [{"do": "hang"}]}"#).send().await;
+    assert_eq!(by_hand.unwrap().status(), 204);
     let nonsense = json!({"path": "/rmas", "steps": [{"do": "sing"}]});
     assert_eq!(merchant.put("/behaviour", &nonsense).await, 400);
 }
