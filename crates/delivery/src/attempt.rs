@@ -4,6 +4,7 @@
 //! timestamp and token are fresh each time. An attempt ends by its deadline, whatever the
 //! endpoint does, and always ends in an [`Outcome`]: there is no error beside it.
 
+mod call;
 #[cfg(test)]
 mod tests;
 
@@ -12,14 +13,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::kind::Kind;
-use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header;
 use reqwest::{Method, Response};
 use tokio::time::Instant;
 
+use self::call::Call;
 use crate::client::{End, Fault, GuardedClient, Read, read_body};
 use crate::endpoint::Endpoint;
 use crate::outcome::{self, Outcome, Renewal, Roll, Schedule, Signal, Step, decide};
-use crate::signing;
 use crate::tokens::{Generation, Token, Tokens};
 
 /// A message as it was stored.
@@ -44,6 +45,14 @@ pub enum Reply {
     Ignored,
     /// The body is part of the answer: without it the attempt failed.
     Needed,
+}
+
+/// Something we want to know from a merchant, such as the variants of a product.
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub merchant: String,
+    pub api_version: &'static str,
+    pub traceparent: Option<String>,
 }
 
 /// One request and what came of it.
@@ -87,15 +96,15 @@ impl Courier {
         roll: Roll,
     ) -> Attempted {
         let begun = Instant::now();
-        let clock = || now + TimeDelta::from_std(begun.elapsed()).unwrap_or_default();
-        let mut renewal = match endpoint.credentials() {
-            Some(_) => Renewal::Possible,
-            None => Renewal::Spent,
-        };
+        let mut renewal = endpoint.renewal();
         let (mut stale, mut refused) = (None, None);
         loop {
-            let (tried, generation) = self.try_once(message, endpoint, stale, clock(), roll).await;
-            let facts = outcome::Attempt { number, renewal, now: clock(), roll };
+            let at = later(now, begun);
+            let deadline = Instant::now() + self.deadline;
+            let call = Call::Deliver(message);
+            let (tried, generation) =
+                self.try_once(call, endpoint, stale, at, deadline, roll).await;
+            let facts = outcome::Attempt { number, renewal, now: later(now, begun), roll };
             match decide(&self.schedule, &tried.outcome, facts) {
                 Step::RefreshToken => {
                     refused = Some(tried);
@@ -107,27 +116,47 @@ impl Courier {
         }
     }
 
+    /// Asks an endpoint for something instead of telling it. One deadline for everything, a new
+    /// token after a 401 included; whether to ask again is the caller's business.
+    pub async fn ask(
+        &self,
+        question: &Question,
+        endpoint: &Endpoint,
+        now: DateTime<Utc>,
+        roll: Roll,
+    ) -> Try {
+        let begun = Instant::now();
+        let deadline = begun + self.deadline;
+        let call = Call::Ask(question);
+        let (first, generation) = self.try_once(call, endpoint, None, now, deadline, roll).await;
+        if first.outcome != Outcome::Unauthorized || endpoint.renewal() == Renewal::Spent {
+            return first;
+        }
+        let at = later(now, begun);
+        self.try_once(call, endpoint, generation, at, deadline, roll).await.0
+    }
+
     async fn try_once(
         &self,
-        message: &Message,
+        call: Call<'_>,
         endpoint: &Endpoint,
         stale: Option<Generation>,
         at: DateTime<Utc>,
+        deadline: Instant,
         roll: Roll,
     ) -> (Try, Option<Generation>) {
         let started = Instant::now();
-        let deadline = started + self.deadline;
         let mut generation = None;
         let answered = match self.token(endpoint, stale, deadline, roll).await {
             Err(outcome) => Err(outcome),
             Ok(token) => {
                 generation = token.as_ref().map(|token| token.generation);
-                self.post(message, endpoint, token, at, deadline).await.map_err(Outcome::from)
+                self.send(call, endpoint, token, at, deadline).await.map_err(Outcome::from)
             }
         };
         let (outcome, signal, answer) = match answered {
             Err(outcome) => (outcome.clone(), outcome.signal(), Bytes::new()),
-            Ok(answer) => judge(message.reply, answer, at, deadline).await,
+            Ok(answer) => judge(call.reply(), answer, later(at, started), deadline).await,
         };
         (Try { outcome, signal, at, latency: started.elapsed(), answer }, generation)
     }
@@ -148,42 +177,47 @@ impl Courier {
         }
     }
 
-    async fn post(
+    async fn send(
         &self,
-        message: &Message,
+        call: Call<'_>,
         endpoint: &Endpoint,
         token: Option<Token>,
         at: DateTime<Utc>,
         deadline: Instant,
     ) -> Result<Response, Fault> {
-        let mut headers = headers(message, endpoint, at).map_err(unsendable)?;
+        let mut headers = call.headers(endpoint, at).map_err(unsendable)?;
         if let Some(token) = token {
             headers.insert(header::AUTHORIZATION, token.authorization);
         }
-        let sending = self
-            .client
-            .request(Method::POST, endpoint.url().clone())?
-            .headers(headers)
-            .body(message.body.clone())
-            .send();
-        match tokio::time::timeout_at(deadline, sending).await {
+        let url = endpoint.url().clone();
+        let request = match call {
+            Call::Deliver(message) => {
+                self.client.request(Method::POST, url)?.body(message.body.clone())
+            }
+            Call::Ask(_) => self.client.request(Method::GET, url)?,
+        };
+        match tokio::time::timeout_at(deadline, request.headers(headers).send()).await {
             Ok(answer) => Ok(answer?),
             Err(_) => Err(Fault::TimedOut),
         }
     }
 }
 
+fn later(then: DateTime<Utc>, since: Instant) -> DateTime<Utc> {
+    then + TimeDelta::from_std(since.elapsed()).unwrap_or_default()
+}
+
 /// The status decides; the body matters only where we need it.
 async fn judge(
     reply: Reply,
     answer: Response,
-    at: DateTime<Utc>,
+    now: DateTime<Utc>,
     deadline: Instant,
 ) -> (Outcome, Signal, Bytes) {
     let status = answer.status().as_u16();
     let retry_after =
         answer.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
-    let outcome = Outcome::of_status(status, retry_after, at);
+    let outcome = Outcome::of_status(status, retry_after, now);
     let Read { body, end } = read_body(answer, deadline).await;
     let outcome = match (&outcome, reply, &end) {
         (Outcome::Delivered { .. }, Reply::Needed, End::TooLarge) => {
@@ -198,37 +232,6 @@ async fn judge(
         End::Complete | End::TooLarge => outcome.signal(),
     };
     (outcome, signal, body)
-}
-
-const EVENT: HeaderName = HeaderName::from_static("x-service-event");
-const SEQUENCE: HeaderName = HeaderName::from_static("x-service-sequence");
-const API_VERSION: HeaderName = HeaderName::from_static("x-service-api-version");
-const SERVICE_ID: HeaderName = HeaderName::from_static("x-service-id");
-const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
-
-fn headers(
-    message: &Message,
-    endpoint: &Endpoint,
-    at: DateTime<Utc>,
-) -> Result<HeaderMap, header::InvalidHeaderValue> {
-    let mut headers = endpoint.headers().clone();
-    headers.insert(header::CONTENT_TYPE, JSON);
-    headers.insert(header::ACCEPT, JSON);
-    headers.insert(SERVICE_ID, HeaderValue::from_str(&message.merchant)?);
-    headers.insert(API_VERSION, HeaderValue::from_static(message.kind.api_version()));
-    headers.insert(EVENT, HeaderValue::from_str(&message.event)?);
-    headers.insert(SEQUENCE, HeaderValue::from(message.sequence));
-    if let Some(traceparent) = &message.traceparent {
-        headers.insert(TRACEPARENT, HeaderValue::from_str(traceparent)?);
-    }
-    headers.insert(signing::ID, HeaderValue::from_str(&message.id)?);
-    headers.insert(signing::TIMESTAMP, HeaderValue::from(at.timestamp()));
-    if !endpoint.secrets().is_empty() {
-        let signature = signing::sign(endpoint.secrets(), &message.id, at, &message.body);
-        headers.insert(signing::SIGNATURE, HeaderValue::from_str(&signature)?);
-    }
-    Ok(headers)
 }
 
 fn unsendable(error: header::InvalidHeaderValue) -> Fault {

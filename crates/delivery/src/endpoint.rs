@@ -10,6 +10,7 @@ use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
+use crate::outcome::Renewal;
 use crate::signing::Secret;
 use crate::tokens::ClientCredentials;
 
@@ -79,6 +80,14 @@ impl Endpoint {
 
     pub(crate) fn headers(&self) -> &HeaderMap {
         &self.headers
+    }
+
+    /// Whether a 401 of this endpoint can be answered with a new token.
+    pub(crate) fn renewal(&self) -> Renewal {
+        match self.credentials {
+            Some(_) => Renewal::Possible,
+            None => Renewal::Spent,
+        }
     }
 
     pub(crate) fn credentials(&self) -> Option<&Arc<ClientCredentials>> {

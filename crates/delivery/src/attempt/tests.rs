@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{Attempted, Courier, Message, Reply};
+use super::{Attempted, Courier, Message, Question, Reply};
 use crate::endpoint::{Authentication, Endpoint};
 use crate::fixture::{Merchant, client, guarded};
 use crate::guard::Refused;
@@ -274,4 +274,32 @@ async fn a_thousand_concurrent_401s_cost_one_token_call() {
     assert!(all.iter().all(|done| done.step == Step::Delivered));
     let issued = merchant.ask(reqwest::Method::GET, "/tokens", &json!({})).await;
     assert_eq!(issued, json!({"issued": 2}));
+}
+
+#[tokio::test]
+async fn a_question_is_answered_within_one_deadline() {
+    let merchant = Merchant::new();
+    let endpoint = endpoint(&merchant.running.url("/sku/TEE/variants"), &oauth(&merchant));
+    let question = Question { merchant: "blue".to_owned(), api_version: "1", traceparent: None };
+    let ask =
+        async |courier: &Courier| courier.ask(&question, &endpoint, now(), Roll::MIDDLE).await;
+    let patient = courier(5000);
+    let answer = ask(&patient).await;
+    assert_eq!(answer.outcome, Outcome::Delivered { status: 200 });
+    let variants: Value = serde_json::from_slice(&answer.answer).unwrap();
+    assert_eq!(variants[0]["sku"], "TEE-S");
+    let seen = &merchant.journal("/sku/TEE/variants").await.entries[0].headers;
+    assert_eq!(seen["x-service-api-version"], "1");
+    assert_eq!(seen["x-service-id"], "blue");
+    assert!(!seen.contains_key("webhook-id"));
+
+    let expire = json!([{"do": "expire_token", "times": "always"}]);
+    merchant.behave("/sku/TEE/variants", expire).await;
+    assert_eq!(ask(&patient).await.outcome, Outcome::Delivered { status: 200 });
+
+    let slow = json!([{"do": "answer", "status": 401, "delay_ms": 200, "times": "always"}]);
+    merchant.behave("/sku/TEE/variants", slow).await;
+    let hasty = ask(&courier(300)).await;
+    assert_eq!(hasty.outcome, Outcome::TimedOut);
+    assert!(hasty.latency < Duration::from_millis(200), "{:?}", hasty.latency);
 }
