@@ -5,7 +5,7 @@
 
 use std::{future::Future, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
-use actix_web::dev::ServerHandle;
+use actix_web::{dev::ServerHandle, web};
 use anyhow::Context as _;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use diesel_migrations::EmbeddedMigrations;
@@ -45,6 +45,11 @@ pub trait Service: Send + Sync + Sized + 'static {
     fn migrations() -> Vec<EmbeddedMigrations>;
     /// The URL table.
     fn routes(config: &mut ServiceConfig<'_>);
+    /// State for handlers that come from a shared crate and do not know `Self`.
+    fn share(&self, app: &mut web::ServiceConfig) {
+        // Most services have none.
+        let _ = app;
+    }
     /// Starts its tasks. Must not need the database or the broker to be there yet.
     fn start(
         process: &Process,

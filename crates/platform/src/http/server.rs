@@ -66,6 +66,7 @@ pub(crate) fn bind<S: Service>(
             )
             .configure(S::routes)
             .into_app()
+            .configure(|app| service.share(app))
             .route("/healthz", web::get().to(health::healthz))
             .route("/readyz", web::get().to(health::readyz))
             .route("/metrics", web::get().to(telemetry::metrics))
