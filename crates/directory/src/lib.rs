@@ -102,6 +102,11 @@ impl Directory {
         self.merchants.load().get(id).cloned()
     }
 
+    /// Everyone, as known at this moment.
+    pub fn merchants(&self) -> Arc<HashMap<MerchantId, Arc<Merchant>>> {
+        self.merchants.load_full()
+    }
+
     /// The merchant a request is about.
     pub fn of(&self, caller: &Caller) -> Result<Arc<Merchant>, DirectoryError> {
         let id = caller.merchant()?;

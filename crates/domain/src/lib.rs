@@ -5,6 +5,7 @@
 //! depend on this one, and this one depends on none of them.
 
 pub mod access;
+pub mod delivery;
 pub mod document;
 pub mod event;
 pub mod kind;

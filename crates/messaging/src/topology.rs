@@ -4,6 +4,7 @@
 //! started yet has its queues, and finds in them what happened before it came; and a queue that
 //! somebody deleted is back a moment later.
 
+use domain::kind::Kind;
 use lapin::{
     Channel, ExchangeKind,
     options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions},
@@ -16,9 +17,11 @@ const DELIVERY_LIMIT: i32 = 5;
 const EVENTS: &str = "backhaul.events";
 
 /// Who hears what.
-const SUBSCRIPTIONS: [(&str, &[&str]); 2] = [
+const SUBSCRIPTIONS: [(&str, &[&str]); 3] = [
     ("order-intake", &["merchant.changed.v1", "token.revoked.v1"]),
     ("rma-engine", &["order.stored.v1"]),
+    // Read by people and by whatever alerts them.
+    ("operators", &["delivery.dead.v1"]),
 ];
 
 /// An exchange's full name.
@@ -56,7 +59,7 @@ impl Topology {
                 topology = topology.subscribe(service, event);
             }
         }
-        topology
+        Kind::ALL.into_iter().fold(topology, |topology, kind| topology.queue(kind.queue()))
     }
 
     /// A broker with nothing in it.
