@@ -36,6 +36,28 @@ impl Window {
         Self { size: 1, careful_from: 1, credit: 0, largest: limits.largest.get() }
     }
 
+    /// A window as it was written down: see [`Window::parts`]. Limits may have changed since.
+    pub fn restored(limits: Limits, [size, careful_from, credit]: [i32; 3]) -> Self {
+        let largest = limits.largest.get();
+        let read = |part: i32| u32::try_from(part).unwrap_or_default();
+        Self {
+            size: read(size).clamp(1, largest),
+            careful_from: read(careful_from).clamp(1, largest),
+            credit: read(credit),
+            largest,
+        }
+    }
+
+    /// What must be written down of it: size, from where it opens with care, and credit.
+    pub fn parts(&self) -> [i32; 3] {
+        [self.size, self.careful_from, self.credit].map(|part| part.try_into().unwrap_or(i32::MAX))
+    }
+
+    /// Whether another success would change nothing.
+    pub fn is_wide_open(&self) -> bool {
+        self.size == self.largest
+    }
+
     pub fn size(&self) -> u32 {
         self.size
     }
@@ -118,6 +140,17 @@ mod tests {
         check(&[(Shrink, 100), (Grow, 3)], 3);
         check(&[(Shrink, 100), (Grow, 6)], 4);
         check(&[(Shrink, 100), (Grow, 10_000)], 64);
+    }
+
+    #[test]
+    fn a_window_reads_back_as_it_was_written() {
+        let mut window = Window::new(limits(8, 64));
+        for signal in [Grow, Grow, Shrink, Grow, Grow, Hold] {
+            window.learn(signal);
+            assert_eq!(Window::restored(limits(8, 64), window.parts()), window);
+        }
+        assert_eq!(Window::restored(limits(1, 4), [64, 64, 0]).size(), 4);
+        assert_eq!(Window::restored(limits(1, 4), [0, -1, -1]).size(), 1);
     }
 
     #[test]

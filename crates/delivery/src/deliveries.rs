@@ -1,0 +1,143 @@
+//! What a service that delivers holds in its hand.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use diesel_async::AsyncPgConnection;
+use directory::Directory;
+use domain::kind::Kind;
+use messaging::{Broker, Outbox};
+use platform::sealing::Sealer;
+use platform::{Process, Timestamp, chain, database::DatabaseError};
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+use crate::attempt::Courier;
+use crate::dispatcher::Dispatcher;
+use crate::endpoints::Endpoints;
+use crate::engine::{Engine, patience};
+use crate::ledger::{self, Log, NewMessage};
+use crate::meters::Meters;
+use crate::replayer::Replayer;
+use crate::sender::Sender;
+use crate::settings::Settings;
+use crate::witness::Witness;
+
+/// How often the days of the log are looked after.
+const LOG_EVERY: Duration = Duration::from_secs(60);
+
+/// A service's messages to merchants.
+#[derive(Clone)]
+pub struct Deliveries(pub(crate) Arc<Engine>);
+
+impl Deliveries {
+    /// Starts to deliver messages of these kinds on behalf of `service`.
+    pub fn start(
+        service: &'static str,
+        process: &Process,
+        broker: &Broker,
+        directory: &Arc<Directory>,
+        sealer: &Arc<Sealer>,
+        kinds: &[Kind],
+        settings: Settings,
+    ) -> anyhow::Result<Self> {
+        let witness = Arc::new(());
+        Self::start_before(witness, service, process, (broker, directory, sealer), kinds, settings)
+    }
+
+    /// The same with a witness, who learns how each message ended.
+    pub fn start_before(
+        witness: Arc<dyn Witness>,
+        service: &'static str,
+        process: &Process,
+        (broker, directory, sealer): (&Broker, &Arc<Directory>, &Arc<Sealer>),
+        kinds: &[Kind],
+        settings: Settings,
+    ) -> anyhow::Result<Self> {
+        let engine = Arc::new(Engine {
+            pool: process.pool.clone(),
+            clock: process.clock.clone(),
+            broker: broker.clone(),
+            directory: directory.clone(),
+            endpoints: Endpoints::new(directory.clone(), sealer.clone()),
+            courier: settings.courier()?,
+            outbox: Outbox::new(service),
+            settings,
+            witness,
+            meters: Meters::new(),
+            wake: Arc::new(Notify::new()),
+            replayed: Notify::new(),
+        });
+        keep_log(&engine, process);
+        let dispatcher = Dispatcher::new(engine.clone());
+        process.tasks.spawn("dispatcher", |stop| dispatcher.run(stop));
+        let replayer = Replayer::new(engine.clone(), kinds);
+        process.tasks.spawn("replayer", |stop| replayer.run(stop));
+        for kind in kinds {
+            let engine = engine.clone();
+            process.tasks.spawn("sender", |stop| Sender::new(engine, *kind, stop).run());
+        }
+        Ok(Self(engine))
+    }
+
+    /// Writes messages that are delivered if, and only if, the caller's transaction commits.
+    /// Returns their ids, which merchants see as `webhook-id`.
+    pub async fn append(
+        &self,
+        conn: &mut AsyncPgConnection,
+        now: Timestamp,
+        messages: &[NewMessage],
+    ) -> Result<Vec<Uuid>, DatabaseError> {
+        let ids = ledger::append(conn, now, messages).await?;
+        if !ids.is_empty() {
+            self.0.wake.notify_one();
+        }
+        Ok(ids)
+    }
+
+    /// For what a service asks a merchant rather than tells it.
+    pub fn courier(&self) -> &Courier {
+        &self.0.courier
+    }
+
+    pub fn endpoints(&self) -> &Endpoints {
+        &self.0.endpoints
+    }
+}
+
+/// Makes the log's days ahead; until that worked once, the service is not ready.
+fn keep_log(engine: &Arc<Engine>, process: &Process) {
+    let kept = Arc::new(AtomicBool::new(false));
+    let seen = kept.clone();
+    process.health.add("delivery log", move || {
+        let kept = seen.load(Ordering::Relaxed);
+        async move { kept.then_some(()).ok_or_else(|| "has no room for today yet".to_owned()) }
+    });
+    let engine = engine.clone();
+    process.tasks.spawn("delivery log", |stop| async move {
+        let mut backoff = patience();
+        while !stop.is_cancelled() {
+            let pause = match keep_log_once(&engine).await {
+                Ok(()) => {
+                    kept.store(true, Ordering::Relaxed);
+                    backoff.reset();
+                    LOG_EVERY
+                }
+                Err(error) => {
+                    tracing::warn!(error = chain(&error), "the delivery log was not kept");
+                    backoff.pause()
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    });
+}
+
+async fn keep_log_once(engine: &Engine) -> Result<(), DatabaseError> {
+    let log = Log { retention_days: engine.settings.retention_days };
+    log.keep(&mut *engine.pool.get().await?, engine.clock.now()).await
+}

@@ -1,0 +1,257 @@
+//! Moves messages from the ledger into the broker: due, first of their lane, and only as many of
+//! an endpoint as its window allows.
+//!
+//! One replica leads at a time: the lock is held by the connection that picks. A message is marked
+//! queued before it is published. If it never gets there, it is given back at once or, if this
+//! process dies in between, recalled when its lease is over.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use diesel::{
+    QueryableByName,
+    sql_types::{BigInt, Bool, Text},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use domain::kind::Kind;
+use messaging::{LinkError, Message, Publisher};
+use platform::{Timestamp, chain, database::DatabaseError};
+use std::sync::Arc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::engine::{Engine, header, patience, straight_to_queue};
+use crate::ledger::{self, Due, Picked};
+
+/// Chosen once; the same in every installation, and per database anyway.
+const LEADER_LOCK: i64 = 0x6465_6C69_7665_7279;
+/// After being woken it looks this often before it believes that nothing was committed.
+const LOOKS: [u64; 6] = [0, 1, 3, 6, 15, 30];
+/// A batch this large means that there is a lot to do: then fewer, larger batches cost less.
+const BUSY: usize = 16;
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
+/// How often it looks for lost messages and for endpoints that are back.
+const HOUSEKEEPING: Duration = Duration::from_secs(1);
+
+/// What one look at the ledger came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// So many messages were queued.
+    Worked(usize),
+    Idle,
+    /// Another replica dispatches.
+    NotLeader,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DispatchError {
+    #[error("ledger")]
+    Database(#[from] DatabaseError),
+    #[error("publishing")]
+    Link(#[from] LinkError),
+    #[error("{0} messages lead to no queue; declaring the queues again")]
+    Unroutable(usize),
+}
+
+impl From<diesel::result::Error> for DispatchError {
+    fn from(error: diesel::result::Error) -> Self {
+        DatabaseError::from(error).into()
+    }
+}
+
+pub(crate) struct Dispatcher {
+    engine: Arc<Engine>,
+    publisher: Publisher,
+    /// Holds the leader's lock for as long as it lives.
+    leading: Option<AsyncPgConnection>,
+    kept_house_at: Option<Instant>,
+}
+
+impl Dispatcher {
+    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+        let publisher = Publisher::new(engine.broker.publishing.clone());
+        Self { engine, publisher, leading: None, kept_house_at: None }
+    }
+
+    pub(crate) async fn run(mut self, stop: CancellationToken) {
+        let (mut backoff, mut looks) = (patience(), LOOKS.iter());
+        let (poll, wake) = (self.engine.settings.poll, self.engine.wake.clone());
+        while !stop.is_cancelled() {
+            let pause = match self.step().await {
+                Ok(Step::Worked(messages)) => {
+                    looks = LOOKS.iter();
+                    if messages < BUSY { Duration::ZERO } else { BUSY_PAUSE }
+                }
+                Ok(Step::Idle) => {
+                    looks.next().map_or(poll, |millis| Duration::from_millis(*millis))
+                }
+                Ok(Step::NotLeader) => poll,
+                Err(error) => {
+                    tracing::warn!(error = chain(&error), "messages wait in the ledger");
+                    self.leading = None;
+                    backoff.pause()
+                }
+            };
+            if pause < poll {
+                tokio::time::sleep(pause).await;
+                continue;
+            }
+            backoff.reset();
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = tokio::time::sleep(pause) => {}
+                () = wake.notified() => looks = LOOKS.iter(),
+            }
+        }
+    }
+
+    /// Queues one batch, if this is the leader.
+    pub(crate) async fn step(&mut self) -> Result<Step, DispatchError> {
+        if self.leading.is_none() {
+            self.leading = lead(&self.engine).await?;
+        }
+        let Some(conn) = self.leading.as_mut() else { return Ok(Step::NotLeader) };
+        let engine = &self.engine;
+        let now = engine.clock.now();
+        if self.kept_house_at.is_none_or(|at| at.elapsed() >= HOUSEKEEPING) {
+            keep_house(conn, engine, now).await?;
+            self.kept_house_at = Some(Instant::now());
+        }
+        let (merchants, kinds) = paused(engine);
+        let due = Due {
+            now,
+            lease: engine.settings.lease,
+            initial_window: engine.settings.initial_window.get().try_into().unwrap_or(i32::MAX),
+            closed: (&merchants, &kinds),
+            most: engine.settings.dispatch_batch.into(),
+        };
+        let picked = ledger::pick(conn, due).await?;
+        if picked.is_empty() {
+            return Ok(Step::Idle);
+        }
+        let messages = messages(conn, engine, &picked, due.lease_until()).await?;
+        let published = self.publisher.publish(&messages).await;
+        let lost: Vec<Uuid> = match &published {
+            Ok(words) => {
+                let each = picked.iter().zip(words);
+                each.filter(|(_, word)| word.is_err()).map(|(picked, _)| picked.id).collect()
+            }
+            Err(_) => picked.iter().map(|picked| picked.id).collect(),
+        };
+        if !lost.is_empty() {
+            ledger::give_back(conn, now, &lost).await?;
+        }
+        published?;
+        match lost.len() {
+            0 => Ok(Step::Worked(picked.len())),
+            lost => Err(DispatchError::Unroutable(lost)),
+        }
+    }
+}
+
+#[derive(QueryableByName)]
+struct Locked {
+    #[diesel(sql_type = Bool)]
+    locked: bool,
+}
+
+/// The leader's connection, unless another replica leads. The lock goes with the connection.
+async fn lead(engine: &Engine) -> Result<Option<AsyncPgConnection>, DatabaseError> {
+    let mut conn = engine.own_connection().await?;
+    let asked = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS locked");
+    let Locked { locked } = asked.bind::<BigInt, _>(LEADER_LOCK).get_result(&mut conn).await?;
+    Ok(locked.then_some(conn))
+}
+
+/// Endpoints that their merchants paused, as merchants and kinds.
+fn paused(engine: &Engine) -> (Vec<String>, Vec<String>) {
+    let merchants = engine.directory.merchants();
+    let endpoints = merchants.values().flat_map(|merchant| {
+        let paused = merchant.endpoints.iter().filter(|(_, endpoint)| endpoint.paused);
+        paused.map(|(interface, _)| (merchant.identifier.to_string(), interface.to_string()))
+    });
+    endpoints.unzip()
+}
+
+/// What goes into the broker, in the order picked.
+async fn messages(
+    conn: &mut AsyncPgConnection,
+    engine: &Engine,
+    picked: &[Picked],
+    lease_until: Timestamp,
+) -> Result<Vec<Message>, DatabaseError> {
+    let ids: Vec<_> = picked.iter().map(|picked| picked.id).collect();
+    let contents = ledger::bodies(conn, &ids).await?;
+    let mut contents: HashMap<_, _> =
+        contents.into_iter().map(|content| (content.id, content)).collect();
+    let mut messages = Vec::with_capacity(picked.len());
+    for picked in picked {
+        let content = contents.remove(&picked.id).ok_or(diesel::result::Error::NotFound)?;
+        let kind: Kind = picked.kind.parse().map_err(ledger::unreadable)?;
+        let mut headers = vec![
+            (header::DELIVERY, picked.id.to_string()),
+            (header::MERCHANT, picked.merchant.clone()),
+            (header::EVENT, content.event),
+            (header::SEQUENCE, picked.sequence.to_string()),
+            (header::ROUND, picked.round.to_string()),
+            (header::ATTEMPT, (picked.attempts + 1).to_string()),
+            (header::LEASE_UNTIL, lease_until.timestamp_millis().to_string()),
+        ];
+        if picked.recalls > 0 {
+            headers.push((header::RECALLED, picked.recalls.to_string()));
+        }
+        headers.extend(content.traceparent.map(|parent| (header::TRACEPARENT, parent)));
+        messages.push(Message {
+            exchange: straight_to_queue(),
+            routing_key: engine.broker.topology.name(kind.queue()),
+            id: picked.id.to_string(),
+            content_type: "application/json",
+            headers,
+            body: content.body,
+        });
+    }
+    Ok(messages)
+}
+
+#[derive(QueryableByName)]
+struct Gone {
+    #[diesel(sql_type = Text)]
+    merchant: String,
+    #[diesel(sql_type = BigInt)]
+    gone_at_version: i64,
+}
+
+/// Recalls what was lost, and opens the endpoints whose merchant changed since they were gone.
+async fn keep_house(
+    conn: &mut AsyncPgConnection,
+    engine: &Engine,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let recalled = ledger::recall(conn, now).await?;
+    if recalled > 0 {
+        tracing::warn!(messages = recalled, "{recalled} messages were lost in the broker");
+        engine.meters.recalled(recalled);
+    }
+    let gone: Vec<Gone> = diesel::sql_query(
+        "SELECT DISTINCT merchant, gone_at_version FROM delivery_endpoints \
+         WHERE gone_at_version IS NOT NULL",
+    )
+    .load(conn)
+    .await?;
+    for gone in gone {
+        let id = gone.merchant.parse().map_err(ledger::unreadable)?;
+        let version = engine.directory.merchant(&id).map(|merchant| merchant.version);
+        if version.is_some_and(|version| version > gone.gone_at_version) {
+            diesel::sql_query(
+                "UPDATE delivery_endpoints SET gone_at_version = NULL \
+                 WHERE merchant = $1 AND gone_at_version <= $2",
+            )
+            .bind::<Text, _>(&gone.merchant)
+            .bind::<BigInt, _>(gone.gone_at_version)
+            .execute(conn)
+            .await?;
+        }
+    }
+    Ok(())
+}

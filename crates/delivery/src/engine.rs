@@ -1,0 +1,76 @@
+//! What the engine's parts share, and the words a message carries through the broker.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
+use directory::Directory;
+use messaging::{Broker, Exchange, Outbox};
+use platform::{
+    Clock,
+    database::{DatabaseError, Pool},
+};
+use tokio::sync::Notify;
+
+use crate::attempt::Courier;
+use crate::endpoints::Endpoints;
+use crate::meters::Meters;
+use crate::settings::Settings;
+use crate::witness::Witness;
+
+/// Headers of a message on a work queue; a dead letter has more, see `letters`.
+pub(crate) mod header {
+    pub(crate) const DELIVERY: &str = "delivery-id";
+    pub(crate) const MERCHANT: &str = "merchant";
+    pub(crate) const EVENT: &str = "event";
+    pub(crate) const SEQUENCE: &str = "sequence";
+    pub(crate) const ROUND: &str = "round";
+    pub(crate) const ATTEMPT: &str = "attempt";
+    /// Set when another copy of the message may be about.
+    pub(crate) const RECALLED: &str = "recalled";
+    /// Until then no other copy is about, unless recalled.
+    pub(crate) const LEASE_UNTIL: &str = "lease-until";
+    pub(crate) const TRACEPARENT: &str = "traceparent";
+}
+
+/// The broker's default exchange, where a routing key is a queue's name.
+pub(crate) fn straight_to_queue() -> Exchange {
+    Exchange(String::new())
+}
+
+/// What dispatcher, senders and operators' handlers share.
+pub(crate) struct Engine {
+    pub(crate) pool: Pool,
+    pub(crate) clock: Clock,
+    pub(crate) broker: Broker,
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) endpoints: Endpoints,
+    pub(crate) courier: Courier,
+    pub(crate) outbox: Outbox,
+    pub(crate) settings: Settings,
+    pub(crate) witness: Arc<dyn Witness>,
+    pub(crate) meters: Meters,
+    /// Wakes the dispatcher: there may be something to send.
+    pub(crate) wake: Arc<Notify>,
+    /// Wakes the replayer: a letter may be a leftover now.
+    pub(crate) replayed: Notify,
+}
+
+impl Engine {
+    /// A connection that is kept, and that plans for a ledger of any size: a plan made while the
+    /// table was empty would otherwise be used when it is full.
+    pub(crate) async fn own_connection(&self) -> Result<AsyncPgConnection, DatabaseError> {
+        let mut conn = self.pool.get_own().await?;
+        conn.batch_execute(
+            "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; \
+             SET jit = off",
+        )
+        .await?;
+        Ok(conn)
+    }
+}
+
+/// The pauses between tries when the broker or the database is away.
+pub(crate) fn patience() -> platform::retry::Backoff {
+    platform::retry::Backoff::new(Duration::from_millis(50), Duration::from_secs(2))
+}

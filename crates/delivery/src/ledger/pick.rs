@@ -1,0 +1,234 @@
+//! Which messages go next, and what happens to those that went and were not heard of again.
+//!
+//! Only the first unsettled message of a lane is ever queued. A message that is found behind
+//! another is held, so that it is looked at once and not every time; settling its predecessor
+//! makes it ready again.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use diesel::{
+    QueryableByName,
+    sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use platform::{Timestamp, database::DatabaseError};
+use uuid::Uuid;
+
+use crate::statement::statement;
+
+/// What a look into the ledger rests on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Due<'a> {
+    pub(crate) now: Timestamp,
+    /// A queued message that is not settled by then is sent again.
+    pub(crate) lease: Duration,
+    /// The window of an endpoint of which nothing is known yet.
+    pub(crate) initial_window: i32,
+    /// Endpoints that nothing is sent to, as merchants and kinds.
+    pub(crate) closed: (&'a [String], &'a [String]),
+    pub(crate) most: i64,
+}
+
+impl Due<'_> {
+    pub(crate) fn lease_until(&self) -> Timestamp {
+        let lease = TimeDelta::from_std(self.lease).unwrap_or(TimeDelta::MAX);
+        self.now.checked_add_signed(lease).unwrap_or(Timestamp::MAX_UTC)
+    }
+}
+
+/// A message that was picked and is now queued, or was found behind another of its lane.
+#[derive(Debug, QueryableByName)]
+pub(crate) struct Picked {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    pub(crate) id: Uuid,
+    #[diesel(sql_type = Text)]
+    pub(crate) merchant: String,
+    #[diesel(sql_type = Text)]
+    pub(crate) kind: String,
+    #[diesel(sql_type = BigInt)]
+    pub(crate) sequence: i64,
+    #[diesel(sql_type = Integer)]
+    pub(crate) round: i32,
+    #[diesel(sql_type = Integer)]
+    pub(crate) attempts: i32,
+    #[diesel(sql_type = Integer)]
+    pub(crate) recalls: i32,
+    #[diesel(sql_type = Bool)]
+    pub(crate) blocked: bool,
+}
+
+/// Marks the messages that go next as queued and returns them.
+pub(crate) async fn pick(
+    conn: &mut AsyncPgConnection,
+    due: Due<'_>,
+) -> Result<Vec<Picked>, DatabaseError> {
+    let found: Vec<Picked> = statement(PICK)
+        .bind::<Timestamptz, _>(due.now)
+        .bind::<Timestamptz, _>(due.lease_until())
+        .bind::<Integer, _>(due.initial_window)
+        .bind::<Array<Text>, _>(due.closed.0)
+        .bind::<Array<Text>, _>(due.closed.1)
+        .bind::<BigInt, _>(due.most)
+        .load(conn)
+        .await?;
+    let (blocked, picked): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| found.blocked);
+    if !blocked.is_empty() {
+        hold(conn, blocked.iter().map(|blocked| blocked.id).collect()).await?;
+    }
+    Ok(picked)
+}
+
+/// The endpoints are found by skipping through the index, so that a long backlog of one costs the
+/// others nothing.
+const PICK: &str = ", endpoints (merchant, kind) AS ( \
+     (SELECT merchant, kind FROM deliveries ORDER BY merchant, kind LIMIT 1) \
+     UNION ALL \
+     SELECT next.merchant, next.kind FROM endpoints, LATERAL ( \
+         SELECT merchant, kind FROM deliveries \
+         WHERE (merchant, kind) > (endpoints.merchant, endpoints.kind) \
+         ORDER BY merchant, kind LIMIT 1 \
+     ) AS next \
+ ), open AS ( \
+     SELECT merchant, kind, COALESCE(known.size, $3) - ( \
+         SELECT count(*) FROM deliveries AS queued \
+         WHERE queued.merchant = endpoints.merchant AND queued.kind = endpoints.kind \
+         AND queued.state = 'queued' \
+     ) AS room \
+     FROM endpoints LEFT JOIN delivery_endpoints AS known USING (merchant, kind) \
+     WHERE (merchant, kind) NOT IN (SELECT * FROM unnest($4, $5)) \
+     AND known.gone_at_version IS NULL \
+ ), candidates AS ( \
+     SELECT due.* FROM open, LATERAL ( \
+         SELECT *, EXISTS ( \
+             SELECT FROM deliveries AS earlier \
+             WHERE earlier.merchant = ready.merchant AND earlier.lane = ready.lane \
+             AND earlier.sequence < ready.sequence \
+         ) AS blocked \
+         FROM deliveries AS ready \
+         WHERE ready.merchant = open.merchant AND ready.kind = open.kind \
+         AND ready.state = 'ready' AND ready.due_at <= $1 \
+         ORDER BY ready.due_at LIMIT GREATEST(open.room, 0) \
+     ) AS due \
+     ORDER BY due.due_at LIMIT $6 \
+ ), taken AS ( \
+     UPDATE deliveries SET state = 'queued', due_at = $2 FROM candidates \
+     WHERE deliveries.id = candidates.id AND NOT candidates.blocked \
+ ) \
+ SELECT id, merchant, kind, sequence, round, attempts, recalls, blocked FROM candidates";
+
+/// Holds messages back behind the first of their lane. That one stays locked until it is done, so
+/// whoever settles it sees what waits behind it; one that is being settled just now holds nobody.
+async fn hold(conn: &mut AsyncPgConnection, ids: Vec<Uuid>) -> Result<(), DatabaseError> {
+    statement(
+        ", behind AS MATERIALIZED ( \
+             SELECT later.id FROM unnest($1) AS given (id) \
+             JOIN deliveries AS later ON later.id = given.id, LATERAL ( \
+                 SELECT FROM deliveries AS first \
+                 WHERE first.merchant = later.merchant AND first.lane = later.lane \
+                 AND first.sequence < later.sequence \
+                 ORDER BY first.sequence LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED \
+             ) AS first \
+         ) \
+         UPDATE deliveries SET state = 'held' FROM behind \
+         WHERE deliveries.id = behind.id AND deliveries.state = 'ready'",
+    )
+    .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// What a message says.
+#[derive(QueryableByName)]
+pub(crate) struct Content {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    pub(crate) id: Uuid,
+    #[diesel(sql_type = Text)]
+    pub(crate) event: String,
+    #[diesel(sql_type = Binary)]
+    pub(crate) body: Vec<u8>,
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(crate) traceparent: Option<String>,
+}
+
+pub(crate) async fn bodies(
+    conn: &mut AsyncPgConnection,
+    ids: &[Uuid],
+) -> Result<Vec<Content>, DatabaseError> {
+    Ok(statement("SELECT id, event, body, traceparent FROM delivery_messages WHERE id = ANY ($1)")
+        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+        .load(conn)
+        .await?)
+}
+
+/// Makes messages ready again that were queued but never reached the broker, as far as we know.
+pub(crate) async fn give_back(
+    conn: &mut AsyncPgConnection,
+    now: Timestamp,
+    ids: &[Uuid],
+) -> Result<(), DatabaseError> {
+    statement(
+        "UPDATE deliveries SET state = 'ready', due_at = $2, recalls = recalls + 1 \
+         WHERE id = ANY ($1) AND state = 'queued'",
+    )
+    .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+    .bind::<Timestamptz, _>(now)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Makes messages ready again whose lease is over: the broker lost them, or their sender died.
+pub(crate) async fn recall(
+    conn: &mut AsyncPgConnection,
+    now: Timestamp,
+) -> Result<usize, DatabaseError> {
+    Ok(statement(
+        ", endpoints (merchant, kind) AS ( \
+             (SELECT merchant, kind FROM deliveries ORDER BY merchant, kind LIMIT 1) \
+             UNION ALL \
+             SELECT next.merchant, next.kind FROM endpoints, LATERAL ( \
+                 SELECT merchant, kind FROM deliveries \
+                 WHERE (merchant, kind) > (endpoints.merchant, endpoints.kind) \
+                 ORDER BY merchant, kind LIMIT 1 \
+             ) AS next \
+         ), lost AS MATERIALIZED ( \
+             SELECT late.id FROM endpoints, LATERAL ( \
+                 SELECT id FROM deliveries AS queued \
+                 WHERE queued.merchant = endpoints.merchant AND queued.kind = endpoints.kind \
+                 AND queued.state = 'queued' AND queued.due_at <= $1 \
+                 FOR UPDATE SKIP LOCKED \
+             ) AS late \
+         ) \
+         UPDATE deliveries SET state = 'ready', recalls = recalls + 1 FROM lost \
+         WHERE deliveries.id = lost.id AND deliveries.state = 'queued'",
+    )
+    .bind::<Timestamptz, _>(now)
+    .execute(conn)
+    .await?)
+}
+
+/// A message that is queued, and which attempt it is queued for.
+#[derive(Debug, PartialEq, Eq, Hash, QueryableByName)]
+pub(crate) struct Queued {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    pub(crate) id: Uuid,
+    #[diesel(sql_type = Integer)]
+    pub(crate) round: i32,
+    #[diesel(sql_type = Integer)]
+    pub(crate) attempts: i32,
+}
+
+/// Of these, the ones that still wait to be sent.
+pub(crate) async fn still_queued(
+    conn: &mut AsyncPgConnection,
+    ids: &[Uuid],
+) -> Result<Vec<Queued>, DatabaseError> {
+    Ok(statement(
+        "SELECT id, round, attempts FROM deliveries WHERE id = ANY ($1) AND state = 'queued'",
+    )
+    .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+    .load(conn)
+    .await?)
+}

@@ -1,0 +1,146 @@
+//! Putting settled messages back on the way, once or by the thousand.
+
+use diesel::sql_types::{Array, BigInt, Bool, Integer, Jsonb, Nullable, Text, Timestamptz};
+use diesel::{OptionalExtension, QueryableByName};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use platform::{Timestamp, database::DatabaseError};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::search::{Filter, oldest_first};
+use super::unreadable;
+
+/// Whether a message that a newer one of its lane has overtaken is sent all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Overtaken {
+    Skipped,
+    SentToo,
+}
+
+#[derive(QueryableByName)]
+struct Revived {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    id: Uuid,
+}
+
+/// Makes settled messages ready again and returns those it did. One that is under way already, or
+/// has been overtaken, is left alone.
+pub(crate) async fn revive(
+    conn: &mut AsyncPgConnection,
+    now: Timestamp,
+    ids: &[Uuid],
+    overtaken: Overtaken,
+) -> Result<Vec<Uuid>, DatabaseError> {
+    let revived: Vec<Revived> = diesel::sql_query(
+        "INSERT INTO deliveries (id, merchant, kind, lane, sequence, state, due_at, round) \
+         SELECT id, merchant, kind, lane, sequence, 'ready', $3, 1 + ( \
+             SELECT max(round) FROM delivery_attempts WHERE delivery = m.id) \
+         FROM delivery_messages AS m WHERE m.id = ANY ($1) \
+         AND EXISTS (SELECT FROM delivery_attempts WHERE delivery = m.id) \
+         AND ($2 OR m.lane IS NULL OR NOT EXISTS ( \
+             SELECT FROM delivery_messages AS newer \
+             WHERE newer.merchant = m.merchant AND newer.lane = m.lane \
+             AND newer.sequence > m.sequence AND ( \
+                 EXISTS (SELECT FROM delivery_attempts AS attempt \
+                         WHERE attempt.delivery = newer.id AND attempt.settled = 'delivered') \
+                 OR EXISTS (SELECT FROM deliveries AS row WHERE row.id = newer.id \
+                            AND (row.state = 'queued' OR row.attempts > 0))))) \
+         ON CONFLICT DO NOTHING RETURNING id",
+    )
+    .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+    .bind::<Bool, _>(overtaken == Overtaken::SentToo)
+    .bind::<Timestamptz, _>(now)
+    .load(conn)
+    .await?;
+    Ok(revived.into_iter().map(|revived| revived.id).collect())
+}
+
+/// A replay by filter and how far it came.
+#[derive(Debug, QueryableByName)]
+pub(crate) struct Replay {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    pub(crate) id: Uuid,
+    #[diesel(sql_type = Text)]
+    pub(crate) requested_by: String,
+    #[diesel(sql_type = Jsonb)]
+    pub(crate) filter: Value,
+    #[diesel(sql_type = Bool)]
+    pub(crate) force: bool,
+    #[diesel(sql_type = Integer)]
+    pub(crate) per_second: i32,
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    pub(crate) last_seen: Uuid,
+    #[diesel(sql_type = BigInt)]
+    pub(crate) replayed: i64,
+    #[diesel(sql_type = BigInt)]
+    pub(crate) skipped: i64,
+    #[diesel(sql_type = Timestamptz)]
+    pub(crate) created_at: Timestamp,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(crate) finished_at: Option<Timestamp>,
+}
+
+pub(crate) async fn keep_replay(
+    conn: &mut AsyncPgConnection,
+    replay: &Replay,
+) -> Result<(), DatabaseError> {
+    diesel::sql_query(
+        "INSERT INTO delivery_replays \
+         (id, requested_by, filter, force, per_second, last_seen, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind::<diesel::sql_types::Uuid, _>(replay.id)
+    .bind::<Text, _>(&replay.requested_by)
+    .bind::<Jsonb, _>(&replay.filter)
+    .bind::<Bool, _>(replay.force)
+    .bind::<Integer, _>(replay.per_second)
+    .bind::<diesel::sql_types::Uuid, _>(replay.last_seen)
+    .bind::<Timestamptz, _>(replay.created_at)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+pub(crate) async fn find_replay(
+    conn: &mut AsyncPgConnection,
+    id: Uuid,
+) -> Result<Option<Replay>, DatabaseError> {
+    let query = diesel::sql_query("SELECT * FROM delivery_replays WHERE id = $1");
+    Ok(query.bind::<diesel::sql_types::Uuid, _>(id).get_result(conn).await.optional()?)
+}
+
+/// Takes the next second's worth of one unfinished replay, in the caller's transaction, and says
+/// whether there was one. Progress commits with the work, so a replay goes on where it was.
+pub(crate) async fn advance(
+    conn: &mut AsyncPgConnection,
+    now: Timestamp,
+    after: Uuid,
+) -> Result<Option<Uuid>, DatabaseError> {
+    let unfinished = diesel::sql_query(
+        "SELECT * FROM delivery_replays WHERE finished_at IS NULL AND id > $1 \
+         ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED",
+    )
+    .bind::<diesel::sql_types::Uuid, _>(after);
+    let Some(replay) = unfinished.get_result::<Replay>(conn).await.optional()? else {
+        return Ok(None);
+    };
+    let filter: Filter = serde_json::from_value(replay.filter).map_err(unreadable)?;
+    let wanted = i64::from(replay.per_second);
+    let found = oldest_first(conn, &filter, replay.last_seen, wanted).await?;
+    let ids: Vec<_> = found.iter().map(|found| found.id).collect();
+    let overtaken = if replay.force { Overtaken::SentToo } else { Overtaken::Skipped };
+    let revived = revive(conn, now, &ids, overtaken).await?;
+    let complete = i64::try_from(found.len()).unwrap_or_default() < wanted;
+    diesel::sql_query(
+        "UPDATE delivery_replays SET last_seen = $2, replayed = replayed + $3, \
+         skipped = skipped + $4, finished_at = $5 WHERE id = $1",
+    )
+    .bind::<diesel::sql_types::Uuid, _>(replay.id)
+    .bind::<diesel::sql_types::Uuid, _>(ids.last().copied().unwrap_or(replay.last_seen))
+    .bind::<BigInt, _>(i64::try_from(revived.len()).unwrap_or_default())
+    .bind::<BigInt, _>(i64::try_from(ids.len() - revived.len()).unwrap_or_default())
+    .bind::<Nullable<Timestamptz>, _>(complete.then_some(now))
+    .execute(conn)
+    .await?;
+    Ok(Some(replay.id))
+}

@@ -1,0 +1,217 @@
+//! Writing down what came of attempts: one batch, one transaction, opened by the caller.
+//!
+//! Whoever settles a message first settles it: the row must still stand at the attempt that was
+//! made. A second copy of the same message finds nothing to settle and is only logged.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use diesel::{
+    QueryableByName,
+    sql_types::{Array, Integer, Nullable, Text, Timestamptz},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use domain::kind::Kind;
+use platform::{Timestamp, database::DatabaseError};
+use uuid::Uuid;
+
+use super::Windows;
+use crate::outcome::Signal;
+use crate::statement::statement;
+
+/// What is to become of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Delivered,
+    Dead,
+    Retry(Timestamp),
+}
+
+/// One request, as the log keeps it.
+#[derive(Clone, Debug)]
+pub(crate) struct Tried {
+    pub(crate) at: Timestamp,
+    pub(crate) latency: Duration,
+    pub(crate) outcome: &'static str,
+    pub(crate) status: Option<u16>,
+    pub(crate) detail: String,
+    pub(crate) answer: String,
+}
+
+/// An attempt and what follows from it.
+#[derive(Clone, Debug)]
+pub(crate) struct Settlement {
+    pub(crate) id: Uuid,
+    pub(crate) merchant: String,
+    pub(crate) kind: Kind,
+    pub(crate) round: i32,
+    pub(crate) number: i32,
+    pub(crate) verdict: Verdict,
+    pub(crate) signal: Signal,
+    /// In order; the last one decided.
+    pub(crate) tries: Vec<Tried>,
+    /// The endpoint is gone; the merchant's version when it said so.
+    pub(crate) gone_at_version: Option<i64>,
+}
+
+#[derive(QueryableByName)]
+struct Settled {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    id: Uuid,
+    #[diesel(sql_type = Text)]
+    merchant: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    lane: Option<String>,
+    #[diesel(sql_type = diesel::sql_types::Bool)]
+    over: bool,
+}
+
+/// Settles a batch and returns the ids of those that this settled.
+pub(crate) async fn settle(
+    conn: &mut AsyncPgConnection,
+    windows: &mut Windows,
+    batch: &[Settlement],
+) -> Result<HashSet<Uuid>, DatabaseError> {
+    let settled = move_on(conn, batch).await?;
+    let ids: HashSet<_> = settled.iter().map(|settled| settled.id).collect();
+    let over = settled.iter().filter(|settled| settled.over);
+    let lanes: Vec<_> =
+        over.filter_map(|s| Some((s.merchant.as_str(), s.lane.as_deref()?))).collect();
+    if !lanes.is_empty() {
+        release(conn, lanes).await?;
+    }
+    record(conn, batch, &ids).await?;
+    windows.learn(conn, batch).await?;
+    Ok(ids)
+}
+
+async fn move_on(
+    conn: &mut AsyncPgConnection,
+    batch: &[Settlement],
+) -> Result<Vec<Settled>, DatabaseError> {
+    let retries = batch.iter().map(|settlement| match settlement.verdict {
+        Verdict::Retry(at) => Some(at),
+        Verdict::Delivered | Verdict::Dead => None,
+    });
+    Ok(statement(
+        ", given AS ( \
+             SELECT * FROM unnest($1, $2, $3, $4) AS given (id, round, number, due_at) \
+         ), over AS ( \
+             DELETE FROM deliveries AS row USING given \
+             WHERE row.id = given.id AND row.round = given.round \
+             AND row.attempts = given.number - 1 AND given.due_at IS NULL \
+             RETURNING row.id, row.merchant, row.lane \
+         ), again AS ( \
+             UPDATE deliveries AS row \
+             SET state = 'ready', attempts = given.number, due_at = given.due_at, recalls = 0 \
+             FROM given \
+             WHERE row.id = given.id AND row.round = given.round \
+             AND row.attempts = given.number - 1 AND given.due_at IS NOT NULL \
+             RETURNING row.id, row.merchant, row.lane \
+         ) \
+         SELECT *, true AS over FROM over UNION ALL SELECT *, false FROM again",
+    )
+    .bind::<Array<diesel::sql_types::Uuid>, _>(batch.iter().map(|s| s.id).collect::<Vec<_>>())
+    .bind::<Array<Integer>, _>(batch.iter().map(|s| s.round).collect::<Vec<_>>())
+    .bind::<Array<Integer>, _>(batch.iter().map(|s| s.number).collect::<Vec<_>>())
+    .bind::<Array<Nullable<Timestamptz>>, _>(retries.collect::<Vec<_>>())
+    .load(conn)
+    .await?)
+}
+
+/// Lets the next message of each lane go. A statement of its own: it must see what was held while
+/// the one before waited for a lock.
+async fn release(
+    conn: &mut AsyncPgConnection,
+    lanes: Vec<(&str, &str)>,
+) -> Result<(), DatabaseError> {
+    let (merchants, lanes): (Vec<_>, Vec<_>) = lanes.into_iter().unzip();
+    statement(
+        ", next AS ( \
+             SELECT first.id FROM unnest($1, $2) AS given (merchant, lane), LATERAL ( \
+                 SELECT id, state FROM deliveries AS row \
+                 WHERE row.merchant = given.merchant AND row.lane = given.lane \
+                 ORDER BY row.sequence LIMIT 1 \
+             ) AS first \
+             WHERE first.state = 'held' \
+         ) \
+         UPDATE deliveries SET state = 'ready' FROM next \
+         WHERE deliveries.id = next.id AND deliveries.state = 'held'",
+    )
+    .bind::<Array<Text>, _>(merchants)
+    .bind::<Array<Text>, _>(lanes)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// A request as it is logged: whose it is, what came of it, and the word that settles it.
+type Row<'a> = (&'a Settlement, &'a Tried, Option<&'static str>);
+
+fn rows<'a>(batch: &'a [Settlement], settled: &HashSet<Uuid>) -> Vec<Row<'a>> {
+    let mut rows = Vec::with_capacity(batch.len());
+    for settlement in batch {
+        let word = match settlement.verdict {
+            _ if !settled.contains(&settlement.id) => None,
+            Verdict::Delivered => Some("delivered"),
+            Verdict::Dead => Some("dead"),
+            Verdict::Retry(_) => None,
+        };
+        rows.extend(settlement.tries.iter().map(|tried| (settlement, tried, None)));
+        if let Some((.., last)) = rows.last_mut() {
+            *last = word;
+        }
+    }
+    rows
+}
+
+/// Logs every request and counts it for the reports.
+async fn record(
+    conn: &mut AsyncPgConnection,
+    batch: &[Settlement],
+    settled: &HashSet<Uuid>,
+) -> Result<(), DatabaseError> {
+    let rows = rows(batch, settled);
+    statement(RECORD)
+        .bind::<Array<Text>, _>(each(&rows, |(of, ..)| of.merchant.as_str()))
+        .bind::<Array<Text>, _>(each(&rows, |(of, ..)| of.kind.name()))
+        .bind::<Array<diesel::sql_types::Uuid>, _>(each(&rows, |(of, ..)| of.id))
+        .bind::<Array<Integer>, _>(each(&rows, |(of, ..)| of.round))
+        .bind::<Array<Integer>, _>(each(&rows, |(of, ..)| of.number))
+        .bind::<Array<Timestamptz>, _>(each(&rows, |(_, tried, _)| tried.at))
+        .bind::<Array<Integer>, _>(each(&rows, |(_, tried, _)| millis(tried.latency)))
+        .bind::<Array<Text>, _>(each(&rows, |(_, tried, _)| tried.outcome))
+        .bind::<Array<Nullable<Integer>>, _>(each(&rows, |(_, tried, _)| {
+            tried.status.map(i32::from)
+        }))
+        .bind::<Array<Text>, _>(each(&rows, |(_, tried, _)| tried.detail.as_str()))
+        .bind::<Array<Text>, _>(each(&rows, |(_, tried, _)| tried.answer.as_str()))
+        .bind::<Array<Nullable<Text>>, _>(each(&rows, |(.., word)| *word))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+const RECORD: &str = ", given AS ( \
+     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS given \
+     (merchant, kind, delivery, round, number, started_at, latency_ms, outcome, status, \
+     detail, answer, settled) \
+ ), logged AS ( \
+     INSERT INTO delivery_attempts (delivery, round, number, started_at, latency_ms, \
+     outcome, status, detail, answer, settled) \
+     SELECT delivery, round, number, started_at, latency_ms, outcome, status, detail, \
+     answer, settled FROM given \
+ ) \
+ INSERT INTO delivery_counts AS known (hour, merchant, kind, outcome, status, requests) \
+ SELECT date_trunc('hour', started_at, 'UTC'), merchant, kind, outcome, \
+ COALESCE(status, 0), count(*) FROM given GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5 \
+ ON CONFLICT (hour, merchant, kind, outcome, status) \
+ DO UPDATE SET requests = known.requests + excluded.requests";
+
+fn each<'a, T>(rows: &[Row<'a>], column: impl Fn(&Row<'a>) -> T) -> Vec<T> {
+    rows.iter().map(column).collect()
+}
+
+fn millis(span: Duration) -> i32 {
+    i32::try_from(span.as_millis()).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,147 @@
+//! The windows of the endpoints, which all replicas share through the ledger.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use diesel::{
+    QueryableByName,
+    sql_types::{Array, BigInt, Integer, Nullable, Text},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use domain::kind::Kind;
+use platform::database::DatabaseError;
+use tokio::time::Instant;
+
+use super::Settlement;
+use crate::outcome::Signal;
+use crate::statement::statement;
+use crate::window::{Limits, Window};
+
+/// How long an endpoint's window is believed to be wide open without looking.
+const TRUST: Duration = Duration::from_secs(1);
+
+pub(crate) struct Windows {
+    limits: Limits,
+    /// Endpoints whose window was wide open when last seen: another success changes nothing.
+    wide_open: HashMap<(String, Kind), Instant>,
+}
+
+#[derive(QueryableByName)]
+struct Known {
+    #[diesel(sql_type = Text)]
+    merchant: String,
+    #[diesel(sql_type = Text)]
+    kind: String,
+    #[diesel(sql_type = Integer)]
+    size: i32,
+    #[diesel(sql_type = Integer)]
+    careful_from: i32,
+    #[diesel(sql_type = Integer)]
+    credit: i32,
+}
+
+/// What a batch says of one endpoint.
+#[derive(Default)]
+struct News {
+    signals: Vec<Signal>,
+    gone_at_version: Option<i64>,
+}
+
+impl Windows {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { limits, wide_open: HashMap::new() }
+    }
+
+    /// Opens and closes windows by what a batch came to. The last thing a transaction does: the
+    /// rows it locks are every replica's.
+    pub(super) async fn learn(
+        &mut self,
+        conn: &mut AsyncPgConnection,
+        batch: &[Settlement],
+    ) -> Result<(), DatabaseError> {
+        let news = self.news(batch);
+        if news.is_empty() {
+            return Ok(());
+        }
+        let known = known(conn, &news).await?;
+        let mut changed = Vec::with_capacity(news.len());
+        for ((merchant, kind), news) in &news {
+            let before =
+                known.iter().find(|known| known.merchant == *merchant && known.kind == kind.name());
+            let mut window = match before {
+                Some(Known { size, careful_from, credit, .. }) => {
+                    Window::restored(self.limits, [*size, *careful_from, *credit])
+                }
+                None => Window::new(self.limits),
+            };
+            news.signals.iter().for_each(|signal| window.learn(*signal));
+            if window.is_wide_open() {
+                self.wide_open.insert(((*merchant).to_owned(), *kind), Instant::now());
+            }
+            changed.push((*merchant, *kind, window.parts(), news.gone_at_version));
+        }
+        keep(conn, &changed).await
+    }
+
+    /// The endpoints that a batch teaches something new about.
+    fn news<'a>(&mut self, batch: &'a [Settlement]) -> BTreeMap<(&'a str, Kind), News> {
+        let mut news = BTreeMap::<_, News>::new();
+        for settlement in batch {
+            let entry = news.entry((settlement.merchant.as_str(), settlement.kind)).or_default();
+            entry.signals.push(settlement.signal);
+            entry.gone_at_version = entry.gone_at_version.max(settlement.gone_at_version);
+        }
+        self.wide_open.retain(|_, seen_at| seen_at.elapsed() < TRUST);
+        news.retain(|(merchant, kind), news| {
+            let key = ((*merchant).to_owned(), *kind);
+            let fine = news.signals.iter().all(|signal| *signal == Signal::Grow);
+            if !fine {
+                self.wide_open.remove(&key);
+            }
+            !(fine && self.wide_open.contains_key(&key))
+        });
+        news
+    }
+}
+
+/// Locks in the order of the key: two replicas that settle at once do not deadlock.
+async fn known(
+    conn: &mut AsyncPgConnection,
+    news: &BTreeMap<(&str, Kind), News>,
+) -> Result<Vec<Known>, DatabaseError> {
+    Ok(statement(
+        "SELECT merchant, kind, size, careful_from, credit FROM delivery_endpoints \
+         WHERE (merchant, kind) IN (SELECT * FROM unnest($1, $2)) \
+         ORDER BY merchant, kind FOR UPDATE",
+    )
+    .bind::<Array<Text>, _>(news.keys().map(|(merchant, _)| *merchant).collect::<Vec<_>>())
+    .bind::<Array<Text>, _>(news.keys().map(|(_, kind)| kind.name()).collect::<Vec<_>>())
+    .load(conn)
+    .await?)
+}
+
+async fn keep(
+    conn: &mut AsyncPgConnection,
+    windows: &[(&str, Kind, [i32; 3], Option<i64>)],
+) -> Result<(), DatabaseError> {
+    let part = |of: usize| {
+        windows.iter().map(move |(.., parts, _)| parts.get(of).copied().unwrap_or_default())
+    };
+    statement(
+        "INSERT INTO delivery_endpoints AS known \
+         (merchant, kind, size, careful_from, credit, gone_at_version) \
+         SELECT * FROM unnest($1, $2, $3, $4, $5, $6) \
+         ON CONFLICT (merchant, kind) DO UPDATE SET size = excluded.size, \
+         careful_from = excluded.careful_from, credit = excluded.credit, \
+         gone_at_version = COALESCE(excluded.gone_at_version, known.gone_at_version)",
+    )
+    .bind::<Array<Text>, _>(windows.iter().map(|(merchant, ..)| *merchant).collect::<Vec<_>>())
+    .bind::<Array<Text>, _>(windows.iter().map(|(_, kind, ..)| kind.name()).collect::<Vec<_>>())
+    .bind::<Array<Integer>, _>(part(0).collect::<Vec<_>>())
+    .bind::<Array<Integer>, _>(part(1).collect::<Vec<_>>())
+    .bind::<Array<Integer>, _>(part(2).collect::<Vec<_>>())
+    .bind::<Array<Nullable<BigInt>>, _>(windows.iter().map(|(.., gone)| *gone).collect::<Vec<_>>())
+    .execute(conn)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! The operators' handlers of every service that delivers: what was sent, what came of it, and
+//! sending it again. A merchant's token reads that merchant's own.
+
+pub(crate) mod list;
+pub(crate) mod replays;
+pub(crate) mod report;
+
+use domain::access::{MerchantId, Scope};
+use platform::identity::{Access, Caller};
+use platform::{Failure, Kind as Trouble};
+use utoipa_actix_web::service_config::ServiceConfig;
+use uuid::Uuid;
+
+/// The URL table, to be taken into a service's own. The service must share its
+/// [`crate::Deliveries`], see `Service::share`.
+pub fn routes(config: &mut ServiceConfig<'_>) {
+    config
+        .service(list::list_deliveries)
+        .service(list::show_delivery)
+        .service(replays::replay_delivery)
+        .service(replays::start_replay)
+        .service(replays::show_replay)
+        .service(report::report_deliveries);
+}
+
+/// Why an operator does not get what it asked for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error("there is no delivery {0}")]
+    NoDelivery(Uuid),
+    #[error("there is no replay {0}")]
+    NoReplay(Uuid),
+    #[error("delivery {0} is under way already")]
+    UnderWay(Uuid),
+    #[error("a newer message of its lane has overtaken delivery {0}: replay it with force, or not")]
+    Overtaken(Uuid),
+    #[error("{0}")]
+    Malformed(String),
+}
+
+impl Failure for Refused {
+    fn kind(&self) -> Trouble {
+        match self {
+            Self::NoDelivery(_) | Self::NoReplay(_) => Trouble::Missing,
+            Self::UnderWay(_) | Self::Overtaken(_) => Trouble::Conflict,
+            Self::Malformed(_) => Trouble::Malformed,
+        }
+    }
+}
+
+/// The merchant whose messages a caller may read: its own, or for an operator the one it asks
+/// about, or everyone's.
+fn readable(caller: &Caller, asked: Option<MerchantId>) -> Result<Option<MerchantId>, Access> {
+    let limit = match caller.limited_to() {
+        None => {
+            caller.require(Scope::Operator)?;
+            return Ok(asked);
+        }
+        Some(_) if caller.claims.merchant.is_none() => {
+            caller.require(Scope::Operator)?;
+            caller.limited_to()
+        }
+        own => own,
+    };
+    match (limit, asked) {
+        (Some(limit), Some(asked)) if *limit != asked => Err(Access::OtherMerchant(limit.clone())),
+        (limit, _) => Ok(limit.cloned()),
+    }
+}

@@ -1,0 +1,305 @@
+//! Takes messages of one kind off their work queue, makes the attempts, and has them settled.
+//!
+//! A message is acknowledged after it was settled, with two exceptions that the ledger covers: one
+//! whose endpoint takes long, so that it does not hold up the acknowledgement of everything after
+//! it, and one that this process is sending already. Should the process die, their rows are
+//! queued and recalled when the lease is over. When the broker goes away, attempts go on and are
+//! settled; the copies that come again afterwards find nothing to do.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::kind::Kind;
+use futures_util::future::{BoxFuture, Fuse, FutureExt};
+use messaging::{Incoming, LinkError, Subscription};
+use platform::{chain, database::DatabaseError, retry::Backoff};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::engine::{Engine, patience};
+use crate::flight::fly;
+use crate::job::Job;
+use crate::ledger;
+use crate::settler::{Done, Settler, Tag};
+
+/// A message that takes longer than this is let go of by its queue.
+const SLOW: Duration = Duration::from_secs(1);
+const TICK: Duration = Duration::from_millis(250);
+/// How long attempts under way may take when the process is told to stop.
+const GRACE: Duration = Duration::from_secs(6);
+
+pub(crate) struct Sender {
+    engine: Arc<Engine>,
+    kind: Kind,
+    line: Line,
+    /// How many subscriptions there were.
+    subscriptions: u64,
+    backoff: Backoff,
+    flights: JoinSet<Done>,
+    /// What is in the air, so that no second copy joins it.
+    in_the_air: HashMap<(Uuid, i32, i32), tokio::task::Id>,
+    /// Messages of the current subscription that are not settled, and since when.
+    unsettled: BTreeMap<u64, Instant>,
+    /// Those that nobody could read; they are no longer ours to acknowledge.
+    put_aside: BTreeSet<u64>,
+    acked: u64,
+    newest: u64,
+    stop: CancellationToken,
+    landed: Vec<Done>,
+    settling: Fuse<BoxFuture<'static, (Settler, Vec<Done>)>>,
+    settler: Option<Settler>,
+}
+
+/// The place at the queue, or the wait for one.
+enum Line {
+    Opening(BoxFuture<'static, Result<Subscription, LinkError>>),
+    Open(Box<Subscription>),
+}
+
+enum Arrived {
+    Subscribed(Box<Subscription>),
+    Messages(Vec<Incoming>),
+}
+
+impl Line {
+    /// Cancel-safe: an opening goes on, and a message that was not returned is still there.
+    async fn next(&mut self, most: usize) -> Result<Arrived, LinkError> {
+        match self {
+            Self::Opening(opening) => Ok(Arrived::Subscribed(Box::new(opening.await?))),
+            Self::Open(subscription) => Ok(Arrived::Messages(subscription.next(most).await?)),
+        }
+    }
+}
+
+impl Sender {
+    pub(crate) fn new(engine: Arc<Engine>, kind: Kind, stop: CancellationToken) -> Self {
+        let settler = Some(Settler::new(engine.clone()));
+        let line = open(&engine, kind, Duration::ZERO);
+        Self {
+            engine,
+            kind,
+            line,
+            subscriptions: 0,
+            backoff: patience(),
+            flights: JoinSet::new(),
+            in_the_air: HashMap::new(),
+            unsettled: BTreeMap::new(),
+            put_aside: BTreeSet::new(),
+            acked: 0,
+            newest: 0,
+            stop,
+            landed: Vec::new(),
+            settling: Fuse::terminated(),
+            settler,
+        }
+    }
+
+    pub(crate) async fn run(mut self) {
+        let stop = self.stop.clone();
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            let room = self.engine.settings.concurrency.saturating_sub(self.flights.len());
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                settled = &mut self.settling => self.settled(settled).await,
+                Some(landed) = self.flights.join_next() => self.land_all(landed),
+                arrived = self.line.next(room), if room > 0 => self.receive(arrived).await,
+                _ = ticks.tick() => self.let_go().await,
+            }
+            self.begin_settling();
+        }
+        self.leave().await;
+    }
+
+    /// Finishes what is in the air and settles it; nothing new is taken.
+    async fn leave(mut self) {
+        let deadline = Instant::now() + GRACE;
+        loop {
+            self.begin_settling();
+            let busy = self.settler.is_none();
+            if !busy && self.flights.is_empty() {
+                return;
+            }
+            tokio::select! {
+                () = tokio::time::sleep_until(deadline) => return,
+                (settler, _) = &mut self.settling, if busy => self.settler = Some(settler),
+                Some(landed) = self.flights.join_next() => self.land_all(landed),
+            }
+        }
+    }
+
+    async fn receive(&mut self, arrived: Result<Arrived, LinkError>) {
+        match arrived {
+            Ok(Arrived::Subscribed(subscription)) => {
+                self.line = Line::Open(subscription);
+                self.subscriptions += 1;
+                (self.acked, self.newest) = (0, 0);
+                self.unsettled.clear();
+                self.put_aside.clear();
+                self.backoff.reset();
+            }
+            Ok(Arrived::Messages(batch)) => {
+                if let Err(error) = self.take(batch).await {
+                    self.reopen(&error);
+                }
+            }
+            Err(error) => self.reopen(&error),
+        }
+    }
+
+    fn reopen(&mut self, error: &LinkError) {
+        let queue = self.kind.queue();
+        tracing::warn!(queue, error = chain(error), "subscribing again");
+        self.line = open(&self.engine, self.kind, self.backoff.pause());
+    }
+
+    async fn take(&mut self, batch: Vec<Incoming>) -> Result<(), LinkError> {
+        let now = self.engine.clock.now();
+        let (mut jobs, mut doubtful) = (Vec::with_capacity(batch.len()), Vec::new());
+        for incoming in batch {
+            let tag = Tag { subscription: self.subscriptions, number: incoming.tag };
+            self.newest = self.newest.max(tag.number);
+            match Job::read(self.kind, incoming, now) {
+                Ok(job) if job.doubtful => doubtful.push((job, tag)),
+                Ok(job) => jobs.push((job, tag)),
+                Err(error) => {
+                    let queue = self.kind.queue();
+                    tracing::error!(queue, %error, "a message cannot be read and is put aside");
+                    if let Line::Open(subscription) = &self.line {
+                        subscription.put_aside(tag.number).await?;
+                        self.put_aside.insert(tag.number);
+                    }
+                }
+            }
+        }
+        if !doubtful.is_empty() {
+            let wanted = tokio::select! {
+                () = self.stop.cancelled() => return Err(LinkError::Down),
+                wanted = wanted(&self.engine, doubtful) => wanted,
+            };
+            jobs.extend(wanted);
+        }
+        for (job, tag) in jobs {
+            let key = (job.id, job.round, job.number);
+            if !self.in_the_air.contains_key(&key) {
+                self.unsettled.insert(tag.number, Instant::now());
+                let engine = self.engine.clone();
+                let flight = self.flights.spawn(async move { fly(&engine, job, tag).await });
+                self.in_the_air.insert(key, flight.id());
+            }
+        }
+        self.acknowledge().await
+    }
+
+    /// Takes this one and whatever else is back already.
+    fn land_all(&mut self, landed: Result<Done, JoinError>) {
+        self.land(landed);
+        while let Some(landed) = self.flights.try_join_next() {
+            self.land(landed);
+        }
+    }
+
+    fn land(&mut self, landed: Result<Done, JoinError>) {
+        match landed {
+            Ok(done) => self.landed.push(done),
+            // Its message stays unsettled: it comes again when the lease is over.
+            Err(error) => {
+                tracing::error!(%error, "an attempt broke off");
+                self.in_the_air.retain(|_, flight| *flight != error.id());
+            }
+        }
+    }
+
+    fn begin_settling(&mut self) {
+        if self.landed.is_empty() {
+            return;
+        }
+        if let Some(settler) = self.settler.take() {
+            let most = self.engine.settings.settle_batch.min(self.landed.len());
+            let batch = self.landed.drain(..most).collect();
+            self.settling = settler.settle(batch).boxed().fuse();
+        }
+    }
+
+    async fn settled(&mut self, (settler, batch): (Settler, Vec<Done>)) {
+        self.settler = Some(settler);
+        for Done { tag, settlement, .. } in &batch {
+            self.in_the_air.remove(&(settlement.id, settlement.round, settlement.number));
+            if tag.subscription == self.subscriptions {
+                self.unsettled.remove(&tag.number);
+            }
+        }
+        if let Err(error) = self.acknowledge().await {
+            self.reopen(&error);
+        }
+    }
+
+    /// Lets go of what takes long.
+    async fn let_go(&mut self) {
+        self.unsettled.retain(|_, since| since.elapsed() < SLOW);
+        if let Err(error) = self.acknowledge().await {
+            self.reopen(&error);
+        }
+    }
+
+    /// Acknowledges everything up to the oldest message that is not settled, in one go.
+    async fn acknowledge(&mut self) -> Result<(), LinkError> {
+        let mut through = match self.unsettled.first_key_value() {
+            Some((oldest, _)) => oldest - 1,
+            None => self.newest,
+        };
+        while self.put_aside.contains(&through) {
+            through -= 1;
+        }
+        match &self.line {
+            Line::Open(subscription) if through > self.acked => {
+                subscription.ack_through(through).await?;
+                self.acked = through;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn open(engine: &Engine, kind: Kind, pause: Duration) -> Line {
+    let link = engine.broker.consuming.clone();
+    let queue = engine.broker.topology.name(kind.queue());
+    let prefetch = engine.settings.prefetch;
+    Line::Opening(
+        async move {
+            tokio::time::sleep(pause).await;
+            Subscription::open(&link, &queue, prefetch).await
+        }
+        .boxed(),
+    )
+}
+
+/// Of these messages, the ones that are still waiting for exactly this attempt.
+async fn wanted(engine: &Engine, jobs: Vec<(Job, Tag)>) -> Vec<(Job, Tag)> {
+    let ids: Vec<_> = jobs.iter().map(|(job, _)| job.id).collect();
+    let mut backoff = patience();
+    let queued = loop {
+        match ask(engine, &ids).await {
+            Ok(queued) => break queued,
+            Err(error) => {
+                tracing::warn!(error = chain(&error), "messages wait for the ledger");
+                tokio::time::sleep(backoff.pause()).await;
+            }
+        }
+    };
+    let due = |job: &Job| {
+        queued.contains(&ledger::Queued { id: job.id, round: job.round, attempts: job.number - 1 })
+    };
+    jobs.into_iter().filter(|(job, _)| due(job)).collect()
+}
+
+async fn ask(engine: &Engine, ids: &[Uuid]) -> Result<HashSet<ledger::Queued>, DatabaseError> {
+    let mut conn = engine.pool.get().await?;
+    Ok(ledger::still_queued(&mut conn, ids).await?.into_iter().collect())
+}
