@@ -1,0 +1,179 @@
+//! Nothing is lost when a part of the world goes away.
+
+use std::collections::HashMap;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use testkit::{Database, Namespace, Server, Servers, eventually};
+
+use crate::lanes::nothing_overtook;
+use crate::stage::{Arrival, Replica, SOON, Stage, message, migrations, settings};
+
+const LONG: Duration = Duration::from_secs(180);
+
+/// Created, and where they are: one snapshot.
+const BALANCE: &str = "SELECT (SELECT count(*) FROM delivery_messages) \
+     - (SELECT count(*) FROM deliveries) \
+     - (SELECT count(DISTINCT delivery) FROM delivery_attempts AS a WHERE settled IS NOT NULL \
+        AND NOT EXISTS (SELECT FROM deliveries WHERE id = a.delivery)) AS n";
+
+async fn own_servers() -> Servers {
+    tokio::task::spawn_blocking(Servers::start).await.unwrap()
+}
+
+/// How many requests were made more than once, although the merchant accepted every one.
+fn repeats(arrivals: &[Arrival]) -> usize {
+    let mut seen = HashMap::<&str, usize>::new();
+    for arrival in arrivals {
+        *seen.entry(&arrival.id).or_default() += 1;
+    }
+    seen.values().map(|times| times - 1).sum()
+}
+
+async fn append_lanes(stage: &Stage, from: usize, to: usize) {
+    for number in from..to {
+        let batch: Vec<_> = (0..50)
+            .map(|lane| message(Some(&format!("lane-{lane}")), &format!("lane-{lane}"), number))
+            .collect();
+        stage.append(&batch).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broker_that_lost_everything_loses_no_message() {
+    let servers = own_servers().await;
+    let namespace = Namespace::create_on(servers.amqp_url(), servers.rabbitmq_api_url());
+    let database = Database::create(migrations()).await;
+    let short = [("DELIVERY__LEASE", "5s"), ("DELIVERY__DEADLINE", "2s")];
+    let stage = Stage::set(database, namespace, &short).await;
+    append_lanes(&stage, 0, 10).await;
+    eventually("some are queued", SOON, async || {
+        let queued = "SELECT count(*) AS n FROM deliveries WHERE state = 'queued'";
+        (stage.number(queued).await > 0).then_some(())
+    })
+    .await;
+    tokio::task::block_in_place(|| servers.kill(Server::Rabbitmq));
+    append_lanes(&stage, 10, 20).await;
+    tokio::task::block_in_place(|| servers.revive_empty(Server::Rabbitmq));
+    stage.settled(LONG).await;
+    assert_eq!(stage.number(BALANCE).await, 0);
+    let arrivals = stage.arrivals().await;
+    let mut ids: Vec<_> = arrivals.iter().map(|arrival| arrival.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 1000);
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn restarts_of_broker_and_database_lose_nothing_and_repeat_little() {
+    let servers = own_servers().await;
+    let namespace = Namespace::create_on(servers.amqp_url(), servers.rabbitmq_api_url());
+    let database = Database::create_on(&servers.postgres_url(), migrations()).await;
+    let stage = Stage::set(database, namespace, &[("DELIVERY__LEASE", "50s")]).await;
+    tokio::task::block_in_place(|| servers.restart(Server::Rabbitmq));
+    stage.replica.ready().await;
+    append_lanes(&stage, 0, 20).await;
+    for server in [Server::Rabbitmq, Server::Postgres] {
+        eventually("it moves", LONG, async || {
+            let left = stage.number("SELECT count(*) AS n FROM deliveries").await;
+            (left > 0).then_some(())
+        })
+        .await;
+        tokio::task::block_in_place(|| {
+            servers.kill(server);
+            servers.revive(server);
+        });
+        eventually("the ledger answers", LONG, async || {
+            (stage.number(BALANCE).await == 0).then_some(())
+        })
+        .await;
+        append_lanes(&stage, 20, 30).await;
+    }
+    stage.settled(LONG).await;
+    assert_eq!(stage.number(BALANCE).await, 0);
+    let arrivals = stage.arrivals().await;
+    // Two faults; at each, no more than the window of the one endpoint was under way.
+    assert!(repeats(&arrivals) <= 2 * 64, "{} repeats", repeats(&arrivals));
+    assert_eq!(arrivals.len() - repeats(&arrivals), 2000);
+    stage.leave().await;
+}
+
+/// A replica in a process of its own, to be killed.
+struct Victim(Child);
+
+impl Victim {
+    fn start(stage: &Stage) -> Self {
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "faults::victim", "--nocapture"])
+            .env("DELIVERY_TEST_DATABASE", stage.database.url())
+            .env("DELIVERY_TEST_AMQP", stage.namespace.amqp_url())
+            .env("DELIVERY_TEST_NAMESPACE", &stage.namespace.name)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        Self(child.unwrap())
+    }
+
+    fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how the parent talks to its victim")]
+fn told(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Not a test of its own: the body of a [`Victim`].
+#[tokio::test(flavor = "multi_thread")]
+async fn victim() {
+    let Some(url) = told("DELIVERY_TEST_DATABASE") else { return };
+    let (amqp, namespace) = (told("DELIVERY_TEST_AMQP"), told("DELIVERY_TEST_NAMESPACE"));
+    let own = settings(&url, &amqp.unwrap(), &namespace.unwrap(), &[]);
+    let _replica = Replica::start(process_on(&url), own);
+    std::future::pending::<()>().await;
+}
+
+fn process_on(url: &str) -> platform::Process {
+    let environment = HashMap::from([("TEST__DATABASE__URL".to_owned(), url.to_owned())]);
+    let (settings, _) =
+        platform::config::load::<HashMap<String, String>>("test", &[], None, environment).unwrap();
+    platform::Process {
+        pool: platform::database::Pool::new("test", &settings.database).unwrap(),
+        tasks: platform::Tasks::default(),
+        clock: platform::Clock::system(),
+        health: platform::health::Health::default(),
+        http: settings.http,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_sender_loses_nothing_and_repeats_only_what_was_in_its_hands() {
+    let stage = Stage::new(&[]).await;
+    let mut killed = 0;
+    for round in 0..3 {
+        let victim = Victim::start(&stage);
+        append_lanes(&stage, round * 40, round * 40 + 20).await;
+        eventually("the victim takes part", LONG, async || {
+            let connected = "SELECT count(DISTINCT client_port) AS n FROM pg_stat_activity \
+                             WHERE datname = current_database() AND application_name = 'backhaul-test'";
+            (stage.number(connected).await > 8).then_some(())
+        })
+        .await;
+        append_lanes(&stage, round * 40 + 20, round * 40 + 40).await;
+        victim.kill();
+        killed += 1;
+        assert_eq!(stage.number(BALANCE).await, 0);
+    }
+    stage.settled(LONG).await;
+    assert_eq!(stage.number(BALANCE).await, 0);
+    let arrivals = stage.arrivals().await;
+    assert!(repeats(&arrivals) <= killed * 64, "{} repeats", repeats(&arrivals));
+    assert_eq!(arrivals.len() - repeats(&arrivals), 3 * 40 * 50);
+    if repeats(&arrivals) == 0 {
+        nothing_overtook(&arrivals);
+    }
+    stage.leave().await;
+}

@@ -1,0 +1,117 @@
+//! Order within a lane, and nobody waits for a neighbour.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde_json::json;
+use testkit::eventually;
+
+use crate::stage::{Arrival, SOON, Stage, introduce, merchant, message};
+
+/// The sequence numbers that a merchant accepted, lane by lane, must only grow.
+pub(crate) fn nothing_overtook(arrivals: &[Arrival]) {
+    let mut lanes = HashMap::<String, i64>::new();
+    for arrival in arrivals.iter().filter(|arrival| arrival.answer == "200") {
+        let lane = arrival.event.clone();
+        let last = lanes.entry(lane.clone()).or_default();
+        assert!(arrival.sequence > *last, "{lane}: {} after {last}", arrival.sequence);
+        *last = arrival.sequence;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_of_a_lane_arrive_in_order_with_failures_and_two_replicas() {
+    let stage = Stage::new(&[("DELIVERY__RETRIES", "50"), ("DELIVERY__RETRY_BASE", "10ms")]).await;
+    let second = stage.another().await;
+    // Every third request fails.
+    let step = |status| json!({"do": "answer", "status": status, "times": 1});
+    let steps: Vec<_> = (0..300).map(|n| step(if n % 3 == 0 { 422 } else { 200 })).collect();
+    stage.behave(json!(steps)).await;
+    for round in 0..10 {
+        // The lane's name is also the event's, so that the merchant can tell lanes apart.
+        let batch: Vec<_> = (0..20)
+            .map(|lane| message(Some(&format!("lane-{lane}")), &format!("lane-{lane}"), round))
+            .collect();
+        stage.append(&batch).await;
+    }
+    stage.settled(Duration::from_secs(60)).await;
+    let arrivals = stage.arrivals().await;
+    nothing_overtook(&arrivals);
+    let accepted = arrivals.iter().filter(|arrival| arrival.answer == "200").count();
+    assert_eq!(accepted, 200);
+    second.leave().await;
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_head_holds_its_lane_and_no_other() {
+    let stage = Stage::new(&[("DELIVERY__RETRY_BASE", "1h")]).await;
+    stage.behave(json!([{"do": "answer", "status": 422, "times": 1}])).await;
+    stage.append(&[message(Some("sick"), "sick", 1)]).await;
+    eventually("the head failed", SOON, async || (stage.arrivals().await.len() == 1).then_some(()))
+        .await;
+    let mut batch: Vec<_> = (2..12).map(|n| message(Some("sick"), "sick", n)).collect();
+    batch.extend((0..10).map(|n| message(Some(&format!("well-{n}")), "well", n)));
+    stage.append(&batch).await;
+    eventually("the others arrive", SOON, async || {
+        let arrivals = stage.arrivals().await;
+        (arrivals.iter().filter(|arrival| arrival.event == "well").count() == 10).then_some(())
+    })
+    .await;
+    eventually("the lane is held", SOON, async || {
+        let held = "SELECT count(*) AS n FROM deliveries WHERE lane = 'sick' AND state = 'held'";
+        (stage.number(held).await == 10).then_some(())
+    })
+    .await;
+    crate::stage::execute(
+        &stage.pool,
+        "UPDATE deliveries SET due_at = now() WHERE state = 'ready'",
+    )
+    .await;
+    stage.settled(SOON).await;
+    let arrivals = stage.arrivals().await;
+    nothing_overtook(
+        &arrivals.into_iter().filter(|arrival| arrival.event == "sick").collect::<Vec<_>>(),
+    );
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dead_message_no_longer_holds_its_successors() {
+    let stage = Stage::new(&[("DELIVERY__RETRIES", "1"), ("DELIVERY__RETRY_BASE", "10ms")]).await;
+    stage.behave(json!([{"do": "answer", "status": 500, "times": 2}])).await;
+    stage.append(&[message(Some("a"), "a", 1), message(Some("a"), "a", 2)]).await;
+    stage.settled(SOON).await;
+    let arrivals = stage.arrivals().await;
+    let seen: Vec<_> = arrivals.iter().map(|a| (a.sequence, a.answer.as_str())).collect();
+    assert_eq!(seen, [(1, "500"), (1, "500"), (2, "200")]);
+    assert_eq!(stage.namespace.peek("notify.rma.dead").await.len(), 1);
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hanging_endpoint_costs_its_neighbours_nothing() {
+    let stage = Stage::new(&[("DELIVERY__DEADLINE", "2s"), ("DELIVERY__RETRY_BASE", "1h")]).await;
+    introduce(&stage.pool, &merchant("slow", 1, &stage.sandbox.url("/slow"))).await;
+    let rule = json!({"path": "/slow/rmas", "steps": [{"do": "hang", "times": "always"}]});
+    stage.ask(reqwest::Method::PUT, "/behaviour", &rule).await;
+    let mut slow: Vec<_> = (0..200).map(|n| message(None, "slow", n)).collect();
+    slow.iter_mut().for_each(|message| message.merchant = "slow".parse().unwrap());
+    stage.append(&slow).await;
+    stage.append(&(0..500).map(|n| message(None, "well", n)).collect::<Vec<_>>()).await;
+    eventually("the neighbour's messages arrive", Duration::from_secs(10), async || {
+        (stage.arrivals().await.len() == 500).then_some(())
+    })
+    .await;
+    eventually("the window closes to one probe", SOON, async || {
+        let size = "SELECT size::int8 AS n FROM delivery_endpoints WHERE merchant = 'slow'";
+        (stage.number(size).await == 1).then_some(())
+    })
+    .await;
+    let queued = "SELECT count(*) AS n FROM deliveries WHERE state = 'queued'";
+    eventually("one probe at a time", SOON, async || {
+        (stage.number(queued).await <= 1).then_some(())
+    })
+    .await;
+    stage.leave().await;
+}

@@ -1,0 +1,13 @@
+//! The whole engine against real servers and a sandbox merchant.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on should panic"
+)]
+
+mod faults;
+mod lanes;
+mod operators;
+mod outcomes;
+mod stage;

@@ -1,0 +1,265 @@
+//! What operators and merchants see and may do, over HTTP.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use delivery::Deliveries;
+use directory::Directory;
+use domain::kind::Kind;
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use messaging::Broker;
+use platform::identity::{AUDIENCE, Claims, TOKEN_TYPE, Verifier};
+use platform::{Clock, Process, Service};
+use reqwest::Method;
+use serde_json::{Value, json};
+use testkit::eventually;
+use utoipa_actix_web::service_config::ServiceConfig;
+
+use crate::stage::{Own, SERVICE, SOON, Stage, message, migrations, sealer, topology};
+
+/// A service that does nothing but deliver.
+struct Deliverer(Deliveries);
+
+impl Service for Deliverer {
+    const NAME: &'static str = SERVICE;
+    const ABOUT: &'static str = "Delivers, and nothing else";
+    const DEFAULTS: &'static [&'static str] = &[messaging::DEFAULTS, delivery::DEFAULTS];
+    type Settings = Own;
+
+    fn migrations() -> Vec<diesel_migrations::EmbeddedMigrations> {
+        migrations()
+    }
+
+    fn routes(config: &mut ServiceConfig<'_>) {
+        delivery::routes(config);
+    }
+
+    fn share(&self, app: &mut actix_web::web::ServiceConfig) {
+        app.app_data(actix_web::web::Data::new(self.0.clone()));
+    }
+
+    async fn start(process: &Process, own: Own) -> anyhow::Result<(Self, Arc<Verifier>)> {
+        let topology = topology(&own.broker.namespace);
+        let broker = Broker::start(SERVICE, process, own.broker, topology);
+        broker.relay(SERVICE, process);
+        let verifier = Arc::new(Verifier::new("test", process.clock.clone()));
+        verifier.set_keys(&serde_json::from_value(json!({"keys": [keys().0]}))?);
+        let directory = Directory::start(SERVICE, process, &broker, &verifier);
+        let kinds = [Kind::Rma];
+        let deliveries = Deliveries::start(
+            SERVICE,
+            process,
+            &broker,
+            &directory,
+            &sealer(),
+            &kinds,
+            own.delivery,
+        )?;
+        Ok((Self(deliveries), verifier))
+    }
+}
+
+fn keys() -> &'static (Value, EncodingKey) {
+    static KEYS: OnceLock<(Value, EncodingKey)> = OnceLock::new();
+    KEYS.get_or_init(|| {
+        let pair = Ed25519KeyPair::generate().unwrap();
+        let x = BASE64_URL_SAFE_NO_PAD.encode(pair.public_key().as_ref());
+        let private = EncodingKey::from_ed_der(pair.to_pkcs8v1().unwrap().as_ref());
+        (json!({"kty": "OKP", "crv": "Ed25519", "kid": "t", "alg": "EdDSA", "x": x}), private)
+    })
+}
+
+fn token(scope: &str, merchant: Option<&str>) -> String {
+    let now = Clock::system().now().timestamp();
+    let claims = Claims {
+        iss: "test".into(),
+        sub: "somebody".into(),
+        aud: AUDIENCE.into(),
+        client_id: "somebody".into(),
+        jti: uuid::Uuid::new_v4().to_string(),
+        iat: now,
+        exp: now + 600,
+        scope: scope.parse().unwrap(),
+        merchant: merchant.map(|id| id.parse().unwrap()),
+    };
+    let mut header = Header::new(Algorithm::EdDSA);
+    header.typ = Some(TOKEN_TYPE.into());
+    header.kid = Some("t".into());
+    jsonwebtoken::encode(&header, &claims, &keys().1).unwrap()
+}
+
+/// The engine that appends, and beside it the service that operators ask.
+struct Desk {
+    stage: Stage,
+    service: platform::Running,
+}
+
+impl Desk {
+    async fn new(more: &[(&'static str, &'static str)]) -> Self {
+        let stage = Stage::new(more).await;
+        let settings = [
+            ("DELIVERY__HTTPS_ONLY", "false"),
+            ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
+            ("DELIVERY__RETRY_BASE", "50ms"),
+            ("DELIVERY__RETRY_FACTOR", "1"),
+            ("DELIVERY__POLL", "20ms"),
+        ];
+        let service = testkit::run::<Deliverer>(
+            &settings,
+            Clock::system(),
+            &stage.database,
+            &stage.namespace,
+        )
+        .await;
+        Self { stage, service }
+    }
+
+    async fn ask_as(&self, token: &str, method: Method, path: &str, body: &Value) -> (u16, Value) {
+        let client = platform::http_client(Duration::from_secs(10)).unwrap();
+        let url = format!("{}{path}", self.service.url);
+        let request = client.request(method, url).bearer_auth(token).json(body);
+        let answer = request.send().await.unwrap();
+        let status = answer.status().as_u16();
+        (status, serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap_or_default())
+    }
+
+    async fn operator(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
+        self.ask_as(&token("operator", None), method, path, body).await
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let (status, answer) = self.operator(Method::GET, path, &json!({})).await;
+        assert_eq!(status, 200, "{path}: {answer}");
+        answer
+    }
+
+    async fn leave(self) {
+        assert!(self.service.stop().await);
+        self.stage.leave().await;
+    }
+
+    /// Fails until it is dead, then is well again.
+    async fn kill(&self, message: delivery::NewMessage) -> uuid::Uuid {
+        self.stage.behave(json!([{"do": "answer", "status": 500, "times": 6}])).await;
+        let ids = self.stage.append(&[message]).await;
+        self.stage.settled(SOON).await;
+        ids[0]
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dead_message_is_found_replayed_and_its_letter_removed() {
+    let desk = Desk::new(&[]).await;
+    let dead = desk.kill(message(Some("rma:1"), "rma.created", 1)).await;
+    desk.stage.append(&[message(Some("rma:2"), "rma.created", 2)]).await;
+    desk.stage.settled(SOON).await;
+
+    assert_eq!(desk.get("/v1/deliveries").await["deliveries"].as_array().unwrap().len(), 2);
+    for query in ["state=dead", "status=500", "lane=rma:1&merchant=acme&kind=rma"] {
+        let page = desk.get(&format!("/v1/deliveries?{query}")).await;
+        assert_eq!(page["deliveries"].as_array().unwrap().len(), 1, "{query}: {page}");
+        assert_eq!(page["deliveries"][0]["id"], json!(dead), "{query}");
+    }
+    for query in ["state=pending", "status=404", "merchant=other", "to=2020-01-01T00:00:00Z"] {
+        let page = desk.get(&format!("/v1/deliveries?{query}")).await;
+        assert_eq!(page["deliveries"], json!([]), "{query}");
+    }
+    let first = desk.get("/v1/deliveries?limit=1").await;
+    let next = first["next"].as_str().unwrap();
+    let second = desk.get(&format!("/v1/deliveries?limit=1&after={next}")).await;
+    assert_eq!(second["deliveries"][0]["id"], json!(dead));
+
+    let shown = desk.get(&format!("/v1/deliveries/{dead}")).await;
+    assert_eq!((&shown["state"], &shown["body"]), (&json!("dead"), &json!("{\"number\":1}")));
+    assert_eq!(shown["requests"].as_array().unwrap().len(), 6);
+
+    assert_eq!(desk.stage.namespace.peek("notify.rma.dead").await.len(), 1);
+    let path = format!("/v1/deliveries/{dead}/replay");
+    assert_eq!(desk.operator(Method::POST, &path, &json!({})).await.0, 202);
+    desk.stage.settled(SOON).await;
+    assert_eq!(desk.get(&format!("/v1/deliveries/{dead}")).await["state"], "delivered");
+    let ids: Vec<_> = desk.stage.arrivals().await.into_iter().map(|arrival| arrival.id).collect();
+    assert_eq!(ids.iter().filter(|id| **id == dead.to_string()).count(), 7);
+    eventually("the letter is gone", SOON, async || {
+        desk.stage.namespace.peek("notify.rma.dead").await.is_empty().then_some(())
+    })
+    .await;
+    let report = desk.get("/v1/reports/deliveries?merchant=acme").await;
+    let counts: Vec<_> = report["counts"].as_array().unwrap().iter().collect();
+    let of = |status: u16| {
+        let fits = counts.iter().filter(|count| count["status"] == json!(status));
+        fits.map(|count| count["requests"].as_i64().unwrap()).sum::<i64>()
+    };
+    assert_eq!((of(500), of(200)), (6, 2));
+    desk.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_overtaken_message_is_replayed_with_force_only() {
+    let desk = Desk::new(&[]).await;
+    let dead = desk.kill(message(Some("rma:1"), "rma.created", 1)).await;
+    desk.stage.append(&[message(Some("rma:1"), "rma.refunded", 2)]).await;
+    desk.stage.settled(SOON).await;
+    let path = format!("/v1/deliveries/{dead}/replay");
+    let (status, answer) = desk.operator(Method::POST, &path, &json!({})).await;
+    assert_eq!(status, 409, "{answer}");
+    let path = format!("{path}?force=true");
+    assert_eq!(desk.operator(Method::POST, &path, &json!({})).await.0, 202);
+    desk.stage.settled(SOON).await;
+    assert_eq!(desk.stage.arrivals().await.last().unwrap().sequence, 1);
+    desk.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_by_filter_counts_first_and_then_sends_everything() {
+    let desk = Desk::new(&[("DELIVERY__RETRIES", "0")]).await;
+    desk.stage.behave(json!([{"do": "answer", "status": 422, "times": "always"}])).await;
+    desk.stage.append(&(0..20).map(|n| message(None, "rma.created", n)).collect::<Vec<_>>()).await;
+    // The other replica retries; what it took is dead after six requests.
+    desk.stage.settled(SOON).await;
+    desk.stage.ask(Method::DELETE, "/behaviour", &json!({})).await;
+    let filter = json!({"merchant": "acme", "status": 422});
+    let dry = json!({"filter": filter, "dry_run": true});
+    let (status, answer) = desk.operator(Method::POST, "/v1/replays", &dry).await;
+    assert_eq!((status, &answer["matches"]), (200, &json!(20)));
+    let real = json!({"filter": filter, "per_second": 15});
+    let (status, replay) = desk.operator(Method::POST, "/v1/replays", &real).await;
+    assert_eq!(status, 202, "{replay}");
+    let path = format!("/v1/replays/{}", replay["id"].as_str().unwrap());
+    eventually("the replay is finished", SOON, async || {
+        let replay = desk.get(&path).await;
+        (!replay["finished_at"].is_null()).then_some(replay)
+    })
+    .await;
+    assert_eq!(desk.get(&path).await["replayed"], 20);
+    desk.stage.settled(SOON).await;
+    let delivered = desk.get("/v1/deliveries?state=delivered").await;
+    assert_eq!(delivered["deliveries"].as_array().unwrap().len(), 20);
+    desk.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merchant_reads_its_own_and_replays_nothing() {
+    let desk = Desk::new(&[]).await;
+    let ids = desk.stage.append(&[message(None, "rma.created", 1)]).await;
+    desk.stage.settled(SOON).await;
+    let (own, other) = (token("returns", Some("acme")), token("returns", Some("other")));
+    let show = format!("/v1/deliveries/{}", ids[0]);
+    let replay = format!("{show}/replay");
+    let none = json!({});
+    assert_eq!(desk.ask_as(&own, Method::GET, &show, &none).await.0, 200);
+    assert_eq!(desk.ask_as(&other, Method::GET, &show, &none).await.0, 404);
+    assert_eq!(desk.ask_as(&own, Method::GET, "/v1/deliveries?merchant=other", &none).await.0, 403);
+    let (_, page) = desk.ask_as(&other, Method::GET, "/v1/deliveries", &none).await;
+    assert_eq!(page["deliveries"], json!([]));
+    assert_eq!(desk.ask_as(&own, Method::POST, &replay, &none).await.0, 403);
+    let everything = json!({"filter": {}});
+    assert_eq!(desk.ask_as(&own, Method::POST, "/v1/replays", &everything).await.0, 403);
+    assert_eq!(desk.ask_as(&token("orders", None), Method::GET, &show, &none).await.0, 403);
+    assert_eq!(desk.ask_as("rubbish", Method::GET, &show, &none).await.0, 401);
+    let unknown = format!("/v1/deliveries/{}", uuid::Uuid::now_v7());
+    assert_eq!(desk.operator(Method::GET, &unknown, &none).await.0, 404);
+    desk.leave().await;
+}

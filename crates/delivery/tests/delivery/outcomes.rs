@@ -1,0 +1,151 @@
+//! What becomes of one message.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::stage::{SOON, Stage, introduce, merchant, message};
+use testkit::eventually;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_arrives_once_signed_and_leaves_the_ledger() {
+    let stage = Stage::new(&[]).await;
+    let ids = stage.append(&[message(Some("rma:1"), "rma.created", 1)]).await;
+    stage.settled(SOON).await;
+    let arrivals = stage.arrivals().await;
+    assert_eq!(arrivals.len(), 1);
+    assert_eq!(arrivals[0].id, ids[0].to_string());
+    assert_eq!((arrivals[0].event.as_str(), arrivals[0].sequence), ("rma.created", 1));
+    assert_eq!(arrivals[0].signature, json!("valid"));
+    assert_eq!(arrivals[0].body, json!({"number": 1}));
+    let logged = "SELECT count(*) AS n FROM delivery_attempts \
+                  WHERE settled = 'delivered' AND status = 200 AND number = 1 AND answer <> ''";
+    assert_eq!(stage.number(logged).await, 1);
+    assert_eq!(stage.number("SELECT sum(requests)::int8 AS n FROM delivery_counts").await, 1);
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_sent_for_a_change_that_was_rolled_back() {
+    use diesel_async::AsyncConnection;
+    let stage = Stage::new(&[]).await;
+    let mut conn = stage.pool.get().await.unwrap();
+    let now = platform::Clock::system().now();
+    let rolled_back = conn
+        .transaction(async |conn| {
+            let doomed = [message(Some("rma:1"), "rma.created", 1)];
+            stage.replica.deliveries.append(conn, now, &doomed).await.unwrap();
+            Err::<(), _>(diesel::result::Error::RollbackTransaction)
+        })
+        .await;
+    assert!(rolled_back.is_err());
+    drop(conn);
+    stage.append(&[message(Some("rma:1"), "rma.created", 2)]).await;
+    stage.settled(SOON).await;
+    let arrivals = stage.arrivals().await;
+    assert_eq!(arrivals.len(), 1);
+    assert_eq!((arrivals[0].sequence, &arrivals[0].body), (1, &json!({"number": 2})));
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_six_requests_a_message_is_dead_and_an_operator_understands_why() {
+    let stage =
+        Stage::new(&[("DELIVERY__RETRY_BASE", "40ms"), ("DELIVERY__RETRY_FACTOR", "2")]).await;
+    stage.behave(json!([{"do": "answer", "status": 503, "times": "always"}])).await;
+    let ids = stage.append(&[message(Some("rma:1"), "rma.created", 1)]).await;
+    stage.settled(SOON).await;
+    let arrivals = stage.arrivals().await;
+    assert_eq!(arrivals.len(), 6);
+    assert!(arrivals.iter().all(|arrival| arrival.id == ids[0].to_string()));
+    assert!(arrivals.iter().all(|arrival| arrival.body == json!({"number": 1})));
+    for (number, pair) in arrivals.windows(2).enumerate() {
+        let pause = (pair[1].at - pair[0].at).num_milliseconds();
+        let least = 40 * 2_i64.pow(u32::try_from(number).unwrap()) * 9 / 10;
+        assert!(pause >= least, "pause {number}: {pause} ms, at least {least}");
+    }
+    let letters = stage.namespace.peek("notify.rma.dead").await;
+    assert_eq!(letters.len(), 1);
+    let headers = &letters[0]["properties"]["headers"];
+    assert_eq!(letters[0]["payload"], "{\"number\":1}");
+    assert_eq!(headers["delivery-id"], json!(ids[0].to_string()));
+    assert_eq!(headers["endpoint"], json!(stage.sandbox.url("/rmas")));
+    let said = ["merchant", "event", "attempts", "last-outcome", "last-status", "last-error"];
+    expect!["acme, rma.created, 6, rejected, 503, answered 503"]
+        .assert_eq(&said.map(|name| headers[name].as_str().unwrap()).join(", "));
+    let event = eventually("the event", SOON, async || {
+        stage.namespace.peek("operators.delivery.dead.v1").await.pop()
+    })
+    .await;
+    let event: Value = serde_json::from_str(event["payload"].as_str().unwrap()).unwrap();
+    assert_eq!(event["data"]["support_contact"]["email"], "help@acme.example");
+    assert_eq!(event["data"]["delivery"], json!(ids[0]));
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gone_endpoint_is_not_called_again_until_its_merchant_changes() {
+    let stage = Stage::new(&[]).await;
+    stage.behave(json!([{"do": "answer", "status": 410, "times": 1}])).await;
+    stage.append(&[message(None, "rma.created", 1)]).await;
+    stage.settled(SOON).await;
+    assert_eq!(stage.arrivals().await.len(), 1);
+    assert_eq!(stage.namespace.peek("notify.rma.dead").await.len(), 1);
+    stage.append(&[message(None, "rma.created", 2)]).await;
+    let waiting = "SELECT count(*) AS n FROM deliveries WHERE state = 'ready' AND attempts = 0";
+    assert_eq!(stage.number(waiting).await, 1);
+    introduce(&stage.pool, &merchant("acme", 2, &stage.sandbox.url(""))).await;
+    stage.settled(SOON).await;
+    assert_eq!(stage.arrivals().await.len(), 2);
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_for_nobody_fails_like_any_other() {
+    let stage = Stage::new(&[]).await;
+    let mut lost = message(None, "rma.created", 1);
+    lost.merchant = "nobody".parse().unwrap();
+    stage.append(&[lost]).await;
+    stage.settled(SOON).await;
+    let letters = stage.namespace.peek("notify.rma.dead").await;
+    let headers = &letters[0]["properties"]["headers"];
+    assert_eq!(headers["last-error"], "could not be reached: merchant nobody is not known");
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_nobody_can_read_is_put_aside_and_the_queue_moves_on() {
+    let stage = Stage::new(&[]).await;
+    stage.namespace.publish_raw("notify.rma", "this is not a delivery").await;
+    stage.append(&[message(None, "rma.created", 1)]).await;
+    stage.settled(SOON).await;
+    eventually("the letter", SOON, async || {
+        let letters = stage.namespace.peek("notify.rma.dead").await;
+        letters.iter().any(|letter| letter["payload"] == "this is not a delivery").then_some(())
+    })
+    .await;
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_paused_endpoint_waits_and_then_receives_everything() {
+    let stage = Stage::new(&[]).await;
+    let mut paused = merchant("acme", 2, &stage.sandbox.url(""));
+    paused.endpoints.values_mut().for_each(|endpoint| endpoint.paused = true);
+    introduce(&stage.pool, &paused).await;
+    eventually("the pause is known", SOON, async || {
+        let opened = stage.replica.deliveries.endpoints().find(
+            "acme",
+            domain::merchant::Interface::Message(domain::kind::Kind::Rma),
+            platform::Clock::system().now(),
+        );
+        (opened.unwrap().version == 2).then_some(())
+    })
+    .await;
+    stage.append(&[message(None, "rma.created", 1), message(None, "rma.created", 2)]).await;
+    let queued = "SELECT count(*) AS n FROM deliveries WHERE state = 'queued'";
+    assert_eq!(stage.number(queued).await, 0);
+    introduce(&stage.pool, &merchant("acme", 3, &stage.sandbox.url(""))).await;
+    stage.settled(SOON).await;
+    assert_eq!(stage.arrivals().await.len(), 2);
+    stage.leave().await;
+}
