@@ -1,0 +1,37 @@
+// The public Standard Webhooks library for Node verifies our signatures. Reads messages from
+// standard input, one JSON object a line; the first argument is the folder with its node_modules.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const { Webhook } = createRequire(`${process.argv[2]}/`)("standardwebhooks");
+const STRANGER = "whsec_c3RyYW5nZXJzdHJhbmdlcnN0cmFuZ2Vy";
+
+function verifies(secret, message, body = message.body) {
+  try {
+    new Webhook(secret).verify(body, message.headers);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+let passed = 0;
+let failed = 0;
+function check(name, holds) {
+  if (holds) passed += 1;
+  else {
+    failed += 1;
+    console.log(`FAILED: ${name}`);
+  }
+}
+
+const messages = readFileSync(0, "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line));
+for (const message of messages) {
+  for (const secret of message.secrets) {
+    check(`${secret.slice(0, 10)} verifies ${message.body}`, verifies(secret, message));
+  }
+  check("a stranger's secret does not fit", !verifies(STRANGER, message));
+  check("a changed body does not fit", !verifies(message.secrets[0], message, '{"changed":true}'));
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed || !messages.length ? 1 : 0);
