@@ -63,6 +63,7 @@ impl Deliveries {
             endpoints: Endpoints::new(directory.clone(), sealer.clone()),
             courier: settings.courier()?,
             outbox: Outbox::new(service),
+            kinds: kinds.to_vec(),
             settings,
             witness,
             meters: Meters::new(),
@@ -72,7 +73,7 @@ impl Deliveries {
         keep_log(&engine, process);
         let dispatcher = Dispatcher::new(engine.clone());
         process.tasks.spawn("dispatcher", |stop| dispatcher.run(stop));
-        let replayer = Replayer::new(engine.clone(), kinds);
+        let replayer = Replayer::new(engine.clone());
         process.tasks.spawn("replayer", |stop| replayer.run(stop));
         for kind in kinds {
             let engine = engine.clone();

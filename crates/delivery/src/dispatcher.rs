@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::engine::{Engine, header, patience, straight_to_queue};
-use crate::ledger::{self, Due, Picked};
+use crate::ledger::{self, Due, Look, Picked};
 
 /// Chosen once; the same in every installation, and per database anyway.
 const LEADER_LOCK: i64 = 0x6465_6C69_7665_7279;
@@ -126,9 +126,9 @@ impl Dispatcher {
             closed: (&merchants, &kinds),
             most: engine.settings.dispatch_batch.into(),
         };
-        let picked = ledger::pick(conn, due).await?;
+        let Look { picked, held } = ledger::pick(conn, due).await?;
         if picked.is_empty() {
-            return Ok(Step::Idle);
+            return Ok(if held > 0 { Step::Worked(0) } else { Step::Idle });
         }
         let messages = messages(conn, engine, &picked, due.lease_until()).await?;
         let published = self.publisher.publish(&messages).await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use directory::Directory;
+use domain::kind::Kind;
 use messaging::{Broker, Exchange, Outbox};
 use platform::{
     Clock,
@@ -47,6 +48,8 @@ pub(crate) struct Engine {
     pub(crate) endpoints: Endpoints,
     pub(crate) courier: Courier,
     pub(crate) outbox: Outbox,
+    /// What this service delivers.
+    pub(crate) kinds: Vec<Kind>,
     pub(crate) settings: Settings,
     pub(crate) witness: Arc<dyn Witness>,
     pub(crate) meters: Meters,

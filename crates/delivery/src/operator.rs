@@ -1,9 +1,11 @@
-//! The operators' handlers of every service that delivers: what was sent, what came of it, and
-//! sending it again. A merchant's token reads that merchant's own.
+//! The operators' handlers of every service that delivers: what was sent, what came of it,
+//! sending it again, and trying an endpoint. A merchant's token reads that merchant's own.
 
+pub(crate) mod check;
 pub(crate) mod list;
 pub(crate) mod replays;
 pub(crate) mod report;
+mod sample;
 
 use domain::access::{MerchantId, Scope};
 use platform::identity::{Access, Caller};
@@ -20,7 +22,8 @@ pub fn routes(config: &mut ServiceConfig<'_>) {
         .service(replays::replay_delivery)
         .service(replays::start_replay)
         .service(replays::show_replay)
-        .service(report::report_deliveries);
+        .service(report::report_deliveries)
+        .service(check::check_endpoints);
 }
 
 /// Why an operator does not get what it asked for.
@@ -28,6 +31,8 @@ pub fn routes(config: &mut ServiceConfig<'_>) {
 pub(crate) enum Refused {
     #[error("there is no delivery {0}")]
     NoDelivery(Uuid),
+    #[error("there is no merchant {0}")]
+    NoMerchant(String),
     #[error("there is no replay {0}")]
     NoReplay(Uuid),
     #[error("delivery {0} is under way already")]
@@ -41,7 +46,7 @@ pub(crate) enum Refused {
 impl Failure for Refused {
     fn kind(&self) -> Trouble {
         match self {
-            Self::NoDelivery(_) | Self::NoReplay(_) => Trouble::Missing,
+            Self::NoDelivery(_) | Self::NoReplay(_) | Self::NoMerchant(_) => Trouble::Missing,
             Self::UnderWay(_) | Self::Overtaken(_) => Trouble::Conflict,
             Self::Malformed(_) => Trouble::Malformed,
         }

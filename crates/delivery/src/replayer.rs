@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diesel_async::AsyncConnection;
-use domain::kind::Kind;
 use platform::{chain, database::DatabaseError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -22,12 +21,11 @@ const TIDY_EVERY: Duration = Duration::from_secs(3600);
 
 pub(crate) struct Replayer {
     engine: Arc<Engine>,
-    kinds: Vec<Kind>,
 }
 
 impl Replayer {
-    pub(crate) fn new(engine: Arc<Engine>, kinds: &[Kind]) -> Self {
-        Self { engine, kinds: kinds.to_vec() }
+    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+        Self { engine }
     }
 
     pub(crate) async fn run(self, stop: CancellationToken) {
@@ -67,7 +65,7 @@ impl Replayer {
     }
 
     async fn tidy(&self) {
-        for kind in &self.kinds {
+        for kind in &self.engine.kinds {
             match letters::tidy(&self.engine, *kind).await {
                 Ok(0) => {}
                 Ok(removed) => tracing::info!(%kind, removed, "removed {removed} dead letters"),

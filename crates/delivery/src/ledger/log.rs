@@ -99,16 +99,19 @@ fn day_of(partition: &str) -> Option<NaiveDate> {
 
 /// Drops a day, unless a message of it is still under way: paused endpoints may take long.
 async fn forget(conn: &mut AsyncPgConnection, partition: &str) -> Result<(), DatabaseError> {
-    let Some(next) = day_of(partition).and_then(|day| day.succ_opt()) else { return Ok(()) };
-    let end = oldest_id(start_of(next));
+    let Some(day) = day_of(partition) else { return Ok(()) };
+    let Some(next) = day.succ_opt() else { return Ok(()) };
+    let (start, end) = (oldest_id(start_of(day)), oldest_id(start_of(next)));
     let dropped = conn
         .transaction(async |conn| {
             conn.batch_execute("SET LOCAL lock_timeout = '3s'").await?;
-            let needed: Vec<Partition> =
-                diesel::sql_query("SELECT id::text AS name FROM deliveries WHERE id < $1 LIMIT 1")
-                    .bind::<diesel::sql_types::Uuid, _>(end)
-                    .load(conn)
-                    .await?;
+            let needed: Vec<Partition> = diesel::sql_query(
+                "SELECT id::text AS name FROM deliveries WHERE id >= $1 AND id < $2 LIMIT 1",
+            )
+            .bind::<diesel::sql_types::Uuid, _>(start)
+            .bind::<diesel::sql_types::Uuid, _>(end)
+            .load(conn)
+            .await?;
             if needed.is_empty() {
                 conn.batch_execute(&format!("DROP TABLE {partition}")).await?;
             }

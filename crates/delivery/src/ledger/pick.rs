@@ -55,14 +55,22 @@ pub(crate) struct Picked {
     #[diesel(sql_type = Integer)]
     pub(crate) recalls: i32,
     #[diesel(sql_type = Bool)]
-    pub(crate) blocked: bool,
+    blocked: bool,
+}
+
+/// What a look found.
+pub(crate) struct Look {
+    /// Queued from now on, the longest due first.
+    pub(crate) picked: Vec<Picked>,
+    /// How many were found behind another and held: there may be more to pick.
+    pub(crate) held: usize,
 }
 
 /// Marks the messages that go next as queued and returns them.
 pub(crate) async fn pick(
     conn: &mut AsyncPgConnection,
     due: Due<'_>,
-) -> Result<Vec<Picked>, DatabaseError> {
+) -> Result<Look, DatabaseError> {
     let found: Vec<Picked> = statement(PICK)
         .bind::<Timestamptz, _>(due.now)
         .bind::<Timestamptz, _>(due.lease_until())
@@ -73,10 +81,11 @@ pub(crate) async fn pick(
         .load(conn)
         .await?;
     let (blocked, picked): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| found.blocked);
-    if !blocked.is_empty() {
-        hold(conn, blocked.iter().map(|blocked| blocked.id).collect()).await?;
-    }
-    Ok(picked)
+    let held = match blocked.as_slice() {
+        [] => 0,
+        blocked => hold(conn, blocked.iter().map(|blocked| blocked.id).collect()).await?,
+    };
+    Ok(Look { picked, held })
 }
 
 /// The endpoints are found by skipping through the index, so that a long backlog of one costs the
@@ -119,8 +128,8 @@ const PICK: &str = ", endpoints (merchant, kind) AS ( \
 
 /// Holds messages back behind the first of their lane. That one stays locked until it is done, so
 /// whoever settles it sees what waits behind it; one that is being settled just now holds nobody.
-async fn hold(conn: &mut AsyncPgConnection, ids: Vec<Uuid>) -> Result<(), DatabaseError> {
-    statement(
+async fn hold(conn: &mut AsyncPgConnection, ids: Vec<Uuid>) -> Result<usize, DatabaseError> {
+    Ok(statement(
         ", behind AS MATERIALIZED ( \
              SELECT later.id FROM unnest($1) AS given (id) \
              JOIN deliveries AS later ON later.id = given.id, LATERAL ( \
@@ -135,8 +144,7 @@ async fn hold(conn: &mut AsyncPgConnection, ids: Vec<Uuid>) -> Result<(), Databa
     )
     .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
     .execute(conn)
-    .await?;
-    Ok(())
+    .await?)
 }
 
 /// What a message says.

@@ -8,6 +8,7 @@
 
 mod faults;
 mod lanes;
+mod log;
 mod operators;
 mod outcomes;
 mod stage;

@@ -263,3 +263,20 @@ async fn a_merchant_reads_its_own_and_replays_nothing() {
     assert_eq!(desk.operator(Method::GET, &unknown, &none).await.0, 404);
     desk.leave().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_check_says_what_is_wrong() {
+    let desk = Desk::new(&[]).await;
+    let path = "/v1/endpoints/acme/check";
+    let (status, check) = desk.operator(Method::POST, path, &json!({})).await;
+    assert_eq!((status, &check["results"][0]["accepted"]), (200, &json!(true)), "{check}");
+    let arrivals = desk.stage.arrivals().await;
+    assert_eq!((arrivals[0].event.as_str(), &arrivals[0].signature), ("sample", &json!("valid")));
+    desk.stage.behave(json!([{"do": "redirect", "location": "/x", "times": 1}])).await;
+    let (_, check) = desk.operator(Method::POST, path, &json!({})).await;
+    assert_eq!(check["results"][0]["outcome"], "redirected", "{check}");
+    let unknown = "/v1/endpoints/nobody/check";
+    assert_eq!(desk.operator(Method::POST, unknown, &json!({})).await.0, 404);
+    assert_eq!(desk.stage.number("SELECT count(*) AS n FROM delivery_messages").await, 0);
+    desk.leave().await;
+}
