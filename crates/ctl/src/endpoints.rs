@@ -1,6 +1,7 @@
 //! `backhaul endpoint`: where a merchant's messages go.
 
 mod authentication;
+mod check;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
@@ -55,6 +56,11 @@ Example:
         #[command(flatten)]
         overlap: Overlap,
     },
+    /// Send a signed sample of each kind to a merchant, and say what is wrong
+    #[command(after_help = "\
+Example:
+  backhaul endpoint check acme")]
+    Check(check::Check),
     /// Let messages wait
     Pause(Which),
     /// Send what waited, and what comes
@@ -149,6 +155,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
             let path = which.path(&["rotate_secret"]);
             format.show(flags.connect().await?.post(&path, overlap.body()).await?, describe)
         }
+        Command::Check(check) => check::run(&flags, &check).await,
         Command::Pause(which) => {
             let answer = flags.connect().await?.post(&which.path(&["pause"]), Map::new()).await?;
             let Which { merchant, interface } = which;

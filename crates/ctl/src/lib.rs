@@ -5,6 +5,7 @@
 
 mod audit;
 mod clients;
+mod deliveries;
 mod endpoints;
 mod merchants;
 mod operator;
@@ -14,6 +15,7 @@ mod refusal;
 mod settings;
 mod token;
 mod tokens;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -37,6 +39,8 @@ enum Command {
     Endpoint(endpoints::Arguments),
     Token(token::Arguments),
     Audit(audit::Arguments),
+    Deliveries(deliveries::Arguments),
+    Verify(verify::Arguments),
     /// Import, check and make up orders
     #[command(subcommand)]
     Orders(orders::Command),
@@ -71,6 +75,8 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Endpoint(arguments) => endpoints::run(arguments).await?,
         Command::Token(arguments) => token::run(arguments).await?,
         Command::Audit(arguments) => audit::run(arguments).await?,
+        Command::Deliveries(arguments) => deliveries::run(arguments).await?,
+        Command::Verify(arguments) => return verify::run(&arguments),
         Command::Orders(command) => return orders::run(command).await,
     }
     Ok(ExitCode::SUCCESS)

@@ -72,6 +72,30 @@ impl Flags {
 }
 
 impl Operator {
+    /// The same operator, at another service than the one that granted the token.
+    pub(crate) fn at(self, url: Url) -> Self {
+        Self { url, ..self }
+    }
+
+    pub(crate) async fn search(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+    ) -> anyhow::Result<Value> {
+        let query: Vec<_> = query.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        self.call(Method::GET, path, &query, None).await
+    }
+
+    /// A post that says everything in its address.
+    pub(crate) async fn order(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+    ) -> anyhow::Result<Value> {
+        let query: Vec<_> = query.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        self.call(Method::POST, path, &query, None).await
+    }
+
     pub(crate) async fn get(&self, path: &[&str]) -> anyhow::Result<Value> {
         self.call(Method::GET, path, &[], None).await
     }
@@ -139,11 +163,11 @@ impl Operator {
         if let Some(body) = body {
             request = request.json(&body);
         }
-        let answer = request.send().await.context("the token service does not answer")?;
+        let answer = request.send().await.context("the service does not answer")?;
         if !answer.status().is_success() {
             return Err(Refusal::read(answer).await.into());
         }
-        let bytes = answer.bytes().await.context("the token service's answer broke off")?;
+        let bytes = answer.bytes().await.context("the service's answer broke off")?;
         if bytes.is_empty() {
             return Ok(Value::Object(Map::new()));
         }

@@ -1,0 +1,307 @@
+//! `backhaul deliveries`: what was sent to merchants, what came of it, and sending it again.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use domain::access::MerchantId;
+use domain::kind::Kind;
+use platform::Timestamp;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use crate::operator::{Flags, Operator};
+use crate::output::{or_dash, print, properties, table, time};
+use crate::settings::{Setting, Settings};
+use crate::tokens::address;
+
+/// See what was sent to merchants, and send it again
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(flatten)]
+    service: Service,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const SERVICE: Setting = Setting {
+    name: "RMA_ENGINE_URL",
+    flag: "--service-url",
+    what: "the address of the service that delivers",
+};
+
+/// Which service is asked: each keeps its own record of what it sends.
+#[derive(Args)]
+pub(crate) struct Service {
+    /// The service that delivers [default: $RMA_ENGINE_URL]
+    #[arg(long, global = true, value_name = "URL", help_heading = "Connection")]
+    service_url: Option<Url>,
+}
+
+impl Service {
+    pub(crate) fn url(&self) -> anyhow::Result<Url> {
+        address(self.service_url.as_ref(), &Settings::load()?, SERVICE)
+    }
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List messages, newest first
+    #[command(after_help = "\
+Examples:
+  backhaul deliveries list --state dead
+  backhaul deliveries list --merchant acme --status 500 --from 2026-01-31T00:00:00Z --json")]
+    List {
+        #[command(flatten)]
+        filter: Filter,
+        /// How many at the most, up to 500
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        limit: u16,
+    },
+    /// Show a message and every request that was made for it
+    Show {
+        /// Its id, which the merchant sees as webhook-id
+        id: String,
+    },
+    /// Send messages again: one by its id, or the dead ones that fit a filter
+    #[command(after_help = "\
+Examples:
+  backhaul deliveries replay 0198c0de-0000-7000-8000-000000000000
+  backhaul deliveries replay --merchant acme --status 503 --dry-run
+  backhaul deliveries replay --merchant acme --status 503 --per-second 20")]
+    Replay(Box<Replay>),
+    /// Count requests by merchant, kind and status code
+    Report {
+        /// Only this merchant's
+        #[arg(long)]
+        merchant: Option<MerchantId>,
+        /// From this time on; the last 24 hours unless given
+        #[arg(long, value_name = "TIME")]
+        from: Option<Timestamp>,
+        #[arg(long, value_name = "TIME")]
+        to: Option<Timestamp>,
+        /// A row for each hour or each day
+        #[arg(long, default_value = "hour", value_parser = ["hour", "day"])]
+        by: String,
+    },
+}
+
+/// Which messages; all that is given must fit.
+#[derive(Args)]
+struct Filter {
+    /// Only this merchant's
+    #[arg(long)]
+    merchant: Option<MerchantId>,
+    #[arg(long, value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::name)))]
+    kind: Option<String>,
+    #[arg(long, value_parser = ["pending", "delivered", "dead"])]
+    state: Option<String>,
+    /// The status code of the last answer
+    #[arg(long, value_name = "CODE")]
+    status: Option<u16>,
+    /// For example rma:RMA-1
+    #[arg(long)]
+    lane: Option<String>,
+    /// Created at this time or later
+    #[arg(long, value_name = "TIME")]
+    from: Option<Timestamp>,
+    /// Created before this time
+    #[arg(long, value_name = "TIME")]
+    to: Option<Timestamp>,
+}
+
+#[derive(Args)]
+struct Replay {
+    /// One message
+    id: Option<String>,
+    #[command(flatten)]
+    filter: Filter,
+    /// Also what a newer message of its lane has overtaken
+    #[arg(long)]
+    force: bool,
+    /// Only say how many there are
+    #[arg(long, conflicts_with = "id")]
+    dry_run: bool,
+    /// How many a second, up to 1000
+    #[arg(long, value_name = "N", conflicts_with = "id")]
+    per_second: Option<u16>,
+}
+
+impl Filter {
+    fn given(&self) -> Vec<(&'static str, String)> {
+        let time = |at: &Timestamp| at.to_rfc3339();
+        let given = [
+            ("merchant", self.merchant.as_ref().map(MerchantId::to_string)),
+            ("kind", self.kind.clone()),
+            ("state", self.state.clone()),
+            ("status", self.status.map(|status| status.to_string())),
+            ("lane", self.lane.clone()),
+            ("from", self.from.as_ref().map(time)),
+            ("to", self.to.as_ref().map(time)),
+        ];
+        given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
+    fn body(&self) -> Map<String, Value> {
+        let value = |(name, value): (&str, String)| match self.status {
+            Some(status) if name == "status" => (name.to_owned(), json!(status)),
+            _ => (name.to_owned(), json!(value)),
+        };
+        self.given().into_iter().map(value).collect()
+    }
+}
+
+#[derive(Deserialize)]
+struct Delivery {
+    id: String,
+    merchant: String,
+    kind: String,
+    event: String,
+    lane: Option<String>,
+    state: String,
+    created_at: Timestamp,
+    due_at: Option<Timestamp>,
+    last_status: Option<u16>,
+    last_outcome: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    deliveries: Vec<Delivery>,
+}
+
+#[derive(Deserialize)]
+struct Details {
+    #[serde(flatten)]
+    delivery: Delivery,
+    body: String,
+    requests: Vec<Request>,
+}
+
+#[derive(Deserialize)]
+struct Request {
+    started_at: Timestamp,
+    latency_ms: u64,
+    status: Option<u16>,
+    detail: String,
+    answer: String,
+}
+
+#[derive(Deserialize)]
+struct Report {
+    counts: Vec<Count>,
+}
+
+#[derive(Deserialize)]
+struct Count {
+    begins_at: Timestamp,
+    merchant: String,
+    kind: String,
+    outcome: String,
+    status: Option<u16>,
+    requests: u64,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let Arguments { flags, service, command } = arguments;
+    let format = flags.format();
+    let operator = flags.connect().await?.at(service.url()?);
+    match command {
+        Command::List { filter, limit } => {
+            let mut query = filter.given();
+            query.push(("limit", limit.to_string()));
+            format.show(operator.search(&["v1", "deliveries"], &query).await?, tabulate)
+        }
+        Command::Show { id } => {
+            format.show(operator.get(&["v1", "deliveries", &id]).await?, describe)
+        }
+        Command::Replay(replay) => {
+            let answer = replay.send(&operator).await?;
+            Ok(print(&format!("{answer:#}\n"))?)
+        }
+        Command::Report { merchant, from, to, by } => {
+            let filter =
+                Filter { merchant, from, to, kind: None, state: None, status: None, lane: None };
+            let mut query = filter.given();
+            query.push(("by", by));
+            format.show(operator.search(&["v1", "reports", "deliveries"], &query).await?, count)
+        }
+    }
+}
+
+impl Replay {
+    async fn send(&self, operator: &Operator) -> anyhow::Result<Value> {
+        if let Some(id) = &self.id {
+            let path = ["v1", "deliveries", id, "replay"];
+            let query = [("force", self.force.to_string())];
+            operator.order(&path, &query).await?;
+            return Ok(json!({"replayed": id}));
+        }
+        let mut body = Map::new();
+        body.insert("filter".to_owned(), self.filter.body().into());
+        body.insert("force".to_owned(), self.force.into());
+        body.insert("dry_run".to_owned(), self.dry_run.into());
+        body.extend(self.per_second.map(|rate| ("per_second".to_owned(), rate.into())));
+        operator.post(&["v1", "replays"], body).await
+    }
+}
+
+fn tabulate(page: &Page) -> String {
+    let row = |delivery: &Delivery| {
+        let last = or_dash(delivery.last_status.map(|status| status.to_string()));
+        [
+            delivery.id.clone(),
+            time(&delivery.created_at),
+            delivery.merchant.clone(),
+            delivery.kind.clone(),
+            delivery.event.clone(),
+            delivery.state.clone(),
+            last,
+        ]
+    };
+    let headings = ["id", "created", "merchant", "kind", "event", "state", "status"];
+    table(headings, page.deliveries.iter().map(row))
+}
+
+fn describe(details: &Details) -> String {
+    let Details { delivery, body, requests } = details;
+    let mut text = properties([
+        ("id", delivery.id.clone()),
+        ("merchant", delivery.merchant.clone()),
+        ("kind", delivery.kind.clone()),
+        ("event", delivery.event.clone()),
+        ("lane", or_dash(delivery.lane.as_ref())),
+        ("state", delivery.state.clone()),
+        ("created", time(&delivery.created_at)),
+        ("next try", or_dash(delivery.due_at.as_ref().map(time))),
+        ("last", or_dash(delivery.last_outcome.as_ref())),
+        ("body", body.clone()),
+    ]);
+    text.push('\n');
+    let row = |request: &Request| {
+        [
+            time(&request.started_at),
+            format!("{} ms", request.latency_ms),
+            or_dash(request.status),
+            request.detail.clone(),
+            request.answer.clone(),
+        ]
+    };
+    text + &table(["time", "took", "status", "what happened", "answer"], requests.iter().map(row))
+}
+
+fn count(report: &Report) -> String {
+    let row = |count: &Count| {
+        [
+            time(&count.begins_at),
+            count.merchant.clone(),
+            count.kind.clone(),
+            count.outcome.clone(),
+            or_dash(count.status),
+            count.requests.to_string(),
+        ]
+    };
+    let headings = ["from", "merchant", "kind", "outcome", "status", "requests"];
+    table(headings, report.counts.iter().map(row))
+}

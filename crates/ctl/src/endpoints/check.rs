@@ -1,0 +1,54 @@
+//! `backhaul endpoint check`: samples to a merchant, and what came of them.
+
+use clap::Args;
+use domain::access::MerchantId;
+use serde::Deserialize;
+use serde_json::Map;
+
+use crate::deliveries::Service;
+use crate::operator::Flags;
+use crate::output::{or_dash, table, yes_or_no};
+
+#[derive(Args)]
+pub(super) struct Check {
+    /// Its identifier
+    merchant: MerchantId,
+    #[command(flatten)]
+    service: Service,
+}
+
+#[derive(Deserialize)]
+struct Checks {
+    results: Vec<Checked>,
+}
+
+#[derive(Deserialize)]
+struct Checked {
+    kind: String,
+    endpoint: Option<String>,
+    accepted: bool,
+    status: Option<u16>,
+    detail: String,
+    latency_ms: u64,
+}
+
+pub(super) async fn run(flags: &Flags, check: &Check) -> anyhow::Result<()> {
+    let operator = flags.connect().await?.at(check.service.url()?);
+    let path = ["v1", "endpoints", check.merchant.as_str(), "check"];
+    flags.format().show(operator.post(&path, Map::new()).await?, tabulate)
+}
+
+fn tabulate(checks: &Checks) -> String {
+    let row = |checked: &Checked| {
+        [
+            checked.kind.clone(),
+            or_dash(checked.endpoint.as_ref()),
+            yes_or_no(checked.accepted),
+            or_dash(checked.status),
+            format!("{} ms", checked.latency_ms),
+            checked.detail.clone(),
+        ]
+    };
+    let headings = ["kind", "address", "accepted", "status", "took", "what happened"];
+    table(headings, checks.results.iter().map(row))
+}
