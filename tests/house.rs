@@ -23,7 +23,19 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("delivery", &["directory", "domain", "messaging", "platform"]),
     ("sandbox", &["domain", "platform"]),
     ("ctl", &["delivery", "domain", "platform"]),
-    ("bench", &["auth", "domain", "order-intake", "platform", "testkit"]),
+    (
+        "bench",
+        &[
+            "auth",
+            "delivery",
+            "directory",
+            "domain",
+            "messaging",
+            "order-intake",
+            "platform",
+            "testkit",
+        ],
+    ),
     ("tests", &[]),
 ];
 

@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 
 mod auth;
+mod delivery;
 mod echo;
 mod import;
 mod intake;
@@ -41,6 +42,14 @@ enum Bench {
     Intake,
     /// A hundred orders a message beside one
     Import,
+    /// The webhook engine beside a bare loop of consume, post and acknowledge
+    Delivery,
+    /// The engine's own process
+    #[command(hide = true)]
+    Deliverer,
+    /// The yardstick: consume, post, acknowledge
+    #[command(hide = true)]
+    Bare,
     /// The yardstick: a server that answers with what it was sent
     #[command(hide = true)]
     Echo,
@@ -55,13 +64,17 @@ fn main() -> ExitCode {
     let measured = runtime.block_on(async {
         match cli.bench {
             Bench::List => {
-                ["auth", "intake", "import"].iter().for_each(|name| println!("{name}"));
+                let names = ["auth", "intake", "import", "delivery"];
+                names.iter().for_each(|name| println!("{name}"));
                 Ok(Report::default())
             }
             Bench::Echo => echo::serve().await.map(|()| Report::default()),
             Bench::Auth => auth::run().await,
             Bench::Intake => intake::run().await,
             Bench::Import => import::run().await,
+            Bench::Delivery => delivery::run().await,
+            Bench::Deliverer => delivery::serve().await.map(|()| Report::default()),
+            Bench::Bare => delivery::bare().await.map(|()| Report::default()),
         }
     });
     match measured {

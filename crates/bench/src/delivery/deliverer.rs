@@ -1,0 +1,224 @@
+//! The two programs that are measured: a service that only delivers, and the bare loop.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use ::delivery::Deliveries;
+use actix_web::{App, HttpResponse, HttpServer, error::ErrorInternalServerError, web};
+use anyhow::Context as _;
+use diesel_migrations::EmbeddedMigrations;
+use directory::Directory;
+use domain::kind::Kind;
+use messaging::{Broker, Exchange, Incoming, Link, Message, Publisher, Subscription, Topology};
+use platform::{
+    Clock, Process, Running, Service, Tasks, config,
+    database::Pool,
+    identity::Verifier,
+    sealing::{self, Sealer},
+};
+use secrecy::SecretString;
+use serde::Deserialize;
+use testkit::{Database, Namespace, sealing_keys};
+use tokio::task::JoinSet;
+use utoipa_actix_web::service_config::ServiceConfig;
+
+use super::merchants::{self, Wanted, Written};
+use crate::process::{Program, free_port};
+
+const NAME: &str = "deliverer";
+const QUEUE: &str = "bare";
+const IN_FLIGHT: usize = 64;
+const TAKEN_AT_ONCE: u16 = 512;
+
+struct Deliverer {
+    pool: Pool,
+    deliveries: Deliveries,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    broker: messaging::Settings,
+    delivery: delivery::Settings,
+    sealing: sealing::Settings,
+}
+
+pub(crate) fn migrations() -> Vec<EmbeddedMigrations> {
+    vec![messaging::MIGRATIONS, directory::MIGRATIONS, delivery::MIGRATIONS]
+}
+
+impl Service for Deliverer {
+    const NAME: &'static str = NAME;
+    const ABOUT: &'static str = "Delivers, and nothing else";
+    const DEFAULTS: &'static [&'static str] = &[messaging::DEFAULTS, delivery::DEFAULTS];
+    type Settings = Settings;
+
+    fn migrations() -> Vec<EmbeddedMigrations> {
+        migrations()
+    }
+
+    fn routes(_: &mut ServiceConfig<'_>) {}
+
+    fn share(&self, app: &mut web::ServiceConfig) {
+        app.route("/write", web::post().to(write));
+    }
+
+    async fn start(process: &Process, own: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
+        let topology = topology(&own.broker.namespace);
+        let broker = Broker::start(NAME, process, own.broker, topology);
+        broker.relay(NAME, process);
+        let verifier = Arc::new(Verifier::new("bench", process.clock.clone()));
+        verifier.set_keys(&serde_json::from_str(r#"{"keys": []}"#)?);
+        let directory = Directory::start(NAME, process, &broker, &verifier);
+        let sealer = Arc::new(Sealer::new(&own.sealing)?);
+        let kinds = [Kind::Rma];
+        let deliveries =
+            Deliveries::start(NAME, process, &broker, &directory, &sealer, &kinds, own.delivery)?;
+        Ok((Self { pool: process.pool.clone(), deliveries }, verifier))
+    }
+}
+
+async fn write(
+    service: web::Data<Deliverer>,
+    wanted: web::Json<Wanted>,
+) -> actix_web::Result<web::Json<Written>> {
+    let written = merchants::write(&service.pool, &service.deliveries, wanted.into_inner()).await;
+    Ok(web::Json(written.map_err(|error| ErrorInternalServerError(format!("{error:#}")))?))
+}
+
+fn topology(namespace: &str) -> Topology {
+    Topology::empty(namespace)
+        .subscribe(NAME, "merchant.changed.v1")
+        .subscribe(NAME, "token.revoked.v1")
+        .subscribe("operators", "delivery.dead.v1")
+        .queue(Kind::Rma.queue())
+        .queue(QUEUE)
+}
+
+/// The engine's process.
+pub(crate) async fn serve() -> anyhow::Result<()> {
+    let environment: HashMap<_, _> = std::env::vars().collect();
+    let (platform, own) = config::load(NAME, Deliverer::DEFAULTS, None, environment)?;
+    let mut running = Running::start::<Deliverer>(platform, own, Clock::system()).await?;
+    running.failed().await;
+    anyhow::bail!("a part of the engine failed")
+}
+
+pub(crate) async fn start(database: &Database, namespace: &Namespace) -> anyhow::Result<Program> {
+    let (port, url) = (free_port()?, database.url());
+    let port_text = port.to_string();
+    let environment = [
+        ("DELIVERER__HTTP__PORT", port_text.as_str()),
+        ("DELIVERER__HTTP__WORKERS", "1"),
+        ("DELIVERER__DATABASE__URL", &url),
+        ("DELIVERER__BROKER__URL", namespace.amqp_url()),
+        ("DELIVERER__BROKER__NAMESPACE", &namespace.name),
+        ("DELIVERER__SEALING__KEYS", sealing_keys()),
+        ("DELIVERER__DELIVERY__HTTPS_ONLY", "false"),
+        ("DELIVERER__DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
+        ("DELIVERER__DELIVERY__DEADLINE", "5s"),
+        ("DELIVERER__DELIVERY__RETRY_BASE", "1h"),
+        ("DELIVERER__DELIVERY__RETRY_FACTOR", "1"),
+    ];
+    Program::start("bench", &["deliverer"], &environment, port, "/readyz").await
+}
+
+pub(crate) async fn start_sandbox() -> anyhow::Result<Program> {
+    let port = free_port()?;
+    let text = port.to_string();
+    let environment = [
+        ("SANDBOX__HTTP__PORT", text.as_str()),
+        ("SANDBOX__JOURNAL__CAPACITY", "5000"),
+        ("SANDBOX__SIGNING__SECRETS", merchants::SECRET),
+    ];
+    Program::start("sandbox", &[], &environment, port, "/healthz").await
+}
+
+/// Starts the bare loop with a full queue; it waits for a word before it begins.
+pub(crate) async fn start_bare(
+    namespace: &Namespace,
+    sandbox: &str,
+    messages: usize,
+) -> anyhow::Result<Program> {
+    let (port, many) = (free_port()?, messages.to_string());
+    let port_text = port.to_string();
+    let environment = [
+        ("BARE_PORT", port_text.as_str()),
+        ("BARE_AMQP", namespace.amqp_url()),
+        ("BARE_NAMESPACE", &namespace.name),
+        ("BARE_SANDBOX", sandbox),
+        ("BARE_MESSAGES", &many),
+    ];
+    Program::start("bench", &["bare"], &environment, port, "/").await
+}
+
+/// The bare loop: fills a queue, then, when told, consumes, posts and acknowledges.
+pub(crate) async fn bare() -> anyhow::Result<()> {
+    let told: HashMap<_, _> = std::env::vars().collect();
+    let word = |name: &str| told.get(name).cloned().with_context(|| format!("{name} is not set"));
+    let (port, messages) = (word("BARE_PORT")?.parse::<u16>()?, word("BARE_MESSAGES")?.parse()?);
+    let (amqp, namespace) = (SecretString::from(word("BARE_AMQP")?), word("BARE_NAMESPACE")?);
+    let url = format!("{}/bare/rmas", word("BARE_SANDBOX")?);
+    let tasks = Tasks::default();
+    let topology = topology(&namespace);
+    let link = Link::start(&amqp, &topology, "bare", &tasks);
+    let queue = topology.name(QUEUE);
+    fill(&link, &queue, messages).await?;
+    let line = web::Data::new((link, queue, url));
+    let app = move || {
+        App::new()
+            .app_data(line.clone())
+            .route("/", web::get().to(HttpResponse::Ok))
+            .route("/go", web::post().to(move |line| go(line, messages)))
+    };
+    HttpServer::new(app).workers(1).bind(("127.0.0.1", port))?.run().await?;
+    Ok(())
+}
+
+async fn fill(link: &Link, queue: &str, messages: usize) -> anyhow::Result<()> {
+    let publisher = Publisher::new(link.clone());
+    let message = Message {
+        exchange: Exchange(String::new()),
+        routing_key: queue.to_owned(),
+        id: String::new(),
+        content_type: "application/json",
+        headers: Vec::new(),
+        body: merchants::body(0).into_bytes(),
+    };
+    for _ in 0..messages.div_ceil(500) {
+        let words = publisher.publish(&vec![message.clone(); 500]).await?;
+        anyhow::ensure!(words.iter().all(Result::is_ok), "the broker did not take a message");
+    }
+    Ok(())
+}
+
+async fn go(
+    line: web::Data<(Link, String, String)>,
+    messages: usize,
+) -> actix_web::Result<&'static str> {
+    let (link, queue, url) = line.get_ref();
+    match consume(link, queue, url, messages).await {
+        Ok(()) => Ok("done"),
+        Err(error) => Err(ErrorInternalServerError(format!("{error:#}"))),
+    }
+}
+
+async fn consume(link: &Link, queue: &str, url: &str, messages: usize) -> anyhow::Result<()> {
+    let client = platform::http_client(Duration::from_secs(20))?;
+    let mut subscription = Subscription::open(link, queue, TAKEN_AT_ONCE).await?;
+    let mut done = 0;
+    while done < messages {
+        let batch = subscription.next(IN_FLIGHT).await?;
+        let last = batch.last().map(|incoming| incoming.tag).context("an empty batch")?;
+        done += batch.len();
+        let mut posts = JoinSet::new();
+        for Incoming { body, .. } in batch {
+            let request = client.post(url).header("content-type", "application/json").body(body);
+            posts.spawn(async move { request.send().await?.error_for_status()?.bytes().await });
+        }
+        while let Some(posted) = posts.join_next().await {
+            posted??;
+        }
+        subscription.ack_through(last).await?;
+    }
+    Ok(())
+}
