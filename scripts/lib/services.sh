@@ -34,7 +34,7 @@ service_url() {
     echo "${!variable}"
 }
 
-# The sandbox plays the merchant's side: it has no database and trusts no one.
+# The sandbox plays the merchant's side: it has no database, trusts no one and does one thing only.
 has_database() { [[ $1 != sandbox ]]; }
 
 # Orders hold no secrets of ours, and a setting nobody knows is refused.
@@ -94,9 +94,10 @@ migrate_service() {
 }
 
 start_service() {
-    local name=$1 log=$run/logs/$1.log
+    local name=$1 log=$run/logs/$1.log verb=()
+    [[ $name == sandbox ]] || verb=(serve)
     [[ ! -e $log ]] || mv "$log" "$log.1"
-    (export_environment "$name" && spawn "$run/pids/$name" "$log" "$bin/$name" serve)
+    (export_environment "$name" && spawn "$run/pids/$name" "$log" "$bin/$name" "${verb[@]}")
 }
 
 # await_service SERVICE: until it says that it is ready.
