@@ -1,5 +1,7 @@
 //! `backhaul audit`: who did what.
 
+use std::num::NonZeroUsize;
+
 use clap::Args;
 use domain::access::MerchantId;
 use platform::Timestamp;
@@ -21,8 +23,8 @@ pub(crate) struct Arguments {
     /// Only what concerns this merchant
     merchant: Option<MerchantId>,
     /// How many entries at the most
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    limit: usize,
+    #[arg(long, value_name = "N", default_value = "50")]
+    limit: NonZeroUsize,
 }
 
 #[derive(Deserialize)]
@@ -46,7 +48,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         merchant: merchant.as_ref().map(MerchantId::as_str),
         items: "records",
         cursor: "before",
-        most: limit,
+        most: limit.get(),
     };
     let answer = flags.connect().await?.list(listing).await?;
     flags.format().show(answer, tabulate)
