@@ -3,7 +3,9 @@
 //! On SIGTERM or Ctrl-C: readiness turns false, the server stops accepting and finishes what it
 //! has, then the tasks drain, all within 25 seconds.
 
-use std::{future::Future, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    ffi::OsString, future::Future, path::PathBuf, process::ExitCode, sync::Arc, time::Duration,
+};
 
 use actix_web::{dev::ServerHandle, web};
 use anyhow::Context as _;
@@ -195,8 +197,13 @@ async fn execute<S: Service>(cli: Cli) -> anyhow::Result<()> {
 }
 
 fn load<S: Service>(file: Option<PathBuf>) -> anyhow::Result<(Settings, S::Settings)> {
-    config::load(S::NAME, S::DEFAULTS, file.as_deref(), std::env::vars().collect())
-        .context("settings")
+    config::load(S::NAME, S::DEFAULTS, file.as_deref(), environment()).context("settings")
+}
+
+/// The environment. What is not text is taken as near to it as can be, and refused by its reader.
+fn environment() -> std::collections::HashMap<String, String> {
+    let text = |part: OsString| part.to_string_lossy().into_owned();
+    std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect()
 }
 
 async fn serve<S: Service>(settings: Settings, own: S::Settings) -> anyhow::Result<()> {

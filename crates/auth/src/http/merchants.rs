@@ -84,6 +84,7 @@ pub(crate) struct MerchantPage {
 pub(crate) struct NewMerchant {
     #[schema(pattern = "^[a-z0-9][a-z0-9-]{0,62}$", example = "acme")]
     identifier: String,
+    name: String,
     #[serde(flatten)]
     settings: SettingsPatch,
 }
