@@ -12,9 +12,9 @@ pub(crate) struct Arguments {
     /// How many orders to make up
     #[arg(long, value_name = "N")]
     count: usize,
-    /// The same seed makes the same orders, apart from their dates
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    /// The same seed makes the same orders, apart from their dates; without it they are new
+    #[arg(long)]
+    seed: Option<u64>,
     /// Write one JSON array instead of one order a line
     #[arg(long)]
     array: bool,
@@ -22,7 +22,9 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut out = BufWriter::new(io::stdout().lock());
-    let orders = Orders::new(arguments.seed, Clock::system().now()).take(arguments.count);
+    let now = Clock::system().now();
+    let seed = arguments.seed.unwrap_or_else(|| now.timestamp_micros().unsigned_abs());
+    let orders = Orders::new(seed, now).take(arguments.count);
     match write(&mut out, orders, arguments.array).and_then(|()| out.flush()) {
         // Whoever read this has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
