@@ -10,12 +10,15 @@ use std::time::Duration;
 
 use diesel::{
     QueryableByName,
-    sql_types::{BigInt, Bool, Text},
+    sql_types::{BigInt, Text},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::kind::Kind;
 use messaging::{LinkError, Message, Publisher};
-use platform::{Timestamp, chain, database::DatabaseError};
+use platform::{
+    Timestamp, chain,
+    database::{DatabaseError, lead},
+};
 use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -109,7 +112,7 @@ impl Dispatcher {
     /// Queues one batch, if this is the leader.
     pub(crate) async fn step(&mut self) -> Result<Step, DispatchError> {
         if self.leading.is_none() {
-            self.leading = lead(&self.engine).await?;
+            self.leading = lead(self.engine.own_connection().await?, LEADER_LOCK).await?;
         }
         let Some(conn) = self.leading.as_mut() else { return Ok(Step::NotLeader) };
         let engine = &self.engine;
@@ -148,20 +151,6 @@ impl Dispatcher {
             lost => Err(DispatchError::Unroutable(lost)),
         }
     }
-}
-
-#[derive(QueryableByName)]
-struct Locked {
-    #[diesel(sql_type = Bool)]
-    locked: bool,
-}
-
-/// The leader's connection, unless another replica leads. The lock goes with the connection.
-async fn lead(engine: &Engine) -> Result<Option<AsyncPgConnection>, DatabaseError> {
-    let mut conn = engine.own_connection().await?;
-    let asked = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS locked");
-    let Locked { locked } = asked.bind::<BigInt, _>(LEADER_LOCK).get_result(&mut conn).await?;
-    Ok(locked.then_some(conn))
 }
 
 /// Endpoints that their merchants paused, as merchants and kinds.

@@ -6,16 +6,13 @@
 
 use std::{borrow::Borrow, sync::Arc, time::Duration};
 
-use diesel::{
-    QueryableByName,
-    sql_types::{Array, Bool, Text, Timestamptz},
-};
+use diesel::sql_types::{Array, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::event::Event;
 use opentelemetry::metrics::{Counter, Histogram};
 use platform::{
     Timestamp, chain,
-    database::{DatabaseError, Pool, prepared},
+    database::{DatabaseError, Pool, lead, prepared},
     retry::Backoff,
     telemetry,
 };
@@ -131,12 +128,6 @@ impl From<diesel::result::Error> for RelayError {
     }
 }
 
-#[derive(QueryableByName)]
-struct Locked {
-    #[diesel(sql_type = Bool)]
-    locked: bool,
-}
-
 /// Publishes what is in the outbox, if it is the one to do so.
 pub struct Relay {
     pool: Pool,
@@ -217,7 +208,7 @@ impl Relay {
     /// Publishes one batch, if this is the leader.
     async fn step(&mut self) -> Result<Step, RelayError> {
         if self.leading.is_none() {
-            self.leading = lead(&self.pool).await?;
+            self.leading = lead(self.pool.get_own().await?, LEADER_LOCK).await?;
         }
         let Some(conn) = self.leading.as_mut() else { return Ok(Step::NotLeader) };
         let waiting = waiting(conn, self.batch).await?;
@@ -234,15 +225,6 @@ impl Relay {
         self.published.add(confirmed.len().try_into().unwrap_or(u64::MAX), &[]);
         if lost > 0 { Err(RelayError::Unroutable(lost)) } else { Ok(Step::Worked(confirmed.len())) }
     }
-}
-
-/// The leader's connection, unless another replica leads. The lock goes with the connection.
-async fn lead(pool: &Pool) -> Result<Option<AsyncPgConnection>, DatabaseError> {
-    let mut conn = pool.get_own().await?;
-    let asked = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS locked");
-    let Locked { locked } =
-        asked.bind::<diesel::sql_types::BigInt, _>(LEADER_LOCK).get_result(&mut conn).await?;
-    Ok(locked.then_some(conn))
 }
 
 #[derive(diesel::Queryable)]

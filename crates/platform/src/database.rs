@@ -177,6 +177,25 @@ async fn connect(config: tokio_postgres::Config) -> Result<AsyncPgConnection, Co
     AsyncPgConnection::try_from_client_and_connection(client, connection).await
 }
 
+#[derive(diesel::QueryableByName)]
+struct Locked {
+    #[diesel(sql_type = diesel::sql_types::Bool)]
+    locked: bool,
+}
+
+/// Tries to become the one that leads. The lock lasts as long as the connection, so it must be one
+/// of its own ([`Pool::get_own`]); when another process leads, the connection is let go.
+pub async fn lead(
+    mut conn: AsyncPgConnection,
+    lock: i64,
+) -> Result<Option<AsyncPgConnection>, DatabaseError> {
+    use diesel_async::RunQueryDsl as _;
+    let asked = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS locked");
+    let asked = asked.bind::<diesel::sql_types::BigInt, _>(lock);
+    let Locked { locked } = asked.get_result(&mut conn).await?;
+    Ok(locked.then_some(conn))
+}
+
 /// Runs what is missing of the given migrations and returns the names of those that ran.
 pub async fn migrate(
     service: &'static str,

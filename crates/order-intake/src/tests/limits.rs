@@ -45,11 +45,16 @@ async fn past_the_bound_the_answer_is_503_at_once() {
     let mut conn = pool.get().await.unwrap();
     conn.batch_execute("BEGIN; LOCK TABLE orders").await.unwrap();
     let messages: Vec<_> = sample_orders(40).chunks(2).map(enclose).collect();
+    let refused = tokio::sync::Notify::new();
     let sending = async {
         let mut statuses = Vec::new();
         let sent = messages.iter().map(|message| async {
             let request = intake.request().bearer_auth(intake.token("acme"));
-            request.body(message.to_string()).send().await.unwrap()
+            let answer = request.body(message.to_string()).send().await.unwrap();
+            if answer.status() == 503 {
+                refused.notify_one();
+            }
+            answer
         });
         for answer in join_all(sent).await {
             if answer.status() == 503 {
@@ -60,7 +65,7 @@ async fn past_the_bound_the_answer_is_503_at_once() {
         statuses
     };
     let unlocking = async {
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        refused.notified().await;
         conn.batch_execute("COMMIT").await.unwrap();
     };
     let (statuses, ()) = tokio::join!(sending, unlocking);
