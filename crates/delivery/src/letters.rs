@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chrono::SecondsFormat;
 use diesel::{
-    QueryableByName,
+    QueryableByName, sql_query,
     sql_types::{Array, Integer, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
@@ -17,13 +17,15 @@ use domain::delivery::DeliveryDead;
 use domain::kind::Kind;
 use domain::merchant::Interface;
 use messaging::{Incoming, LinkError, Message, Publisher, Subscription};
-use platform::{Timestamp, database::DatabaseError};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, prepared},
+};
 use uuid::Uuid;
 
 use crate::attempt::Message as Content;
 use crate::engine::{Engine, header, straight_to_queue};
 use crate::ledger::Settlement;
-use crate::statement::statement;
 
 /// As many letters as one place at a queue can hold.
 const AT_ONCE: u16 = 2000;
@@ -140,11 +142,13 @@ async fn first_attempts(
     conn: &mut AsyncPgConnection,
     ids: impl Iterator<Item = Uuid>,
 ) -> Result<HashMap<Uuid, Timestamp>, DatabaseError> {
-    let begun: Vec<Begun> = statement(
-        "SELECT delivery, min(started_at) AS at FROM delivery_attempts \
-         WHERE delivery = ANY ($1) GROUP BY delivery",
+    let begun: Vec<Begun> = prepared(
+        sql_query(
+            "SELECT delivery, min(started_at) AS at FROM delivery_attempts \
+             WHERE delivery = ANY ($1) GROUP BY delivery",
+        )
+        .bind::<Array<diesel::sql_types::Uuid>, _>(ids.collect::<Vec<_>>()),
     )
-    .bind::<Array<diesel::sql_types::Uuid>, _>(ids.collect::<Vec<_>>())
     .load(conn)
     .await?;
     Ok(begun.into_iter().map(|begun| (begun.delivery, begun.at)).collect())
@@ -208,16 +212,18 @@ async fn superseded(
     letters: impl Iterator<Item = (Uuid, i32)>,
 ) -> Result<HashSet<Uuid>, DatabaseError> {
     let (ids, rounds): (Vec<_>, Vec<_>) = letters.unzip();
-    let past: Vec<Superseded> = statement(
-        "SELECT given.id FROM unnest($1, $2) AS given (id, round) \
-         WHERE EXISTS (SELECT FROM deliveries AS row \
-                       WHERE row.id = given.id AND row.round > given.round) \
-         OR EXISTS (SELECT FROM delivery_attempts AS attempt \
-                    WHERE attempt.delivery = given.id AND (attempt.round > given.round \
-                    OR attempt.settled = 'delivered'))",
+    let past: Vec<Superseded> = prepared(
+        sql_query(
+            "SELECT given.id FROM unnest($1, $2) AS given (id, round) \
+             WHERE EXISTS (SELECT FROM deliveries AS row \
+                           WHERE row.id = given.id AND row.round > given.round) \
+             OR EXISTS (SELECT FROM delivery_attempts AS attempt \
+                        WHERE attempt.delivery = given.id AND (attempt.round > given.round \
+                        OR attempt.settled = 'delivered'))",
+        )
+        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+        .bind::<Array<Integer>, _>(rounds),
     )
-    .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-    .bind::<Array<Integer>, _>(rounds)
     .load(conn)
     .await?;
     Ok(past.into_iter().map(|past| past.id).collect())

@@ -34,7 +34,6 @@ mod replayer;
 mod sender;
 mod settings;
 mod settler;
-mod statement;
 
 #[cfg(test)]
 mod fixture;

@@ -7,16 +7,19 @@ use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 use diesel::{
-    QueryableByName,
+    QueryableByName, sql_query,
     sql_types::{Array, BigInt, Binary, Nullable, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::{access::MerchantId, kind::Kind};
-use platform::{Timestamp, database::DatabaseError, telemetry};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, prepared},
+    telemetry,
+};
 use uuid::Uuid;
 
 use super::new_id;
-use crate::statement::statement;
 
 /// A message that a service wants delivered.
 #[derive(Clone, Debug)]
@@ -55,26 +58,28 @@ pub(crate) async fn append(
     let each = |text: fn(&NewMessage) -> &str| messages.iter().map(text).collect::<Vec<_>>();
     let lanes: Vec<_> = messages.iter().map(|message| message.lane.as_deref()).collect();
     let bodies: Vec<_> = messages.iter().map(|message| message.body.as_ref()).collect();
-    statement(
-        ", given AS ( \
-             SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7) \
-             AS given (id, merchant, kind, lane, sequence, event, body) \
-         ), kept AS ( \
-             INSERT INTO delivery_messages \
-             SELECT id, merchant, kind, lane, sequence, event, body, $8, $9 FROM given \
-         ) \
-         INSERT INTO deliveries (id, merchant, kind, lane, sequence, state, due_at) \
-         SELECT id, merchant, kind, lane, sequence, 'ready', $9 FROM given",
+    prepared(
+        sql_query(
+            "WITH given AS ( \
+                 SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7) \
+                 AS given (id, merchant, kind, lane, sequence, event, body) \
+             ), kept AS ( \
+                 INSERT INTO delivery_messages \
+                 SELECT id, merchant, kind, lane, sequence, event, body, $8, $9 FROM given \
+             ) \
+             INSERT INTO deliveries (id, merchant, kind, lane, sequence, state, due_at) \
+             SELECT id, merchant, kind, lane, sequence, 'ready', $9 FROM given",
+        )
+        .bind::<Array<diesel::sql_types::Uuid>, _>(&ids)
+        .bind::<Array<Text>, _>(each(|message| message.merchant.as_str()))
+        .bind::<Array<Text>, _>(each(|message| message.kind.name()))
+        .bind::<Array<Nullable<Text>>, _>(lanes)
+        .bind::<Array<BigInt>, _>(sequences)
+        .bind::<Array<Text>, _>(each(|message| &message.event))
+        .bind::<Array<Binary>, _>(bodies)
+        .bind::<Nullable<Text>, _>(telemetry::traceparent())
+        .bind::<Timestamptz, _>(now),
     )
-    .bind::<Array<diesel::sql_types::Uuid>, _>(&ids)
-    .bind::<Array<Text>, _>(each(|message| message.merchant.as_str()))
-    .bind::<Array<Text>, _>(each(|message| message.kind.name()))
-    .bind::<Array<Nullable<Text>>, _>(lanes)
-    .bind::<Array<BigInt>, _>(sequences)
-    .bind::<Array<Text>, _>(each(|message| &message.event))
-    .bind::<Array<Binary>, _>(bodies)
-    .bind::<Nullable<Text>, _>(telemetry::traceparent())
-    .bind::<Timestamptz, _>(now)
     .execute(conn)
     .await?;
     Ok(ids)
@@ -95,15 +100,17 @@ async fn sequences(
         return Ok(vec![1; messages.len()]);
     }
     // In the order of the key: two transactions that touch the same lanes do not deadlock.
-    let counted: Vec<Lane> = statement(
-        "INSERT INTO delivery_lanes AS known (merchant, lane, last) \
-         SELECT * FROM unnest($1, $2, $3) \
-         ON CONFLICT (merchant, lane) DO UPDATE SET last = known.last + excluded.last \
-         RETURNING merchant, lane, last",
+    let counted: Vec<Lane> = prepared(
+        sql_query(
+            "INSERT INTO delivery_lanes AS known (merchant, lane, last) \
+             SELECT * FROM unnest($1, $2, $3) \
+             ON CONFLICT (merchant, lane) DO UPDATE SET last = known.last + excluded.last \
+             RETURNING merchant, lane, last",
+        )
+        .bind::<Array<Text>, _>(wanted.keys().map(|(merchant, _)| *merchant).collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(wanted.keys().map(|(_, lane)| *lane).collect::<Vec<_>>())
+        .bind::<Array<BigInt>, _>(wanted.values().copied().collect::<Vec<_>>()),
     )
-    .bind::<Array<Text>, _>(wanted.keys().map(|(merchant, _)| *merchant).collect::<Vec<_>>())
-    .bind::<Array<Text>, _>(wanted.keys().map(|(_, lane)| *lane).collect::<Vec<_>>())
-    .bind::<Array<BigInt>, _>(wanted.values().copied().collect::<Vec<_>>())
     .load(conn)
     .await?;
     let mut next: HashMap<_, _> = counted

@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use diesel::{
-    QueryableByName,
+    QueryableByName, sql_query,
     sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use platform::{Timestamp, database::DatabaseError};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, prepared},
+};
 use uuid::Uuid;
-
-use crate::statement::statement;
 
 /// What a look into the ledger rests on.
 #[derive(Clone, Copy, Debug)]
@@ -71,15 +72,17 @@ pub(crate) async fn pick(
     conn: &mut AsyncPgConnection,
     due: Due<'_>,
 ) -> Result<Look, DatabaseError> {
-    let found: Vec<Picked> = statement(PICK)
-        .bind::<Timestamptz, _>(due.now)
-        .bind::<Timestamptz, _>(due.lease_until())
-        .bind::<Integer, _>(due.initial_window)
-        .bind::<Array<Text>, _>(due.closed.0)
-        .bind::<Array<Text>, _>(due.closed.1)
-        .bind::<BigInt, _>(due.most)
-        .load(conn)
-        .await?;
+    let found: Vec<Picked> = prepared(
+        sql_query(PICK)
+            .bind::<Timestamptz, _>(due.now)
+            .bind::<Timestamptz, _>(due.lease_until())
+            .bind::<Integer, _>(due.initial_window)
+            .bind::<Array<Text>, _>(due.closed.0)
+            .bind::<Array<Text>, _>(due.closed.1)
+            .bind::<BigInt, _>(due.most),
+    )
+    .load(conn)
+    .await?;
     let (blocked, picked): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| found.blocked);
     let held = match blocked.as_slice() {
         [] => 0,
@@ -90,7 +93,7 @@ pub(crate) async fn pick(
 
 /// The endpoints are found by skipping through the index, so that a long backlog of one costs the
 /// others nothing.
-const PICK: &str = ", endpoints (merchant, kind) AS ( \
+const PICK: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
      (SELECT merchant, kind FROM deliveries ORDER BY merchant, kind LIMIT 1) \
      UNION ALL \
      SELECT next.merchant, next.kind FROM endpoints, LATERAL ( \
@@ -129,20 +132,22 @@ const PICK: &str = ", endpoints (merchant, kind) AS ( \
 /// Holds messages back behind the first of their lane. That one stays locked until it is done, so
 /// whoever settles it sees what waits behind it; one that is being settled just now holds nobody.
 async fn hold(conn: &mut AsyncPgConnection, ids: Vec<Uuid>) -> Result<usize, DatabaseError> {
-    Ok(statement(
-        ", behind AS MATERIALIZED ( \
-             SELECT later.id FROM unnest($1) AS given (id) \
-             JOIN deliveries AS later ON later.id = given.id, LATERAL ( \
-                 SELECT FROM deliveries AS first \
-                 WHERE first.merchant = later.merchant AND first.lane = later.lane \
-                 AND first.sequence < later.sequence \
-                 ORDER BY first.sequence LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED \
-             ) AS first \
-         ) \
-         UPDATE deliveries SET state = 'held' FROM behind \
-         WHERE deliveries.id = behind.id AND deliveries.state = 'ready'",
+    Ok(prepared(
+        sql_query(
+            "WITH behind AS MATERIALIZED ( \
+                 SELECT later.id FROM unnest($1) AS given (id) \
+                 JOIN deliveries AS later ON later.id = given.id, LATERAL ( \
+                     SELECT FROM deliveries AS first \
+                     WHERE first.merchant = later.merchant AND first.lane = later.lane \
+                     AND first.sequence < later.sequence \
+                     ORDER BY first.sequence LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED \
+                 ) AS first \
+             ) \
+             UPDATE deliveries SET state = 'held' FROM behind \
+             WHERE deliveries.id = behind.id AND deliveries.state = 'ready'",
+        )
+        .bind::<Array<diesel::sql_types::Uuid>, _>(ids),
     )
-    .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
     .execute(conn)
     .await?)
 }
@@ -164,10 +169,12 @@ pub(crate) async fn bodies(
     conn: &mut AsyncPgConnection,
     ids: &[Uuid],
 ) -> Result<Vec<Content>, DatabaseError> {
-    Ok(statement("SELECT id, event, body, traceparent FROM delivery_messages WHERE id = ANY ($1)")
-        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-        .load(conn)
-        .await?)
+    Ok(prepared(
+        sql_query("SELECT id, event, body, traceparent FROM delivery_messages WHERE id = ANY ($1)")
+            .bind::<Array<diesel::sql_types::Uuid>, _>(ids),
+    )
+    .load(conn)
+    .await?)
 }
 
 /// Makes messages ready again that were queued but never reached the broker, as far as we know.
@@ -176,12 +183,14 @@ pub(crate) async fn give_back(
     now: Timestamp,
     ids: &[Uuid],
 ) -> Result<(), DatabaseError> {
-    statement(
-        "UPDATE deliveries SET state = 'ready', due_at = $2, recalls = recalls + 1 \
-         WHERE id = ANY ($1) AND state = 'queued'",
+    prepared(
+        sql_query(
+            "UPDATE deliveries SET state = 'ready', due_at = $2, recalls = recalls + 1 \
+             WHERE id = ANY ($1) AND state = 'queued'",
+        )
+        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+        .bind::<Timestamptz, _>(now),
     )
-    .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-    .bind::<Timestamptz, _>(now)
     .execute(conn)
     .await?;
     Ok(())
@@ -192,27 +201,29 @@ pub(crate) async fn recall(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
 ) -> Result<usize, DatabaseError> {
-    Ok(statement(
-        ", endpoints (merchant, kind) AS ( \
-             (SELECT merchant, kind FROM deliveries ORDER BY merchant, kind LIMIT 1) \
-             UNION ALL \
-             SELECT next.merchant, next.kind FROM endpoints, LATERAL ( \
-                 SELECT merchant, kind FROM deliveries \
-                 WHERE (merchant, kind) > (endpoints.merchant, endpoints.kind) \
-                 ORDER BY merchant, kind LIMIT 1 \
-             ) AS next \
-         ), lost AS MATERIALIZED ( \
-             SELECT late.id FROM endpoints, LATERAL ( \
-                 SELECT id FROM deliveries AS queued \
-                 WHERE queued.merchant = endpoints.merchant AND queued.kind = endpoints.kind \
-                 AND queued.state = 'queued' AND queued.due_at <= $1 \
-                 FOR UPDATE SKIP LOCKED \
-             ) AS late \
-         ) \
-         UPDATE deliveries SET state = 'ready', recalls = recalls + 1 FROM lost \
-         WHERE deliveries.id = lost.id AND deliveries.state = 'queued'",
+    Ok(prepared(
+        sql_query(
+            "WITH RECURSIVE endpoints (merchant, kind) AS ( \
+                 (SELECT merchant, kind FROM deliveries ORDER BY merchant, kind LIMIT 1) \
+                 UNION ALL \
+                 SELECT next.merchant, next.kind FROM endpoints, LATERAL ( \
+                     SELECT merchant, kind FROM deliveries \
+                     WHERE (merchant, kind) > (endpoints.merchant, endpoints.kind) \
+                     ORDER BY merchant, kind LIMIT 1 \
+                 ) AS next \
+             ), lost AS MATERIALIZED ( \
+                 SELECT late.id FROM endpoints, LATERAL ( \
+                     SELECT id FROM deliveries AS queued \
+                     WHERE queued.merchant = endpoints.merchant AND queued.kind = endpoints.kind \
+                     AND queued.state = 'queued' AND queued.due_at <= $1 \
+                     FOR UPDATE SKIP LOCKED \
+                 ) AS late \
+             ) \
+             UPDATE deliveries SET state = 'ready', recalls = recalls + 1 FROM lost \
+             WHERE deliveries.id = lost.id AND deliveries.state = 'queued'",
+        )
+        .bind::<Timestamptz, _>(now),
     )
-    .bind::<Timestamptz, _>(now)
     .execute(conn)
     .await?)
 }
@@ -233,10 +244,12 @@ pub(crate) async fn still_queued(
     conn: &mut AsyncPgConnection,
     ids: &[Uuid],
 ) -> Result<Vec<Queued>, DatabaseError> {
-    Ok(statement(
-        "SELECT id, round, attempts FROM deliveries WHERE id = ANY ($1) AND state = 'queued'",
+    Ok(prepared(
+        sql_query(
+            "SELECT id, round, attempts FROM deliveries WHERE id = ANY ($1) AND state = 'queued'",
+        )
+        .bind::<Array<diesel::sql_types::Uuid>, _>(ids),
     )
-    .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
     .load(conn)
     .await?)
 }

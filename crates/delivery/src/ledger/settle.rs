@@ -7,17 +7,19 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use diesel::{
-    QueryableByName,
+    QueryableByName, sql_query,
     sql_types::{Array, Integer, Nullable, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::kind::Kind;
-use platform::{Timestamp, database::DatabaseError};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, prepared},
+};
 use uuid::Uuid;
 
 use super::Windows;
 use crate::outcome::Signal;
-use crate::statement::statement;
 
 /// What is to become of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,28 +95,30 @@ async fn move_on(
         Verdict::Retry(at) => Some(at),
         Verdict::Delivered | Verdict::Dead => None,
     });
-    Ok(statement(
-        ", given AS ( \
-             SELECT * FROM unnest($1, $2, $3, $4) AS given (id, round, number, due_at) \
-         ), over AS ( \
-             DELETE FROM deliveries AS row USING given \
-             WHERE row.id = given.id AND row.round = given.round \
-             AND row.attempts = given.number - 1 AND given.due_at IS NULL \
-             RETURNING row.id, row.merchant, row.lane \
-         ), again AS ( \
-             UPDATE deliveries AS row \
-             SET state = 'ready', attempts = given.number, due_at = given.due_at, recalls = 0 \
-             FROM given \
-             WHERE row.id = given.id AND row.round = given.round \
-             AND row.attempts = given.number - 1 AND given.due_at IS NOT NULL \
-             RETURNING row.id, row.merchant, row.lane \
-         ) \
-         SELECT *, true AS over FROM over UNION ALL SELECT *, false FROM again",
+    Ok(prepared(
+        sql_query(
+            "WITH given AS ( \
+                 SELECT * FROM unnest($1, $2, $3, $4) AS given (id, round, number, due_at) \
+             ), over AS ( \
+                 DELETE FROM deliveries AS row USING given \
+                 WHERE row.id = given.id AND row.round = given.round \
+                 AND row.attempts = given.number - 1 AND given.due_at IS NULL \
+                 RETURNING row.id, row.merchant, row.lane \
+             ), again AS ( \
+                 UPDATE deliveries AS row \
+                 SET state = 'ready', attempts = given.number, due_at = given.due_at, recalls = 0 \
+                 FROM given \
+                 WHERE row.id = given.id AND row.round = given.round \
+                 AND row.attempts = given.number - 1 AND given.due_at IS NOT NULL \
+                 RETURNING row.id, row.merchant, row.lane \
+             ) \
+             SELECT *, true AS over FROM over UNION ALL SELECT *, false FROM again",
+        )
+        .bind::<Array<diesel::sql_types::Uuid>, _>(batch.iter().map(|s| s.id).collect::<Vec<_>>())
+        .bind::<Array<Integer>, _>(batch.iter().map(|s| s.round).collect::<Vec<_>>())
+        .bind::<Array<Integer>, _>(batch.iter().map(|s| s.number).collect::<Vec<_>>())
+        .bind::<Array<Nullable<Timestamptz>>, _>(retries.collect::<Vec<_>>()),
     )
-    .bind::<Array<diesel::sql_types::Uuid>, _>(batch.iter().map(|s| s.id).collect::<Vec<_>>())
-    .bind::<Array<Integer>, _>(batch.iter().map(|s| s.round).collect::<Vec<_>>())
-    .bind::<Array<Integer>, _>(batch.iter().map(|s| s.number).collect::<Vec<_>>())
-    .bind::<Array<Nullable<Timestamptz>>, _>(retries.collect::<Vec<_>>())
     .load(conn)
     .await?)
 }
@@ -126,20 +130,22 @@ async fn release(
     lanes: Vec<(&str, &str)>,
 ) -> Result<(), DatabaseError> {
     let (merchants, lanes): (Vec<_>, Vec<_>) = lanes.into_iter().unzip();
-    statement(
-        ", next AS ( \
-             SELECT first.id FROM unnest($1, $2) AS given (merchant, lane), LATERAL ( \
-                 SELECT id, state FROM deliveries AS row \
-                 WHERE row.merchant = given.merchant AND row.lane = given.lane \
-                 ORDER BY row.sequence LIMIT 1 \
-             ) AS first \
-             WHERE first.state = 'held' \
-         ) \
-         UPDATE deliveries SET state = 'ready' FROM next \
-         WHERE deliveries.id = next.id AND deliveries.state = 'held'",
+    prepared(
+        sql_query(
+            "WITH next AS ( \
+                 SELECT first.id FROM unnest($1, $2) AS given (merchant, lane), LATERAL ( \
+                     SELECT id, state FROM deliveries AS row \
+                     WHERE row.merchant = given.merchant AND row.lane = given.lane \
+                     ORDER BY row.sequence LIMIT 1 \
+                 ) AS first \
+                 WHERE first.state = 'held' \
+             ) \
+             UPDATE deliveries SET state = 'ready' FROM next \
+             WHERE deliveries.id = next.id AND deliveries.state = 'held'",
+        )
+        .bind::<Array<Text>, _>(merchants)
+        .bind::<Array<Text>, _>(lanes),
     )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(lanes)
     .execute(conn)
     .await?;
     Ok(())
@@ -172,27 +178,29 @@ async fn record(
     settled: &HashSet<Uuid>,
 ) -> Result<(), DatabaseError> {
     let rows = rows(batch, settled);
-    statement(RECORD)
-        .bind::<Array<Text>, _>(each(&rows, |(of, ..)| of.merchant.as_str()))
-        .bind::<Array<Text>, _>(each(&rows, |(of, ..)| of.kind.name()))
-        .bind::<Array<diesel::sql_types::Uuid>, _>(each(&rows, |(of, ..)| of.id))
-        .bind::<Array<Integer>, _>(each(&rows, |(of, ..)| of.round))
-        .bind::<Array<Integer>, _>(each(&rows, |(of, ..)| of.number))
-        .bind::<Array<Timestamptz>, _>(each(&rows, |(_, tried, _)| tried.at))
-        .bind::<Array<Integer>, _>(each(&rows, |(_, tried, _)| millis(tried.latency)))
-        .bind::<Array<Text>, _>(each(&rows, |(_, tried, _)| tried.outcome))
-        .bind::<Array<Nullable<Integer>>, _>(each(&rows, |(_, tried, _)| {
-            tried.status.map(i32::from)
-        }))
-        .bind::<Array<Text>, _>(each(&rows, |(_, tried, _)| tried.detail.as_str()))
-        .bind::<Array<Text>, _>(each(&rows, |(_, tried, _)| tried.answer.as_str()))
-        .bind::<Array<Nullable<Text>>, _>(each(&rows, |(.., word)| *word))
-        .execute(conn)
-        .await?;
+    prepared(
+        sql_query(RECORD)
+            .bind::<Array<Text>, _>(each(&rows, |(of, ..)| of.merchant.as_str()))
+            .bind::<Array<Text>, _>(each(&rows, |(of, ..)| of.kind.name()))
+            .bind::<Array<diesel::sql_types::Uuid>, _>(each(&rows, |(of, ..)| of.id))
+            .bind::<Array<Integer>, _>(each(&rows, |(of, ..)| of.round))
+            .bind::<Array<Integer>, _>(each(&rows, |(of, ..)| of.number))
+            .bind::<Array<Timestamptz>, _>(each(&rows, |(_, tried, _)| tried.at))
+            .bind::<Array<Integer>, _>(each(&rows, |(_, tried, _)| millis(tried.latency)))
+            .bind::<Array<Text>, _>(each(&rows, |(_, tried, _)| tried.outcome))
+            .bind::<Array<Nullable<Integer>>, _>(each(&rows, |(_, tried, _)| {
+                tried.status.map(i32::from)
+            }))
+            .bind::<Array<Text>, _>(each(&rows, |(_, tried, _)| tried.detail.as_str()))
+            .bind::<Array<Text>, _>(each(&rows, |(_, tried, _)| tried.answer.as_str()))
+            .bind::<Array<Nullable<Text>>, _>(each(&rows, |(.., word)| *word)),
+    )
+    .execute(conn)
+    .await?;
     Ok(())
 }
 
-const RECORD: &str = ", given AS ( \
+const RECORD: &str = "WITH given AS ( \
      SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS given \
      (merchant, kind, delivery, round, number, started_at, latency_ms, outcome, status, \
      detail, answer, settled) \

@@ -4,17 +4,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use diesel::{
-    QueryableByName,
+    QueryableByName, sql_query,
     sql_types::{Array, BigInt, Integer, Nullable, Text},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::kind::Kind;
-use platform::database::DatabaseError;
+use platform::database::{DatabaseError, prepared};
 use tokio::time::Instant;
 
 use super::Settlement;
 use crate::outcome::Signal;
-use crate::statement::statement;
 use crate::window::{Limits, Window};
 
 /// How long an endpoint's window is believed to be wide open without looking.
@@ -109,13 +108,15 @@ async fn known(
     conn: &mut AsyncPgConnection,
     news: &BTreeMap<(&str, Kind), News>,
 ) -> Result<Vec<Known>, DatabaseError> {
-    Ok(statement(
-        "SELECT merchant, kind, size, careful_from, credit FROM delivery_endpoints \
-         WHERE (merchant, kind) IN (SELECT * FROM unnest($1, $2)) \
-         ORDER BY merchant, kind FOR UPDATE",
+    Ok(prepared(
+        sql_query(
+            "SELECT merchant, kind, size, careful_from, credit FROM delivery_endpoints \
+             WHERE (merchant, kind) IN (SELECT * FROM unnest($1, $2)) \
+             ORDER BY merchant, kind FOR UPDATE",
+        )
+        .bind::<Array<Text>, _>(news.keys().map(|(merchant, _)| *merchant).collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(news.keys().map(|(_, kind)| kind.name()).collect::<Vec<_>>()),
     )
-    .bind::<Array<Text>, _>(news.keys().map(|(merchant, _)| *merchant).collect::<Vec<_>>())
-    .bind::<Array<Text>, _>(news.keys().map(|(_, kind)| kind.name()).collect::<Vec<_>>())
     .load(conn)
     .await?)
 }
@@ -127,20 +128,24 @@ async fn keep(
     let part = |of: usize| {
         windows.iter().map(move |(.., parts, _)| parts.get(of).copied().unwrap_or_default())
     };
-    statement(
-        "INSERT INTO delivery_endpoints AS known \
-         (merchant, kind, size, careful_from, credit, gone_at_version) \
-         SELECT * FROM unnest($1, $2, $3, $4, $5, $6) \
-         ON CONFLICT (merchant, kind) DO UPDATE SET size = excluded.size, \
-         careful_from = excluded.careful_from, credit = excluded.credit, \
-         gone_at_version = COALESCE(excluded.gone_at_version, known.gone_at_version)",
+    prepared(
+        sql_query(
+            "INSERT INTO delivery_endpoints AS known \
+             (merchant, kind, size, careful_from, credit, gone_at_version) \
+             SELECT * FROM unnest($1, $2, $3, $4, $5, $6) \
+             ON CONFLICT (merchant, kind) DO UPDATE SET size = excluded.size, \
+             careful_from = excluded.careful_from, credit = excluded.credit, \
+             gone_at_version = COALESCE(excluded.gone_at_version, known.gone_at_version)",
+        )
+        .bind::<Array<Text>, _>(windows.iter().map(|(merchant, ..)| *merchant).collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(windows.iter().map(|(_, kind, ..)| kind.name()).collect::<Vec<_>>())
+        .bind::<Array<Integer>, _>(part(0).collect::<Vec<_>>())
+        .bind::<Array<Integer>, _>(part(1).collect::<Vec<_>>())
+        .bind::<Array<Integer>, _>(part(2).collect::<Vec<_>>())
+        .bind::<Array<Nullable<BigInt>>, _>(
+            windows.iter().map(|(.., gone)| *gone).collect::<Vec<_>>(),
+        ),
     )
-    .bind::<Array<Text>, _>(windows.iter().map(|(merchant, ..)| *merchant).collect::<Vec<_>>())
-    .bind::<Array<Text>, _>(windows.iter().map(|(_, kind, ..)| kind.name()).collect::<Vec<_>>())
-    .bind::<Array<Integer>, _>(part(0).collect::<Vec<_>>())
-    .bind::<Array<Integer>, _>(part(1).collect::<Vec<_>>())
-    .bind::<Array<Integer>, _>(part(2).collect::<Vec<_>>())
-    .bind::<Array<Nullable<BigInt>>, _>(windows.iter().map(|(.., gone)| *gone).collect::<Vec<_>>())
     .execute(conn)
     .await?;
     Ok(())
