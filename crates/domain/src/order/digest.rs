@@ -11,9 +11,10 @@ pub struct Digest([u8; 32]);
 
 impl Digest {
     pub fn of(value: &Value) -> Self {
-        let mut hasher = Sha256::new();
-        feed(&mut hasher, value);
-        Self(hasher.finalize().into())
+        // One long update is much cheaper than hundreds of short ones.
+        let mut bytes = Vec::with_capacity(4096);
+        write(&mut bytes, value);
+        Self(Sha256::digest(&bytes).into())
     }
 
     pub fn as_bytes(&self) -> &[u8; 32] {
@@ -43,47 +44,53 @@ impl fmt::Debug for Digest {
 }
 
 /// Every value starts with its type and, where it varies, its length, so that no two values are
-/// fed alike.
-fn feed(hasher: &mut Sha256, value: &Value) {
+/// written alike.
+fn write(bytes: &mut Vec<u8>, value: &Value) {
     match value {
-        Value::Null => hasher.update(b"n"),
-        Value::Bool(true) => hasher.update(b"t"),
-        Value::Bool(false) => hasher.update(b"f"),
+        Value::Null => bytes.push(b'n'),
+        Value::Bool(true) => bytes.push(b't'),
+        Value::Bool(false) => bytes.push(b'f'),
         Value::Number(number) => match (number.as_i64(), number.as_f64()) {
             (Some(integer), _) => {
-                hasher.update(b"i");
-                hasher.update(integer.to_le_bytes());
+                bytes.push(b'i');
+                bytes.extend(integer.to_le_bytes());
             }
             (None, fraction) => {
-                hasher.update(b"d");
-                hasher.update(fraction.unwrap_or_default().to_le_bytes());
+                bytes.push(b'd');
+                bytes.extend(fraction.unwrap_or_default().to_le_bytes());
             }
         },
         Value::String(text) => {
-            hasher.update(b"s");
-            feed_text(hasher, text);
+            bytes.push(b's');
+            write_text(bytes, text);
         }
         Value::Array(elements) => {
-            hasher.update(b"a");
-            hasher.update(elements.len().to_le_bytes());
-            elements.iter().for_each(|element| feed(hasher, element));
+            bytes.push(b'a');
+            bytes.extend(elements.len().to_le_bytes());
+            elements.iter().for_each(|element| write(bytes, element));
         }
         Value::Object(members) => {
-            hasher.update(b"o");
-            hasher.update(members.len().to_le_bytes());
-            let mut members: Vec<_> = members.iter().collect();
-            members.sort_unstable_by_key(|(key, _)| *key);
-            for (key, member) in members {
-                feed_text(hasher, key);
-                feed(hasher, member);
+            bytes.push(b'o');
+            bytes.extend(members.len().to_le_bytes());
+            if members.keys().is_sorted() {
+                members.iter().for_each(|(key, member)| write_member(bytes, key, member));
+            } else {
+                let mut members: Vec<_> = members.iter().collect();
+                members.sort_unstable_by_key(|(key, _)| *key);
+                members.into_iter().for_each(|(key, member)| write_member(bytes, key, member));
             }
         }
     }
 }
 
-fn feed_text(hasher: &mut Sha256, text: &str) {
-    hasher.update(text.len().to_le_bytes());
-    hasher.update(text);
+fn write_member(bytes: &mut Vec<u8>, key: &str, member: &Value) {
+    write_text(bytes, key);
+    write(bytes, member);
+}
+
+fn write_text(bytes: &mut Vec<u8>, text: &str) {
+    bytes.extend(text.len().to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
 }
 
 #[cfg(test)]
