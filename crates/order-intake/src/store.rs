@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use diesel::QueryableByName;
-use diesel::sql_types::{Array, BigInt, Binary, Jsonb, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Binary, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::order::{Digest, KnownOrder, KnownRefund, Status};
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
+use serde_json::value::RawValue;
 
 use crate::books::{Books, Key, Late, NewRefund, Row};
 use crate::http::orders::StoredOrder;
@@ -130,7 +131,7 @@ async fn write_orders(
         "INSERT INTO orders (merchant, identifier, status, customer_email, line_identifiers, \
              created_at, updated_at, digest, document, received_at) \
          SELECT merchant, identifier, status, customer_email, string_to_array(lines, $13), \
-             created_at, updated_at, digest, document::jsonb, received_at \
+             created_at, updated_at, digest, document, received_at \
          FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS new (merchant, identifier, \
              status, customer_email, lines, created_at, updated_at, digest, document, received_at) \
          ON CONFLICT ON CONSTRAINT orders_pkey DO UPDATE SET \
@@ -272,8 +273,8 @@ struct FoundRow {
     updated_at: Timestamp,
     #[diesel(sql_type = Timestamptz)]
     received_at: Timestamp,
-    #[diesel(sql_type = Jsonb)]
-    document: serde_json::Value,
+    #[diesel(sql_type = Text)]
+    document: String,
 }
 
 /// A merchant's orders, sorted by identifier.
@@ -306,13 +307,17 @@ pub(crate) async fn search(
     }
     query = query.sql(format!(" ORDER BY identifier LIMIT ${}", bound + 1)).bind::<BigInt, _>(most);
     let rows: Vec<FoundRow> = prepared(query).load(conn).await?;
-    Ok(rows.into_iter().map(StoredOrder::from).collect())
+    let orders: Result<_, _> = rows.into_iter().map(StoredOrder::try_from).collect();
+    Ok(orders.map_err(|error| diesel::result::Error::DeserializationError(error.into()))?)
 }
 
-impl From<FoundRow> for StoredOrder {
-    fn from(row: FoundRow) -> Self {
+impl TryFrom<FoundRow> for StoredOrder {
+    type Error = serde_json::Error;
+
+    fn try_from(row: FoundRow) -> Result<Self, serde_json::Error> {
         let FoundRow { identifier, status, created_at, updated_at, received_at, document } = row;
-        Self { identifier, status, created_at, updated_at, received_at, document }
+        let document = RawValue::from_string(document)?;
+        Ok(Self { identifier, status, created_at, updated_at, received_at, document })
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 pub use crate::failure::ErrorBody;
-pub use body::{Body, Form, Json};
+pub use body::{Body, Form, Json, JsonSource};
 pub use middleware::request_id;
 pub use peer::Peer;
 pub(crate) use server::bind;

@@ -1,16 +1,19 @@
+-- Keys are compared byte by byte: cheaper, and the same on every machine.
+
 -- The newest snapshot of every order, with the document it came in.
 CREATE TABLE orders (
-    merchant TEXT NOT NULL,
-    identifier TEXT NOT NULL,
+    merchant TEXT COLLATE "C" NOT NULL,
+    identifier TEXT COLLATE "C" NOT NULL,
     status TEXT NOT NULL,
     -- In lower case; null when the shopper has none.
-    customer_email TEXT,
-    line_identifiers TEXT[] NOT NULL,
+    customer_email TEXT COLLATE "C",
+    line_identifiers TEXT[] COLLATE "C" NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
     updated_at TIMESTAMPTZ NOT NULL,
     -- Of the document: equal when nothing changed.
     digest BYTEA NOT NULL,
-    document JSONB NOT NULL,
+    -- JSON, checked before it came here, and kept to the letter.
+    document TEXT NOT NULL,
     received_at TIMESTAMPTZ NOT NULL,
     CONSTRAINT orders_pkey PRIMARY KEY (merchant, identifier)
 );
@@ -21,8 +24,8 @@ CREATE INDEX orders_by_line ON orders USING gin (line_identifiers);
 
 -- Every refund ever seen: it never changes, and belongs to one order.
 CREATE TABLE refunds (
-    merchant TEXT NOT NULL,
-    identifier TEXT NOT NULL,
+    merchant TEXT COLLATE "C" NOT NULL,
+    identifier TEXT COLLATE "C" NOT NULL,
     order_identifier TEXT NOT NULL,
     digest BYTEA NOT NULL,
     first_seen_at TIMESTAMPTZ NOT NULL,
@@ -31,8 +34,8 @@ CREATE TABLE refunds (
 
 -- Snapshots that came after a newer one. Each is noted once, however often it comes.
 CREATE TABLE stale_snapshots (
-    merchant TEXT NOT NULL,
-    order_identifier TEXT NOT NULL,
+    merchant TEXT COLLATE "C" NOT NULL,
+    order_identifier TEXT COLLATE "C" NOT NULL,
     digest BYTEA NOT NULL,
     updated_at TIMESTAMPTZ NOT NULL,
     received_at TIMESTAMPTZ NOT NULL,

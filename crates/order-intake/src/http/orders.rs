@@ -9,7 +9,7 @@ use platform::http::ErrorBody;
 use platform::identity::Caller;
 use platform::{Failure, Kind, Problem};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::App;
@@ -31,7 +31,7 @@ pub(crate) struct StoredOrder {
     pub(crate) received_at: DateTime<Utc>,
     /// The order as it was published, unknown fields included.
     #[schema(value_type = Object)]
-    pub(crate) document: Value,
+    pub(crate) document: Box<RawValue>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]

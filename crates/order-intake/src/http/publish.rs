@@ -3,13 +3,13 @@
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, post, web};
 use domain::access::Scope;
-use domain::document::{Document, FieldError};
+use domain::document::FieldError;
 use domain::order::{Message, OrderStored, Outcome, Policy, ReturnsPortalOrderMessage};
-use platform::http::{ErrorBody, Json};
+use platform::http::{ErrorBody, JsonSource};
 use platform::identity::Caller;
 use platform::{Failure, Kind, Problem};
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::App;
@@ -68,7 +68,7 @@ pub(crate) async fn publish_orders(
     caller: Caller,
     _version: ApiVersion,
     room: Room,
-    Json(document): Json,
+    JsonSource { document, bytes }: JsonSource,
 ) -> Result<web::Json<PublishedOrders>, Problem> {
     caller.require(Scope::Orders)?;
     let merchant = app.directory.of(&caller)?;
@@ -77,14 +77,15 @@ pub(crate) async fn publish_orders(
         strict_refund_dates: merchant.settings.strict_refund_dates,
     };
     let Message { snapshots, warnings } = Message::read(&document, policy)?;
+    drop(document);
     let identifiers: Vec<_> = snapshots.iter().map(|it| it.order.identifier.clone()).collect();
     let received_at = app.clock.now();
     let mut orders = Vec::with_capacity(snapshots.len());
-    for (snapshot, document) in snapshots.into_iter().zip(order_documents(document)) {
+    for (snapshot, document) in snapshots.into_iter().zip(order_documents(&bytes)?) {
         let merchant = merchant.identifier.clone();
         let event = OrderStored { merchant, order: snapshot.order.clone() };
         let event = app.outbox.prepare(received_at, event)?;
-        orders.push(Published { snapshot, document: document.to_string(), event });
+        orders.push(Published { snapshot, document: document.get().to_owned(), event });
     }
     let publication =
         Publication { merchant: merchant.identifier.clone(), policy, received_at, orders };
@@ -97,13 +98,32 @@ pub(crate) async fn publish_orders(
     Ok(web::Json(PublishedOrders { message, orders: orders.collect(), warnings }))
 }
 
-/// The documents of a message's orders, taken out of it.
-fn order_documents(message: Document) -> Vec<Value> {
-    let mut message = message.into_value();
-    match message.pointer_mut("/returns_portal_order/orders").map(Value::take) {
-        Some(Value::Array(orders)) => orders,
-        _ => Vec::new(),
+/// The orders of a message to the letter.
+#[derive(Deserialize)]
+struct Letter<'a> {
+    #[serde(borrow)]
+    returns_portal_order: Orders<'a>,
+}
+
+#[derive(Deserialize)]
+struct Orders<'a> {
+    #[serde(borrow)]
+    orders: Vec<&'a RawValue>,
+}
+
+/// A message that was read once cannot be read again.
+#[derive(Debug, thiserror::Error)]
+#[error("a message that is valid cannot be taken apart")]
+struct TornLetter(#[from] serde_json::Error);
+
+impl Failure for TornLetter {
+    fn kind(&self) -> Kind {
+        Kind::Internal
     }
+}
+
+fn order_documents(message: &[u8]) -> Result<Vec<&RawValue>, TornLetter> {
+    Ok(serde_json::from_slice::<Letter<'_>>(message)?.returns_portal_order.orders)
 }
 
 fn summary(outcomes: &[Outcome]) -> String {

@@ -66,13 +66,30 @@ impl FromRequest for Json {
     type Future = Reading<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let source = JsonSource::from_request(request, payload);
+        Box::pin(async move { Ok(Self(source.await?.document)) })
+    }
+}
+
+/// A JSON document and the bytes it was read from, for whoever keeps it as it came.
+pub struct JsonSource {
+    pub document: Document,
+    pub bytes: Bytes,
+}
+
+impl FromRequest for JsonSource {
+    type Error = Problem;
+    type Future = Reading<Self>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
             if !is_json(&request) {
                 return Err(BodyError::ContentType("application/json").into());
             }
             let bytes = read(&request, payload).await?;
-            Ok(Self(Document::parse(&bytes).map_err(BodyError::from)?))
+            let document = Document::parse(&bytes).map_err(BodyError::from)?;
+            Ok(Self { document, bytes })
         })
     }
 }
