@@ -26,7 +26,7 @@ WITH stored AS (
     INSERT INTO orders (merchant, identifier, status, customer_email, line_identifiers, created_at,
         updated_at, digest, document, received_at)
     VALUES (:merchant, :id::text, 'Shipped', :id || '@mail.example', ARRAY[:id || '-1', :id || '-2'],
-        now(), now(), sha256(:id::text::bytea), :document::jsonb, now())
+        now(), now(), sha256(:id::text::bytea), :document, now())
     ON CONFLICT ON CONSTRAINT orders_pkey DO UPDATE SET status = excluded.status,
         customer_email = excluded.customer_email, line_identifiers = excluded.line_identifiers,
         created_at = excluded.created_at, updated_at = excluded.updated_at, digest = excluded.digest,
@@ -80,6 +80,9 @@ pub(crate) async fn run() -> anyhow::Result<Report> {
     let first = measure(&mut intake).await?;
     fill(&mut intake, HISTORY * 10).await?;
     let later = measure(&mut intake).await?;
+    intake.relay().await?;
+    let requests = intake.requests(TURN.into(), 1);
+    let relaying = drive(&intake.address, CONNECTIONS.into(), requests).await?;
 
     let Measured { intake: ours, pgbench: theirs, round, service_cpu } = &first;
     let mut report = Report::default();
@@ -96,6 +99,7 @@ pub(crate) async fn run() -> anyhow::Result<Report> {
     report.figure("intake.postgres_cpu_at_10x", later.intake.cost(), "CPU-us each");
     let growth = (later.intake.cost() / ours.cost() - 1.0) * 100.0;
     report.at_most("postgres_cpu_growth", growth, 10.0, "%");
+    report.figure("intake.per_second_while_relaying", relaying.rate(), "orders/s");
     let (now, highest) = intake.program.memory()?;
     report.figure("intake.memory", now, "MiB");
     report.figure("intake.memory_highest", highest, "MiB");
@@ -113,13 +117,13 @@ async fn measure(intake: &mut Intake) -> anyhow::Result<Measured> {
         measured.service_cpu += intake.program.cpu()?.saturating_sub(own_before);
         measured.intake.add(round.requests(), round.took(), cpu);
         measured.round.join(round);
-        intake.settle().await?;
+        intake.forget_events().await?;
 
         let before = intake.postgres.cpu()?;
         let took = pgbench(intake)?;
         let cpu = intake.postgres.cpu()?.saturating_sub(before);
         measured.pgbench.add(TURN.into(), took, cpu);
-        intake.postgres.execute("TRUNCATE outbox").await?;
+        intake.forget_events().await?;
     }
     Ok(measured)
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use domain::order::Order;
 use domain::order::sample::{Orders, message};
+use messaging::LEADER_LOCK;
 use order_intake::App;
 use platform::Service as _;
 use testkit::{Database, Issuer, Namespace, introduce, merchant};
@@ -45,9 +46,12 @@ impl Intake {
             .collect();
         let settings: Vec<_> =
             settings.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        // Publishing is another replica's business for now: what is compared publishes nothing.
+        let mut postgres = Postgres::connect(&database_url).await?;
+        postgres.execute(&format!("SELECT pg_advisory_lock({LEADER_LOCK})")).await?;
         let program = Program::start(App::NAME, &["serve"], &settings, port, "/readyz").await?;
         let intake = Self {
-            postgres: Postgres::connect(&database_url).await?,
+            postgres,
             program,
             address: format!("127.0.0.1:{port}"),
             token: issuer.token(Some(MERCHANT), "orders"),
@@ -82,11 +86,13 @@ impl Intake {
             .collect()
     }
 
-    /// Waits until every event is with the broker.
-    pub(crate) async fn settle(&mut self) -> anyhow::Result<()> {
-        while self.postgres.count("SELECT count(*) FROM outbox").await? > 0 {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        Ok(())
+    /// Throws away the events of orders that nobody will hear of.
+    pub(crate) async fn forget_events(&mut self) -> anyhow::Result<()> {
+        self.postgres.execute("TRUNCATE outbox").await
+    }
+
+    /// From now on this replica publishes its events.
+    pub(crate) async fn relay(&mut self) -> anyhow::Result<()> {
+        self.postgres.execute(&format!("SELECT pg_advisory_unlock({LEADER_LOCK})")).await
     }
 }

@@ -24,8 +24,9 @@ use crate::{
     Envelope, Exchange, LinkError, Message, Publisher, Settings, Topology, schema::outbox,
 };
 
-/// Chosen once; the same in every installation, and per database anyway.
-const LEADER_LOCK: i64 = 0x6261_636B_6861_756C;
+/// The advisory lock that the relaying replica holds. Chosen once; the same in every installation,
+/// and per database anyway.
+pub const LEADER_LOCK: i64 = 0x6261_636B_6861_756C;
 /// After being woken the relay looks this often before it believes that nothing was committed.
 const LOOKS: [u64; 6] = [0, 2, 4, 8, 16, 32];
 
