@@ -53,7 +53,8 @@ impl Namespace {
     }
 
     /// The messages waiting in a queue (named without the namespace), left where they are. A queue
-    /// that is not there yet holds none.
+    /// that is not there yet, or has no leader yet (which the console calls a bad request), holds
+    /// none.
     pub async fn peek(&self, queue: &str) -> Vec<Value> {
         let body = serde_json::json!({
             "count": 1000, "ackmode": "ack_requeue_true", "encoding": "auto"
@@ -61,7 +62,7 @@ impl Namespace {
         let path = format!("queues/%2f/{}.{queue}/get", self.name);
         let answer = self.broker.request(reqwest::Method::POST, &path).json(&body).send().await;
         let answer = answer.unwrap();
-        if answer.status() == StatusCode::NOT_FOUND {
+        if matches!(answer.status(), StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST) {
             return Vec::new();
         }
         answer.error_for_status().unwrap().json().await.unwrap()

@@ -97,6 +97,13 @@ async fn a_dead_message_no_longer_holds_its_successors() {
 async fn a_hanging_endpoint_costs_its_neighbours_nothing() {
     let stage = Stage::new(&[("DELIVERY__DEADLINE", "2s"), ("DELIVERY__RETRY_BASE", "1h")]).await;
     introduce(&stage.pool, &merchant("slow", 1, &stage.sandbox.url("/slow"))).await;
+    // Before that its messages would fail at once instead of hanging.
+    eventually("the slow merchant is known", SOON, async || {
+        let rma = domain::merchant::Interface::Message(domain::kind::Kind::Rma);
+        let now = platform::Clock::system().now();
+        stage.replica.deliveries.endpoints().find("slow", rma, now).ok().map(drop)
+    })
+    .await;
     let rule = json!({"path": "/slow/rmas", "steps": [{"do": "hang", "times": "always"}]});
     stage.ask(reqwest::Method::PUT, "/behaviour", &rule).await;
     let mut slow: Vec<_> = (0..200).map(|n| message(None, "slow", n)).collect();
