@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// Every crate of the workspace and what it may build upon. Arrows point down only, services never
 /// at each other; tests may use what they like.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("domain", &[]),
     ("platform", &["domain"]),
     ("messaging", &["domain", "platform"]),
@@ -21,6 +21,9 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("auth", &["domain", "messaging", "platform"]),
     ("order-intake", &["directory", "domain", "messaging", "platform"]),
     ("delivery", &["directory", "domain", "messaging", "platform"]),
+    ("rma-engine", &["delivery", "directory", "domain", "messaging", "platform"]),
+    ("exchange", &["delivery", "directory", "domain", "messaging", "platform"]),
+    ("warehouse-notifier", &["delivery", "directory", "domain", "messaging", "platform"]),
     ("sandbox", &["domain", "platform"]),
     ("ctl", &["delivery", "domain", "platform"]),
     (
@@ -30,10 +33,13 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "delivery",
             "directory",
             "domain",
+            "exchange",
             "messaging",
             "order-intake",
             "platform",
+            "rma-engine",
             "testkit",
+            "warehouse-notifier",
         ],
     ),
     ("tests", &[]),

@@ -4,6 +4,7 @@
 //! a copy replaces it when the version is higher and ignores it otherwise.
 
 mod endpoint;
+mod policy;
 mod read;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use crate::{access::MerchantId, event::Event};
 pub use endpoint::{
     Authentication, CredentialsIn, Endpoint, Interface, Sealed, SigningSecret, UnknownInterface,
 };
+pub use policy::{MethodOffer, ReturnPolicy, ReturnReason};
 pub use read::{EndpointChange, SettingsChange, read_new_merchant};
 
 /// How returns work for a merchant.
@@ -34,6 +36,9 @@ pub struct Settings {
     pub return_window_days: u16,
     /// Line tags that forbid a return, beside those that always do.
     pub final_sale_tags: Vec<String>,
+    /// What shoppers can choose.
+    #[serde(default)]
+    pub returns: ReturnPolicy,
     /// Refuse orders whose sums do not add up, instead of warning.
     pub strict_amounts: bool,
     /// Refuse new refunds dated in the past.
@@ -63,6 +68,7 @@ impl Settings {
             managed_receiving: false,
             return_window_days: 30,
             final_sale_tags: Vec::new(),
+            returns: ReturnPolicy::default(),
             strict_amounts: false,
             strict_refund_dates: false,
             support_contact: None,

@@ -17,9 +17,21 @@ const DELIVERY_LIMIT: i32 = 5;
 const EVENTS: &str = "backhaul.events";
 
 /// Who hears what.
-const SUBSCRIPTIONS: [(&str, &[&str]); 3] = [
+const SUBSCRIPTIONS: [(&str, &[&str]); 5] = [
     ("order-intake", &["merchant.changed.v1", "token.revoked.v1"]),
-    ("rma-engine", &["order.stored.v1"]),
+    (
+        "rma-engine",
+        &[
+            "merchant.changed.v1",
+            "token.revoked.v1",
+            "order.stored.v1",
+            "unit.received.v1",
+            "exchange.placed.v1",
+            "exchange.failed.v1",
+        ],
+    ),
+    ("exchange", &["merchant.changed.v1", "token.revoked.v1", "return.confirmed.v1"]),
+    ("warehouse-notifier", &["merchant.changed.v1", "token.revoked.v1"]),
     // Read by people and by whatever alerts them.
     ("operators", &["delivery.dead.v1"]),
 ];
