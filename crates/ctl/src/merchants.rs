@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
 use domain::access::MerchantId;
-use domain::merchant::{Endpoint, Settings, SupportContact};
+use domain::merchant::{
+    Endpoint, MethodOffer, ReturnPolicy, ReturnReason, Settings, SupportContact,
+};
 use platform::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -14,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::Usage;
 use crate::endpoints;
 use crate::operator::{Flags, Listing};
-use crate::output::{or_dash, properties, table, time, yes_or_no};
+use crate::output::{money, or_dash, properties, table, time, yes_or_no};
 
 /// Add, list, show and change merchants
 #[derive(Args)]
@@ -44,7 +46,9 @@ Example:
 Examples:
   backhaul merchant set acme --return-window-days 60 --strict-amounts true
   backhaul merchant set acme --base-url https://api.acme.example/hooks
-  backhaul merchant set acme --final-sale-tag Clearance --final-sale-tag Outlet")]
+  backhaul merchant set acme --final-sale-tag Clearance --final-sale-tag Outlet
+  backhaul merchant set acme --return-reason 'TOO_SMALL:exchange=Too small' --return-reason 'OTHER=Another'
+  backhaul merchant set acme --return-method mail-back=595 --gift-card-sku GIFT --gift-card-bonus-cents 500")]
     Set(Box<Set>),
     /// Announce every merchant again, for a service whose copy was lost
     Republish,
@@ -179,6 +183,18 @@ fn describe(merchant: &Merchant) -> String {
         ("currency", settings.currency.clone()),
         ("return window", format!("{} days", settings.return_window_days)),
         ("final-sale tags", or_dash(tags)),
+        ("return reasons", reasons(&settings.returns)),
+        ("return methods", methods(settings)),
+        (
+            "gift card",
+            or_dash(settings.returns.gift_card.as_ref().map(|card| {
+                format!(
+                    "{} with {} on top",
+                    card.sku,
+                    money(card.bonus_credit_amount_cents, &settings.currency)
+                )
+            })),
+        ),
         ("managed receiving", yes_or_no(settings.managed_receiving)),
         ("strict amounts", yes_or_no(settings.strict_amounts)),
         ("strict refund dates", yes_or_no(settings.strict_refund_dates)),
@@ -195,6 +211,22 @@ fn describe(merchant: &Merchant) -> String {
     text
 }
 
+fn reasons(policy: &ReturnPolicy) -> String {
+    let word = |reason: &ReturnReason| match reason.offers_exchange {
+        true => format!("{} (exchange)", reason.code),
+        false => reason.code.clone(),
+    };
+    policy.reasons.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
+fn methods(settings: &Settings) -> String {
+    let word = |offer: &MethodOffer| match offer.shipping_cost_cents {
+        0 => offer.method.to_string(),
+        cents => format!("{} ({})", offer.method, money(cents, &settings.currency)),
+    };
+    settings.returns.methods.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
@@ -204,7 +236,16 @@ mod tests {
     fn acme() -> Value {
         json!({
             "identifier": "acme", "version": 3, "name": "Acme Outdoor", "time_zone": "UTC",
-            "currency": "USD", "managed_receiving": false, "return_window_days": 60,
+            "currency": "USD", "returns": {
+                "reasons": [
+                    { "code": "TOO_SMALL", "label": "Too small", "offers_exchange": true },
+                    { "code": "OTHER", "label": "Another", "offers_exchange": false }
+                ],
+                "methods": [{ "method": "mail-back", "shipping_cost_cents": 595 }],
+                "free_exchange_shipping": true,
+                "gift_card": { "sku": "GIFT", "bonus_credit_amount_cents": 500 }
+            },
+            "managed_receiving": false, "return_window_days": 60,
             "final_sale_tags": ["Clearance", "Outlet"], "strict_amounts": true,
             "strict_refund_dates": false, "base_url": "https://api.acme.example/hooks/",
             "support_contact": { "email": "help@acme.example", "name": null, "phone": "+1 555" },
@@ -233,6 +274,9 @@ mod tests {
             currency             USD
             return window        60 days
             final-sale tags      Clearance, Outlet
+            return reasons       TOO_SMALL (exchange), OTHER
+            return methods       mail-back (5.95 USD)
+            gift card            GIFT with 5.00 USD on top
             managed receiving    no
             strict amounts       yes
             strict refund dates  no

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Write as _};
 
 use anyhow::Context as _;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use iso_currency::Currency;
 use platform::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -73,6 +74,17 @@ pub(crate) fn once(name: &str, secret: &str) -> String {
 /// Text without characters that would move a terminal's cursor.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+/// An amount in minor units, as people write it.
+pub(crate) fn money(cents: i64, currency: &str) -> String {
+    let digits = Currency::from_code(currency).and_then(Currency::exponent).unwrap_or(2);
+    let unit = 10_i64.pow(digits.into());
+    if digits == 0 {
+        return format!("{cents} {currency}");
+    }
+    let (whole, part) = (cents / unit, (cents % unit).abs());
+    format!("{whole}.{part:0width$} {currency}", width = usize::from(digits))
 }
 
 pub(crate) fn time(at: &Timestamp) -> String {

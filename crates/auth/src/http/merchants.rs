@@ -99,10 +99,21 @@ pub(crate) struct SettingsPatch {
     managed_receiving: Option<bool>,
     return_window_days: Option<u16>,
     final_sale_tags: Option<Vec<String>>,
+    returns: Option<ReturnPolicyPatch>,
     strict_amounts: Option<bool>,
     strict_refund_dates: Option<bool>,
     support_contact: Option<domain::merchant::SupportContact>,
     base_url: Option<String>,
+}
+
+/// What to change of what shoppers are offered; lists are replaced whole, `gift_card` can be null.
+#[derive(Deserialize, ToSchema)]
+#[expect(dead_code, reason = "the shape of a request, for the API document")]
+pub(crate) struct ReturnPolicyPatch {
+    reasons: Option<Vec<domain::merchant::ReturnReason>>,
+    methods: Option<Vec<domain::merchant::MethodOffer>>,
+    free_exchange_shipping: Option<bool>,
+    gift_card: Option<domain::returns::GiftCardOffer>,
 }
 
 /// How many merchants were announced.

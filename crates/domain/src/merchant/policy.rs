@@ -1,9 +1,16 @@
 //! What a merchant's shoppers can choose when they return something.
 
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::document::{Object, array, boolean, integer, object, one_of, text};
 use crate::returns::{GiftCardOffer, ReturnMethod};
+
+/// A million of the major unit: more than a label or a bonus ever costs.
+const COST: RangeInclusive<i64> = 0..=100_000_000;
 
 /// What shoppers are offered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -64,4 +71,72 @@ impl Default for ReturnPolicy {
             gift_card: None,
         }
     }
+}
+
+/// What to change of what shoppers are offered; what is absent stays. Lists are replaced whole.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct PolicyChange {
+    reasons: Option<Vec<ReturnReason>>,
+    methods: Option<Vec<MethodOffer>>,
+    free_exchange_shipping: Option<bool>,
+    gift_card: Option<Option<GiftCardOffer>>,
+}
+
+impl PolicyChange {
+    pub(super) fn read(document: &Object<'_>) -> Option<Self> {
+        document.refuse_unknown(&["reasons", "methods", "free_exchange_shipping", "gift_card"]);
+        let (mut codes, mut ways) = (BTreeSet::new(), BTreeSet::new());
+        let reasons =
+            document.optional("reasons", array(1..=100, object(|it| reason(it, &mut codes))));
+        let methods =
+            document.optional("methods", array(1..=3, object(|it| method(it, &mut ways))));
+        let free = document.optional("free_exchange_shipping", boolean);
+        let gift_card = document.optional("gift_card", object(gift_card));
+        Some(Self {
+            reasons: reasons?,
+            methods: methods?,
+            free_exchange_shipping: free?,
+            gift_card: super::read::emptied(document, "gift_card", gift_card?),
+        })
+    }
+
+    pub(super) fn apply(self, policy: &mut ReturnPolicy) {
+        super::read::set(&mut policy.reasons, self.reasons);
+        super::read::set(&mut policy.methods, self.methods);
+        super::read::set(&mut policy.free_exchange_shipping, self.free_exchange_shipping);
+        super::read::set(&mut policy.gift_card, self.gift_card);
+    }
+}
+
+fn reason(document: &Object<'_>, codes: &mut BTreeSet<String>) -> Option<ReturnReason> {
+    document.refuse_unknown(&["code", "label", "offers_exchange"]);
+    let code = document.required("code", text(1..=100));
+    let label = document.required("label", text(1..=200));
+    let offers_exchange = document.optional("offers_exchange", boolean);
+    if code.as_ref().is_some_and(|code| !codes.insert(code.clone())) {
+        document.invalid("code", "another reason has the same code");
+    }
+    Some(ReturnReason {
+        code: code?,
+        label: label?,
+        offers_exchange: offers_exchange?.unwrap_or(false),
+    })
+}
+
+fn method(document: &Object<'_>, ways: &mut BTreeSet<ReturnMethod>) -> Option<MethodOffer> {
+    document.refuse_unknown(&["method", "shipping_cost_cents"]);
+    let words = ReturnMethod::ALL.map(|method| (method.as_str(), method));
+    let method = document.required("method", one_of(&words));
+    let cost = document.optional("shipping_cost_cents", integer(COST));
+    if method.is_some_and(|method| !ways.insert(method)) {
+        document.invalid("method", "is listed twice");
+    }
+    Some(MethodOffer { method: method?, shipping_cost_cents: cost?.unwrap_or(0) })
+}
+
+fn gift_card(document: &Object<'_>) -> Option<GiftCardOffer> {
+    document.refuse_unknown(&["sku", "bonus_credit_amount_cents"]);
+    let sku = document.required("sku", text(1..=255));
+    let bonus = document.optional("bonus_credit_amount_cents", integer(COST));
+    Some(GiftCardOffer { sku: sku?, bonus_credit_amount_cents: bonus?.unwrap_or(0) })
 }

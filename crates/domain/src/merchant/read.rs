@@ -5,19 +5,21 @@ use std::collections::BTreeMap;
 use chrono_tz::Tz;
 use url::Url;
 
+use super::policy::PolicyChange;
 use super::{Authentication, CredentialsIn, Settings, SupportContact};
 use crate::{
     access::MerchantId,
     document::{Field, Object, array, boolean, currency, integer, object, one_of, parsed, text},
 };
 
-const SETTINGS: [&str; 10] = [
+const SETTINGS: [&str; 11] = [
     "name",
     "time_zone",
     "currency",
     "managed_receiving",
     "return_window_days",
     "final_sale_tags",
+    "returns",
     "strict_amounts",
     "strict_refund_dates",
     "support_contact",
@@ -46,6 +48,7 @@ pub struct SettingsChange {
     managed_receiving: Option<bool>,
     return_window_days: Option<u16>,
     final_sale_tags: Option<Vec<String>>,
+    returns: Option<PolicyChange>,
     strict_amounts: Option<bool>,
     strict_refund_dates: Option<bool>,
     support_contact: Option<Option<SupportContact>>,
@@ -66,6 +69,7 @@ impl SettingsChange {
         let managed_receiving = document.optional("managed_receiving", boolean);
         let window = document.optional("return_window_days", integer(0..=3650));
         let final_sale_tags = document.optional("final_sale_tags", array(0..=100, text(1..=100)));
+        let returns = document.optional("returns", object(PolicyChange::read));
         let strict_amounts = document.optional("strict_amounts", boolean);
         let strict_refund_dates = document.optional("strict_refund_dates", boolean);
         let support_contact = document.optional("support_contact", object(support_contact));
@@ -77,6 +81,7 @@ impl SettingsChange {
             managed_receiving: managed_receiving?,
             return_window_days: window?.and_then(|days| days.try_into().ok()),
             final_sale_tags: final_sale_tags?,
+            returns: returns?,
             strict_amounts: strict_amounts?,
             strict_refund_dates: strict_refund_dates?,
             support_contact: emptied(document, "support_contact", support_contact?),
@@ -85,11 +90,7 @@ impl SettingsChange {
     }
 
     pub fn apply(self, settings: &mut Settings) {
-        fn set<T>(field: &mut T, value: Option<T>) {
-            if let Some(value) = value {
-                *field = value;
-            }
-        }
+        self.returns.unwrap_or_default().apply(&mut settings.returns);
         set(&mut settings.name, self.name);
         set(&mut settings.time_zone, self.time_zone);
         set(&mut settings.currency, self.currency);
@@ -103,8 +104,14 @@ impl SettingsChange {
     }
 }
 
+pub(super) fn set<T>(field: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *field = value;
+    }
+}
+
 /// `null` empties a setting, a value sets it, absence leaves it.
-fn emptied<T>(document: &Object<'_>, key: &str, value: Option<T>) -> Option<Option<T>> {
+pub(super) fn emptied<T>(document: &Object<'_>, key: &str, value: Option<T>) -> Option<Option<T>> {
     match value {
         Some(value) => Some(Some(value)),
         None if document.is_null(key) => Some(None),
@@ -320,7 +327,7 @@ mod tests {
                 "return_window_days": -1, "support_contact": {"email": "x"}, "base_url": "ftp://x"}"#,
             read_new_merchant,
             &expect![[r#"
-                $.colour: invalid (unknown field: known are name, time_zone, currency, managed_receiving, return_window_days, final_sale_tags, strict_amounts, strict_refund_dates, support_contact, base_url, identifier)
+                $.colour: invalid (unknown field: known are name, time_zone, currency, managed_receiving, return_window_days, final_sale_tags, returns, strict_amounts, strict_refund_dates, support_contact, base_url, identifier)
                 $.identifier: invalid (must be 1 to 63 lower-case letters, digits or hyphens, beginning with a letter or digit)
                 $.name: invalid (must have 1 to 200 characters)
                 $.time_zone: invalid (must be an IANA time zone, like Europe/Berlin)
@@ -342,6 +349,39 @@ mod tests {
         assert!(settings.base_url.is_some());
         read(r#"{"base_url": null, "name": null}"#).apply(&mut settings);
         assert_eq!((settings.base_url, settings.name.as_str()), (None, "Acme"));
+    }
+
+    #[test]
+    fn what_shoppers_are_offered_changes_part_by_part() {
+        let mut settings = Settings::new("Acme");
+        let read = |json: &str| {
+            Document::parse(json.as_bytes()).unwrap().read(object(SettingsChange::read)).unwrap()
+        };
+        read(
+            r#"{"returns": {"gift_card": {"sku": "GIFT"},
+                "methods": [{"method": "mail-back", "shipping_cost_cents": 500}]}}"#,
+        )
+        .apply(&mut settings);
+        let usual = super::super::ReturnPolicy::default();
+        assert_eq!(settings.returns.reasons, usual.reasons);
+        assert_eq!(settings.returns.methods.len(), 1);
+        assert_eq!(settings.returns.gift_card.as_ref().map(|card| card.sku.as_str()), Some("GIFT"));
+        read(r#"{"returns": {"gift_card": null}}"#).apply(&mut settings);
+        assert_eq!((settings.returns.gift_card, settings.returns.methods.len()), (None, 1));
+        refused(
+            r#"{"returns": {"reasons": [{"code": "A", "label": "a"}, {"code": "A"}], "colour": 1,
+                "methods": [{"method": "pigeon"}, {"method": "mail-back"}, {"method": "mail-back",
+                "shipping_cost_cents": -1}], "gift_card": {"sku": ""}}}"#,
+            SettingsChange::read,
+            &expect![[r#"
+                $.returns.colour: invalid (unknown field: known are reasons, methods, free_exchange_shipping, gift_card)
+                $.returns.reasons[1].label: missing_field
+                $.returns.reasons[1].code: invalid (another reason has the same code)
+                $.returns.methods[0].method: invalid (must be one of mail-back, express-returns, customer-keep)
+                $.returns.methods[2].shipping_cost_cents: invalid (must be between 0 and 100000000)
+                $.returns.methods[2].method: invalid (is listed twice)
+                $.returns.gift_card.sku: invalid (must have 1 to 255 characters)"#]],
+        );
     }
 
     #[test]
