@@ -1,5 +1,7 @@
 //! `backhaul deliveries`: what was sent to merchants, what came of it, and sending it again.
 
+use std::cmp::Reverse;
+
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use domain::access::MerchantId;
@@ -7,12 +9,10 @@ use domain::kind::Kind;
 use platform::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use url::Url;
 
+use crate::deliverers::{Deliverers, first, together};
 use crate::operator::{Flags, Operator};
 use crate::output::{or_dash, print, properties, table, time};
-use crate::settings::{Setting, Settings};
-use crate::tokens::address;
 
 /// See what was sent to merchants, and send it again
 #[derive(Args)]
@@ -20,29 +20,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     flags: Flags,
     #[command(flatten)]
-    service: Service,
+    deliverers: Deliverers,
     #[command(subcommand)]
     command: Command,
-}
-
-const SERVICE: Setting = Setting {
-    name: "RMA_ENGINE_URL",
-    flag: "--service-url",
-    what: "the address of the service that delivers",
-};
-
-/// Which service is asked: each keeps its own record of what it sends.
-#[derive(Args)]
-pub(crate) struct Service {
-    /// The service that delivers [default: $RMA_ENGINE_URL]
-    #[arg(long, global = true, value_name = "URL", help_heading = "Connection")]
-    service_url: Option<Url>,
-}
-
-impl Service {
-    pub(crate) fn url(&self) -> anyhow::Result<Url> {
-        address(self.service_url.as_ref(), &Settings::load()?, SERVICE)
-    }
 }
 
 #[derive(Subcommand)]
@@ -204,20 +184,19 @@ struct Count {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { flags, service, command } = arguments;
+    let Arguments { flags, deliverers, command } = arguments;
     let format = flags.format();
-    let operator = flags.connect().await?.at(service.url()?);
+    let services = deliverers.reach(&flags.connect().await?)?;
     match command {
         Command::List { filter, limit } => {
-            let mut query = filter.given();
-            query.push(("limit", limit.to_string()));
-            format.show(operator.search(&["v1", "deliveries"], &query).await?, tabulate)
+            format.show(list(&services, &filter, limit).await?, tabulate)
         }
         Command::Show { id } => {
-            format.show(operator.get(&["v1", "deliveries", &id]).await?, describe)
+            let found = first(&services, async |it| it.get(&["v1", "deliveries", &id]).await);
+            format.show(found.await?, describe)
         }
         Command::Replay(replay) => {
-            let answer = replay.send(&operator).await?;
+            let answer = replay.send(&services).await?;
             Ok(print(&format!("{answer:#}\n"))?)
         }
         Command::Report { merchant, from, to, by } => {
@@ -225,17 +204,34 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
                 Filter { merchant, from, to, kind: None, state: None, status: None, lane: None };
             let mut query = filter.given();
             query.push(("by", by));
-            format.show(operator.search(&["v1", "reports", "deliveries"], &query).await?, count)
+            let path = ["v1", "reports", "deliveries"];
+            let counts = together(&services, "counts", async |it| it.search(&path, &query).await);
+            format.show(counts.await?, count)
         }
     }
 }
 
+/// Of all services the newest; an id begins with the time it was made at.
+async fn list(services: &[Operator], filter: &Filter, limit: u16) -> anyhow::Result<Value> {
+    let mut query = filter.given();
+    query.push(("limit", limit.to_string()));
+    let path = ["v1", "deliveries"];
+    let mut found =
+        together(services, "deliveries", async |it| it.search(&path, &query).await).await?;
+    if let Some(Value::Array(deliveries)) = found.get_mut("deliveries") {
+        let id = |delivery: &Value| delivery.get("id").map(Value::to_string);
+        deliveries.sort_by_key(|delivery| Reverse(id(delivery)));
+        deliveries.truncate(limit.into());
+    }
+    Ok(found)
+}
+
 impl Replay {
-    async fn send(&self, operator: &Operator) -> anyhow::Result<Value> {
+    async fn send(&self, services: &[Operator]) -> anyhow::Result<Value> {
         if let Some(id) = &self.id {
             let path = ["v1", "deliveries", id, "replay"];
             let query = [("force", self.force.to_string())];
-            operator.order(&path, &query).await?;
+            first(services, async |it| it.order(&path, &query).await).await?;
             return Ok(json!({"replayed": id}));
         }
         let mut body = Map::new();
@@ -243,7 +239,11 @@ impl Replay {
         body.insert("force".to_owned(), self.force.into());
         body.insert("dry_run".to_owned(), self.dry_run.into());
         body.extend(self.per_second.map(|rate| ("per_second".to_owned(), rate.into())));
-        operator.post(&["v1", "replays"], body).await
+        let mut started = Vec::new();
+        for service in services {
+            started.push(service.post(&["v1", "replays"], body.clone()).await?);
+        }
+        Ok(json!({ "replays": started }))
     }
 }
 

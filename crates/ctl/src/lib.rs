@@ -5,6 +5,7 @@
 
 mod audit;
 mod clients;
+mod deliverers;
 mod deliveries;
 mod endpoints;
 mod merchants;

@@ -37,6 +37,7 @@ pub(crate) struct Flags {
 }
 
 /// An operator with a token.
+#[derive(Clone)]
 pub(crate) struct Operator {
     http: Client,
     url: Url,

@@ -9,6 +9,7 @@ use serde::Deserialize;
 /// An answer that is no success.
 #[derive(Debug)]
 pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
     message: String,
     errors: Vec<FieldError>,
     request_id: Option<String>,
@@ -33,6 +34,7 @@ impl Refusal {
             Ok(body) => Self::new(status, body, request_id),
             // Something between us and the service, most likely.
             Err(_not_ours) => Self {
+                status,
                 message: format!("the service answers {status}"),
                 errors: vec![],
                 request_id,
@@ -48,7 +50,7 @@ impl Refusal {
             (None, Some(code), None) => code,
             (None, None, _) => format!("the service answers {status}"),
         };
-        Self { message: said, errors, request_id }
+        Self { status, message: said, errors, request_id }
     }
 }
 

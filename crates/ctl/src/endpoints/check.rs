@@ -5,7 +5,7 @@ use domain::access::MerchantId;
 use serde::Deserialize;
 use serde_json::Map;
 
-use crate::deliveries::Service;
+use crate::deliverers::{Deliverers, together};
 use crate::operator::Flags;
 use crate::output::{or_dash, table, yes_or_no};
 
@@ -14,7 +14,7 @@ pub(super) struct Check {
     /// Its identifier
     merchant: MerchantId,
     #[command(flatten)]
-    service: Service,
+    deliverers: Deliverers,
 }
 
 #[derive(Deserialize)]
@@ -33,9 +33,10 @@ struct Checked {
 }
 
 pub(super) async fn run(flags: &Flags, check: &Check) -> anyhow::Result<()> {
-    let operator = flags.connect().await?.at(check.service.url()?);
+    let services = check.deliverers.reach(&flags.connect().await?)?;
     let path = ["v1", "endpoints", check.merchant.as_str(), "check"];
-    flags.format().show(operator.post(&path, Map::new()).await?, tabulate)
+    let results = together(&services, "results", async |it| it.post(&path, Map::new()).await);
+    flags.format().show(results.await?, tabulate)
 }
 
 fn tabulate(checks: &Checks) -> String {
