@@ -15,10 +15,7 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::kind::Kind;
 use messaging::{LinkError, Message, Publisher};
-use platform::{
-    Timestamp, chain,
-    database::{DatabaseError, lead},
-};
+use platform::{Timestamp, chain, database::DatabaseError};
 use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -104,7 +101,8 @@ impl Dispatcher {
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = tokio::time::sleep(pause) => {}
-                () = wake.notified() => looks = LOOKS.iter(),
+                // Whoever does not lead can do nothing about news.
+                () = wake.notified(), if self.leading.is_some() => looks = LOOKS.iter(),
             }
         }
     }
@@ -112,7 +110,7 @@ impl Dispatcher {
     /// Queues one batch, if this is the leader.
     pub(crate) async fn step(&mut self) -> Result<Step, DispatchError> {
         if self.leading.is_none() {
-            self.leading = lead(self.engine.own_connection().await?, LEADER_LOCK).await?;
+            self.leading = self.engine.pool.lead(LEADER_LOCK).await?;
         }
         let Some(conn) = self.leading.as_mut() else { return Ok(Step::NotLeader) };
         let engine = &self.engine;

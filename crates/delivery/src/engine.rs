@@ -3,14 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use directory::Directory;
 use domain::kind::Kind;
 use messaging::{Broker, Exchange, Outbox};
-use platform::{
-    Clock,
-    database::{DatabaseError, Pool},
-};
+use platform::{Clock, database::Pool};
 use tokio::sync::Notify;
 
 use crate::attempt::Courier;
@@ -57,20 +53,6 @@ pub(crate) struct Engine {
     pub(crate) wake: Arc<Notify>,
     /// Wakes the replayer: a letter may be a leftover now.
     pub(crate) replayed: Notify,
-}
-
-impl Engine {
-    /// A connection that is kept, and that plans for a ledger of any size: a plan made while the
-    /// table was empty would otherwise be used when it is full.
-    pub(crate) async fn own_connection(&self) -> Result<AsyncPgConnection, DatabaseError> {
-        let mut conn = self.pool.get_own().await?;
-        conn.batch_execute(
-            "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; \
-             SET jit = off",
-        )
-        .await?;
-        Ok(conn)
-    }
 }
 
 /// The pauses between tries when the broker or the database is away.

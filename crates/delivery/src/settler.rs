@@ -83,7 +83,7 @@ impl Settler {
     async fn attempt(&mut self, batch: &[Done]) -> Result<(), LetterError> {
         let mut conn = match self.conn.take() {
             Some(conn) => conn,
-            None => self.engine.own_connection().await?,
+            None => self.engine.pool.get_own().await?,
         };
         let dead: Vec<_> = batch
             .iter()

@@ -12,7 +12,7 @@ use domain::event::Event;
 use opentelemetry::metrics::{Counter, Histogram};
 use platform::{
     Timestamp, chain,
-    database::{DatabaseError, Pool, lead, prepared},
+    database::{DatabaseError, Pool, prepared},
     retry::Backoff,
     telemetry,
 };
@@ -201,7 +201,8 @@ impl Relay {
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = tokio::time::sleep(pause) => {}
-                () = self.wake.notified() => looks = LOOKS.iter(),
+                // Whoever does not lead can do nothing about news.
+                () = self.wake.notified(), if self.leading.is_some() => looks = LOOKS.iter(),
             }
         }
     }
@@ -209,7 +210,7 @@ impl Relay {
     /// Publishes one batch, if this is the leader.
     async fn step(&mut self) -> Result<Step, RelayError> {
         if self.leading.is_none() {
-            self.leading = lead(self.pool.get_own().await?, LEADER_LOCK).await?;
+            self.leading = self.pool.lead(LEADER_LOCK).await?;
         }
         let Some(conn) = self.leading.as_mut() else { return Ok(Step::NotLeader) };
         let waiting = waiting(conn, self.batch).await?;

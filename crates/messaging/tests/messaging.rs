@@ -276,6 +276,29 @@ async fn of_two_relays_one_leads_and_the_other_takes_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_does_not_lead_keeps_its_connections() {
+    let leader = Stage::new().await;
+    leader.listen(None);
+    leader.write([0]).await;
+    leader.all_seen_once(0..1).await;
+    let process = process(&leader.database);
+    let topology = leader.broker.topology.clone();
+    let broker = Broker::start("writer", &process, leader.namespace.settings(), topology);
+    let outbox = broker.relay("writer", &process);
+    for number in 1..60 {
+        let mut conn = process.pool.get().await.unwrap();
+        outbox.append(&mut conn, process.clock.now(), [NoteWritten { number }]).await.unwrap();
+        drop(conn);
+        // The leader polls, so the other one has had time for what it does when woken.
+        leader.all_seen_once(0..number + 1).await;
+    }
+    let ended = leader.number(testkit::ENDED_SESSIONS).await;
+    assert!(ended < 10, "{ended} connections were made and dropped");
+    assert!(process.tasks.drain(Duration::from_secs(10)).await);
+    leader.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_broker_that_dies_under_load_loses_nothing_and_readiness_tells_the_truth() {
     let servers = tokio::task::spawn_blocking(Servers::start).await.unwrap();
     let database = Database::create(vec![MIGRATIONS]).await;

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use diesel_async::pooled_connection::PoolableConnection as _;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::document::Invalid;
 use domain::order::Outcome;
@@ -43,6 +44,8 @@ pub(crate) enum PublishError {
 /// Takes groups and stores them.
 pub(crate) struct Writer {
     pool: Pool,
+    /// Its own, so that no number of readers keeps orders from being stored.
+    conn: Option<AsyncPgConnection>,
     outbox: Outbox,
     group: Arc<Group<Publication, Answer>>,
     orders: Counter<u64>,
@@ -54,6 +57,7 @@ impl Writer {
         let meter = telemetry::meter();
         Self {
             pool,
+            conn: None,
             outbox,
             group,
             orders: meter
@@ -69,7 +73,7 @@ impl Writer {
     }
 
     /// Works until told to stop, and then until nothing waits any more.
-    pub(crate) async fn run(self, stop: CancellationToken) {
+    pub(crate) async fn run(mut self, stop: CancellationToken) {
         loop {
             let group = tokio::select! {
                 () = stop.cancelled() => break,
@@ -86,7 +90,7 @@ impl Writer {
         }
     }
 
-    async fn deal_with(&self, group: Vec<Ticket<Publication, Answer>>) {
+    async fn deal_with(&mut self, group: Vec<Ticket<Publication, Answer>>) {
         let publications: Vec<_> = group.iter().map(|ticket| &ticket.job).collect();
         let races = if group.len() > 1 { RACES } else { LONELY_RACES };
         match self.store(&publications, races).await {
@@ -127,11 +131,15 @@ impl Writer {
     }
 
     async fn store(
-        &self,
+        &mut self,
         publications: &[&Publication],
         races: usize,
     ) -> Result<Vec<Answer>, WriteError> {
-        let mut conn = self.pool.get().await?;
+        // Taken out, so that one that broke in the middle is not used again.
+        let mut conn = match self.conn.take_if(|conn| !conn.is_broken()) {
+            Some(conn) => conn,
+            None => self.pool.get_own().await?,
+        };
         let mut lost = 0;
         loop {
             let stored = conn
@@ -144,7 +152,11 @@ impl Writer {
                 .await;
             match stored {
                 Err(WriteError::Raced) if lost < races => lost += 1,
-                stored => return stored,
+                Err(WriteError::Database(error)) => return Err(error.into()),
+                stored => {
+                    self.conn = Some(conn);
+                    return stored;
+                }
             }
         }
     }

@@ -3,6 +3,7 @@
 //! A database that is down or slow is a fact of life: every wait has a bound, and every such
 //! failure is [`Kind::Unavailable`], so callers get 503 and consumers try again.
 
+mod own;
 mod prepared;
 
 use std::time::Duration;
@@ -136,11 +137,6 @@ impl Pool {
         Ok(self.0.get().await?)
     }
 
-    /// A connection that does not go back to the pool, for what must end with it, like a lock.
-    pub async fn get_own(&self) -> Result<AsyncPgConnection, DatabaseError> {
-        Ok(Connection::take(self.0.get().await?))
-    }
-
     /// Whether the database answers.
     pub async fn ping(&self) -> Result<(), DatabaseError> {
         use diesel_async::SimpleAsyncConnection as _;
@@ -175,25 +171,6 @@ async fn connect(config: tokio_postgres::Config) -> Result<AsyncPgConnection, Co
     let (client, connection) =
         config.connect(MakeRustlsConnect::new(tls)).await.map_err(|e| failed(&e))?;
     AsyncPgConnection::try_from_client_and_connection(client, connection).await
-}
-
-#[derive(diesel::QueryableByName)]
-struct Locked {
-    #[diesel(sql_type = diesel::sql_types::Bool)]
-    locked: bool,
-}
-
-/// Tries to become the one that leads. The lock lasts as long as the connection, so it must be one
-/// of its own ([`Pool::get_own`]); when another process leads, the connection is let go.
-pub async fn lead(
-    mut conn: AsyncPgConnection,
-    lock: i64,
-) -> Result<Option<AsyncPgConnection>, DatabaseError> {
-    use diesel_async::RunQueryDsl as _;
-    let asked = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS locked");
-    let asked = asked.bind::<diesel::sql_types::BigInt, _>(lock);
-    let Locked { locked } = asked.get_result(&mut conn).await?;
-    Ok(locked.then_some(conn))
 }
 
 /// Runs what is missing of the given migrations and returns the names of those that ran.

@@ -9,6 +9,10 @@ use uuid::Uuid;
 
 use crate::{clean_up, given};
 
+/// How many connections to this database were made and are gone again, as `n`.
+pub const ENDED_SESSIONS: &str = "SELECT sessions - numbackends AS n FROM pg_stat_database \
+                                  WHERE datname = current_database()";
+
 /// A fresh database; gone when dropped.
 pub struct Database {
     server: String,

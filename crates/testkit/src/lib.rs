@@ -20,7 +20,7 @@ use std::{future::Future, time::Duration};
 
 pub use broker::Namespace;
 pub use contract::check_contract;
-pub use database::Database;
+pub use database::{Database, ENDED_SESSIONS};
 pub use issuer::{Issuer, introduce, merchant};
 pub use servers::{Server, Servers};
 pub use service::{Started, process, run, sealing_keys};

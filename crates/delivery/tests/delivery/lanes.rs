@@ -126,3 +126,23 @@ async fn a_hanging_endpoint_costs_its_neighbours_nothing() {
     .await;
     stage.leave().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_does_not_dispatch_keeps_its_connections() {
+    let stage = Stage::new(&[]).await;
+    let second = stage.another().await;
+    for number in 0..60 {
+        // One of the two leads, and the other one is told of its messages all the same.
+        let deliveries = [&stage.replica.deliveries, &second.deliveries];
+        for deliveries in deliveries {
+            let (mut conn, now) =
+                (stage.pool.get().await.unwrap(), platform::Clock::system().now());
+            deliveries.append(&mut conn, now, &[message(None, "note", number)]).await.unwrap();
+        }
+        stage.settled(SOON).await;
+    }
+    let ended = stage.number(testkit::ENDED_SESSIONS).await;
+    assert!(ended < 10, "{ended} connections were made and dropped");
+    second.leave().await;
+    stage.leave().await;
+}

@@ -80,3 +80,25 @@ async fn a_transaction_that_nobody_finishes_does_not_come_back_to_the_pool() {
     );
     assert_eq!(count(&mut conn, 1).await, 0, "an abandoned transaction was committed");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_that_nobody_waited_for_is_not_kept() {
+    const LOCK: i64 = 7;
+    let database = Database::create(Vec::new()).await;
+    let (impatient, other) = (database.pool(), database.pool());
+    for round in 0..50 {
+        // Somewhere between asking and being answered.
+        let patience = Duration::from_micros(round * 40);
+        drop(tokio::time::timeout(patience, impatient.lead(LOCK)).await);
+    }
+    let leading = eventually("the lock is free", Duration::from_secs(10), async || {
+        other.lead(LOCK).await.unwrap()
+    })
+    .await;
+    assert!(impatient.lead(LOCK).await.unwrap().is_none(), "two lead");
+    drop(leading);
+    eventually("the lock went with the leader", Duration::from_secs(10), async || {
+        impatient.lead(LOCK).await.unwrap()
+    })
+    .await;
+}
