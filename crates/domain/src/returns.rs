@@ -1,7 +1,40 @@
 //! Returns: what a shopper sends back, unit by unit, and what the merchant is told of it.
+//!
+//! [`reconcile`] keeps the ledger of shipped units; [`eligibility`] judges a unit;
+//! [`ReturnRequest`] is what a shopper asks for; [`Rma`] is a return, and everything that can
+//! happen to it; [`match_refunds`] finds out which units a merchant's refunds cover. Whoever
+//! stores returns loads, applies, saves and announces; no rule is decided anywhere else.
 
 mod choice;
 mod confirmed;
+mod discrepancy;
+mod eligibility;
+mod ledger;
+mod message;
+mod money;
+mod receipt;
+mod refund;
+mod request;
+mod resolution;
+mod rma;
+mod status;
 
 pub use choice::{ReturnMethod, UnitId};
 pub use confirmed::{Chosen, ConfirmedUnit, GiftCardOffer, ReturnConfirmed, Variant};
+pub use discrepancy::Discrepancy;
+pub use eligibility::{
+    FINAL_TAGS, Ineligible, IneligibleCode, StaffOverride, UnitFacts, admit, eligibility,
+    window_ends_at,
+};
+pub use ledger::{AppearedUnit, LedgerChange, LedgerUnit, reconcile, reconcile_missing};
+pub use message::{RmaItem, RmaMessage, ServiceEvent, event_schemas, message_schema};
+pub use money::{Amounts, RefundFinancials, split};
+pub use receipt::{Finding, Receipt};
+pub use refund::{CoveredUnit, LooseUnit, RefundMatches, match_refunds};
+pub use request::{ExchangeFacts, MAX_UNITS, RequestedUnit, ReturnRequest};
+pub use resolution::{RefundType, Resolution};
+pub use rma::{CarrierReport, Change, ExchangeProgress, Rma, RmaUnit, UnitTerms};
+pub use status::{
+    ReceivingEvent, ReceivingStatus, Refusal, Status, StatusEvent, Step, TrackingEvent,
+    TrackingStatus,
+};

@@ -1,0 +1,72 @@
+//! What a shopper gets for a unit.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Chosen, Variant};
+
+/// What the shopper wants for a unit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "resolution", rename_all = "snake_case")]
+pub enum Resolution {
+    Refund,
+    Exchange { variant: Variant },
+    GiftCard,
+}
+
+impl Resolution {
+    /// What the exchange service is told, when something is sent instead.
+    pub fn chosen(&self) -> Option<Chosen> {
+        match self {
+            Self::Refund => None,
+            Self::Exchange { variant } => Some(Chosen::Exchange { variant: variant.clone() }),
+            Self::GiftCard => Some(Chosen::GiftCard),
+        }
+    }
+
+    /// What the merchant is told. An exchange is even when the variant costs what the unit did.
+    pub fn refund_type(&self, unit_price_amount_cents: i64) -> RefundType {
+        match self {
+            Self::Refund => RefundType::Refund,
+            Self::Exchange { variant }
+                if variant.unit_price_amount_cents == unit_price_amount_cents =>
+            {
+                RefundType::EvenExchange
+            }
+            Self::Exchange { .. } | Self::GiftCard => RefundType::UnevenExchange,
+        }
+    }
+}
+
+/// What the merchant is told that the shopper gets.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum RefundType {
+    Refund,
+    /// Another variant at the same price.
+    EvenExchange,
+    /// Another variant at another price, or a gift card.
+    UnevenExchange,
+}
+
+impl RefundType {
+    pub const ALL: [Self; 3] = [Self::Refund, Self::EvenExchange, Self::UnevenExchange];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Refund => "REFUND",
+            Self::EvenExchange => "EVEN_EXCHANGE",
+            Self::UnevenExchange => "UNEVEN_EXCHANGE",
+        }
+    }
+}
+
+impl fmt::Display for RefundType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,307 @@
+//! A return, with everything that can happen to it. Load it, tell it what happened, save it, and
+//! send [`Rma::message`] when the [`Change`] names an event.
+//!
+//! The invariants: an event that is refused changes nothing; one that comes again changes nothing
+//! and names no event; `updated_at` moves exactly when a message is due. All fields are public so
+//! that a return can be kept as rows, one for itself and one for each unit.
+
+mod exchanges;
+mod receiving;
+mod refunds;
+mod tracking;
+
+pub use tracking::CarrierReport;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{
+    Amounts, Discrepancy, ReceivingStatus, RefundFinancials, RefundType, Refusal, RequestedUnit,
+    Resolution, ReturnMethod, ReturnRequest, RmaItem, RmaMessage, ServiceEvent, Status,
+    StatusEvent, Step, TrackingStatus, UnitId,
+};
+use crate::merchant::Settings;
+
+/// A return.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Rma {
+    pub rma_identifier: String,
+    pub status: Status,
+    pub created_at: DateTime<Utc>,
+    /// When the merchant was last told of something.
+    pub updated_at: DateTime<Utc>,
+    pub return_method: ReturnMethod,
+    pub return_shipping_cost_cents: i64,
+    /// The giftee's address makes it a return of a gift.
+    pub giftee_email: Option<String>,
+    /// Whether we receive its units; as the merchant's settings said when it was made.
+    pub managed_receiving: bool,
+    pub receiving_closed_at: Option<DateTime<Utc>>,
+    pub canceled_at: Option<DateTime<Utc>>,
+    /// In the order of the request, canceled ones included.
+    pub units: Vec<RmaUnit>,
+}
+
+/// A unit of a return.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RmaUnit {
+    #[serde(flatten)]
+    pub id: UnitId,
+    pub sku: String,
+    pub return_reason: String,
+    #[serde(flatten)]
+    pub resolution: Resolution,
+    pub refund_type: RefundType,
+    pub amounts: Amounts,
+    /// For a unit of an exchange order: the order that it was placed against.
+    pub original_order_identifier: Option<String>,
+    /// How far the exchange is, when there is one.
+    pub exchange: Option<ExchangeProgress>,
+    pub exchange_order_identifier: Option<String>,
+    pub tracking_number: Option<String>,
+    pub package_tracking_status: Option<TrackingStatus>,
+    /// Meaningful only with managed receiving.
+    pub receiving_status: ReceivingStatus,
+    pub is_damaged: bool,
+    /// The refund that covers it.
+    pub refunded_by: Option<String>,
+    pub canceled_at: Option<DateTime<Utc>>,
+}
+
+/// How far the exchange of a unit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ExchangeProgress {
+    /// The exchange order is on its way to the merchant.
+    Pending,
+    /// The merchant did not take it; an operator will see to it.
+    Waiting,
+    Placed,
+    /// It cannot be had: the unit is refunded instead.
+    Failed,
+}
+
+impl ExchangeProgress {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Waiting => "waiting",
+            Self::Placed => "placed",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What an event changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Change {
+    /// The message to send, if the merchant sees a difference.
+    pub event: Option<ServiceEvent>,
+    /// The units it changed.
+    pub units: Vec<UnitId>,
+    /// The units for which it came late; it changed nothing about them.
+    pub late: Vec<UnitId>,
+    pub discrepancies: Vec<Discrepancy>,
+}
+
+impl Change {
+    /// Whether there is nothing to save.
+    pub fn is_empty(&self) -> bool {
+        self.event.is_none() && self.units.is_empty() && self.discrepancies.is_empty()
+    }
+}
+
+/// What an order says of a unit when it is returned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnitTerms {
+    /// What the unit is known by; its UPC where the order gives no SKU.
+    pub sku: String,
+    /// The price of one unit on the order's line.
+    pub unit_price_amount_cents: i64,
+    pub amounts: Amounts,
+    /// When its order is an exchange order: the order that was placed against.
+    pub original_order_identifier: Option<String>,
+}
+
+impl RmaUnit {
+    pub fn new(requested: &RequestedUnit, terms: UnitTerms) -> Self {
+        let refund_type = requested.resolution.refund_type(terms.unit_price_amount_cents);
+        let is_exchanged = refund_type != RefundType::Refund;
+        Self {
+            id: requested.id.clone(),
+            sku: terms.sku,
+            return_reason: requested.return_reason.clone(),
+            resolution: requested.resolution.clone(),
+            refund_type,
+            amounts: terms.amounts,
+            original_order_identifier: terms.original_order_identifier,
+            exchange: is_exchanged.then_some(ExchangeProgress::Pending),
+            exchange_order_identifier: None,
+            tracking_number: None,
+            package_tracking_status: None,
+            receiving_status: ReceivingStatus::Pending,
+            is_damaged: false,
+            refunded_by: None,
+            canceled_at: None,
+        }
+    }
+
+    pub fn refund_financials(&self) -> RefundFinancials {
+        RefundFinancials::new(self.amounts, self.refund_type)
+    }
+
+    fn is_scanned(&self) -> bool {
+        self.package_tracking_status.is_some_and(TrackingStatus::is_scanned)
+    }
+
+    fn item(&self, managed_receiving: bool) -> RmaItem {
+        RmaItem {
+            order_line_item_identifier: self.id.order_line_item_identifier.clone(),
+            order_identifier: self.id.order_identifier.clone(),
+            exchange_order_identifier: self.exchange_order_identifier.clone(),
+            original_order_identifier: self.original_order_identifier.clone(),
+            return_reason: self.return_reason.clone(),
+            is_exchange: self.refund_type != RefundType::Refund
+                || self.original_order_identifier.is_some(),
+            sku: self.sku.clone(),
+            tracking_number: self.tracking_number.clone(),
+            package_tracking_status: self.package_tracking_status,
+            receiving_status: managed_receiving.then_some(self.receiving_status),
+            refund_financials: self.refund_financials(),
+            refund_type: self.refund_type,
+        }
+    }
+}
+
+impl Rma {
+    /// A return that a shopper has confirmed. Its first message is [`ServiceEvent::Created`].
+    pub fn open(
+        rma_identifier: impl Into<String>,
+        request: &ReturnRequest,
+        units: Vec<RmaUnit>,
+        settings: &Settings,
+        now: DateTime<Utc>,
+    ) -> Self {
+        let types = units.iter().map(|unit| unit.refund_type);
+        let cost = settings.returns.return_shipping_cost(request.return_method, types);
+        Self {
+            rma_identifier: rma_identifier.into(),
+            status: Status::Created,
+            created_at: now,
+            updated_at: now,
+            return_method: request.return_method,
+            // Reading the request made sure that the method is offered.
+            return_shipping_cost_cents: cost.unwrap_or_default(),
+            giftee_email: request.giftee_email.clone(),
+            managed_receiving: settings.managed_receiving,
+            receiving_closed_at: None,
+            canceled_at: None,
+            units,
+        }
+    }
+
+    /// The units that belong to it: those not canceled, or, once it is canceled, those it ended
+    /// with.
+    pub fn active_units(&self) -> impl Iterator<Item = &RmaUnit> {
+        self.units.iter().filter(|unit| unit.canceled_at == self.canceled_at)
+    }
+
+    /// What the merchant is told.
+    pub fn message(&self) -> RmaMessage {
+        RmaMessage {
+            rma_identifier: self.rma_identifier.clone(),
+            status: self.status,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            items: self.active_units().map(|unit| unit.item(self.managed_receiving)).collect(),
+            return_method: self.return_method,
+            return_shipping_cost_cents: self.return_shipping_cost_cents,
+            gift_refund_only: self.giftee_email.is_some(),
+            giftee_email: self.giftee_email.clone(),
+        }
+    }
+
+    /// Cancels units, or all of it, which frees them. Possible until the carrier has a parcel or
+    /// the warehouse a unit, and not for units that were refunded or that something was ordered
+    /// for.
+    pub fn cancel(
+        &mut self,
+        units: Option<&[UnitId]>,
+        now: DateTime<Utc>,
+    ) -> Result<Change, Refusal> {
+        match self.status.step(StatusEvent::Canceled) {
+            Step::Refused(refusal) => return Err(refusal),
+            Step::Late => return Ok(Change { late: self.named(units)?, ..Change::default() }),
+            Step::Applied(_) => {}
+        }
+        let named = self.named(units)?;
+        let (selected, late): (Vec<_>, Vec<_>) =
+            named.into_iter().partition(|id| self.active_units().any(|unit| unit.id == *id));
+        if selected.is_empty() {
+            return Ok(Change { late, ..Change::default() });
+        }
+        self.check_cancel(&selected)?;
+        for unit in self.units.iter_mut().filter(|unit| selected.contains(&unit.id)) {
+            unit.canceled_at = Some(now);
+        }
+        let event = if self.active_units().next().is_none() {
+            self.status = Status::Canceled;
+            self.canceled_at = Some(now);
+            ServiceEvent::Canceled
+        } else if self.settle_status() {
+            ServiceEvent::Refunded
+        } else {
+            ServiceEvent::Canceled
+        };
+        Ok(self.changed(event, Change { units: selected, late, ..Change::default() }, now))
+    }
+
+    fn check_cancel(&self, selected: &[UnitId]) -> Result<(), Refusal> {
+        if self.active_units().any(RmaUnit::is_scanned) {
+            return Err(Refusal::Scanned);
+        }
+        if self.active_units().any(|unit| unit.receiving_status == ReceivingStatus::Received) {
+            return Err(Refusal::Received);
+        }
+        for unit in self.active_units().filter(|unit| selected.contains(&unit.id)) {
+            if unit.refunded_by.is_some() {
+                return Err(Refusal::Refunded);
+            }
+            // An exchange order cannot be called back.
+            if unit.exchange.is_some_and(|exchange| exchange != ExchangeProgress::Failed) {
+                return Err(Refusal::ExchangeUnderWay);
+            }
+        }
+        Ok(())
+    }
+
+    /// The units named, or all active ones, provided that this return has them.
+    fn named(&self, units: Option<&[UnitId]>) -> Result<Vec<UnitId>, Refusal> {
+        let Some(units) = units else {
+            return Ok(self.active_units().map(|unit| unit.id.clone()).collect());
+        };
+        let is_known = |id: &UnitId| self.units.iter().any(|unit| unit.id == *id);
+        if units.iter().all(is_known) { Ok(units.to_vec()) } else { Err(Refusal::UnknownUnit) }
+    }
+
+    /// Moves the status on when refunds cover every unit; says whether they do since now.
+    fn settle_status(&mut self) -> bool {
+        let event = if self.active_units().all(|unit| unit.refunded_by.is_some()) {
+            StatusEvent::AllRefunded
+        } else {
+            StatusEvent::SomeRefunded
+        };
+        let before = self.status;
+        if let Step::Applied(status) = self.status.step(event) {
+            self.status = status;
+        }
+        self.status != before
+    }
+
+    /// Notes that the merchant is to be told.
+    fn changed(&mut self, event: ServiceEvent, change: Change, now: DateTime<Utc>) -> Change {
+        self.updated_at = self.updated_at.max(now);
+        Change { event: Some(event), ..change }
+    }
+}

@@ -1,0 +1,145 @@
+//! What our warehouse reports of a return's units.
+
+use chrono::{DateTime, Utc};
+
+use super::{Change, Rma, RmaUnit};
+use crate::returns::{
+    Discrepancy, Finding, Receipt, ReceivingEvent, ReceivingStatus, Refusal, ReturnMethod,
+    ServiceEvent, Status, StatusEvent, Step, UnitId,
+};
+use crate::warehouse::UnitReceived;
+
+impl Rma {
+    /// Applies one step of receiving, all of it or nothing.
+    pub fn receive(&mut self, receipt: &Receipt, now: DateTime<Utc>) -> Result<Change, Refusal> {
+        self.check_receiving()?;
+        let mut after = self.clone();
+        let mut change = Change::default();
+        let mut is_visible = false;
+        for finding in &receipt.findings {
+            is_visible |= after.find(finding, &mut change)?;
+        }
+        *self = after;
+        if is_visible {
+            change = self.changed(ServiceEvent::Received, change, now);
+        }
+        Ok(change)
+    }
+
+    /// The same for what the warehouse says of a unit that it knows by line, SKU or UPC: the first
+    /// such unit that has not arrived, or one too many.
+    pub fn receive_unit(
+        &mut self,
+        received: &UnitReceived,
+        now: DateTime<Utc>,
+    ) -> Result<Change, Refusal> {
+        let note = received.reject_reason.clone();
+        let sku = received.sku.clone().or_else(|| received.upc.clone());
+        let finding = match (self.expected(received), &note) {
+            (Some(unit), None) => Finding::Received { unit },
+            (Some(unit), Some(_)) => Finding::Wrong { unit, found_sku: None, note },
+            (None, _) => Finding::Over { sku, quantity: 1, note },
+        };
+        self.receive(&Receipt { findings: vec![finding] }, now)
+    }
+
+    /// Expects nothing more: what has not arrived is not received, and unless refunds cover every
+    /// unit the return is refunded in part.
+    pub fn close_receiving(&mut self, now: DateTime<Utc>) -> Result<Change, Refusal> {
+        self.check_receiving()?;
+        if self.receiving_closed_at.is_some() {
+            return Ok(Change::default());
+        }
+        self.receiving_closed_at = Some(now);
+        let mut change = Change::default();
+        for unit in self.units.iter_mut().filter(|unit| unit.canceled_at.is_none()) {
+            if let Step::Applied(status) = unit.receiving_status.step(ReceivingEvent::Closed, true)
+            {
+                unit.receiving_status = status;
+                change.units.push(unit.id.clone());
+            }
+        }
+        let before = self.status;
+        if let Step::Applied(status) = self.status.step(StatusEvent::ReceivingClosed) {
+            self.status = status;
+        }
+        if change.units.is_empty() && self.status == before {
+            return Ok(change);
+        }
+        Ok(self.changed(ServiceEvent::Received, change, now))
+    }
+
+    fn check_receiving(&self) -> Result<(), Refusal> {
+        if self.status == Status::Canceled {
+            Err(Refusal::Canceled)
+        } else if !self.managed_receiving {
+            Err(Refusal::NotManaged)
+        } else if self.return_method == ReturnMethod::CustomerKeep {
+            Err(Refusal::CustomerKeeps)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn expected(&self, received: &UnitReceived) -> Option<UnitId> {
+        let is_named = |unit: &RmaUnit| match &received.reference_line_identifier {
+            Some(line) => unit.id.order_line_item_identifier == *line,
+            None => [&received.sku, &received.upc].into_iter().flatten().any(|it| unit.sku == *it),
+        };
+        let waiting =
+            self.active_units().filter(|unit| unit.receiving_status != ReceivingStatus::Received);
+        waiting.into_iter().find(|unit| is_named(unit)).map(|unit| unit.id.clone())
+    }
+
+    /// Applies one finding; says whether the merchant sees a difference.
+    fn find(&mut self, finding: &Finding, change: &mut Change) -> Result<bool, Refusal> {
+        let (id, event) = match finding {
+            Finding::Received { unit } => (unit, ReceivingEvent::Received),
+            Finding::Damaged { unit, .. } => (unit, ReceivingEvent::Damaged),
+            Finding::Short { unit } => (unit, ReceivingEvent::Short),
+            Finding::Wrong { unit, .. } => (unit, ReceivingEvent::Wrong),
+            Finding::Undo { unit } => (unit, ReceivingEvent::Undone),
+            Finding::Over { .. } => {
+                change.discrepancies.extend(self.discrepancy(finding));
+                return Ok(false);
+            }
+        };
+        let is_closed = self.receiving_closed_at.is_some();
+        let unit = self.units.iter_mut().find(|it| it.id == *id && it.canceled_at.is_none());
+        let Some(unit) = unit else { return Err(Refusal::UnknownUnit) };
+        if event == ReceivingEvent::Undone && unit.refunded_by.is_some() {
+            return Err(Refusal::Refunded);
+        }
+        let status = match unit.receiving_status.step(event, is_closed) {
+            Step::Applied(status) => status,
+            Step::Refused(refusal) => return Err(refusal),
+            Step::Late => {
+                change.late.push(id.clone());
+                return Ok(false);
+            }
+        };
+        let is_visible = unit.receiving_status != status;
+        unit.receiving_status = status;
+        unit.is_damaged = event == ReceivingEvent::Damaged;
+        change.units.push(id.clone());
+        change.discrepancies.extend(self.discrepancy(finding));
+        Ok(is_visible)
+    }
+
+    fn discrepancy(&self, finding: &Finding) -> Option<Discrepancy> {
+        let rma_identifier = self.rma_identifier.clone();
+        match finding.clone() {
+            Finding::Received { .. } | Finding::Undo { .. } => None,
+            Finding::Damaged { unit, note } => {
+                Some(Discrepancy::ReceivedDamaged { rma_identifier, unit, note })
+            }
+            Finding::Short { unit } => Some(Discrepancy::ReceivedShort { rma_identifier, unit }),
+            Finding::Wrong { unit, found_sku, note } => {
+                Some(Discrepancy::ReceivedWrong { rma_identifier, unit, found_sku, note })
+            }
+            Finding::Over { sku, quantity, note } => {
+                Some(Discrepancy::ReceivedOver { rma_identifier, sku, quantity, note })
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What a carrier reports of a return's parcels.
+
+use chrono::{DateTime, Utc};
+
+use super::{Change, Rma, RmaUnit};
+use crate::returns::{
+    Refusal, ReturnMethod, ServiceEvent, Status, Step, TrackingEvent, TrackingStatus, UnitId,
+};
+
+/// One report. It speaks of the units it names; else of those that travel under its tracking
+/// number; else of those without a number, or for a new label of those not handed over yet; and
+/// without any number of the whole return.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CarrierReport {
+    pub event: TrackingEvent,
+    pub tracking_number: Option<String>,
+    pub units: Option<Vec<UnitId>>,
+}
+
+impl Rma {
+    /// Applies a carrier's report.
+    pub fn track(&mut self, report: &CarrierReport, now: DateTime<Utc>) -> Result<Change, Refusal> {
+        if self.status == Status::Canceled {
+            return Err(Refusal::Canceled);
+        }
+        let selected = self.reported(report)?;
+        let mut change = Change::default();
+        let mut refused = None;
+        let method = self.return_method;
+        for unit in self.units.iter_mut().filter(|unit| selected.contains(&unit.id)) {
+            match unit.track(report, method) {
+                Step::Applied(()) => change.units.push(unit.id.clone()),
+                Step::Late => change.late.push(unit.id.clone()),
+                Step::Refused(refusal) => refused = Some(refusal),
+            }
+        }
+        match refused {
+            Some(refusal) if change.units.is_empty() && change.late.is_empty() => Err(refusal),
+            _ if change.units.is_empty() => Ok(change),
+            _ => Ok(self.changed(report.event.service_event(), change, now)),
+        }
+    }
+
+    fn reported(&self, report: &CarrierReport) -> Result<Vec<UnitId>, Refusal> {
+        if let Some(units) = &report.units {
+            let is_active = |id: &UnitId| self.active_units().any(|unit| unit.id == *id);
+            return if units.iter().all(is_active) {
+                Ok(units.clone())
+            } else {
+                Err(Refusal::UnknownUnit)
+            };
+        }
+        let ids = |test: &dyn Fn(&RmaUnit) -> bool| -> Vec<UnitId> {
+            self.active_units().filter(|unit| test(unit)).map(|unit| unit.id.clone()).collect()
+        };
+        let Some(number) = &report.tracking_number else { return Ok(ids(&|_| true)) };
+        let travelling = ids(&|unit| unit.tracking_number.as_ref() == Some(number));
+        if !travelling.is_empty() {
+            return Ok(travelling);
+        }
+        let is_label = report.event == TrackingEvent::Label;
+        let others =
+            ids(&|unit| unit.tracking_number.is_none() || (is_label && !unit.is_scanned()));
+        if others.is_empty() { Err(Refusal::UnknownParcel) } else { Ok(others) }
+    }
+}
+
+impl RmaUnit {
+    fn track(&mut self, report: &CarrierReport, method: ReturnMethod) -> Step<()> {
+        let number = report.tracking_number.as_ref();
+        let step = TrackingStatus::step(self.package_tracking_status, report.event, method);
+        let lacks_number = number.is_none() && self.tracking_number.is_none();
+        match step {
+            Step::Refused(refusal) => Step::Refused(refusal),
+            // Some drop-offs have no label; a parcel in the mail always has.
+            _ if lacks_number && (method == ReturnMethod::MailBack || report.is_label()) => {
+                Step::Refused(Refusal::NoTrackingNumber)
+            }
+            Step::Applied(status) => {
+                self.package_tracking_status = Some(status);
+                if let Some(number) = number {
+                    self.tracking_number = Some(number.clone());
+                }
+                Step::Applied(())
+            }
+            // A new label takes the place of one that was not used, whatever became of that.
+            Step::Late if report.is_label() && !self.is_scanned() => match number {
+                Some(number) if self.tracking_number.as_ref() != Some(number) => {
+                    self.tracking_number = Some(number.clone());
+                    Step::Applied(())
+                }
+                _ => Step::Late,
+            },
+            Step::Late => Step::Late,
+        }
+    }
+}
+
+impl CarrierReport {
+    fn is_label(&self) -> bool {
+        self.event == TrackingEvent::Label
+    }
+}
+
+impl TrackingEvent {
+    /// The message that it leads to when it changes something.
+    pub fn service_event(self) -> ServiceEvent {
+        match self {
+            Self::Accepted => ServiceEvent::DroppedOff,
+            Self::InTransit => ServiceEvent::InTransit,
+            Self::Label
+            | Self::NotDroppedOff
+            | Self::Failure
+            | Self::Delivered
+            | Self::Returned => ServiceEvent::TrackingUpdated,
+        }
+    }
+}

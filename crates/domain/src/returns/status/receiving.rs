@@ -1,0 +1,77 @@
+//! Whether a unit arrived at our warehouse, where we receive for the merchant.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Refusal, Step};
+
+/// Whether a unit arrived.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ReceivingStatus {
+    Pending,
+    /// Receiving was closed without it.
+    NotReceived,
+    Received,
+}
+
+/// What can happen to a unit at the warehouse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReceivingEvent {
+    Received,
+    /// It arrived, damaged.
+    Damaged,
+    /// It was not in its parcel; another one may bring it.
+    Short,
+    /// Something else arrived in its place, or it was not taken.
+    Wrong,
+    /// Its receipt was a mistake.
+    Undone,
+    /// Nothing more is expected.
+    Closed,
+}
+
+impl ReceivingEvent {
+    pub const ALL: [Self; 6] =
+        [Self::Received, Self::Damaged, Self::Short, Self::Wrong, Self::Undone, Self::Closed];
+}
+
+impl ReceivingStatus {
+    pub const ALL: [Self; 3] = [Self::Pending, Self::NotReceived, Self::Received];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "PENDING",
+            Self::NotReceived => "NOT_RECEIVED",
+            Self::Received => "RECEIVED",
+        }
+    }
+
+    /// What becomes of an event for a unit in this state. `closed` says whether the receiving of
+    /// its return is closed.
+    pub fn step(self, event: ReceivingEvent, closed: bool) -> Step<Self> {
+        use ReceivingEvent::{Closed, Damaged, Received, Short, Undone, Wrong};
+        match (self, event) {
+            (Self::Pending | Self::NotReceived, Received | Damaged) => {
+                Step::Applied(Self::Received)
+            }
+            (Self::Pending, Short | Wrong) => Step::Applied(Self::Pending),
+            (Self::Pending, Closed) => Step::Applied(Self::NotReceived),
+            (_, Undone) if closed => Step::Refused(Refusal::ReceivingClosed),
+            (Self::Received, Undone) => Step::Applied(Self::Pending),
+            (Self::Pending | Self::NotReceived, Undone) => Step::Refused(Refusal::NothingReceived),
+            (Self::NotReceived, Short | Wrong | Closed) => Step::Late,
+            (Self::Received, Received | Damaged | Short | Wrong | Closed) => Step::Late,
+        }
+    }
+}
+
+impl fmt::Display for ReceivingStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

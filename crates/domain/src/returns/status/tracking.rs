@@ -1,0 +1,140 @@
+//! Where a parcel is, by what its carrier reports. Reports come late, twice and out of order: only
+//! what is further along than what is known is applied.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Refusal, Step};
+use crate::returns::ReturnMethod;
+
+/// The status of a unit's parcel; none until the carrier is involved. In the order in which they
+/// can follow each other.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum TrackingStatus {
+    /// There is a label.
+    PreTransit,
+    /// The shopper did not hand it over in time; they still may.
+    NotDroppedOff,
+    /// It was dropped off or picked up.
+    Accepted,
+    /// The carrier scanned it on its way.
+    Transit,
+    /// The carrier reports a failure; the parcel may still turn up.
+    Failure,
+    /// It arrived. Final.
+    Delivered,
+    /// It went back to the shopper. Final.
+    Returned,
+}
+
+/// What a carrier can report of a parcel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TrackingEvent {
+    /// There is a tracking number and a label.
+    Label,
+    NotDroppedOff,
+    /// Drop-off or pick-up.
+    Accepted,
+    /// A scan on the way.
+    InTransit,
+    Failure,
+    Delivered,
+    Returned,
+}
+
+impl TrackingEvent {
+    pub const ALL: [Self; 7] = [
+        Self::Label,
+        Self::NotDroppedOff,
+        Self::Accepted,
+        Self::InTransit,
+        Self::Failure,
+        Self::Delivered,
+        Self::Returned,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Label => "label",
+            Self::NotDroppedOff => "not_dropped_off",
+            Self::Accepted => "accepted",
+            Self::InTransit => "in_transit",
+            Self::Failure => "failure",
+            Self::Delivered => "delivered",
+            Self::Returned => "returned",
+        }
+    }
+
+    /// The status it leads to.
+    pub fn status(self) -> TrackingStatus {
+        match self {
+            Self::Label => TrackingStatus::PreTransit,
+            Self::NotDroppedOff => TrackingStatus::NotDroppedOff,
+            Self::Accepted => TrackingStatus::Accepted,
+            Self::InTransit => TrackingStatus::Transit,
+            Self::Failure => TrackingStatus::Failure,
+            Self::Delivered => TrackingStatus::Delivered,
+            Self::Returned => TrackingStatus::Returned,
+        }
+    }
+}
+
+impl TrackingStatus {
+    pub const ALL: [Self; 7] = [
+        Self::PreTransit,
+        Self::NotDroppedOff,
+        Self::Accepted,
+        Self::Transit,
+        Self::Failure,
+        Self::Delivered,
+        Self::Returned,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PreTransit => "PRE_TRANSIT",
+            Self::NotDroppedOff => "NOT_DROPPED_OFF",
+            Self::Accepted => "ACCEPTED",
+            Self::Transit => "TRANSIT",
+            Self::Failure => "FAILURE",
+            Self::Delivered => "DELIVERED",
+            Self::Returned => "RETURNED",
+        }
+    }
+
+    /// Whether the carrier has, or had, the parcel in its hands.
+    pub fn is_scanned(self) -> bool {
+        self >= Self::Accepted
+    }
+
+    /// What becomes of an event for a parcel in the given state.
+    pub fn step(now: Option<Self>, event: TrackingEvent, method: ReturnMethod) -> Step<Self> {
+        if method == ReturnMethod::CustomerKeep {
+            return Step::Refused(Refusal::CustomerKeeps);
+        }
+        let next = event.status();
+        match now {
+            Some(Self::Delivered | Self::Returned) => Step::Late,
+            Some(now) if next <= now => Step::Late,
+            _ => Step::Applied(next),
+        }
+    }
+}
+
+impl fmt::Display for TrackingStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for TrackingEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
