@@ -18,6 +18,7 @@ mod request;
 mod resolution;
 mod rma;
 mod status;
+mod words;
 
 pub use choice::{ReturnMethod, UnitId};
 pub use confirmed::{Chosen, ConfirmedUnit, GiftCardOffer, ReturnConfirmed, Variant};
@@ -38,3 +39,4 @@ pub use status::{
     ReceivingEvent, ReceivingStatus, Refusal, Status, StatusEvent, Step, TrackingEvent,
     TrackingStatus,
 };
+pub use words::UnknownWord;

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::words::words;
+
 /// One unit of one line of a merchant's order. Units of a line are numbered from 1 and keep their
 /// number for good.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
@@ -48,8 +50,4 @@ impl ReturnMethod {
     }
 }
 
-impl fmt::Display for ReturnMethod {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+words!(ReturnMethod);

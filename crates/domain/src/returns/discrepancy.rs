@@ -161,33 +161,20 @@ impl fmt::Display for Discrepancy {
                 "line {line} of order {order} now says {line_paid_cents} cents, but its units \
                  were given {units_paid_cents}"
             ),
-            Self::RefundOfUnknownReturn { refund_identifier, rma_identifier, .. } => {
-                write!(f, "refund {refund_identifier} names the unknown return {rma_identifier}")
+            Self::RefundOfUnknownReturn { refund_identifier: refund, rma_identifier, .. } => {
+                write!(f, "refund {refund} names the unknown return {rma_identifier}")
             }
-            Self::RefundOfCanceledReturn { refund_identifier, rma_identifier, .. } => {
-                write!(f, "refund {refund_identifier} names the canceled return {rma_identifier}")
+            Self::RefundOfCanceledReturn { refund_identifier: refund, rma_identifier, .. } => {
+                write!(f, "refund {refund} names the canceled return {rma_identifier}")
             }
             Self::RefundExceedsReturn {
-                refund_identifier,
-                rma_identifier,
-                order_line_item_identifier: line,
-                units,
-                ..
-            } => write!(
-                f,
-                "refund {refund_identifier} covers {units} units of line {line} more than return \
-                 {rma_identifier} has left"
-            ),
-            Self::RefundExceedsLine {
-                refund_identifier,
-                order_line_item_identifier: line,
-                units,
-                ..
-            } => write!(
-                f,
-                "refund {refund_identifier} covers {units} units of line {line} more than there \
-                 are left"
-            ),
+                refund_identifier: refund, rma_identifier, units, ..
+            } => {
+                write!(f, "refund {refund} covers {units} units that return {rma_identifier} lacks")
+            }
+            Self::RefundExceedsLine { refund_identifier: refund, units, .. } => {
+                write!(f, "refund {refund} covers {units} units that its line lacks")
+            }
             Self::ReceivedOver { rma_identifier, quantity, .. } => {
                 write!(f, "{quantity} units too many arrived for return {rma_identifier}")
             }

@@ -4,13 +4,12 @@
 //! One verdict, one code: reasons that nothing can lift come first, so that a code which staff
 //! may override is the only kind left.
 
-use std::fmt;
-
 use chrono::{DateTime, Days, NaiveTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::words::words;
 use crate::merchant::Settings;
 use crate::order;
 
@@ -69,12 +68,6 @@ impl IneligibleCode {
     /// Whether staff may decide otherwise: the merchant's terms give way, facts do not.
     pub fn yields_to_staff(self) -> bool {
         matches!(self, Self::FinalSale | Self::WindowExpired)
-    }
-}
-
-impl fmt::Display for IneligibleCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
@@ -173,3 +166,5 @@ fn forbids_return(tag: &str, settings: &Settings) -> bool {
 fn zone(settings: &Settings) -> Tz {
     settings.time_zone.parse().unwrap_or(Tz::UTC)
 }
+
+words!(IneligibleCode);

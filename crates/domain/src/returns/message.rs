@@ -1,12 +1,11 @@
 //! The RMA message: what the merchant is told of a return, whole, after every change.
 
-use std::fmt;
-
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::words::words;
 use super::{
     ReceivingStatus, RefundFinancials, RefundType, ReturnConfirmed, ReturnMethod, Status,
     TrackingStatus,
@@ -125,12 +124,6 @@ impl ServiceEvent {
     }
 }
 
-impl fmt::Display for ServiceEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// What merchants receive.
 pub fn message_schema() -> Value {
     json_schema::<RmaMessage>("RMA message")
@@ -145,3 +138,5 @@ pub fn event_schemas() -> [(&'static str, Value); 4] {
         ("exchange-failed", json_schema::<ExchangeFailed>(ExchangeFailed::TYPE)),
     ]
 }
+
+words!(ServiceEvent);

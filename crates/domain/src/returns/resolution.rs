@@ -1,10 +1,9 @@
 //! What a shopper gets for a unit.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::words::words;
 use super::{Chosen, Variant};
 
 /// What the shopper wants for a unit.
@@ -65,8 +64,4 @@ impl RefundType {
     }
 }
 
-impl fmt::Display for RefundType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+words!(RefundType);

@@ -16,6 +16,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::words::words;
 use super::{
     Amounts, Discrepancy, ReceivingStatus, RefundFinancials, RefundType, Refusal, RequestedUnit,
     Resolution, ReturnMethod, ReturnRequest, RmaItem, RmaMessage, ServiceEvent, Status,
@@ -83,6 +84,8 @@ pub enum ExchangeProgress {
 }
 
 impl ExchangeProgress {
+    pub const ALL: [Self; 4] = [Self::Pending, Self::Waiting, Self::Placed, Self::Failed];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -92,6 +95,8 @@ impl ExchangeProgress {
         }
     }
 }
+
+words!(ExchangeProgress);
 
 /// What an event changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -103,12 +108,14 @@ pub struct Change {
     /// The units for which it came late; it changed nothing about them.
     pub late: Vec<UnitId>,
     pub discrepancies: Vec<Discrepancy>,
+    /// Whether it closed the receiving.
+    pub closed_receiving: bool,
 }
 
 impl Change {
     /// Whether there is nothing to save.
     pub fn is_empty(&self) -> bool {
-        self.event.is_none() && self.units.is_empty() && self.discrepancies.is_empty()
+        *self == Self { late: self.late.clone(), ..Self::default() }
     }
 }
 

@@ -10,10 +10,10 @@ mod tracking;
 pub use receiving::{ReceivingEvent, ReceivingStatus};
 pub use tracking::{TrackingEvent, TrackingStatus};
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use super::words::words;
 
 /// What becomes of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,8 +161,4 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+words!(Status);

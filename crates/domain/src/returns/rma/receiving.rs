@@ -51,7 +51,7 @@ impl Rma {
             return Ok(Change::default());
         }
         self.receiving_closed_at = Some(now);
-        let mut change = Change::default();
+        let mut change = Change { closed_receiving: true, ..Change::default() };
         for unit in self.units.iter_mut().filter(|unit| unit.canceled_at.is_none()) {
             if let Step::Applied(status) = unit.receiving_status.step(ReceivingEvent::Closed, true)
             {
@@ -82,13 +82,19 @@ impl Rma {
     }
 
     fn expected(&self, received: &UnitReceived) -> Option<UnitId> {
-        let is_named = |unit: &RmaUnit| match &received.reference_line_identifier {
+        let line = received.reference_line_identifier.as_ref();
+        let has_code =
+            |unit: &RmaUnit| [&received.sku, &received.upc].contains(&&Some(unit.sku.clone()));
+        let is_meant = |unit: &&RmaUnit| match line {
             Some(line) => unit.id.order_line_item_identifier == *line,
-            None => [&received.sku, &received.upc].into_iter().flatten().any(|it| unit.sku == *it),
+            None => has_code(unit),
         };
         let waiting =
             self.active_units().filter(|unit| unit.receiving_status != ReceivingStatus::Received);
-        waiting.into_iter().find(|unit| is_named(unit)).map(|unit| unit.id.clone())
+        // Lines of two orders may have the same identifier: the code tells them apart.
+        let meant: Vec<_> = waiting.filter(is_meant).collect();
+        let exact = meant.iter().find(|unit| has_code(unit));
+        exact.or(meant.first()).map(|unit| unit.id.clone())
     }
 
     /// Applies one finding; says whether the merchant sees a difference.

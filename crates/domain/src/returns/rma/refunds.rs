@@ -17,16 +17,21 @@ impl Rma {
             return Err(Refusal::Canceled);
         }
         let mut change = Change::default();
-        let own = Some(self.rma_identifier.clone());
-        for cover in covered.iter().filter(|cover| cover.rma_identifier == own) {
+        let own: Vec<_> = covered
+            .iter()
+            .filter(|cover| cover.rma_identifier.as_ref() == Some(&self.rma_identifier))
+            .collect();
+        if !own.iter().all(|cover| self.active_units().any(|unit| unit.id == cover.unit)) {
+            return Err(Refusal::UnknownUnit);
+        }
+        for cover in own {
             let mut units = self.units.iter_mut();
-            let unit = units.find(|it| it.id == cover.unit && it.canceled_at.is_none());
-            let Some(unit) = unit else { return Err(Refusal::UnknownUnit) };
-            if unit.refunded_by.is_none() {
-                unit.refunded_by = Some(cover.refund_identifier.clone());
-                change.units.push(cover.unit.clone());
-            } else {
-                change.late.push(cover.unit.clone());
+            match units.find(|unit| unit.id == cover.unit && unit.refunded_by.is_none()) {
+                Some(unit) => {
+                    unit.refunded_by = Some(cover.refund_identifier.clone());
+                    change.units.push(cover.unit.clone());
+                }
+                None => change.late.push(cover.unit.clone()),
             }
         }
         if !change.units.is_empty() && self.settle_status() {

@@ -1,11 +1,10 @@
 //! Whether a unit arrived at our warehouse, where we receive for the merchant.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Refusal, Step};
+use crate::returns::words::words;
 
 /// Whether a unit arrived.
 #[derive(
@@ -70,8 +69,4 @@ impl ReceivingStatus {
     }
 }
 
-impl fmt::Display for ReceivingStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+words!(ReceivingStatus);

@@ -1,13 +1,11 @@
 //! Where a parcel is, by what its carrier reports. Reports come late, twice and out of order: only
 //! what is further along than what is known is applied.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Refusal, Step};
-use crate::returns::ReturnMethod;
+use crate::returns::{ReturnMethod, words::words};
 
 /// The status of a unit's parcel; none until the carrier is involved. In the order in which they
 /// can follow each other.
@@ -127,14 +125,4 @@ impl TrackingStatus {
     }
 }
 
-impl fmt::Display for TrackingStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl fmt::Display for TrackingEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+words!(TrackingStatus, TrackingEvent);
