@@ -1,0 +1,28 @@
+-- What the roles of a service may do in its database. Run in that database by a superuser or by the role
+-- that migrates, before the first migration; again, it changes nothing:
+--   psql -v service=order_intake -f grants.sql backhaul_order_intake
+-- with -v delivers=true for a service that delivers messages (see roles.sql).
+\set ON_ERROR_STOP on
+\if :{?delivers}
+\else
+    \set delivers false
+\endif
+SET ROLE NONE;
+
+-- Whoever makes tables makes them as the owner, so that they all have one.
+\if :delivers
+    SELECT format('ALTER DATABASE %I SET role = %L', current_database(), :'service' || '_owner') \gexec
+\else
+    SELECT format('ALTER ROLE %I IN DATABASE %I SET role = %L', :'service' || '_migrate', current_database(), :'service' || '_owner') \gexec
+\endif
+
+-- The serving role reads and writes rows, also of tables that later migrations make.
+REVOKE ALL ON SCHEMA public FROM PUBLIC;
+SELECT format('GRANT CREATE, USAGE ON SCHEMA public TO %I', :'service' || '_owner') \gexec
+SELECT format('GRANT USAGE ON SCHEMA public TO %I', :'service') \gexec
+SELECT format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO %I', :'service') \gexec
+SELECT format('GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO %I', :'service') \gexec
+SELECT format('ALTER DEFAULT PRIVILEGES FOR ROLE %I IN SCHEMA public GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO %I',
+              :'service' || '_owner', :'service') \gexec
+SELECT format('ALTER DEFAULT PRIVILEGES FOR ROLE %I IN SCHEMA public GRANT USAGE ON SEQUENCES TO %I',
+              :'service' || '_owner', :'service') \gexec
