@@ -12,6 +12,7 @@ mod merchants;
 mod operator;
 mod orders;
 mod output;
+mod party;
 mod refusal;
 mod settings;
 mod token;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use domain::access::MerchantId;
 use platform::http_client;
 use reqwest::{Client, Method};
 use secrecy::{ExposeSecret, SecretString};
@@ -42,6 +43,8 @@ pub(crate) struct Operator {
     http: Client,
     url: Url,
     token: SecretString,
+    /// Whom it acts for, where its token does not say.
+    merchant: Option<MerchantId>,
 }
 
 /// A list that comes in pages.
@@ -65,14 +68,23 @@ impl Flags {
         let url = self.place.url(&settings)?;
         let secret_file = self.operator_secret_file.as_deref();
         let id = self.operator_id.as_deref();
-        let credentials = Credentials::find(&settings, OPERATOR, id, secret_file)?;
-        let http = http_client(DEADLINE)?;
-        let granted = TokenService::new(url.clone(), credentials).request(&http, None).await?;
-        Ok(Operator { http, url, token: granted.access_token })
+        Operator::log_in(url, Credentials::find(&settings, OPERATOR, id, secret_file)?).await
     }
 }
 
 impl Operator {
+    /// Gets a token from the token service at `url`.
+    pub(crate) async fn log_in(url: Url, credentials: Credentials) -> anyhow::Result<Self> {
+        let http = http_client(DEADLINE)?;
+        let granted = TokenService::new(url.clone(), credentials).request(&http, None).await?;
+        Ok(Self { http, url, token: granted.access_token, merchant: None })
+    }
+
+    /// The same operator, acting for a merchant.
+    pub(crate) fn naming(self, merchant: Option<MerchantId>) -> Self {
+        Self { merchant, ..self }
+    }
+
     /// The same operator, at another service than the one that granted the token.
     pub(crate) fn at(self, url: Url) -> Self {
         Self { url, ..self }
@@ -158,6 +170,9 @@ impl Operator {
     ) -> anyhow::Result<Value> {
         let url = below(&self.url, path.iter().copied());
         let mut request = self.http.request(method, url).bearer_auth(self.token.expose_secret());
+        if let Some(merchant) = &self.merchant {
+            request = request.header("X-Service-Id", merchant.as_str());
+        }
         if !query.is_empty() {
             request = request.query(query);
         }
