@@ -40,3 +40,6 @@ pub use status::{
     TrackingStatus,
 };
 pub use words::UnknownWord;
+
+#[cfg(test)]
+mod tests;

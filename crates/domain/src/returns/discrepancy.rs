@@ -148,8 +148,8 @@ impl fmt::Display for Discrepancy {
                 units_held,
             } => write!(
                 f,
-                "line {line} of order {order} now has {quantity_shipped} shipped units, but \
-                 {units_held} are returned or refunded"
+                "line {line} of order {order} now says that fewer units shipped \
+                 ({quantity_shipped}) than are returned or refunded ({units_held})"
             ),
             Self::AmountsChanged {
                 order_identifier: order,
@@ -170,13 +170,17 @@ impl fmt::Display for Discrepancy {
             Self::RefundExceedsReturn {
                 refund_identifier: refund, rma_identifier, units, ..
             } => {
-                write!(f, "refund {refund} covers {units} units that return {rma_identifier} lacks")
+                let name = rma_identifier;
+                write!(
+                    f,
+                    "refund {refund} covers more units than return {name} has left, by {units}"
+                )
             }
             Self::RefundExceedsLine { refund_identifier: refund, units, .. } => {
-                write!(f, "refund {refund} covers {units} units that its line lacks")
+                write!(f, "refund {refund} covers more units than its line has left, by {units}")
             }
             Self::ReceivedOver { rma_identifier, quantity, .. } => {
-                write!(f, "{quantity} units too many arrived for return {rma_identifier}")
+                write!(f, "more arrived for return {rma_identifier} than it has, by {quantity}")
             }
             Self::ReceivedWrong { rma_identifier, unit, .. } => {
                 write!(f, "return {rma_identifier}: {unit} was not what arrived")

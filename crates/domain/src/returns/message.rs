@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::words::words;
@@ -126,7 +126,16 @@ impl ServiceEvent {
 
 /// What merchants receive.
 pub fn message_schema() -> Value {
-    json_schema::<RmaMessage>("RMA message")
+    let mut schema = json_schema::<RmaMessage>("RMA message");
+    if let Value::Object(schema) = &mut schema {
+        // A gift and its giftee come together or not at all.
+        let giftee = json!({ "required": ["giftee_email"] });
+        let is_gift = json!({ "properties": { "gift_refund_only": { "const": true } } });
+        schema.insert("if".to_owned(), is_gift);
+        schema.insert("else".to_owned(), json!({ "not": &giftee }));
+        schema.insert("then".to_owned(), giftee);
+    }
+    schema
 }
 
 /// The events of returns and exchanges, by the name of their contract file.

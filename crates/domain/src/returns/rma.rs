@@ -9,18 +9,18 @@ mod exchanges;
 mod receiving;
 mod refunds;
 mod tracking;
+mod unit;
 
 pub use tracking::CarrierReport;
+pub use unit::{ExchangeProgress, RmaUnit, UnitTerms};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::words::words;
 use super::{
-    Amounts, Discrepancy, ReceivingStatus, RefundFinancials, RefundType, Refusal, RequestedUnit,
-    Resolution, ReturnMethod, ReturnRequest, RmaItem, RmaMessage, ServiceEvent, Status,
-    StatusEvent, Step, TrackingStatus, UnitId,
+    Discrepancy, ReceivingStatus, Refusal, ReturnMethod, ReturnRequest, RmaMessage, ServiceEvent,
+    Status, StatusEvent, Step, UnitId,
 };
 use crate::merchant::Settings;
 
@@ -44,60 +44,6 @@ pub struct Rma {
     pub units: Vec<RmaUnit>,
 }
 
-/// A unit of a return.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct RmaUnit {
-    #[serde(flatten)]
-    pub id: UnitId,
-    pub sku: String,
-    pub return_reason: String,
-    #[serde(flatten)]
-    pub resolution: Resolution,
-    pub refund_type: RefundType,
-    pub amounts: Amounts,
-    /// For a unit of an exchange order: the order that it was placed against.
-    pub original_order_identifier: Option<String>,
-    /// How far the exchange is, when there is one.
-    pub exchange: Option<ExchangeProgress>,
-    pub exchange_order_identifier: Option<String>,
-    pub tracking_number: Option<String>,
-    pub package_tracking_status: Option<TrackingStatus>,
-    /// Meaningful only with managed receiving.
-    pub receiving_status: ReceivingStatus,
-    pub is_damaged: bool,
-    /// The refund that covers it.
-    pub refunded_by: Option<String>,
-    pub canceled_at: Option<DateTime<Utc>>,
-}
-
-/// How far the exchange of a unit is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ExchangeProgress {
-    /// The exchange order is on its way to the merchant.
-    Pending,
-    /// The merchant did not take it; an operator will see to it.
-    Waiting,
-    Placed,
-    /// It cannot be had: the unit is refunded instead.
-    Failed,
-}
-
-impl ExchangeProgress {
-    pub const ALL: [Self; 4] = [Self::Pending, Self::Waiting, Self::Placed, Self::Failed];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Waiting => "waiting",
-            Self::Placed => "placed",
-            Self::Failed => "failed",
-        }
-    }
-}
-
-words!(ExchangeProgress);
-
 /// What an event changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Change {
@@ -116,68 +62,6 @@ impl Change {
     /// Whether there is nothing to save.
     pub fn is_empty(&self) -> bool {
         *self == Self { late: self.late.clone(), ..Self::default() }
-    }
-}
-
-/// What an order says of a unit when it is returned.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnitTerms {
-    /// What the unit is known by; its UPC where the order gives no SKU.
-    pub sku: String,
-    /// The price of one unit on the order's line.
-    pub unit_price_amount_cents: i64,
-    pub amounts: Amounts,
-    /// When its order is an exchange order: the order that was placed against.
-    pub original_order_identifier: Option<String>,
-}
-
-impl RmaUnit {
-    pub fn new(requested: &RequestedUnit, terms: UnitTerms) -> Self {
-        let refund_type = requested.resolution.refund_type(terms.unit_price_amount_cents);
-        let is_exchanged = refund_type != RefundType::Refund;
-        Self {
-            id: requested.id.clone(),
-            sku: terms.sku,
-            return_reason: requested.return_reason.clone(),
-            resolution: requested.resolution.clone(),
-            refund_type,
-            amounts: terms.amounts,
-            original_order_identifier: terms.original_order_identifier,
-            exchange: is_exchanged.then_some(ExchangeProgress::Pending),
-            exchange_order_identifier: None,
-            tracking_number: None,
-            package_tracking_status: None,
-            receiving_status: ReceivingStatus::Pending,
-            is_damaged: false,
-            refunded_by: None,
-            canceled_at: None,
-        }
-    }
-
-    pub fn refund_financials(&self) -> RefundFinancials {
-        RefundFinancials::new(self.amounts, self.refund_type)
-    }
-
-    fn is_scanned(&self) -> bool {
-        self.package_tracking_status.is_some_and(TrackingStatus::is_scanned)
-    }
-
-    fn item(&self, managed_receiving: bool) -> RmaItem {
-        RmaItem {
-            order_line_item_identifier: self.id.order_line_item_identifier.clone(),
-            order_identifier: self.id.order_identifier.clone(),
-            exchange_order_identifier: self.exchange_order_identifier.clone(),
-            original_order_identifier: self.original_order_identifier.clone(),
-            return_reason: self.return_reason.clone(),
-            is_exchange: self.refund_type != RefundType::Refund
-                || self.original_order_identifier.is_some(),
-            sku: self.sku.clone(),
-            tracking_number: self.tracking_number.clone(),
-            package_tracking_status: self.package_tracking_status,
-            receiving_status: managed_receiving.then_some(self.receiving_status),
-            refund_financials: self.refund_financials(),
-            refund_type: self.refund_type,
-        }
     }
 }
 

@@ -1,0 +1,155 @@
+mod contract;
+mod eligible;
+mod histories;
+mod ledgers;
+mod machines;
+mod messages;
+mod moneys;
+mod receipts;
+mod refunds;
+mod requests;
+mod stories;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::*;
+use crate::merchant::Settings;
+use crate::order::sample::Orders;
+use crate::order::{Line, Order};
+
+fn time(text: &str) -> DateTime<Utc> {
+    text.parse().unwrap()
+}
+
+/// So many minutes after the beginning of these stories.
+fn minute(minutes: i64) -> DateTime<Utc> {
+    time("2026-03-10T12:00:00Z") + TimeDelta::minutes(minutes)
+}
+
+fn amounts(product: i64, discount: i64, tax: i64) -> Amounts {
+    Amounts {
+        product_amount_cents: product,
+        discount_amount_cents: discount,
+        tax_amount_cents: tax,
+    }
+}
+
+/// A line of which everything shipped.
+fn line(identifier: &str, shipped: i64, all: Amounts) -> Line {
+    let sample = Orders::new(1, minute(0)).at(0).items.remove(0);
+    Line {
+        identifier: identifier.to_owned(),
+        quantity: shipped.max(1),
+        quantity_shipped: shipped,
+        quantity_canceled: 0,
+        product_amount_cents: all.product_amount_cents,
+        discount_amount_cents: all.discount_amount_cents,
+        tax_amount_cents: all.tax_amount_cents,
+        tags: Vec::new(),
+        ..sample
+    }
+}
+
+fn order(identifier: &str, items: Vec<Line>) -> Order {
+    let sample = Orders::new(1, minute(0)).at(0);
+    Order { identifier: identifier.to_owned(), items, refunds: Vec::new(), ..sample }
+}
+
+/// `"A/L1/2"` is the second unit of line L1 of order A.
+fn unit(path: &str) -> UnitId {
+    let parts: Vec<_> = path.split('/').collect();
+    UnitId {
+        order_identifier: parts[0].to_owned(),
+        order_line_item_identifier: parts[1].to_owned(),
+        unit: parts[2].parse().unwrap(),
+    }
+}
+
+fn path(id: &UnitId) -> String {
+    format!("{}/{}/{}", id.order_identifier, id.order_line_item_identifier, id.unit)
+}
+
+fn paths(ids: &[UnitId]) -> String {
+    ids.iter().map(path).collect::<Vec<_>>().join(" ")
+}
+
+fn variant(unit_price_amount_cents: i64) -> Resolution {
+    let (sku, title) = ("SHIRT-L".to_owned(), "Shirt, L".to_owned());
+    let variant = Variant { sku, title, unit_price_amount_cents, product_identifier: None };
+    Resolution::Exchange { variant }
+}
+
+fn settings(managed_receiving: bool) -> Settings {
+    Settings { managed_receiving, ..Settings::new("Acme") }
+}
+
+/// A return of units that cost 1000 and 80 tax each, after 100 discount.
+fn rma_of(
+    identifier: &str,
+    method: ReturnMethod,
+    units: &[(&str, Resolution)],
+    settings: &Settings,
+) -> Rma {
+    let requested: Vec<_> = units
+        .iter()
+        .map(|(path, resolution)| RequestedUnit {
+            id: unit(path),
+            return_reason: "TOO_SMALL".to_owned(),
+            resolution: resolution.clone(),
+        })
+        .collect();
+    let terms = UnitTerms {
+        sku: "SHIRT-M".to_owned(),
+        unit_price_amount_cents: 1000,
+        amounts: amounts(1000, 100, 80),
+        original_order_identifier: None,
+    };
+    let units = requested.iter().map(|it| RmaUnit::new(it, terms.clone())).collect();
+    let request = ReturnRequest {
+        return_method: method,
+        units: requested,
+        gift_refund_only: false,
+        giftee_email: None,
+        staff_override: None,
+    };
+    Rma::open(identifier, &request, units, settings, minute(0))
+}
+
+/// A return by mail for refunds.
+fn rma(identifier: &str, paths: &[&str]) -> Rma {
+    let units: Vec<_> = paths.iter().map(|path| (*path, Resolution::Refund)).collect();
+    rma_of(identifier, ReturnMethod::MailBack, &units, &settings(true))
+}
+
+fn report(event: TrackingEvent, number: Option<&str>) -> CarrierReport {
+    CarrierReport { event, tracking_number: number.map(str::to_owned), units: None }
+}
+
+fn covers(refund: &str, rma: &str, paths: &[&str]) -> Vec<CoveredUnit> {
+    let cover = |path: &&str| CoveredUnit {
+        refund_identifier: refund.to_owned(),
+        rma_identifier: Some(rma.to_owned()),
+        unit: unit(path),
+    };
+    paths.iter().map(cover).collect()
+}
+
+/// What an event did, in one line.
+fn told(result: &Result<Change, Refusal>) -> String {
+    let change = match result {
+        Ok(change) => change,
+        Err(refusal) => return format!("refused as {}: {refusal}", refusal.code()),
+    };
+    let mut parts = vec![change.event.map_or("no message", ServiceEvent::as_str).to_owned()];
+    if !change.units.is_empty() {
+        parts.push(format!("changed {}", paths(&change.units)));
+    }
+    if !change.late.is_empty() {
+        parts.push(format!("late {}", paths(&change.late)));
+    }
+    if change.closed_receiving {
+        parts.push("closed".to_owned());
+    }
+    parts.extend(change.discrepancies.iter().map(|it| format!("{}: {it}", it.kind())));
+    parts.join("; ")
+}

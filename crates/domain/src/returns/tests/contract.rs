@@ -1,0 +1,137 @@
+//! The published schemas are what the types say, and what is sent keeps to them.
+
+use std::sync::LazyLock;
+
+use expect_test::expect_file;
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::access::MerchantId;
+use crate::exchange::{ExchangeFailed, ExchangePlaced, FailureCause};
+
+static MESSAGE: LazyLock<Validator> = LazyLock::new(|| {
+    jsonschema::options().should_validate_formats(true).build(&message_schema()).unwrap()
+});
+
+#[track_caller]
+pub(super) fn check_message(message: &RmaMessage) {
+    let message = json!(message);
+    let errors: Vec<_> = MESSAGE.iter_errors(&message).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{message:#}\n{errors:?}");
+}
+
+fn pretty(schema: &Value) -> String {
+    format!("{schema:#}\n")
+}
+
+#[test]
+fn the_message_s_schema_is_checked_in() {
+    expect_file!["../../../../../proto-schemas/messages/rma.schema.json"]
+        .assert_eq(&pretty(&message_schema()));
+}
+
+#[test]
+fn the_events_schemas_are_checked_in() {
+    for (name, schema) in event_schemas() {
+        let file = format!("../../../../../proto-schemas/events/{name}.schema.json");
+        expect_file![file].assert_eq(&pretty(&schema));
+    }
+}
+
+#[test]
+fn events_keep_to_their_schemas() {
+    let sample = order("A", vec![line("L1", 1, amounts(1000, 0, 80))]);
+    let merchant: MerchantId = "acme".parse().unwrap();
+    let rma_identifier = "RMA-1".to_owned();
+    let exchanged = |chosen| ConfirmedUnit {
+        id: unit("A/L1/1"),
+        sku: "SHIRT-M".to_owned(),
+        title: "Shirt, M".to_owned(),
+        product_identifier: "SHIRT".to_owned(),
+        variant_identifier: None,
+        concept: None,
+        unit_price_amount_cents: 1000,
+        product_amount_cents: 1000,
+        discount_amount_cents: 0,
+        tax_amount_cents: 80,
+        chosen,
+    };
+    let confirmed = json!(ReturnConfirmed {
+        merchant: merchant.clone(),
+        rma_identifier: rma_identifier.clone(),
+        original_order_id: "A".to_owned(),
+        currency: sample.currency,
+        is_gift: false,
+        customer: sample.customer,
+        shipping_address: sample.shipping_address,
+        billing_address: sample.billing_address,
+        units: vec![exchanged(Chosen::GiftCard), exchanged(variant(1).chosen().unwrap())],
+        gift_card: Some(GiftCardOffer { sku: "CARD".to_owned(), bonus_credit_amount_cents: 0 }),
+        confirmed_at: minute(0),
+    });
+    let placed = json!(ExchangePlaced {
+        merchant: merchant.clone(),
+        rma_identifier: rma_identifier.clone(),
+        original_order_id: "A".to_owned(),
+        exchange_order_identifier: "X-1".to_owned(),
+        units: vec![unit("A/L1/1")],
+        placed_at: minute(1),
+    });
+    let failed = json!(ExchangeFailed {
+        merchant: merchant.clone(),
+        rma_identifier,
+        original_order_id: "A".to_owned(),
+        units: vec![unit("A/L1/1")],
+        cause: FailureCause::OutOfStock,
+        detail: "sold out".to_owned(),
+        failed_at: minute(1),
+    });
+    let received = json!(receipts::unit_received(Some("L1"), None, None));
+    for ((name, schema), event) in event_schemas().iter().zip([confirmed, received, placed, failed])
+    {
+        let schema = jsonschema::options().should_validate_formats(true).build(schema).unwrap();
+        let errors: Vec<_> = schema.iter_errors(&event).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{name}: {event:#}\n{errors:?}");
+        for key in event.as_object().unwrap().keys().filter(|key| *key != "gift_card") {
+            let mut spoiled = event.clone();
+            spoiled.as_object_mut().unwrap().remove(key);
+            let is_optional = ["reference_line_identifier", "sku"].contains(&key.as_str());
+            assert_eq!(schema.is_valid(&spoiled), is_optional, "{name} without {key}");
+        }
+    }
+}
+
+#[test]
+fn the_schema_refuses_what_is_never_sent() {
+    let message = json!(rma("RMA-1", &["A/L1/1"]).message());
+    assert!(MESSAGE.is_valid(&message));
+    for (pointer, key) in [("", "status"), ("/items/0", "tracking_number"), ("/items/0", "sku")] {
+        let mut spoiled = message.clone();
+        let object = spoiled.pointer_mut(pointer).unwrap().as_object_mut().unwrap();
+        object.remove(key).unwrap();
+        assert!(!MESSAGE.is_valid(&spoiled), "{key} may not be left out");
+    }
+    let mut gift = message.clone();
+    gift["gift_refund_only"] = json!(true);
+    assert!(!MESSAGE.is_valid(&gift), "a gift needs its giftee");
+    gift["giftee_email"] = json!("gia@mail.example");
+    assert!(MESSAGE.is_valid(&gift));
+    gift["gift_refund_only"] = json!(false);
+    assert!(!MESSAGE.is_valid(&gift), "a giftee needs a gift");
+    let odd = [
+        ("/status", json!("LOST")),
+        ("/items", json!([])),
+        ("/items/0/receiving_status", Value::Null),
+        ("/items/0/package_tracking_status", json!("LOST")),
+        ("/items/0/refund_type", json!("refund")),
+        ("/return_method", json!("mail_back")),
+        ("/return_shipping_cost_cents", json!(-1)),
+        ("/items/0/refund_financials/estimated_refund_amount_cents", json!(1.5)),
+    ];
+    for (pointer, value) in odd {
+        let mut spoiled = message.clone();
+        *spoiled.pointer_mut(pointer).unwrap() = value;
+        assert!(!MESSAGE.is_valid(&spoiled), "{pointer}");
+    }
+}

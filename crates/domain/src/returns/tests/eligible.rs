@@ -1,0 +1,119 @@
+use expect_test::expect;
+
+use super::*;
+use crate::order;
+
+fn facts() -> UnitFacts<'static> {
+    UnitFacts {
+        order_status: order::Status::Shipped,
+        order_created_at: time("2026-01-30T10:00:00Z"),
+        is_shipped: true,
+        shipped_date: Some(time("2026-02-01T10:00:00Z")),
+        line_tags: &[],
+        rma_identifier: None,
+        is_refunded: false,
+    }
+}
+
+const NOW: &str = "2026-02-20T10:00:00Z";
+
+fn judge(unit: &UnitFacts<'_>, settings: &Settings, now: &str) -> String {
+    match eligibility(unit, settings, time(now)) {
+        Ok(()) => "yes".to_owned(),
+        Err(Ineligible { code, sentence }) => {
+            let staff = if code.yields_to_staff() { "staff may override" } else { "final" };
+            format!("{code} ({staff}): {sentence}")
+        }
+    }
+}
+
+#[test]
+fn each_reason_has_its_code_and_its_sentence() {
+    let final_sale = ["Summer".to_owned(), "FinalSale".to_owned()];
+    let cases = [
+        facts(),
+        UnitFacts { order_status: order::Status::Cancelled, ..facts() },
+        UnitFacts { order_status: order::Status::Created, ..facts() },
+        UnitFacts { is_shipped: false, ..facts() },
+        UnitFacts { rma_identifier: Some("RMA-7"), ..facts() },
+        UnitFacts { is_refunded: true, ..facts() },
+        UnitFacts { line_tags: &final_sale, ..facts() },
+        UnitFacts { shipped_date: Some(time("2026-01-01T00:00:00Z")), ..facts() },
+        UnitFacts { shipped_date: None, ..facts() },
+    ];
+    let settings = Settings::new("Acme");
+    let table: String =
+        cases.iter().map(|case| format!("{}\n", judge(case, &settings, NOW))).collect();
+    expect![[r#"
+        yes
+        order_cancelled (final): the order was cancelled
+        yes
+        not_shipped (final): the unit has not shipped
+        already_returned (final): the unit is already in return RMA-7
+        already_refunded (final): the unit was already refunded
+        final_sale (staff may override): items tagged FinalSale cannot be returned
+        window_expired (staff may override): the unit could be returned until 31 January 2026
+        yes
+    "#]]
+    .assert_eq(&table);
+}
+
+#[test]
+fn tags_forbid_whatever_their_case() {
+    let settings =
+        Settings { final_sale_tags: vec!["Clearance".to_owned()], ..Settings::new("Acme") };
+    let forbidden = |tag: &str| {
+        let tags = [tag.to_owned()];
+        let unit = UnitFacts { line_tags: &tags, ..facts() };
+        eligibility(&unit, &settings, time(NOW)).is_err()
+    };
+    for tag in ["FinalSale", "finalsale", "gift-card", "GIFT-CARD", "Thirdparty", "thirdParty"] {
+        assert!(forbidden(tag), "{tag}");
+    }
+    assert!(forbidden("clearance") && forbidden(" Clearance "));
+    for tag in ["", "Final Sale", "gift", "Clearances", "bopis"] {
+        assert!(!forbidden(tag), "{tag}");
+    }
+}
+
+#[track_caller]
+fn check_window(zone: &str, days: u16, shipped: &str, ends_at: &str) {
+    let settings =
+        Settings { time_zone: zone.to_owned(), return_window_days: days, ..Settings::new("Acme") };
+    let unit = UnitFacts { shipped_date: Some(time(shipped)), ..facts() };
+    let end = window_ends_at(&unit, &settings);
+    assert_eq!(end, time(ends_at));
+    assert_eq!(eligibility(&unit, &settings, end - TimeDelta::microseconds(1)), Ok(()));
+    let refusal = eligibility(&unit, &settings, end).unwrap_err();
+    assert_eq!(refusal.code, IneligibleCode::WindowExpired);
+}
+
+#[test]
+fn the_window_closes_at_midnight_where_the_merchant_is() {
+    check_window("UTC", 30, "2026-02-01T10:00:00Z", "2026-03-04T00:00:00Z");
+    check_window("UTC", 0, "2026-02-01T10:00:00Z", "2026-02-02T00:00:00Z");
+    // The evening of 31 January in New York, and the clocks go forward on 8 March.
+    check_window("America/New_York", 30, "2026-02-01T03:00:00Z", "2026-03-03T05:00:00Z");
+    check_window("America/New_York", 45, "2026-02-01T03:00:00Z", "2026-03-18T04:00:00Z");
+    check_window("Asia/Tokyo", 30, "2026-02-01T16:00:00Z", "2026-03-04T15:00:00Z");
+    // Cairo skips the hour after midnight on 24 April 2026.
+    check_window("Africa/Cairo", 9, "2026-04-14T12:00:00Z", "2026-04-23T22:00:00Z");
+}
+
+#[test]
+fn staff_may_pass_over_terms_but_not_over_facts() {
+    let staff = StaffOverride { by: "kim".to_owned(), reason: "a good customer".to_owned() };
+    let settings = Settings::new("Acme");
+    let tags = ["FinalSale".to_owned()];
+    let admit = |unit: UnitFacts<'_>, staff: Option<&StaffOverride>| {
+        admit(&unit, &settings, time(NOW), staff).map_err(|refusal| refusal.code)
+    };
+    let late = UnitFacts { shipped_date: Some(time("2025-01-01T00:00:00Z")), ..facts() };
+    assert_eq!(admit(facts(), Some(&staff)), Ok(None));
+    assert_eq!(admit(late, None), Err(IneligibleCode::WindowExpired));
+    assert_eq!(admit(late, Some(&staff)), Ok(Some(IneligibleCode::WindowExpired)));
+    let both = UnitFacts { line_tags: &tags, ..late };
+    assert_eq!(admit(both, Some(&staff)), Ok(Some(IneligibleCode::FinalSale)));
+    let returned = UnitFacts { rma_identifier: Some("RMA-1"), ..both };
+    assert_eq!(admit(returned, Some(&staff)), Err(IneligibleCode::AlreadyReturned));
+}

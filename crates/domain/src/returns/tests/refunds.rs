@@ -1,0 +1,230 @@
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+use super::*;
+use crate::order::{IGNORE_REFUND, Refund, RefundLine};
+
+fn refund(identifier: &str, rma: Option<&str>, lines: &[(&str, i64)]) -> Refund {
+    let line = |(order_item, quantity): &(&str, i64)| RefundLine {
+        identifier: format!("{identifier}-{order_item}"),
+        quantity: *quantity,
+        order_item_identifier: (*order_item).to_owned(),
+    };
+    Refund {
+        identifier: identifier.to_owned(),
+        total_refund_amount_cents: 0,
+        refund_line_items: lines.iter().map(line).collect(),
+        note: None,
+        created_at: minute(0),
+        rma_identifier: rma.map(str::to_owned),
+        tags: Vec::new(),
+    }
+}
+
+/// Two lines of three shipped units each; one more unit of the second was canceled.
+fn order_with(refunds: Vec<Refund>) -> Order {
+    let canceled = Line { quantity: 4, quantity_canceled: 1, ..line("L2", 3, amounts(3000, 0, 0)) };
+    let items = vec![line("L1", 3, amounts(3000, 0, 0)), canceled];
+    Order { refunds, ..order("A", items) }
+}
+
+fn loose(paths: &[&str]) -> Vec<LooseUnit> {
+    paths.iter().map(|path| LooseUnit { id: unit(path), refunded_by: None }).collect()
+}
+
+fn written(matches: &RefundMatches) -> String {
+    let covered = matches.covered.iter().map(|it| {
+        let rma = it.rma_identifier.as_deref().unwrap_or("no return");
+        format!("{} covers {} in {rma}\n", it.refund_identifier, path(&it.unit))
+    });
+    let odd = matches.discrepancies.iter().map(|it| format!("{}: {it}\n", it.kind()));
+    covered.chain(odd).collect()
+}
+
+#[track_caller]
+fn check(refunds: Vec<Refund>, returns: &[Rma], free: &[&str], expected: Expect) {
+    let matches = match_refunds(&order_with(refunds), |_| false, returns, &loose(free));
+    expected.assert_eq(&written(&matches));
+}
+
+fn older_and_newer() -> [Rma; 2] {
+    let older = rma("RMA-2", &["A/L1/1", "A/L2/1"]);
+    let newer = Rma { created_at: minute(5), ..rma("RMA-1", &["A/L1/2"]) };
+    [newer, older]
+}
+
+#[test]
+fn a_refund_goes_to_the_return_it_names() {
+    check(
+        vec![refund("R1", Some("RMA-1"), &[("L1", 1)])],
+        &older_and_newer(),
+        &[],
+        expect![[r#"
+        R1 covers A/L1/2 in RMA-1
+    "#]],
+    );
+}
+
+#[test]
+fn a_refund_that_names_none_goes_to_the_oldest_first() {
+    let all =
+        || vec![refund("R1", None, &[("L1", 1)]), refund("R2", None, &[("L1", 1), ("L2", 1)])];
+    check(
+        all(),
+        &older_and_newer(),
+        &["A/L1/3"],
+        expect![[r#"
+        R1 covers A/L1/1 in RMA-2
+        R2 covers A/L1/2 in RMA-1
+        R2 covers A/L2/1 in RMA-2
+    "#]],
+    );
+}
+
+#[test]
+fn what_no_return_claims_was_for_canceled_units_and_then_for_loose_ones() {
+    let refunds = || vec![refund("R1", None, &[("L2", 2)]), refund("R2", None, &[("L2", 2)])];
+    check(
+        refunds(),
+        &older_and_newer(),
+        &["A/L2/3", "A/L2/2"],
+        expect![[r#"
+        R1 covers A/L2/1 in RMA-2
+        R2 covers A/L2/2 in no return
+        R2 covers A/L2/3 in no return
+    "#]],
+    );
+    check(
+        vec![refund("R1", None, &[("L2", 4)])],
+        &[],
+        &["A/L2/1", "A/L2/2"],
+        expect![[r#"
+            R1 covers A/L2/1 in no return
+            R1 covers A/L2/2 in no return
+            refund_exceeds_line: refund R1 covers more units than its line has left, by 1
+        "#]],
+    );
+}
+
+#[test]
+fn canceled_units_are_refunded_once() {
+    let first = refund("R1", None, &[("L2", 1)]);
+    let order = order_with(vec![first, refund("R2", None, &[("L2", 1)])]);
+    let free = loose(&["A/L2/1"]);
+    let second = match_refunds(&order, |refund| refund == "R1", &[], &free);
+    expect![[r#"
+        R2 covers A/L2/1 in no return
+    "#]]
+    .assert_eq(&written(&second));
+}
+
+#[test]
+fn a_refund_that_names_what_is_not_there_is_noticed() {
+    let refunds = vec![refund("R1", Some("RMA-9"), &[("L1", 1)])];
+    check(
+        refunds,
+        &older_and_newer(),
+        &["A/L1/3"],
+        expect![[r#"
+        R1 covers A/L1/3 in no return
+        refund_of_unknown_return: refund R1 names the unknown return RMA-9
+    "#]],
+    );
+    let refunds = vec![refund("R1", Some("RMA-1"), &[("L1", 2), ("L2", 1)])];
+    check(
+        refunds,
+        &older_and_newer(),
+        &["A/L1/3"],
+        expect![[r#"
+            R1 covers A/L1/2 in RMA-1
+            R1 covers A/L1/3 in no return
+            refund_exceeds_return: refund R1 covers more units than return RMA-1 has left, by 1
+            refund_exceeds_return: refund R1 covers more units than return RMA-1 has left, by 1
+        "#]],
+    );
+    let mut canceled = rma("RMA-3", &["A/L1/1"]);
+    canceled.cancel(None, minute(1)).unwrap();
+    let refunds = vec![refund("R1", Some("RMA-3"), &[("L1", 1)])];
+    check(
+        refunds,
+        &[canceled],
+        &["A/L1/1"],
+        expect![[r#"
+        R1 covers A/L1/1 in no return
+        refund_of_canceled_return: refund R1 names the canceled return RMA-3
+    "#]],
+    );
+}
+
+#[test]
+fn some_refunds_touch_nothing() {
+    let ignored =
+        Refund { tags: vec![IGNORE_REFUND.to_owned()], ..refund("R1", None, &[("L1", 1)]) };
+    let amount_only = refund("R2", Some("RMA-1"), &[]);
+    check(vec![ignored, amount_only], &older_and_newer(), &["A/L1/3"], expect![[""]]);
+    let order = order_with(vec![refund("R1", None, &[("L1", 1)])]);
+    let seen = match_refunds(&order, |_| true, &older_and_newer(), &[]);
+    assert_eq!(seen, RefundMatches::default());
+}
+
+#[test]
+fn what_the_shopper_wants_refunded_comes_before_what_is_exchanged() {
+    let units =
+        [("A/L1/1", variant(1000)), ("A/L1/2", Resolution::Refund), ("A/L1/3", Resolution::Refund)];
+    let mut rma = rma_of("RMA-1", ReturnMethod::MailBack, &units, &settings(true));
+    let arrived = Finding::Received { unit: unit("A/L1/3") };
+    rma.receive(&Receipt { findings: vec![arrived] }, minute(1)).unwrap();
+    let one_by_one = (1..=3).map(|number| refund(&format!("R{number}"), None, &[("L1", 1)]));
+    check(
+        one_by_one.collect(),
+        &[rma],
+        &[],
+        expect![[r#"
+        R1 covers A/L1/3 in RMA-1
+        R2 covers A/L1/2 in RMA-1
+        R3 covers A/L1/1 in RMA-1
+    "#]],
+    );
+}
+
+proptest! {
+    #[test]
+    fn a_unit_is_covered_once_however_refunds_arrive(
+        wanted in prop::collection::vec((0..3usize, 0..2usize, 1..4i64), 0..8),
+        cut in 0..8usize,
+    ) {
+        let names = [None, Some("RMA-1"), Some("RMA-9")];
+        let refunds: Vec<_> = wanted
+            .iter()
+            .zip(1..)
+            .map(|((name, line, units), number)| {
+                refund(&format!("R{number}"), names[*name], &[(["L1", "L2"][*line], *units)])
+            })
+            .collect();
+        let order = order_with(refunds.clone());
+        let mut returns = older_and_newer();
+        let mut free = loose(&["A/L1/3", "A/L2/2", "A/L2/3"]);
+        let at_once = match_refunds(&order, |_| false, &returns, &free);
+
+        // The same in two snapshots, the second of which repeats the first.
+        let cut = cut.min(refunds.len());
+        let is_early = |refund: &str| refunds[..cut].iter().any(|it| it.identifier == refund);
+        let first = order_with(refunds[..cut].to_vec());
+        let mut covered = match_refunds(&first, |_| false, &returns, &free).covered;
+        for rma in &mut returns {
+            rma.refund(&covered, minute(9)).unwrap();
+        }
+        for unit in &mut free {
+            let cover = covered.iter().find(|it| it.unit == unit.id);
+            unit.refunded_by = cover.map(|it| it.refund_identifier.clone());
+        }
+        covered.extend(match_refunds(&order, is_early, &returns, &free).covered);
+        prop_assert_eq!(&covered, &at_once.covered);
+
+        let mut units: Vec<_> = covered.iter().map(|it| &it.unit).collect();
+        let count = units.len();
+        units.sort();
+        units.dedup();
+        prop_assert_eq!(units.len(), count);
+    }
+}

@@ -1,0 +1,202 @@
+use expect_test::expect;
+use serde_json::json;
+
+use super::*;
+use crate::exchange::FailureCause;
+use TrackingEvent::{Accepted, Delivered, Failure, InTransit, Label, NotDroppedOff};
+
+/// The four rows of the contract's table of transitions.
+#[test]
+fn a_mail_back_return_from_confirmation_to_refund() {
+    for managed in [true, false] {
+        let units = [("A/L1/1", Resolution::Refund)];
+        let mut rma = rma_of("RMA-1", ReturnMethod::MailBack, &units, &settings(managed));
+        let mut rows = Vec::new();
+        let mut row = |rma: &Rma, event: &str| {
+            let message = json!(rma.message());
+            let item = &message["items"][0];
+            let receiving = item.get("receiving_status");
+            assert_eq!(receiving, managed.then_some(&json!("PENDING")));
+            let (number, parcel) = (&item["tracking_number"], &item["package_tracking_status"]);
+            rows.push(format!("{event}: {} {number} {parcel}\n", message["status"]));
+        };
+        row(&rma, ServiceEvent::Created.as_str());
+        let labeled = rma.track(&report(Label, Some("1Z")), minute(1));
+        row(&rma, &told(&labeled));
+        let scanned = rma.track(&report(InTransit, Some("1Z")), minute(2));
+        row(&rma, &told(&scanned));
+        let refunded = rma.refund(&covers("R1", "RMA-1", &["A/L1/1"]), minute(3));
+        row(&rma, &told(&refunded));
+        expect![[r#"
+            rma.created: "CREATED" null null
+            rma.tracking_updated; changed A/L1/1: "CREATED" "1Z" "PRE_TRANSIT"
+            rma.in_transit; changed A/L1/1: "CREATED" "1Z" "TRANSIT"
+            rma.refunded; changed A/L1/1: "REFUNDED" "1Z" "TRANSIT"
+        "#]]
+        .assert_eq(&rows.concat());
+    }
+}
+
+#[test]
+fn a_parcel_is_told_of_once_and_in_order() {
+    let mut rma = rma("RMA-1", &["A/L1/1", "A/L1/2"]);
+    let second = CarrierReport { units: Some(vec![unit("A/L1/2")]), ..report(Label, Some("1Z-2")) };
+    let stranger = CarrierReport { units: Some(vec![unit("C/L1/1")]), ..report(Accepted, None) };
+    let reports = [
+        report(InTransit, None),
+        report(Label, Some("1Z-1")),
+        report(Label, Some("1Z-1")),
+        second,
+        report(NotDroppedOff, Some("1Z-2")),
+        report(Label, Some("1Z-3")),
+        report(Accepted, Some("1Z-3")),
+        report(InTransit, Some("1Z-9")),
+        report(Delivered, None),
+        report(Failure, None),
+        report(Label, Some("1Z-4")),
+        stranger,
+    ];
+    let mut story = String::new();
+    for (report, minutes) in reports.iter().zip(1..) {
+        let result = rma.track(report, minute(minutes));
+        let units = rma.units.iter().map(|unit| {
+            let status = unit.package_tracking_status.map_or("null", TrackingStatus::as_str);
+            format!("{} {status}", unit.tracking_number.as_deref().unwrap_or("-"))
+        });
+        let units: Vec<_> = units.collect();
+        story += &format!("{}: {} [{}]\n", report.event, told(&result), units.join(", "));
+    }
+    expect![[r#"
+        in_transit: refused as no_tracking_number: no tracking number is known for this parcel [- null, - null]
+        label: rma.tracking_updated; changed A/L1/1 A/L1/2 [1Z-1 PRE_TRANSIT, 1Z-1 PRE_TRANSIT]
+        label: no message; late A/L1/1 A/L1/2 [1Z-1 PRE_TRANSIT, 1Z-1 PRE_TRANSIT]
+        label: rma.tracking_updated; changed A/L1/2 [1Z-1 PRE_TRANSIT, 1Z-2 PRE_TRANSIT]
+        not_dropped_off: rma.tracking_updated; changed A/L1/2 [1Z-1 PRE_TRANSIT, 1Z-2 NOT_DROPPED_OFF]
+        label: rma.tracking_updated; changed A/L1/1 A/L1/2 [1Z-3 PRE_TRANSIT, 1Z-3 NOT_DROPPED_OFF]
+        accepted: rma.dropped_off; changed A/L1/1 A/L1/2 [1Z-3 ACCEPTED, 1Z-3 ACCEPTED]
+        in_transit: refused as unknown_parcel: no parcel of this return has that tracking number [1Z-3 ACCEPTED, 1Z-3 ACCEPTED]
+        delivered: rma.tracking_updated; changed A/L1/1 A/L1/2 [1Z-3 DELIVERED, 1Z-3 DELIVERED]
+        failure: no message; late A/L1/1 A/L1/2 [1Z-3 DELIVERED, 1Z-3 DELIVERED]
+        label: refused as unknown_parcel: no parcel of this return has that tracking number [1Z-3 DELIVERED, 1Z-3 DELIVERED]
+        accepted: refused as unknown_unit: the return has no such unit [1Z-3 DELIVERED, 1Z-3 DELIVERED]
+    "#]].assert_eq(&story);
+}
+
+#[test]
+fn a_drop_off_needs_no_label_and_what_is_kept_has_no_parcel() {
+    let refund = [("A/L1/1", Resolution::Refund)];
+    let mut express = rma_of("RMA-1", ReturnMethod::ExpressReturns, &refund, &settings(false));
+    assert_eq!(
+        told(&express.track(&report(Accepted, None), minute(1))),
+        "rma.dropped_off; changed A/L1/1"
+    );
+    let unnumbered = express.track(&report(Label, None), minute(2));
+    assert_eq!(unnumbered, Err(Refusal::NoTrackingNumber));
+    let mut kept = rma_of("RMA-2", ReturnMethod::CustomerKeep, &refund, &settings(false));
+    for event in TrackingEvent::ALL {
+        assert_eq!(kept.track(&report(event, Some("1Z")), minute(1)), Err(Refusal::CustomerKeeps));
+    }
+    assert_eq!(kept.units[0].tracking_number, None);
+}
+
+#[test]
+fn a_return_can_be_canceled_until_something_comes_back() {
+    let all = ["A/L1/1", "A/L1/2", "A/L2/1"];
+    let check = |event: &dyn Fn(&mut Rma), cancel: Option<&[UnitId]>| {
+        let mut rma = rma("RMA-1", &all);
+        event(&mut rma);
+        let result = rma.cancel(cancel, minute(9));
+        let left: Vec<_> = rma.active_units().map(|unit| unit.id.clone()).collect();
+        format!("{}: {} [{}]\n", told(&result), rma.status, paths(&left))
+    };
+    let one = [unit("A/L1/1")];
+    let label = |rma: &mut Rma| drop(rma.track(&report(Label, Some("1Z")), minute(1)).unwrap());
+    let scan = |rma: &mut Rma| drop(rma.track(&report(Accepted, Some("1Z")), minute(1)).unwrap());
+    let arrive = |rma: &mut Rma| {
+        let findings = vec![Finding::Received { unit: unit("A/L1/2") }];
+        rma.receive(&Receipt { findings }, minute(1)).unwrap();
+    };
+    let cancel_one = |rma: &mut Rma| drop(rma.cancel(Some(&one), minute(1)).unwrap());
+    let refund_one =
+        |rma: &mut Rma| drop(rma.refund(&covers("R1", "RMA-1", &["A/L1/1"]), minute(1)).unwrap());
+    let refund_others = |rma: &mut Rma| {
+        rma.refund(&covers("R1", "RMA-1", &["A/L1/2", "A/L2/1"]), minute(1)).unwrap();
+    };
+    let story = [
+        check(&|_| (), None),
+        check(&label, None),
+        check(&label, Some(&one)),
+        check(&cancel_one, Some(&one)),
+        check(&cancel_one, None),
+        check(&refund_one, Some(&one)),
+        check(&refund_others, Some(&one)),
+        check(&scan, None),
+        check(&arrive, Some(&one)),
+        check(&|_| (), Some(&[unit("B/L1/1")])),
+        check(&|rma| drop(rma.cancel(None, minute(1)).unwrap()), None),
+    ];
+    expect![[r#"
+        rma.canceled; changed A/L1/1 A/L1/2 A/L2/1: CANCELED [A/L1/1 A/L1/2 A/L2/1]
+        rma.canceled; changed A/L1/1 A/L1/2 A/L2/1: CANCELED [A/L1/1 A/L1/2 A/L2/1]
+        rma.canceled; changed A/L1/1: CREATED [A/L1/2 A/L2/1]
+        no message; late A/L1/1: CREATED [A/L1/2 A/L2/1]
+        rma.canceled; changed A/L1/2 A/L2/1: CANCELED [A/L1/2 A/L2/1]
+        refused as refunded: it was already refunded: CREATED [A/L1/1 A/L1/2 A/L2/1]
+        rma.refunded; changed A/L1/1: REFUNDED [A/L1/2 A/L2/1]
+        refused as scanned: the carrier already has the parcel: CREATED [A/L1/1 A/L1/2 A/L2/1]
+        refused as received: the warehouse already received some of it: CREATED [A/L1/1 A/L1/2 A/L2/1]
+        refused as unknown_unit: the return has no such unit: CREATED [A/L1/1 A/L1/2 A/L2/1]
+        no message; late A/L1/1 A/L1/2 A/L2/1: CANCELED [A/L1/1 A/L1/2 A/L2/1]
+    "#]].assert_eq(&story.concat());
+}
+
+#[test]
+fn an_exchange_is_placed_or_becomes_a_refund() {
+    let units = [
+        ("A/L1/1", variant(1000)),
+        ("A/L1/2", Resolution::GiftCard),
+        ("A/L1/3", Resolution::Refund),
+    ];
+    let mut rma = rma_of("RMA-1", ReturnMethod::MailBack, &units, &settings(false));
+    let (first, second, third) = ([unit("A/L1/1")], [unit("A/L1/2")], [unit("A/L1/3")]);
+    let mut steps = vec![
+        told(&rma.cancel(Some(&first), minute(1))),
+        told(&rma.cancel(Some(&third), minute(2))),
+        told(&rma.exchange_failed(&first, FailureCause::Undeliverable, minute(3))),
+        told(&rma.exchange_failed(&first, FailureCause::Undeliverable, minute(4))),
+        told(&rma.exchange_placed(&first, "X-1", minute(5))),
+        told(&rma.exchange_placed(&first, "X-1", minute(6))),
+        told(&rma.exchange_failed(&first, FailureCause::OutOfStock, minute(7))),
+        told(&rma.exchange_failed(&second, FailureCause::AlreadyExchanged, minute(8))),
+        told(&rma.exchange_failed(&second, FailureCause::AlreadyExchanged, minute(9))),
+        told(&rma.exchange_placed(&third, "X-1", minute(10))),
+        told(&rma.exchange_placed(&[unit("B/L1/1")], "X-1", minute(11))),
+    ];
+    steps.extend(rma.message().items.iter().map(|item| {
+        let money = item.refund_financials;
+        format!(
+            "{} exchange {} {:?} service {} shopper {}",
+            item.refund_type,
+            item.is_exchange,
+            item.exchange_order_identifier,
+            money.service_refund_amount_cents,
+            money.shopper_refund_amount_cents
+        )
+    }));
+    expect![[r#"
+        refused as exchange_under_way: something was already ordered in exchange for it
+        rma.canceled; changed A/L1/3
+        no message; changed A/L1/1
+        no message; late A/L1/1
+        rma.exchange_placed; changed A/L1/1
+        no message; late A/L1/1
+        no message; late A/L1/1
+        rma.exchange_failed; changed A/L1/2
+        no message; late A/L1/2
+        refused as not_exchanged: the unit is not exchanged
+        refused as unknown_unit: the return has no such unit
+        EVEN_EXCHANGE exchange true Some("X-1") service 980 shopper 0
+        REFUND exchange false None service 0 shopper 980
+    "#]]
+    .assert_eq(&(steps.join("\n") + "\n"));
+}
