@@ -1,0 +1,130 @@
+//! Orders that a warehouse sends to shoppers on a merchant's behalf: sent, called off, or called
+//! off in part.
+//!
+//! The merchant's own identifier of the order, `client_identifier`, is what ties the three
+//! together.
+
+mod address;
+mod cancellation;
+mod confirmation;
+mod partial;
+
+pub use cancellation::DropShipmentCancellation;
+pub use confirmation::DropShipmentConfirmation;
+pub use partial::DropShipmentPartialCancellation;
+
+use std::ops::RangeInclusive;
+
+use serde::Serialize;
+use serde_json::Number;
+
+use crate::document::{Document, Field, FieldError, Invalid, number, object};
+use crate::kind::Kind;
+use crate::order::Digest;
+
+const MAX_ITEMS: usize = 1_000;
+const QUANTITY: RangeInclusive<i64> = 1..=1_000_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DropShipmentKind {
+    Confirmation,
+    Cancellation,
+    PartialCancellation,
+}
+
+impl DropShipmentKind {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Confirmation => "confirmation",
+            Self::Cancellation => "cancellation",
+            Self::PartialCancellation => "partial_cancellation",
+        }
+    }
+
+    /// The kind of message.
+    pub fn message(self) -> Kind {
+        match self {
+            Self::Confirmation => Kind::DropShipmentConfirmation,
+            Self::Cancellation => Kind::DropShipmentCancellation,
+            Self::PartialCancellation => Kind::DropShipmentPartialCancellation,
+        }
+    }
+
+    /// What the merchant is told has happened.
+    pub fn event(self) -> &'static str {
+        match self {
+            Self::Confirmation => "drop_shipment.confirmed",
+            Self::Cancellation => "drop_shipment.cancelled",
+            Self::PartialCancellation => "drop_shipment.partially_cancelled",
+        }
+    }
+}
+
+/// A message about a drop shipment, and what it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DropShipment {
+    pub kind: DropShipmentKind,
+    /// The merchant's identifier of the order.
+    pub order: String,
+    /// What the message is known by: there is one for each shipment confirmed and each order
+    /// cancelled, and any number of different ones for what is cancelled in part.
+    pub reference: String,
+    /// Of the body as it came.
+    pub digest: Digest,
+    /// The message.
+    pub body: String,
+}
+
+impl DropShipment {
+    pub fn read(kind: DropShipmentKind, document: &Document) -> Result<Self, Invalid> {
+        let digest = Digest::of(document.value());
+        let (order, reference, body) = match kind {
+            DropShipmentKind::Confirmation => {
+                let message = document.read(object(DropShipmentConfirmation::read))?;
+                let shipment = &message.shipment;
+                (shipment.client_identifier.clone(), shipment.id.to_string(), write(&message)?)
+            }
+            DropShipmentKind::Cancellation => {
+                let message = document.read(object(DropShipmentCancellation::read))?;
+                let order = &message.order;
+                (order.client_identifier.clone(), order.id.to_string(), write(&message)?)
+            }
+            DropShipmentKind::PartialCancellation => {
+                let message = document.read(object(DropShipmentPartialCancellation::read))?;
+                (message.order.client_identifier.clone(), hex(&digest), write(&message)?)
+            }
+        };
+        Ok(Self { kind, order: order.to_string(), reference, digest, body })
+    }
+
+    /// The field by which the merchant knows the order.
+    pub fn order_field(&self) -> &'static str {
+        match self.kind {
+            DropShipmentKind::Confirmation => "$.shipment.client_identifier",
+            _ => "$.order.client_identifier",
+        }
+    }
+
+    /// The field that makes the message one of its own.
+    pub fn reference_field(&self) -> &'static str {
+        match self.kind {
+            DropShipmentKind::Confirmation => "$.shipment.id",
+            _ => "$.order.id",
+        }
+    }
+}
+
+fn write(message: &impl Serialize) -> Result<String, Invalid> {
+    serde_json::to_string(message)
+        .map_err(|error| FieldError::invalid("$", error.to_string()).into())
+}
+
+fn hex(digest: &Digest) -> String {
+    digest.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A number that is not negative, as it came.
+fn measure(field: Field<'_>) -> Option<Number> {
+    number(0.0..=1e12)(field)?;
+    field.value().as_number().cloned()
+}

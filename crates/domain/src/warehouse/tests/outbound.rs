@@ -1,0 +1,232 @@
+//! Every rule of the outbound ASN's tables, and the path of its status.
+
+use super::super::sample::outbound_shipment;
+use super::super::{AsnStatus, Change, OutboundShipment};
+use super::*;
+
+const REQUIRED: [&str; 24] = [
+    "/shipment_type",
+    "/from",
+    "/from/identifier",
+    "/from/type",
+    "/to",
+    "/to/identifier",
+    "/to/type",
+    "/to/address",
+    "/to/address/name",
+    "/to/address/street",
+    "/to/address/city",
+    "/to/address/state",
+    "/to/address/zip",
+    "/asn_number",
+    "/channel",
+    "/shipment_identifier",
+    "/ship_date",
+    "/status",
+    "/details_type",
+    "/cartons",
+    "/cartons/0/details",
+    "/cartons/0/reference/type",
+    "/cartons/0/reference/identifier",
+    "/cartons/0/details/0/line_identifier",
+];
+const REQUIRED_OF_UNITS: [&str; 5] = [
+    "/cartons/0/details/0/program_identifier",
+    "/cartons/0/details/0/unit_identifier",
+    "/cartons/0/details/0/sku",
+    "/cartons/0/details/0/quantity",
+    "/cartons/0/details/0/condition",
+];
+const OPTIONAL: [&str; 19] = [
+    "/tracking_number",
+    "/carrier",
+    "/carrier_payment_type",
+    "/bol_number",
+    "/timestamp",
+    "/to/address/company",
+    "/to/address/street2",
+    "/cartons/0/identifier",
+    "/cartons/0/reference",
+    "/cartons/0/reference/alternate_identifier",
+    "/cartons/0/sorting_template_name",
+    "/cartons/0/details/0/client_unit_identifier",
+    "/cartons/0/details/0/inbound_received_asn",
+    "/cartons/0/details/0/upc",
+    "/cartons/0/details/0/vendor_identifier",
+    "/cartons/0/details/0/serial_number",
+    "/cartons/0/details/0/eligibility_flags",
+    "/cartons/0/details/0/merchant",
+    "/cartons/0/details/1/merchant",
+];
+
+fn reader() -> Reader {
+    let read = |document: &Document| OutboundShipment::read(document).err();
+    Reader { sample: outbound_shipment("ASN-1", 2), read }
+}
+
+fn shipment(changes: &[super::Change<'_>]) -> OutboundShipment {
+    let value = changed(outbound_shipment("ASN-1", 2), changes);
+    OutboundShipment::read(&document(&value)).unwrap()
+}
+
+#[test]
+fn what_must_be_there_must_be_there() {
+    // Taking a required part of an optional reference away is a fault of that part only.
+    reader().requires(&REQUIRED);
+    reader().requires(&REQUIRED_OF_UNITS);
+}
+
+#[test]
+fn what_may_be_left_out_may_be_left_out() {
+    let objects = ["/cartons/0/reference"];
+    let (objects, others): (Vec<_>, Vec<_>) =
+        OPTIONAL.into_iter().partition(|pointer| objects.contains(pointer));
+    reader().allows_to_leave_out(&others);
+    reader().accepts(&[(objects[0], None)]);
+    reader().refuses(objects[0], Some(json!("RA-5")), Code::InvalidType);
+}
+
+#[test]
+fn words_are_those_of_the_tables() {
+    let reader = reader();
+    reader.knows_words("/status", &["pending", "shipped", "delivered", "canceled"]);
+    reader.knows_words("/details_type", &["unit"]);
+    reader.knows_words("/from/type", &["warehouse", "store"]);
+    reader.knows_words("/to/type", &["warehouse", "store"]);
+    reader.knows_words("/carrier_payment_type", &["prepaid", "collect"]);
+    let references = ["StockTransferOrder", "RA", "RMA", "ForwardOrder", "ReturnsPortalOrder"];
+    reader.knows_words("/cartons/0/reference/type", &references);
+    let conditions = ["N", "A", "R", "B", "TT", "C", "X"];
+    reader.knows_words("/cartons/0/details/1/condition", &conditions);
+    reader.refuses("/shipment_type", Some(json!("rocket")), Code::Invalid);
+}
+
+#[test]
+fn an_asn_number_is_plain_and_not_too_long() {
+    let reader = reader();
+    for good in ["a", "A-Z_9", &"x".repeat(255)] {
+        reader.accepts(&[("/asn_number", Some(json!(good)))]);
+    }
+    for bad in ["", " ", "a b", "a/b", "ä", "a.b", &"x".repeat(256)] {
+        reader.refuses("/asn_number", Some(json!(bad)), Code::Invalid);
+    }
+}
+
+#[test]
+fn a_quantity_is_always_one() {
+    for quantity in [0, 2, -1] {
+        let pointer = "/cartons/0/details/1/quantity";
+        reader().refuses(pointer, Some(json!(quantity)), Code::Invalid);
+    }
+}
+
+#[test]
+fn texts_and_times_have_bounds() {
+    let reader = reader();
+    reader.bounds_texts(1, &["/channel", "/shipment_identifier", "/from/identifier"]);
+    reader.bounds_texts(1, &["/cartons/0/details/0/sku", "/cartons/0/details/0/unit_identifier"]);
+    reader.bounds_texts(0, &["/carrier", "/bol_number", "/cartons/0/details/0/serial_number"]);
+    reader.bounds_times(&["/ship_date", "/timestamp"]);
+    reader.accepts(&[("/tracking_number", Some(json!("1".repeat(10_000))))]);
+    reader.refuses("/cartons", Some(json!([])), Code::Invalid);
+    reader.refuses("/cartons/0/details", Some(json!([])), Code::Invalid);
+}
+
+#[test]
+fn line_identifiers_are_unique_in_the_whole_shipment() {
+    let value = changed(outbound_shipment("A", 3), &[]);
+    let carton = value["cartons"][0].clone();
+    let doubled = changed(value, &[("/cartons", Some(json!([carton, carton])))]);
+    let invalid = OutboundShipment::read(&document(&doubled)).unwrap_err();
+    let fields: Vec<_> = invalid.errors.iter().map(|error| error.field.as_str()).collect();
+    let line = |unit| format!("$.cartons[1].details[{unit}].line_identifier");
+    assert_eq!(fields, [line(0), line(1), line(2)]);
+}
+
+#[test]
+fn a_stock_transfer_names_no_carrier() {
+    let transfer = ("/shipment_type", Some(json!("stock_transfer")));
+    let fields = ["/tracking_number", "/carrier", "/carrier_payment_type"];
+    let expected: Vec<_> = fields.iter().map(|field| (path(field), Code::Invalid)).collect();
+    assert_eq!(reader().faults(std::slice::from_ref(&transfer)), expected);
+    let mut changes = vec![transfer];
+    changes.extend(fields.map(|field| (field, Some(json!(null)))));
+    let shipment = shipment(&changes);
+    let body: Value = serde_json::from_str(&shipment.header.body("ASN-1", "[]").unwrap()).unwrap();
+    for field in fields {
+        assert_eq!(body.pointer(field), Some(&json!(null)), "{field}");
+    }
+}
+
+#[test]
+fn a_vendor_is_named_by_its_number() {
+    let vendor = ("/shipment_type", Some(json!("vendor")));
+    for good in [json!(42), json!("0042")] {
+        let shipment = shipment(&[vendor.clone(), ("/to/identifier", Some(good.clone()))]);
+        assert_eq!(json!(shipment.header.to.identifier), good);
+    }
+    for bad in [json!("V-42"), json!(-1), json!("4.2")] {
+        let faults = reader().faults(&[vendor.clone(), ("/to/identifier", Some(bad))]);
+        assert_eq!(faults, [("$.to.identifier".to_owned(), Code::Invalid)]);
+    }
+    reader().refuses("/to/identifier", Some(json!(42)), Code::InvalidType);
+}
+
+#[test]
+fn all_faults_are_found_at_once() {
+    let faults = reader().faults(&[
+        ("/status", Some(json!("lost"))),
+        ("/to/address/zip", None),
+        ("/cartons/0/details/0/condition", Some(json!("Z"))),
+        ("/cartons/0/details/1/quantity", Some(json!("1"))),
+    ]);
+    let fields: Vec<_> = faults.iter().map(|(field, _)| field.as_str()).collect();
+    let details = ["$.cartons[0].details[0].condition", "$.cartons[0].details[1].quantity"];
+    assert_eq!(fields, ["$.to.address.zip", "$.status", details[0], details[1]]);
+}
+
+#[test]
+fn a_status_moves_along_its_path_only() {
+    use AsnStatus::{Canceled, Delivered, Pending, Shipped};
+    let allowed = [(Pending, Shipped), (Pending, Canceled), (Shipped, Delivered)];
+    let now = "2026-03-05T00:00:00Z".parse().unwrap();
+    for from in AsnStatus::ALL {
+        for to in AsnStatus::ALL {
+            let mut header = shipment(&[("/status", Some(json!(from.word())))]).header;
+            let moved = header.change(Change { ship_date: None, status: Some(to) }, now);
+            if from == to {
+                assert_eq!(moved, Ok(false), "{from:?}");
+            } else if allowed.contains(&(from, to)) {
+                assert_eq!((moved, header.status, header.timestamp), (Ok(true), to, Some(now)));
+            } else {
+                assert_eq!(moved.unwrap_err().errors[0].field, "$.status", "{from:?} {to:?}");
+                assert_eq!(header.status, from);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_date_changes_until_the_end() {
+    let date = "2026-04-01T00:00:00Z".parse().unwrap();
+    for (status, changes) in
+        [("pending", true), ("shipped", true), ("delivered", false), ("canceled", false)]
+    {
+        let mut header = shipment(&[("/status", Some(json!(status)))]).header;
+        let moved = header.change(Change { ship_date: Some(date), status: None }, date);
+        assert_eq!(moved.is_ok(), changes, "{status}");
+    }
+}
+
+#[test]
+fn a_change_says_what_changes() {
+    let read = |value: Value| Change::read(&document(&value)).map_err(|invalid| invalid.errors);
+    assert!(read(json!({ "status": "shipped" })).is_ok());
+    assert!(read(json!({ "ship_date": "2026-04-01T00:00:00Z" })).is_ok());
+    assert_eq!(read(json!({})).unwrap_err()[0].code, Code::MissingField);
+    assert_eq!(read(json!({ "status": "lost" })).unwrap_err()[0].code, Code::Invalid);
+    assert_eq!(
+        read(json!({ "carrier": "x", "status": "shipped" })).unwrap_err()[0].field,
+        "$.carrier"
+    );
+}

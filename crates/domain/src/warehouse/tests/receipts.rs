@@ -1,0 +1,198 @@
+//! What is announced, what arrives, and what the merchant is told of it.
+
+use expect_test::expect;
+use uuid::Uuid;
+
+use super::super::sample::{inbound_asn, receipt};
+use super::super::{Expected, InboundAsn, InventoryReceipt, Receipts};
+use super::*;
+
+fn announced() -> Reader {
+    let read = |document: &Document| InboundAsn::read(document).err();
+    Reader { sample: inbound_asn("IN-1", 2), read }
+}
+
+fn received() -> Reader {
+    let read = |document: &Document| Receipts::read(document).err();
+    Reader { sample: receipt("IN-1", 1), read }
+}
+
+fn completed(asn: &Value, receipt: &Value) -> Result<InventoryReceipt, String> {
+    let asn = InboundAsn::read(&document(asn)).unwrap();
+    let header = asn.header.clone();
+    let line = asn.into_lines().next().unwrap();
+    let receipts = Receipts::read(&document(receipt)).unwrap();
+    let mut receipt = receipts.receipts[0].clone();
+    let expected = Expected { header: &header, line: &line };
+    receipt.complete(&expected, |field| receipts.path(0, field)).map_err(|error| error.field)?;
+    Ok(receipt)
+}
+
+#[test]
+fn an_announcement_names_its_lines() {
+    let reader = announced();
+    reader.requires(&[
+        "/asn_number",
+        "/from",
+        "/from/identifier",
+        "/from/type",
+        "/to",
+        "/to/identifier",
+        "/to/type",
+        "/cartons",
+        "/cartons/0/details",
+        "/cartons/0/details/0/line_identifier",
+        "/cartons/0/reference/type",
+        "/cartons/0/reference/identifier",
+    ]);
+    reader.allows_to_leave_out(&[
+        "/program_identifier",
+        "/shipment_identifier",
+        "/tracking_number",
+        "/merchant",
+        "/concept",
+        "/cartons/0/identifier",
+        "/cartons/0/details/0/reference_line_identifier",
+        "/cartons/0/details/0/unit_identifier",
+        "/cartons/0/details/0/upc",
+        "/cartons/0/details/0/quantity",
+        "/cartons/0/details/0/return_reason",
+    ]);
+    reader.takes_numbers_and_strings(&[
+        "/asn_number",
+        "/program_identifier",
+        "/from/identifier",
+        "/cartons/0/details/0/line_identifier",
+        "/cartons/0/reference/identifier",
+    ]);
+    for quantity in [0, 100_001] {
+        let pointer = "/cartons/0/details/0/quantity";
+        reader.refuses(pointer, Some(json!(quantity)), Code::Invalid);
+    }
+    let same = ("/cartons/0/details/1/line_identifier", Some(json!("L-1")));
+    let faults = reader.faults(&[same]);
+    assert_eq!(faults, [("$.cartons[0].details[1].line_identifier".to_owned(), Code::Invalid)]);
+    let nameless = [("/cartons/0/details/0/sku", None), ("/cartons/0/details/0/upc", None)];
+    let faults = reader.faults(&nameless);
+    assert_eq!(faults, [("$.cartons[0].details[0].sku".to_owned(), Code::MissingField)]);
+}
+
+#[test]
+fn a_receipt_names_its_line_and_condition() {
+    let reader = received();
+    reader.requires(&["/asn_number", "/line_identifier", "/to/identifier"]);
+    reader.refuses("/initial_condition", None, Code::MissingField);
+    reader.knows_words("/initial_condition", &["N", "R", "A", "B", "C", "X", "TT"]);
+    reader.accepts(&[
+        ("/initial_condition", None),
+        ("/reject_reason", Some(json!("not what was announced"))),
+    ]);
+    reader.takes_numbers_and_strings(&[
+        "/asn_number",
+        "/line_identifier",
+        "/unit_identifier",
+        "/to/identifier",
+        "/location_identifier",
+        "/client_unit_identifier",
+    ]);
+    for bad in ["B00", "B00EXAMPL!", "B00EXAMPLES"] {
+        reader.refuses("/asin", Some(json!(bad)), Code::Invalid);
+    }
+    reader.bounds_texts(0, &["/user_login", "/serial_number", "/sku", "/tracking_number"]);
+    reader.refuses("/reference", Some(json!("RMA-1")), Code::InvalidType);
+}
+
+#[test]
+fn a_batch_names_the_place_of_a_fault() {
+    let good = receipt("IN-1", 1);
+    let bad = changed(good.clone(), &[("/initial_condition", Some(json!("?")))]);
+    let invalid = Receipts::read(&document(&json!({ "receipts": [good, bad] }))).unwrap_err();
+    assert_eq!(invalid.errors[0].field, "$.receipts[1].initial_condition");
+    let empty = Receipts::read(&document(&json!({ "receipts": [] }))).unwrap_err();
+    assert_eq!(empty.errors[0].field, "$.receipts");
+}
+
+#[test]
+fn what_a_receipt_leaves_out_comes_from_the_asn() {
+    let message = completed(&inbound_asn("IN-1", 1), &receipt("IN-1", 1)).unwrap();
+    expect![[r#"
+        {
+          "program_identifier": 7,
+          "asn_number": "IN-1",
+          "shipment_identifier": "RMA-100",
+          "from": {
+            "identifier": "shopper-1",
+            "type": "customer"
+          },
+          "to": {
+            "identifier": 12,
+            "type": "warehouse",
+            "original_identifier": 12
+          },
+          "carton_identifier": "BOX-1",
+          "reference": {
+            "type": "RMA",
+            "identifier": "RMA-100",
+            "alternate_identifier": 100
+          },
+          "line_identifier": "L-1",
+          "reference_line_identifier": 1,
+          "unit_identifier": "U-1",
+          "sku": "TENT-001",
+          "upc": "036000291452",
+          "serial_number": "SN-1",
+          "initial_condition": "A",
+          "initial_channel": "Outlet",
+          "return_reason": "Too small",
+          "user_login": "mwagner",
+          "merchant": "Acme Outdoor",
+          "concept": "Acme Kids",
+          "asin": "B00EXAMPLE",
+          "tracking_number": "1Z999",
+          "location_identifier": "A-01-02",
+          "client_unit_identifier": 1
+        }"#]]
+    .assert_eq(&serde_json::to_string_pretty(&message).unwrap());
+}
+
+#[test]
+fn what_a_receipt_says_itself_stays() {
+    let said = [
+        ("/tracking_number", Some(json!("1Z-OTHER"))),
+        ("/unit_identifier", Some(json!(99))),
+        ("/to/identifier", Some(json!("WH-2"))),
+        ("/carton_identifier", Some(json!(3))),
+    ];
+    let message =
+        json!(completed(&inbound_asn("IN-1", 1), &changed(receipt("IN-1", 1), &said)).unwrap());
+    for (pointer, value) in said {
+        assert_eq!(message.pointer(pointer), value.as_ref());
+    }
+    assert_eq!(message["to"]["original_identifier"], 12);
+}
+
+#[test]
+fn a_unit_has_a_name() {
+    let nameless = ("/cartons/0/details/0/unit_identifier", None);
+    let asn = changed(inbound_asn("IN-1", 1), &[nameless]);
+    let message = completed(&asn, &receipt("IN-1", 1)).unwrap();
+    assert_eq!(json!(message.unit_identifier), 1, "the client's license plate");
+    let receipt = changed(receipt("IN-1", 1), &[("/client_unit_identifier", None)]);
+    assert_eq!(completed(&asn, &receipt).unwrap_err(), "$.unit_identifier");
+}
+
+#[test]
+fn only_a_unit_of_an_rma_is_news_for_the_rma_engine() {
+    let now = "2026-03-05T00:00:00Z".parse().unwrap();
+    let news = |message: &InventoryReceipt| {
+        message.unit_received(&"acme".parse().unwrap(), Uuid::nil(), now)
+    };
+    let message = completed(&inbound_asn("IN-1", 1), &receipt("IN-1", 1)).unwrap();
+    let heard = news(&message).unwrap();
+    assert_eq!(heard.rma_identifier, "RMA-100");
+    assert_eq!(heard.reference_line_identifier.as_deref(), Some("1"));
+    assert_eq!((heard.unit_identifier.as_str(), heard.condition.as_deref()), ("U-1", Some("A")));
+    let other = [("/cartons/0/reference/type", Some(json!("ForwardOrder")))];
+    let message = completed(&changed(inbound_asn("IN-1", 1), &other), &receipt("IN-1", 1)).unwrap();
+    assert_eq!(news(&message), None);
+}
