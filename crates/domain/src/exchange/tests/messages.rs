@@ -1,0 +1,94 @@
+use expect_test::expect;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::confirmed;
+use crate::exchange::{Amounts, ExchangeOrder, Reply, Unplaceable, exchange_order_schema};
+
+#[test]
+fn units_of_a_line_with_one_choice_are_one_item() {
+    let confirmed = confirmed();
+    let units: Vec<_> = confirmed.units.iter().collect();
+    let order = ExchangeOrder::new(&confirmed, &units, Uuid::nil()).unwrap();
+    let written = serde_json::to_value(&order).unwrap();
+    expect![[r#"
+        [
+          {
+            "concept": "Acme Sport",
+            "discount_amount_cents": 101,
+            "original_item_identifier": "L1",
+            "original_sku": "TEE-S",
+            "product_amount_cents": 2000,
+            "product_identifier": "P-1",
+            "quantity": 1,
+            "sku": "TEE-M",
+            "tax_amount_cents": 150,
+            "title": "Shirt TEE-M",
+            "unit_price_amount_cents": 2000,
+            "variant_identifier": "TEE"
+          },
+          {
+            "concept": "Acme Sport",
+            "discount_amount_cents": 203,
+            "original_item_identifier": "L2",
+            "original_sku": "TEE-S",
+            "product_amount_cents": 4000,
+            "product_identifier": "P-1",
+            "quantity": 2,
+            "sku": "TEE-RED",
+            "tax_amount_cents": 300,
+            "title": "Shirt TEE-RED",
+            "unit_price_amount_cents": 2000,
+            "variant_identifier": "TEE"
+          },
+          {
+            "bonus_credit_amount_cents": 500,
+            "quantity": 1,
+            "return_items": [
+              {
+                "concept": "Acme Sport",
+                "original_item_identifier": "L3",
+                "original_sku": "TEE-S",
+                "quantity": 1,
+                "title": "Shirt"
+              }
+            ],
+            "sku": "GIFT",
+            "unit_price_amount_cents": 2049
+          }
+        ]"#]]
+    .assert_eq(&format!("{:#}", written["items"]));
+    let schema = jsonschema::validator_for(&exchange_order_schema()).unwrap();
+    assert!(schema.is_valid(&written), "{:?}", schema.validate(&written).err());
+    assert_eq!(serde_json::from_value::<ExchangeOrder>(written).unwrap(), order);
+}
+
+#[test]
+fn nothing_and_a_card_that_nobody_named_make_no_order() {
+    let mut confirmed = confirmed();
+    let refused = |confirmed: &crate::returns::ReturnConfirmed, from: usize| {
+        let units: Vec<_> = confirmed.units[from..].iter().collect();
+        ExchangeOrder::new(confirmed, &units, Uuid::nil()).err()
+    };
+    assert_eq!(refused(&confirmed, 4), Some(Unplaceable::Nothing));
+    confirmed.gift_card = None;
+    assert_eq!(refused(&confirmed, 0), Some(Unplaceable::NoGiftCard));
+}
+
+#[test]
+fn a_merchant_may_answer_what_it_likes() {
+    let named = |answer: serde_json::Value| {
+        Reply::read(answer.to_string().as_bytes()).order_identifier.unwrap_or_default()
+    };
+    assert_eq!(named(json!({"order_identifier": "EX-1", "id": 7})), "EX-1");
+    assert_eq!(named(json!({"identifier": "EX-2"})), "EX-2");
+    assert_eq!(named(json!({"order_identifier": "", "id": 7})), "7");
+    for nothing in [json!({}), json!([]), json!(null), json!({"id": "x".repeat(256)})] {
+        assert_eq!(named(nothing), "");
+    }
+    assert_eq!(Reply::read(b"thank you"), Reply::default());
+    let computed =
+        json!({"total_amount_cents": 10, "tax_amount_cents": -1, "shipping_amount_cents": "3"});
+    let amounts = Amounts { total_amount_cents: Some(10), ..Amounts::default() };
+    assert_eq!(Reply::read(computed.to_string().as_bytes()).amounts, amounts);
+}
