@@ -53,6 +53,8 @@ pub struct Question {
     pub merchant: String,
     pub api_version: &'static str,
     pub traceparent: Option<String>,
+    /// A longer answer is [`Outcome::AnswerTooLarge`].
+    pub longest_answer: usize,
 }
 
 /// One request and what came of it.
@@ -156,7 +158,7 @@ impl Courier {
         };
         let (outcome, signal, answer) = match answered {
             Err(outcome) => (outcome.clone(), outcome.signal(), Bytes::new()),
-            Ok(answer) => judge(call.reply(), answer, later(at, started), deadline).await,
+            Ok(answer) => judge(call, answer, later(at, started), deadline).await,
         };
         (Try { outcome, signal, at, latency: started.elapsed(), answer }, generation)
     }
@@ -209,7 +211,7 @@ fn later(then: DateTime<Utc>, since: Instant) -> DateTime<Utc> {
 
 /// The status decides; the body matters only where we need it.
 async fn judge(
-    reply: Reply,
+    call: Call<'_>,
     answer: Response,
     now: DateTime<Utc>,
     deadline: Instant,
@@ -218,8 +220,8 @@ async fn judge(
     let retry_after =
         answer.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
     let outcome = Outcome::of_status(status, retry_after, now);
-    let Read { body, end } = read_body(answer, deadline).await;
-    let outcome = match (&outcome, reply, &end) {
+    let Read { body, end } = read_body(answer, call.longest_answer(), deadline).await;
+    let outcome = match (&outcome, call.reply(), &end) {
         (Outcome::Delivered { .. }, Reply::Needed, End::TooLarge) => {
             Outcome::AnswerTooLarge { status }
         }

@@ -16,7 +16,7 @@ use url::Url;
 
 use crate::guard::{Guard, GuardedResolver, Refused};
 
-/// At most this much of an answer is read.
+/// At most this much of the answer to a message is read.
 pub const ANSWER_LIMIT: usize = 64 * 1024;
 
 /// Connections that sit unused longer are closed; most servers close theirs after a minute.
@@ -101,13 +101,13 @@ pub struct Read {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     Complete,
-    /// More than [`ANSWER_LIMIT`] was on its way.
+    /// More than the limit was on its way.
     TooLarge,
     Broken(Fault),
 }
 
 /// Reads a body up to the limit and the deadline; what arrived until then is kept.
-pub async fn read_body(mut answer: Response, deadline: tokio::time::Instant) -> Read {
+pub async fn read_body(mut answer: Response, limit: usize, deadline: tokio::time::Instant) -> Read {
     let mut body = BytesMut::new();
     let end = loop {
         match tokio::time::timeout_at(deadline, answer.chunk()).await {
@@ -115,7 +115,7 @@ pub async fn read_body(mut answer: Response, deadline: tokio::time::Instant) -> 
             Ok(Err(error)) => break End::Broken(error.into()),
             Ok(Ok(None)) => break End::Complete,
             Ok(Ok(Some(chunk))) => {
-                let room = ANSWER_LIMIT - body.len();
+                let room = limit - body.len();
                 if chunk.len() > room {
                     body.extend_from_slice(chunk.get(..room).unwrap_or_default());
                     break End::TooLarge;

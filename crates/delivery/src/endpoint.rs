@@ -70,6 +70,12 @@ impl Endpoint {
         Ok(Self { url, secrets, headers, credentials })
     }
 
+    /// The same endpoint at another address, for one whose address has a place to fill.
+    #[must_use]
+    pub fn at(&self, url: Url) -> Self {
+        Self { url, ..self.clone() }
+    }
+
     pub fn url(&self) -> &Url {
         &self.url
     }

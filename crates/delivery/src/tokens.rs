@@ -22,7 +22,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::time::Instant;
 use url::Url;
 
-use crate::client::{End, Fault, GuardedClient, read_body};
+use crate::client::{ANSWER_LIMIT, End, Fault, GuardedClient, read_body};
 use crate::guard::Refused;
 use crate::outcome::Roll;
 
@@ -250,7 +250,7 @@ async fn call(
     let mut response = HttpResponse::new(Vec::new());
     *response.status_mut() = answer.status();
     *response.headers_mut() = answer.headers().clone();
-    let read = read_body(answer, deadline).await;
+    let read = read_body(answer, ANSWER_LIMIT, deadline).await;
     match read.end {
         End::Complete => *response.body_mut() = read.body.to_vec(),
         End::TooLarge => return Err(TokenError::Unusable("it is too large".to_owned())),

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 use super::{Message, Question, Reply};
+use crate::client::ANSWER_LIMIT;
 use crate::endpoint::Endpoint;
 use crate::signing;
 
@@ -25,6 +26,13 @@ impl Call<'_> {
         match self {
             Self::Deliver(message) => message.reply,
             Self::Ask(_) => Reply::Needed,
+        }
+    }
+
+    pub(super) fn longest_answer(self) -> usize {
+        match self {
+            Self::Deliver(_) => ANSWER_LIMIT,
+            Self::Ask(question) => question.longest_answer,
         }
     }
 

@@ -280,7 +280,12 @@ async fn a_thousand_concurrent_401s_cost_one_token_call() {
 async fn a_question_is_answered_within_one_deadline() {
     let merchant = Merchant::new();
     let endpoint = endpoint(&merchant.running.url("/sku/TEE/variants"), &oauth(&merchant));
-    let question = Question { merchant: "blue".to_owned(), api_version: "1", traceparent: None };
+    let question = Question {
+        merchant: "blue".to_owned(),
+        api_version: "1",
+        traceparent: None,
+        longest_answer: 200_000,
+    };
     let ask =
         async |courier: &Courier| courier.ask(&question, &endpoint, now(), Roll::MIDDLE).await;
     let patient = courier(5000);
@@ -296,6 +301,11 @@ async fn a_question_is_answered_within_one_deadline() {
     let expire = json!([{"do": "expire_token", "times": "always"}]);
     merchant.behave("/sku/TEE/variants", expire).await;
     assert_eq!(ask(&patient).await.outcome, Outcome::Delivered { status: 200 });
+
+    let huge = json!([{"do": "huge", "bytes": 200_000}, {"do": "huge", "bytes": 200_001}]);
+    merchant.behave("/sku/TEE/variants", huge).await;
+    assert_eq!(ask(&patient).await.answer.len(), 200_000);
+    assert_eq!(ask(&patient).await.outcome, Outcome::AnswerTooLarge { status: 200 });
 
     let slow = json!([{"do": "answer", "status": 401, "delay_ms": 200, "times": "always"}]);
     merchant.behave("/sku/TEE/variants", slow).await;
