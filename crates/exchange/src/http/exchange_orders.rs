@@ -1,0 +1,249 @@
+//! `GET /v1/exchange_orders`: what became of confirmed exchanges.
+
+mod words;
+
+use actix_web::{get, web};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, Utc};
+use domain::access::Scope;
+use domain::exchange::Amounts;
+use domain::returns::UnitId;
+use platform::Problem;
+use platform::http::ErrorBody;
+use platform::identity::Caller;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use crate::App;
+use crate::error::Error;
+use crate::store::search::{self, Search};
+pub(crate) use words::{State, Stock};
+
+const DEFAULT_LIMIT: u16 = 50;
+const MAX_LIMIT: u16 = 500;
+/// More returns than this of one order are not shown with it.
+const MOST_RETURNS: i64 = 1000;
+
+/// A confirmed exchange and, if there is one, its exchange order.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ExchangeOrderSummary)]
+pub(crate) struct ExchangeOrderView {
+    pub(crate) merchant: String,
+    pub(crate) original_order_id: String,
+    pub(crate) rma_identifier: String,
+    pub(crate) state: State,
+    /// What the merchant calls the new order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exchange_order_identifier: Option<String>,
+    /// What the merchant computed, where it said so.
+    pub(crate) amounts: Amounts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) transaction_id: Option<Uuid>,
+    /// The message to the merchant, which sees it as webhook-id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) delivery: Option<Uuid>,
+    /// The units that are exchanged.
+    pub(crate) units: Vec<UnitId>,
+    /// The units that are refunded because what was chosen was gone.
+    pub(crate) out_of_stock: Vec<UnitId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stock: Option<Stock>,
+    /// Why stock is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stock_detail: Option<String>,
+    /// When the confirmation was heard.
+    pub(crate) received_at: DateTime<Utc>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ordered_at: Option<DateTime<Utc>>,
+    /// When the merchant's last word came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) settled_at: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ExchangeOrders)]
+pub(crate) struct Page {
+    /// Newest first.
+    exchange_orders: Vec<ExchangeOrderView>,
+    /// Ask for what comes after this; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// An exchange order with everything about it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ExchangeOrderDetails)]
+pub(crate) struct Details {
+    #[serde(flatten)]
+    order: ExchangeOrderView,
+    /// What the merchant was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<domain::exchange::ExchangeOrder>)]
+    message: Option<Box<RawValue>>,
+    /// The orders that led to the original order by earlier exchanges, the very first one first.
+    earlier_orders: Vec<String>,
+    /// Other returns of the same order that wanted an exchange.
+    other_returns: Vec<OtherReturn>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct OtherReturn {
+    rma_identifier: String,
+    state: State,
+    received_at: DateTime<Utc>,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Listing {
+    /// Only those of this order
+    original_order_id: Option<String>,
+    /// Only that of this return
+    rma_identifier: Option<String>,
+    /// Only that which the merchant calls by this name
+    exchange_order_identifier: Option<String>,
+    /// Only those in this state
+    state: Option<State>,
+    /// How many at most, 50 unless given
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<u16>,
+    /// The `next` of the answer before
+    after: Option<String>,
+}
+
+/// List exchange orders
+///
+/// A merchant sees its own. An operator sees everyone's, or those of the merchant it names.
+#[utoipa::path(
+    tag = "exchange orders",
+    params(Listing, ("X-Service-Id" = Option<String>, Header, description = "The merchant, for a client that is not a merchant's own")),
+    responses(
+        (status = 200, description = "Exchange orders", body = Page),
+        (status = 400, description = "Not a query that can be read", body = ErrorBody),
+        (status = 401, description = "No valid token", body = ErrorBody),
+        (status = 403, description = "The token may not do this", body = ErrorBody),
+        (status = 404, description = "No such merchant", body = ErrorBody),
+        (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
+    ),
+    security(("bearer" = [])),
+)]
+#[get("/v1/exchange_orders")]
+pub(crate) async fn list_exchange_orders(
+    app: web::Data<App>,
+    caller: Caller,
+    listing: web::Query<Listing>,
+) -> Result<web::Json<Page>, Problem> {
+    caller.require(Scope::Returns)?;
+    let (mut search, limit) = listing.into_inner().understand()?;
+    if caller.limited_to().is_some() || !caller.is_operator() {
+        search.merchant = Some(app.directory.of(&caller)?.identifier.clone());
+    }
+    let mut conn = app.pool.get().await?;
+    let mut found = search::find(&mut conn, &search, i64::from(limit) + 1).await?;
+    let more = found.len() > usize::from(limit);
+    found.truncate(limit.into());
+    let next = found.last().filter(|_| more).map(|(position, _)| cursor(*position));
+    let exchange_orders = found.into_iter().map(|(_, order)| order).collect();
+    Ok(web::Json(Page { exchange_orders, next }))
+}
+
+/// Show the exchange order of an order
+///
+/// If no order was placed, what became of the newest return that wanted one.
+#[utoipa::path(
+    tag = "exchange orders",
+    params(
+        ("original_order_id" = String, Path, description = "The order whose units came back"),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for a client that is not a merchant's own"),
+    ),
+    responses(
+        (status = 200, description = "The exchange order", body = Details),
+        (status = 400, description = "Not a request that can be read", body = ErrorBody),
+        (status = 401, description = "No valid token", body = ErrorBody),
+        (status = 403, description = "The token may not do this", body = ErrorBody),
+        (status = 404, description = "No such exchange order of this merchant", body = ErrorBody),
+        (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
+    ),
+    security(("bearer" = [])),
+)]
+#[get("/v1/exchange_orders/{original_order_id}")]
+pub(crate) async fn show_exchange_order(
+    app: web::Data<App>,
+    caller: Caller,
+    original_order_id: web::Path<String>,
+) -> Result<web::Json<Details>, Problem> {
+    caller.require(Scope::Returns)?;
+    let merchant = app.directory.of(&caller)?;
+    let id = original_order_id.into_inner();
+    // What PostgreSQL cannot hold cannot be there.
+    if id.contains('\0') {
+        return Err(Error::NoExchange(id).into());
+    }
+    let search = Search {
+        merchant: Some(merchant.identifier.clone()),
+        original_order_id: Some(id.clone()),
+        ..Search::default()
+    };
+    let mut conn = app.pool.get().await?;
+    let found = search::find(&mut conn, &search, MOST_RETURNS).await?;
+    let (mut placed, mut others): (Vec<_>, Vec<_>) =
+        found.into_iter().map(|(_, order)| order).partition(|order| order.delivery.is_some());
+    if placed.is_empty() && !others.is_empty() {
+        placed.push(others.remove(0));
+    }
+    let Some(order) = placed.pop() else { return Err(Error::NoExchange(id).into()) };
+    let message = match order.delivery {
+        Some(delivery) => Some(search::message(&mut conn, delivery).await?),
+        None => None,
+    };
+    let merchant = merchant.identifier.as_str();
+    let earlier_orders = search::earlier_orders(&mut conn, merchant, &id).await?;
+    let other_returns = others.into_iter().map(OtherReturn::from).collect();
+    Ok(web::Json(Details { order, message, earlier_orders, other_returns }))
+}
+
+impl From<ExchangeOrderView> for OtherReturn {
+    fn from(view: ExchangeOrderView) -> Self {
+        let ExchangeOrderView { rma_identifier, state, received_at, .. } = view;
+        Self { rma_identifier, state, received_at }
+    }
+}
+
+impl Listing {
+    fn understand(self) -> Result<(Search, u16), Error> {
+        let bad = |what: &str| Error::BadQuery(what.to_owned());
+        let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
+        if !(1..=MAX_LIMIT).contains(&limit) {
+            return Err(Error::BadQuery(format!("limit must be between 1 and {MAX_LIMIT}")));
+        }
+        let before = self.after.map(|after| {
+            position(&after).ok_or_else(|| bad("after is not the `next` of an earlier answer"))
+        });
+        let names =
+            [&self.original_order_id, &self.rma_identifier, &self.exchange_order_identifier];
+        if names.into_iter().flatten().any(|name| name.contains('\0')) {
+            return Err(bad("an identifier must not hold a NUL character"));
+        }
+        let search = Search {
+            merchant: None,
+            original_order_id: self.original_order_id,
+            rma_identifier: self.rma_identifier,
+            exchange_order_identifier: self.exchange_order_identifier,
+            state: self.state,
+            before: before.transpose()?,
+        };
+        Ok((search, limit))
+    }
+}
+
+fn cursor(position: i64) -> String {
+    URL_SAFE_NO_PAD.encode(position.to_string())
+}
+
+fn position(cursor: &str) -> Option<i64> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
+    std::str::from_utf8(&bytes).ok()?.parse().ok()
+}

@@ -1,0 +1,220 @@
+//! Placing exchange orders: asks for stock again, then decides, in one transaction, what becomes
+//! of a confirmed return.
+//!
+//! The invariant: a confirmation is decided once, and whatever is decided is announced with it.
+//! Whoever works on one holds it for a while; if that replica dies, another takes it up.
+
+mod stock;
+
+use std::sync::Arc;
+
+use delivery::{Deliveries, NewMessage};
+use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use directory::Directory;
+use domain::exchange::{ExchangeFailed, ExchangeOrder, FailureCause};
+use domain::kind::Kind;
+use domain::returns::{ConfirmedUnit, ReturnConfirmed, UnitId};
+use futures_util::future::join_all;
+use messaging::Outbox;
+use platform::database::{DatabaseError, Pool};
+use platform::retry::Backoff;
+use platform::{Clock, Timestamp, chain, telemetry};
+use tokio::sync::Notify;
+use tokio::time::Duration;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+use uuid::Uuid;
+
+use crate::offers::Offers;
+use crate::settings::Placing;
+use crate::store::confirmations::{self, Claimed, Decision};
+use crate::store::orders::{self, NewOrder};
+use stock::Stock;
+
+/// Broken when somebody else placed the order first.
+const ONE_PER_ORDER: &str = "exchange_orders_one_per_original_order";
+/// What merchants see as `X-Service-Event`.
+const EVENT: &str = "exchange_order.created";
+
+pub(crate) struct Placer {
+    pub(crate) pool: Pool,
+    pub(crate) clock: Clock,
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) offers: Arc<Offers>,
+    pub(crate) deliveries: Deliveries,
+    pub(crate) outbox: Outbox,
+    pub(crate) settings: Placing,
+    pub(crate) heard: Arc<Notify>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    Worked,
+    Idle,
+}
+
+impl Placer {
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(3));
+        while !stop.is_cancelled() {
+            let pause = match self.step().await {
+                Ok(Step::Worked) => {
+                    backoff.reset();
+                    continue;
+                }
+                Ok(Step::Idle) => {
+                    backoff.reset();
+                    self.settings.poll
+                }
+                Err(error) => {
+                    tracing::warn!(error = chain(&error), "confirmed returns wait");
+                    backoff.pause()
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = tokio::time::sleep(pause) => {}
+                () = self.heard.notified() => {}
+            }
+        }
+    }
+
+    /// Decides some of what waits, all at once.
+    async fn step(&self) -> Result<Step, DatabaseError> {
+        let now = self.clock.now();
+        let claimed = {
+            let mut conn = self.pool.get().await?;
+            confirmations::claim(&mut conn, now, self.settings.lease, self.settings.batch).await?
+        };
+        if claimed.is_empty() {
+            return Ok(Step::Idle);
+        }
+        let decided = join_all(claimed.iter().map(|claimed| self.attend(claimed))).await;
+        decided.into_iter().collect::<Result<Vec<()>, _>>()?;
+        Ok(Step::Worked)
+    }
+
+    async fn attend(&self, claimed: &Claimed) -> Result<(), DatabaseError> {
+        let confirmed = &claimed.confirmed;
+        let span = tracing::info_span!(
+            "place", merchant.id = %confirmed.merchant, order.id = confirmed.original_order_id
+        );
+        telemetry::adopt(&span, claimed.traceparent.as_deref());
+        let placing = async {
+            if !claimed.taken {
+                let stock = self.ask_stock(claimed).await;
+                match self.transact(claimed, Some(&stock)).await {
+                    // Somebody placed an order between our look and our attempt.
+                    Err(error) if error.constraint() == Some(ONE_PER_ORDER) => {}
+                    done => return done,
+                }
+            }
+            self.transact(claimed, None).await
+        };
+        placing.instrument(span).await
+    }
+
+    /// Decides with what is known of stock, or without it when there is an order already.
+    async fn transact(
+        &self,
+        claimed: &Claimed,
+        stock: Option<&Stock<'_>>,
+    ) -> Result<(), DatabaseError> {
+        let mut conn = self.pool.get().await?;
+        conn.transaction(async |conn| {
+            if !confirmations::lock(conn, claimed.position).await? {
+                return Ok(());
+            }
+            let Some(stock) = stock else { return self.refuse(conn, claimed).await };
+            let confirmed = &claimed.confirmed;
+            let now = self.clock.now();
+            let transaction_id = Uuid::new_v4();
+            let decision = match ExchangeOrder::new(confirmed, &stock.units.kept, transaction_id) {
+                Ok(order) => {
+                    self.order(conn, claimed, stock, &order, now).await?;
+                    Decision::Ordered
+                }
+                Err(_nothing_left) => Decision::OutOfStock,
+            };
+            let gone = ids(&stock.units.gone);
+            confirmations::decide(conn, claimed.position, decision, &gone, now).await?;
+            let failed = (!gone.is_empty()).then(|| {
+                let detail = "what was chosen is no longer in stock".to_owned();
+                failed(confirmed, gone, FailureCause::OutOfStock, detail, now)
+            });
+            self.outbox.append(conn, now, failed).await
+        })
+        .await
+    }
+
+    async fn order(
+        &self,
+        conn: &mut AsyncPgConnection,
+        claimed: &Claimed,
+        stock: &Stock<'_>,
+        order: &ExchangeOrder,
+        now: Timestamp,
+    ) -> Result<(), DatabaseError> {
+        let confirmed = &claimed.confirmed;
+        let body = serde_json::to_string(order)
+            .map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
+        let message = NewMessage {
+            merchant: confirmed.merchant.clone(),
+            kind: Kind::ExchangeOrder,
+            lane: Some(format!("order:{}", confirmed.original_order_id)),
+            event: EVENT.to_owned(),
+            body: body.clone().into(),
+        };
+        let delivery = self.deliveries.append(conn, now, &[message]).await?;
+        let order = NewOrder {
+            merchant: &confirmed.merchant,
+            original_order_id: &confirmed.original_order_id,
+            confirmation: claimed.position,
+            transaction_id: order.payment.transaction_id,
+            delivery: delivery.first().copied().unwrap_or_default(),
+            units: &ids(&stock.units.kept),
+            message: &body,
+            stock: stock.word(),
+            stock_detail: stock.detail.as_deref(),
+        };
+        orders::add(conn, &order, now).await
+    }
+
+    async fn refuse(
+        &self,
+        conn: &mut AsyncPgConnection,
+        claimed: &Claimed,
+    ) -> Result<(), DatabaseError> {
+        let (confirmed, now) = (&claimed.confirmed, self.clock.now());
+        let decision = Decision::AlreadyExchanged;
+        confirmations::decide(conn, claimed.position, decision, &[], now).await?;
+        let units: Vec<_> = confirmed.units.iter().collect();
+        let order = &confirmed.original_order_id;
+        let detail = format!("an exchange order was placed for order {order} before");
+        let cause = FailureCause::AlreadyExchanged;
+        let event = failed(confirmed, ids(&units), cause, detail, now);
+        self.outbox.append(conn, now, [event]).await
+    }
+}
+
+fn ids(units: &[&ConfirmedUnit]) -> Vec<UnitId> {
+    units.iter().map(|unit| unit.id.clone()).collect()
+}
+
+fn failed(
+    confirmed: &ReturnConfirmed,
+    units: Vec<UnitId>,
+    cause: FailureCause,
+    detail: String,
+    failed_at: Timestamp,
+) -> ExchangeFailed {
+    ExchangeFailed {
+        merchant: confirmed.merchant.clone(),
+        rma_identifier: confirmed.rma_identifier.clone(),
+        original_order_id: confirmed.original_order_id.clone(),
+        units,
+        cause,
+        detail,
+        failed_at,
+    }
+}

@@ -1,0 +1,135 @@
+//! Exchange orders: added once for each original order, then settled by the merchant's answer.
+
+use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
+use diesel::{OptionalExtension as _, QueryableByName};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use domain::access::MerchantId;
+use domain::exchange::Reply;
+use domain::returns::UnitId;
+use platform::Timestamp;
+use platform::database::{DatabaseError, prepared};
+use uuid::Uuid;
+
+use super::{document, merchant_id, written};
+use crate::http::exchange_orders::Stock;
+
+/// An order that goes out to the merchant.
+pub(crate) struct NewOrder<'a> {
+    pub(crate) merchant: &'a MerchantId,
+    pub(crate) original_order_id: &'a str,
+    pub(crate) confirmation: i64,
+    pub(crate) transaction_id: Uuid,
+    pub(crate) delivery: Uuid,
+    pub(crate) units: &'a [UnitId],
+    pub(crate) message: &'a str,
+    pub(crate) stock: Stock,
+    pub(crate) stock_detail: Option<&'a str>,
+}
+
+/// An order of which the merchant's last word is known.
+pub(crate) struct Settled {
+    pub(crate) merchant: MerchantId,
+    pub(crate) original_order_id: String,
+    pub(crate) rma_identifier: String,
+    pub(crate) units: Vec<UnitId>,
+}
+
+/// Fails on the constraint when the original order has one.
+pub(crate) async fn add(
+    conn: &mut AsyncPgConnection,
+    order: &NewOrder<'_>,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let insert = diesel::sql_query(
+        "INSERT INTO exchange_orders (merchant, original_order_id, confirmation, id, \
+         transaction_id, delivery, state, units, message, stock, stock_detail, ordered_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, 'sending', $7, $8, $9, $10, $11)",
+    )
+    .bind::<Text, _>(order.merchant.as_str())
+    .bind::<Text, _>(order.original_order_id)
+    .bind::<BigInt, _>(order.confirmation)
+    .bind::<diesel::sql_types::Uuid, _>(Uuid::new_v4())
+    .bind::<diesel::sql_types::Uuid, _>(order.transaction_id)
+    .bind::<diesel::sql_types::Uuid, _>(order.delivery)
+    .bind::<Text, _>(written(&order.units)?)
+    .bind::<Text, _>(order.message)
+    .bind::<Text, _>(order.stock.as_str())
+    .bind::<Nullable<Text>, _>(order.stock_detail)
+    .bind::<Timestamptz, _>(now);
+    prepared(insert).execute(conn).await?;
+    Ok(())
+}
+
+#[derive(QueryableByName)]
+struct SettledRow {
+    #[diesel(sql_type = Text)]
+    merchant: String,
+    #[diesel(sql_type = Text)]
+    original_order_id: String,
+    #[diesel(sql_type = Text)]
+    rma_identifier: String,
+    #[diesel(sql_type = Text)]
+    units: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    exchange_order_identifier: Option<String>,
+}
+
+impl SettledRow {
+    fn read(self) -> Result<(Settled, Option<String>), DatabaseError> {
+        let settled = Settled {
+            merchant: merchant_id(&self.merchant)?,
+            original_order_id: self.original_order_id,
+            rma_identifier: self.rma_identifier,
+            units: document(&self.units)?,
+        };
+        Ok((settled, self.exchange_order_identifier))
+    }
+}
+
+/// The merchant took the order: what it is called from now on, unless that is known already. An
+/// order that the merchant gave no name gets one of ours.
+pub(crate) async fn place(
+    conn: &mut AsyncPgConnection,
+    delivery: Uuid,
+    reply: &Reply,
+    now: Timestamp,
+) -> Result<Option<(Settled, String)>, DatabaseError> {
+    let amounts = &reply.amounts;
+    let update = diesel::sql_query(
+        "UPDATE exchange_orders AS own SET state = 'placed', settled_at = $2, \
+         exchange_order_identifier = COALESCE($3, 'X-' || id), total_amount_cents = $4, \
+         tax_amount_cents = $5, shipping_amount_cents = $6 \
+         FROM confirmations WHERE position = own.confirmation \
+         AND own.delivery = $1 AND own.state <> 'placed' \
+         RETURNING own.merchant, own.original_order_id, rma_identifier, units, \
+         exchange_order_identifier",
+    )
+    .bind::<diesel::sql_types::Uuid, _>(delivery)
+    .bind::<Timestamptz, _>(now)
+    .bind::<Nullable<Text>, _>(reply.order_identifier.as_deref())
+    .bind::<Nullable<BigInt>, _>(amounts.total_amount_cents)
+    .bind::<Nullable<BigInt>, _>(amounts.tax_amount_cents)
+    .bind::<Nullable<BigInt>, _>(amounts.shipping_amount_cents);
+    let row: Option<SettledRow> = prepared(update).get_result(conn).await.optional()?;
+    let Some((settled, name)) = row.map(SettledRow::read).transpose()? else { return Ok(None) };
+    Ok(name.map(|name| (settled, name)))
+}
+
+/// The merchant did not take the order, unless that is known already.
+pub(crate) async fn give_up(
+    conn: &mut AsyncPgConnection,
+    delivery: Uuid,
+    now: Timestamp,
+) -> Result<Option<Settled>, DatabaseError> {
+    let update = diesel::sql_query(
+        "UPDATE exchange_orders AS own SET state = 'undeliverable', settled_at = $2 \
+         FROM confirmations WHERE position = own.confirmation \
+         AND own.delivery = $1 AND own.state = 'sending' \
+         RETURNING own.merchant, own.original_order_id, rma_identifier, units, \
+         exchange_order_identifier",
+    )
+    .bind::<diesel::sql_types::Uuid, _>(delivery)
+    .bind::<Timestamptz, _>(now);
+    let row: Option<SettledRow> = prepared(update).get_result(conn).await.optional()?;
+    Ok(row.map(SettledRow::read).transpose()?.map(|(settled, _)| settled))
+}

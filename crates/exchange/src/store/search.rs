@@ -1,0 +1,167 @@
+//! Looking exchanges up.
+
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use domain::access::MerchantId;
+use domain::exchange::Amounts;
+use platform::Timestamp;
+use platform::database::{DatabaseError, prepared};
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::document;
+use crate::http::exchange_orders::{ExchangeOrderView, State, Stock};
+
+/// What to look for; all that is given must fit.
+#[derive(Debug, Default)]
+pub(crate) struct Search {
+    pub(crate) merchant: Option<MerchantId>,
+    pub(crate) original_order_id: Option<String>,
+    pub(crate) rma_identifier: Option<String>,
+    pub(crate) exchange_order_identifier: Option<String>,
+    pub(crate) state: Option<State>,
+    /// Only what stands behind this one.
+    pub(crate) before: Option<i64>,
+}
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = BigInt)]
+    position: i64,
+    #[diesel(sql_type = Text)]
+    merchant: String,
+    #[diesel(sql_type = Text)]
+    original_order_id: String,
+    #[diesel(sql_type = Text)]
+    rma_identifier: String,
+    #[diesel(sql_type = Text)]
+    state: String,
+    #[diesel(sql_type = Text)]
+    out_of_stock: String,
+    #[diesel(sql_type = Timestamptz)]
+    received_at: Timestamp,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    ordered_at: Option<Timestamp>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    settled_at: Option<Timestamp>,
+    #[diesel(sql_type = Nullable<Text>)]
+    exchange_order_identifier: Option<String>,
+    #[diesel(sql_type = Nullable<diesel::sql_types::Uuid>)]
+    transaction_id: Option<Uuid>,
+    #[diesel(sql_type = Nullable<diesel::sql_types::Uuid>)]
+    delivery: Option<Uuid>,
+    #[diesel(sql_type = Nullable<Text>)]
+    units: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    stock: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    stock_detail: Option<String>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    total_amount_cents: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    tax_amount_cents: Option<i64>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    shipping_amount_cents: Option<i64>,
+}
+
+const FIND: &str = "SELECT position, own.merchant, own.original_order_id, rma_identifier, \
+     COALESCE(placed.state, own.state) AS state, out_of_stock, received_at, ordered_at, \
+     settled_at, exchange_order_identifier, transaction_id, delivery, units, stock, stock_detail, \
+     total_amount_cents, tax_amount_cents, shipping_amount_cents \
+     FROM confirmations AS own LEFT JOIN exchange_orders AS placed ON placed.confirmation = own.position \
+     WHERE ($1 IS NULL OR own.merchant = $1) AND ($2 IS NULL OR own.original_order_id = $2) \
+     AND ($3 IS NULL OR rma_identifier = $3) AND ($4 IS NULL OR exchange_order_identifier = $4) \
+     AND ($5 IS NULL OR COALESCE(placed.state, own.state) = $5) \
+     AND ($6 IS NULL OR position < $6) ORDER BY position DESC LIMIT $7";
+
+/// Exchanges with their place in the list, newest first.
+pub(crate) async fn find(
+    conn: &mut AsyncPgConnection,
+    search: &Search,
+    most: i64,
+) -> Result<Vec<(i64, ExchangeOrderView)>, DatabaseError> {
+    // Planned each time: what is given decides which index helps.
+    let query = diesel::sql_query(FIND)
+        .bind::<Nullable<Text>, _>(search.merchant.as_ref().map(MerchantId::as_str))
+        .bind::<Nullable<Text>, _>(search.original_order_id.as_deref())
+        .bind::<Nullable<Text>, _>(search.rma_identifier.as_deref())
+        .bind::<Nullable<Text>, _>(search.exchange_order_identifier.as_deref())
+        .bind::<Nullable<Text>, _>(search.state.map(State::as_str))
+        .bind::<Nullable<BigInt>, _>(search.before)
+        .bind::<BigInt, _>(most);
+    let rows: Vec<Row> = query.load(conn).await?;
+    rows.into_iter().map(|row| Ok((row.position, row.read()?))).collect()
+}
+
+impl Row {
+    fn read(self) -> Result<ExchangeOrderView, DatabaseError> {
+        let amounts = Amounts {
+            total_amount_cents: self.total_amount_cents,
+            tax_amount_cents: self.tax_amount_cents,
+            shipping_amount_cents: self.shipping_amount_cents,
+        };
+        Ok(ExchangeOrderView {
+            merchant: self.merchant,
+            original_order_id: self.original_order_id,
+            rma_identifier: self.rma_identifier,
+            state: State::read(&self.state)?,
+            exchange_order_identifier: self.exchange_order_identifier,
+            amounts,
+            transaction_id: self.transaction_id,
+            delivery: self.delivery,
+            units: self.units.as_deref().map(document).transpose()?.unwrap_or_default(),
+            out_of_stock: document(&self.out_of_stock)?,
+            stock: self.stock.as_deref().map(Stock::read).transpose()?,
+            stock_detail: self.stock_detail,
+            received_at: self.received_at,
+            ordered_at: self.ordered_at,
+            settled_at: self.settled_at,
+        })
+    }
+}
+
+#[derive(QueryableByName)]
+struct Message {
+    #[diesel(sql_type = Text)]
+    message: String,
+}
+
+/// What the merchant was sent.
+pub(crate) async fn message(
+    conn: &mut AsyncPgConnection,
+    delivery: Uuid,
+) -> Result<Box<RawValue>, DatabaseError> {
+    let query = diesel::sql_query("SELECT message FROM exchange_orders WHERE delivery = $1");
+    let query = prepared(query.bind::<diesel::sql_types::Uuid, _>(delivery));
+    document(&query.get_result::<Message>(conn).await?.message)
+}
+
+#[derive(QueryableByName)]
+struct Earlier {
+    #[diesel(sql_type = Text)]
+    original_order_id: String,
+}
+
+/// The orders that led to this one by exchanges, the very first one first.
+pub(crate) async fn earlier_orders(
+    conn: &mut AsyncPgConnection,
+    merchant: &str,
+    original_order_id: &str,
+) -> Result<Vec<String>, DatabaseError> {
+    let query = diesel::sql_query(
+        "WITH RECURSIVE chain AS ( \
+             SELECT $2 AS original_order_id, 0 AS back \
+             UNION ALL \
+             SELECT orders.original_order_id, back + 1 FROM chain \
+             JOIN exchange_orders AS orders ON orders.merchant = $1 \
+             AND orders.exchange_order_identifier = chain.original_order_id \
+             WHERE back < 100 \
+         ) \
+         SELECT original_order_id FROM chain WHERE back > 0 ORDER BY back DESC",
+    )
+    .bind::<Text, _>(merchant)
+    .bind::<Text, _>(original_order_id);
+    let rows: Vec<Earlier> = prepared(query).load(conn).await?;
+    Ok(rows.into_iter().map(|row| row.original_order_id).collect())
+}

@@ -1,0 +1,6 @@
+mod contract;
+mod placing;
+mod reading;
+mod stage;
+mod stock;
+mod variants;

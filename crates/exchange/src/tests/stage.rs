@@ -1,0 +1,254 @@
+//! The service with the merchant acme, whose endpoints are a sandbox, and with rival beside it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use domain::event::Event;
+use domain::exchange::{ExchangeFailed, ExchangePlaced};
+use domain::merchant::{Authentication, Endpoint, Interface, Merchant, Sealed};
+use domain::returns::ReturnConfirmed;
+use messaging::{Envelope, Link, Received, Subscription, Topology};
+use platform::{Clock, Tasks};
+use reqwest::{Method, StatusCode};
+use sandbox::journal::{Entry, Page};
+use serde_json::{Value, json};
+use testkit::{Issuer, Started, eventually, introduce, merchant};
+
+use crate::App;
+
+pub(super) const SOON: Duration = Duration::from_secs(30);
+
+pub(super) struct Stage {
+    pub(super) started: Started,
+    pub(super) issuer: Issuer,
+    pub(super) sandbox: sandbox::Running,
+    pub(super) client: reqwest::Client,
+}
+
+impl Stage {
+    pub(super) async fn start() -> Self {
+        Self::with(&[]).await
+    }
+
+    pub(super) async fn with(more: &[(&str, &str)]) -> Self {
+        Self::of(more, |_| {}).await
+    }
+
+    /// With acme set up in a way of its own: by default everything is below the sandbox's address.
+    pub(super) async fn of(more: &[(&str, &str)], set_up: impl FnOnce(&mut Merchant)) -> Self {
+        let mut own = sandbox::settings::Settings::for_tests().unwrap();
+        own.journal.capacity = 10_000;
+        let sandbox = sandbox::start(&own).unwrap();
+        let issuer = Issuer::start();
+        let basics = [
+            ("SEALING__KEYS", testkit::sealing_keys()),
+            ("BROKER__RELAY_POLL", "50ms"),
+            ("DELIVERY__HTTPS_ONLY", "false"),
+            ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
+            ("DELIVERY__RETRY_BASE", "20ms"),
+            ("DELIVERY__RETRY_FACTOR", "1"),
+            ("DELIVERY__POLL", "20ms"),
+            ("PLACING__POLL", "50ms"),
+        ];
+        let settings: Vec<_> =
+            issuer.settings().into_iter().chain(basics).chain(more.iter().copied()).collect();
+        let started = Started::new::<App>(&settings).await;
+        let client = platform::http_client(Duration::from_secs(10)).unwrap();
+        let mut acme = merchant("acme");
+        acme.settings.base_url = Some(sandbox.url(""));
+        set_up(&mut acme);
+        let stage = Self { started, issuer, sandbox, client };
+        stage.meet(acme).await;
+        stage.meet(merchant("rival")).await;
+        stage
+    }
+
+    /// Tells the service of a merchant, and waits until it knows it.
+    async fn meet(&self, merchant: Merchant) {
+        let name = merchant.identifier.to_string();
+        introduce(&self.started.namespace, "exchange", merchant).await;
+        eventually("the merchant is known", SOON, || async {
+            let (status, _) = self.get("/v1/exchange_orders/none", &name).await;
+            (status == StatusCode::NOT_FOUND).then_some(())
+        })
+        .await;
+    }
+
+    pub(super) async fn get(&self, path: &str, merchant: &str) -> (StatusCode, Value) {
+        self.get_with(path, &self.issuer.token(Some(merchant), "returns"), None).await
+    }
+
+    pub(super) async fn get_with(
+        &self,
+        path: &str,
+        token: &str,
+        merchant: Option<&str>,
+    ) -> (StatusCode, Value) {
+        let mut request = self.client.get(format!("{}{path}", self.started.url)).bearer_auth(token);
+        if let Some(merchant) = merchant {
+            request = request.header("X-Service-Id", merchant);
+        }
+        let answer = request.send().await.unwrap();
+        let status = answer.status();
+        (status, answer.json().await.unwrap_or_default())
+    }
+
+    /// What acme's shoppers are shown.
+    pub(super) async fn variants(&self, product: &str) -> Value {
+        let (status, answer) = self.get(&format!("/v1/variants/{product}"), "acme").await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+        answer
+    }
+
+    pub(super) async fn confirm(&self, confirmed: &ReturnConfirmed) {
+        let envelope = Envelope::new("rma-engine", Clock::system().now(), confirmed.clone());
+        self.publish(&envelope).await;
+    }
+
+    pub(super) async fn publish(&self, envelope: &Envelope<ReturnConfirmed>) {
+        let queue = format!("exchange.{}", ReturnConfirmed::TYPE);
+        self.started.namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
+    }
+
+    /// The next so many events that the returns service hears.
+    pub(super) async fn heard<E: Event>(&self, expected: usize) -> Vec<E> {
+        let (tasks, settings) = (Tasks::default(), self.started.namespace.settings());
+        let topology = Topology::backhaul(&settings.namespace);
+        let link = Link::start(&settings.url, &topology, "listener", &tasks);
+        let queue = topology.subscription("rma-engine", E::TYPE);
+        let mut heard = BTreeMap::new();
+        let listening = async {
+            let mut subscription = Subscription::open(&link, &queue, 100).await.unwrap();
+            while heard.len() < expected {
+                let batch = subscription.next(100).await.unwrap();
+                for incoming in &batch {
+                    let event: Received<E> = serde_json::from_slice(&incoming.body).unwrap();
+                    heard.insert(event.id, event.data);
+                }
+                subscription.ack_through(batch.last().unwrap().tag).await.unwrap();
+            }
+        };
+        let waited = tokio::time::timeout(SOON, listening).await;
+        assert!(waited.is_ok(), "only {} of {expected} events {}", heard.len(), E::TYPE);
+        heard.into_values().collect()
+    }
+
+    pub(super) async fn placed(&self) -> ExchangePlaced {
+        self.heard(1).await.remove(0)
+    }
+
+    pub(super) async fn failed(&self) -> ExchangeFailed {
+        self.heard(1).await.remove(0)
+    }
+
+    /// Everything that was heard is dealt with, and nothing was said that nobody took.
+    pub(super) async fn quiet(&self) {
+        let pool = self.started.database.pool();
+        let busy = "SELECT (SELECT count(*) FROM confirmations WHERE state = 'waiting') \
+                    + (SELECT count(*) FROM deliveries) + (SELECT count(*) FROM outbox) AS n";
+        eventually("nothing is under way", SOON, || async {
+            (count(&pool, busy).await == 0).then_some(())
+        })
+        .await;
+        for event in [ExchangePlaced::TYPE, ExchangeFailed::TYPE] {
+            let left = self.started.namespace.peek(&format!("rma-engine.{event}")).await;
+            assert!(left.is_empty(), "{left:?}");
+        }
+    }
+
+    pub(super) async fn ask(&self, method: Method, path: &str, body: &Value) -> Value {
+        let request = self.client.request(method, self.sandbox.url(path)).json(body);
+        let answer = request.send().await.unwrap();
+        assert!(answer.status().is_success(), "{path}: {}", answer.status());
+        serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap_or_default()
+    }
+
+    pub(super) async fn behave(&self, path: &str, steps: Value) {
+        self.ask(Method::PUT, "/behaviour", &json!({"path": path, "steps": steps})).await;
+    }
+
+    /// What arrived at the sandbox under a path.
+    pub(super) async fn journal(&self, path: &str) -> Vec<Entry> {
+        let path = format!("/journal?limit=1000&path={path}");
+        let page = self.ask(Method::GET, &path, &json!({})).await;
+        serde_json::from_value::<Page>(page).unwrap().entries
+    }
+
+    pub(super) async fn count(&self, query: &str) -> i64 {
+        count(&self.started.database.pool(), query).await
+    }
+}
+
+/// An endpoint for variants with this authentication.
+pub(super) fn ask_at(merchant: &mut Merchant, authentication: Authentication<Sealed>) {
+    let endpoint = Endpoint {
+        url: None,
+        path: None,
+        headers: BTreeMap::new(),
+        authentication,
+        timeout_ms: None,
+        paused: false,
+        signing_secrets: Vec::new(),
+    };
+    merchant.endpoints.insert(Interface::Variants, endpoint);
+}
+
+async fn count(pool: &platform::database::Pool, query: &str) -> i64 {
+    use diesel::sql_types::BigInt;
+    use diesel_async::RunQueryDsl as _;
+
+    #[derive(diesel::QueryableByName)]
+    struct Counted {
+        #[diesel(sql_type = BigInt)]
+        n: i64,
+    }
+    let mut conn = pool.get().await.unwrap();
+    diesel::sql_query(query).get_result::<Counted>(&mut conn).await.unwrap().n
+}
+
+/// A confirmed return of acme's, with these units.
+pub(super) fn confirmed(rma: &str, order: &str, units: &[Value]) -> ReturnConfirmed {
+    let address = json!({
+        "name": "Ada Byron", "street1": "1 Long Lane", "city": "London", "country_code": "GB",
+        "zip_code": "N1",
+    });
+    let units: Vec<_> = units
+        .iter()
+        .map(|unit| {
+            let mut unit = unit.clone();
+            unit["order_identifier"] = json!(order);
+            unit
+        })
+        .collect();
+    let event = json!({
+        "merchant": "acme", "rma_identifier": rma, "original_order_id": order,
+        "currency": "USD", "is_gift": false,
+        "customer": {"identifier": "c-1", "first_name": "Ada", "email": "ada@example.com"},
+        "shipping_address": address, "billing_address": address, "units": units,
+        "gift_card": {"sku": "GIFT-CARD", "bonus_credit_amount_cents": 500},
+        "confirmed_at": "2026-03-01T00:00:00Z",
+    });
+    serde_json::from_value(event).unwrap()
+}
+
+/// A unit that becomes another variant of the product TEE.
+pub(super) fn exchanged(line: &str, unit: u8, sku: &str, cents: i64) -> Value {
+    let variant = json!({
+        "sku": sku, "title": format!("Shirt {sku}"), "unit_price_amount_cents": cents,
+    });
+    unit_of(line, unit, &json!({"resolution": "exchange", "variant": variant}))
+}
+
+/// A unit that becomes part of a gift card.
+pub(super) fn carded(line: &str, unit: u8) -> Value {
+    unit_of(line, unit, &json!({"resolution": "gift_card"}))
+}
+
+fn unit_of(line: &str, unit: u8, chosen: &Value) -> Value {
+    json!({
+        "order_line_item_identifier": line, "unit": unit, "sku": "TEE-XL", "title": "Shirt",
+        "product_identifier": "P-1", "variant_identifier": "TEE", "concept": "Acme Sport",
+        "unit_price_amount_cents": 2500, "product_amount_cents": 2500,
+        "discount_amount_cents": 200, "tax_amount_cents": 150, "chosen": chosen,
+    })
+}
