@@ -154,4 +154,39 @@ proptest! {
             prop_assert_eq!(&serde_json::from_str::<Rma>(&json).unwrap(), &rma);
         }
     }
+
+    #[test]
+    fn what_was_accepted_and_comes_again_later_changes_nothing(
+        start in any_return(),
+        happenings in prop::collection::vec(happening(), 1..25),
+        prefix in 0..25usize,
+    ) {
+        let mut rma = start;
+        let mut accepted = Vec::new();
+        for (what, minutes) in happenings.into_iter().zip(1..) {
+            let Some(what) = once_only(what) else { continue };
+            if happen(&mut rma, &what, minute(minutes)).is_ok() {
+                accepted.push(what);
+            }
+        }
+        let settled = rma.clone();
+        for what in accepted.iter().take(prefix) {
+            if let Ok(again) = happen(&mut rma, what, minute(99)) {
+                prop_assert_eq!(again.event, None, "{:?}", what);
+            }
+            prop_assert_eq!(&rma, &settled, "{:?}", what);
+        }
+    }
+}
+
+/// The happening as far as a copy of it can be told from news: a second label and an undone
+/// receipt cannot, which is why whoever hears of them remembers what it heard.
+fn once_only(what: Happening) -> Option<Happening> {
+    match what {
+        Happening::Track(it) => {
+            let units = None;
+            Some(Happening::Track(CarrierReport { units, ..report(it.event, Some("1Z-1")) }))
+        }
+        what => (!is_undo(&what)).then_some(what),
+    }
 }
