@@ -25,8 +25,12 @@ services() {
     done < <(services_table)
 }
 
+# A second process of a service is called SERVICE.2, and what is its own has that ending: port, log, pid.
+kind_of() { echo "${1%.*}"; }
+copy_of() { [[ $1 != *.* ]] || echo "_${1##*.}"; }
+
 # service_url_variable SERVICE, service_url SERVICE: the name of that variable, and what it holds.
-service_url_variable() { services_table | awk -v name="$1" '$1 == name { print $3 }'; }
+service_url_variable() { services_table | awk -v name="$(kind_of "$1")" -v copy="$(copy_of "$1")" '$1 == name { print $3 copy }'; }
 
 service_url() {
     local variable
@@ -42,18 +46,22 @@ seals() { [[ $1 != order-intake ]]; }
 
 delivers() { [[ $1 == rma-engine || $1 == exchange || $1 == warehouse-notifier ]]; }
 
-database_name() { echo "backhaul_${1//-/_}"; }
+# database_name SERVICE, ${database_prefix:-backhaul} keeps one stack's databases from another's.
+database_name() { echo "${database_prefix:-backhaul}_${1//-/_}"; }
 
 # export_environment SERVICE: every setting the scripts give a service. Called in the service's own subshell.
 export_environment() {
-    local name=$1 prefix=${1^^} url
-    url=$(service_url "$name")
+    local name prefix url
+    name=$(kind_of "$1")
+    prefix=${name^^}
     prefix=${prefix//-/_}__
+    url=$(service_url "$1")
     export "${prefix}HTTP__HOST=127.0.0.1"
     export "${prefix}HTTP__PORT=${url##*:}"
     has_database "$name" || return 0
     export "${prefix}DATABASE__URL=$(database_url "${database:-$(database_name "$name")}")"
     export "${prefix}BROKER__URL=$AMQP_URL"
+    export "${prefix}BROKER__NAMESPACE=${BROKER_NAMESPACE:-}"
     ! seals "$name" || export "${prefix}SEALING__KEYS=$SEALING_KEYS"
     if delivers "$name"; then
         # The sandbox merchant is on this machine and speaks plain HTTP; and nobody wants to wait an
@@ -107,7 +115,7 @@ start_service() {
     local name=$1 log=$run/logs/$1.log verb=()
     [[ $name == sandbox ]] || verb=(serve)
     [[ ! -e $log ]] || mv "$log" "$log.1"
-    (export_environment "$name" && spawn "$run/pids/$name" "$log" "$bin/$name" "${verb[@]}")
+    (export_environment "$name" && spawn "$run/pids/$name" "$log" "$bin/$(kind_of "$name")" "${verb[@]}")
 }
 
 # await_service SERVICE: until it says that it is ready.

@@ -9,11 +9,12 @@ use url::Url;
 
 use crate::Usage;
 use crate::operator::Operator;
+use crate::places::{EXCHANGE, RETURNS, WAREHOUSE};
 use crate::refusal::Refusal;
 use crate::settings::Settings;
 
 /// Where each of them is, by setting.
-const PLACES: [&str; 3] = ["RMA_URL", "EXCHANGE_URL", "WAREHOUSE_URL"];
+const PLACES: [&str; 3] = [RETURNS.name, EXCHANGE.name, WAREHOUSE.name];
 
 /// Which services are asked.
 #[derive(Args)]

@@ -13,10 +13,13 @@ mod operator;
 mod orders;
 mod output;
 mod party;
+mod places;
 mod refusal;
+mod returns;
 mod settings;
 mod token;
 mod tokens;
+mod tour;
 mod verify;
 
 use std::process::ExitCode;
@@ -41,8 +44,10 @@ enum Command {
     Endpoint(endpoints::Arguments),
     Token(token::Arguments),
     Audit(audit::Arguments),
+    Returns(returns::Arguments),
     Deliveries(deliveries::Arguments),
     Verify(verify::Arguments),
+    Tour(tour::Arguments),
     /// Import, check and make up orders
     #[command(subcommand)]
     Orders(orders::Command),
@@ -77,7 +82,9 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Endpoint(arguments) => endpoints::run(arguments).await?,
         Command::Token(arguments) => token::run(arguments).await?,
         Command::Audit(arguments) => audit::run(arguments).await?,
+        Command::Returns(arguments) => returns::run(arguments).await?,
         Command::Deliveries(arguments) => deliveries::run(arguments).await?,
+        Command::Tour(arguments) => tour::run(arguments).await?,
         Command::Verify(arguments) => return verify::run(&arguments),
         Command::Orders(command) => return orders::run(command).await,
     }

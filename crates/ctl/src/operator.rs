@@ -43,8 +43,8 @@ pub(crate) struct Operator {
     http: Client,
     url: Url,
     token: SecretString,
-    /// Whom it acts for, where its token does not say.
-    merchant: Option<MerchantId>,
+    /// Sent with every request.
+    headers: Vec<(&'static str, String)>,
 }
 
 /// A list that comes in pages.
@@ -77,12 +77,22 @@ impl Operator {
     pub(crate) async fn log_in(url: Url, credentials: Credentials) -> anyhow::Result<Self> {
         let http = http_client(DEADLINE)?;
         let granted = TokenService::new(url.clone(), credentials).request(&http, None).await?;
-        Ok(Self { http, url, token: granted.access_token, merchant: None })
+        Ok(Self { http, url, token: granted.access_token, headers: Vec::new() })
     }
 
     /// The same operator, acting for a merchant.
     pub(crate) fn naming(self, merchant: Option<MerchantId>) -> Self {
-        Self { merchant, ..self }
+        match merchant {
+            Some(merchant) => self.with("X-Service-Id", merchant.as_str()),
+            None => self,
+        }
+    }
+
+    /// The same operator, with a header in every request.
+    pub(crate) fn with(&self, header: &'static str, value: &str) -> Self {
+        let mut headers = self.headers.clone();
+        headers.push((header, value.to_owned()));
+        Self { headers, ..self.clone() }
     }
 
     /// The same operator, at another service than the one that granted the token.
@@ -170,8 +180,8 @@ impl Operator {
     ) -> anyhow::Result<Value> {
         let url = below(&self.url, path.iter().copied());
         let mut request = self.http.request(method, url).bearer_auth(self.token.expose_secret());
-        if let Some(merchant) = &self.merchant {
-            request = request.header("X-Service-Id", merchant.as_str());
+        for (name, value) in &self.headers {
+            request = request.header(*name, value);
         }
         if !query.is_empty() {
             request = request.query(query);

@@ -116,14 +116,19 @@ fn unquoted(word: &str) -> Option<String> {
     (!inside).then_some(value)
 }
 
-/// A secret from a file, `-` being standard input, without the line break it ends with.
-pub(crate) fn read_secret(file: &Path) -> anyhow::Result<String> {
+/// What a file says, `-` being standard input.
+pub(crate) fn read_text(file: &Path) -> anyhow::Result<String> {
     let text = if file == Path::new("-") {
         io::read_to_string(io::stdin())
     } else {
         fs::read_to_string(file)
     };
-    let text = text.with_context(|| format!("no secret from {}", file.display()))?;
+    text.with_context(|| format!("{} cannot be read", file.display()))
+}
+
+/// A secret from a file, without the line break it ends with.
+pub(crate) fn read_secret(file: &Path) -> anyhow::Result<String> {
+    let text = read_text(file).context("no secret")?;
     let secret = text.strip_suffix('\n').unwrap_or(&text);
     let secret = secret.strip_suffix('\r').unwrap_or(secret);
     if secret.is_empty() {

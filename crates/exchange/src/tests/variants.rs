@@ -144,9 +144,9 @@ async fn every_failure_has_its_reason() {
     assert_eq!(unset["reason"], "not_configured");
     let metrics = stage.client.get(format!("{}/metrics", stage.started.url)).send().await.unwrap();
     let metrics = metrics.text().await.unwrap();
-    let counted = metrics.lines().any(|line| {
-        line.starts_with("variant_answers") && line.contains("result=\"not_found\"")
-    });
+    let counted = metrics
+        .lines()
+        .any(|line| line.starts_with("variant_answers") && line.contains("result=\"not_found\""));
     assert!(counted, "{metrics}");
 }
 
