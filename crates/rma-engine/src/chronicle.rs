@@ -1,0 +1,96 @@
+//! What follows from a change of a return: it is saved, the merchant is told, and it is noted who
+//! caused it. The one place where messages are made, so that each change is told exactly once.
+
+use delivery::{Deliveries, NewMessage};
+use diesel_async::AsyncPgConnection;
+use domain::access::MerchantId;
+use domain::kind::Kind;
+use domain::returns::{Change, Rma, ServiceEvent};
+use platform::Timestamp;
+use platform::database::DatabaseError;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::store::timeline::Note;
+use crate::store::{self, discrepancies, timeline};
+
+/// Why a return changed.
+#[derive(Debug)]
+pub(crate) struct Cause<'a> {
+    /// The client, or the event of another service.
+    pub(crate) actor: &'a str,
+    /// What was asked or reported; the name of the note when the merchant is not told.
+    pub(crate) what: &'a str,
+    /// An object with what else is worth keeping.
+    pub(crate) detail: Value,
+}
+
+/// Saves and announces a return that was changed, or notes that something came too late to.
+pub(crate) async fn record(
+    conn: &mut AsyncPgConnection,
+    deliveries: &Deliveries,
+    merchant: &MerchantId,
+    rma: &Rma,
+    change: &Change,
+    cause: Cause<'_>,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    if change.is_empty() && change.late.is_empty() {
+        return Ok(());
+    }
+    if !change.is_empty() {
+        store::returns::save(conn, merchant, rma).await?;
+    }
+    announce(conn, deliveries, merchant, rma, change, cause, now).await
+}
+
+/// Tells the merchant and notes what happened.
+pub(crate) async fn announce(
+    conn: &mut AsyncPgConnection,
+    deliveries: &Deliveries,
+    merchant: &MerchantId,
+    rma: &Rma,
+    change: &Change,
+    Cause { actor, what, detail }: Cause<'_>,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let delivery = match change.event {
+        Some(event) => Some(tell(conn, deliveries, merchant, rma, event, now).await?),
+        None => None,
+    };
+    let mut all = json!({ "cause": what });
+    if let (Some(all), Value::Object(detail)) = (all.as_object_mut(), detail) {
+        all.extend(detail);
+        for (name, units) in [("units", &change.units), ("late", &change.late)] {
+            if !units.is_empty() {
+                all.insert(name.to_owned(), json!(units));
+            }
+        }
+    }
+    let event = change.event.map_or(what, |event| event.as_str());
+    let note = Note { actor, event, detail: all, delivery };
+    timeline::add(conn, merchant, &rma.rma_identifier, &note, now).await?;
+    let found: Vec<_> = change.discrepancies.iter().map(|it| (merchant, it.clone())).collect();
+    discrepancies::note(conn, &found, now).await
+}
+
+async fn tell(
+    conn: &mut AsyncPgConnection,
+    deliveries: &Deliveries,
+    merchant: &MerchantId,
+    rma: &Rma,
+    event: ServiceEvent,
+    now: Timestamp,
+) -> Result<Uuid, DatabaseError> {
+    let body = serde_json::to_vec(&rma.message())
+        .map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
+    let message = NewMessage {
+        merchant: merchant.clone(),
+        kind: Kind::Rma,
+        lane: Some(format!("rma:{}", rma.rma_identifier)),
+        event: event.as_str().to_owned(),
+        body: body.into(),
+    };
+    let ids = deliveries.append(conn, now, &[message]).await?;
+    Ok(ids.into_iter().next().unwrap_or_default())
+}

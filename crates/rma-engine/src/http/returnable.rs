@@ -1,0 +1,146 @@
+//! `GET /v1/orders/{identifier}/returnable`: what a shopper sees when starting a return.
+
+use std::collections::BTreeSet;
+
+use actix_web::{get, web};
+use chrono::{DateTime, Utc};
+use domain::access::Scope;
+use domain::merchant::{Merchant, ReturnPolicy};
+use domain::returns::{Amounts, Ineligible, UnitId, eligibility, window_ends_at};
+use platform::http::ErrorBody;
+use platform::identity::Caller;
+use platform::{Problem, Timestamp};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::merchant_of;
+use crate::App;
+use crate::error::Error;
+use crate::shelf::{Shelf, Shelved};
+use crate::store::orders::Reading;
+
+/// An order, unit by unit, and what the shopper can choose.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReturnableOrder {
+    order_identifier: String,
+    /// The snapshot that this rests on.
+    order_updated_at: DateTime<Utc>,
+    #[schema(example = "USD")]
+    currency: String,
+    /// For an exchange order: the order that it was placed against.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    original_order_identifier: Option<String>,
+    /// Whether an exchange or a gift card can be chosen; after one exchange only a refund can.
+    exchange_possible: bool,
+    units: Vec<ReturnableUnit>,
+    #[serde(flatten)]
+    policy: ReturnPolicy,
+}
+
+/// A unit and the verdict on it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReturnableUnit {
+    #[serde(flatten)]
+    id: UnitId,
+    sku: String,
+    title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variant_identifier: Option<String>,
+    unit_price_amount_cents: i64,
+    returnable: bool,
+    /// Why not; there only when it cannot be returned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ineligible: Option<Ineligible>,
+    /// The first moment at which it can no longer be returned.
+    returnable_until: DateTime<Utc>,
+    /// Its part of the line's amounts; there once it shipped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    amounts: Option<Amounts>,
+    /// What is refunded for it at most; there once it shipped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refund_amount_cents: Option<i64>,
+    /// Whether reasons that offer an exchange lead to variants of this product.
+    exchange_offered: bool,
+}
+
+/// Shows what of an order can be returned, and how.
+#[utoipa::path(
+    tag = "returns",
+    params(("identifier" = String, Path, description = "The order's identifier in the merchant's systems")),
+    responses(
+        (status = 200, description = "The order's units", body = ReturnableOrder),
+        (status = 401, description = "No valid token", body = ErrorBody),
+        (status = 403, description = "The token may not do this", body = ErrorBody),
+        (status = 404, description = "No such order of this merchant", body = ErrorBody),
+        (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
+    ),
+    security(("bearer" = [])),
+)]
+#[get("/v1/orders/{identifier}/returnable")]
+pub(crate) async fn show_returnable(
+    app: web::Data<App>,
+    caller: Caller,
+    identifier: web::Path<String>,
+) -> Result<web::Json<ReturnableOrder>, Problem> {
+    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
+    let identifier = identifier.into_inner();
+    // What PostgreSQL cannot hold cannot be there.
+    if identifier.contains('\0') {
+        return Err(Error::NoOrder(identifier).into());
+    }
+    let wanted = BTreeSet::from([identifier.as_str()]);
+    let mut conn = app.pool.get().await?;
+    let shelf = Shelf::load(&mut conn, &merchant.identifier, &wanted, Reading::Looking).await?;
+    let shown = show(&shelf, &identifier, &merchant, app.clock.now());
+    Ok(web::Json(shown.ok_or(Error::NoOrder(identifier))?))
+}
+
+fn show(
+    shelf: &Shelf,
+    identifier: &str,
+    merchant: &Merchant,
+    now: Timestamp,
+) -> Option<ReturnableOrder> {
+    let projected = shelf.orders.get(identifier)?;
+    let order = &projected.order;
+    let units = shelf.units(projected).into_iter();
+    Some(ReturnableOrder {
+        order_identifier: order.identifier.clone(),
+        order_updated_at: order.updated_at,
+        currency: order.currency.code().to_owned(),
+        original_order_identifier: projected.original_order_identifier.clone(),
+        exchange_possible: !shelf.is_exchanged(identifier),
+        units: units.map(|(id, unit)| show_unit(id, &unit, merchant, now)).collect(),
+        policy: merchant.settings.returns.clone(),
+    })
+}
+
+fn show_unit(
+    id: UnitId,
+    unit: &Shelved<'_>,
+    merchant: &Merchant,
+    now: Timestamp,
+) -> ReturnableUnit {
+    let (settings, facts) = (&merchant.settings, unit.facts());
+    let ineligible = eligibility(&facts, settings, now).err();
+    let exchange = unit.exchange_facts();
+    let some_reason_offers = settings.returns.reasons.iter().any(|it| it.offers_exchange);
+    ReturnableUnit {
+        id,
+        sku: unit.sku(),
+        title: unit.line.title.clone(),
+        image_url: unit.line.image_url.clone(),
+        variant_identifier: unit.line.variant_identifier.clone(),
+        unit_price_amount_cents: unit.line.unit_price_amount_cents,
+        returnable: ineligible.is_none(),
+        ineligible,
+        returnable_until: window_ends_at(&facts, settings),
+        amounts: unit.unit.map(|unit| unit.amounts),
+        refund_amount_cents: unit.unit.map(|unit| unit.amounts.paid()),
+        exchange_offered: exchange.has_variants
+            && !exchange.is_order_exchanged
+            && some_reason_offers,
+    }
+}

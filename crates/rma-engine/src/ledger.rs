@@ -1,0 +1,112 @@
+//! The units of one order as they are kept: which there are, what each is worth, which are
+//! refunded, and which refunds had their effect. What becomes of it is `domain::returns`' to say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::order::Order;
+use domain::returns::{
+    Amounts, Discrepancy, LedgerChange, LedgerUnit, UnitId, reconcile, reconcile_missing,
+};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ledger {
+    lines: BTreeMap<String, Vec<Unit>>,
+    /// Refunds that had their effect, whatever it was.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) refunds: BTreeSet<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Unit {
+    pub(crate) unit: i32,
+    #[serde(flatten)]
+    pub(crate) amounts: Amounts,
+    /// The refund that covers it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) refund: Option<String>,
+}
+
+impl Ledger {
+    /// Brings the ledger in line with a snapshot. `returned` says whether a unit is in a return.
+    pub(crate) fn follow(
+        &mut self,
+        order: &Order,
+        returned: impl Fn(&UnitId) -> bool,
+    ) -> Vec<Discrepancy> {
+        let mut discrepancies = Vec::new();
+        for line in &order.items {
+            let known = self.known(order, &line.identifier, &returned);
+            let change = reconcile(&order.identifier, line, &known);
+            discrepancies.extend(self.apply(&line.identifier, change));
+        }
+        let present: BTreeSet<_> =
+            order.items.iter().map(|line| line.identifier.as_str()).collect();
+        let gone = self.lines.keys().filter(|line| !present.contains(line.as_str()));
+        for line in gone.cloned().collect::<Vec<_>>() {
+            let known = self.known(order, &line, &returned);
+            let change = reconcile_missing(&order.identifier, &line, &known);
+            discrepancies.extend(self.apply(&line, change));
+        }
+        discrepancies
+    }
+
+    /// The units of a line, in the order of their numbers.
+    pub(crate) fn units(&self, line: &str) -> &[Unit] {
+        self.lines.get(line).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn unit(&self, line: &str, unit: i32) -> Option<&Unit> {
+        self.units(line).iter().find(|it| it.unit == unit)
+    }
+
+    /// Every unit of the order.
+    pub(crate) fn all(&self, order: &str) -> impl Iterator<Item = (UnitId, &Unit)> {
+        self.lines.iter().flat_map(move |(line, units)| {
+            units.iter().map(move |it| (unit_id(order, line, it.unit), it))
+        })
+    }
+
+    /// Notes that a refund covers a unit.
+    pub(crate) fn refund(&mut self, id: &UnitId, refund: &str) {
+        let line = self.lines.get_mut(&id.order_line_item_identifier);
+        let unit = line.and_then(|units| units.iter_mut().find(|it| it.unit == id.unit));
+        if let Some(unit) = unit {
+            unit.refund = Some(refund.to_owned());
+        }
+    }
+
+    fn known(
+        &self,
+        order: &Order,
+        line: &str,
+        returned: &impl Fn(&UnitId) -> bool,
+    ) -> Vec<LedgerUnit> {
+        let ledger_unit = |it: &Unit| LedgerUnit {
+            unit: it.unit,
+            amounts: it.amounts,
+            held: it.refund.is_some() || returned(&unit_id(&order.identifier, line, it.unit)),
+        };
+        self.units(line).iter().map(ledger_unit).collect()
+    }
+
+    fn apply(&mut self, line: &str, change: LedgerChange) -> Vec<Discrepancy> {
+        let LedgerChange { appeared, withdrawn, discrepancies } = change;
+        if !appeared.is_empty() || !withdrawn.is_empty() {
+            let units = self.lines.entry(line.to_owned()).or_default();
+            units.retain(|it| !withdrawn.contains(&it.unit));
+            let new = |it: domain::returns::AppearedUnit| Unit {
+                unit: it.unit,
+                amounts: it.amounts,
+                refund: None,
+            };
+            units.extend(appeared.into_iter().map(new));
+            units.sort_unstable_by_key(|it| it.unit);
+        }
+        discrepancies
+    }
+}
+
+pub(crate) fn unit_id(order: &str, line: &str, unit: i32) -> UnitId {
+    UnitId { order_identifier: order.to_owned(), order_line_item_identifier: line.to_owned(), unit }
+}

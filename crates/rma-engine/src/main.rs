@@ -1,0 +1,7 @@
+//! The rma-engine service.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    platform::run::<rma_engine::App>()
+}

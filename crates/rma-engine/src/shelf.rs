@@ -1,0 +1,120 @@
+//! The orders that a request speaks of, and what the rules want to know of their units.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use diesel_async::AsyncPgConnection;
+use domain::access::MerchantId;
+use domain::order::Line;
+use domain::returns::{ExchangeFacts, UnitFacts, UnitId, UnitTerms};
+use platform::database::DatabaseError;
+
+use crate::ledger::{Unit, unit_id};
+use crate::store;
+use crate::store::orders::{Projected, Reading};
+use crate::store::returns::Holder;
+
+pub(crate) struct Shelf {
+    pub(crate) orders: BTreeMap<String, Projected>,
+    held: HashMap<UnitId, Holder>,
+}
+
+/// A unit that an order speaks of, on the ledger or not yet.
+#[derive(Clone, Copy)]
+pub(crate) struct Shelved<'a> {
+    pub(crate) projected: &'a Projected,
+    pub(crate) line: &'a Line,
+    pub(crate) unit: Option<&'a Unit>,
+    holder: Option<&'a Holder>,
+    /// Whether an exchange was asked for against its order.
+    is_order_exchanged: bool,
+}
+
+impl Shelf {
+    pub(crate) async fn load(
+        conn: &mut AsyncPgConnection,
+        merchant: &MerchantId,
+        orders: &BTreeSet<&str>,
+        reading: Reading,
+    ) -> Result<Self, DatabaseError> {
+        let identifiers: Vec<_> = orders.iter().copied().collect();
+        let found = store::orders::find(conn, merchant, &identifiers, reading).await?;
+        let keys: Vec<_> = identifiers.iter().map(|order| (merchant.as_str(), *order)).collect();
+        let mut held = store::returns::held(conn, &keys).await?;
+        Ok(Self {
+            orders: found.into_iter().map(|it| (it.order.identifier.clone(), it)).collect(),
+            held: held.remove(merchant.as_str()).unwrap_or_default(),
+        })
+    }
+
+    /// The unit, when there is such a line of such an order and it has that many units.
+    pub(crate) fn unit(&self, id: &UnitId) -> Option<Shelved<'_>> {
+        let projected = self.orders.get(&id.order_identifier)?;
+        let mut lines = projected.order.items.iter();
+        let line = lines.find(|line| line.identifier == id.order_line_item_identifier)?;
+        let unit = projected.ledger.unit(&line.identifier, id.unit);
+        let is_of_line = unit.is_some() || i64::from(id.unit) <= line.quantity;
+        is_of_line.then(|| Shelved {
+            projected,
+            line,
+            unit,
+            holder: self.held.get(id),
+            is_order_exchanged: self.is_exchanged(&id.order_identifier),
+        })
+    }
+
+    /// All units of an order's lines, in the order of the lines and of their numbers.
+    pub(crate) fn units(&self, projected: &Projected) -> Vec<(UnitId, Shelved<'_>)> {
+        let numbers = |line: &Line| {
+            let shipped = projected.ledger.units(&line.identifier).iter().map(|it| it.unit);
+            let ordered = 1..=i32::try_from(line.quantity).unwrap_or(i32::MAX);
+            ordered.chain(shipped).collect::<BTreeSet<_>>()
+        };
+        let order = &projected.order;
+        let ids = order.items.iter().flat_map(|line| {
+            let id = |unit| unit_id(&order.identifier, &line.identifier, unit);
+            numbers(line).into_iter().map(id)
+        });
+        ids.filter_map(|id| self.unit(&id).map(|unit| (id, unit))).collect()
+    }
+
+    /// Whether an exchange order was asked for or placed against an order.
+    pub(crate) fn is_exchanged(&self, order: &str) -> bool {
+        let mut held = self.held.iter();
+        held.any(|(id, holder)| id.order_identifier == order && holder.exchanged)
+    }
+}
+
+impl<'a> Shelved<'a> {
+    pub(crate) fn facts(&self) -> UnitFacts<'a> {
+        UnitFacts {
+            order_status: self.projected.order.status,
+            order_created_at: self.projected.order.created_at,
+            is_shipped: self.unit.is_some(),
+            shipped_date: self.line.shipped_date,
+            line_tags: &self.line.tags,
+            rma_identifier: self.holder.map(|holder| holder.rma_identifier.as_str()),
+            is_refunded: self.unit.is_some_and(|unit| unit.refund.is_some()),
+        }
+    }
+
+    pub(crate) fn exchange_facts(&self) -> ExchangeFacts {
+        ExchangeFacts {
+            has_variants: self.line.variant_identifier.is_some(),
+            is_order_exchanged: self.is_order_exchanged,
+        }
+    }
+
+    /// What the unit is known by: its UPC where the order gives no SKU.
+    pub(crate) fn sku(&self) -> String {
+        self.line.sku.clone().or_else(|| self.line.upc.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn terms(&self) -> UnitTerms {
+        UnitTerms {
+            sku: self.sku(),
+            unit_price_amount_cents: self.line.unit_price_amount_cents,
+            amounts: self.unit.map(|unit| unit.amounts).unwrap_or_default(),
+            original_order_identifier: self.projected.original_order_identifier.clone(),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What does not fit together, noted once however often it is noticed.
+
+use chrono::{DateTime, Utc};
+use diesel::QueryableByName;
+use diesel::sql_types::{Array, BigInt, Binary, Jsonb, Nullable, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use domain::order::Digest;
+use domain::returns::Discrepancy;
+use platform::Timestamp;
+use platform::database::{DatabaseError, prepared};
+use serde_json::Value;
+
+/// A discrepancy and when it was first noticed.
+#[derive(Debug)]
+pub(crate) struct Noted {
+    pub(crate) position: i64,
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) discrepancy: Discrepancy,
+}
+
+pub(crate) async fn note(
+    conn: &mut AsyncPgConnection,
+    found: &[(&MerchantId, Discrepancy)],
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    if found.is_empty() {
+        return Ok(());
+    }
+    let details: Result<Vec<_>, _> =
+        found.iter().map(|(_, discrepancy)| serde_json::to_value(discrepancy)).collect();
+    let details =
+        details.map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
+    let fingerprints: Vec<_> =
+        details.iter().map(|detail| Digest::of(detail).as_bytes().to_vec()).collect();
+    let each = |field: fn(&Discrepancy) -> Option<&str>| {
+        found.iter().map(|(_, it)| field(it)).collect::<Vec<_>>()
+    };
+    let statement = diesel::sql_query(
+        "INSERT INTO discrepancies (merchant, at, kind, order_identifier, rma_identifier, detail, \
+             fingerprint) \
+         SELECT merchant, $7, kind, order_identifier, rma_identifier, detail, fingerprint \
+         FROM unnest($1, $2, $3, $4, $5, $6) AS new (merchant, kind, order_identifier, \
+             rma_identifier, detail, fingerprint) \
+         ON CONFLICT ON CONSTRAINT discrepancies_once DO NOTHING",
+    )
+    .bind::<Array<Text>, _>(found.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>())
+    .bind::<Array<Text>, _>(found.iter().map(|(_, it)| it.kind()).collect::<Vec<_>>())
+    .bind::<Array<Nullable<Text>>, _>(each(Discrepancy::order_identifier))
+    .bind::<Array<Nullable<Text>>, _>(each(Discrepancy::rma_identifier))
+    .bind::<Array<Jsonb>, _>(&details)
+    .bind::<Array<Binary>, _>(fingerprints)
+    .bind::<Timestamptz, _>(now);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = BigInt)]
+    position: i64,
+    #[diesel(sql_type = Timestamptz)]
+    at: Timestamp,
+    #[diesel(sql_type = Jsonb)]
+    detail: Value,
+}
+
+/// Which of a merchant's discrepancies to find; what is `None` does not matter.
+#[derive(Debug, Default)]
+pub(crate) struct Search {
+    pub(crate) kind: Option<String>,
+    pub(crate) order_identifier: Option<String>,
+    pub(crate) rma_identifier: Option<String>,
+    /// Only what was noted before this position.
+    pub(crate) before: Option<i64>,
+}
+
+/// The newest first.
+pub(crate) async fn search(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    search: &Search,
+    most: i64,
+) -> Result<Vec<Noted>, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT position, at, detail FROM discrepancies \
+         WHERE merchant = $1 AND position < $2 AND ($3 IS NULL OR kind = $3) \
+             AND ($4 IS NULL OR order_identifier = $4) AND ($5 IS NULL OR rma_identifier = $5) \
+         ORDER BY position DESC LIMIT $6",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<BigInt, _>(search.before.unwrap_or(i64::MAX))
+    .bind::<Nullable<Text>, _>(&search.kind)
+    .bind::<Nullable<Text>, _>(&search.order_identifier)
+    .bind::<Nullable<Text>, _>(&search.rma_identifier)
+    .bind::<BigInt, _>(most);
+    let rows: Vec<Row> = prepared(query).load(conn).await?;
+    let noted = |row: Row| {
+        let discrepancy = serde_json::from_value(row.detail)
+            .map_err(|error| diesel::result::Error::DeserializationError(error.into()))?;
+        Ok(Noted { position: row.position, at: row.at, discrepancy })
+    };
+    rows.into_iter().map(noted).collect()
+}

@@ -1,0 +1,190 @@
+//! Orders and the ledgers of their units.
+//!
+//! Whoever changes what depends on an order's units locks its row first, and orders before
+//! returns: so a snapshot and a return of the same order come one after the other.
+
+use std::collections::HashMap;
+
+use diesel::QueryableByName;
+use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use domain::order::Order;
+use platform::Timestamp;
+use platform::database::{DatabaseError, prepared};
+
+use super::{read, write};
+use crate::ledger::Ledger;
+
+/// A merchant and an identifier in its systems.
+pub(crate) type Key<'a> = (&'a str, &'a str);
+
+/// What a newer snapshot is held against.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    pub(crate) updated_at: Timestamp,
+    pub(crate) ledger: Ledger,
+}
+
+/// An order as returns see it.
+#[derive(Debug, Clone)]
+pub(crate) struct Projected {
+    pub(crate) order: Order,
+    pub(crate) ledger: Ledger,
+    /// The order that this one was placed in exchange against.
+    pub(crate) original_order_identifier: Option<String>,
+}
+
+#[derive(QueryableByName)]
+struct KeptRow {
+    #[diesel(sql_type = BigInt)]
+    place: i64,
+    #[diesel(sql_type = Timestamptz)]
+    updated_at: Timestamp,
+    #[diesel(sql_type = Text)]
+    ledger: String,
+}
+
+/// Locks what is kept of these orders. Keys are sorted, or two callers may wait for each other.
+pub(crate) async fn lock_kept<'a>(
+    conn: &mut AsyncPgConnection,
+    keys: &[Key<'a>],
+) -> Result<HashMap<Key<'a>, Kept>, DatabaseError> {
+    let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
+    let query = diesel::sql_query(
+        "SELECT asked.place, orders.updated_at, orders.ledger \
+         FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place) \
+         JOIN orders USING (merchant, identifier) \
+         ORDER BY asked.place FOR NO KEY UPDATE OF orders",
+    )
+    .bind::<Array<Text>, _>(merchants)
+    .bind::<Array<Text>, _>(identifiers);
+    let rows: Vec<KeptRow> = prepared(query).load(conn).await?;
+    let mut kept = HashMap::with_capacity(rows.len());
+    for row in rows {
+        let place = usize::try_from(row.place - 1).unwrap_or(usize::MAX);
+        if let Some(key) = keys.get(place) {
+            kept.insert(*key, Kept { updated_at: row.updated_at, ledger: read(&row.ledger)? });
+        }
+    }
+    Ok(kept)
+}
+
+/// Snapshots on their way in.
+#[derive(Default)]
+pub(crate) struct Rows<'a> {
+    merchants: Vec<&'a str>,
+    identifiers: Vec<&'a str>,
+    updated_at: Vec<Timestamp>,
+    documents: Vec<String>,
+    ledgers: Vec<String>,
+}
+
+impl<'a> Rows<'a> {
+    pub(crate) fn push(
+        &mut self,
+        merchant: &'a MerchantId,
+        order: &'a Order,
+        ledger: &Ledger,
+    ) -> Result<(), DatabaseError> {
+        self.merchants.push(merchant.as_str());
+        self.identifiers.push(&order.identifier);
+        self.updated_at.push(order.updated_at);
+        self.documents.push(write(order)?);
+        self.ledgers.push(write(ledger)?);
+        Ok(())
+    }
+}
+
+/// Adds orders that were not kept. Returns whether none of them was there after all.
+pub(crate) async fn insert(
+    conn: &mut AsyncPgConnection,
+    rows: Rows<'_>,
+) -> Result<bool, DatabaseError> {
+    let expected = rows.identifiers.len();
+    if expected == 0 {
+        return Ok(true);
+    }
+    let statement = diesel::sql_query(
+        "INSERT INTO orders (merchant, identifier, updated_at, document, ledger) \
+         SELECT * FROM unnest($1, $2, $3, $4, $5) ON CONFLICT ON CONSTRAINT orders_pkey DO NOTHING",
+    )
+    .bind::<Array<Text>, _>(rows.merchants)
+    .bind::<Array<Text>, _>(rows.identifiers)
+    .bind::<Array<Timestamptz>, _>(rows.updated_at)
+    .bind::<Array<Text>, _>(rows.documents)
+    .bind::<Array<Text>, _>(rows.ledgers);
+    Ok(prepared(statement).execute(conn).await? == expected)
+}
+
+/// Replaces orders that are locked.
+pub(crate) async fn update(
+    conn: &mut AsyncPgConnection,
+    rows: Rows<'_>,
+) -> Result<(), DatabaseError> {
+    if rows.identifiers.is_empty() {
+        return Ok(());
+    }
+    let statement = diesel::sql_query(
+        "UPDATE orders SET updated_at = new.updated_at, document = new.document, \
+             ledger = new.ledger \
+         FROM unnest($1, $2, $3, $4, $5) \
+             AS new (merchant, identifier, updated_at, document, ledger) \
+         WHERE orders.merchant = new.merchant AND orders.identifier = new.identifier",
+    )
+    .bind::<Array<Text>, _>(rows.merchants)
+    .bind::<Array<Text>, _>(rows.identifiers)
+    .bind::<Array<Timestamptz>, _>(rows.updated_at)
+    .bind::<Array<Text>, _>(rows.documents)
+    .bind::<Array<Text>, _>(rows.ledgers);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// Whether to keep others from changing what is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    Looking,
+    /// Until the end of the transaction.
+    Locking,
+}
+
+#[derive(QueryableByName)]
+struct ProjectedRow {
+    #[diesel(sql_type = Text)]
+    document: String,
+    #[diesel(sql_type = Text)]
+    ledger: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    original_order_identifier: Option<String>,
+}
+
+/// A merchant's orders of these identifiers; those that are not there are left out.
+pub(crate) async fn find(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    identifiers: &[&str],
+    reading: Reading,
+) -> Result<Vec<Projected>, DatabaseError> {
+    let lock = match reading {
+        Reading::Looking => "",
+        Reading::Locking => " FOR NO KEY UPDATE OF orders",
+    };
+    let query = diesel::sql_query(format!(
+        "SELECT orders.document, orders.ledger, exchange_orders.original_order_identifier \
+         FROM orders LEFT JOIN exchange_orders USING (merchant, identifier) \
+         WHERE orders.merchant = $1 AND orders.identifier = ANY ($2) \
+         ORDER BY orders.identifier{lock}"
+    ))
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(identifiers);
+    let rows: Vec<ProjectedRow> = prepared(query).load(conn).await?;
+    let projected = |row: ProjectedRow| {
+        Ok(Projected {
+            order: read(&row.document)?,
+            ledger: read(&row.ledger)?,
+            original_order_identifier: row.original_order_identifier,
+        })
+    };
+    rows.into_iter().map(projected).collect()
+}

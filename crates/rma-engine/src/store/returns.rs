@@ -1,0 +1,274 @@
+//! Returns and the units they hold.
+
+use std::collections::HashMap;
+
+use diesel::QueryableByName;
+use diesel::sql_types::{Array, Bool, Integer, Nullable, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use domain::returns::{ExchangeProgress, Rma, UnitId};
+use platform::database::{DatabaseError, prepared};
+
+use super::orders::Key;
+use super::{read, write};
+use crate::ledger::unit_id;
+
+/// The index that keeps a unit from being in two returns.
+const HELD: &str = "return_units_held";
+
+/// Why a return could not be added.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InsertError {
+    #[error("one of the units is in another return already")]
+    UnitHeld,
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+}
+
+impl From<diesel::result::Error> for InsertError {
+    fn from(error: diesel::result::Error) -> Self {
+        let error = DatabaseError::from(error);
+        if error.constraint() == Some(HELD) { Self::UnitHeld } else { Self::Database(error) }
+    }
+}
+
+/// Adds a return and takes hold of its units.
+pub(crate) async fn insert(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    rma: &Rma,
+    customer_email: Option<&str>,
+) -> Result<(), InsertError> {
+    let statement = diesel::sql_query(
+        "INSERT INTO returns (merchant, rma_identifier, status, customer_email, document, \
+             created_at, updated_at) \
+         VALUES ($1, $2, $3, lower($4), $5, $6, $7)",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(&rma.rma_identifier)
+    .bind::<Text, _>(rma.status.as_str())
+    .bind::<Nullable<Text>, _>(customer_email)
+    .bind::<Text, _>(write(rma)?)
+    .bind::<Timestamptz, _>(rma.created_at)
+    .bind::<Timestamptz, _>(rma.updated_at);
+    prepared(statement).execute(conn).await?;
+    let units = UnitColumns::of(rma);
+    let statement = diesel::sql_query(
+        "INSERT INTO return_units (merchant, rma_identifier, order_identifier, line_identifier, \
+             unit, held, exchanged, tracking_number) \
+         SELECT $1, $2, * FROM unnest($3, $4, $5, $6, $7, $8)",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(&rma.rma_identifier)
+    .bind::<Array<Text>, _>(units.orders)
+    .bind::<Array<Text>, _>(units.lines)
+    .bind::<Array<Integer>, _>(units.numbers)
+    .bind::<Array<Bool>, _>(units.held)
+    .bind::<Array<Bool>, _>(units.exchanged)
+    .bind::<Array<Nullable<Text>>, _>(units.tracking_numbers);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// Saves a return that is locked; units it no longer holds are free again.
+pub(crate) async fn save(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    rma: &Rma,
+) -> Result<(), DatabaseError> {
+    let statement = diesel::sql_query(
+        "UPDATE returns SET status = $3, document = $4, updated_at = $5 \
+         WHERE merchant = $1 AND rma_identifier = $2",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(&rma.rma_identifier)
+    .bind::<Text, _>(rma.status.as_str())
+    .bind::<Text, _>(write(rma)?)
+    .bind::<Timestamptz, _>(rma.updated_at);
+    prepared(statement).execute(conn).await?;
+    let units = UnitColumns::of(rma);
+    let statement = diesel::sql_query(
+        "UPDATE return_units AS kept SET held = new.held, exchanged = new.exchanged, \
+             tracking_number = new.tracking_number \
+         FROM unnest($3, $4, $5, $6, $7, $8) \
+             AS new (order_identifier, line_identifier, unit, held, exchanged, tracking_number) \
+         WHERE kept.merchant = $1 AND kept.rma_identifier = $2 \
+             AND kept.order_identifier = new.order_identifier \
+             AND kept.line_identifier = new.line_identifier AND kept.unit = new.unit \
+             AND (kept.held, kept.exchanged, kept.tracking_number) \
+                 IS DISTINCT FROM (new.held, new.exchanged, new.tracking_number)",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(&rma.rma_identifier)
+    .bind::<Array<Text>, _>(units.orders)
+    .bind::<Array<Text>, _>(units.lines)
+    .bind::<Array<Integer>, _>(units.numbers)
+    .bind::<Array<Bool>, _>(units.held)
+    .bind::<Array<Bool>, _>(units.exchanged)
+    .bind::<Array<Nullable<Text>>, _>(units.tracking_numbers);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+#[derive(Default)]
+struct UnitColumns<'a> {
+    orders: Vec<&'a str>,
+    lines: Vec<&'a str>,
+    numbers: Vec<i32>,
+    held: Vec<bool>,
+    exchanged: Vec<bool>,
+    tracking_numbers: Vec<Option<&'a str>>,
+}
+
+impl<'a> UnitColumns<'a> {
+    fn of(rma: &'a Rma) -> Self {
+        let mut columns = Self::default();
+        for unit in &rma.units {
+            columns.orders.push(&unit.id.order_identifier);
+            columns.lines.push(&unit.id.order_line_item_identifier);
+            columns.numbers.push(unit.id.unit);
+            columns.held.push(unit.canceled_at.is_none());
+            let exchange = unit.exchange.filter(|it| *it != ExchangeProgress::Failed);
+            columns.exchanged.push(unit.canceled_at.is_none() && exchange.is_some());
+            columns.tracking_numbers.push(unit.tracking_number.as_deref());
+        }
+        columns
+    }
+}
+
+#[derive(QueryableByName)]
+struct HeldRow {
+    #[diesel(sql_type = Text)]
+    merchant: String,
+    #[diesel(sql_type = Text)]
+    rma_identifier: String,
+    #[diesel(sql_type = Text)]
+    order_identifier: String,
+    #[diesel(sql_type = Text)]
+    line_identifier: String,
+    #[diesel(sql_type = Integer)]
+    unit: i32,
+    #[diesel(sql_type = Bool)]
+    exchanged: bool,
+}
+
+/// The return that a unit is in.
+#[derive(Debug, Clone)]
+pub(crate) struct Holder {
+    pub(crate) rma_identifier: String,
+    /// Whether something is ordered in exchange for the unit.
+    pub(crate) exchanged: bool,
+}
+
+/// Which units are in a return that was not canceled: by merchant, then by unit.
+pub(crate) type Held = HashMap<String, HashMap<UnitId, Holder>>;
+
+/// The held units of these orders.
+pub(crate) async fn held(
+    conn: &mut AsyncPgConnection,
+    orders: &[Key<'_>],
+) -> Result<Held, DatabaseError> {
+    let mut held = Held::new();
+    if orders.is_empty() {
+        return Ok(held);
+    }
+    let (merchants, identifiers): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
+    let query = diesel::sql_query(
+        "SELECT merchant, rma_identifier, order_identifier, line_identifier, unit, exchanged \
+         FROM unnest($1, $2) AS asked (merchant, order_identifier) \
+         JOIN return_units USING (merchant, order_identifier) WHERE held",
+    )
+    .bind::<Array<Text>, _>(merchants)
+    .bind::<Array<Text>, _>(identifiers);
+    let rows: Vec<HeldRow> = prepared(query).load(conn).await?;
+    for row in rows {
+        let unit = unit_id(&row.order_identifier, &row.line_identifier, row.unit);
+        let holder = Holder { rma_identifier: row.rma_identifier, exchanged: row.exchanged };
+        held.entry(row.merchant).or_default().insert(unit, holder);
+    }
+    Ok(held)
+}
+
+#[derive(QueryableByName)]
+struct ReturnRow {
+    #[diesel(sql_type = Text)]
+    merchant: String,
+    #[diesel(sql_type = Text)]
+    document: String,
+}
+
+/// Locks the returns that have units of these orders, and those that are named.
+pub(crate) async fn lock_concerned(
+    conn: &mut AsyncPgConnection,
+    orders: &[Key<'_>],
+    named: &[Key<'_>],
+) -> Result<Vec<(String, Rma)>, DatabaseError> {
+    let (order_merchants, orders): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
+    let (named_merchants, named): (Vec<_>, Vec<_>) = named.iter().copied().unzip();
+    let query = diesel::sql_query(
+        "SELECT returns.merchant, returns.document FROM ( \
+             SELECT merchant, rma_identifier \
+             FROM unnest($1, $2) AS asked (merchant, order_identifier) \
+             JOIN return_units USING (merchant, order_identifier) \
+             UNION SELECT * FROM unnest($3, $4) \
+         ) AS concerned (merchant, rma_identifier) \
+         JOIN returns USING (merchant, rma_identifier) \
+         ORDER BY returns.merchant, returns.rma_identifier FOR NO KEY UPDATE OF returns",
+    )
+    .bind::<Array<Text>, _>(order_merchants)
+    .bind::<Array<Text>, _>(orders)
+    .bind::<Array<Text>, _>(named_merchants)
+    .bind::<Array<Text>, _>(named);
+    let rows: Vec<ReturnRow> = prepared(query).load(conn).await?;
+    rows.into_iter().map(|row| Ok((row.merchant, read(&row.document)?))).collect()
+}
+
+#[derive(QueryableByName)]
+struct DocumentRow {
+    #[diesel(sql_type = Text)]
+    document: String,
+}
+
+/// Locks one of a merchant's returns.
+pub(crate) async fn lock(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    rma_identifier: &str,
+) -> Result<Option<Rma>, DatabaseError> {
+    let named = [(merchant.as_str(), rma_identifier)];
+    Ok(lock_concerned(conn, &[], &named).await?.pop().map(|(_, rma)| rma))
+}
+
+/// Locks those of a merchant's returns that have units in a parcel with this tracking number.
+pub(crate) async fn lock_by_tracking_number(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    tracking_number: &str,
+) -> Result<Vec<Rma>, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT document FROM returns WHERE merchant = $1 AND rma_identifier IN ( \
+             SELECT rma_identifier FROM return_units \
+             WHERE merchant = $1 AND tracking_number = $2) \
+         ORDER BY rma_identifier FOR NO KEY UPDATE",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(tracking_number);
+    let rows: Vec<DocumentRow> = prepared(query).load(conn).await?;
+    rows.into_iter().map(|row| read(&row.document)).collect()
+}
+
+/// One of a merchant's returns.
+pub(crate) async fn find(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    rma_identifier: &str,
+) -> Result<Option<Rma>, DatabaseError> {
+    use diesel::OptionalExtension as _;
+    let query = diesel::sql_query(
+        "SELECT document FROM returns WHERE merchant = $1 AND rma_identifier = $2",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(rma_identifier);
+    let row: Option<DocumentRow> = prepared(query).get_result(conn).await.optional()?;
+    row.map(|row| read(&row.document)).transpose()
+}

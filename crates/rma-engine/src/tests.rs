@@ -1,0 +1,172 @@
+mod projecting;
+
+use std::time::Duration;
+
+use diesel::QueryableByName;
+use diesel::sql_types::BigInt;
+use diesel_async::RunQueryDsl as _;
+use domain::event::Event;
+use domain::merchant::Merchant;
+use domain::order::{Order, OrderStored};
+use messaging::Envelope;
+use platform::{Clock, Service as _};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use testkit::{Issuer, Started, eventually, introduce, merchant};
+
+use crate::App;
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// The service with the merchants acme and rival, and what they receive.
+struct Stage {
+    started: Started,
+    issuer: Issuer,
+    client: reqwest::Client,
+    sandbox: sandbox::Running,
+    pool: platform::database::Pool,
+}
+
+/// A message that reached a merchant.
+#[derive(Debug, Clone, PartialEq)]
+struct Arrival {
+    event: String,
+    sequence: i64,
+    body: Value,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// With acme as `adjust` makes it.
+    async fn with(adjust: impl FnOnce(&mut Merchant)) -> Self {
+        let issuer = Issuer::start();
+        let settings = [
+            ("SEALING__KEYS", testkit::sealing_keys()),
+            ("BROKER__RELAY_POLL", "50ms"),
+            ("DELIVERY__HTTPS_ONLY", "false"),
+            ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
+            ("DELIVERY__POLL", "20ms"),
+        ];
+        let settings: Vec<_> = issuer.settings().into_iter().chain(settings).collect();
+        let started = Started::new::<App>(&settings).await;
+        let client = platform::http_client(Duration::from_secs(10)).unwrap();
+        let mut own = sandbox::settings::Settings::for_tests().unwrap();
+        own.journal.capacity = 100_000;
+        let sandbox = sandbox::start(&own).unwrap();
+        let pool = started.database.pool();
+        let stage = Self { started, issuer, client, sandbox, pool };
+        let mut acme = merchant("acme");
+        adjust(&mut acme);
+        stage.meet(acme).await;
+        stage.meet(merchant("rival")).await;
+        stage
+    }
+
+    /// Waits until the service knows the merchant, who receives below a path of its own.
+    async fn meet(&self, mut merchant: Merchant) {
+        let name = merchant.identifier.to_string();
+        merchant.settings.base_url = Some(self.sandbox.url(&format!("/{name}")));
+        introduce(&self.started.namespace, App::NAME, merchant).await;
+        eventually("the merchant is known", SOON, || async {
+            let (status, _) = self.get("/v1/orders/none/returnable", &name).await;
+            (status == StatusCode::NOT_FOUND).then_some(())
+        })
+        .await;
+    }
+
+    async fn get(&self, path: &str, merchant: &str) -> (StatusCode, Value) {
+        self.ask(Method::GET, path, merchant, &[], None).await
+    }
+
+    async fn post(&self, path: &str, merchant: &str, body: &Value) -> (StatusCode, Value) {
+        self.ask(Method::POST, path, merchant, &[], Some(body)).await
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        merchant: &str,
+        headers: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> (StatusCode, Value) {
+        let token = self.issuer.token(Some(merchant), "returns");
+        self.send(method, path, &token, headers, body).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        token: &str,
+        headers: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> (StatusCode, Value) {
+        let url = format!("{}{path}", self.started.url);
+        let mut request = self.client.request(method, url).bearer_auth(token);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").body(body.to_string());
+        }
+        let answer = request.send().await.unwrap();
+        let status = answer.status();
+        (status, answer.json().await.unwrap_or_default())
+    }
+
+    /// Sends an event to the service, as another service would.
+    async fn tell<E: Event>(&self, event: E) {
+        let envelope = Envelope::new("test", Clock::system().now(), event);
+        let queue = format!("{}.{}", App::NAME, E::TYPE);
+        self.started.namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
+    }
+
+    async fn publish(&self, merchant: &str, order: &Order) {
+        let merchant = merchant.parse().unwrap();
+        self.tell(OrderStored { merchant, order: order.clone() }).await;
+    }
+
+    /// Publishes an order and waits until it can be seen.
+    async fn store(&self, merchant: &str, order: &Order) {
+        self.publish(merchant, order).await;
+        let path = format!("/v1/orders/{}/returnable", order.identifier);
+        let updated_at = json!(order.updated_at);
+        eventually("the order is projected", SOON, || async {
+            let (_, seen) = self.get(&path, merchant).await;
+            (seen["order_updated_at"] == updated_at).then_some(())
+        })
+        .await;
+    }
+
+    async fn number(&self, query: &str) -> i64 {
+        #[derive(QueryableByName)]
+        struct Counted {
+            #[diesel(sql_type = BigInt)]
+            n: i64,
+        }
+        let mut conn = self.pool.get().await.unwrap();
+        diesel::sql_query(query).get_result::<Counted>(&mut *conn).await.unwrap().n
+    }
+
+    /// Everything a merchant received, once nothing is under way any more.
+    async fn arrivals(&self, merchant: &str) -> Vec<Arrival> {
+        eventually("everything is delivered", SOON, || async {
+            (self.number("SELECT count(*) AS n FROM deliveries").await == 0).then_some(())
+        })
+        .await;
+        let url = self.sandbox.url(&format!("/journal?path=/{merchant}/rmas&limit=1000"));
+        let page: sandbox::journal::Page =
+            self.client.get(url).send().await.unwrap().json().await.unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let arrival = |entry: sandbox::journal::Entry| Arrival {
+            event: text(&entry.headers["x-service-event"]),
+            sequence: text(&entry.headers["x-service-sequence"]).parse().unwrap(),
+            body: entry.body,
+        };
+        page.entries.into_iter().map(arrival).collect()
+    }
+}

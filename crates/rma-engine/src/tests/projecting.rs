@@ -1,0 +1,158 @@
+//! Orders become units, whatever order they come in.
+
+use chrono::TimeDelta;
+use domain::order::sample::Orders;
+use domain::order::{Refund, RefundLine};
+
+use super::*;
+
+/// An order with one line of so many shipped units that cost 2000 cents each.
+pub(super) fn order(identifier: &str, units: i64) -> Order {
+    let now = Clock::system().now();
+    let shop = Orders::new(7, now);
+    let mut order = (0..).map(|n| shop.at(n)).find(|it| it.items[0].quantity_shipped > 0).unwrap();
+    order.identifier = identifier.to_owned();
+    order.created_at = now - TimeDelta::days(3);
+    order.updated_at = now - TimeDelta::days(2);
+    order.refunds.clear();
+    order.items.truncate(1);
+    let line = &mut order.items[0];
+    line.identifier = format!("{identifier}-1");
+    (line.quantity, line.quantity_shipped, line.quantity_canceled) = (units, units, 0);
+    line.shipped_date = Some(now - TimeDelta::days(2));
+    line.tags.clear();
+    line.unit_price_amount_cents = 2000;
+    line.product_amount_cents = 2000 * units;
+    line.tax_amount_cents = 165 * units;
+    line.discount_amount_cents = 0;
+    order
+}
+
+/// A snapshot of the order so many minutes later.
+pub(super) fn later(order: &Order, minutes: i64) -> Order {
+    Order { updated_at: order.updated_at + TimeDelta::minutes(minutes), ..order.clone() }
+}
+
+/// With a refund of so many units of its first line.
+pub(super) fn refunded(order: &Order, refund: &str, units: i64, rma: Option<&str>) -> Order {
+    let mut order = later(order, 1);
+    order.refunds.push(Refund {
+        identifier: refund.to_owned(),
+        total_refund_amount_cents: 2165 * units,
+        refund_line_items: vec![RefundLine {
+            identifier: format!("{refund}-1"),
+            quantity: units,
+            order_item_identifier: order.items[0].identifier.clone(),
+        }],
+        note: None,
+        created_at: order.updated_at,
+        rma_identifier: rma.map(str::to_owned),
+        tags: Vec::new(),
+    });
+    order
+}
+
+async fn verdicts(stage: &Stage, order: &str) -> Vec<String> {
+    let (status, shown) = stage.get(&format!("/v1/orders/{order}/returnable"), "acme").await;
+    assert_eq!(status, StatusCode::OK);
+    let verdict = |unit: &Value| match unit["ineligible"]["code"].as_str() {
+        None => format!("{} {}", unit["unit"], unit["refund_amount_cents"]),
+        Some(code) => format!("{} {code}", unit["unit"]),
+    };
+    shown["units"].as_array().unwrap().iter().map(verdict).collect()
+}
+
+#[tokio::test]
+async fn units_of_an_order_are_shown_to_its_merchant_only() {
+    let stage = Stage::set().await;
+    let mut order = order("A/1", 3);
+    order.items[0].product_amount_cents = 29_000;
+    order.items[0].tax_amount_cents = 0;
+    stage.publish("acme", &order).await;
+    eventually("the order is projected", SOON, || async {
+        let (status, _) = stage.get("/v1/orders/A%2F1/returnable", "acme").await;
+        (status == StatusCode::OK).then_some(())
+    })
+    .await;
+    assert_eq!(verdicts(&stage, "A%2F1").await, ["1 9667", "2 9667", "3 9666"]);
+    let (status, shown) = stage.get("/v1/orders/A%2F1/returnable", "acme").await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(shown["reasons"][0]["code"], "TOO_SMALL");
+    assert_eq!(shown["methods"][0]["method"], "mail-back");
+    assert_eq!(shown["units"][0]["exchange_offered"], true);
+    assert_eq!(shown["exchange_possible"], true);
+    for (path, merchant) in
+        [("/v1/orders/A%2F1/returnable", "rival"), ("/v1/orders/%00/returnable", "acme")]
+    {
+        assert_eq!(stage.get(path, merchant).await.0, StatusCode::NOT_FOUND);
+    }
+    let token = stage.issuer.token(Some("acme"), "orders");
+    let (status, _) =
+        stage.send(Method::GET, "/v1/orders/A%2F1/returnable", &token, &[], None).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    let operator = stage.issuer.token(None, "operator");
+    let acme = [("x-service-id", "acme")];
+    let (status, _) =
+        stage.send(Method::GET, "/v1/orders/A%2F1/returnable", &operator, &acme, None).await;
+    assert_eq!(status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn the_newest_snapshot_counts_in_whatever_order_they_come() {
+    let stage = Stage::set().await;
+    let mut first = order("A", 3);
+    let line = &mut first.items[0];
+    (line.quantity_shipped, line.product_amount_cents, line.tax_amount_cents) = (1, 2000, 165);
+    let whole = later(&order("A", 3), 60);
+    stage.store("acme", &whole).await;
+    stage.publish("acme", &first).await;
+    stage.publish("acme", &first).await;
+    // The queue is handled in order: what is seen after the last one is what came of all of them.
+    stage.store("acme", &later(&whole, 1)).await;
+    assert_eq!(verdicts(&stage, "A").await, ["1 2165", "2 2165", "3 2165"]);
+    assert_eq!(stage.number("SELECT count(*) AS n FROM orders").await, 1);
+    assert_eq!(stage.number("SELECT count(*) AS n FROM discrepancies").await, 0);
+}
+
+#[tokio::test]
+async fn units_appear_as_they_ship_and_keep_their_money() {
+    let stage = Stage::set().await;
+    let mut first = order("A", 3);
+    let line = &mut first.items[0];
+    (line.quantity_shipped, line.product_amount_cents, line.tax_amount_cents) = (1, 2001, 0);
+    stage.store("acme", &first).await;
+    assert_eq!(verdicts(&stage, "A").await, ["1 2001", "2 not_shipped", "3 not_shipped"]);
+    let mut whole = later(&first, 1);
+    let line = &mut whole.items[0];
+    (line.quantity_shipped, line.product_amount_cents) = (3, 6004);
+    stage.store("acme", &whole).await;
+    assert_eq!(verdicts(&stage, "A").await, ["1 2001", "2 2002", "3 2001"]);
+}
+
+#[tokio::test]
+async fn a_refund_without_a_return_uses_a_unit_up() {
+    let stage = Stage::set().await;
+    let order = order("A", 2);
+    let once = refunded(&order, "R1", 1, None);
+    stage.store("acme", &once).await;
+    assert_eq!(verdicts(&stage, "A").await, ["1 already_refunded", "2 2165"]);
+    stage.store("acme", &later(&once, 1)).await;
+    assert_eq!(verdicts(&stage, "A").await, ["1 already_refunded", "2 2165"]);
+    let unknown = refunded(&later(&once, 1), "R2", 1, Some("nobody"));
+    stage.store("acme", &unknown).await;
+    assert_eq!(stage.number("SELECT count(*) AS n FROM discrepancies").await, 1);
+}
+
+#[tokio::test]
+async fn many_orders_are_projected_in_batches() {
+    let stage = Stage::set().await;
+    let shop = Orders::new(3, Clock::system().now());
+    for order in shop.take(200) {
+        stage.publish("acme", &order).await;
+    }
+    eventually("all are projected", SOON, || async {
+        (stage.number("SELECT count(*) AS n FROM orders").await == 200).then_some(())
+    })
+    .await;
+    assert_eq!(stage.started.namespace.peek("rma-engine.order.stored.v1.dead").await.len(), 0);
+}

@@ -1,0 +1,2 @@
+DROP TABLE exchange_orders;
+DROP TABLE orders;

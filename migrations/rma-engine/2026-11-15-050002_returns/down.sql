@@ -1,0 +1,2 @@
+DROP TABLE return_units;
+DROP TABLE returns;

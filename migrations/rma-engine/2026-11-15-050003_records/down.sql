@@ -1,0 +1,4 @@
+DROP TABLE answered_requests;
+DROP TABLE discrepancies;
+DROP TABLE timeline;
+DROP FUNCTION refuse_to_rewrite;

@@ -1,0 +1,54 @@
+-- Everything that happened to a return: what, when, who, and the message that told the merchant.
+CREATE TABLE timeline (
+    position BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    merchant TEXT COLLATE "C" NOT NULL,
+    rma_identifier TEXT COLLATE "C" NOT NULL,
+    at TIMESTAMPTZ NOT NULL,
+    actor TEXT NOT NULL,
+    event TEXT NOT NULL,
+    detail JSONB NOT NULL,
+    delivery UUID,
+    CONSTRAINT timeline_return_fkey
+        FOREIGN KEY (merchant, rma_identifier) REFERENCES returns (merchant, rma_identifier)
+);
+
+CREATE INDEX timeline_by_return ON timeline (merchant, rma_identifier, position);
+
+CREATE FUNCTION refuse_to_rewrite() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'the timeline is only ever added to';
+END
+$$;
+
+CREATE TRIGGER timeline_is_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON timeline
+FOR EACH STATEMENT EXECUTE FUNCTION refuse_to_rewrite();
+
+-- What does not add up between a merchant and us, for people to look at. Each is noted once,
+-- however often it is noticed: the fingerprint says what it is.
+CREATE TABLE discrepancies (
+    position BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    merchant TEXT COLLATE "C" NOT NULL,
+    at TIMESTAMPTZ NOT NULL,
+    kind TEXT COLLATE "C" NOT NULL,
+    order_identifier TEXT COLLATE "C",
+    rma_identifier TEXT COLLATE "C",
+    detail JSONB NOT NULL,
+    fingerprint BYTEA NOT NULL,
+    CONSTRAINT discrepancies_once UNIQUE (merchant, fingerprint)
+);
+
+CREATE INDEX discrepancies_by_merchant ON discrepancies (merchant, position);
+
+-- Requests that take effect once however often they are sent: the key that the caller chose, what
+-- was asked, and what was answered.
+CREATE TABLE answered_requests (
+    merchant TEXT COLLATE "C" NOT NULL,
+    operation TEXT COLLATE "C" NOT NULL,
+    key TEXT COLLATE "C" NOT NULL,
+    request BYTEA NOT NULL,
+    answer TEXT NOT NULL,
+    answered_at TIMESTAMPTZ NOT NULL,
+    CONSTRAINT answered_requests_pkey PRIMARY KEY (merchant, operation, key)
+);
+
+CREATE INDEX answered_requests_by_time ON answered_requests (answered_at);
