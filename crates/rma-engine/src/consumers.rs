@@ -2,16 +2,21 @@
 
 use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
+use domain::exchange::{ExchangeFailed, ExchangePlaced};
 use domain::order::OrderStored;
+use domain::warehouse::UnitReceived;
 use messaging::{Broker, HandleError, Handler, Received, consume};
 use platform::{Clock, Process, Service as _};
 
-use crate::{App, projection};
+use crate::{App, exchanges, projection, receiving};
 
 /// Begins to listen.
 pub(crate) fn start(app: &App, broker: &Broker, process: &Process) {
     let ears = || Ears { deliveries: app.deliveries.clone(), clock: app.clock.clone() };
     consume(broker, App::NAME, process, Orders(ears()));
+    consume(broker, App::NAME, process, Receipts(ears()));
+    consume(broker, App::NAME, process, PlacedExchanges(ears()));
+    consume(broker, App::NAME, process, FailedExchanges(ears()));
 }
 
 /// What every handler needs.
@@ -33,5 +38,59 @@ impl Handler for Orders {
         let Ears { deliveries, clock } = &self.0;
         let snapshots = events.iter().map(|event| &event.data);
         Ok(projection::project(conn, deliveries, snapshots, clock.now()).await?)
+    }
+}
+
+struct Receipts(Ears);
+
+impl Handler for Receipts {
+    type Event = UnitReceived;
+
+    async fn handle(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[&Received<UnitReceived>],
+    ) -> Result<(), HandleError> {
+        let Ears { deliveries, clock } = &self.0;
+        for event in events {
+            receiving::note_unit(conn, deliveries, &event.data, clock.now()).await?;
+        }
+        Ok(())
+    }
+}
+
+struct PlacedExchanges(Ears);
+
+impl Handler for PlacedExchanges {
+    type Event = ExchangePlaced;
+
+    async fn handle(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[&Received<ExchangePlaced>],
+    ) -> Result<(), HandleError> {
+        let Ears { deliveries, clock } = &self.0;
+        for event in events {
+            exchanges::note_placed(conn, deliveries, &event.data, clock.now()).await?;
+        }
+        Ok(())
+    }
+}
+
+struct FailedExchanges(Ears);
+
+impl Handler for FailedExchanges {
+    type Event = ExchangeFailed;
+
+    async fn handle(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[&Received<ExchangeFailed>],
+    ) -> Result<(), HandleError> {
+        let Ears { deliveries, clock } = &self.0;
+        for event in events {
+            exchanges::note_failed(conn, deliveries, &event.data, clock.now()).await?;
+        }
+        Ok(())
     }
 }

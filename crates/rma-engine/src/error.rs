@@ -1,8 +1,11 @@
 //! What can go wrong, and what kind of trouble it is.
 
+use domain::document::{FieldError, Invalid};
 use domain::returns::Refusal;
 use platform::database::DatabaseError;
 use platform::{Failure, Kind};
+
+use crate::returns::ReturnConflict;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -10,13 +13,27 @@ pub(crate) enum Error {
     NoOrder(String),
     #[error("there is no return {0}")]
     NoReturn(String),
+    #[error("no return travels under the tracking number {0}")]
+    NoParcel(String),
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    #[error("{0}")]
+    Malformed(&'static str),
+    #[error("this needs a token of the merchant's own, or an operator's")]
+    StaffOnly,
+    #[error("{}", .0.message)]
+    Conflict(Box<ReturnConflict>),
+    #[error("one of the units is in another return already")]
+    UnitHeld,
+    #[error("return {0}: {1}")]
+    Refused(String, Refusal),
     /// Someone else was faster; the same again finds what they did.
     #[error("someone else stored one of these orders at the same time")]
     Raced,
-    #[error("return {0}: {1}")]
-    Refused(String, Refusal),
     #[error("a stored {0} cannot be read")]
     Damaged(&'static str),
+    #[error("an answer cannot be written")]
+    Unwritable(#[from] serde_json::Error),
     #[error("database")]
     Database(#[from] DatabaseError),
 }
@@ -30,11 +47,21 @@ impl From<diesel::result::Error> for Error {
 impl Failure for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::NoOrder(_) | Self::NoReturn(_) => Kind::Missing,
-            Self::Refused(..) => Kind::Conflict,
-            Self::Damaged(_) => Kind::Internal,
+            Self::NoOrder(_) | Self::NoReturn(_) | Self::NoParcel(_) => Kind::Missing,
+            Self::Invalid(_) => Kind::Invalid,
+            Self::Malformed(_) => Kind::Malformed,
+            Self::StaffOnly => Kind::Denied,
+            Self::Conflict(_) | Self::UnitHeld | Self::Refused(..) => Kind::Conflict,
             Self::Raced => Kind::Unavailable,
+            Self::Damaged(_) | Self::Unwritable(_) => Kind::Internal,
             Self::Database(error) => error.kind(),
+        }
+    }
+
+    fn fields(&self) -> &[FieldError] {
+        match self {
+            Self::Invalid(invalid) => &invalid.errors,
+            _ => &[],
         }
     }
 }

@@ -13,9 +13,15 @@
 mod chronicle;
 mod consumers;
 mod error;
+mod exchanges;
 mod http;
 mod ledger;
+mod once;
+mod parcels;
 mod projection;
+mod quote;
+mod receiving;
+mod returns;
 mod routes;
 mod shelf;
 mod store;

@@ -2,8 +2,18 @@
 
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use crate::http::returnable;
+use crate::http::{carrier_events, discrepancies, listing, receipts, returnable, returns};
 
 pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
-    config.service(returnable::show_returnable);
+    config
+        .service(returnable::show_returnable)
+        .service(returns::quote_return)
+        .service(returns::create_return)
+        .service(listing::list_returns)
+        .service(returns::show_return)
+        .service(returns::cancel_return)
+        .service(listing::show_timeline)
+        .service(receipts::receive_units)
+        .service(carrier_events::report_carrier_event)
+        .service(discrepancies::list_discrepancies);
 }

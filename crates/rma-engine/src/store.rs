@@ -4,6 +4,7 @@ pub(crate) mod answers;
 pub(crate) mod discrepancies;
 pub(crate) mod orders;
 pub(crate) mod returns;
+pub(crate) mod search;
 pub(crate) mod timeline;
 
 use platform::database::DatabaseError;

@@ -1,4 +1,10 @@
+mod canceling;
+mod exchanging;
+mod listing;
+mod moving;
 mod projecting;
+mod receiving;
+mod returning;
 
 use std::time::Duration;
 
@@ -16,6 +22,7 @@ use testkit::{Issuer, Started, eventually, introduce, merchant};
 
 use crate::App;
 
+/// How long a thing may take that should happen at once.
 const SOON: Duration = Duration::from_secs(20);
 
 /// The service with the merchants acme and rival, and what they receive.
@@ -142,6 +149,38 @@ impl Stage {
         .await;
     }
 
+    /// Starts a return of acme's and gives its identifier.
+    async fn start_return(&self, body: &Value) -> String {
+        let (status, rma) = self.post("/v1/returns", "acme", body).await;
+        assert_eq!(status, StatusCode::CREATED, "{rma}");
+        rma["rma_identifier"].as_str().unwrap().to_owned()
+    }
+
+    async fn show(&self, rma: &str) -> Value {
+        let (status, shown) = self.get(&format!("/v1/returns/{rma}"), "acme").await;
+        assert_eq!(status, StatusCode::OK);
+        shown
+    }
+
+    /// Reports what a carrier says of acme's parcels.
+    async fn carrier(&self, body: &Value) -> (StatusCode, Value) {
+        let token = self.issuer.token(None, "carrier");
+        let acme = [("x-service-id", "acme")];
+        self.send(Method::POST, "/v1/carrier_events", &token, &acme, Some(body)).await
+    }
+
+    /// Receives units for acme.
+    async fn receive(&self, rma: &str, body: &Value) -> (StatusCode, Value) {
+        let token = self.issuer.token(None, "warehouse");
+        let (path, acme) = (format!("/v1/returns/{rma}/receipts"), [("x-service-id", "acme")]);
+        self.send(Method::POST, &path, &token, &acme, Some(body)).await
+    }
+
+    /// The names of what acme received, in order.
+    async fn told(&self) -> Vec<String> {
+        self.arrivals("acme").await.into_iter().map(|it| it.event).collect()
+    }
+
     async fn number(&self, query: &str) -> i64 {
         #[derive(QueryableByName)]
         struct Counted {
@@ -169,4 +208,27 @@ impl Stage {
         };
         page.entries.into_iter().map(arrival).collect()
     }
+}
+
+/// A unit of the only line of an order.
+fn unit(order: &str, unit: i32) -> Value {
+    json!({
+        "order_identifier": order, "order_line_item_identifier": format!("{order}-1"), "unit": unit,
+    })
+}
+
+/// The same with a reason and a resolution.
+fn choice(order: &str, number: i32, resolution: &Value) -> Value {
+    let mut choice = unit(order, number);
+    let choice_fields = choice.as_object_mut().unwrap();
+    choice_fields.insert("return_reason".to_owned(), json!("TOO_SMALL"));
+    choice_fields.extend(resolution.as_object().unwrap().clone());
+    choice
+}
+
+/// A return of these units of an order by mail, for a refund.
+fn refund_of(order: &str, units: &[i32]) -> Value {
+    let refund = json!({ "resolution": "refund" });
+    let units: Vec<_> = units.iter().map(|number| choice(order, *number, &refund)).collect();
+    json!({ "return_method": "mail-back", "units": units })
 }

@@ -15,6 +15,8 @@ pub(crate) struct Keyed<'a> {
     pub(crate) merchant: &'a MerchantId,
     pub(crate) operation: &'static str,
     pub(crate) key: &'a str,
+    /// What the caller knows the key as.
+    pub(crate) name: &'static str,
     /// Of what was asked.
     pub(crate) request: Digest,
 }

@@ -9,6 +9,7 @@ use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
+use domain::exchange::ExchangePlaced;
 use domain::order::Order;
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
@@ -187,4 +188,23 @@ pub(crate) async fn find(
         })
     };
     rows.into_iter().map(projected).collect()
+}
+
+/// Remembers that an order is an exchange order, and of which.
+pub(crate) async fn note_exchange(
+    conn: &mut AsyncPgConnection,
+    placed: &ExchangePlaced,
+) -> Result<(), DatabaseError> {
+    let statement = diesel::sql_query(
+        "INSERT INTO exchange_orders (merchant, identifier, original_order_identifier, \
+             rma_identifier, placed_at) \
+         VALUES ($1, $2, $3, $4, $5) ON CONFLICT ON CONSTRAINT exchange_orders_pkey DO NOTHING",
+    )
+    .bind::<Text, _>(placed.merchant.as_str())
+    .bind::<Text, _>(&placed.exchange_order_identifier)
+    .bind::<Text, _>(&placed.original_order_id)
+    .bind::<Text, _>(&placed.rma_identifier)
+    .bind::<Timestamptz, _>(placed.placed_at);
+    prepared(statement).execute(conn).await?;
+    Ok(())
 }

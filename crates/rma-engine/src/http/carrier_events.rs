@@ -1,0 +1,105 @@
+//! `POST /v1/carrier_events`: what carriers report of parcels.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, post, web};
+use chrono::{DateTime, Utc};
+use domain::access::Scope;
+use domain::document::{Document, Invalid, Object, array, object, one_of, text, timestamp};
+use domain::order::Digest;
+use domain::returns::{MAX_UNITS, TrackingEvent, UnitId};
+use platform::Problem;
+use platform::http::{ErrorBody, Json};
+use platform::identity::Caller;
+use utoipa::ToSchema;
+
+use super::{merchant_of, written};
+use crate::App;
+use crate::parcels::{self, Reported, Tracked};
+
+const FIELDS: [&str; 8] = [
+    "event_identifier",
+    "event",
+    "rma_identifier",
+    "tracking_number",
+    "units",
+    "label_url",
+    "occurred_at",
+    "detail",
+];
+
+/// A report. It names the return, the tracking number, or both; without units it speaks of all
+/// that travel under its number, or of the whole return.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the shape of a request, for the API document")]
+pub(crate) struct CarrierEvent {
+    /// The carrier's own; the same report again gets the same answer.
+    #[schema(min_length = 1, max_length = 255)]
+    event_identifier: String,
+    event: TrackingEvent,
+    #[schema(max_length = 255)]
+    rma_identifier: Option<String>,
+    #[schema(max_length = 255)]
+    tracking_number: Option<String>,
+    #[schema(min_items = 1, max_items = 1000)]
+    units: Option<Vec<UnitId>>,
+    #[schema(max_length = 2048)]
+    label_url: Option<String>,
+    occurred_at: Option<DateTime<Utc>>,
+    #[schema(max_length = 1000)]
+    detail: Option<String>,
+}
+
+/// Reports what happened to a parcel.
+#[utoipa::path(
+    tag = "parcels", security(("bearer" = [])), request_body = CarrierEvent,
+    responses(
+        (status = 200, description = "What came of it", body = Tracked),
+        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, description = "No such return or parcel of this merchant", body = ErrorBody),
+        (status = 409, description = "The return takes no such report", body = ErrorBody),
+        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
+    ),
+)]
+#[post("/v1/carrier_events")]
+pub(crate) async fn report_carrier_event(
+    app: web::Data<App>,
+    caller: Caller,
+    Json(document): Json,
+) -> Result<HttpResponse, Problem> {
+    let merchant = merchant_of(&app, &caller, Scope::Carrier)?;
+    let reported = read(&document)?;
+    let actor = &caller.claims.client_id;
+    Ok(written(StatusCode::OK, parcels::track(&app, &merchant, actor, &reported).await?))
+}
+
+fn read(document: &Document) -> Result<Reported, Invalid> {
+    let digest = Digest::of(document.value());
+    document.read(object(|body| read_body(body, digest)))
+}
+
+fn read_body(body: &Object<'_>, digest: Digest) -> Option<Reported> {
+    body.refuse_unknown(&FIELDS);
+    let words: Vec<_> = TrackingEvent::ALL.map(|event| (event.as_str(), event)).to_vec();
+    let event_identifier = body.required("event_identifier", text(1..=255));
+    let event = body.required("event", one_of(&words));
+    let rma_identifier = body.optional("rma_identifier", text(1..=255));
+    let tracking_number = body.optional("tracking_number", text(1..=255));
+    let units = body.optional("units", array(1..=MAX_UNITS, object(UnitId::read)));
+    let label_url = body.optional("label_url", text(1..=2_048));
+    let occurred_at = body.optional("occurred_at", timestamp);
+    let detail = body.optional("detail", text(0..=1_000));
+    if !body.has("rma_identifier") && !body.has("tracking_number") {
+        body.missing("rma_identifier");
+    }
+    Some(Reported {
+        event_identifier: event_identifier?,
+        event: event?,
+        rma_identifier: rma_identifier?,
+        tracking_number: tracking_number?,
+        units: units?,
+        label_url: label_url?,
+        occurred_at: occurred_at?,
+        detail: detail?,
+        digest,
+    })
+}

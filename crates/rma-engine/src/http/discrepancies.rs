@@ -1,0 +1,85 @@
+//! `GET /v1/discrepancies`: what does not fit together, for people to look at.
+
+#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
+
+use actix_web::{get, web};
+use chrono::{DateTime, Utc};
+use domain::access::Scope;
+use domain::returns::Discrepancy;
+use platform::Problem;
+use platform::http::ErrorBody;
+use platform::identity::Caller;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::{cut, merchant_of, page_size, without_nul};
+use crate::App;
+use crate::store::discrepancies::{Noted, Search, search};
+
+/// Which discrepancies; all that is given must fit.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DiscrepancyQuery {
+    /// For example `refund_of_unknown_return`.
+    kind: Option<String>,
+    order_identifier: Option<String>,
+    rma_identifier: Option<String>,
+    /// How many at most, 50 unless given.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u16>,
+    /// The `next` of the answer before.
+    after: Option<i64>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Discrepancies {
+    /// The newest first.
+    discrepancies: Vec<NotedDiscrepancy>,
+    /// Ask for what comes after this; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<i64>,
+}
+
+/// Something that does not fit.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct NotedDiscrepancy {
+    position: i64,
+    /// When it was first noticed.
+    at: DateTime<Utc>,
+    /// The same for a human reader.
+    message: String,
+    detail: Discrepancy,
+}
+
+/// Lists what does not fit together.
+#[utoipa::path(
+    tag = "discrepancies", security(("bearer" = [])), params(DiscrepancyQuery),
+    responses(
+        (status = 200, body = Discrepancies), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 503, body = ErrorBody),
+    ),
+)]
+#[get("/v1/discrepancies")]
+pub(crate) async fn list_discrepancies(
+    app: web::Data<App>,
+    caller: Caller,
+    query: web::Query<DiscrepancyQuery>,
+) -> Result<web::Json<Discrepancies>, Problem> {
+    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
+    let DiscrepancyQuery { kind, order_identifier, rma_identifier, limit, after } =
+        query.into_inner();
+    let (size, most) = page_size(limit)?;
+    let texts = [&kind, &order_identifier, &rma_identifier];
+    texts.into_iter().flatten().try_for_each(|text| without_nul(text))?;
+    let wanted = Search { kind, order_identifier, rma_identifier, before: after };
+    let mut conn = app.pool.get().await?;
+    let mut noted = search(&mut conn, &merchant.identifier, &wanted, most).await?;
+    let next = cut(&mut noted, size, |it| it.position);
+    let show = |Noted { position, at, discrepancy }| NotedDiscrepancy {
+        position,
+        at,
+        message: discrepancy.to_string(),
+        detail: discrepancy,
+    };
+    Ok(web::Json(Discrepancies { discrepancies: noted.into_iter().map(show).collect(), next }))
+}

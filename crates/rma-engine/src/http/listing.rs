@@ -1,0 +1,156 @@
+//! `GET /v1/returns` and a return's timeline.
+
+#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
+
+use actix_web::{get, web};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, Utc};
+use domain::access::Scope;
+use domain::returns::{Rma, Status};
+use platform::http::ErrorBody;
+use platform::identity::Caller;
+use platform::{Problem, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::{cut, merchant_of, page_size, without_nul};
+use crate::App;
+use crate::error::Error;
+use crate::store;
+use crate::store::search::{Search, search};
+use crate::store::timeline::{self, TimelineEntry};
+
+/// Which returns; all that is given must fit.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Listing {
+    /// With units of this order.
+    order_identifier: Option<String>,
+    status: Option<Status>,
+    /// Of the shopper with this e-mail address, in any case; of a gift, the giftee's.
+    email: Option<String>,
+    /// With units in a parcel of this number.
+    tracking_number: Option<String>,
+    /// Made at this time or later.
+    from: Option<DateTime<Utc>>,
+    /// Made before this time.
+    to: Option<DateTime<Utc>>,
+    /// How many at most, 50 unless given.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u16>,
+    /// The `next` of the answer before.
+    after: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Returns {
+    /// The newest first.
+    returns: Vec<Rma>,
+    /// Ask for what comes after this; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// Which part of a timeline.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TimelineQuery {
+    /// How many at most, 50 unless given.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u16>,
+    /// The `next` of the answer before.
+    after: Option<i64>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Timeline {
+    /// The oldest first.
+    entries: Vec<TimelineEntry>,
+    /// Ask for what comes after this; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<i64>,
+}
+
+/// Lists the merchant's returns.
+#[utoipa::path(
+    tag = "returns", security(("bearer" = [])), params(Listing),
+    responses(
+        (status = 200, body = Returns), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 503, body = ErrorBody),
+    ),
+)]
+#[get("/v1/returns")]
+pub(crate) async fn list_returns(
+    app: web::Data<App>,
+    caller: Caller,
+    listing: web::Query<Listing>,
+) -> Result<web::Json<Returns>, Problem> {
+    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
+    let (size, most) = page_size(listing.limit)?;
+    let wanted = listing.into_inner().understand()?;
+    let mut conn = app.pool.get().await?;
+    let mut returns = search(&mut conn, &merchant.identifier, &wanted, most).await?;
+    let next = cut(&mut returns, size, cursor);
+    Ok(web::Json(Returns { returns, next }))
+}
+
+/// Shows everything that happened to a return.
+#[utoipa::path(
+    tag = "returns", security(("bearer" = [])), params(("rma_identifier" = String, Path), TimelineQuery),
+    responses(
+        (status = 200, body = Timeline), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody), (status = 503, body = ErrorBody),
+    ),
+)]
+#[get("/v1/returns/{rma_identifier}/timeline")]
+pub(crate) async fn show_timeline(
+    app: web::Data<App>,
+    caller: Caller,
+    rma_identifier: web::Path<String>,
+    query: web::Query<TimelineQuery>,
+) -> Result<web::Json<Timeline>, Problem> {
+    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
+    let (size, most) = page_size(query.limit)?;
+    without_nul(&rma_identifier)?;
+    let mut conn = app.pool.get().await?;
+    let id = &merchant.identifier;
+    if store::returns::find(&mut conn, id, &rma_identifier).await?.is_none() {
+        return Err(Error::NoReturn(rma_identifier.into_inner()).into());
+    }
+    let after = query.after.unwrap_or(0);
+    let mut entries = timeline::page(&mut conn, id, &rma_identifier, after, most).await?;
+    let next = cut(&mut entries, size, |entry| entry.position);
+    Ok(web::Json(Timeline { entries, next }))
+}
+
+impl Listing {
+    fn understand(self) -> Result<Search, Error> {
+        let texts = [&self.order_identifier, &self.email, &self.tracking_number];
+        texts.into_iter().flatten().try_for_each(|text| without_nul(text))?;
+        Ok(Search {
+            order_identifier: self.order_identifier,
+            status: self.status,
+            email: self.email.map(|email| email.to_lowercase()),
+            tracking_number: self.tracking_number,
+            from: self.from,
+            to: self.to,
+            after: self.after.as_deref().map(read_cursor).transpose()?,
+        })
+    }
+}
+
+/// Where a return stands in the list: when it was made, to the microsecond, and its identifier.
+fn cursor(rma: &Rma) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{} {}", rma.created_at.timestamp_micros(), rma.rma_identifier))
+}
+
+fn read_cursor(text: &str) -> Result<(Timestamp, String), Error> {
+    let read = || {
+        let text = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
+        let (time, identifier) = text.split_once(' ')?;
+        let time = DateTime::from_timestamp_micros(time.parse().ok()?)?;
+        (!identifier.contains('\0')).then(|| (time, identifier.to_owned()))
+    };
+    read().ok_or(Error::Malformed("after is not the `next` of an earlier answer"))
+}

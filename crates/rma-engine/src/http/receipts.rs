@@ -1,0 +1,68 @@
+//! `POST /v1/returns/{rma_identifier}/receipts`: what arrives at our warehouse.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, post, web};
+use domain::access::Scope;
+use domain::document::{Object, boolean, object};
+use domain::returns::{Finding, Receipt, Rma};
+use platform::Problem;
+use platform::http::{ErrorBody, Json};
+use platform::identity::Caller;
+use utoipa::ToSchema;
+
+use super::{keyed, merchant_of, written};
+use crate::App;
+use crate::receiving::{self, Delivered};
+
+/// What was found in a parcel, and whether more is expected.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the shape of a request, for the API document")]
+pub(crate) struct NewReceipt {
+    #[schema(min_items = 1, max_items = 1000)]
+    findings: Option<Vec<Finding>>,
+    /// Closes the receiving, after the findings: what has not arrived is not received.
+    close: Option<bool>,
+}
+
+/// Receives units of a return.
+#[utoipa::path(
+    tag = "receiving", security(("bearer" = [])), request_body = NewReceipt,
+    params(
+        ("rma_identifier" = String, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "Chosen by the caller, once for each receipt"),
+    ),
+    responses(
+        (status = 200, description = "The return", body = Rma),
+        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+        (status = 409, description = "The return is not received by us, or no longer", body = ErrorBody),
+        (status = 422, description = "Some fields are not valid, or the key was used for another request", body = ErrorBody),
+        (status = 503, body = ErrorBody),
+    ),
+)]
+#[post("/v1/returns/{rma_identifier}/receipts")]
+pub(crate) async fn receive_units(
+    app: web::Data<App>,
+    caller: Caller,
+    head: HttpRequest,
+    rma_identifier: web::Path<String>,
+    Json(document): Json,
+) -> Result<HttpResponse, Problem> {
+    let merchant = merchant_of(&app, &caller, Scope::Warehouse)?;
+    let keyed = keyed(&head, &merchant, "receipts", &document)?;
+    let (receipt, close) = document.read(object(read))?;
+    let actor = &caller.claims.client_id;
+    let delivered = Delivered { receipt, close, keyed };
+    let answer = receiving::receive(&app, &merchant, actor, &rma_identifier, &delivered).await?;
+    Ok(written(StatusCode::OK, answer))
+}
+
+fn read(body: &Object<'_>) -> Option<(Option<Receipt>, bool)> {
+    body.refuse_unknown(&["findings", "close"]);
+    let close = body.optional("close", boolean)?.unwrap_or_default();
+    // Closing needs no findings; anything else does.
+    if close && !body.has("findings") {
+        return Some((None, true));
+    }
+    Some((Some(Receipt::read_object(body)?), close))
+}

@@ -1,0 +1,165 @@
+//! `/v1/returns`: quoting, starting, showing and canceling returns.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, get, post, web};
+use domain::access::Scope;
+use domain::document::{Object, array, object, parsed, text};
+use domain::returns::{MAX_UNITS, ReturnRequest, Rma, UnitId};
+use platform::Problem;
+use platform::http::{ErrorBody, Json, request_id};
+use platform::identity::Caller;
+use utoipa::ToSchema;
+
+use super::{keyed, merchant_of, written};
+use crate::App;
+use crate::error::Error;
+use crate::quote::{Promise, Quote};
+use crate::returns::{self, NewReturn, ReturnConflict};
+use crate::store;
+
+/// A return as it is asked for.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the shape of a request, for the API document")]
+pub(crate) struct NewReturnBody {
+    #[schema(inline)]
+    request: ReturnRequest,
+    /// The `quote` of a quote: the return is refused when something changed since.
+    quote: Option<String>,
+}
+
+/// What to cancel: the whole return, or these units of it.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the shape of a request, for the API document")]
+pub(crate) struct Cancellation {
+    #[schema(min_items = 1)]
+    units: Option<Vec<UnitId>>,
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// Says what a return would come to.
+#[utoipa::path(
+    tag = "returns", security(("bearer" = [])), request_body = ReturnRequest,
+    responses(
+        (status = 200, description = "What it would come to, and whether it is possible", body = Quote),
+        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
+    ),
+)]
+#[post("/v1/returns/quote")]
+pub(crate) async fn quote_return(
+    app: web::Data<App>,
+    caller: Caller,
+    Json(document): Json,
+) -> Result<web::Json<Quote>, Problem> {
+    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
+    let request = ReturnRequest::read(&document, &merchant.settings.returns)?;
+    check_staff(&caller, &request)?;
+    Ok(web::Json(returns::quote(&app, &merchant, &request).await?))
+}
+
+/// Starts a return.
+///
+/// With an `Idempotency-Key` the same request gets the same answer, however often it is sent.
+#[utoipa::path(
+    tag = "returns", security(("bearer" = [])), request_body = NewReturnBody,
+    params(("Idempotency-Key" = Option<String>, Header, description = "Chosen by the caller, once for each return")),
+    responses(
+        (status = 201, description = "The return", body = Rma),
+        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 409, description = "Some units cannot be returned, or the quote is out of date", body = ReturnConflict),
+        (status = 422, description = "Some fields are not valid, or the key was used for another request", body = ErrorBody),
+        (status = 503, body = ErrorBody),
+    ),
+)]
+#[post("/v1/returns")]
+pub(crate) async fn create_return(
+    app: web::Data<App>,
+    caller: Caller,
+    head: HttpRequest,
+    Json(document): Json,
+) -> Result<HttpResponse, Problem> {
+    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
+    let keyed = keyed(&head, &merchant, "returns", &document)?;
+    let (request, quoted) = document.read(object(|body| {
+        let request = ReturnRequest::read_object(body, &merchant.settings.returns);
+        let quoted = body.optional("quote", parsed(1..=1_000_000, Promise::read));
+        Some((request?, quoted?))
+    }))?;
+    check_staff(&caller, &request)?;
+    let new = NewReturn { request, quoted, keyed };
+    match returns::create(&app, &merchant, &caller.claims.client_id, new).await {
+        Ok(answer) => Ok(written(StatusCode::CREATED, answer)),
+        Err(Error::Conflict(mut conflict)) => {
+            conflict.request_id = request_id();
+            Ok(HttpResponse::Conflict().json(conflict))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A portal speaks for shoppers, who cannot decide against the merchant's terms.
+fn check_staff(caller: &Caller, request: &ReturnRequest) -> Result<(), Error> {
+    let is_staff = caller.is_operator() || caller.claims.merchant.is_some();
+    if request.staff_override.is_some() && !is_staff { Err(Error::StaffOnly) } else { Ok(()) }
+}
+
+/// Shows a return.
+#[utoipa::path(
+    tag = "returns", security(("bearer" = [])), params(("rma_identifier" = String, Path)),
+    responses(
+        (status = 200, description = "The return", body = Rma),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+        (status = 503, body = ErrorBody),
+    ),
+)]
+#[get("/v1/returns/{rma_identifier}")]
+pub(crate) async fn show_return(
+    app: web::Data<App>,
+    caller: Caller,
+    rma_identifier: web::Path<String>,
+) -> Result<web::Json<Rma>, Problem> {
+    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
+    let found = if rma_identifier.contains('\0') {
+        None
+    } else {
+        let mut conn = app.pool.get().await?;
+        store::returns::find(&mut conn, &merchant.identifier, &rma_identifier).await?
+    };
+    Ok(web::Json(found.ok_or_else(|| Error::NoReturn(rma_identifier.into_inner()))?))
+}
+
+/// Cancels a return, or some of its units.
+///
+/// Possible until a carrier has a parcel or the warehouse a unit; the units can be returned again.
+#[utoipa::path(
+    tag = "returns", security(("bearer" = [])), params(("rma_identifier" = String, Path)),
+    request_body = Cancellation,
+    responses(
+        (status = 200, description = "The return; nothing changes when it was canceled before", body = Rma),
+        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, body = ErrorBody), (status = 409, description = "Too late", body = ErrorBody),
+        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
+    ),
+)]
+#[post("/v1/returns/{rma_identifier}/cancel")]
+pub(crate) async fn cancel_return(
+    app: web::Data<App>,
+    caller: Caller,
+    rma_identifier: web::Path<String>,
+    Json(document): Json,
+) -> Result<web::Json<Rma>, Problem> {
+    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
+    let (units, reason) = document.read(object(read_cancellation))?;
+    let actor = &caller.claims.client_id;
+    let (units, reason) = (units.as_deref(), reason.as_deref());
+    let canceled = returns::cancel(&app, &merchant, actor, &rma_identifier, units, reason);
+    Ok(web::Json(canceled.await?))
+}
+
+fn read_cancellation(body: &Object<'_>) -> Option<(Option<Vec<UnitId>>, Option<String>)> {
+    body.refuse_unknown(&["units", "reason"]);
+    let units = body.optional("units", array(1..=MAX_UNITS, object(UnitId::read)));
+    let reason = body.optional("reason", text(0..=1_000));
+    Some((units?, reason?))
+}

@@ -1,0 +1,277 @@
+//! What a return would come to. A preview and a return are assessed by the same function; what the
+//! shopper was shown travels in the quote itself, so that a return can be held against it.
+
+use std::collections::BTreeSet;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use domain::document::{FieldError, Invalid};
+use domain::merchant::Merchant;
+use domain::returns::{
+    Ineligible, IneligibleCode, RefundFinancials, RefundType, RequestedUnit, ReturnMethod,
+    ReturnRequest, RmaUnit, UnitId, admit,
+};
+use platform::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use crate::shelf::{Shelf, Shelved};
+
+/// What a return would come to at this moment.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Quote {
+    /// Hand this in with the return: should anything of the quote have changed by then, the return
+    /// is refused.
+    quote: String,
+    /// Whether every unit can be returned.
+    possible: bool,
+    return_method: ReturnMethod,
+    return_shipping_cost_cents: i64,
+    /// The sum over the units.
+    estimated_refund_amount_cents: i64,
+    /// What the shopper gets back in money, before the return shipping cost.
+    shopper_refund_amount_cents: i64,
+    #[schema(example = "USD")]
+    currency: String,
+    units: Vec<QuotedUnit>,
+}
+
+/// A unit of a quote.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct QuotedUnit {
+    #[serde(flatten)]
+    requested: RequestedUnit,
+    sku: String,
+    title: String,
+    refund_type: RefundType,
+    refund_financials: RefundFinancials,
+    returnable: bool,
+    /// Why not; there only when it cannot be returned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ineligible: Option<Ineligible>,
+    /// The term that staff lets it pass against.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overridden: Option<IneligibleCode>,
+}
+
+/// Something that a quote said and that is otherwise now.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub(crate) struct QuoteChange {
+    /// The unit it is about, unless it is about the whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<UnitId>,
+    #[schema(example = "return_shipping_cost_cents")]
+    what: &'static str,
+    /// As it was quoted; null when it was not.
+    quoted: Value,
+    now: Value,
+}
+
+/// A unit that cannot be returned.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub(crate) struct IneligibleUnit {
+    #[serde(flatten)]
+    id: UnitId,
+    #[serde(flatten)]
+    ineligible: Ineligible,
+}
+
+/// A request held against the orders it speaks of.
+pub(crate) struct Assessment {
+    pub(crate) units: Vec<AssessedUnit>,
+    pub(crate) return_shipping_cost_cents: i64,
+    return_method: ReturnMethod,
+    currency: String,
+}
+
+pub(crate) struct AssessedUnit {
+    requested: RequestedUnit,
+    title: String,
+    pub(crate) unit: RmaUnit,
+    pub(crate) verdict: Result<Option<IneligibleCode>, Ineligible>,
+}
+
+/// Holds a request against its orders; what cannot be true of any of them is invalid.
+pub(crate) fn assess(
+    shelf: &Shelf,
+    request: &ReturnRequest,
+    merchant: &Merchant,
+    now: Timestamp,
+) -> Result<Assessment, Invalid> {
+    let mut faults = Vec::new();
+    let mut known = Vec::new();
+    for (index, requested) in request.units.iter().enumerate() {
+        match shelf.unit(&requested.id) {
+            Some(unit) => known.push((index, requested, unit)),
+            None => faults.push(unknown(shelf, index, requested)),
+        }
+    }
+    faults.extend(known.iter().filter_map(|(index, _, unit)| stranger(*index, unit, &known)));
+    faults.extend(request.faults(|id| shelf.unit(id).map(|unit| unit.exchange_facts())));
+    if !faults.is_empty() {
+        return Err(Invalid { errors: faults, omitted: 0 });
+    }
+    let settings = &merchant.settings;
+    let staff = request.staff_override.as_ref();
+    let units: Vec<_> = known
+        .iter()
+        .map(|(_, requested, unit)| AssessedUnit {
+            requested: (*requested).clone(),
+            title: unit.line.title.clone(),
+            unit: RmaUnit::new(requested, unit.terms()),
+            verdict: admit(&unit.facts(), settings, now, staff),
+        })
+        .collect();
+    let types = units.iter().map(|it| it.unit.refund_type);
+    let cost = settings.returns.return_shipping_cost(request.return_method, types);
+    let currency = known.first().map(|(_, _, unit)| unit.projected.order.currency);
+    Ok(Assessment {
+        return_shipping_cost_cents: cost.unwrap_or_default(),
+        return_method: request.return_method,
+        currency: currency.map_or_else(String::new, |it| it.code().to_owned()),
+        units,
+    })
+}
+
+fn unknown(shelf: &Shelf, index: usize, requested: &RequestedUnit) -> FieldError {
+    let field = |name: &str| format!("$.units[{index}].{name}");
+    let id = &requested.id;
+    match shelf.orders.get(&id.order_identifier) {
+        None => FieldError::invalid(field("order_identifier"), "there is no such order"),
+        Some(it)
+            if it.order.items.iter().all(|it| it.identifier != id.order_line_item_identifier) =>
+        {
+            let detail = "names no line of this order";
+            FieldError::invalid(field("order_line_item_identifier"), detail)
+        }
+        Some(_) => FieldError::invalid(field("unit"), "the line has no such unit"),
+    }
+}
+
+/// A return is one shopper's, and its amounts are in one currency.
+fn stranger(
+    index: usize,
+    unit: &Shelved<'_>,
+    known: &[(usize, &RequestedUnit, Shelved<'_>)],
+) -> Option<FieldError> {
+    let (order, first) = (&unit.projected.order, &known.first()?.2.projected.order);
+    let field = format!("$.units[{index}].order_identifier");
+    if order.customer.identifier != first.customer.identifier {
+        return Some(FieldError::invalid(field, "the order is another shopper's"));
+    }
+    if order.currency != first.currency {
+        return Some(FieldError::invalid(field, "the order is in another currency"));
+    }
+    None
+}
+
+impl Assessment {
+    pub(crate) fn ineligible(&self) -> Vec<IneligibleUnit> {
+        let refused = |it: &AssessedUnit| {
+            let ineligible = it.verdict.clone().err()?;
+            Some(IneligibleUnit { id: it.unit.id.clone(), ineligible })
+        };
+        self.units.iter().filter_map(refused).collect()
+    }
+
+    pub(crate) fn quote(&self) -> Quote {
+        let sum = |amount: fn(RefundFinancials) -> i64| {
+            self.units.iter().map(|it| amount(it.unit.refund_financials())).sum()
+        };
+        Quote {
+            quote: self.promise().write(),
+            possible: self.units.iter().all(|it| it.verdict.is_ok()),
+            return_method: self.return_method,
+            return_shipping_cost_cents: self.return_shipping_cost_cents,
+            estimated_refund_amount_cents: sum(|it| it.estimated_refund_amount_cents),
+            shopper_refund_amount_cents: sum(|it| it.shopper_refund_amount_cents),
+            currency: self.currency.clone(),
+            units: self.units.iter().map(AssessedUnit::quoted).collect(),
+        }
+    }
+
+    pub(crate) fn promise(&self) -> Promise {
+        let unit = |it: &AssessedUnit| PromisedUnit {
+            id: it.unit.id.clone(),
+            refund_type: it.unit.refund_type,
+            refund_amount_cents: it.unit.refund_financials().estimated_refund_amount_cents,
+            ineligible: it.verdict.as_ref().err().map(|it| it.code),
+        };
+        Promise {
+            return_shipping_cost_cents: self.return_shipping_cost_cents,
+            units: self.units.iter().map(unit).collect(),
+        }
+    }
+}
+
+impl AssessedUnit {
+    fn quoted(&self) -> QuotedUnit {
+        QuotedUnit {
+            requested: self.requested.clone(),
+            sku: self.unit.sku.clone(),
+            title: self.title.clone(),
+            refund_type: self.unit.refund_type,
+            refund_financials: self.unit.refund_financials(),
+            returnable: self.verdict.is_ok(),
+            ineligible: self.verdict.clone().err(),
+            overridden: self.verdict.clone().ok().flatten(),
+        }
+    }
+}
+
+/// What a quote says that a return is held to. It is compared with the truth and trusted for
+/// nothing, so it needs no seal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Promise {
+    return_shipping_cost_cents: i64,
+    units: Vec<PromisedUnit>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct PromisedUnit {
+    #[serde(flatten)]
+    id: UnitId,
+    refund_type: RefundType,
+    refund_amount_cents: i64,
+    ineligible: Option<IneligibleCode>,
+}
+
+impl Promise {
+    pub(crate) fn read(text: &str) -> Result<Self, &'static str> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok();
+        let promise = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        promise.ok_or("is not a quote of ours")
+    }
+
+    fn write(&self) -> String {
+        URL_SAFE_NO_PAD.encode(json!(self).to_string())
+    }
+
+    /// What is otherwise now.
+    pub(crate) fn changes(&self, now: &Self) -> Vec<QuoteChange> {
+        let mut changes = Vec::new();
+        let mut compare = |unit: Option<&UnitId>, what, quoted: Value, now: Value| {
+            if quoted != now {
+                changes.push(QuoteChange { unit: unit.cloned(), what, quoted, now });
+            }
+        };
+        let costs = [self, now].map(|it| json!(it.return_shipping_cost_cents));
+        let [quoted, current] = costs;
+        compare(None, "return_shipping_cost_cents", quoted, current);
+        let ids: BTreeSet<_> = self.units.iter().chain(&now.units).map(|it| &it.id).collect();
+        for id in ids {
+            let [quoted, current] = [self, now].map(|it| it.units.iter().find(|it| it.id == *id));
+            let field = |of: fn(&PromisedUnit) -> Value| {
+                [quoted, current].map(|it| it.map_or(Value::Null, of))
+            };
+            let [was, is] = field(|it| json!(it.refund_amount_cents));
+            compare(Some(id), "refund_amount_cents", was, is);
+            let [was, is] = field(|it| json!(it.refund_type));
+            compare(Some(id), "refund_type", was, is);
+            let [was, is] = field(|it| json!(it.ineligible));
+            compare(Some(id), "ineligible", was, is);
+        }
+        changes
+    }
+}

@@ -1,0 +1,266 @@
+//! Starting and canceling returns: load, decide, save, announce, in one transaction.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use domain::document::{FieldError, Invalid};
+use domain::merchant::Merchant;
+use domain::returns::{
+    Change, ConfirmedUnit, Refusal, ReturnConfirmed, ReturnRequest, Rma, RmaUnit, ServiceEvent,
+    UnitId,
+};
+use platform::Timestamp;
+use serde::Serialize;
+use serde_json::json;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::App;
+use crate::chronicle::{self, Cause};
+use crate::error::Error;
+use crate::once::once;
+use crate::quote::{Assessment, IneligibleUnit, Promise, Quote, QuoteChange, assess};
+use crate::shelf::Shelf;
+use crate::store;
+use crate::store::answers::Keyed;
+use crate::store::orders::Reading;
+use crate::store::returns::InsertError;
+
+/// A return cannot be made as it was asked for.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct ReturnConflict {
+    pub(crate) message: String,
+    /// Units that cannot be returned.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) ineligible: Vec<IneligibleUnit>,
+    /// What is otherwise than it was quoted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) changes: Vec<QuoteChange>,
+    /// What the return would come to now.
+    pub(crate) quote: Quote,
+    /// Name this when you ask for help.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) request_id: Option<String>,
+}
+
+/// A return as its caller asks for it.
+pub(crate) struct NewReturn<'a> {
+    pub(crate) request: ReturnRequest,
+    /// What the shopper was shown.
+    pub(crate) quoted: Option<Promise>,
+    pub(crate) keyed: Option<Keyed<'a>>,
+}
+
+/// Says what a return would come to.
+pub(crate) async fn quote(
+    app: &App,
+    merchant: &Merchant,
+    request: &ReturnRequest,
+) -> Result<Quote, Error> {
+    let mut conn = app.pool.get().await?;
+    let shelf =
+        Shelf::load(&mut conn, &merchant.identifier, &orders_of(request), Reading::Looking).await?;
+    Ok(assess(&shelf, request, merchant, app.clock.now())?.quote())
+}
+
+/// Starts a return and gives the answer, as it was given the first time.
+#[tracing::instrument(skip_all)]
+pub(crate) async fn create(
+    app: &App,
+    merchant: &Merchant,
+    actor: &str,
+    new: NewReturn<'_>,
+) -> Result<String, Error> {
+    let mut conn = app.pool.get().await?;
+    conn.transaction(async |conn| {
+        let now = app.clock.now();
+        once(conn, new.keyed.as_ref(), now, async |conn| {
+            open(app, conn, merchant, actor, &new, now).await
+        })
+        .await
+    })
+    .await
+}
+
+fn orders_of(request: &ReturnRequest) -> BTreeSet<&str> {
+    request.units.iter().map(|unit| unit.id.order_identifier.as_str()).collect()
+}
+
+async fn open(
+    app: &App,
+    conn: &mut AsyncPgConnection,
+    merchant: &Merchant,
+    actor: &str,
+    NewReturn { request, quoted, .. }: &NewReturn<'_>,
+    now: Timestamp,
+) -> Result<Rma, Error> {
+    let id = &merchant.identifier;
+    let shelf = Shelf::load(conn, id, &orders_of(request), Reading::Locking).await?;
+    let assessment = assess(&shelf, request, merchant, now)?;
+    if let Some(conflict) = conflict(&assessment, quoted.as_ref()) {
+        return Err(Error::Conflict(Box::new(conflict)));
+    }
+    let units = assessment.units.iter().map(|it| it.unit.clone()).collect();
+    let rma = Rma::open(new_identifier(), request, units, &merchant.settings, now);
+    let email = request.giftee_email.as_deref().or_else(|| {
+        let order = shelf.orders.values().next()?;
+        order.order.customer.email.as_deref()
+    });
+    store::returns::insert(conn, id, &rma, email).await.map_err(|error| match error {
+        InsertError::UnitHeld => Error::UnitHeld,
+        InsertError::Database(error) => error.into(),
+    })?;
+    let change = Change {
+        event: Some(ServiceEvent::Created),
+        units: rma.units.iter().map(|unit| unit.id.clone()).collect(),
+        ..Change::default()
+    };
+    let cause = Cause { actor, what: "confirmation", detail: overrides(request, &assessment) };
+    chronicle::announce(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
+    let confirmed = confirmations(merchant, request, &rma, &shelf, now);
+    app.outbox.append(conn, now, confirmed).await?;
+    Ok(rma)
+}
+
+fn conflict(assessment: &Assessment, quoted: Option<&Promise>) -> Option<ReturnConflict> {
+    let changes = quoted.map(|quoted| quoted.changes(&assessment.promise())).unwrap_or_default();
+    let ineligible = assessment.ineligible();
+    let message = match (changes.is_empty(), ineligible.first()) {
+        (true, None) => return None,
+        (false, _) => "the quote is out of date".to_owned(),
+        (true, Some(_)) => "some units cannot be returned".to_owned(),
+    };
+    let quote = assessment.quote();
+    Some(ReturnConflict { message, ineligible, changes, quote, request_id: None })
+}
+
+/// Who let which units pass against which terms, and why.
+fn overrides(request: &ReturnRequest, assessment: &Assessment) -> serde_json::Value {
+    let passed: Vec<_> = assessment
+        .units
+        .iter()
+        .filter_map(|it| {
+            let code = it.verdict.as_ref().ok()?.as_ref()?;
+            Some(json!({ "unit": it.unit.id, "code": code }))
+        })
+        .collect();
+    match &request.staff_override {
+        Some(staff) if !passed.is_empty() => {
+            json!({ "override": { "by": staff.by, "reason": staff.reason, "units": passed } })
+        }
+        _ => json!({}),
+    }
+}
+
+/// What the exchange service is told, once for each order with exchanged units.
+fn confirmations(
+    merchant: &Merchant,
+    request: &ReturnRequest,
+    rma: &Rma,
+    shelf: &Shelf,
+    now: Timestamp,
+) -> Vec<ReturnConfirmed> {
+    let mut by_order: BTreeMap<&str, Vec<ConfirmedUnit>> = BTreeMap::new();
+    for unit in &rma.units {
+        let confirmed = confirmed_unit(unit, shelf);
+        by_order.entry(&unit.id.order_identifier).or_default().extend(confirmed);
+    }
+    let confirmation = |(order, units): (&str, Vec<ConfirmedUnit>)| {
+        let order = &shelf.orders.get(order)?.order;
+        let has_card = units.iter().any(|it| it.chosen == domain::returns::Chosen::GiftCard);
+        let card = merchant.settings.returns.gift_card.clone();
+        (!units.is_empty()).then(|| ReturnConfirmed {
+            merchant: merchant.identifier.clone(),
+            rma_identifier: rma.rma_identifier.clone(),
+            original_order_id: order.identifier.clone(),
+            currency: order.currency,
+            is_gift: request.gift_refund_only,
+            customer: order.customer.clone(),
+            shipping_address: order.shipping_address.clone(),
+            billing_address: order.billing_address.clone(),
+            units,
+            gift_card: card.filter(|_| has_card),
+            confirmed_at: now,
+        })
+    };
+    by_order.into_iter().filter_map(confirmation).collect()
+}
+
+fn confirmed_unit(unit: &RmaUnit, shelf: &Shelf) -> Option<ConfirmedUnit> {
+    let chosen = unit.resolution.chosen()?;
+    let shelved = shelf.unit(&unit.id)?;
+    let line = shelved.line;
+    Some(ConfirmedUnit {
+        id: unit.id.clone(),
+        sku: unit.sku.clone(),
+        title: line.title.clone(),
+        product_identifier: line.product_identifier.clone(),
+        variant_identifier: line.variant_identifier.clone(),
+        concept: shelved.projected.order.concept.clone(),
+        unit_price_amount_cents: line.unit_price_amount_cents,
+        product_amount_cents: unit.amounts.product_amount_cents,
+        discount_amount_cents: unit.amounts.discount_amount_cents,
+        tax_amount_cents: unit.amounts.tax_amount_cents,
+        chosen,
+    })
+}
+
+/// Short enough to be read out over the telephone, and never given twice: 80 random bits without
+/// letters that look like digits.
+fn new_identifier() -> String {
+    const LETTERS: [char; 32] = [
+        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F', 'G', 'H',
+        'J', 'K', 'M', 'N', 'P', 'Q', 'R', 'S', 'T', 'V', 'W', 'X', 'Y', 'Z',
+    ];
+    let random = Uuid::new_v4().as_u128();
+    // The first 48 bits and the last 62 of a version 4 UUID are random.
+    let bits = (random & ((1 << 60) - 1)) | (random >> 80 << 60);
+    let letter = |place: u32| {
+        let index = usize::try_from(bits >> (5 * place) & 31).unwrap_or_default();
+        LETTERS.get(index).copied().unwrap_or('0')
+    };
+    format!("RMA-{}", (0..16).map(letter).collect::<String>())
+}
+
+/// Cancels a return, or some of its units; they can be returned again.
+#[tracing::instrument(skip_all, fields(rma.id = rma_identifier))]
+pub(crate) async fn cancel(
+    app: &App,
+    merchant: &Merchant,
+    actor: &str,
+    rma_identifier: &str,
+    units: Option<&[UnitId]>,
+    reason: Option<&str>,
+) -> Result<Rma, Error> {
+    let mut conn = app.pool.get().await?;
+    conn.transaction(async |conn| {
+        let now = app.clock.now();
+        let id = &merchant.identifier;
+        let mut rma = lock(conn, merchant, rma_identifier).await?;
+        let change = rma.cancel(units, now).map_err(|it| refused(rma_identifier, it))?;
+        let cause = Cause { actor, what: "cancellation", detail: json!({ "reason": reason }) };
+        chronicle::record(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
+        Ok(rma)
+    })
+    .await
+}
+
+/// One of the merchant's returns, kept from others until the end of the transaction.
+pub(crate) async fn lock(
+    conn: &mut AsyncPgConnection,
+    merchant: &Merchant,
+    rma_identifier: &str,
+) -> Result<Rma, Error> {
+    let found = store::returns::lock(conn, &merchant.identifier, rma_identifier).await?;
+    found.ok_or_else(|| Error::NoReturn(rma_identifier.to_owned()))
+}
+
+/// A unit that is not there is the caller's mistake; anything else depends on what happened before.
+pub(crate) fn refused(rma_identifier: &str, refusal: Refusal) -> Error {
+    match refusal {
+        Refusal::UnknownUnit => {
+            Invalid::from(FieldError::invalid("$.units", "the return has no such unit")).into()
+        }
+        refusal => Error::Refused(rma_identifier.to_owned(), refusal),
+    }
+}

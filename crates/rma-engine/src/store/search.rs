@@ -1,0 +1,88 @@
+//! Finding returns: the newest first, page by page.
+
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use domain::returns::{Rma, Status};
+use platform::Timestamp;
+use platform::database::{DatabaseError, prepared};
+
+use super::read;
+
+/// Which of a merchant's returns to find; what is `None` does not matter.
+#[derive(Debug, Default)]
+pub(crate) struct Search {
+    pub(crate) order_identifier: Option<String>,
+    pub(crate) status: Option<Status>,
+    /// In lower case.
+    pub(crate) email: Option<String>,
+    pub(crate) tracking_number: Option<String>,
+    /// Made at this time or later.
+    pub(crate) from: Option<Timestamp>,
+    /// Made before this time.
+    pub(crate) to: Option<Timestamp>,
+    /// Only what comes after this return: when it was made, and its identifier.
+    pub(crate) after: Option<(Timestamp, String)>,
+}
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = Text)]
+    document: String,
+}
+
+pub(crate) async fn search(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    search: &Search,
+    most: i64,
+) -> Result<Vec<Rma>, DatabaseError> {
+    let mut query = diesel::sql_query("SELECT document FROM returns WHERE merchant = $1")
+        .into_boxed()
+        .bind::<Text, _>(merchant.as_str());
+    let mut bound = 1;
+    // A condition that is not asked for is not in the query, so that the right index is used.
+    let of_unit = |column: &str, place: i32| {
+        format!(
+            "rma_identifier IN (SELECT rma_identifier FROM return_units \
+             WHERE merchant = $1 AND {column} = ${place})"
+        )
+    };
+    let status = search.status.map(Status::as_str);
+    let texts = [
+        (search.order_identifier.as_deref(), "order_identifier"),
+        (search.tracking_number.as_deref(), "tracking_number"),
+        (status, "status"),
+        (search.email.as_deref(), "customer_email"),
+    ];
+    for (value, column) in texts {
+        let Some(value) = value else { continue };
+        bound += 1;
+        let condition = match column {
+            "order_identifier" | "tracking_number" => of_unit(column, bound),
+            column => format!("{column} = ${bound}"),
+        };
+        query = query.sql(format!(" AND {condition}")).bind::<Text, _>(value);
+    }
+    for (time, comparison) in [(search.from, ">="), (search.to, "<")] {
+        let Some(time) = time else { continue };
+        bound += 1;
+        query = query
+            .sql(format!(" AND created_at {comparison} ${bound}"))
+            .bind::<Timestamptz, _>(time);
+    }
+    if let Some((time, identifier)) = &search.after {
+        let places = (bound + 1, bound + 2);
+        bound += 2;
+        query = query
+            .sql(format!(" AND (created_at, rma_identifier) < (${}, ${})", places.0, places.1))
+            .bind::<Timestamptz, _>(*time)
+            .bind::<Text, _>(identifier);
+    }
+    query = query
+        .sql(format!(" ORDER BY created_at DESC, rma_identifier DESC LIMIT ${}", bound + 1))
+        .bind::<BigInt, _>(most);
+    let rows: Vec<Row> = prepared(query).load(conn).await?;
+    rows.into_iter().map(|row| read(&row.document)).collect()
+}

@@ -1,0 +1,110 @@
+//! What becomes of exchanges.
+
+use domain::exchange::{ExchangeFailed, ExchangePlaced, FailureCause};
+use domain::returns::UnitId;
+
+use super::projecting::order;
+use super::*;
+
+fn exchange_of(order: &str, units: &[i32]) -> Value {
+    let variant = json!({ "sku": "TEE-M", "title": "Tee, M", "unit_price_amount_cents": 2000 });
+    let exchange = json!({ "resolution": "exchange", "variant": variant });
+    let units: Vec<_> = units.iter().map(|number| choice(order, *number, &exchange)).collect();
+    json!({ "return_method": "mail-back", "units": units })
+}
+
+fn id(order: &str, number: i32) -> UnitId {
+    serde_json::from_value(unit(order, number)).unwrap()
+}
+
+fn placed(rma: &str, original: &str, exchange: &str, units: &[i32]) -> ExchangePlaced {
+    ExchangePlaced {
+        merchant: "acme".parse().unwrap(),
+        rma_identifier: rma.to_owned(),
+        original_order_id: original.to_owned(),
+        exchange_order_identifier: exchange.to_owned(),
+        units: units.iter().map(|number| id(original, *number)).collect(),
+        placed_at: Clock::system().now(),
+    }
+}
+
+fn failed(rma: &str, original: &str, units: &[i32], cause: FailureCause) -> ExchangeFailed {
+    ExchangeFailed {
+        merchant: "acme".parse().unwrap(),
+        rma_identifier: rma.to_owned(),
+        original_order_id: original.to_owned(),
+        units: units.iter().map(|number| id(original, *number)).collect(),
+        cause,
+        detail: "it is so".to_owned(),
+        failed_at: Clock::system().now(),
+    }
+}
+
+async fn until_progress(stage: &Stage, rma: &str, progress: &[&str]) -> Value {
+    eventually("the exchange goes on", SOON, || async {
+        let shown = stage.show(rma).await;
+        let units = shown["units"].as_array().unwrap().iter();
+        let seen: Vec<_> = units.map(|unit| unit["exchange"].as_str().unwrap()).collect();
+        (seen == progress).then(|| shown.clone())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_exchange_order_is_named_and_its_own_units_name_the_original() {
+    let stage = Stage::set().await;
+    stage.store("acme", &order("A", 1)).await;
+    let rma = stage.start_return(&exchange_of("A", &[1])).await;
+    // The merchant does not take it at first; then an operator sees to it.
+    stage.tell(failed(&rma, "A", &[1], FailureCause::Undeliverable)).await;
+    until_progress(&stage, &rma, &["waiting"]).await;
+    stage.tell(placed(&rma, "A", "EX-A", &[1])).await;
+    stage.tell(placed(&rma, "A", "EX-A", &[1])).await;
+    until_progress(&stage, &rma, &["placed"]).await;
+    let last = stage.arrivals("acme").await.pop().unwrap();
+    assert_eq!(last.event, "rma.exchange_placed");
+    assert_eq!(last.body["items"][0]["exchange_order_identifier"], "EX-A");
+    assert_eq!(last.body["items"][0]["is_exchange"], true);
+
+    // The exchange order comes back too, and is exchanged again: the chain is kept.
+    stage.store("acme", &order("EX-A", 2)).await;
+    let second = stage.start_return(&exchange_of("EX-A", &[1])).await;
+    stage.tell(placed(&second, "EX-A", "EX-EX-A", &[1])).await;
+    until_progress(&stage, &second, &["placed"]).await;
+    stage.store("acme", &order("EX-EX-A", 1)).await;
+    let third = stage.start_return(&refund_of("EX-EX-A", &[1])).await;
+    let arrivals = stage.arrivals("acme").await;
+    let item = |rma: &str| {
+        let own = arrivals.iter().rfind(|it| it.body["rma_identifier"] == *rma).unwrap();
+        own.body["items"][0].clone()
+    };
+    assert_eq!(item(&second)["original_order_identifier"], "A");
+    assert_eq!(item(&second)["exchange_order_identifier"], "EX-EX-A");
+    let third = item(&third);
+    assert_eq!(third["original_order_identifier"], "EX-A");
+    assert_eq!((&third["is_exchange"], &third["refund_type"]), (&json!(true), &json!("REFUND")));
+    let mut told = stage.told().await;
+    told.dedup();
+    assert_eq!(told.iter().filter(|it| *it == "rma.exchange_placed").count(), 2);
+}
+
+#[tokio::test]
+async fn what_cannot_be_exchanged_is_refunded() {
+    for cause in [FailureCause::OutOfStock, FailureCause::AlreadyExchanged] {
+        let stage = Stage::set().await;
+        stage.store("acme", &order("A", 2)).await;
+        let rma = stage.start_return(&exchange_of("A", &[1, 2])).await;
+        stage.tell(failed(&rma, "A", &[1, 2], cause)).await;
+        until_progress(&stage, &rma, &["failed", "failed"]).await;
+        stage.tell(failed(&rma, "A", &[1, 2], cause)).await;
+        stage.tell(placed(&rma, "A", "EX-A", &[1, 2])).await;
+        let arrivals = stage.arrivals("acme").await;
+        let last = &arrivals.last().unwrap().body["items"][1];
+        assert_eq!(arrivals.len(), 2);
+        assert_eq!((&last["refund_type"], &last["is_exchange"]), (&json!("REFUND"), &json!(false)));
+        assert_eq!(last["refund_financials"]["shopper_refund_amount_cents"], 2165);
+        // Nothing was ordered, so it can be tried again.
+        let (_, shown) = stage.get("/v1/orders/A/returnable", "acme").await;
+        assert_eq!(shown["exchange_possible"], true);
+    }
+}

@@ -1,0 +1,77 @@
+//! Finding returns again.
+
+use super::projecting::order;
+use super::*;
+
+async fn found(stage: &Stage, query: &str) -> Vec<String> {
+    let (status, answer) = stage.get(&format!("/v1/returns{query}"), "acme").await;
+    assert_eq!(status, StatusCode::OK, "{query}: {answer}");
+    let returns = answer["returns"].as_array().unwrap().iter();
+    returns.map(|it| it["rma_identifier"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn returns_are_found_by_what_is_known_of_them() {
+    let stage = Stage::set().await;
+    let mut rmas = Vec::new();
+    for name in ["A", "B", "C"] {
+        let mut order = order(name, 1);
+        order.customer.email = Some(format!("{name}@Shop.example"));
+        stage.store("acme", &order).await;
+        rmas.insert(0, stage.start_return(&refund_of(name, &[1])).await);
+    }
+    let [c, b, a] = [0, 1, 2].map(|index| vec![rmas[index].clone()]);
+    let path = format!("/v1/returns/{}/cancel", c[0]);
+    stage.post(&path, "acme", &json!({})).await;
+    let report = json!({
+        "event_identifier": "1", "event": "label", "rma_identifier": b[0], "tracking_number": "1Z9",
+    });
+    stage.carrier(&report).await;
+    assert_eq!(found(&stage, "").await, rmas);
+    assert_eq!(found(&stage, "?order_identifier=A").await, a);
+    assert_eq!(found(&stage, "?status=CANCELED").await, c);
+    assert_eq!(found(&stage, "?email=b%40shop.EXAMPLE").await, b);
+    assert_eq!(found(&stage, "?tracking_number=1Z9").await, b);
+    let middle = stage.show(&b[0]).await["created_at"].as_str().unwrap().to_owned();
+    assert_eq!(found(&stage, &format!("?from={middle}")).await, rmas[..2]);
+    assert_eq!(found(&stage, &format!("?to={middle}")).await, a);
+    assert_eq!(found(&stage, "?order_identifier=A&status=CANCELED").await, Vec::<String>::new());
+    let (_, rival) = stage.get("/v1/returns", "rival").await;
+    assert_eq!(rival, json!({ "returns": [] }));
+
+    let (mut seen, mut after) = (Vec::new(), String::new());
+    loop {
+        let (_, page) = stage.get(&format!("/v1/returns?limit=2{after}"), "acme").await;
+        let returns = page["returns"].as_array().unwrap();
+        seen.extend(returns.iter().map(|it| it["rma_identifier"].as_str().unwrap().to_owned()));
+        let Some(next) = page["next"].as_str() else { break };
+        after = format!("&after={next}");
+    }
+    assert_eq!(seen, rmas);
+    for query in ["limit=0", "limit=201", "after=%21", "unknown=1", "status=created", "email=%00"] {
+        let (status, _) = stage.get(&format!("/v1/returns?{query}"), "acme").await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{query}");
+    }
+    for path in ["/v1/returns/none", "/v1/returns/%00", "/v1/returns/none/timeline"] {
+        assert_eq!(stage.get(path, "acme").await.0, StatusCode::NOT_FOUND, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_timeline_is_only_added_to() {
+    let stage = Stage::set().await;
+    stage.store("acme", &order("A", 1)).await;
+    let rma = stage.start_return(&refund_of("A", &[1])).await;
+    let (_, timeline) = stage.get(&format!("/v1/returns/{rma}/timeline"), "acme").await;
+    let first = &timeline["entries"][0];
+    assert_eq!((&first["event"], &first["actor"]), (&json!("rma.created"), &json!("client")));
+    let foreign = stage.get(&format!("/v1/returns/{rma}/timeline"), "rival").await.0;
+    assert_eq!(foreign, StatusCode::NOT_FOUND);
+    let mut conn = stage.pool.get().await.unwrap();
+    for rewriting in
+        ["UPDATE timeline SET actor = 'me'", "DELETE FROM timeline", "TRUNCATE timeline"]
+    {
+        let refused = diesel::sql_query(rewriting).execute(&mut *conn).await;
+        assert!(refused.unwrap_err().to_string().contains("only ever added to"), "{rewriting}");
+    }
+}

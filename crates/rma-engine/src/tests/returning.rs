@@ -1,0 +1,298 @@
+//! Quoting and starting returns.
+
+use domain::returns::{GiftCardOffer, ReturnMethod};
+use futures_util::future::join_all;
+
+use super::projecting::{later, order, refunded};
+use super::*;
+
+async fn quote(stage: &Stage, body: &Value) -> Value {
+    let (status, quote) = stage.post("/v1/returns/quote", "acme", body).await;
+    assert_eq!(status, StatusCode::OK, "{quote}");
+    quote
+}
+
+#[tokio::test]
+async fn a_return_is_quoted_made_and_told() {
+    let stage = Stage::with(|acme| {
+        acme.settings.returns.methods[0].shipping_cost_cents = 595;
+    })
+    .await;
+    stage.store("acme", &order("A", 3)).await;
+    let mut body = refund_of("A", &[1, 3]);
+    let quote = quote(&stage, &body).await;
+    assert_eq!(quote["possible"], true);
+    assert_eq!(quote["estimated_refund_amount_cents"], 2 * 2165);
+    assert_eq!(quote["shopper_refund_amount_cents"], 2 * 2165);
+    assert_eq!(quote["return_shipping_cost_cents"], 595);
+    body["quote"] = quote["quote"].clone();
+    let (status, made) = stage.post("/v1/returns", "acme", &body).await;
+    assert_eq!(status, StatusCode::CREATED, "{made}");
+    let rma = made["rma_identifier"].as_str().unwrap();
+    assert_eq!(stage.show(rma).await, made);
+    assert_eq!(stage.get(&format!("/v1/returns/{rma}"), "rival").await.0, StatusCode::NOT_FOUND);
+
+    let arrivals = stage.arrivals("acme").await;
+    let item = |sku: &Value| {
+        json!({
+            "order_line_item_identifier": "A-1", "order_identifier": "A",
+            "exchange_order_identifier": null, "original_order_identifier": null,
+            "return_reason": "TOO_SMALL", "is_exchange": false, "sku": sku,
+            "tracking_number": null, "package_tracking_status": null,
+            "refund_financials": {
+                "estimated_refund_amount_cents": 2165, "service_refund_amount_cents": 0,
+                "shopper_refund_amount_cents": 2165,
+            },
+            "refund_type": "REFUND",
+        })
+    };
+    let sku = &made["units"][0]["sku"];
+    let message = json!({
+        "rma_identifier": rma, "status": "CREATED", "created_at": made["created_at"],
+        "updated_at": made["created_at"], "items": [item(sku), item(sku)],
+        "return_method": "mail-back", "return_shipping_cost_cents": 595, "gift_refund_only": false,
+    });
+    let created = Arrival { event: "rma.created".to_owned(), sequence: 1, body: message };
+    assert_eq!(arrivals, [created]);
+    assert_eq!(stage.arrivals("rival").await, []);
+}
+
+#[tokio::test]
+async fn two_parallel_returns_of_the_only_unit_make_one() {
+    let stage = Stage::set().await;
+    stage.store("acme", &order("A", 1)).await;
+    let body = refund_of("A", &[1]);
+    let answers = join_all((0..6).map(|_| stage.post("/v1/returns", "acme", &body))).await;
+    let count = |wanted| answers.iter().filter(|(status, _)| *status == wanted).count();
+    assert_eq!((count(StatusCode::CREATED), count(StatusCode::CONFLICT)), (1, 5), "{answers:?}");
+    let refusal = &answers.iter().find(|it| it.0 == StatusCode::CONFLICT).unwrap().1;
+    assert_eq!(refusal["ineligible"][0]["code"], "already_returned");
+    assert!(refusal["request_id"].is_string());
+    assert_eq!(stage.told().await, ["rma.created"]);
+    assert_eq!(stage.number("SELECT count(*) AS n FROM returns").await, 1);
+}
+
+#[tokio::test]
+async fn the_database_keeps_a_unit_from_being_in_two_returns() {
+    let stage = Stage::set().await;
+    stage.store("acme", &order("A", 1)).await;
+    stage.start_return(&refund_of("A", &[1])).await;
+    let copy = "INSERT INTO returns SELECT merchant, 'other', status, customer_email, document, \
+                created_at, updated_at FROM returns; \
+                INSERT INTO return_units SELECT merchant, 'other', order_identifier, \
+                line_identifier, unit, held, exchanged, tracking_number FROM return_units";
+    let mut conn = stage.pool.get().await.unwrap();
+    let refused = diesel_async::SimpleAsyncConnection::batch_execute(&mut *conn, copy).await;
+    assert!(refused.unwrap_err().to_string().contains("return_units_held"));
+}
+
+#[tokio::test]
+async fn the_same_key_and_request_get_the_same_answer() {
+    let stage = Stage::set().await;
+    stage.store("acme", &order("A", 3)).await;
+    let key = [("idempotency-key", "k-1")];
+    let body = refund_of("A", &[1]);
+    let ask = |merchant, body| stage.ask(Method::POST, "/v1/returns", merchant, &key, Some(body));
+    let answers = join_all((0..6).map(|_| ask("acme", &body))).await;
+    assert_eq!(answers[0].0, StatusCode::CREATED);
+    assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+    let other = refund_of("A", &[2]);
+    let (status, refusal) = ask("acme", &other).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(refusal["errors"][0]["field"], "$");
+    // A key is its merchant's own: for another it is new, and the order is not there.
+    let (status, refusal) = ask("rival", &body).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(refusal["errors"][0]["field"], "$.units[0].order_identifier");
+    assert_eq!(stage.told().await, ["rma.created"]);
+    let long = "k".repeat(256);
+    let headers = [("idempotency-key", long.as_str())];
+    let (status, _) = stage.ask(Method::POST, "/v1/returns", "acme", &headers, Some(&other)).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn a_stale_quote_is_refused_with_what_changed() {
+    let stage = Stage::set().await;
+    let order = order("A", 2);
+    stage.store("acme", &order).await;
+    let mut body = refund_of("A", &[1, 2]);
+    body["quote"] = quote(&stage, &body).await["quote"].clone();
+    stage.store("acme", &refunded(&order, "R1", 1, None)).await;
+    let (status, refusal) = stage.post("/v1/returns", "acme", &body).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    let change = json!({
+        "unit": unit("A", 1), "what": "ineligible", "quoted": null, "now": "already_refunded",
+    });
+    assert_eq!(refusal["changes"], json!([change]));
+    assert_eq!(refusal["quote"]["possible"], false);
+
+    let mut dearer = merchant("acme");
+    dearer.version = 2;
+    dearer.settings.returns.methods[0].shipping_cost_cents = 300;
+    let mut body = refund_of("A", &[2]);
+    body["quote"] = quote(&stage, &body).await["quote"].clone();
+    dearer.settings.base_url = Some(stage.sandbox.url("/acme"));
+    introduce(&stage.started.namespace, App::NAME, dearer).await;
+    eventually("the price is known", SOON, || async {
+        let quote = quote(&stage, &refund_of("A", &[2])).await;
+        (quote["return_shipping_cost_cents"] == 300).then_some(())
+    })
+    .await;
+    let (status, refusal) = stage.post("/v1/returns", "acme", &body).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    let change = json!({ "what": "return_shipping_cost_cents", "quoted": 0, "now": 300 });
+    assert_eq!(refusal["changes"], json!([change]));
+    body["quote"] = refusal["quote"]["quote"].clone();
+    stage.start_return(&body).await;
+    assert_eq!(stage.told().await, ["rma.created"]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_true_is_invalid_field_by_field() {
+    let stage = Stage::set().await;
+    stage.store("acme", &order("A", 2)).await;
+    let mut stranger = order("B", 1);
+    stranger.customer.identifier = "someone else".to_owned();
+    stage.store("acme", &stranger).await;
+    stage.store("rival", &order("C", 1)).await;
+    let refund = json!({ "resolution": "refund" });
+    let mut line = choice("A", 1, &refund);
+    line["order_line_item_identifier"] = json!("none");
+    let units = json!([
+        choice("A", 1, &refund),
+        choice("A", 3, &refund),
+        choice("B", 1, &refund),
+        choice("C", 1, &refund),
+        line,
+    ]);
+    let body = json!({ "return_method": "mail-back", "units": units });
+    for path in ["/v1/returns", "/v1/returns/quote"] {
+        let (status, refusal) = stage.post(path, "acme", &body).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+        let errors = refusal["errors"].as_array().unwrap().iter();
+        let mut fields: Vec<_> = errors.map(|it| it["field"].as_str().unwrap()).collect();
+        fields.sort_unstable();
+        let expected = [
+            "$.units[1].unit",
+            "$.units[2].order_identifier",
+            "$.units[3].order_identifier",
+            "$.units[4].order_line_item_identifier",
+        ];
+        assert_eq!(fields, expected);
+    }
+    let bad = json!({ "return_method": "pigeon", "units": [], "quote": "nonsense" });
+    let (status, refusal) = stage.post("/v1/returns", "acme", &bad).await;
+    assert_eq!(
+        (status, refusal["errors"].as_array().unwrap().len()),
+        (StatusCode::UNPROCESSABLE_ENTITY, 3)
+    );
+    assert_eq!(stage.number("SELECT count(*) AS n FROM returns").await, 0);
+}
+
+#[tokio::test]
+async fn staff_may_override_terms_and_a_portal_may_not() {
+    let stage = Stage::set().await;
+    let mut final_sale = order("A", 1);
+    final_sale.items[0].tags = vec!["FinalSale".to_owned()];
+    stage.store("acme", &final_sale).await;
+    let mut body = refund_of("A", &[1]);
+    let (status, refusal) = stage.post("/v1/returns", "acme", &body).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert_eq!(refusal["ineligible"][0]["code"], "final_sale");
+    body["override"] = json!({ "by": "Ann", "reason": "arrived broken" });
+    let (portal, acme) = (stage.issuer.token(None, "returns"), [("x-service-id", "acme")]);
+    let (status, _) = stage.send(Method::POST, "/v1/returns", &portal, &acme, Some(&body)).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    let rma = stage.start_return(&body).await;
+    let (_, timeline) = stage.get(&format!("/v1/returns/{rma}/timeline"), "acme").await;
+    let expected = json!({
+        "by": "Ann", "reason": "arrived broken",
+        "units": [{ "unit": unit("A", 1), "code": "final_sale" }],
+    });
+    assert_eq!(timeline["entries"][0]["detail"]["override"], expected);
+}
+
+#[tokio::test]
+async fn exchanged_units_are_confirmed_order_by_order() {
+    let stage = Stage::with(|acme| {
+        let card = GiftCardOffer { sku: "GIFT".to_owned(), bonus_credit_amount_cents: 500 };
+        acme.settings.returns.gift_card = Some(card);
+        acme.settings.returns.methods[0].shipping_cost_cents = 595;
+        acme.settings.returns.methods[1].method = ReturnMethod::CustomerKeep;
+    })
+    .await;
+    for name in ["A", "B", "C"] {
+        stage.store("acme", &order(name, 2)).await;
+    }
+    let variant = json!({ "sku": "TEE-M", "title": "Tee, M", "unit_price_amount_cents": 2000 });
+    let exchange = json!({ "resolution": "exchange", "variant": variant });
+    let (card, refund) = (json!({ "resolution": "gift_card" }), json!({ "resolution": "refund" }));
+    let units = [
+        choice("A", 1, &exchange),
+        choice("A", 2, &card),
+        choice("B", 1, &card),
+        choice("C", 1, &refund),
+    ];
+    let body = json!({ "return_method": "mail-back", "units": units });
+    let rma = stage.start_return(&body).await;
+    let queue = "exchange.return.confirmed.v1";
+    let events = eventually("both orders are confirmed", SOON, || async {
+        let events = stage.started.namespace.peek(queue).await;
+        (events.len() == 2).then_some(events)
+    })
+    .await;
+    let event = |index: usize| -> Value {
+        serde_json::from_str(events[index]["payload"].as_str().unwrap()).unwrap()
+    };
+    let (first, second) = (event(0)["data"].clone(), event(1)["data"].clone());
+    assert_eq!(
+        (&first["original_order_id"], &second["original_order_id"]),
+        (&json!("A"), &json!("B"))
+    );
+    assert_eq!(first["rma_identifier"], json!(rma));
+    assert_eq!(first["units"].as_array().unwrap().len(), 2);
+    assert_eq!(first["units"][0]["chosen"]["variant"], variant);
+    assert_eq!(first["units"][0]["tax_amount_cents"], 165);
+    assert_eq!(first["gift_card"]["sku"], "GIFT");
+    assert_eq!(second["units"][0]["chosen"], json!({ "resolution": "gift_card" }));
+
+    let message = stage.arrivals("acme").await[0].body.clone();
+    let types: Vec<_> =
+        message["items"].as_array().unwrap().iter().map(|it| it["refund_type"].clone()).collect();
+    assert_eq!(types, ["EVEN_EXCHANGE", "UNEVEN_EXCHANGE", "UNEVEN_EXCHANGE", "REFUND"]);
+    assert_eq!(message["return_shipping_cost_cents"], 595);
+    assert_eq!(message["items"][0]["refund_financials"]["service_refund_amount_cents"], 2165);
+
+    // One exchange for each order, ever.
+    let again = json!({ "return_method": "mail-back", "units": [choice("B", 2, &card)] });
+    let (status, refusal) = stage.post("/v1/returns", "acme", &again).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(refusal["errors"][0]["field"], "$.units[0].resolution");
+    let (_, shown) = stage.get("/v1/orders/B/returnable", "acme").await;
+    assert_eq!(
+        (&shown["exchange_possible"], &shown["units"][1]["exchange_offered"]),
+        (&json!(false), &json!(false))
+    );
+    stage.start_return(&refund_of("B", &[2])).await;
+}
+
+#[tokio::test]
+async fn a_gift_is_refunded_to_the_giftee() {
+    let stage = Stage::set().await;
+    stage.store("acme", &later(&order("A", 1), 1)).await;
+    let mut body = refund_of("A", &[1]);
+    body["gift_refund_only"] = json!(true);
+    let (status, refusal) = stage.post("/v1/returns", "acme", &body).await;
+    assert_eq!(
+        (status, &refusal["errors"][0]["field"]),
+        (StatusCode::UNPROCESSABLE_ENTITY, &json!("$.giftee_email"))
+    );
+    body["giftee_email"] = json!("Gift@shop.example");
+    let rma = stage.start_return(&body).await;
+    let message = &stage.arrivals("acme").await[0].body;
+    assert_eq!(message["gift_refund_only"], true);
+    assert_eq!(message["giftee_email"], "Gift@shop.example");
+    let (_, found) = stage.get("/v1/returns?email=gift%40SHOP.example", "acme").await;
+    assert_eq!(found["returns"][0]["rma_identifier"], json!(rma));
+}
