@@ -19,10 +19,12 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_web::web;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use directory::Directory;
 use messaging::{Broker, Outbox, Topology};
 use platform::database::Pool;
+use platform::http::Rooms;
 use platform::identity::{self, Verifier};
 use platform::{Clock, Process, Service, telemetry};
 use serde::Deserialize;
@@ -36,6 +38,9 @@ use writer::{Answer, Writer};
 /// The tables of this service.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/order-intake");
 
+/// A body and what is made of it, as a multiple of the body.
+const COPIES: usize = 3;
+
 /// The service.
 pub struct App {
     pool: Pool,
@@ -43,6 +48,7 @@ pub struct App {
     directory: Arc<Directory>,
     outbox: Outbox,
     admission: Arc<Admission>,
+    rooms: Rooms,
     group: Arc<Group<Publication, Answer>>,
 }
 
@@ -88,6 +94,10 @@ impl Service for App {
         routes::configure(config);
     }
 
+    fn share(&self, app: &mut web::ServiceConfig) {
+        app.app_data(web::Data::new(self.rooms.clone()));
+    }
+
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let Settings { broker, identity, limits, storing } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
@@ -99,7 +109,8 @@ impl Service for App {
             clock: process.clock.clone(),
             directory: Directory::start(Self::NAME, process, &broker, &verifier),
             outbox: broker.relay(Self::NAME, process),
-            admission: Arc::new(Admission::new(&limits, process.http.max_body_bytes)),
+            admission: Arc::new(Admission::new(limits.requests_per_minute)),
+            rooms: Rooms::new(limits.bytes_in_flight, process.http.max_body_bytes, COPIES),
             group: Arc::new(Group::new(Bounds {
                 group_rows: storing.group_orders,
                 waiting_rows: storing.waiting_orders,

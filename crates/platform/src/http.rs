@@ -3,6 +3,7 @@
 mod body;
 mod middleware;
 mod peer;
+mod room;
 mod server;
 mod tls;
 
@@ -14,6 +15,7 @@ pub use crate::failure::ErrorBody;
 pub use body::{Body, Form, Json, JsonSource};
 pub use middleware::request_id;
 pub use peer::Peer;
+pub use room::{NoRoom, Room, Rooms};
 pub(crate) use server::bind;
 
 use crate::config::List;

@@ -5,7 +5,7 @@ use actix_web::{FromRequest, HttpRequest, post, web};
 use domain::access::Scope;
 use domain::document::FieldError;
 use domain::order::{Message, OrderStored, Outcome, Policy, ReturnsPortalOrderMessage};
-use platform::http::{ErrorBody, JsonSource};
+use platform::http::{ErrorBody, JsonSource, Room};
 use platform::identity::Caller;
 use platform::{Failure, Kind, Problem};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::App;
-use crate::admission::{Admitted, Room};
+use crate::admission::Admitted;
 use crate::books::{Publication, Published};
 use crate::group::Refused;
 
