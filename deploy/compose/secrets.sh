@@ -10,7 +10,15 @@
 #   /secrets/operator/env             the first operator's client, for people
 set -eu
 umask 077
-cd /secrets
+here=${HERE:-}
+cd "$here/secrets"
+
+# own USER FOLDER...: in the container we are root; in the test, which sets HERE, perhaps not.
+own() {
+    user=$1
+    shift
+    [ -n "$here" ] || chown -R "$user:$user" "$@"
+}
 
 # random NAME: 32 random bytes in hex, made once and kept under that name.
 random() {
@@ -50,15 +58,15 @@ for service in $services; do
     } >"$service/settings.toml"
     sed "/^url = \"postgres:/s|//.*@|//${role}_migrate:$migrate@|" \
         "$service/settings.toml" >"$service/migrate.toml"
-    chown -R "$nobody:$nobody" "$service"
+    own "$nobody" "$service"
 done
 
 operator_broker=$(random seeds/operator.broker)
-cp /definitions.json rabbitmq/definitions.json
+cp "$here/definitions.json" rabbitmq/definitions.json
 for service in $services; do
-    /set-password.sh rabbitmq/definitions.json "$service" "$(cat "seeds/$service.broker")"
+    "$here/set-password.sh" rabbitmq/definitions.json "$service" "$(cat "seeds/$service.broker")"
 done
-/set-password.sh rabbitmq/definitions.json operator "$operator_broker"
+"$here/set-password.sh" rabbitmq/definitions.json operator "$operator_broker"
 {
     echo "OPERATOR_CLIENT_ID=operator"
     echo "OPERATOR_CLIENT_SECRET=$operator_secret"
@@ -67,4 +75,4 @@ done
 } >operator/env
 
 # The servers' images run as users of their own.
-chown -R 999:999 postgres rabbitmq
+own 999 postgres rabbitmq

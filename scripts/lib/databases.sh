@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Databases on the server of POSTGRES_URL. Wants the functions of postgres.sh.
+# Databases and roles on the server of POSTGRES_URL. Wants the functions of postgres.sh and $root (the checkout).
+# shellcheck disable=SC2154
 
 # database_url NAME: POSTGRES_URL with that database, whatever else it says.
 database_url() {
@@ -7,17 +8,21 @@ database_url() {
     echo "${BASH_REMATCH[1]}/$1${BASH_REMATCH[3]}"
 }
 
-# sql STATEMENT: as plain text from the server's "postgres" database. The password travels in the
-# environment, since every user of the machine can read a command line.
-sql() {
+# sql STATEMENT: as plain text from the server's "postgres" database.
+sql() { run_psql postgres -c "$1" </dev/null; }
+
+# run_psql DATABASE ARGUMENT...: the password travels in the environment, since every user of the machine
+# can read a command line.
+run_psql() {
     local url psql password=''
-    url=$(database_url postgres)
+    url=$(database_url "$1")
+    shift
     psql=$(postgres_bin)/psql 2>/dev/null || psql=psql
     if [[ $url =~ ^([^:]+://[^:@/]*):([^@/]*)(@.*)$ ]]; then
         url=${BASH_REMATCH[1]}${BASH_REMATCH[3]}
         printf -v password %b "${BASH_REMATCH[2]//%/\\x}"
     fi
-    PGPASSWORD=$password "$psql" -XAtq -v ON_ERROR_STOP=1 -c "$1" "$url" </dev/null
+    PGPASSWORD=$password "$psql" -XAtq -v ON_ERROR_STOP=1 "$@" "$url"
 }
 
 create_database() {
@@ -27,3 +32,20 @@ create_database() {
 }
 
 drop_database() { sql "DROP DATABASE IF EXISTS \"$1\" WITH (FORCE)" 2>/dev/null; }
+
+# create_roles NAME PASSWORD: the roles and the database of one service, as deploy/postgres makes them.
+create_roles() {
+    { printf '\\set password %s\n\\set migrate_password %s\n' "$2" "$2" && cat "$root/deploy/postgres/roles.sql"; } |
+        run_psql postgres -v "service=$1" &&
+        run_psql "backhaul_$1" -v "service=$1" -f "$root/deploy/postgres/grants.sql" </dev/null
+}
+
+drop_roles() {
+    drop_database "backhaul_$1" && sql "DROP ROLE IF EXISTS $1, ${1}_migrate, ${1}_owner" 2>/dev/null
+}
+
+# role_url NAME PASSWORD: POSTGRES_URL for that role.
+role_url() {
+    [[ $POSTGRES_URL =~ ^([^:]+://)([^@/]*@)?(.*)$ ]]
+    echo "${BASH_REMATCH[1]}$1:$2@${BASH_REMATCH[3]}"
+}

@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::attempt::Courier;
+use crate::backlog;
 use crate::dispatcher::Dispatcher;
 use crate::endpoints::Endpoints;
 use crate::engine::{Engine, patience};
@@ -71,6 +72,7 @@ impl Deliveries {
             replayed: Notify::new(),
         });
         keep_log(&engine, process);
+        backlog::watch(&engine, process);
         let dispatcher = Dispatcher::new(engine.clone());
         process.tasks.spawn("dispatcher", |stop| dispatcher.run(stop));
         let replayer = Replayer::new(engine.clone());

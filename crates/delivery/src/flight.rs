@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use domain::merchant::Interface;
-use platform::{Timestamp, chain};
+use platform::{Timestamp, chain, telemetry};
+use tracing::Instrument as _;
 
 use crate::attempt::{Attempted, Courier, Try};
 use crate::engine::Engine;
@@ -11,8 +12,35 @@ use crate::ledger::{Settlement, Tried, Verdict};
 use crate::outcome::{Attempt, Outcome, Renewal, Roll, Signal, Step, decide};
 use crate::settler::{Done, Tag};
 
-/// Makes the attempt.
-pub(crate) async fn fly(engine: &Engine, job: Job, tag: Tag) -> Done {
+/// Makes the attempt. In a trace that somebody keeps it is a span of its own, and the merchant is told
+/// of that one.
+pub(crate) async fn fly(engine: &Engine, mut job: Job, tag: Tag) -> Done {
+    let parent = job.message.traceparent.take();
+    let kept = parent.as_deref().is_some_and(|parent| parent.ends_with("-01"));
+    if !kept {
+        job.message.traceparent = parent;
+        return attempt(engine, job, tag).await;
+    }
+    let span = tracing::info_span!(
+        "deliver",
+        otel.kind = "client",
+        merchant = job.message.merchant,
+        kind = job.message.kind.name(),
+        delivery.id = %job.id,
+        attempt = job.number,
+        trace_id = tracing::field::Empty,
+        outcome = tracing::field::Empty,
+    );
+    telemetry::adopt(&span, parent.as_deref());
+    job.message.traceparent = span.in_scope(telemetry::traceparent).or(parent);
+    let done = attempt(engine, job, tag).instrument(span.clone()).await;
+    if let Some(last) = done.settlement.tries.last() {
+        span.record("outcome", last.outcome);
+    }
+    done
+}
+
+async fn attempt(engine: &Engine, job: Job, tag: Tag) -> Done {
     let now = engine.clock.now();
     let number = u32::try_from(job.number).unwrap_or(u32::MAX);
     let interface = Interface::Message(job.message.kind);

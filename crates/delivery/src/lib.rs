@@ -21,6 +21,7 @@ pub mod tokens;
 pub mod window;
 pub mod witness;
 
+mod backlog;
 mod deliveries;
 mod dispatcher;
 mod engine;

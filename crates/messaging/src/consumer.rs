@@ -8,7 +8,10 @@ use std::{sync::Arc, time::Duration};
 
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::event::Event;
-use opentelemetry::{KeyValue, metrics::Counter};
+use opentelemetry::{
+    KeyValue,
+    metrics::{Counter, Histogram},
+};
 use platform::{Failure, Kind, Process, chain, retry::Backoff, telemetry};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -58,10 +61,15 @@ pub fn consume<H: Handler>(broker: &Broker, service: &'static str, process: &Pro
         .u64_counter("events_consumed")
         .with_description("Events by what became of them")
         .build();
+    let ages = telemetry::meter()
+        .f64_histogram("events_age_seconds")
+        .with_description("From an event to the commit of its effect")
+        .with_boundaries(vec![0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 3600.0])
+        .build();
     let (broker, handler) = (broker.clone(), Arc::new(handler));
     process
         .tasks
-        .spawn("consumer", |stop| Consumer { broker, inbox, handler, counted, stop }.run());
+        .spawn("consumer", |stop| Consumer { broker, inbox, handler, counted, ages, stop }.run());
 }
 
 struct Consumer<H> {
@@ -69,6 +77,7 @@ struct Consumer<H> {
     inbox: Inbox,
     handler: Arc<H>,
     counted: Counter<u64>,
+    ages: Histogram<f64>,
     stop: CancellationToken,
 }
 
@@ -129,6 +138,7 @@ impl<H: Handler> Consumer<H> {
         match self.handle(&events).await {
             Ok(()) => {
                 self.count("handled", tags.len());
+                self.show_ages(&events);
                 match tags.last() {
                     Some(last) => subscription.ack_through(*last).await,
                     None => Ok(()),
@@ -179,8 +189,18 @@ impl<H: Handler> Consumer<H> {
     /// only when the process ends.
     async fn handle(&self, events: &[Received<H::Event>]) -> Result<(), HandleError> {
         let Some(first) = events.first() else { return Ok(()) };
-        let span = tracing::info_span!("handle", queue = self.inbox.queue, event.id = %first.id, events = events.len());
+        let span = tracing::info_span!(
+            "handle",
+            otel.kind = "consumer",
+            queue = self.inbox.queue,
+            event.id = %first.id,
+            events = events.len(),
+            trace_id = tracing::field::Empty,
+        );
         telemetry::adopt(&span, first.traceparent.as_deref());
+        // A batch is one piece of work, done in the first event's trace; the others point to it.
+        let others = events.iter().skip(1).filter_map(|event| event.traceparent.as_deref());
+        others.for_each(|other| telemetry::link(&span, other));
         let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(3));
         async {
             loop {
@@ -214,6 +234,14 @@ impl<H: Handler> Consumer<H> {
         .await?;
         self.handler.committed();
         Ok(())
+    }
+
+    fn show_ages(&self, events: &[Received<H::Event>]) {
+        let now = self.inbox.clock.now();
+        let queue = [KeyValue::new("queue", self.inbox.queue.clone())];
+        for event in events {
+            self.ages.record((now - event.time).as_seconds_f64().max(0.0), &queue);
+        }
     }
 
     fn count(&self, outcome: &'static str, events: usize) {

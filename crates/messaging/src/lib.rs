@@ -9,6 +9,7 @@
 //! Underneath, a [`Link`] is a connection that heals itself: any error means dial again, declare
 //! again, consume again. Publishing and consuming use separate links.
 
+mod backlog;
 mod consumer;
 mod envelope;
 mod inbox;
@@ -98,6 +99,7 @@ impl Broker {
             &self.settings,
         );
         process.tasks.spawn("relay", |stop| relay.run(stop));
+        backlog::watch(process);
         outbox
     }
 }

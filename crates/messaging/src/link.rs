@@ -8,7 +8,10 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use futures_util::StreamExt;
-use lapin::{Connection, ConnectionProperties, Event};
+use lapin::{
+    Connection, ConnectionProperties, ErrorKind, Event,
+    protocol::{AMQPErrorKind, AMQPSoftError},
+};
 use platform::{Tasks, chain, retry::Backoff};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::watch;
@@ -129,8 +132,15 @@ impl Dialler {
             ConnectionProperties::default().with_connection_name(self.name.as_str().into());
         let connection = bounded(Connection::connect(self.url.expose_secret(), properties)).await?;
         let session = Session { connection, doubted: CancellationToken::new() };
-        let channel = session.channel().await?;
-        bounded(self.topology.declare(&channel)).await?;
+        let mut channel = session.channel().await?;
+        match bounded(self.topology.declare(&channel)).await {
+            // Whoever runs the broker declared it all and keeps the right to: see that it is there.
+            Err(LinkError::Broker(error)) if refused(&error) => {
+                channel = session.channel().await?;
+                bounded(self.topology.verify(&channel)).await?;
+            }
+            declared => declared?,
+        }
         bounded(channel.close(200, "declared".into())).await?;
         Ok(session)
     }
@@ -166,4 +176,10 @@ impl Dialler {
             );
         }
     }
+}
+
+/// Whether the user lacks a right. The channel is gone then, the connection is not.
+fn refused(error: &lapin::Error) -> bool {
+    let ErrorKind::ProtocolError(error) = error.kind() else { return false };
+    *error.kind() == AMQPErrorKind::Soft(AMQPSoftError::ACCESSREFUSED)
 }

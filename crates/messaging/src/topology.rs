@@ -135,6 +135,20 @@ impl Topology {
         }
         Ok(())
     }
+
+    /// Whether everything is there, for a user who has no right to declare anything.
+    pub(crate) async fn verify(&self, channel: &Channel) -> lapin::Result<()> {
+        let there = ExchangeDeclareOptions { passive: true, ..ExchangeDeclareOptions::default() };
+        let (events, none) = (self.events().0, FieldTable::default());
+        channel.exchange_declare(short(&events), ExchangeKind::Topic, there, none).await?;
+        for queue in &self.queues {
+            for name in [&queue.name, &queue.dead()] {
+                let there = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
+                channel.queue_declare(short(name), there, FieldTable::default()).await?;
+            }
+        }
+        Ok(())
+    }
 }
 
 async fn declare_queue(channel: &Channel, name: &str, arguments: FieldTable) -> lapin::Result<()> {
@@ -167,3 +181,6 @@ fn words(text: &str) -> AMQPValue {
 pub(crate) fn short(text: &str) -> ShortString {
     ShortString::from(text)
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,7 +31,10 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 pub use prepared::{Prepared, prepared};
 
-use crate::{Failure, Kind, client::client_tls};
+use crate::{Failure, Kind, Tasks, client::client_tls, telemetry};
+
+/// How often the pool is looked at for the metrics.
+const WATCH_EVERY: Duration = Duration::from_secs(2);
 
 /// `[database]`.
 #[derive(Debug, Clone, Deserialize)]
@@ -144,10 +147,25 @@ impl Pool {
         Ok(())
     }
 
-    /// Connections in use and the most there may be.
-    pub fn usage(&self) -> (usize, usize) {
-        let status = self.0.status();
-        (status.size.saturating_sub(status.available), status.max_size)
+    /// Shows how much of the pool is in use, for as long as the process lives.
+    pub(crate) fn watch(&self, tasks: &Tasks) {
+        let gauge =
+            |name, about| telemetry::meter().u64_gauge(name).with_description(about).build();
+        let used = gauge("database_connections_used", "Database connections in use");
+        let most = gauge("database_connections_max", "The most there may be");
+        let waiting = gauge("database_connections_waiting", "Those who wait for one");
+        let pool = self.clone();
+        tasks.every("pool", WATCH_EVERY, move || {
+            let status = pool.0.status();
+            for (gauge, value) in [
+                (&used, status.size.saturating_sub(status.available)),
+                (&most, status.max_size),
+                (&waiting, status.waiting),
+            ] {
+                gauge.record(value.try_into().unwrap_or(u64::MAX), &[]);
+            }
+            std::future::ready(())
+        });
     }
 }
 
@@ -201,22 +219,36 @@ pub async fn pending(
     settings: &Settings,
     sources: Vec<EmbeddedMigrations>,
 ) -> anyhow::Result<Vec<String>> {
-    let connection = connect(postgres_config(service, settings)?).await?;
-    run_blocking(connection, move |harness| {
-        let ran = harness.applied_migrations().map_err(|e| anyhow::anyhow!(e))?;
-        let mut missing = Vec::new();
-        for source in sources {
-            let all: Vec<Box<dyn Migration<Pg>>> =
-                source.migrations().map_err(|e| anyhow::anyhow!(e))?;
-            let names = all
-                .iter()
-                .filter(|m| !ran.contains(&m.name().version()))
-                .map(|m| m.name().to_string());
-            missing.extend(names);
-        }
-        Ok(missing)
-    })
-    .await
+    let mut connection = connect(postgres_config(service, settings)?).await?;
+    let ran = applied(&mut connection).await?;
+    let mut missing = Vec::new();
+    for source in sources {
+        let all: Vec<Box<dyn Migration<Pg>>> =
+            source.migrations().map_err(|e| anyhow::anyhow!(e))?;
+        let version = |m: &Box<dyn Migration<Pg>>| m.name().version().to_string();
+        let names = all.iter().filter(|m| !ran.contains(&version(m))).map(|m| m.name().to_string());
+        missing.extend(names);
+    }
+    Ok(missing)
+}
+
+/// Versions that have run. Only read: the role that serves may not be one that makes tables, and
+/// the library would try to make its own.
+async fn applied(conn: &mut AsyncPgConnection) -> anyhow::Result<Vec<String>> {
+    use diesel_async::RunQueryDsl as _;
+    #[derive(diesel::QueryableByName)]
+    struct Row {
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        text: String,
+    }
+    let tables = "SELECT relname::text AS text FROM pg_class \
+                  WHERE oid = to_regclass('__diesel_schema_migrations')";
+    if diesel::sql_query(tables).load::<Row>(conn).await?.is_empty() {
+        return Ok(Vec::new());
+    }
+    let versions = "SELECT version AS text FROM __diesel_schema_migrations";
+    let rows: Vec<Row> = diesel::sql_query(versions).load(conn).await?;
+    Ok(rows.into_iter().map(|row| row.text).collect())
 }
 
 async fn run_blocking<T: Send + 'static>(

@@ -13,8 +13,11 @@ use std::{
 };
 
 use actix_web::{HttpResponse, web};
+use anyhow::Context as _;
 use futures_util::{FutureExt, future::BoxFuture, future::join_all};
 use serde::Serialize;
+
+use crate::http;
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -79,6 +82,29 @@ pub(crate) async fn readyz(health: web::Data<Health>) -> HttpResponse {
     let mut answer =
         if report.ready { HttpResponse::Ok() } else { HttpResponse::ServiceUnavailable() };
     answer.json(report)
+}
+
+/// Asks a process with these settings whether it lives, from inside the same container.
+pub(crate) async fn ask(settings: &http::Settings) -> anyhow::Result<()> {
+    alive(&settings.host, settings.port, settings.tls.is_some()).await
+}
+
+/// Whether something answers there. Behind TLS it is enough that it listens: the certificate is made
+/// out to the name by which the world knows the service, not to this address.
+pub async fn alive(host: &str, port: u16, tls: bool) -> anyhow::Result<()> {
+    let host = match host {
+        "0.0.0.0" => "127.0.0.1",
+        "::" => "::1",
+        host => host,
+    };
+    let dial = tokio::time::timeout(PATIENCE, tokio::net::TcpStream::connect((host, port)));
+    dial.await.context("no connection within a second")??;
+    if !tls {
+        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        let asked = crate::http_client(PATIENCE)?.get(format!("http://{host}:{port}/healthz"));
+        asked.send().await?.error_for_status()?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

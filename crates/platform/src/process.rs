@@ -22,7 +22,7 @@ use crate::{
     Clock, Tasks,
     config::{self, Settings},
     database::{self, Pool},
-    health::Health,
+    health::{self, Health},
     http,
     identity::Verifier,
     openapi,
@@ -86,6 +86,7 @@ impl Running {
     ) -> anyhow::Result<Self> {
         let (tasks, health) = (Tasks::default(), Health::default());
         let pool = Pool::new(S::NAME, &settings.database)?;
+        pool.watch(&tasks);
         let ping = pool.clone();
         health.add("database", move || {
             let pool = ping.clone();
@@ -146,6 +147,10 @@ enum Command {
     Openapi,
     /// Print the embedded settings with their comments
     Defaults,
+    /// Read the settings as `serve` would, then leave
+    Check,
+    /// Ask the service that runs beside this whether it lives
+    Health,
 }
 
 /// The whole `main` of a service.
@@ -176,6 +181,14 @@ async fn execute<S: Service>(cli: Cli) -> anyhow::Result<()> {
         Command::Defaults => {
             println!("{}", include_str!("../default.toml"));
             S::DEFAULTS.iter().for_each(|text| println!("{text}"));
+        }
+        Command::Check => {
+            load::<S>(cli.config)?;
+            println!("{}: the settings are readable", S::NAME);
+        }
+        Command::Health => {
+            let (settings, _) = load::<S>(cli.config)?;
+            health::ask(&settings.http).await?;
         }
         Command::Migrate => {
             let (settings, _) = load::<S>(cli.config)?;

@@ -12,7 +12,7 @@ use opentelemetry::{
     Context, KeyValue, global,
     metrics::Meter,
     propagation::{Extractor, Injector},
-    trace::TracerProvider as _,
+    trace::{TraceContextExt as _, TraceId, TracerProvider as _},
 };
 use opentelemetry_otlp::WithExportConfig as _;
 use opentelemetry_sdk::{
@@ -79,7 +79,9 @@ fn tracer_provider(
     service: &'static str,
     settings: &Settings,
 ) -> anyhow::Result<SdkTracerProvider> {
-    let sampler = Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(settings.sample_ratio)));
+    // With nowhere to send them to, no traces are begun; those begun by others are carried on.
+    let ratio = if settings.otlp_endpoint.is_empty() { 0.0 } else { settings.sample_ratio };
+    let sampler = Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(ratio)));
     let builder =
         SdkTracerProvider::builder().with_sampler(sampler).with_resource(resource(service));
     if settings.otlp_endpoint.is_empty() {
@@ -156,8 +158,29 @@ pub fn traceparent() -> Option<String> {
     parent.0
 }
 
-/// Makes `span` a child of the trace that `traceparent` names.
+/// Makes `span` a child of the trace that `traceparent` names, and notes the trace in the span's field
+/// `trace_id`, so that logs and traces are found from each other.
 pub fn adopt(span: &Span, traceparent: Option<&str>) {
+    if let Some(parent) = traceparent
+        && let Err(error) = span.set_parent(context_of(parent))
+    {
+        tracing::debug!(%error, "the caller's trace could not be joined");
+    }
+    let trace = span.context().span().span_context().trace_id();
+    if trace != TraceId::INVALID {
+        span.record("trace_id", tracing::field::display(trace));
+    }
+}
+
+/// Notes that `span` also works on behalf of the trace that `traceparent` names.
+pub fn link(span: &Span, traceparent: &str) {
+    let other = context_of(traceparent).span().span_context().clone();
+    if other.is_valid() {
+        span.add_link(other);
+    }
+}
+
+fn context_of(traceparent: &str) -> Context {
     struct Parent<'a>(&'a str);
     impl Extractor for Parent<'_> {
         fn get(&self, key: &str) -> Option<&str> {
@@ -168,12 +191,7 @@ pub fn adopt(span: &Span, traceparent: Option<&str>) {
             vec!["traceparent"]
         }
     }
-    if let Some(parent) = traceparent {
-        let context = global::get_text_map_propagator(|propagator| {
-            propagator.extract_with_context(&Context::new(), &Parent(parent))
-        });
-        if let Err(error) = span.set_parent(context) {
-            tracing::debug!(%error, "the caller's trace could not be joined");
-        }
-    }
+    global::get_text_map_propagator(|propagator| {
+        propagator.extract_with_context(&Context::new(), &Parent(traceparent))
+    })
 }

@@ -30,7 +30,7 @@ use crate::settings::Settings;
 use crate::signature::Secrets;
 use crate::tokens::Tokens;
 
-pub use server::{Running, serve, start};
+pub use server::{Running, ask, serve, start};
 
 /// What all workers share.
 pub(crate) struct Sandbox {

@@ -1,6 +1,6 @@
 //! The sandbox merchant as a process.
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use sandbox::settings::Settings;
 
 /// A merchant to test against: every endpoint a merchant operates, able to fail on purpose.
@@ -19,9 +19,22 @@ use sandbox::settings::Settings;
 /// GET / of the running sandbox says what it can do.
 #[derive(Parser)]
 #[command(version, verbatim_doc_comment)]
-struct Arguments {}
+struct Arguments {
+    /// What to do instead of being a merchant
+    #[arg(value_enum)]
+    instead: Option<Instead>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Instead {
+    /// Ask the sandbox that runs beside this whether it lives
+    Health,
+}
 
 fn main() -> anyhow::Result<()> {
-    Arguments::parse();
-    sandbox::serve(&Settings::from_environment()?)
+    let settings = Settings::from_environment()?;
+    match Arguments::parse().instead {
+        None => sandbox::serve(&settings),
+        Some(Instead::Health) => sandbox::ask(&settings),
+    }
 }

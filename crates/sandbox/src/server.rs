@@ -33,6 +33,12 @@ pub fn serve(settings: &Settings) -> anyhow::Result<()> {
     })
 }
 
+/// Asks the sandbox with these settings whether it lives.
+pub fn ask(settings: &Settings) -> anyhow::Result<()> {
+    let host = settings.http.host.to_string();
+    System::new().block_on(platform::health::alive(&host, settings.http.port, false))
+}
+
 /// Starts a sandbox in a thread of its own.
 pub fn start(settings: &Settings) -> anyhow::Result<Running> {
     let sandbox = web::Data::new(Sandbox::new(settings, Clock::system())?);

@@ -53,6 +53,7 @@ pub(super) async fn observe(
         otel.kind = "server",
         http.request.method = method,
         request.id = id,
+        trace_id = tracing::field::Empty,
         http.route = tracing::field::Empty,
         http.response.status_code = tracing::field::Empty,
     );

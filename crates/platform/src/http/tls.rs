@@ -14,7 +14,7 @@ use rustls::{
 };
 
 use super::Tls;
-use crate::{Tasks, client::provider};
+use crate::{Tasks, client::provider, telemetry};
 
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
@@ -29,7 +29,9 @@ impl ResolvesServerCert for Certificate {
 
 /// A TLS configuration that follows its files, which must be readable and fit together now.
 pub(super) fn server_config(settings: &Tls, tasks: &Tasks) -> anyhow::Result<ServerConfig> {
-    let certificate = Arc::new(Certificate(ArcSwap::from_pointee(load(settings)?)));
+    let first = load(settings)?;
+    show_expiry(&first);
+    let certificate = Arc::new(Certificate(ArcSwap::from_pointee(first)));
     let versions: &[_] = if settings.allow_tls13 { &[&TLS13, &TLS12] } else { &[&TLS12] };
     let config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(versions)?
@@ -46,6 +48,7 @@ fn follow(settings: Tls, certificate: Arc<Certificate>, tasks: &Tasks) {
         if now != seen {
             match load(&settings) {
                 Ok(fresh) => {
+                    show_expiry(&fresh);
                     certificate.0.store(Arc::new(fresh));
                     seen = now;
                     tracing::info!(
@@ -67,6 +70,22 @@ fn follow(settings: Tls, certificate: Arc<Certificate>, tasks: &Tasks) {
 fn changed(settings: &Tls) -> [Option<SystemTime>; 2] {
     let modified = |path: &Path| std::fs::metadata(path).and_then(|file| file.modified()).ok();
     [modified(&settings.certificate), modified(&settings.key)]
+}
+
+/// A certificate that nobody renewed is an outage with a date: the metric says when.
+fn show_expiry(shown: &CertifiedKey) {
+    let end = shown.cert.first().and_then(|der| {
+        let (_, certificate) = x509_parser::parse_x509_certificate(der).ok()?;
+        u64::try_from(certificate.validity().not_after.timestamp()).ok()
+    });
+    let gauge = telemetry::meter()
+        .u64_gauge("tls_certificate_expires_at_seconds")
+        .with_description("When the certificate expires, in seconds since 1970")
+        .build();
+    match end {
+        Some(end) => gauge.record(end, &[]),
+        None => tracing::warn!("the certificate's last day cannot be read"),
+    }
 }
 
 fn load(settings: &Tls) -> anyhow::Result<CertifiedKey> {

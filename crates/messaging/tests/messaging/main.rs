@@ -14,6 +14,8 @@ use platform::{Failure, Kind, Process, database::Pool};
 use serde::{Deserialize, Serialize};
 use testkit::{Database, Namespace, Server, Servers, eventually, process};
 
+mod definitions;
+
 const SOON: Duration = Duration::from_secs(20);
 const QUEUE: &str = "listener.note.written.v1";
 

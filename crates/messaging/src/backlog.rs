@@ -1,0 +1,52 @@
+//! How far behind the outbox is, for the metrics.
+//!
+//! Looked at by every replica and apart from the relay: a relay that waits for the broker could not
+//! say so itself.
+
+use std::time::Duration;
+
+use diesel::{QueryableByName, sql_query, sql_types::Double};
+use diesel_async::RunQueryDsl;
+use platform::{
+    Process, chain,
+    database::{DatabaseError, Pool},
+    telemetry,
+};
+
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// Shows the age of the oldest event that was not published yet.
+pub(crate) fn watch(process: &Process) {
+    let gauge = telemetry::meter()
+        .f64_gauge("outbox_oldest_seconds")
+        .with_description("The age of the oldest event that waits for the broker; 0 when none does")
+        .build();
+    let pool = process.pool.clone();
+    process.tasks.every("backlog", LOOK_EVERY, move || {
+        let (pool, gauge) = (pool.clone(), gauge.clone());
+        async move {
+            match oldest(&pool).await {
+                Ok(seconds) => gauge.record(seconds, &[]),
+                Err(error) => tracing::debug!(error = chain(&error), "the outbox was not seen"),
+            }
+        }
+    });
+}
+
+#[derive(QueryableByName)]
+struct Oldest {
+    #[diesel(sql_type = Double)]
+    seconds: f64,
+}
+
+async fn oldest(pool: &Pool) -> Result<f64, DatabaseError> {
+    let mut conn = pool.get().await?;
+    // Positions are handed out in order, and the index knows the first.
+    let oldest: Vec<Oldest> = sql_query(
+        "SELECT greatest(0, extract(epoch FROM now() - created_at))::float8 AS seconds \
+         FROM outbox ORDER BY position LIMIT 1",
+    )
+    .load(&mut conn)
+    .await?;
+    Ok(oldest.as_slice().first().map_or(0.0, |oldest| oldest.seconds))
+}

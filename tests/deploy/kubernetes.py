@@ -1,0 +1,93 @@
+"""Both overlays are valid by the cluster's own schemas, and everything they refer to is there."""
+
+import re
+import sys
+from pathlib import Path
+
+import kubernetes_validate
+import kustomize
+
+ROOT = Path(__file__).resolve().parents[2]
+VERSION = "1.31"
+SERVICES = ["auth", "order-intake", "rma-engine", "exchange", "warehouse-notifier"]
+# Resources of operators: their schemas come with the operators, so here only what we say of them is
+# looked at.
+FOREIGN = {
+    ("rabbitmq.com/v1beta1", "RabbitmqCluster"): {"replicas", "image", "persistence", "resources", "affinity", "rabbitmq"},
+    ("postgresql.cnpg.io/v1", "Cluster"): {
+        "instances", "imageName", "primaryUpdateStrategy", "minSyncReplicas", "maxSyncReplicas", "storage",
+        "walStorage", "postgresql", "affinity", "resources", "monitoring", "managed",
+    },
+    ("postgresql.cnpg.io/v1", "Database"): {"cluster", "name", "owner", "databaseReclaimPolicy"},
+    ("keda.sh/v1alpha1", "ScaledObject"): {"scaleTargetRef", "minReplicaCount", "maxReplicaCount", "cooldownPeriod", "triggers"},
+    ("keda.sh/v1alpha1", "TriggerAuthentication"): {"secretTargetRef"},
+}
+# Made by whoever installs, as docs/operations.md says, or by the operators of the servers.
+SECRETS = {"sealing", "first-operator", "rabbitmq-definitions", "rabbitmq-default-user", "postgres-ca"} | {
+    f"{service}-{what}" for service in SERVICES for what in ["database", "database-migrate", "broker"]
+}
+
+
+def check(overlay):
+    objects = kustomize.build(ROOT / "deploy/kubernetes/overlays" / overlay)
+    for each in objects:
+        known = FOREIGN.get((each["apiVersion"], each["kind"]))
+        if known is None:
+            kubernetes_validate.validate(each, VERSION, strict=True)
+        else:
+            assert set(each["spec"]) <= known, f"{each['kind']}: {set(each['spec']) - known}"
+    names = {(each["kind"], each["metadata"]["name"]) for each in objects}
+    assert len(names) == len(objects), "two objects have one name"
+    for each in objects:
+        references(each, names)
+    for service in SERVICES:
+        for kind in ["Deployment", "Service", "PodDisruptionBudget", "ConfigMap"]:
+            assert (kind, service) in names, f"{service} has no {kind}"
+        assert ("Job", f"{service}-migrate") in names, f"{service} has no migration job"
+        scaled = {("HorizontalPodAutoscaler", service), ("ScaledObject", service)} & names
+        assert len(scaled) == 1, f"{service} is scaled by {scaled}"
+    for each in objects:
+        if each["kind"] in ("Deployment", "Job"):
+            hardened(each)
+    return len(objects)
+
+
+def references(each, names):
+    text = repr(each)
+    for name in re.findall(r"'secretKeyRef': \{'name': '([^']+)'", text) + re.findall(r"'secretName': '([^']+)'", text):
+        assert name in SECRETS or name.endswith("-tls"), f"{each['metadata']['name']} wants the secret {name}"
+    for name in re.findall(r"'configMapRef': \{'name': '([^']+)'", text) + re.findall(r"'configMap': \{'name': '([^']+)'", text):
+        assert ("ConfigMap", name) in names, f"{each['metadata']['name']} wants the ConfigMap {name}"
+    if each["kind"] == "Ingress":
+        for rule in each["spec"]["rules"]:
+            for path in rule["http"]["paths"]:
+                assert ("Service", path["backend"]["service"]["name"]) in names
+                assert path["path"] not in ("/", "/metrics"), "metrics are not for the world"
+        hosts = {rule["host"] for rule in each["spec"]["rules"]}
+        assert hosts == {host for tls in each["spec"]["tls"] for host in tls["hosts"]}, "a host without TLS"
+
+
+def hardened(each):
+    pod = each["spec"]["template"]["spec"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    for container in kustomize.containers(each):
+        name = f"{each['metadata']['name']}/{container['name']}"
+        closed = container["securityContext"]
+        assert closed["readOnlyRootFilesystem"] and not closed["allowPrivilegeEscalation"], name
+        assert set(container["resources"]) == {"requests", "limits"}, name
+        assert ":" in container["image"] and not container["image"].endswith(":latest"), f"{name}: {container['image']}"
+        if each["kind"] == "Deployment":
+            assert {"startupProbe", "livenessProbe", "readinessProbe"} <= set(container), name
+
+
+def main():
+    copies = ["deploy/postgres/grants.sql", "deploy/kubernetes/base/grants.sql"]
+    assert len({(ROOT / copy).read_text() for copy in copies}) == 1, f"{copies} differ: kustomize cannot look outside"
+    for document in kustomize.documents(ROOT / "deploy/kubernetes/ingress-controller/config.yaml"):
+        kubernetes_validate.validate(document, VERSION, strict=True)
+    for overlay in ["sandbox", "production"]:
+        print(f"{overlay}: {check(overlay)} objects")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

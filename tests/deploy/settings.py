@@ -1,0 +1,88 @@
+"""Every setting in the deploy files is one its service knows, with a value it can read.
+
+The services themselves are asked: `<service> check` reads its settings as `serve` would and refuses what
+it does not know. usage: settings.py FOLDER-OF-PROGRAMS"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import kustomize
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVICES = ["auth", "order-intake", "rma-engine", "exchange", "warehouse-notifier"]
+KEY = "k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+# What the referenced secrets could hold.
+SAMPLES = {
+    "DATABASE__URL": "postgres://role:password@postgres-rw:5432/database",
+    "BROKER__URL": "amqp://service:password@rabbitmq:5672/%2f",
+    "SEALING__KEYS": KEY,
+    "BOOTSTRAP__CLIENT_ID": "operator",
+    "BOOTSTRAP__CLIENT_SECRET": "secret",
+}
+programs = Path(sys.argv[1])
+failures = []
+
+
+def check(where, service, environment, config=None):
+    prefix = service.upper().replace("-", "_") + "__"
+    for name in environment:
+        if not name.startswith(prefix):
+            failures.append(f"{where}: {name} is not a setting of {service}")
+    command = [programs / service, *(["--config", config] if config else []), "check"]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if ran.returncode:
+        failures.append(f"{where}, {service}: {ran.stderr.strip()}")
+
+
+def compose(services, folder):
+    """With the files that the job `secrets` makes."""
+    stack = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    here = Path(folder)
+    (here / "secrets").mkdir()
+    shutil.copy(ROOT / "deploy/rabbitmq/definitions.json", here)
+    shutil.copy(ROOT / "deploy/rabbitmq/set-password.sh", here)
+    for _again in range(2):
+        subprocess.run([ROOT / "deploy/compose/secrets.sh"], env={**os.environ, "HERE": str(here)}, check=True)
+    for service in services:
+        for job, file in [(service, "settings.toml"), (f"{service}-migrate", "migrate.toml")]:
+            environment = {name: value.replace("${OTLP_ENDPOINT:-}", "") for name, value in stack[job].get("environment", {}).items()}
+            assert stack[job]["command"][:2] == ["--config", f"/run/backhaul/{file}"], job
+            check(f"docker-compose.yml, {job}", service, environment, here / "secrets" / service / file)
+    sandbox = {name.removeprefix("SANDBOX__"): value for name, value in stack["sandbox"]["environment"].items()}
+    assert set(sandbox) <= {"HTTP__HOST", "HTTP__PORT"}, sandbox
+
+
+def kubernetes(services, overlay):
+    objects = kustomize.build(ROOT / "deploy/kubernetes/overlays" / overlay)
+    maps = {each["metadata"]["name"]: each["data"] for each in objects if each["kind"] == "ConfigMap"}
+    for each in objects:
+        for container in kustomize.containers(each) if each["kind"] in ("Deployment", "Job") else []:
+            service = container["image"].split("/")[-1].split(":")[0]
+            if service not in services:
+                continue
+            prefix = service.upper().replace("-", "_") + "__"
+            environment = {}
+            for source in container.get("envFrom", []):
+                environment |= maps[source["configMapRef"]["name"]]
+            for variable in container["env"]:
+                if variable["name"].startswith("SSL_CERT_"):
+                    continue
+                environment[variable["name"]] = SAMPLES[variable["name"].removeprefix(prefix)]
+            check(f"{overlay}, {each['metadata']['name']}", service, environment)
+
+
+here = [service for service in SERVICES if (ROOT / "crates" / service).is_dir()]
+for service in SERVICES:
+    if service not in here:
+        print(f"{service} is not part of this checkout: its settings are not checked")
+with tempfile.TemporaryDirectory() as folder:
+    compose(here, folder)
+for overlay in ["sandbox", "production"]:
+    kubernetes(here, overlay)
+print("\n".join(failures) or f"{', '.join(here)}: every setting is known")
+sys.exit(bool(failures))
