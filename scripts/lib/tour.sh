@@ -1,8 +1,11 @@
 # shellcheck shell=bash
 # A walk through the running stack that leaves a demo merchant behind: each step proves one thing and
 # says so in one line. Steps run in the order of the list; a new service adds its steps at the end.
-# Wants $run, $bin, AUTH_URL and the operator's client; sets what the merchant needs.
+# Wants $run, $bin, the services' addresses and the operator's client; sets what the merchant needs.
 # shellcheck disable=SC2154
+
+# What to tell the story with, for example --patience 5s.
+tour_flags=()
 
 tour_steps=(
     operator_token
@@ -10,6 +13,7 @@ tour_steps=(
     demo_client
     demo_token
     demo_orders
+    story
 )
 
 tour() {
@@ -27,8 +31,14 @@ tour() {
 
 # backhaul ARGUMENT...: the command line, told where to go, since .run/env is not written yet.
 backhaul() {
-    AUTH_URL=$AUTH_URL OPERATOR_CLIENT_ID=$OPERATOR_CLIENT_ID OPERATOR_CLIENT_SECRET=$OPERATOR_CLIENT_SECRET \
-        "$bin/backhaul" "$@" </dev/null
+    local name
+    (
+        for name in $(services_table | awk '{ print $3 }') OPERATOR_CLIENT_ID OPERATOR_CLIENT_SECRET MERCHANT_ID \
+            CLIENT_ID CLIENT_SECRET RABBITMQ_CONSOLE_URL RABBITMQ_USER RABBITMQ_PASSWORD BROKER_NAMESPACE; do
+            [[ -z ${!name:-} ]] || export "$name=${!name}"
+        done
+        exec "$bin/backhaul" "$@" </dev/null
+    )
 }
 
 # token CLIENT_ID CLIENT_SECRET: an access token, asked for as a merchant's own program would.
@@ -59,7 +69,8 @@ tour_demo_client() {
         say "the merchant's API client is there"
         return
     fi
-    made=$(backhaul client add "$MERCHANT_ID" --name "Demo shop" --scope orders --scope returns --json) || return 1
+    made=$(backhaul client add "$MERCHANT_ID" --name "Demo shop" --scope orders --scope returns \
+        --scope carrier --scope warehouse --json) || return 1
     CLIENT_ID=$(json_field client_id <<<"$made")
     CLIENT_SECRET=$(json_field client_secret <<<"$made")
     [[ -n $CLIENT_ID && -n $CLIENT_SECRET ]] || return 1
@@ -77,7 +88,16 @@ tour_demo_orders() {
     local file=$run/demo-orders.ndjson
     [[ -n ${ORDERS_URL:-} ]] || return 0
     [[ -s $file ]] || backhaul orders generate --count 20 >"$file" || return 1
-    ORDERS_URL=$ORDERS_URL CLIENT_ID=$CLIENT_ID CLIENT_SECRET=$CLIENT_SECRET \
-        backhaul orders import "$file" >"$run/logs/tour.log" 2>&1 || { cat "$run/logs/tour.log" && return 1; }
+    backhaul orders import "$file" >"$run/logs/tour.log" 2>&1 || { cat "$run/logs/tour.log" && return 1; }
     say "the merchant has published its orders"
+}
+
+# The whole product at work; needs every service.
+tour_story() {
+    local name
+    while read -r name _; do
+        [[ -d $root/crates/$name ]] || { say "no story: $name is not part of this checkout" && return; }
+    done < <(services_table)
+    step "the story"
+    backhaul tour "${tour_flags[@]}" > >(sed 's/^/    /' >&2)
 }
