@@ -90,21 +90,29 @@ async fn an_exchange_order_is_named_and_its_own_units_name_the_original() {
 
 #[tokio::test]
 async fn what_cannot_be_exchanged_is_refunded() {
-    for cause in [FailureCause::OutOfStock, FailureCause::AlreadyExchanged] {
-        let stage = Stage::set().await;
-        stage.store("acme", &order("A", 2)).await;
-        let rma = stage.start_return(&exchange_of("A", &[1, 2])).await;
-        stage.tell(failed(&rma, "A", &[1, 2], cause)).await;
+    let stage = Stage::set().await;
+    for (name, cause) in [("A", FailureCause::OutOfStock), ("B", FailureCause::AlreadyExchanged)] {
+        stage.store("acme", &order(name, 2)).await;
+        let rma = stage.start_return(&exchange_of(name, &[1, 2])).await;
+        stage.tell(failed(&rma, name, &[1, 2], cause)).await;
         until_progress(&stage, &rma, &["failed", "failed"]).await;
-        stage.tell(failed(&rma, "A", &[1, 2], cause)).await;
-        stage.tell(placed(&rma, "A", "EX-A", &[1, 2])).await;
+        // Too late, all of it.
+        stage.tell(failed(&rma, name, &[1, 2], cause)).await;
+        stage.tell(placed(&rma, name, &format!("EX-{name}"), &[1, 2])).await;
+        let notes = format!("SELECT count(*) AS n FROM timeline WHERE rma_identifier = '{rma}'");
+        eventually("what came late is noted", SOON, || async {
+            (stage.number(&notes).await == 4).then_some(())
+        })
+        .await;
         let arrivals = stage.arrivals("acme").await;
-        let last = &arrivals.last().unwrap().body["items"][1];
-        assert_eq!(arrivals.len(), 2);
+        let own: Vec<_> = arrivals.iter().filter(|it| it.body["rma_identifier"] == *rma).collect();
+        let events: Vec<_> = own.iter().map(|it| it.event.as_str()).collect();
+        assert_eq!(events, ["rma.created", "rma.exchange_failed"]);
+        let last = &own[1].body["items"][1];
         assert_eq!((&last["refund_type"], &last["is_exchange"]), (&json!("REFUND"), &json!(false)));
         assert_eq!(last["refund_financials"]["shopper_refund_amount_cents"], 2165);
         // Nothing was ordered, so it can be tried again.
-        let (_, shown) = stage.get("/v1/orders/A/returnable", "acme").await;
-        assert_eq!(shown["exchange_possible"], true);
+        let path = format!("/v1/orders/{name}/returnable");
+        assert_eq!(stage.get(&path, "acme").await.1["exchange_possible"], true);
     }
 }
