@@ -14,7 +14,7 @@ use platform::http::ErrorBody;
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;
@@ -96,7 +96,7 @@ pub(crate) struct OtherReturn {
     received_at: DateTime<Utc>,
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Listing {
     /// Only those of this order
@@ -116,10 +116,11 @@ pub(crate) struct Listing {
 
 /// List exchange orders
 ///
-/// A merchant sees its own. An operator sees everyone's, or those of the merchant it names.
+/// A merchant sees its own. An operator sees everyone's, or those of the merchant it names in
+/// `X-Service-Id`.
 #[utoipa::path(
     tag = "exchange orders",
-    params(Listing, ("X-Service-Id" = Option<String>, Header, description = "The merchant, for a client that is not a merchant's own")),
+    params(Listing),
     responses(
         (status = 200, description = "Exchange orders", body = Page),
         (status = 400, description = "Not a query that can be read", body = ErrorBody),

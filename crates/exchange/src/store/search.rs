@@ -151,7 +151,7 @@ pub(crate) async fn earlier_orders(
 ) -> Result<Vec<String>, DatabaseError> {
     let query = diesel::sql_query(
         "WITH RECURSIVE chain AS ( \
-             SELECT $2 AS original_order_id, 0 AS back \
+             SELECT $2 COLLATE \"C\" AS original_order_id, 0 AS back \
              UNION ALL \
              SELECT orders.original_order_id, back + 1 FROM chain \
              JOIN exchange_orders AS orders ON orders.merchant = $1 \

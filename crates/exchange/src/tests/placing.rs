@@ -1,1 +1,291 @@
+//! From a confirmed return to the merchant and back.
 
+use std::collections::BTreeSet;
+
+use domain::event::Event as _;
+use domain::exchange::{ExchangeFailed, FailureCause, exchange_order_schema};
+use domain::returns::{ReturnConfirmed, UnitId};
+use messaging::Envelope;
+use platform::Clock;
+use serde_json::{Value, json};
+use testkit::eventually;
+
+use super::stage::{SOON, Stage, carded, confirmed, exchanged};
+
+/// The fields that the contract lists for a replacement variant, a gift card, what was exchanged
+/// for it, and the order itself.
+const EXCHANGE: [&str; 12] = [
+    "sku",
+    "quantity",
+    "title",
+    "unit_price_amount_cents",
+    "product_amount_cents",
+    "discount_amount_cents",
+    "tax_amount_cents",
+    "product_identifier",
+    "variant_identifier",
+    "original_sku",
+    "original_item_identifier",
+    "concept",
+];
+const GIFT_CARD: [&str; 5] =
+    ["sku", "quantity", "unit_price_amount_cents", "bonus_credit_amount_cents", "return_items"];
+const RETURNED: [&str; 5] =
+    ["title", "original_sku", "original_item_identifier", "quantity", "concept"];
+const ORDER: [&str; 9] = [
+    "items",
+    "customer",
+    "payment",
+    "original_order_id",
+    "currency",
+    "is_gift",
+    "rma_identifier",
+    "shipping_address",
+    "billing_address",
+];
+
+#[track_caller]
+fn has_exactly(object: &Value, fields: &[&str]) {
+    let found: BTreeSet<_> = object.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(found, fields.iter().copied().collect());
+}
+
+/// Confirms a return of order 1001 and gives back what arrived at the merchant.
+async fn delivered(stage: &Stage, confirmed: &ReturnConfirmed) -> Value {
+    stage.confirm(confirmed).await;
+    let placed = stage.placed().await;
+    let order = &confirmed.original_order_id;
+    assert_eq!(placed.exchange_order_identifier, format!("EX-{order}"));
+    assert_eq!(placed.rma_identifier, confirmed.rma_identifier);
+    let units: Vec<_> = confirmed.units.iter().map(|unit| unit.id.clone()).collect();
+    assert_eq!(placed.units, units);
+    stage.quiet().await;
+    let mut arrived = stage.journal("/exchange_orders").await;
+    assert_eq!(arrived.len(), 1);
+    let entry = arrived.remove(0);
+    assert_eq!(entry.headers["x-service-event"], "exchange_order.created");
+    assert_eq!(entry.headers["x-service-api-version"], "2");
+    assert_eq!(entry.headers["x-service-id"], "acme");
+    has_exactly(&entry.body, &ORDER);
+    has_exactly(&entry.body["payment"], &["transaction_id"]);
+    let schema = jsonschema::validator_for(&exchange_order_schema()).unwrap();
+    assert!(schema.is_valid(&entry.body), "{:?}", schema.validate(&entry.body).err());
+    for (field, want) in [
+        ("original_order_id", json!(confirmed.original_order_id)),
+        ("rma_identifier", json!(confirmed.rma_identifier)),
+        ("currency", json!("USD")),
+        ("is_gift", json!(confirmed.is_gift)),
+        ("customer", json!(confirmed.customer)),
+        ("shipping_address", json!(confirmed.shipping_address)),
+        ("billing_address", json!(confirmed.billing_address)),
+    ] {
+        assert_eq!(entry.body[field], want, "{field}");
+    }
+    entry.body
+}
+
+#[tokio::test]
+async fn an_even_exchange() {
+    let stage = Stage::start().await;
+    let units = [exchanged("L1", 1, "TEE-M", 2500), exchanged("L1", 2, "TEE-M", 2500)];
+    let body = delivered(&stage, &confirmed("R-1", "1001", &units)).await;
+    let items = body["items"].as_array().unwrap();
+    assert_eq!(items.len(), 1);
+    has_exactly(&items[0], &EXCHANGE);
+    assert_eq!(
+        items[0],
+        json!({
+            "sku": "TEE-M", "quantity": 2, "title": "Shirt TEE-M",
+            "unit_price_amount_cents": 2500, "product_amount_cents": 5000,
+            "discount_amount_cents": 400, "tax_amount_cents": 300,
+            "product_identifier": "P-1", "variant_identifier": "TEE", "original_sku": "TEE-XL",
+            "original_item_identifier": "L1", "concept": "Acme Sport",
+        })
+    );
+}
+
+#[tokio::test]
+async fn an_uneven_exchange() {
+    let stage = Stage::start().await;
+    let units = [exchanged("L1", 1, "TEE-S", 3000)];
+    let body = delivered(&stage, &confirmed("R-1", "1001", &units)).await;
+    let item = &body["items"][0];
+    has_exactly(item, &EXCHANGE);
+    assert_eq!((&item["sku"], &item["unit_price_amount_cents"]), (&json!("TEE-S"), &json!(2500)));
+}
+
+#[tokio::test]
+async fn a_gift_card_with_bonus_credit() {
+    let stage = Stage::start().await;
+    let units = [carded("L1", 1), carded("L1", 2), carded("L2", 1)];
+    let body = delivered(&stage, &confirmed("R-1", "1001", &units)).await;
+    let items = body["items"].as_array().unwrap();
+    assert_eq!(items.len(), 1);
+    has_exactly(&items[0], &GIFT_CARD);
+    let returned = |line: &str, quantity: u8| {
+        json!({
+            "title": "Shirt", "original_sku": "TEE-XL", "original_item_identifier": line,
+            "quantity": quantity, "concept": "Acme Sport",
+        })
+    };
+    assert_eq!(
+        items[0],
+        json!({
+            "sku": "GIFT-CARD", "quantity": 1, "unit_price_amount_cents": 3 * 2450,
+            "bonus_credit_amount_cents": 500,
+            "return_items": [returned("L1", 2), returned("L2", 1)],
+        })
+    );
+    has_exactly(&items[0]["return_items"][0], &RETURNED);
+    assert!(stage.journal("/sku/TEE/variants").await.is_empty(), "a card has no stock");
+    let (_, shown) = stage.get("/v1/exchange_orders/1001", "acme").await;
+    assert_eq!(shown["stock"], "not_needed");
+}
+
+#[tokio::test]
+async fn an_exchange_and_a_gift_card_are_one_order() {
+    let stage = Stage::start().await;
+    let units = [exchanged("L1", 1, "TEE-M", 2500), carded("L2", 1)];
+    let body = delivered(&stage, &confirmed("R-1", "1001", &units)).await;
+    let items = body["items"].as_array().unwrap();
+    assert_eq!(items.len(), 2);
+    has_exactly(&items[0], &EXCHANGE);
+    has_exactly(&items[1], &GIFT_CARD);
+}
+
+#[tokio::test]
+async fn a_gift_order() {
+    let stage = Stage::start().await;
+    let mut gift = confirmed("R-1", "1001", &[exchanged("L1", 1, "TEE-M", 2500)]);
+    gift.is_gift = true;
+    gift.customer.email = Some("giftee@example.com".to_owned());
+    for unit in &mut gift.units {
+        (unit.concept, unit.variant_identifier) = (None, None);
+    }
+    let body = delivered(&stage, &gift).await;
+    assert_eq!(body["is_gift"], true);
+    assert_eq!(body["customer"]["email"], "giftee@example.com");
+    has_exactly(&body["items"][0], &EXCHANGE);
+    assert_eq!(body["items"][0]["concept"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_second_return_of_an_order_is_told_and_a_repeat_changes_nothing() {
+    let stage = Stage::start().await;
+    let first = confirmed("R-1", "1001", &[exchanged("L1", 1, "TEE-M", 2500)]);
+    let envelope = Envelope::new("rma-engine", Clock::system().now(), first.clone());
+    stage.publish(&envelope).await;
+    stage.placed().await;
+    // The same event again, and the same return under another event's id.
+    stage.publish(&envelope).await;
+    stage.confirm(&first).await;
+    let second = confirmed("R-2", "1001", &[exchanged("L1", 2, "TEE-M", 2500), carded("L2", 1)]);
+    stage.confirm(&second).await;
+    stage.confirm(&second).await;
+    let failed = stage.failed().await;
+    assert_eq!((failed.cause, failed.units.len()), (FailureCause::AlreadyExchanged, 2));
+    assert_eq!(
+        (failed.rma_identifier.as_str(), failed.original_order_id.as_str()),
+        ("R-2", "1001")
+    );
+    stage.quiet().await;
+    assert_eq!(stage.journal("/exchange_orders").await.len(), 1);
+    let (_, shown) = stage.get("/v1/exchange_orders/1001", "acme").await;
+    assert_eq!((&shown["state"], &shown["rma_identifier"]), (&json!("placed"), &json!("R-1")));
+    assert_eq!(shown["other_returns"][0]["state"], "already_exchanged");
+}
+
+#[tokio::test]
+async fn a_merchant_that_gives_no_name_gets_ours() {
+    let stage = Stage::start().await;
+    let computed = json!({"total_amount_cents": 2700, "tax_amount_cents": 200, "id": null});
+    let step = json!([{"do": "answer", "body": computed}, {"do": "answer", "body": {"id": 77}}]);
+    stage.behave("/exchange_orders", step).await;
+    stage.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
+    let placed = stage.placed().await;
+    assert!(placed.exchange_order_identifier.starts_with("X-"), "{placed:?}");
+    let (_, shown) = stage.get("/v1/exchange_orders/1001", "acme").await;
+    assert_eq!(shown["amounts"], json!({"total_amount_cents": 2700, "tax_amount_cents": 200}));
+    assert_eq!(shown["exchange_order_identifier"], placed.exchange_order_identifier);
+    stage.confirm(&confirmed("R-2", "1002", &[carded("L1", 1)])).await;
+    assert_eq!(stage.placed().await.exchange_order_identifier, "77");
+}
+
+#[tokio::test]
+async fn an_order_that_ends_in_the_failure_queue_is_placed_by_a_replay() {
+    let stage = Stage::with(&[("DELIVERY__RETRIES", "2")]).await;
+    let refusing = json!([{"do": "answer", "status": 503, "times": 6}]);
+    stage.behave("/exchange_orders", refusing).await;
+    stage.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
+    let failed = stage.failed().await;
+    assert_eq!(failed.cause, FailureCause::Undeliverable);
+    let unit = UnitId {
+        order_identifier: "1001".to_owned(),
+        order_line_item_identifier: "L1".to_owned(),
+        unit: 1,
+    };
+    assert_eq!(failed.units, [unit]);
+    let (_, shown) = stage.get("/v1/exchange_orders/1001", "acme").await;
+    assert_eq!(shown["state"], "undeliverable");
+    let delivery = shown["delivery"].as_str().unwrap();
+    let replay = format!("{}/v1/deliveries/{delivery}/replay", stage.started.url);
+    let operator = stage.issuer.token(None, "operator");
+    let again = async || {
+        let answer = stage.client.post(&replay).bearer_auth(&operator).send().await.unwrap();
+        assert!(answer.status().is_success(), "{}", answer.status());
+    };
+    // Another return meanwhile is told that there is an order, though the merchant has not taken it.
+    stage.confirm(&confirmed("R-2", "1001", &[carded("L2", 1)])).await;
+    assert_eq!(stage.failed().await.cause, FailureCause::AlreadyExchanged);
+    again().await;
+    eventually("the replay failed, too", SOON, async || {
+        (stage.journal("/exchange_orders").await.len() == 6).then_some(())
+    })
+    .await;
+    stage.quiet().await;
+    again().await;
+    let placed = stage.placed().await;
+    assert_eq!((placed.rma_identifier.as_str(), placed.units.len()), ("R-1", 1));
+    stage.quiet().await;
+    let arrived = stage.journal("/exchange_orders").await;
+    let ids: BTreeSet<_> =
+        arrived.iter().map(|entry| entry.headers["webhook-id"].to_string()).collect();
+    assert_eq!((arrived.len(), ids.len()), (7, 1));
+}
+
+#[tokio::test]
+async fn a_confirmation_without_an_order_in_it_is_put_aside() {
+    let stage = Stage::start().await;
+    let mut nameless = confirmed("R-1", "1001", &[carded("L1", 1)]);
+    nameless.gift_card = None;
+    stage.confirm(&nameless).await;
+    stage.confirm(&confirmed("R-2", "1002", &[])).await;
+    stage.confirm(&confirmed("R-3", "1003", &[carded("L1", 1)])).await;
+    assert_eq!(stage.placed().await.original_order_id, "1003");
+    let dead = format!("exchange.{}.dead", ReturnConfirmed::TYPE);
+    eventually("they lie where an operator finds them", SOON, async || {
+        (stage.started.namespace.peek(&dead).await.len() == 2).then_some(())
+    })
+    .await;
+    stage.quiet().await;
+}
+
+#[tokio::test]
+async fn many_returns_of_one_order_make_one_order() {
+    let stage = Stage::start().await;
+    for number in 0..60 {
+        let rma = format!("R-{}", number % 30);
+        stage.confirm(&confirmed(&rma, "1001", &[exchanged("L1", 1, "TEE-M", 2500)])).await;
+    }
+    let winner = stage.placed().await.rma_identifier;
+    let told: BTreeSet<_> = stage
+        .heard::<ExchangeFailed>(29)
+        .await
+        .into_iter()
+        .map(|event| event.rma_identifier)
+        .collect();
+    assert!(told.len() == 29 && !told.contains(&winner));
+    stage.quiet().await;
+    assert_eq!(stage.journal("/exchange_orders").await.len(), 1);
+    assert_eq!(stage.count("SELECT count(*) AS n FROM exchange_orders").await, 1);
+}

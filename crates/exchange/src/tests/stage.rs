@@ -23,6 +23,8 @@ pub(super) struct Stage {
     pub(super) issuer: Issuer,
     pub(super) sandbox: sandbox::Running,
     pub(super) client: reqwest::Client,
+    /// Of whoever listens to the events.
+    link: Link,
 }
 
 impl Stage {
@@ -57,7 +59,10 @@ impl Stage {
         let mut acme = merchant("acme");
         acme.settings.base_url = Some(sandbox.url(""));
         set_up(&mut acme);
-        let stage = Self { started, issuer, sandbox, client };
+        let settings = started.namespace.settings();
+        let topology = Topology::backhaul(&settings.namespace);
+        let link = Link::start(&settings.url, &topology, "listener", &Tasks::default());
+        let stage = Self { started, issuer, sandbox, client, link };
         stage.meet(acme).await;
         stage.meet(merchant("rival")).await;
         stage
@@ -112,13 +117,11 @@ impl Stage {
 
     /// The next so many events that the returns service hears.
     pub(super) async fn heard<E: Event>(&self, expected: usize) -> Vec<E> {
-        let (tasks, settings) = (Tasks::default(), self.started.namespace.settings());
-        let topology = Topology::backhaul(&settings.namespace);
-        let link = Link::start(&settings.url, &topology, "listener", &tasks);
+        let topology = Topology::backhaul(&self.started.namespace.name);
         let queue = topology.subscription("rma-engine", E::TYPE);
         let mut heard = BTreeMap::new();
         let listening = async {
-            let mut subscription = Subscription::open(&link, &queue, 100).await.unwrap();
+            let mut subscription = Subscription::open(&self.link, &queue, 100).await.unwrap();
             while heard.len() < expected {
                 let batch = subscription.next(100).await.unwrap();
                 for incoming in &batch {

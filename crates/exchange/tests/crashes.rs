@@ -1,0 +1,262 @@
+//! A thousand confirmations for one order, two replicas, and both killed on the way: the merchant
+//! gets one exchange order, and everyone else is told.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on should panic"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use diesel::QueryableByName;
+use diesel::sql_types::BigInt;
+use domain::event::Event;
+use domain::exchange::{ExchangeFailed, ExchangePlaced, FailureCause};
+use domain::returns::ReturnConfirmed;
+use messaging::{Envelope, Link, Message, Publisher, Received, Subscription, Topology};
+use platform::database::Pool;
+use platform::{Clock, Service as _, Tasks};
+use sandbox::journal::{Entry, Page};
+use serde_json::{Value, json};
+use testkit::{Database, Issuer, Namespace, eventually, introduce, merchant};
+
+const RETURNS: usize = 500;
+const PATIENCE: Duration = Duration::from_secs(120);
+
+struct Scene {
+    replicas: [Option<Replica>; 2],
+    issuer: Issuer,
+    sandbox: sandbox::Running,
+    client: reqwest::Client,
+    pool: Pool,
+    link: Link,
+    topology: Topology,
+    namespace: Namespace,
+    database: Database,
+}
+
+/// A process of the service; killed when dropped.
+struct Replica(Child);
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Scene {
+    async fn set() -> Self {
+        let sandbox = sandbox::start(&sandbox::settings::Settings::for_tests().unwrap()).unwrap();
+        let database = Database::create(exchange::App::migrations()).await;
+        let namespace = Namespace::create();
+        let topology = Topology::backhaul(&namespace.name);
+        let link = Link::start(&namespace.settings().url, &topology, "test", &Tasks::default());
+        let mut scene = Self {
+            replicas: [None, None],
+            issuer: Issuer::start(),
+            sandbox,
+            client: platform::http_client(Duration::from_secs(10)).unwrap(),
+            pool: database.pool(),
+            link,
+            topology,
+            namespace,
+            database,
+        };
+        scene.start(0).await;
+        scene.start(1).await;
+        let mut acme = merchant("acme");
+        acme.settings.base_url = Some(scene.sandbox.url(""));
+        introduce(&scene.namespace, "exchange", acme).await;
+        eventually("the merchant is copied", PATIENCE, || async {
+            (scene.count("SELECT count(*) AS n FROM directory_merchants").await == 1).then_some(())
+        })
+        .await;
+        scene
+    }
+
+    async fn start(&mut self, number: usize) {
+        let (port, database) = (free_port(), self.database.url());
+        let port_text = port.to_string();
+        let settings = [
+            ("HTTP__PORT", port_text.as_str()),
+            ("DATABASE__URL", &database),
+            ("DATABASE__ACQUIRE_TIMEOUT", "5s"),
+            ("BROKER__URL", self.namespace.amqp_url()),
+            ("BROKER__NAMESPACE", &self.namespace.name),
+            ("SEALING__KEYS", testkit::sealing_keys()),
+            ("DELIVERY__HTTPS_ONLY", "false"),
+            ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
+            ("DELIVERY__RETRY_BASE", "100ms"),
+            ("DELIVERY__RETRY_FACTOR", "1"),
+            ("DELIVERY__DEADLINE", "2s"),
+            ("DELIVERY__LEASE", "5s"),
+            ("PLACING__BATCH", "4"),
+            ("PLACING__LEASE", "2s"),
+        ];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_exchange"));
+        for (name, value) in settings.into_iter().chain(self.issuer.settings()) {
+            command.env(format!("EXCHANGE__{name}"), value);
+        }
+        let command = command.arg("serve").stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().unwrap();
+        self.replicas[number] = Some(Replica(child));
+        let ready = format!("http://127.0.0.1:{port}/readyz");
+        eventually("the replica is ready", PATIENCE, || async {
+            self.client.get(&ready).send().await.ok()?.status().is_success().then_some(())
+        })
+        .await;
+    }
+
+    async fn ask(&self, method: reqwest::Method, path: &str, body: &Value) -> Value {
+        let request = self.client.request(method, self.sandbox.url(path)).json(body);
+        serde_json::from_slice(&request.send().await.unwrap().bytes().await.unwrap())
+            .unwrap_or_default()
+    }
+
+    async fn arrivals(&self) -> Vec<Entry> {
+        let path = "/journal?limit=1000&path=/exchange_orders";
+        let page = self.ask(reqwest::Method::GET, path, &json!({})).await;
+        serde_json::from_value::<Page>(page).unwrap().entries
+    }
+
+    async fn count(&self, query: &str) -> i64 {
+        use diesel_async::RunQueryDsl as _;
+
+        #[derive(QueryableByName)]
+        struct Counted {
+            #[diesel(sql_type = BigInt)]
+            n: i64,
+        }
+        let mut conn = self.pool.get().await.unwrap();
+        diesel::sql_query(query).get_result::<Counted>(&mut conn).await.unwrap().n
+    }
+
+    async fn told(&self) -> i64 {
+        let query = "SELECT count(*) AS n FROM confirmations WHERE state = 'already_exchanged'";
+        self.count(query).await
+    }
+
+    /// Every return twice: some as the very same event, some under a new id.
+    async fn confirm_all(&self) {
+        let publisher = Publisher::new(self.link.clone());
+        let mut messages = Vec::new();
+        for number in 0..RETURNS {
+            let envelope = Envelope::new("rma-engine", Clock::system().now(), confirmed(number));
+            let mut again = envelope.clone();
+            if number % 2 == 0 {
+                again.id = Envelope::new("rma-engine", again.time, confirmed(number)).id;
+            }
+            messages.extend([envelope, again].iter().map(|envelope| Message {
+                exchange: self.topology.events(),
+                routing_key: ReturnConfirmed::TYPE.to_owned(),
+                id: envelope.id.to_string(),
+                content_type: "application/cloudevents+json",
+                headers: Vec::new(),
+                body: serde_json::to_vec(envelope).unwrap(),
+            }));
+        }
+        let words = publisher.publish(&messages).await.unwrap();
+        assert!(words.len() == 2 * RETURNS && words.iter().all(Result::is_ok));
+    }
+
+    /// The events of a type, by id, until nothing more can come.
+    async fn heard<E: Event>(&self, expected: usize) -> Vec<E> {
+        let queue = self.topology.subscription("rma-engine", E::TYPE);
+        let mut heard = BTreeMap::new();
+        let listening = async {
+            let mut subscription = Subscription::open(&self.link, &queue, 500).await.unwrap();
+            while heard.len() < expected {
+                let batch = subscription.next(500).await.unwrap();
+                for incoming in &batch {
+                    let event: Received<E> = serde_json::from_slice(&incoming.body).unwrap();
+                    heard.insert(event.id, event.data);
+                }
+                subscription.ack_through(batch.last().unwrap().tag).await.unwrap();
+            }
+        };
+        let waited = tokio::time::timeout(PATIENCE, listening).await;
+        assert!(waited.is_ok(), "only {} of {expected} events {}", heard.len(), E::TYPE);
+        heard.into_values().collect()
+    }
+}
+
+/// Below the ports of outgoing connections, so that none of them takes it meanwhile.
+fn free_port() -> u16 {
+    let start = 27_000 + u16::try_from(std::process::id() % 4_000).unwrap();
+    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    static TAKEN: AtomicUsize = AtomicUsize::new(0);
+    let skip = TAKEN.fetch_add(1, Ordering::Relaxed);
+    (start..).filter(free).nth(skip).unwrap()
+}
+
+fn confirmed(number: usize) -> ReturnConfirmed {
+    let address = json!({
+        "name": "Ada Byron", "street1": "1 Long Lane", "city": "London", "country_code": "GB",
+    });
+    let variant =
+        json!({"sku": "TEE-M", "title": "Shirt, medium", "unit_price_amount_cents": 2500});
+    let event = json!({
+        "merchant": "acme", "rma_identifier": format!("R-{number}"), "original_order_id": "1001",
+        "currency": "USD", "is_gift": false, "customer": {"identifier": "c-1"},
+        "shipping_address": address, "billing_address": address,
+        "units": [{
+            "order_identifier": "1001", "order_line_item_identifier": "L1", "unit": number + 1,
+            "sku": "TEE-S", "title": "Shirt", "product_identifier": "P-1",
+            "variant_identifier": "TEE", "unit_price_amount_cents": 2500,
+            "product_amount_cents": 2500, "discount_amount_cents": 0, "tax_amount_cents": 0,
+            "chosen": {"resolution": "exchange", "variant": variant},
+        }],
+        "confirmed_at": "2026-03-01T00:00:00Z",
+    });
+    serde_json::from_value(event).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_replicas_place_one_order_and_tell_everyone_else() {
+    let mut scene = Scene::set().await;
+    let hang = json!({"path": "/exchange_orders", "steps": [{"do": "hang"}]});
+    scene.ask(reqwest::Method::PUT, "/behaviour", &hang).await;
+    scene.confirm_all().await;
+
+    // The merchant has the order and has not answered: nobody knows what became of it.
+    eventually("the order is at the merchant", PATIENCE, || async {
+        (!scene.arrivals().await.is_empty()).then_some(())
+    })
+    .await;
+    scene.replicas = [None, None];
+    scene.start(0).await;
+    scene.start(1).await;
+    eventually("some were told", PATIENCE, || async { (scene.told().await >= 100).then_some(()) })
+        .await;
+    scene.replicas[0] = None;
+    assert!(scene.told().await < i64::try_from(RETURNS).unwrap() - 1, "too late");
+    scene.start(0).await;
+
+    let placed = scene.heard::<ExchangePlaced>(1).await.remove(0);
+    assert_eq!(placed.exchange_order_identifier, "EX-1001");
+    let failed = scene.heard::<ExchangeFailed>(RETURNS - 1).await;
+    assert!(failed.iter().all(|event| event.cause == FailureCause::AlreadyExchanged));
+    let mut answered: BTreeSet<_> = failed.into_iter().map(|event| event.rma_identifier).collect();
+    assert!(answered.insert(placed.rma_identifier), "one return was answered twice");
+    assert_eq!(answered.len(), RETURNS, "someone was answered twice and someone not at all");
+
+    let busy = "SELECT (SELECT count(*) FROM confirmations WHERE state = 'waiting') \
+                + (SELECT count(*) FROM deliveries) + (SELECT count(*) FROM outbox) AS n";
+    eventually("nothing is under way", PATIENCE, || async {
+        (scene.count(busy).await == 0).then_some(())
+    })
+    .await;
+    let arrivals = scene.arrivals().await;
+    let ids: BTreeSet<_> =
+        arrivals.iter().map(|entry| entry.headers["webhook-id"].to_string()).collect();
+    let bodies: BTreeSet<_> = arrivals.iter().map(|entry| entry.body.to_string()).collect();
+    assert!(arrivals.len() > 1, "the order in doubt was sent again");
+    assert_eq!((ids.len(), bodies.len()), (1, 1), "repeats are the same message");
+    assert_eq!(scene.count("SELECT count(*) AS n FROM exchange_orders").await, 1);
+}
