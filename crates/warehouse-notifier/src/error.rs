@@ -1,0 +1,48 @@
+//! What can go wrong.
+
+use domain::document::{FieldError, Invalid};
+use platform::database::DatabaseError;
+use platform::{Failure, Kind};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    #[error("there is no {what} {number}")]
+    NoSuch { what: &'static str, number: String },
+    #[error("a stored document cannot be read")]
+    Document(#[from] serde_json::Error),
+    #[error("database")]
+    Database(#[from] DatabaseError),
+}
+
+impl Error {
+    /// One field at fault.
+    pub(crate) fn field(field: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::Invalid(FieldError::invalid(field, detail).into())
+    }
+}
+
+impl From<diesel::result::Error> for Error {
+    fn from(error: diesel::result::Error) -> Self {
+        DatabaseError::from(error).into()
+    }
+}
+
+impl Failure for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Invalid(_) => Kind::Invalid,
+            Self::NoSuch { .. } => Kind::Missing,
+            Self::Document(_) => Kind::Internal,
+            Self::Database(error) => error.kind(),
+        }
+    }
+
+    fn fields(&self) -> &[FieldError] {
+        match self {
+            Self::Invalid(invalid) => invalid.fields(),
+            _ => &[],
+        }
+    }
+}

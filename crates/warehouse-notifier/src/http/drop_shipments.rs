@@ -1,0 +1,134 @@
+//! `/v1/drop_shipments`: what becomes of orders that a warehouse sends for a merchant.
+
+use actix_web::{HttpResponse, post, web};
+use chrono::{DateTime, Utc};
+use domain::order::Digest;
+use domain::warehouse::{
+    DropShipment, DropShipmentCancellation, DropShipmentConfirmation, DropShipmentKind,
+    DropShipmentPartialCancellation,
+};
+use platform::Problem;
+use platform::http::{ErrorBody, Json, Room};
+use platform::identity::Caller;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::warehouse;
+use crate::App;
+use crate::drop_shipments;
+use crate::idempotency::{Key, Request};
+
+/// The merchant is being told.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Accepted {
+    id: Uuid,
+    /// The merchant's identifier of the order.
+    order: String,
+    created_at: DateTime<Utc>,
+}
+
+impl Accepted {
+    pub(crate) fn new(id: Uuid, order: &str, created_at: DateTime<Utc>) -> Self {
+        Self { id, order: order.to_owned(), created_at }
+    }
+}
+
+/// Confirm that a drop shipment left
+///
+/// A shipment is confirmed once; an order that was cancelled cannot be shipped.
+#[utoipa::path(
+    tag = "drop shipments", security(("bearer" = [])),
+    params(
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+        ("Idempotency-Key" = Option<String>, Header, description = "The same key gets the same answer"),
+    ),
+    request_body = DropShipmentConfirmation,
+    responses(
+        (status = 201, body = Accepted), (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 413, body = ErrorBody), (status = 415, body = ErrorBody),
+        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
+    )
+)]
+#[post("/v1/drop_shipments/confirmations")]
+pub(crate) async fn confirm(
+    app: web::Data<App>,
+    caller: Caller,
+    key: Key,
+    room: Room,
+    json: Json,
+) -> Result<HttpResponse, Problem> {
+    tell(&app, &caller, DropShipmentKind::Confirmation, key, (room, json)).await
+}
+
+/// Cancel a drop shipment
+///
+/// As a whole; nothing is told of the order afterwards.
+#[utoipa::path(
+    tag = "drop shipments", security(("bearer" = [])),
+    params(
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+        ("Idempotency-Key" = Option<String>, Header, description = "The same key gets the same answer"),
+    ),
+    request_body = DropShipmentCancellation,
+    responses(
+        (status = 201, body = Accepted), (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 413, body = ErrorBody), (status = 415, body = ErrorBody),
+        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
+    )
+)]
+#[post("/v1/drop_shipments/cancellations")]
+pub(crate) async fn cancel(
+    app: web::Data<App>,
+    caller: Caller,
+    key: Key,
+    room: Room,
+    json: Json,
+) -> Result<HttpResponse, Problem> {
+    tell(&app, &caller, DropShipmentKind::Cancellation, key, (room, json)).await
+}
+
+/// Cancel some items of a drop shipment
+#[utoipa::path(
+    tag = "drop shipments", security(("bearer" = [])),
+    params(
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+        ("Idempotency-Key" = Option<String>, Header, description = "The same key gets the same answer"),
+    ),
+    request_body = DropShipmentPartialCancellation,
+    responses(
+        (status = 201, body = Accepted), (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 413, body = ErrorBody), (status = 415, body = ErrorBody),
+        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
+    )
+)]
+#[post("/v1/drop_shipments/partial_cancellations")]
+pub(crate) async fn cancel_partially(
+    app: web::Data<App>,
+    caller: Caller,
+    key: Key,
+    room: Room,
+    json: Json,
+) -> Result<HttpResponse, Problem> {
+    tell(&app, &caller, DropShipmentKind::PartialCancellation, key, (room, json)).await
+}
+
+async fn tell(
+    app: &App,
+    caller: &Caller,
+    kind: DropShipmentKind,
+    key: Key,
+    (room, Json(document)): (Room, Json),
+) -> Result<HttpResponse, Problem> {
+    let merchant = warehouse(app, caller)?;
+    let shipment = DropShipment::read(kind, &document)?;
+    let (at, merchant) = (app.clock.now(), &merchant.identifier);
+    let digest = Digest::of(document.value());
+    let request = Request { merchant, operation: kind.word(), key, digest, at };
+    let answer = drop_shipments::tell(app, request, shipment).await?;
+    drop(room);
+    Ok(HttpResponse::Created().json(answer))
+}

@@ -1,0 +1,132 @@
+//! Tells merchants what happens in the warehouse.
+//!
+//! It owns what merchants announce (inbound ASNs), what arrived of it (receipts), what leaves
+//! (outbound shipments), and what was told of drop shipments. It hears `merchant.changed` and
+//! `token.revoked`, and says `unit.received` of units that belong to an RMA.
+//!
+//! It promises: what was answered with 201 is stored, and its messages are on the way, each once,
+//! however often the request comes. A request is stored whole or not at all.
+
+mod drop_shipments;
+mod error;
+mod http;
+mod idempotency;
+mod inbound;
+mod outbound;
+mod receipts;
+mod routes;
+mod store;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::web;
+use delivery::Deliveries;
+use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+use directory::Directory;
+use domain::kind::Kind;
+use messaging::{Broker, Outbox, Topology};
+use platform::database::Pool;
+use platform::http::Rooms;
+use platform::identity::{self, Verifier};
+use platform::sealing::{self, Sealer};
+use platform::{Clock, Process, Service};
+use serde::Deserialize;
+use utoipa_actix_web::service_config::ServiceConfig;
+
+/// The tables of this service.
+pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/warehouse-notifier");
+
+/// What this service delivers.
+const KINDS: [Kind; 5] = [
+    Kind::OutboundAsn,
+    Kind::InventoryReceipt,
+    Kind::DropShipmentConfirmation,
+    Kind::DropShipmentCancellation,
+    Kind::DropShipmentPartialCancellation,
+];
+/// A body, the values read from it, and the messages made of it, as a multiple of the body.
+const COPIES: usize = 10;
+
+/// The service.
+pub struct App {
+    pool: Pool,
+    clock: Clock,
+    directory: Arc<Directory>,
+    outbox: Outbox,
+    deliveries: Deliveries,
+    rooms: Rooms,
+}
+
+/// The sections of this service.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    broker: messaging::Settings,
+    identity: identity::Settings,
+    sealing: sealing::Settings,
+    delivery: delivery::Settings,
+    limits: Limits,
+    idempotency: Idempotency,
+}
+
+/// `[limits]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Limits {
+    bytes_in_flight: usize,
+}
+
+/// `[idempotency]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Idempotency {
+    #[serde(with = "humantime_serde")]
+    retention: Duration,
+}
+
+impl Service for App {
+    const NAME: &'static str = "warehouse-notifier";
+    const ABOUT: &'static str = "Tells merchants what happens in the warehouse";
+    const DEFAULTS: &'static [&'static str] =
+        &[messaging::DEFAULTS, delivery::DEFAULTS, include_str!("../default.toml")];
+    type Settings = Settings;
+
+    fn migrations() -> Vec<EmbeddedMigrations> {
+        vec![messaging::MIGRATIONS, directory::MIGRATIONS, delivery::MIGRATIONS, MIGRATIONS]
+    }
+
+    fn routes(config: &mut ServiceConfig<'_>) {
+        routes::configure(config);
+    }
+
+    fn share(&self, app: &mut web::ServiceConfig) {
+        app.app_data(web::Data::new(self.deliveries.clone()));
+        app.app_data(web::Data::new(self.rooms.clone()));
+    }
+
+    async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
+        let Settings { broker, identity, sealing, delivery, limits, idempotency } = settings;
+        let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
+        verifier.follow(&identity, &process.tasks)?;
+        let sealer = Arc::new(Sealer::new(&sealing)?);
+        let topology = Topology::backhaul(&broker.namespace);
+        let broker = Broker::start(Self::NAME, process, broker, topology);
+        let directory = Directory::start(Self::NAME, process, &broker, &verifier);
+        let deliveries =
+            Deliveries::start(Self::NAME, process, &broker, &directory, &sealer, &KINDS, delivery)?;
+        idempotency::forget(process, idempotency.retention);
+        let app = Self {
+            pool: process.pool.clone(),
+            clock: process.clock.clone(),
+            directory,
+            outbox: broker.relay(Self::NAME, process),
+            deliveries,
+            rooms: Rooms::new(limits.bytes_in_flight, process.http.max_body_bytes, COPIES),
+        };
+        Ok((app, verifier))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,23 @@
+//! The URL table.
+
+use utoipa_actix_web::service_config::ServiceConfig;
+
+use crate::http::{drop_shipments, inbound, outbound, receipts};
+
+pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
+    config
+        .service(inbound::register_asn)
+        .service(inbound::change_asn)
+        .service(inbound::list_asns)
+        .service(inbound::show_asn)
+        .service(outbound::report_shipment)
+        .service(outbound::change_shipment)
+        .service(outbound::list_shipments)
+        .service(outbound::show_shipment)
+        .service(receipts::receive_units)
+        .service(receipts::list_receipts)
+        .service(drop_shipments::confirm)
+        .service(drop_shipments::cancel)
+        .service(drop_shipments::cancel_partially);
+    delivery::routes(config);
+}

@@ -1,0 +1,22 @@
+//! Every query of this service. Nothing here opens a transaction; use cases do.
+
+pub(crate) mod drop_shipments;
+pub(crate) mod idempotency;
+pub(crate) mod inbound;
+pub(crate) mod outbound;
+pub(crate) mod receipts;
+
+use platform::Timestamp;
+use uuid::Uuid;
+
+/// An id of version 7: ids sort by time.
+pub(crate) fn new_id(now: Timestamp) -> Uuid {
+    let seconds = u64::try_from(now.timestamp()).unwrap_or_default();
+    let nanos = now.timestamp_subsec_nanos();
+    Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanos))
+}
+
+/// A count as a column holds it.
+pub(crate) fn count(number: usize) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}

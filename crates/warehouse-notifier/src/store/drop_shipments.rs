@@ -1,0 +1,101 @@
+//! What was told of drop shipments.
+
+use diesel::QueryableByName;
+use diesel::sql_types::{Binary, Nullable, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use domain::warehouse::DropShipment;
+use platform::Timestamp;
+use platform::database::{DatabaseError, prepared};
+use uuid::Uuid;
+
+#[derive(QueryableByName)]
+struct OrderRow {
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    cancelled_at: Option<Timestamp>,
+}
+
+/// Keeps an order to the caller until the end of the transaction; returns when it was cancelled, if
+/// it was.
+pub(crate) async fn lock_order(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    order: &str,
+) -> Result<Option<Timestamp>, DatabaseError> {
+    let statement = diesel::sql_query(
+        "INSERT INTO drop_orders AS known (merchant, identifier) VALUES ($1, $2) \
+         ON CONFLICT ON CONSTRAINT drop_orders_pkey DO UPDATE SET cancelled_at = known.cancelled_at \
+         RETURNING cancelled_at",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(order);
+    let OrderRow { cancelled_at } = prepared(statement).get_result(conn).await?;
+    Ok(cancelled_at)
+}
+
+pub(crate) async fn cancel_order(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    order: &str,
+    at: Timestamp,
+) -> Result<(), DatabaseError> {
+    let statement = diesel::sql_query(
+        "UPDATE drop_orders SET cancelled_at = $3 WHERE merchant = $1 AND identifier = $2",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(order)
+    .bind::<Timestamptz, _>(at);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// What was told before under the same reference.
+#[derive(QueryableByName)]
+pub(crate) struct Told {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    pub(crate) id: Uuid,
+    #[diesel(sql_type = Binary)]
+    pub(crate) digest: Vec<u8>,
+    #[diesel(sql_type = Timestamptz)]
+    pub(crate) created_at: Timestamp,
+}
+
+pub(crate) async fn told(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    shipment: &DropShipment,
+) -> Result<Option<Told>, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT id, digest, created_at FROM drop_shipments \
+         WHERE merchant = $1 AND kind = $2 AND reference = $3",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(shipment.kind.word())
+    .bind::<Text, _>(&shipment.reference);
+    let found: Vec<Told> = prepared(query).load(conn).await?;
+    Ok(found.into_iter().next())
+}
+
+/// Notes what is told, unless something was told under its reference.
+pub(crate) async fn insert(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    shipment: &DropShipment,
+    id: Uuid,
+    at: Timestamp,
+) -> Result<bool, DatabaseError> {
+    let statement = diesel::sql_query(
+        "INSERT INTO drop_shipments \
+             (merchant, kind, reference, id, order_identifier, digest, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7) \
+         ON CONFLICT ON CONSTRAINT drop_shipments_pkey DO NOTHING",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(shipment.kind.word())
+    .bind::<Text, _>(&shipment.reference)
+    .bind::<diesel::sql_types::Uuid, _>(id)
+    .bind::<Text, _>(&shipment.order)
+    .bind::<Binary, _>(shipment.digest.as_bytes().as_slice())
+    .bind::<Timestamptz, _>(at);
+    Ok(prepared(statement).execute(conn).await? == 1)
+}

@@ -1,0 +1,205 @@
+//! What merchants expect to arrive.
+
+use diesel::QueryableByName;
+use diesel::sql_types::{Array, BigInt, Binary, Integer, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use domain::order::Digest;
+use domain::warehouse::{InboundHeader, InboundLine};
+use platform::Timestamp;
+use platform::database::{DatabaseError, prepared};
+
+use super::count;
+use crate::error::Error;
+
+/// An ASN about to be stored.
+pub(crate) struct NewAsn<'a> {
+    pub(crate) merchant: &'a MerchantId,
+    pub(crate) number: &'a str,
+    pub(crate) header: &'a InboundHeader,
+    pub(crate) lines: &'a [InboundLine],
+    pub(crate) units: i64,
+    pub(crate) digest: Digest,
+    pub(crate) at: Timestamp,
+}
+
+/// An ASN as it is stored, without its lines.
+#[derive(Debug)]
+pub(crate) struct StoredAsn {
+    pub(crate) header: InboundHeader,
+    pub(crate) lines: i32,
+    pub(crate) units: i64,
+    pub(crate) received: i64,
+    pub(crate) digest: Vec<u8>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+#[derive(QueryableByName)]
+struct AsnRow {
+    #[diesel(sql_type = Text)]
+    header: String,
+    #[diesel(sql_type = Integer)]
+    lines: i32,
+    #[diesel(sql_type = BigInt)]
+    units: i64,
+    #[diesel(sql_type = BigInt)]
+    received: i64,
+    #[diesel(sql_type = Binary)]
+    digest: Vec<u8>,
+    #[diesel(sql_type = Timestamptz)]
+    created_at: Timestamp,
+    #[diesel(sql_type = Timestamptz)]
+    updated_at: Timestamp,
+}
+
+const ASN: &str = "SELECT header, lines, units, digest, created_at, updated_at, \
+    (SELECT count(*) FROM receipts \
+     WHERE receipts.merchant = asns.merchant AND receipts.asn_number = asns.asn_number) AS received \
+    FROM inbound_asns AS asns WHERE merchant = $1";
+
+/// Stores an ASN unless its number is taken.
+pub(crate) async fn insert(conn: &mut AsyncPgConnection, new: &NewAsn<'_>) -> Result<bool, Error> {
+    let statement = diesel::sql_query(
+        "INSERT INTO inbound_asns \
+             (merchant, asn_number, header, lines, units, digest, created_at, updated_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $7) \
+         ON CONFLICT ON CONSTRAINT inbound_asns_pkey DO NOTHING",
+    )
+    .bind::<Text, _>(new.merchant.as_str())
+    .bind::<Text, _>(new.number)
+    .bind::<Text, _>(serde_json::to_string(new.header)?)
+    .bind::<Integer, _>(count(new.lines.len()))
+    .bind::<BigInt, _>(new.units)
+    .bind::<Binary, _>(new.digest.as_bytes().as_slice())
+    .bind::<Timestamptz, _>(new.at);
+    Ok(prepared(statement).execute(conn).await? == 1)
+}
+
+/// Puts an ASN in the place of the one with its number.
+pub(crate) async fn replace(conn: &mut AsyncPgConnection, new: &NewAsn<'_>) -> Result<(), Error> {
+    let statement = diesel::sql_query(
+        "UPDATE inbound_asns SET header = $3, lines = $4, units = $5, digest = $6, updated_at = $7 \
+         WHERE merchant = $1 AND asn_number = $2",
+    )
+    .bind::<Text, _>(new.merchant.as_str())
+    .bind::<Text, _>(new.number)
+    .bind::<Text, _>(serde_json::to_string(new.header)?)
+    .bind::<Integer, _>(count(new.lines.len()))
+    .bind::<BigInt, _>(new.units)
+    .bind::<Binary, _>(new.digest.as_bytes().as_slice())
+    .bind::<Timestamptz, _>(new.at);
+    prepared(statement).execute(conn).await?;
+    let statement =
+        diesel::sql_query("DELETE FROM inbound_lines WHERE merchant = $1 AND asn_number = $2")
+            .bind::<Text, _>(new.merchant.as_str())
+            .bind::<Text, _>(new.number);
+    prepared(statement).execute(conn).await?;
+    insert_lines(conn, new).await
+}
+
+pub(crate) async fn insert_lines(
+    conn: &mut AsyncPgConnection,
+    new: &NewAsn<'_>,
+) -> Result<(), Error> {
+    let (mut names, mut lines) = (Vec::new(), Vec::new());
+    for line in new.lines {
+        names.push(line.detail.line_identifier.to_string());
+        lines.push(serde_json::to_string(line)?);
+    }
+    let places: Vec<_> = (0..new.lines.len()).map(count).collect();
+    let statement = diesel::sql_query(
+        "INSERT INTO inbound_lines (merchant, asn_number, line_identifier, place, line) \
+         SELECT $1, $2, * FROM unnest($3, $4, $5)",
+    )
+    .bind::<Text, _>(new.merchant.as_str())
+    .bind::<Text, _>(new.number)
+    .bind::<Array<Text>, _>(names)
+    .bind::<Array<Integer>, _>(places)
+    .bind::<Array<Text>, _>(lines);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+pub(crate) async fn find(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    number: &str,
+) -> Result<Option<StoredAsn>, Error> {
+    if number.contains('\0') {
+        return Ok(None);
+    }
+    let query = diesel::sql_query(format!("{ASN} AND asn_number = $2"))
+        .bind::<Text, _>(merchant.as_str())
+        .bind::<Text, _>(number);
+    let found: Vec<AsnRow> = prepared(query).load(conn).await?;
+    found.into_iter().next().map(StoredAsn::try_from).transpose()
+}
+
+/// Keeps an ASN to the caller until the end of the transaction: nobody receives units meanwhile.
+pub(crate) async fn lock(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    number: &str,
+) -> Result<(), DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT 1 FROM inbound_asns WHERE merchant = $1 AND asn_number = $2 FOR UPDATE",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(number);
+    prepared(query).execute(conn).await?;
+    Ok(())
+}
+
+/// A merchant's ASNs, sorted by number.
+pub(crate) async fn page(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    after: &str,
+    most: i64,
+) -> Result<Vec<StoredAsn>, Error> {
+    let query =
+        diesel::sql_query(format!("{ASN} AND asn_number > $2 ORDER BY asn_number LIMIT $3"))
+            .bind::<Text, _>(merchant.as_str())
+            .bind::<Text, _>(after)
+            .bind::<BigInt, _>(most);
+    let found: Vec<AsnRow> = prepared(query).load(conn).await?;
+    found.into_iter().map(StoredAsn::try_from).collect()
+}
+
+#[derive(QueryableByName)]
+struct LineRow {
+    #[diesel(sql_type = Text)]
+    line: String,
+    #[diesel(sql_type = BigInt)]
+    received: i64,
+}
+
+/// The lines of an ASN in their order, and how many units of each were received.
+pub(crate) async fn lines(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    number: &str,
+) -> Result<Vec<(InboundLine, i64)>, Error> {
+    let query = diesel::sql_query(
+        "SELECT line, coalesce(received, 0) AS received FROM inbound_lines LEFT JOIN ( \
+             SELECT line_identifier, count(*) AS received FROM receipts \
+             WHERE merchant = $1 AND asn_number = $2 GROUP BY line_identifier \
+         ) AS counted USING (line_identifier) \
+         WHERE merchant = $1 AND asn_number = $2 ORDER BY place",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(number);
+    let rows: Vec<LineRow> = prepared(query).load(conn).await?;
+    rows.into_iter().map(|row| Ok((serde_json::from_str(&row.line)?, row.received))).collect()
+}
+
+impl TryFrom<AsnRow> for StoredAsn {
+    type Error = Error;
+
+    fn try_from(row: AsnRow) -> Result<Self, Error> {
+        let AsnRow { header, lines, units, received, digest, created_at, updated_at } = row;
+        let header = serde_json::from_str(&header)?;
+        Ok(Self { header, lines, units, received, digest, created_at, updated_at })
+    }
+}

@@ -1,0 +1,229 @@
+//! Shipments that leave, and the messages they are told in.
+
+use diesel::QueryableByName;
+use diesel::sql_types::{Array, BigInt, Binary, Integer, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use domain::order::Digest;
+use domain::warehouse::{Header, Part, ShipmentType};
+use platform::Timestamp;
+use platform::database::{DatabaseError, prepared};
+
+use super::count;
+use crate::error::Error;
+
+/// A shipment about to be stored.
+pub(crate) struct NewShipment<'a> {
+    pub(crate) merchant: &'a MerchantId,
+    pub(crate) shipment_type: ShipmentType,
+    pub(crate) header: &'a Header,
+    pub(crate) parts: &'a [Part],
+    pub(crate) digest: Digest,
+    pub(crate) at: Timestamp,
+}
+
+/// A shipment as it is stored.
+#[derive(Debug)]
+pub(crate) struct StoredShipment {
+    pub(crate) asn_number: String,
+    pub(crate) shipment_type: String,
+    pub(crate) header: Header,
+    pub(crate) units: i32,
+    pub(crate) digest: Vec<u8>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+#[derive(QueryableByName)]
+struct ShipmentRow {
+    #[diesel(sql_type = Text)]
+    asn_number: String,
+    #[diesel(sql_type = Text)]
+    shipment_type: String,
+    #[diesel(sql_type = Text)]
+    header: String,
+    #[diesel(sql_type = Integer)]
+    units: i32,
+    #[diesel(sql_type = Binary)]
+    digest: Vec<u8>,
+    #[diesel(sql_type = Timestamptz)]
+    created_at: Timestamp,
+    #[diesel(sql_type = Timestamptz)]
+    updated_at: Timestamp,
+}
+
+/// Stores a shipment unless its number is taken by another.
+pub(crate) async fn insert(
+    conn: &mut AsyncPgConnection,
+    new: &NewShipment<'_>,
+) -> Result<bool, Error> {
+    let units: usize = new.parts.iter().map(|part| part.units).sum();
+    let statement = diesel::sql_query(
+        "INSERT INTO outbound_shipments \
+             (merchant, asn_number, shipment_type, header, units, digest, created_at, updated_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $7) \
+         ON CONFLICT ON CONSTRAINT outbound_shipments_pkey DO NOTHING",
+    )
+    .bind::<Text, _>(new.merchant.as_str())
+    .bind::<Text, _>(&new.header.asn_number)
+    .bind::<Text, _>(new.shipment_type.word())
+    .bind::<Text, _>(serde_json::to_string(new.header)?)
+    .bind::<Integer, _>(count(units))
+    .bind::<Binary, _>(new.digest.as_bytes().as_slice())
+    .bind::<Timestamptz, _>(new.at);
+    Ok(prepared(statement).execute(conn).await? == 1)
+}
+
+/// Stores the parts of a shipment, unless one of their numbers is taken.
+pub(crate) async fn insert_parts(
+    conn: &mut AsyncPgConnection,
+    new: &NewShipment<'_>,
+) -> Result<bool, DatabaseError> {
+    let numbers: Vec<_> = new.parts.iter().map(|part| part.asn_number.as_str()).collect();
+    let places: Vec<_> = (0..new.parts.len()).map(count).collect();
+    let units: Vec<_> = new.parts.iter().map(|part| count(part.units)).collect();
+    let cartons: Vec<_> = new.parts.iter().map(|part| part.cartons.as_str()).collect();
+    let statement = diesel::sql_query(
+        "INSERT INTO outbound_parts (merchant, asn_number, shipment, place, units, cartons) \
+         SELECT $1, asn_number, $2, place, units, cartons \
+         FROM unnest($3, $4, $5, $6) AS new (asn_number, place, units, cartons) \
+         ORDER BY asn_number \
+         ON CONFLICT ON CONSTRAINT outbound_parts_pkey DO NOTHING",
+    )
+    .bind::<Text, _>(new.merchant.as_str())
+    .bind::<Text, _>(&new.header.asn_number)
+    .bind::<Array<Text>, _>(numbers)
+    .bind::<Array<Integer>, _>(places)
+    .bind::<Array<Integer>, _>(units)
+    .bind::<Array<Text>, _>(cartons);
+    Ok(prepared(statement).execute(conn).await? == new.parts.len())
+}
+
+/// A shipment by its number, locked when it is about to change.
+pub(crate) async fn find(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    number: &str,
+    lock: Lock,
+) -> Result<Option<StoredShipment>, Error> {
+    if number.contains('\0') {
+        return Ok(None);
+    }
+    let query = diesel::sql_query(format!(
+        "SELECT asn_number, shipment_type, header, units, digest, created_at, updated_at \
+         FROM outbound_shipments WHERE merchant = $1 AND asn_number = $2{}",
+        match lock {
+            Lock::None => "",
+            Lock::Change => " FOR UPDATE",
+        }
+    ))
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(number);
+    let found: Vec<ShipmentRow> = prepared(query).load(conn).await?;
+    found.into_iter().next().map(StoredShipment::try_from).transpose()
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Lock {
+    None,
+    Change,
+}
+
+/// A merchant's shipments, sorted by number.
+pub(crate) async fn page(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    after: &str,
+    most: i64,
+) -> Result<Vec<StoredShipment>, Error> {
+    let query = diesel::sql_query(
+        "SELECT asn_number, shipment_type, header, units, digest, created_at, updated_at \
+         FROM outbound_shipments WHERE merchant = $1 AND asn_number > $2 \
+         ORDER BY asn_number LIMIT $3",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(after)
+    .bind::<BigInt, _>(most);
+    let found: Vec<ShipmentRow> = prepared(query).load(conn).await?;
+    found.into_iter().map(StoredShipment::try_from).collect()
+}
+
+/// Keeps a changed header.
+pub(crate) async fn change(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    header: &Header,
+    at: Timestamp,
+) -> Result<(), Error> {
+    let statement = diesel::sql_query(
+        "UPDATE outbound_shipments SET header = $3, updated_at = $4 \
+         WHERE merchant = $1 AND asn_number = $2",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(&header.asn_number)
+    .bind::<Text, _>(serde_json::to_string(header)?)
+    .bind::<Timestamptz, _>(at);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+#[derive(QueryableByName)]
+struct PartRow {
+    #[diesel(sql_type = Text)]
+    asn_number: String,
+    #[diesel(sql_type = Integer)]
+    units: i32,
+    #[diesel(sql_type = Text)]
+    cartons: String,
+}
+
+/// The parts of a shipment in their order, with their cartons.
+pub(crate) async fn parts(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    shipment: &str,
+) -> Result<Vec<Part>, DatabaseError> {
+    let columns = "asn_number, units, cartons";
+    load_parts(conn, merchant, shipment, columns).await
+}
+
+/// The same without their cartons.
+pub(crate) async fn part_numbers(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    shipment: &str,
+) -> Result<Vec<Part>, DatabaseError> {
+    let columns = "asn_number, units, '' AS cartons";
+    load_parts(conn, merchant, shipment, columns).await
+}
+
+async fn load_parts(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    shipment: &str,
+    columns: &'static str,
+) -> Result<Vec<Part>, DatabaseError> {
+    let query = diesel::sql_query(format!(
+        "SELECT {columns} FROM outbound_parts WHERE merchant = $1 AND shipment = $2 ORDER BY place"
+    ))
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(shipment);
+    let rows: Vec<PartRow> = prepared(query).load(conn).await?;
+    let part = |PartRow { asn_number, units, cartons }| Part {
+        asn_number,
+        units: usize::try_from(units).unwrap_or_default(),
+        cartons,
+    };
+    Ok(rows.into_iter().map(part).collect())
+}
+
+impl TryFrom<ShipmentRow> for StoredShipment {
+    type Error = Error;
+
+    fn try_from(row: ShipmentRow) -> Result<Self, Error> {
+        let ShipmentRow { asn_number, shipment_type, header, units, digest, .. } = row;
+        let header = serde_json::from_str(&header)?;
+        let (created_at, updated_at) = (row.created_at, row.updated_at);
+        Ok(Self { asn_number, shipment_type, header, units, digest, created_at, updated_at })
+    }
+}

@@ -1,0 +1,175 @@
+//! Units that arrived.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use diesel::QueryableByName;
+use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use domain::warehouse::{InboundHeader, InboundLine};
+use platform::Timestamp;
+use platform::database::{DatabaseError, prepared};
+use uuid::Uuid;
+
+use crate::error::Error;
+
+/// A unit about to be stored.
+#[derive(Debug)]
+pub(crate) struct NewReceipt {
+    pub(crate) id: Uuid,
+    pub(crate) asn_number: String,
+    pub(crate) line_identifier: String,
+    pub(crate) unit_identifier: String,
+    pub(crate) message: String,
+}
+
+/// A unit as it is stored.
+#[derive(Debug, Clone, QueryableByName)]
+pub(crate) struct StoredReceipt {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    pub(crate) id: Uuid,
+    #[diesel(sql_type = Text)]
+    pub(crate) asn_number: String,
+    #[diesel(sql_type = Text)]
+    pub(crate) line_identifier: String,
+    #[diesel(sql_type = Text)]
+    pub(crate) unit_identifier: String,
+    #[diesel(sql_type = Text)]
+    pub(crate) message: String,
+    #[diesel(sql_type = Timestamptz)]
+    pub(crate) received_at: Timestamp,
+}
+
+/// An ASN's number, and a line's or unit's identifier.
+pub(crate) type Key = (String, String);
+
+#[derive(QueryableByName)]
+struct HeaderRow {
+    #[diesel(sql_type = Text)]
+    asn_number: String,
+    #[diesel(sql_type = Text)]
+    header: String,
+}
+
+/// What ASNs say, but for their lines; they do not change until the end of the transaction.
+pub(crate) async fn headers(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    numbers: &BTreeSet<&str>,
+) -> Result<HashMap<String, InboundHeader>, Error> {
+    let query = diesel::sql_query(
+        "SELECT asn_number, header FROM inbound_asns \
+         WHERE merchant = $1 AND asn_number = ANY ($2) FOR KEY SHARE",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(numbers.iter().copied().collect::<Vec<_>>());
+    let rows: Vec<HeaderRow> = prepared(query).load(conn).await?;
+    rows.into_iter().map(|row| Ok((row.asn_number, serde_json::from_str(&row.header)?))).collect()
+}
+
+#[derive(QueryableByName)]
+struct LineRow {
+    #[diesel(sql_type = Text)]
+    asn_number: String,
+    #[diesel(sql_type = Text)]
+    line_identifier: String,
+    #[diesel(sql_type = Text)]
+    line: String,
+}
+
+/// Lines of ASNs.
+pub(crate) async fn lines(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    keys: &BTreeSet<(&str, &str)>,
+) -> Result<HashMap<Key, InboundLine>, Error> {
+    let (numbers, names): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
+    let query = diesel::sql_query(
+        "SELECT asn_number, line_identifier, line \
+         FROM unnest($2, $3) AS asked (asn_number, line_identifier) \
+         JOIN inbound_lines USING (asn_number, line_identifier) WHERE merchant = $1",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(numbers)
+    .bind::<Array<Text>, _>(names);
+    let rows: Vec<LineRow> = prepared(query).load(conn).await?;
+    let line = |row: LineRow| {
+        Ok(((row.asn_number, row.line_identifier), serde_json::from_str(&row.line)?))
+    };
+    rows.into_iter().map(line).collect()
+}
+
+#[derive(QueryableByName)]
+struct Inserted {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    id: Uuid,
+}
+
+/// Stores units, except those received before; returns the ids of those that were stored.
+pub(crate) async fn insert(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    new: &[NewReceipt],
+    at: Timestamp,
+) -> Result<HashSet<Uuid>, DatabaseError> {
+    let each = |text: fn(&NewReceipt) -> &str| new.iter().map(text).collect::<Vec<_>>();
+    let ids: Vec<_> = new.iter().map(|receipt| receipt.id).collect();
+    // In the order of the key: two transactions that hold the same units do not deadlock.
+    let statement = diesel::sql_query(
+        "INSERT INTO receipts \
+             (merchant, asn_number, unit_identifier, id, line_identifier, message, received_at) \
+         SELECT $1, asn_number, unit_identifier, id, line_identifier, message, $2 \
+         FROM unnest($3, $4, $5, $6, $7) WITH ORDINALITY \
+             AS new (asn_number, unit_identifier, id, line_identifier, message, place) \
+         ORDER BY asn_number, unit_identifier, place \
+         ON CONFLICT ON CONSTRAINT receipts_pkey DO NOTHING RETURNING id",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Timestamptz, _>(at)
+    .bind::<Array<Text>, _>(each(|receipt| &receipt.asn_number))
+    .bind::<Array<Text>, _>(each(|receipt| &receipt.unit_identifier))
+    .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+    .bind::<Array<Text>, _>(each(|receipt| &receipt.line_identifier))
+    .bind::<Array<Text>, _>(each(|receipt| &receipt.message));
+    let stored: Vec<Inserted> = prepared(statement).load(conn).await?;
+    Ok(stored.into_iter().map(|row| row.id).collect())
+}
+
+/// Units by their keys.
+pub(crate) async fn known(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    keys: &[(&str, &str)],
+) -> Result<Vec<StoredReceipt>, DatabaseError> {
+    let (numbers, units): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
+    let query = diesel::sql_query(
+        "SELECT id, asn_number, line_identifier, unit_identifier, '' AS message, received_at \
+         FROM unnest($2, $3) AS asked (asn_number, unit_identifier) \
+         JOIN receipts USING (asn_number, unit_identifier) WHERE merchant = $1",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(numbers)
+    .bind::<Array<Text>, _>(units);
+    Ok(prepared(query).load(conn).await?)
+}
+
+/// A merchant's receipts, newest first, of one ASN or of all.
+pub(crate) async fn page(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    asn_number: Option<&str>,
+    before: Option<Uuid>,
+    most: i64,
+) -> Result<Vec<StoredReceipt>, DatabaseError> {
+    // A condition that is not asked for is not in the query, so that the right index is used.
+    let of_asn = if asn_number.is_some() { "asn_number = $2" } else { "$2::text IS NULL" };
+    let query = diesel::sql_query(format!(
+        "SELECT id, asn_number, line_identifier, unit_identifier, message, received_at \
+         FROM receipts WHERE merchant = $1 AND {of_asn} AND id < $3 ORDER BY id DESC LIMIT $4"
+    ))
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Nullable<Text>, _>(asn_number)
+    .bind::<diesel::sql_types::Uuid, _>(before.unwrap_or(Uuid::max()))
+    .bind::<BigInt, _>(most);
+    Ok(prepared(query).load(conn).await?)
+}

@@ -1,0 +1,172 @@
+//! Shipments that leave.
+
+use std::collections::BTreeSet;
+
+use domain::warehouse::sample::outbound_shipment;
+
+use super::*;
+
+const PATH: &str = "/v1/outbound_shipments";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shipment_reaches_the_merchant_field_by_field() {
+    let warehouse = Warehouse::open().await;
+    let shipment = outbound_shipment("ASN-1", 3);
+    let answer = warehouse.accept(PATH, &shipment).await;
+    assert_eq!(answer["messages"], json!([{ "asn_number": "ASN-1", "units": 3 }]));
+    let arrivals = warehouse.delivered(1).await;
+    assert_eq!(arrivals[0].path, "/outbound_asn");
+    assert_eq!(arrivals[0].event, "outbound_asn.pending");
+    // The message is the report without what only we need to know.
+    let mut expected = shipment.clone();
+    expected.as_object_mut().unwrap().remove("shipment_type");
+    assert_eq!(arrivals[0].body, expected);
+
+    let (status, shown) = warehouse.get("acme", "/v1/outbound_shipments/ASN-1").await;
+    assert_eq!((status, shown), (200, answer));
+    assert_eq!(warehouse.get("rival", "/v1/outbound_shipments/ASN-1").await.0, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_carton_of_2500_units_becomes_three_messages_in_order() {
+    let warehouse = Warehouse::open().await;
+    let answer = warehouse.accept(PATH, &outbound_shipment("ASN-1", 2500)).await;
+    let numbers = ["ASN-1_1", "ASN-1_2", "ASN-1_3"];
+    let told: Vec<_> = answer["messages"].as_array().unwrap().iter().collect();
+    assert_eq!(told.iter().map(|it| it["asn_number"].clone()).collect::<Vec<_>>(), numbers);
+    let arrivals = warehouse.delivered(3).await;
+    let mut units = BTreeSet::new();
+    for (place, (arrival, number)) in arrivals.iter().zip(numbers).enumerate() {
+        assert_eq!(arrival.body["asn_number"], number);
+        assert_eq!(arrival.sequence, u64::try_from(place + 1).unwrap());
+        let cartons = arrival.body["cartons"].as_array().unwrap();
+        assert_eq!((cartons.len(), &cartons[0]["identifier"]), (1, &json!("PALLET-1")));
+        for detail in cartons[0]["details"].as_array().unwrap() {
+            assert!(units.insert(detail["unit_identifier"].to_string()), "{detail}");
+        }
+    }
+    assert_eq!(units.len(), 2500);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_is_told_in_as_many_messages_and_nothing_is_told_twice() {
+    let warehouse = Warehouse::open().await;
+    warehouse.accept(PATH, &outbound_shipment("ASN-1", 1001)).await;
+    let one = "/v1/outbound_shipments/ASN-1";
+    let shipped = json!({ "status": "shipped", "ship_date": "2026-03-03T10:00:00+02:00" });
+    let (status, answer) = warehouse.patch(one, &shipped).await;
+    assert_eq!((status, &answer["status"]), (200, &json!("shipped")));
+    assert_eq!(answer["ship_date"], "2026-03-03T08:00:00Z");
+    assert_eq!(warehouse.patch(one, &shipped).await, (200, answer));
+    let arrivals = warehouse.delivered(4).await;
+    let seen: Vec<_> = arrivals.iter().map(|it| (it.sequence, it.event.as_str())).collect();
+    let (pending, shipped) = ("outbound_asn.pending", "outbound_asn.shipped");
+    assert_eq!(seen, [(1, pending), (2, pending), (3, shipped), (4, shipped)]);
+    let (first, changed) = (&arrivals[0].body, &arrivals[2].body);
+    assert_eq!(
+        (&changed["status"], &changed["asn_number"]),
+        (&json!("shipped"), &json!("ASN-1_1"))
+    );
+    assert_eq!(changed["cartons"], first["cartons"]);
+
+    let (status, refused) = warehouse.patch(one, &json!({ "status": "canceled" })).await;
+    assert_eq!((status, faults(&refused)), (422, fault("$.status", "invalid")));
+    let (status, _) = warehouse.patch("/v1/outbound_shipments/none", &shipped_only()).await;
+    assert_eq!(status, 404);
+    warehouse.delivered(4).await;
+}
+
+fn shipped_only() -> Value {
+    json!({ "status": "shipped" })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_report_again_gets_the_same_answer_and_no_second_message() {
+    let warehouse = Warehouse::open().await;
+    let shipment = outbound_shipment("ASN-1", 2);
+    let first = warehouse.accept(PATH, &shipment).await;
+    assert_eq!(warehouse.accept(PATH, &shipment).await, first);
+    warehouse.patch("/v1/outbound_shipments/ASN-1", &shipped_only()).await;
+    assert_eq!(warehouse.accept(PATH, &shipment).await, first, "as it was answered then");
+
+    let keyed = outbound_shipment("ASN-2", 2);
+    let answered = warehouse.post_keyed(PATH, "k1", &keyed).await;
+    assert_eq!(answered.0, 201);
+    assert_eq!(warehouse.post_keyed(PATH, "k1", &keyed).await, answered);
+    let other = outbound_shipment("ASN-3", 2);
+    let (status, refused) = warehouse.post_keyed(PATH, "k1", &other).await;
+    assert_eq!((status, faults(&refused)), (422, fault("$", "invalid")));
+    warehouse.delivered(3).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parallel_requests_with_one_key_send_one_message() {
+    let warehouse = Warehouse::open().await;
+    let shipment = outbound_shipment("ASN-1", 2);
+    let ask = || warehouse.post_keyed(PATH, "k1", &shipment);
+    let (a, b, c, d) = tokio::join!(ask(), ask(), ask(), ask());
+    assert_eq!((a.0, &a, &b, &c), (201, &b, &c, &d));
+    warehouse.delivered(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_number_is_used_once_suffixes_included() {
+    let warehouse = Warehouse::open().await;
+    let used = fault("$.asn_number", "invalid");
+    warehouse.accept(PATH, &outbound_shipment("ASN-1", 1)).await;
+    assert_eq!(warehouse.refuse(PATH, &outbound_shipment("ASN-1", 2)).await, used);
+    warehouse.accept(PATH, &outbound_shipment("ASN-2", 1001)).await;
+    assert_eq!(warehouse.refuse(PATH, &outbound_shipment("ASN-2_2", 1)).await, used);
+    warehouse.accept(PATH, &outbound_shipment("ASN-3_2", 1)).await;
+    assert_eq!(warehouse.refuse(PATH, &outbound_shipment("ASN-3", 1001)).await, used);
+    let (_, page) = warehouse.get("acme", "/v1/outbound_shipments?limit=2").await;
+    assert_eq!(page["outbound_shipments"].as_array().unwrap().len(), 2);
+    let next = page["next"].as_str().unwrap();
+    let (_, page) = warehouse.get("acme", &format!("/v1/outbound_shipments?after={next}")).await;
+    assert_eq!(page["outbound_shipments"][0]["asn_number"], "ASN-3_2");
+    assert_eq!(page["next"], json!(null));
+    warehouse.delivered(4).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_fault_is_told_at_once_and_nothing_is_stored() {
+    let warehouse = Warehouse::open().await;
+    let mut shipment = outbound_shipment("ASN 1", 2);
+    shipment["status"] = json!("lost");
+    shipment["to"]["address"]["zip"] = json!(null);
+    shipment["cartons"][0]["details"][1]["quantity"] = json!(2);
+    shipment.as_object_mut().unwrap().remove("channel");
+    let expected = [
+        ("$.to.address.zip", "invalid_type"),
+        ("$.asn_number", "invalid"),
+        ("$.channel", "missing_field"),
+        ("$.status", "invalid"),
+        ("$.cartons[0].details[1].quantity", "invalid"),
+    ];
+    let expected = expected.map(|(field, code)| (field.to_owned(), code.to_owned()));
+    assert_eq!(warehouse.refuse(PATH, &shipment).await, expected);
+    let (_, page) = warehouse.get("acme", PATH).await;
+    assert_eq!(page, json!({ "outbound_shipments": [] }));
+    warehouse.delivered(0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stock_transfer_and_a_vendor_are_told_as_the_tables_say() {
+    let warehouse = Warehouse::open().await;
+    let mut transfer = outbound_shipment("ASN-1", 1);
+    transfer["shipment_type"] = json!("stock_transfer");
+    for field in ["tracking_number", "carrier", "carrier_payment_type"] {
+        transfer.as_object_mut().unwrap().remove(field);
+    }
+    warehouse.accept(PATH, &transfer).await;
+    let mut vendor = outbound_shipment("ASN-2", 1);
+    vendor["shipment_type"] = json!("vendor");
+    vendor["to"]["identifier"] = json!(4711);
+    warehouse.accept(PATH, &vendor).await;
+    let mut arrivals = warehouse.delivered(2).await;
+    arrivals.sort_by_key(|arrival| arrival.body["asn_number"].to_string());
+    for field in ["tracking_number", "carrier", "carrier_payment_type"] {
+        assert_eq!(arrivals[0].body.get(field), Some(&json!(null)), "{field}");
+    }
+    assert_eq!(arrivals[1].body["to"]["identifier"], 4711);
+}

@@ -1,0 +1,143 @@
+//! Units that arrive.
+
+use domain::warehouse::sample::{inbound_asn, receipt};
+
+use super::*;
+
+const PATH: &str = "/v1/receipts";
+
+async fn open() -> Warehouse {
+    let warehouse = Warehouse::open().await;
+    warehouse.accept("/v1/inbound_asns", &inbound_asn("IN-1", 3)).await;
+    warehouse
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_unit_reaches_the_merchant_field_by_field_and_the_rma_engine_hears_of_it() {
+    let warehouse = open().await;
+    let answer = warehouse.accept(PATH, &receipt("IN-1", 1)).await;
+    assert_eq!(answer["message"], "1 unit received");
+    let arrivals = warehouse.delivered(1).await;
+    let Arrival { path, event, body, .. } = &arrivals[0];
+    assert_eq!(
+        (path.as_str(), event.as_str()),
+        ("/inventory_receipt", "inventory_receipt.received")
+    );
+    let expected = json!({
+        "program_identifier": 7, "asn_number": "IN-1", "shipment_identifier": "RMA-100",
+        "from": { "identifier": "shopper-1", "type": "customer" },
+        "to": { "identifier": 12, "type": "warehouse", "original_identifier": 12 },
+        "carton_identifier": "BOX-1",
+        "reference": { "type": "RMA", "identifier": "RMA-100", "alternate_identifier": 100 },
+        "line_identifier": "L-1", "reference_line_identifier": 1, "unit_identifier": "U-1",
+        "sku": "TENT-001", "upc": "036000291452", "serial_number": "SN-1",
+        "initial_condition": "A", "initial_channel": "Outlet", "return_reason": "Too small",
+        "user_login": "mwagner", "merchant": "Acme Outdoor", "concept": "Acme Kids",
+        "asin": "B00EXAMPLE", "tracking_number": "1Z999", "location_identifier": "A-01-02",
+        "client_unit_identifier": 1,
+    });
+    assert_eq!(body, &expected);
+
+    let news = eventually("the event is in the queue", SOON, || async {
+        let events = warehouse.started.namespace.peek("rma-engine.unit.received.v1").await;
+        (!events.is_empty()).then_some(events)
+    });
+    let news = news.await;
+    assert_eq!(news.len(), 1);
+    let news: Value = serde_json::from_str(news[0]["payload"].as_str().unwrap()).unwrap();
+    let heard = &news["data"];
+    assert_eq!(heard["merchant"], "acme");
+    assert_eq!(
+        (&heard["rma_identifier"], &heard["unit_identifier"]),
+        (&json!("RMA-100"), &json!("U-1"))
+    );
+    assert_eq!(
+        (&heard["reference_line_identifier"], &heard["condition"]),
+        (&json!("1"), &json!("A"))
+    );
+    assert_eq!(heard["receipt"], answer["receipts"][0]["id"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rejected_unit_says_why() {
+    let warehouse = open().await;
+    let mut rejected = receipt("IN-1", 1);
+    rejected.as_object_mut().unwrap().remove("initial_condition");
+    assert_eq!(
+        warehouse.refuse(PATH, &rejected).await,
+        fault("$.initial_condition", "missing_field")
+    );
+    rejected["reject_reason"] = json!("another product");
+    warehouse.accept(PATH, &rejected).await;
+    let arrivals = warehouse.delivered(1).await;
+    assert_eq!(arrivals[0].event, "inventory_receipt.rejected");
+    assert_eq!(arrivals[0].body["reject_reason"], "another product");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_unit_is_received_once_however_it_comes() {
+    let warehouse = open().await;
+    let first = warehouse.accept(PATH, &receipt("IN-1", 1)).await;
+    assert_eq!(warehouse.accept(PATH, &receipt("IN-1", 1)).await, first);
+    let mut elsewhere = receipt("IN-1", 1);
+    elsewhere["location_identifier"] = json!("B-02");
+    assert_eq!(warehouse.accept(PATH, &elsewhere).await, first, "the first answer");
+
+    let batch = json!({ "receipts": [receipt("IN-1", 2), receipt("IN-1", 1), receipt("IN-1", 2)] });
+    let answer = warehouse.accept(PATH, &batch).await;
+    assert_eq!(answer["receipts"][1], first["receipts"][0]);
+    assert_eq!(answer["receipts"][0], answer["receipts"][2]);
+    assert_eq!(warehouse.accept(PATH, &batch).await, answer);
+    let keyed = warehouse.post_keyed(PATH, "k", &receipt("IN-1", 3)).await;
+    assert_eq!(warehouse.post_keyed(PATH, "k", &receipt("IN-1", 3)).await, keyed);
+    assert_eq!(warehouse.post_keyed(PATH, "k", &receipt("IN-1", 2)).await.0, 422);
+
+    let arrivals = warehouse.delivered(3).await;
+    let seen: Vec<_> = arrivals
+        .iter()
+        .map(|it| (it.sequence, it.body["unit_identifier"].as_str().unwrap()))
+        .collect();
+    assert_eq!(seen, [(1, "U-1"), (2, "U-2"), (3, "U-3")]);
+    let (_, page) = warehouse.get("acme", "/v1/receipts?asn_number=IN-1&limit=2").await;
+    let units: Vec<_> = page["receipts"].as_array().unwrap().iter().collect();
+    assert_eq!((units.len(), &units[0]["message"]["unit_identifier"]), (2, &json!("U-3")));
+    let next = page["next"].as_str().unwrap();
+    let (_, page) = warehouse.get("acme", &format!("/v1/receipts?after={next}")).await;
+    assert_eq!(page["receipts"].as_array().unwrap().len(), 1);
+    assert_eq!(warehouse.get("rival", PATH).await.1, json!({ "receipts": [] }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parallel_receipts_of_one_unit_send_one_message() {
+    let warehouse = open().await;
+    let (one, two) = (receipt("IN-1", 1), receipt("IN-1", 2));
+    let forth = json!({ "receipts": [one, two] });
+    let back = json!({ "receipts": [two, one] });
+    let ask = |batch| warehouse.accept(PATH, batch);
+    let (a, b, c, d) = tokio::join!(ask(&forth), ask(&back), ask(&forth), ask(&back));
+    assert_eq!((&a, &b), (&c, &d));
+    assert_eq!(a["receipts"][0], b["receipts"][1]);
+    warehouse.delivered(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_asn_or_line_refuses_the_whole_batch() {
+    let warehouse = open().await;
+    let mut nameless = inbound_asn("IN-2", 1);
+    nameless["cartons"][0]["details"][0].as_object_mut().unwrap().remove("unit_identifier");
+    warehouse.accept("/v1/inbound_asns", &nameless).await;
+    let mut unnamed = receipt("IN-2", 1);
+    unnamed.as_object_mut().unwrap().remove("client_unit_identifier");
+    let batch = [receipt("IN-1", 1), receipt("IN-9", 1), receipt("IN-1", 9), unnamed];
+    let refused = warehouse.refuse(PATH, &json!({ "receipts": batch })).await;
+    let expected = [
+        ("$.receipts[1].asn_number", "invalid"),
+        ("$.receipts[2].line_identifier", "invalid"),
+        ("$.receipts[3].unit_identifier", "missing_field"),
+    ];
+    assert_eq!(refused, expected.map(|(field, code)| (field.to_owned(), code.to_owned())));
+    assert_eq!(warehouse.refuse(PATH, &receipt("IN-9", 1)).await, fault("$.asn_number", "invalid"));
+    let (_, page) = warehouse.get("acme", PATH).await;
+    assert_eq!(page, json!({ "receipts": [] }));
+    warehouse.delivered(0).await;
+}
