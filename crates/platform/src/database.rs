@@ -225,8 +225,10 @@ pub async fn pending(
     for source in sources {
         let all: Vec<Box<dyn Migration<Pg>>> =
             source.migrations().map_err(|e| anyhow::anyhow!(e))?;
-        let version = |m: &Box<dyn Migration<Pg>>| m.name().version().to_string();
-        let names = all.iter().filter(|m| !ran.contains(&version(m))).map(|m| m.name().to_string());
+        let names = all
+            .iter()
+            .filter(|m| !ran.contains(&m.name().version().to_string()))
+            .map(|m| m.name().to_string());
         missing.extend(names);
     }
     Ok(missing)
