@@ -128,3 +128,12 @@ RABBITMQ_USER=backhaul
 RABBITMQ_PASSWORD=$RABBITMQ_PASSWORD
 END
 }
+
+# drop_namespace NAME: removes what services told to keep to themselves left in the broker of RABBITMQ_API_URL.
+drop_namespace() {
+    local name api=(http --user "$RABBITMQ_USER:$RABBITMQ_PASSWORD")
+    for name in $("${api[@]}" "$RABBITMQ_API_URL/queues?columns=name" | grep -o "\"$1\\.[^\"]*\"" | tr -d '"'); do
+        "${api[@]}" --request DELETE "$RABBITMQ_API_URL/queues/%2F/$name" || true
+    done
+    "${api[@]}" --request DELETE "$RABBITMQ_API_URL/exchanges/%2F/$1.backhaul.events" 2>/dev/null || true
+}

@@ -7,6 +7,9 @@
 # What to tell the story with, for example --patience 5s.
 tour_flags=()
 
+# tour_heard LINE: called for each line of it.
+tour_heard() { :; }
+
 tour_steps=(
     operator_token
     demo_merchant
@@ -41,11 +44,14 @@ backhaul() {
     )
 }
 
-# token CLIENT_ID CLIENT_SECRET: an access token, asked for as a merchant's own program would.
-token() {
+# grant CLIENT_ID CLIENT_SECRET: what the token service answers a merchant's own program.
+grant() {
     http -H 'Content-Type: application/json' --data @- "$AUTH_URL/oauth/token" \
-        <<<"{\"grant_type\":\"client_credentials\",\"client_id\":\"$1\",\"client_secret\":\"$2\"}" | json_field access_token
+        <<<"{\"grant_type\":\"client_credentials\",\"client_id\":\"$1\",\"client_secret\":\"$2\"}"
 }
+
+# token CLIENT_ID CLIENT_SECRET: the access token in it.
+token() { grant "$1" "$2" | json_field access_token; }
 
 tour_operator_token() {
     [[ -n $(token "$OPERATOR_CLIENT_ID" "$OPERATOR_CLIENT_SECRET") ]] || return 1
@@ -65,7 +71,7 @@ tour_demo_merchant() {
 # A secret is shown once, so the client is kept in .run/demo and made anew only when it no longer works.
 tour_demo_client() {
     local made
-    if [[ -n ${CLIENT_ID:-} && -n $(token "$CLIENT_ID" "$CLIENT_SECRET" 2>/dev/null) ]]; then
+    if [[ -n ${CLIENT_ID:-} && $(grant "$CLIENT_ID" "$CLIENT_SECRET" 2>/dev/null | json_field scope) == *warehouse* ]]; then
         say "the merchant's API client is there"
         return
     fi
@@ -94,10 +100,13 @@ tour_demo_orders() {
 
 # The whole product at work; needs every service.
 tour_story() {
-    local name
+    local name line
     while read -r name _; do
         [[ -d $root/crates/$name ]] || { say "no story: $name is not part of this checkout" && return; }
     done < <(services_table)
     step "the story"
-    backhaul tour "${tour_flags[@]}" > >(sed 's/^/    /' >&2)
+    backhaul tour "${tour_flags[@]}" | while IFS= read -r line; do
+        say "$line"
+        tour_heard "$line"
+    done
 }
