@@ -1,10 +1,13 @@
 mod canceling;
+mod contract;
 mod exchanging;
+mod histories;
 mod listing;
 mod moving;
 mod projecting;
 mod receiving;
 mod returning;
+mod transitions;
 
 use std::time::Duration;
 
@@ -140,6 +143,11 @@ impl Stage {
     /// Publishes an order and waits until it can be seen.
     async fn store(&self, merchant: &str, order: &Order) {
         self.publish(merchant, order).await;
+        self.projected(merchant, order).await;
+    }
+
+    /// Waits until a snapshot can be seen.
+    async fn projected(&self, merchant: &str, order: &Order) {
         let path = format!("/v1/orders/{}/returnable", order.identifier);
         let updated_at = json!(order.updated_at);
         eventually("the order is projected", SOON, || async {

@@ -1,0 +1,226 @@
+//! What can happen to a merchant's order and its returns.
+
+use domain::access::MerchantId;
+use domain::document::Document;
+use domain::exchange::{ExchangeFailed, ExchangePlaced, FailureCause};
+use domain::order::{Digest, Order, OrderStored, Refund, RefundLine};
+use domain::returns::{Finding, Receipt, ReturnRequest, TrackingEvent, UnitId};
+use platform::Clock;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::super::projecting::{later, order};
+use crate::ledger::unit_id;
+use crate::parcels::Reported;
+
+pub(super) const LINES: usize = 2;
+const UNITS: i64 = 4;
+
+/// Something that may happen. Numbers pick among what there is when it does.
+#[derive(Debug, Clone)]
+pub(super) enum Action {
+    Return { units: Vec<(usize, i32)>, exchange: bool },
+    Cancel { rma: usize, unit: Option<(usize, i32)> },
+    Track { rma: usize, event: usize },
+    Receive { rma: usize, unit: (usize, i32), finding: usize },
+    Close { rma: usize },
+    Refund { line: usize, units: i64, rma: Option<usize> },
+    Ship { line: usize, units: i64 },
+    Place { rma: usize, unit: (usize, i32) },
+    Fail { rma: usize, unit: (usize, i32), cause: usize },
+}
+
+pub(super) fn any() -> impl Strategy<Value = Action> {
+    let unit = || (0..LINES, 1..=4_i32);
+    let rma = 0..4_usize;
+    prop_oneof![
+        4 => (proptest::collection::vec(unit(), 1..=3), proptest::bool::weighted(0.3))
+            .prop_map(|(units, exchange)| Action::Return { units, exchange }),
+        2 => (rma.clone(), proptest::option::of(unit()))
+            .prop_map(|(rma, unit)| Action::Cancel { rma, unit }),
+        2 => (rma.clone(), 0..7_usize).prop_map(|(rma, event)| Action::Track { rma, event }),
+        2 => (rma.clone(), unit(), 0..5_usize)
+            .prop_map(|(rma, unit, finding)| Action::Receive { rma, unit, finding }),
+        1 => rma.clone().prop_map(|rma| Action::Close { rma }),
+        3 => (0..LINES, 1..=2_i64, proptest::option::of(rma.clone()))
+            .prop_map(|(line, units, rma)| Action::Refund { line, units, rma }),
+        2 => (0..LINES, 0..=UNITS).prop_map(|(line, units)| Action::Ship { line, units }),
+        1 => (rma.clone(), unit()).prop_map(|(rma, unit)| Action::Place { rma, unit }),
+        1 => (rma, unit(), 0..3_usize)
+            .prop_map(|(rma, unit, cause)| Action::Fail { rma, unit, cause }),
+    ]
+}
+
+/// An action with everything decided, ready to be done any number of times.
+#[derive(Debug, Clone)]
+pub(super) enum Deed {
+    Return { key: String, request: ReturnRequest },
+    Cancel { rma: String, units: Option<Vec<UnitId>> },
+    Track(std::sync::Arc<Reported>),
+    Receive { key: String, rma: String, receipt: Option<Receipt> },
+    Project(Box<OrderStored>),
+    Place(ExchangePlaced),
+    Fail(ExchangeFailed),
+}
+
+/// A merchant, its order as it sees it, and what is planned so far.
+pub(super) struct World {
+    pub(super) merchant: domain::merchant::Merchant,
+    pub(super) order: Order,
+    /// Those that there are at the beginning of a round.
+    pub(super) rmas: Vec<String>,
+    planned: usize,
+}
+
+impl World {
+    pub(super) fn new(number: usize) -> Self {
+        let mut merchant = testkit::merchant(&format!("m-{number}"));
+        merchant.settings.managed_receiving = true;
+        let mut order = order("A", 3);
+        let mut second = order.items[0].clone();
+        second.identifier = "A-2".to_owned();
+        order.items.push(second);
+        let mut world = Self { merchant, order, rmas: Vec::new(), planned: 0 };
+        world.ship(0, 3);
+        world.ship(1, 2);
+        world
+    }
+
+    pub(super) fn id(&self) -> &MerchantId {
+        &self.merchant.identifier
+    }
+
+    pub(super) fn begin(&self) -> OrderStored {
+        OrderStored { merchant: self.id().clone(), order: self.order.clone() }
+    }
+
+    /// What the action comes to, if it can come to anything.
+    pub(super) fn plan(&mut self, action: &Action) -> Option<Deed> {
+        self.planned += 1;
+        let key = format!("deed-{}", self.planned);
+        let named = |rma: usize| self.rmas.get(rma).cloned();
+        let unit = |(line, number): (usize, i32)| unit_id("A", &format!("A-{}", line + 1), number);
+        Some(match action.clone() {
+            Action::Return { units, exchange } => {
+                let mut units: Vec<_> = units.into_iter().map(unit).collect();
+                units.sort();
+                units.dedup();
+                Deed::Return { key, request: self.request(&units, exchange) }
+            }
+            Action::Cancel { rma, unit: one } => {
+                Deed::Cancel { rma: named(rma)?, units: one.map(|one| vec![unit(one)]) }
+            }
+            Action::Track { rma, event } => Deed::Track(std::sync::Arc::new(Reported {
+                digest: Digest::of(&json!(key)),
+                event_identifier: key,
+                event: TrackingEvent::ALL[event],
+                rma_identifier: Some(named(rma)?),
+                tracking_number: Some("1Z".to_owned()),
+                units: None,
+                label_url: None,
+                occurred_at: None,
+                detail: None,
+            })),
+            Action::Receive { rma, unit: one, finding } => {
+                let findings = vec![finding_of(finding, unit(one))];
+                Deed::Receive { key, rma: named(rma)?, receipt: Some(Receipt { findings }) }
+            }
+            Action::Close { rma } => Deed::Receive { key, rma: named(rma)?, receipt: None },
+            Action::Refund { line, units, rma } => {
+                let rma = rma.map(named);
+                self.refund(&key, line, units, rma.flatten())?
+            }
+            Action::Ship { line, units } => {
+                self.ship(line, units);
+                self.snapshot()
+            }
+            Action::Place { rma, unit: one } => Deed::Place(ExchangePlaced {
+                merchant: self.id().clone(),
+                rma_identifier: named(rma)?,
+                original_order_id: "A".to_owned(),
+                exchange_order_identifier: "EX-A".to_owned(),
+                units: vec![unit(one)],
+                placed_at: Clock::system().now(),
+            }),
+            Action::Fail { rma, unit: one, cause } => Deed::Fail(ExchangeFailed {
+                merchant: self.id().clone(),
+                rma_identifier: named(rma)?,
+                original_order_id: "A".to_owned(),
+                units: vec![unit(one)],
+                cause: [
+                    FailureCause::OutOfStock,
+                    FailureCause::AlreadyExchanged,
+                    FailureCause::Undeliverable,
+                ][cause],
+                detail: String::new(),
+                failed_at: Clock::system().now(),
+            }),
+        })
+    }
+
+    fn request(&self, units: &[UnitId], exchange: bool) -> ReturnRequest {
+        let variant = json!({ "sku": "M", "title": "M", "unit_price_amount_cents": 2000 });
+        let units: Vec<_> = units
+            .iter()
+            .map(|id| {
+                let mut unit = json!(id);
+                unit["return_reason"] = json!("TOO_SMALL");
+                unit["resolution"] = json!(if exchange { "exchange" } else { "refund" });
+                if exchange {
+                    unit["variant"] = variant.clone();
+                }
+                unit
+            })
+            .collect();
+        let body = json!({ "return_method": "mail-back", "units": units });
+        ReturnRequest::read(&Document::from(body), &self.merchant.settings.returns).unwrap()
+    }
+
+    /// A merchant never refunds more units of a line than it has.
+    fn refund(&mut self, key: &str, line: usize, units: i64, rma: Option<String>) -> Option<Deed> {
+        let identifier = self.order.items[line].identifier.clone();
+        let lines = self.order.refunds.iter().flat_map(|it| &it.refund_line_items);
+        let before: i64 =
+            lines.filter(|it| it.order_item_identifier == identifier).map(|it| it.quantity).sum();
+        if before + units > UNITS {
+            return None;
+        }
+        self.order.refunds.push(Refund {
+            identifier: key.to_owned(),
+            total_refund_amount_cents: 1,
+            refund_line_items: vec![RefundLine {
+                identifier: format!("{key}-1"),
+                quantity: units,
+                order_item_identifier: identifier,
+            }],
+            note: None,
+            created_at: self.order.updated_at,
+            rma_identifier: rma,
+            tags: Vec::new(),
+        });
+        Some(self.snapshot())
+    }
+
+    fn ship(&mut self, line: usize, units: i64) {
+        let line = &mut self.order.items[line];
+        (line.quantity, line.quantity_shipped, line.quantity_canceled) = (UNITS, units, 0);
+        line.product_amount_cents = 2_000 * units;
+        // Never the same for every unit.
+        line.tax_amount_cents = 165 * units + i64::from(units > 1);
+    }
+
+    fn snapshot(&mut self) -> Deed {
+        self.order = later(&self.order, 1);
+        Deed::Project(Box::new(self.begin()))
+    }
+}
+
+fn finding_of(finding: usize, unit: UnitId) -> Finding {
+    match finding {
+        0 => Finding::Received { unit },
+        1 => Finding::Damaged { unit, note: None },
+        2 => Finding::Short { unit },
+        3 => Finding::Wrong { unit, found_sku: None, note: None },
+        _ => Finding::Undo { unit },
+    }
+}

@@ -1,0 +1,213 @@
+//! The service without HTTP around it.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Text};
+use diesel_async::{AsyncConnection as _, RunQueryDsl as _};
+use domain::order::{Digest, Order, OrderStored};
+use domain::returns::{Rma, RmaMessage};
+use platform::{Failure as _, Kind, Process, Service as _, config};
+use serde_json::json;
+use testkit::{Database, Namespace, eventually};
+
+use super::actions::{Deed, World};
+use crate::error::Error;
+use crate::ledger::Ledger;
+use crate::receiving::Delivered;
+use crate::returns::NewReturn;
+use crate::store::answers::Keyed;
+use crate::{App, Settings, exchanges, parcels, projection, receiving, returns};
+
+pub(super) struct Desk {
+    pub(super) app: App,
+    process: Process,
+    _namespace: Namespace,
+    _database: Database,
+}
+
+/// A message to a merchant, in the order of its lane.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Told {
+    pub(super) lane: String,
+    pub(super) sequence: i64,
+    pub(super) event: String,
+    pub(super) message: RmaMessage,
+}
+
+/// Everything that replaying must not change.
+#[derive(Debug, PartialEq)]
+pub(super) struct Books {
+    returns: Vec<Rma>,
+    order: (Order, Ledger),
+    told: Vec<Told>,
+    confirmed: i64,
+}
+
+/// Whether the deed had its effect, or came late. What is refused must be refused for a reason
+/// that the caller is told.
+pub(super) fn accepted(outcome: &Result<(), Error>) -> bool {
+    let Err(error) = outcome else { return true };
+    let told = [Kind::Conflict, Kind::Invalid, Kind::Missing].contains(&error.kind());
+    assert!(told, "{error:?}");
+    false
+}
+
+impl Desk {
+    pub(super) async fn open() -> Self {
+        let database = Database::create(App::migrations()).await;
+        let namespace = Namespace::create();
+        let url = database.url();
+        let settings = [
+            ("DATABASE__URL", url.as_str()),
+            ("BROKER__URL", namespace.amqp_url()),
+            ("BROKER__NAMESPACE", &namespace.name),
+            ("IDENTITY__ISSUER", "http://127.0.0.1:9"),
+            ("IDENTITY__JWKS_URL", "http://127.0.0.1:9"),
+            ("SEALING__KEYS", testkit::sealing_keys()),
+            // Nobody listens to these merchants' messages.
+            ("DELIVERY__RETRY_BASE", "1h"),
+            ("DELIVERY__RETRY_FACTOR", "1"),
+        ];
+        let environment: HashMap<_, _> = settings
+            .iter()
+            .map(|(key, value)| (format!("RMA_ENGINE__{key}"), (*value).to_owned()))
+            .collect();
+        let (_, own) =
+            config::load::<Settings>(App::NAME, App::DEFAULTS, None, environment).unwrap();
+        let process = testkit::process(&database);
+        let (app, _) = App::start(&process, own).await.unwrap();
+        eventually("the service is ready", Duration::from_secs(60), || async {
+            process.health.report().await.ready.then_some(())
+        })
+        .await;
+        Self { app, process, _namespace: namespace, _database: database }
+    }
+
+    pub(super) async fn close(&self) {
+        assert!(self.process.tasks.drain(Duration::from_secs(10)).await, "tasks did not stop");
+    }
+
+    pub(super) async fn run(&self, deed: &Deed, world: &World) -> Result<(), Error> {
+        let (app, merchant) = (&self.app, &world.merchant);
+        let keyed = |operation, key, request: &serde_json::Value| {
+            let id = &merchant.identifier;
+            Keyed { merchant: id, operation, key, name: "key", request: Digest::of(request) }
+        };
+        match deed {
+            Deed::Return { key, request } => {
+                let keyed = Some(keyed("returns", key, &json!(request)));
+                let new = NewReturn { request: request.clone(), quoted: None, keyed };
+                returns::create(app, merchant, "test", new).await.map(drop)
+            }
+            Deed::Cancel { rma, units } => {
+                let units = units.as_deref();
+                returns::cancel(app, merchant, "test", rma, units, None).await.map(drop)
+            }
+            Deed::Track(reported) => {
+                parcels::track(app, merchant, "test", reported).await.map(drop)
+            }
+            Deed::Receive { key, rma, receipt } => {
+                let keyed = Some(keyed("receipts", key, &json!(receipt)));
+                let close = receipt.is_none();
+                let delivered = Delivered { receipt: receipt.clone(), close, keyed };
+                receiving::receive(app, merchant, "test", rma, &delivered).await.map(drop)
+            }
+            Deed::Project(snapshot) => self.project(snapshot).await,
+            Deed::Place(placed) => {
+                let now = app.clock.now();
+                let mut conn = app.pool.get().await?;
+                conn.transaction(async |conn| {
+                    exchanges::note_placed(conn, &app.deliveries, placed, now).await
+                })
+                .await
+            }
+            Deed::Fail(failed) => {
+                let now = app.clock.now();
+                let mut conn = app.pool.get().await?;
+                conn.transaction(async |conn| {
+                    exchanges::note_failed(conn, &app.deliveries, failed, now).await
+                })
+                .await
+            }
+        }
+    }
+
+    pub(super) async fn project(&self, snapshot: &OrderStored) -> Result<(), Error> {
+        let (app, now) = (&self.app, self.app.clock.now());
+        let mut conn = app.pool.get().await?;
+        conn.transaction(async |conn| {
+            projection::project(conn, &app.deliveries, std::iter::once(snapshot), now).await
+        })
+        .await
+    }
+
+    /// The merchant's returns, oldest first.
+    pub(super) async fn returns(&self, world: &World) -> Vec<Rma> {
+        let query = "SELECT document AS line FROM returns WHERE merchant = $1 \
+                     ORDER BY created_at, rma_identifier";
+        self.lines(query, world).await.iter().map(|it| serde_json::from_str(it).unwrap()).collect()
+    }
+
+    pub(super) async fn order(&self, world: &World) -> (Order, Ledger) {
+        let order = self.lines("SELECT document AS line FROM orders WHERE merchant = $1", world);
+        let order = serde_json::from_str(&order.await[0]).unwrap();
+        let ledger = self.lines("SELECT ledger AS line FROM orders WHERE merchant = $1", world);
+        (order, serde_json::from_str(&ledger.await[0]).unwrap())
+    }
+
+    pub(super) async fn told(&self, world: &World) -> Vec<Told> {
+        #[derive(QueryableByName)]
+        struct Row {
+            #[diesel(sql_type = Text)]
+            lane: String,
+            #[diesel(sql_type = BigInt)]
+            sequence: i64,
+            #[diesel(sql_type = Text)]
+            event: String,
+            #[diesel(sql_type = Text)]
+            body: String,
+        }
+        let rows: Vec<Row> = diesel::sql_query(
+            "SELECT lane, sequence, event, convert_from(body, 'UTF8') AS body \
+             FROM delivery_messages WHERE merchant = $1 ORDER BY lane, sequence",
+        )
+        .bind::<Text, _>(world.id().as_str())
+        .load(&mut *self.app.pool.get().await.unwrap())
+        .await
+        .unwrap();
+        let told = |row: Row| Told {
+            lane: row.lane,
+            sequence: row.sequence,
+            event: row.event,
+            message: serde_json::from_str(&row.body).unwrap(),
+        };
+        rows.into_iter().map(told).collect()
+    }
+
+    pub(super) async fn books(&self, world: &World) -> Books {
+        // What was ever left in the outbox: the relay takes the rows away.
+        let confirmed = "SELECT coalesce(last_value, 0)::text AS line FROM pg_sequences \
+                         WHERE sequencename LIKE 'outbox%' AND $1 <> ''";
+        Books {
+            returns: self.returns(world).await,
+            order: self.order(world).await,
+            told: self.told(world).await,
+            confirmed: self.lines(confirmed, world).await[0].parse().unwrap(),
+        }
+    }
+
+    /// What a query about the merchant prints.
+    pub(super) async fn lines(&self, query: &str, world: &World) -> Vec<String> {
+        #[derive(QueryableByName)]
+        struct Line {
+            #[diesel(sql_type = Text)]
+            line: String,
+        }
+        let mut conn = self.app.pool.get().await.unwrap();
+        let query = diesel::sql_query(query).bind::<Text, _>(world.id().as_str());
+        let lines: Vec<Line> = query.load(&mut *conn).await.unwrap();
+        lines.into_iter().map(|it| it.line).collect()
+    }
+}

@@ -1,0 +1,120 @@
+//! What must be true at any time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::returns::{Amounts, Discrepancy, Rma, RmaMessage, Status, UnitId};
+
+use super::actions::World;
+use super::desk::{Desk, Told};
+
+pub(super) async fn hold(desk: &Desk, world: &World) {
+    let returns = desk.returns(world).await;
+    let (order, ledger) = desk.order(world).await;
+    assert_eq!(order, world.order, "the newest snapshot is not the one that is kept");
+    no_unit_is_returned_twice(&returns);
+    let on_ledger: BTreeSet<_> = ledger.all("A").map(|(id, _)| id).collect();
+    for unit in held(&returns) {
+        assert!(on_ledger.contains(unit), "{unit} is returned and not on the ledger");
+    }
+    let found = discrepancies(desk, world).await;
+    for line in &order.items {
+        let units = ledger.units(&line.identifier);
+        let sum: i64 = units.iter().map(|it| it.amounts.paid()).sum();
+        let paid = Amounts::of_line(line).paid();
+        let is_noted = found.iter().any(|it| is_about_money(it, &line.identifier));
+        let fits = units.len() == usize::try_from(line.quantity_shipped).unwrap() && sum == paid;
+        assert!(fits || is_noted, "{}: {units:?} make {sum} of {paid}", line.identifier);
+    }
+    no_refund_covers_twice(&returns, &order.refunds);
+    let told = desk.told(world).await;
+    merchants_know(&returns, &told);
+    for lane in told.chunk_by(|a, b| a.lane == b.lane) {
+        lane_is_monotonic(lane);
+    }
+}
+
+fn held(returns: &[Rma]) -> impl Iterator<Item = &UnitId> {
+    let units = returns.iter().flat_map(|rma| &rma.units);
+    units.filter(|unit| unit.canceled_at.is_none()).map(|unit| &unit.id)
+}
+
+fn no_unit_is_returned_twice(returns: &[Rma]) {
+    let mut seen = BTreeSet::new();
+    for unit in held(returns) {
+        assert!(seen.insert(unit), "{unit} is in two returns");
+    }
+}
+
+fn no_refund_covers_twice(returns: &[Rma], refunds: &[domain::order::Refund]) {
+    let mut covered: BTreeMap<&str, i64> = BTreeMap::new();
+    for unit in returns.iter().flat_map(|rma| &rma.units) {
+        if let Some(refund) = &unit.refunded_by {
+            *covered.entry(refund).or_default() += 1;
+        }
+    }
+    for refund in refunds {
+        let paid: i64 = refund.refund_line_items.iter().map(|it| it.quantity).sum();
+        let covers = covered.get(refund.identifier.as_str()).copied().unwrap_or_default();
+        assert!(covers <= paid, "{} pays {paid} units and covers {covers}", refund.identifier);
+    }
+}
+
+/// Each return was told of, and the last message says what is true.
+fn merchants_know(returns: &[Rma], told: &[Told]) {
+    for rma in returns {
+        let lane = format!("rma:{}", rma.rma_identifier);
+        let last = told.iter().rfind(|it| it.lane == lane).unwrap();
+        assert_eq!(last.message, rma.message());
+    }
+    let lanes: BTreeSet<_> = told.iter().map(|it| &it.lane).collect();
+    assert_eq!(lanes.len(), returns.len(), "a message tells of no return");
+}
+
+fn lane_is_monotonic(lane: &[Told]) {
+    let sequences: Vec<_> = lane.iter().map(|it| it.sequence).collect();
+    let expected: Vec<_> = (1..).take(lane.len()).collect();
+    assert_eq!(sequences, expected);
+    assert_eq!(lane[0].event, "rma.created");
+    for pair in lane.windows(2) {
+        let [before, after] = [&pair[0].message, &pair[1].message];
+        assert_ne!(before, after, "a message that says nothing new");
+        assert!(before.updated_at <= after.updated_at);
+        assert!(rank(before.status) <= rank(after.status), "{before:?} {after:?}");
+        units_move_on(before, after);
+    }
+}
+
+fn rank(status: Status) -> u8 {
+    match status {
+        Status::Created => 0,
+        Status::PartialRefund => 1,
+        Status::Refunded | Status::Canceled => 2,
+    }
+}
+
+/// Units may be canceled; none is added, and no parcel goes back.
+fn units_move_on(before: &RmaMessage, after: &RmaMessage) {
+    assert!(after.items.len() <= before.items.len());
+    if after.items.len() == before.items.len() {
+        for (was, is) in before.items.iter().zip(&after.items) {
+            assert!(was.package_tracking_status <= is.package_tracking_status);
+            assert!(was.tracking_number.is_none() || is.tracking_number.is_some());
+        }
+    }
+}
+
+async fn discrepancies(desk: &Desk, world: &World) -> Vec<Discrepancy> {
+    let query = "SELECT detail::text AS line FROM discrepancies WHERE merchant = $1";
+    let lines = desk.lines(query, world).await;
+    lines.iter().map(|it| serde_json::from_str(it).unwrap()).collect()
+}
+
+fn is_about_money(discrepancy: &Discrepancy, line: &str) -> bool {
+    match discrepancy {
+        Discrepancy::UnitsTakenAway { order_line_item_identifier, .. }
+        | Discrepancy::AmountsChanged { order_line_item_identifier, .. } => {
+            order_line_item_identifier == line
+        }
+        _ => false,
+    }
+}
