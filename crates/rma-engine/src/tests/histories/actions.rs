@@ -1,10 +1,12 @@
 //! What can happen to a merchant's order and its returns.
 
+use std::sync::Arc;
+
 use domain::access::MerchantId;
 use domain::document::Document;
 use domain::exchange::{ExchangeFailed, ExchangePlaced, FailureCause};
 use domain::order::{Digest, Order, OrderStored, Refund, RefundLine};
-use domain::returns::{Finding, Receipt, ReturnRequest, TrackingEvent, UnitId};
+use domain::returns::{Finding, Receipt, ReturnRequest, Rma, TrackingEvent, UnitId};
 use platform::Clock;
 use proptest::prelude::*;
 use serde_json::json;
@@ -15,39 +17,41 @@ use crate::parcels::Reported;
 
 pub(super) const LINES: usize = 2;
 const UNITS: i64 = 4;
+const CAUSES: [FailureCause; 3] =
+    [FailureCause::OutOfStock, FailureCause::AlreadyExchanged, FailureCause::Undeliverable];
 
 /// Something that may happen. Numbers pick among what there is when it does.
 #[derive(Debug, Clone)]
 pub(super) enum Action {
     Return { units: Vec<(usize, i32)>, exchange: bool },
-    Cancel { rma: usize, unit: Option<(usize, i32)> },
+    Cancel { rma: usize, unit: Option<usize> },
     Track { rma: usize, event: usize },
-    Receive { rma: usize, unit: (usize, i32), finding: usize },
+    Receive { rma: usize, unit: usize, finding: usize },
     Close { rma: usize },
     Refund { line: usize, units: i64, rma: Option<usize> },
     Ship { line: usize, units: i64 },
-    Place { rma: usize, unit: (usize, i32) },
-    Fail { rma: usize, unit: (usize, i32), cause: usize },
+    Place { rma: usize, unit: usize },
+    Fail { rma: usize, unit: usize, cause: usize },
 }
 
 pub(super) fn any() -> impl Strategy<Value = Action> {
-    let unit = || (0..LINES, 1..=4_i32);
-    let rma = 0..4_usize;
+    let units = proptest::collection::vec((0..LINES, 1..=3_i32), 1..=2);
+    let (rma, unit) = (0..12_usize, 0..12_usize);
+    let named = proptest::option::weighted(0.4, rma.clone());
     prop_oneof![
-        4 => (proptest::collection::vec(unit(), 1..=3), proptest::bool::weighted(0.3))
+        6 => (units, proptest::bool::weighted(0.4))
             .prop_map(|(units, exchange)| Action::Return { units, exchange }),
-        2 => (rma.clone(), proptest::option::of(unit()))
+        2 => (rma.clone(), proptest::option::of(unit.clone()))
             .prop_map(|(rma, unit)| Action::Cancel { rma, unit }),
         2 => (rma.clone(), 0..7_usize).prop_map(|(rma, event)| Action::Track { rma, event }),
-        2 => (rma.clone(), unit(), 0..5_usize)
+        3 => (rma.clone(), unit.clone(), 0..5_usize)
             .prop_map(|(rma, unit, finding)| Action::Receive { rma, unit, finding }),
         1 => rma.clone().prop_map(|rma| Action::Close { rma }),
-        3 => (0..LINES, 1..=2_i64, proptest::option::of(rma.clone()))
+        3 => (0..LINES, 1..=2_i64, named)
             .prop_map(|(line, units, rma)| Action::Refund { line, units, rma }),
         2 => (0..LINES, 0..=UNITS).prop_map(|(line, units)| Action::Ship { line, units }),
-        1 => (rma.clone(), unit()).prop_map(|(rma, unit)| Action::Place { rma, unit }),
-        1 => (rma, unit(), 0..3_usize)
-            .prop_map(|(rma, unit, cause)| Action::Fail { rma, unit, cause }),
+        1 => (rma.clone(), unit.clone()).prop_map(|(rma, unit)| Action::Place { rma, unit }),
+        1 => (rma, unit, 0..3_usize).prop_map(|(rma, unit, cause)| Action::Fail { rma, unit, cause }),
     ]
 }
 
@@ -56,7 +60,7 @@ pub(super) fn any() -> impl Strategy<Value = Action> {
 pub(super) enum Deed {
     Return { key: String, request: ReturnRequest },
     Cancel { rma: String, units: Option<Vec<UnitId>> },
-    Track(std::sync::Arc<Reported>),
+    Track(Arc<Reported>),
     Receive { key: String, rma: String, receipt: Option<Receipt> },
     Project(Box<OrderStored>),
     Place(ExchangePlaced),
@@ -68,7 +72,7 @@ pub(super) struct World {
     pub(super) merchant: domain::merchant::Merchant,
     pub(super) order: Order,
     /// Those that there are at the beginning of a round.
-    pub(super) rmas: Vec<String>,
+    pub(super) rmas: Vec<Rma>,
     planned: usize,
 }
 
@@ -98,72 +102,80 @@ impl World {
     pub(super) fn plan(&mut self, action: &Action) -> Option<Deed> {
         self.planned += 1;
         let key = format!("deed-{}", self.planned);
-        let named = |rma: usize| self.rmas.get(rma).cloned();
-        let unit = |(line, number): (usize, i32)| unit_id("A", &format!("A-{}", line + 1), number);
+        let named = |rma: usize| self.rma(rma).map(|rma| rma.rma_identifier.clone());
         Some(match action.clone() {
             Action::Return { units, exchange } => {
-                let mut units: Vec<_> = units.into_iter().map(unit).collect();
-                units.sort();
-                units.dedup();
-                Deed::Return { key, request: self.request(&units, exchange) }
+                Deed::Return { key, request: self.request(units, exchange) }
             }
-            Action::Cancel { rma, unit: one } => {
-                Deed::Cancel { rma: named(rma)?, units: one.map(|one| vec![unit(one)]) }
+            Action::Cancel { rma, unit } => {
+                let units = unit.map(|unit| self.unit(rma, unit).into_iter().collect());
+                Deed::Cancel { rma: named(rma)?, units }
             }
-            Action::Track { rma, event } => Deed::Track(std::sync::Arc::new(Reported {
-                digest: Digest::of(&json!(key)),
-                event_identifier: key,
-                event: TrackingEvent::ALL[event],
-                rma_identifier: Some(named(rma)?),
-                tracking_number: Some("1Z".to_owned()),
-                units: None,
-                label_url: None,
-                occurred_at: None,
-                detail: None,
-            })),
-            Action::Receive { rma, unit: one, finding } => {
-                let findings = vec![finding_of(finding, unit(one))];
+            Action::Track { rma, event } => self.report(key, rma, event)?,
+            Action::Receive { rma, unit, finding } => {
+                let findings = vec![finding_of(finding, self.unit(rma, unit)?)];
                 Deed::Receive { key, rma: named(rma)?, receipt: Some(Receipt { findings }) }
             }
             Action::Close { rma } => Deed::Receive { key, rma: named(rma)?, receipt: None },
             Action::Refund { line, units, rma } => {
-                let rma = rma.map(named);
-                self.refund(&key, line, units, rma.flatten())?
+                let rma = rma.and_then(named);
+                self.refund(&key, line, units, rma)?
             }
             Action::Ship { line, units } => {
                 self.ship(line, units);
                 self.snapshot()
             }
-            Action::Place { rma, unit: one } => Deed::Place(ExchangePlaced {
+            Action::Place { rma, unit } => Deed::Place(ExchangePlaced {
                 merchant: self.id().clone(),
                 rma_identifier: named(rma)?,
                 original_order_id: "A".to_owned(),
                 exchange_order_identifier: "EX-A".to_owned(),
-                units: vec![unit(one)],
+                units: vec![self.unit(rma, unit)?],
                 placed_at: Clock::system().now(),
             }),
-            Action::Fail { rma, unit: one, cause } => Deed::Fail(ExchangeFailed {
+            Action::Fail { rma, unit, cause } => Deed::Fail(ExchangeFailed {
                 merchant: self.id().clone(),
                 rma_identifier: named(rma)?,
                 original_order_id: "A".to_owned(),
-                units: vec![unit(one)],
-                cause: [
-                    FailureCause::OutOfStock,
-                    FailureCause::AlreadyExchanged,
-                    FailureCause::Undeliverable,
-                ][cause],
+                units: vec![self.unit(rma, unit)?],
+                cause: CAUSES[cause],
                 detail: String::new(),
                 failed_at: Clock::system().now(),
             }),
         })
     }
 
-    fn request(&self, units: &[UnitId], exchange: bool) -> ReturnRequest {
+    fn rma(&self, number: usize) -> Option<&Rma> {
+        self.rmas.get(number % self.rmas.len().max(1))
+    }
+
+    fn unit(&self, rma: usize, number: usize) -> Option<UnitId> {
+        let units = &self.rma(rma)?.units;
+        units.get(number % units.len()).map(|unit| unit.id.clone())
+    }
+
+    fn report(&self, key: String, rma: usize, event: usize) -> Option<Deed> {
+        Some(Deed::Track(Arc::new(Reported {
+            digest: Digest::of(&json!(key)),
+            event_identifier: key,
+            event: TrackingEvent::ALL[event],
+            rma_identifier: Some(self.rma(rma)?.rma_identifier.clone()),
+            tracking_number: Some("1Z".to_owned()),
+            units: None,
+            label_url: None,
+            occurred_at: None,
+            detail: None,
+        })))
+    }
+
+    fn request(&self, mut units: Vec<(usize, i32)>, exchange: bool) -> ReturnRequest {
+        units.sort_unstable();
+        units.dedup();
         let variant = json!({ "sku": "M", "title": "M", "unit_price_amount_cents": 2000 });
         let units: Vec<_> = units
             .iter()
-            .map(|id| {
-                let mut unit = json!(id);
+            .map(|(line, number)| {
+                let mut unit = json!(unit_id("A", &format!("A-{}", line + 1), *number));
                 unit["return_reason"] = json!("TOO_SMALL");
                 unit["resolution"] = json!(if exchange { "exchange" } else { "refund" });
                 if exchange {

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::order::{Order, Refund};
 use domain::returns::{Amounts, Discrepancy, Rma, RmaMessage, Status, UnitId};
 
 use super::actions::World;
 use super::desk::{Desk, Told};
+use crate::ledger::Ledger;
 
 pub(super) async fn hold(desk: &Desk, world: &World) {
     let returns = desk.returns(world).await;
@@ -26,6 +28,9 @@ pub(super) async fn hold(desk: &Desk, world: &World) {
         assert!(fits || is_noted, "{}: {units:?} make {sum} of {paid}", line.identifier);
     }
     no_refund_covers_twice(&returns, &order.refunds);
+    if !found.iter().any(is_about_refunds_or_units) {
+        nothing_is_paid_twice(&returns, &order, &ledger);
+    }
     let told = desk.told(world).await;
     merchants_know(&returns, &told);
     for lane in told.chunk_by(|a, b| a.lane == b.lane) {
@@ -45,7 +50,7 @@ fn no_unit_is_returned_twice(returns: &[Rma]) {
     }
 }
 
-fn no_refund_covers_twice(returns: &[Rma], refunds: &[domain::order::Refund]) {
+fn no_refund_covers_twice(returns: &[Rma], refunds: &[Refund]) {
     let mut covered: BTreeMap<&str, i64> = BTreeMap::new();
     for unit in returns.iter().flat_map(|rma| &rma.units) {
         if let Some(refund) = &unit.refunded_by {
@@ -56,6 +61,25 @@ fn no_refund_covers_twice(returns: &[Rma], refunds: &[domain::order::Refund]) {
         let paid: i64 = refund.refund_line_items.iter().map(|it| it.quantity).sum();
         let covers = covered.get(refund.identifier.as_str()).copied().unwrap_or_default();
         assert!(covers <= paid, "{} pays {paid} units and covers {covers}", refund.identifier);
+    }
+}
+
+/// What is refunded and what is returned and not refunded yet are different units.
+fn nothing_is_paid_twice(returns: &[Rma], order: &Order, ledger: &Ledger) {
+    for line in order.items.iter().map(|line| &line.identifier) {
+        let units = returns.iter().flat_map(|rma| &rma.units);
+        let waiting = units
+            .filter(|unit| unit.id.order_line_item_identifier == *line)
+            .filter(|unit| unit.canceled_at.is_none() && unit.refunded_by.is_none())
+            .count();
+        let paid = order.refunds.iter().flat_map(|refund| &refund.refund_line_items);
+        let paid: i64 =
+            paid.filter(|it| it.order_item_identifier == *line).map(|it| it.quantity).sum();
+        let most = ledger.units(line).len();
+        assert!(
+            waiting + usize::try_from(paid).unwrap() <= most,
+            "{line}: {paid} refunded and {waiting} to be refunded, of {most}"
+        );
     }
 }
 
@@ -107,6 +131,18 @@ async fn discrepancies(desk: &Desk, world: &World) -> Vec<Discrepancy> {
     let query = "SELECT detail::text AS line FROM discrepancies WHERE merchant = $1";
     let lines = desk.lines(query, world).await;
     lines.iter().map(|it| serde_json::from_str(it).unwrap()).collect()
+}
+
+/// The merchant refunded or took away more than there was.
+fn is_about_refunds_or_units(discrepancy: &Discrepancy) -> bool {
+    matches!(
+        discrepancy,
+        Discrepancy::UnitsTakenAway { .. }
+            | Discrepancy::RefundOfUnknownReturn { .. }
+            | Discrepancy::RefundOfCanceledReturn { .. }
+            | Discrepancy::RefundExceedsReturn { .. }
+            | Discrepancy::RefundExceedsLine { .. }
+    )
 }
 
 fn is_about_money(discrepancy: &Discrepancy, line: &str) -> bool {
