@@ -8,6 +8,7 @@ mod clients;
 mod deliverers;
 mod deliveries;
 mod endpoints;
+mod exchange;
 mod merchants;
 mod operator;
 mod orders;
@@ -45,6 +46,7 @@ enum Command {
     Token(token::Arguments),
     Audit(audit::Arguments),
     Returns(returns::Arguments),
+    Exchange(exchange::Arguments),
     Deliveries(deliveries::Arguments),
     Verify(verify::Arguments),
     Tour(tour::Arguments),
@@ -83,6 +85,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Token(arguments) => token::run(arguments).await?,
         Command::Audit(arguments) => audit::run(arguments).await?,
         Command::Returns(arguments) => returns::run(arguments).await?,
+        Command::Exchange(arguments) => exchange::run(arguments).await?,
         Command::Deliveries(arguments) => deliveries::run(arguments).await?,
         Command::Tour(arguments) => tour::run(arguments).await?,
         Command::Verify(arguments) => return verify::run(&arguments),
