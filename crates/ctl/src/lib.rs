@@ -22,6 +22,7 @@ mod token;
 mod tokens;
 mod tour;
 mod verify;
+mod warehouse;
 
 use std::process::ExitCode;
 
@@ -48,6 +49,9 @@ enum Command {
     Returns(returns::Arguments),
     Exchange(exchange::Arguments),
     Deliveries(deliveries::Arguments),
+    Asn(warehouse::asns::Arguments),
+    Shipment(warehouse::shipments::Arguments),
+    Receipt(warehouse::receipts::Arguments),
     Verify(verify::Arguments),
     Tour(tour::Arguments),
     /// Import, check and make up orders
@@ -88,6 +92,9 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Exchange(arguments) => exchange::run(arguments).await?,
         Command::Deliveries(arguments) => deliveries::run(arguments).await?,
         Command::Tour(arguments) => tour::run(arguments).await?,
+        Command::Asn(arguments) => warehouse::asns::run(arguments).await?,
+        Command::Shipment(arguments) => warehouse::shipments::run(arguments).await?,
+        Command::Receipt(arguments) => warehouse::receipts::run(arguments).await?,
         Command::Verify(arguments) => return verify::run(&arguments),
         Command::Orders(command) => return orders::run(command).await,
     }

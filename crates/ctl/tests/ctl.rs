@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up should panic")]
 
+#[path = "ctl/warehouse.rs"]
+mod warehouse;
+
 use std::process::{Output, Stdio};
 use std::time::Duration;
 

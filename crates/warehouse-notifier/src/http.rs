@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use domain::access::Scope;
 use domain::merchant::Merchant;
-use platform::identity::{Access, Caller};
+use platform::identity::Caller;
 use platform::{Failure, Kind, Problem};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -27,8 +27,7 @@ fn warehouse(app: &App, caller: &Caller) -> Result<Arc<Merchant>, Problem> {
 
 /// The merchant of a request that the merchant itself may make, too.
 fn warehouse_or_merchant(app: &App, caller: &Caller) -> Result<Arc<Merchant>, Problem> {
-    let allowed = caller.require(Scope::Warehouse).or_else(|_| caller.require(Scope::Orders));
-    allowed.map_err(|_| Access::Scope(Scope::Orders))?;
+    caller.require(Scope::Warehouse).or_else(|_refused| caller.require(Scope::Orders))?;
     Ok(app.directory.of(caller)?)
 }
 

@@ -29,7 +29,7 @@ impl From<InboundAsn> for Parts {
 }
 
 impl Parts {
-    fn new<'a>(&'a self, merchant: &'a MerchantId, digest: Digest, at: Timestamp) -> NewAsn<'a> {
+    fn of<'a>(&'a self, merchant: &'a MerchantId, digest: Digest, at: Timestamp) -> NewAsn<'a> {
         let Self { number, header, lines, units } = self;
         NewAsn { merchant, number, header, lines, units: *units, digest, at }
     }
@@ -42,7 +42,7 @@ pub(crate) async fn register(
     asn: InboundAsn,
 ) -> Result<Registered, Error> {
     let parts = Parts::from(asn);
-    let new = parts.new(request.merchant, request.digest, request.at);
+    let new = parts.of(request.merchant, request.digest, request.at);
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         if let Some(answer) = request.begin(conn).await? {
@@ -79,7 +79,7 @@ pub(crate) async fn change(
     if parts.number != number {
         return Err(Error::field("$.asn_number", format!("must be {number}, as in the address")));
     }
-    let new = parts.new(merchant, digest, app.clock.now());
+    let new = parts.of(merchant, digest, app.clock.now());
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         store::lock(conn, merchant, number).await?;

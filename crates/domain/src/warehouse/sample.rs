@@ -75,9 +75,14 @@ pub fn receipt(asn_number: &str, unit: usize) -> Value {
     })
 }
 
+/// A number that a warehouse might give to what it does for an order.
+fn id_of(order: &str) -> i64 {
+    order.bytes().fold(7, |id, byte| (id * 131 + i64::from(byte)) % 1_000_000_007)
+}
+
 pub fn confirmation(order: &str) -> Value {
     json!({ "shipment": {
-        "id": 501, "client_identifier": order, "channel": "Dropship", "carrier": "UPS",
+        "id": id_of(order), "client_identifier": order, "channel": "Dropship", "carrier": "UPS",
         "shipping_method": "Ground", "tracking_number": "1Z1", "billed_weight": 2.5,
         "shipping_cost_cents": 899, "packing_slip_identifier": "PS-1",
         "shipment_items": [{
@@ -96,7 +101,7 @@ pub fn cancellation(order: &str) -> Value {
         "created_at": "2026-03-01T08:00:00Z", "updated_at": "2026-03-01T08:00:00Z",
     });
     json!({ "order": {
-        "id": 77, "client_identifier": order, "billing_address": address,
+        "id": id_of(order), "client_identifier": order, "billing_address": address,
         "shipping_address": address, "brand": "Acme Kids", "shipping_method": "Ground",
         "status": "cancelled", "price_cents": 4000, "tax_cents": 320,
         "processing_fee_cents": 100, "shipping_cost_cents": 899, "shipping_tax_cents": 72,
@@ -115,7 +120,7 @@ pub fn cancellation(order: &str) -> Value {
 
 pub fn partial_cancellation(order: &str) -> Value {
     json!({ "order": {
-        "id": 77, "client_identifier": order, "status": "shipped",
+        "id": id_of(order), "client_identifier": order, "status": "shipped",
         "order_items": [{
             "id": 9001, "client_identifier": "LINE-1", "status": "cancelled", "quantity": 2,
             "cancelled_quantity": 1,

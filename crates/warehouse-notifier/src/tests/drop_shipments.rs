@@ -45,7 +45,7 @@ async fn repeated_requests_send_nothing_twice() {
     }
     // Also after the cancellation: what was accepted then is answered as it was then.
     warehouse.accept(CONFIRMATIONS, &confirmation("SO-1")).await;
-    let mut other = confirmation("SO-2");
+    let mut other = confirmation("SO-1");
     other["shipment"]["carrier"] = json!("Saia");
     assert_eq!(warehouse.refuse(CONFIRMATIONS, &other).await, fault("$.shipment.id", "invalid"));
     warehouse.delivered(3).await;
