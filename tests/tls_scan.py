@@ -32,8 +32,8 @@ versions = {f"{each.get('type')}{each.get('version')}" for each in seen.findall(
 check(f"sslscan sees the versions {sorted(versions)}", versions == {"tls1.2"})
 suites = [each.get("cipher") for each in seen.findall("cipher")]
 check(f"sslscan sees the suites {suites}", suites and all(map(fine, suites)))
-check("no compression", seen.find("compression").get("supported") == "0")
-check("no insecure renegotiation", seen.find("renegotiation").get("supported") != "1" or seen.find("renegotiation").get("secure") == "1")
+check("no compression", all(each.get("supported") == "0" for each in seen.findall("compression")))
+check("no insecure renegotiation", all(each.get("supported") == "0" or each.get("secure") == "1" for each in seen.findall("renegotiation")))
 check("not open to heartbleed", all(each.get("vulnerable") == "0" for each in seen.findall("heartbleed")))
 
 found = run("nmap", "-Pn", "-n", "-p", port, "--script", "ssl-enum-ciphers", "-oX", "-", "127.0.0.1")
