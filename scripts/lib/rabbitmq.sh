@@ -5,6 +5,14 @@
 
 rabbitmq_ports=(RABBITMQ_PORT RABBITMQ_CONSOLE_PORT RABBITMQ_DISTRIBUTION_PORT RABBITMQ_EPMD_PORT)
 
+# A node of a cluster is told its name, all names, and what the nodes share: the port of an epmd that
+# somebody else runs, the cookie and RABBITMQ_PASSWORD.
+rabbitmq_node=${BACKHAUL_RABBITMQ_NODE:-backhaul}
+if [[ -n ${BACKHAUL_RABBITMQ_PEERS:-} ]]; then
+    RABBITMQ_EPMD_PORT=$BACKHAUL_RABBITMQ_EPMD_PORT
+    unset 'rabbitmq_ports[3]'
+fi
+
 # Not the wrappers in sbin: they insist on the system's cookie, data and logs.
 rabbitmq_programs=/usr/lib/rabbitmq/bin
 
@@ -15,7 +23,8 @@ rabbitmq_running() { running "$state/rabbitmq.pid"; }
 rabbitmq_start() {
     local place=$home/rabbitmq
     rabbitmq_configure "$place"
-    spawn "$state/epmd.pid" "$place/console.log" "${as_user[@]}" epmd -port "$RABBITMQ_EPMD_PORT" -address 127.0.0.1
+    [[ -n ${BACKHAUL_RABBITMQ_PEERS:-} ]] ||
+        spawn "$state/epmd.pid" "$place/console.log" "${as_user[@]}" epmd -port "$RABBITMQ_EPMD_PORT" -address 127.0.0.1
     within 5 listening "$RABBITMQ_EPMD_PORT" || die "epmd does not listen on port $RABBITMQ_EPMD_PORT"
     rabbitmq_environment "$place"
     (
@@ -37,7 +46,7 @@ rabbitmq_environment() {
         ERL_CRASH_DUMP="$place/erl_crash.dump"
         ERL_EPMD_ADDRESS=127.0.0.1
         ERL_EPMD_PORT="$RABBITMQ_EPMD_PORT"
-        RABBITMQ_NODENAME=backhaul@localhost
+        RABBITMQ_NODENAME="$rabbitmq_node@localhost"
         RABBITMQ_NODE_IP_ADDRESS=127.0.0.1
         RABBITMQ_NODE_PORT="$RABBITMQ_PORT"
         RABBITMQ_DIST_PORT="$RABBITMQ_DISTRIBUTION_PORT"
@@ -58,7 +67,9 @@ rabbitmq_environment() {
 
 # A quorum queue on a single node that was declared within a second of a kill -9 comes back as a member
 # that never stands for election, and hangs whoever uses it. Ask the leaderless ones to elect themselves.
+# A cluster elects by itself.
 rabbitmq_settle() {
+    [[ -z ${BACKHAUL_RABBITMQ_PEERS:-} ]] || return 0
     rabbitmq_environment "$home/rabbitmq"
     "${as_user[@]}" "${environment[@]}" "$rabbitmq_programs/rabbitmqctl" --quiet eval '
         [ra:trigger_election(Member) || Queue <- rabbit_amqqueue:list(),
@@ -86,14 +97,27 @@ vm_memory_high_watermark.absolute = 1GB
 disk_free_limit.absolute = 200MB
 raft.wal_max_size_bytes = 67108864
 END
+        rabbitmq_peers >>"$place/rabbitmq.conf"
         cat >"$place/advanced.config" <<'END'
 [{rabbit, [{dead_letter_worker_publisher_confirm_timeout, 5000}, {dead_letter_worker_consumer_prefetch, 512}]}].
 END
         echo '[rabbitmq_management].' >"$place/enabled_plugins"
-        random_hex 24 >"$place/.erlang.cookie"
+        echo -n "${BACKHAUL_RABBITMQ_COOKIE:-$(random_hex 24)}" >"$place/.erlang.cookie"
         chmod 400 "$place/.erlang.cookie"
     )
     ((EUID != 0)) || chown -R "$(rabbitmq_user):" "$place"
+}
+
+# rabbitmq_peers: how the nodes of a cluster find each other.
+rabbitmq_peers() {
+    local peer number=0
+    [[ -n ${BACKHAUL_RABBITMQ_PEERS:-} ]] || return 0
+    echo "cluster_formation.peer_discovery_backend = classic_config"
+    echo "cluster_formation.discovery_retry_limit = 1"
+    echo "cluster_partition_handling = pause_minority"
+    for peer in $BACKHAUL_RABBITMQ_PEERS; do
+        echo "cluster_formation.classic_config.nodes.$((++number)) = $peer@localhost"
+    done
 }
 
 rabbitmq_ready() {
@@ -116,7 +140,7 @@ rabbitmq_kill() {
     finish epmd "$state/epmd.pid" KILL 5
 }
 
-rabbitmq_log() { echo "$home/rabbitmq/log/backhaul@localhost.log"; }
+rabbitmq_log() { echo "$home/rabbitmq/log/$rabbitmq_node@localhost.log"; }
 rabbitmq_wipe() { rm -rf "$home/rabbitmq"; }
 
 rabbitmq_describe() {

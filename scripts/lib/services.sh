@@ -62,6 +62,7 @@ export_environment() {
     export "${prefix}DATABASE__URL=$(database_url "${database:-$(database_name "$name")}")"
     export "${prefix}BROKER__URL=$AMQP_URL"
     export "${prefix}BROKER__NAMESPACE=${BROKER_NAMESPACE:-}"
+    [[ -z ${BACKHAUL_OTLP_ENDPOINT:-} ]] || export "${prefix}TELEMETRY__OTLP_ENDPOINT=$BACKHAUL_OTLP_ENDPOINT"
     ! seals "$name" || export "${prefix}SEALING__KEYS=$SEALING_KEYS"
     if delivers "$name"; then
         # The sandbox merchant is on this machine and speaks plain HTTP; and nobody wants to wait an

@@ -10,6 +10,7 @@
 )]
 
 mod broker;
+mod cluster;
 mod contract;
 mod database;
 mod issuer;
@@ -19,6 +20,7 @@ mod service;
 use std::{future::Future, time::Duration};
 
 pub use broker::Namespace;
+pub use cluster::Cluster;
 pub use contract::check_contract;
 pub use database::{Database, ENDED_SESSIONS};
 pub use issuer::{Issuer, introduce, merchant};

@@ -28,9 +28,7 @@ impl Servers {
     pub fn start() -> Self {
         let dir = checkout().join(".run").join(format!("test-{}", uuid::Uuid::new_v4().simple()));
         let mut servers = Self { dir, settings: HashMap::new() };
-        let printed = servers.control(&["start"]);
-        servers.settings =
-            printed.lines().filter_map(|line| line.split_once('=')).map(owned).collect();
+        servers.settings = parse(&servers.control(&["start"]));
         servers
     }
 
@@ -69,11 +67,8 @@ impl Servers {
     }
 
     fn setting(&self, name: &str) -> String {
-        let value = self
-            .settings
-            .get(name)
-            .unwrap_or_else(|| panic!("scripts/servers did not print {name}"));
-        value.trim_matches(['\'', '"']).to_owned()
+        let value = self.settings.get(name);
+        value.unwrap_or_else(|| panic!("scripts/servers did not print {name}")).clone()
     }
 
     fn control(&self, arguments: &[&str]) -> String {
@@ -96,10 +91,13 @@ impl Drop for Servers {
     }
 }
 
-fn owned((name, value): (&str, &str)) -> (String, String) {
-    (name.to_owned(), value.to_owned())
+/// The NAME=VALUE lines that `scripts/servers` prints.
+pub(crate) fn parse(printed: &str) -> HashMap<String, String> {
+    let plain =
+        |(name, value): (&str, &str)| (name.to_owned(), value.trim_matches(['\'', '"']).to_owned());
+    printed.lines().filter_map(|line| line.split_once('=')).map(plain).collect()
 }
 
-fn checkout() -> PathBuf {
+pub(crate) fn checkout() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }

@@ -12,7 +12,7 @@ use crate::stage::{Arrival, Replica, SOON, Stage, message, migrations, settings}
 const LONG: Duration = Duration::from_secs(180);
 
 /// Created, and where they are: one snapshot.
-const BALANCE: &str = "SELECT (SELECT count(*) FROM delivery_messages) \
+pub(crate) const BALANCE: &str = "SELECT (SELECT count(*) FROM delivery_messages) \
      - (SELECT count(*) FROM deliveries) \
      - (SELECT count(DISTINCT delivery) FROM delivery_attempts AS a WHERE settled IS NOT NULL \
         AND NOT EXISTS (SELECT FROM deliveries WHERE id = a.delivery)) AS n";
@@ -22,7 +22,7 @@ async fn own_servers() -> Servers {
 }
 
 /// How many requests were made more than once, although the merchant accepted every one.
-fn repeats(arrivals: &[Arrival]) -> usize {
+pub(crate) fn repeats(arrivals: &[Arrival]) -> usize {
     let mut seen = HashMap::<&str, usize>::new();
     for arrival in arrivals {
         *seen.entry(&arrival.id).or_default() += 1;
@@ -30,7 +30,7 @@ fn repeats(arrivals: &[Arrival]) -> usize {
     seen.values().map(|times| times - 1).sum()
 }
 
-async fn append_lanes(stage: &Stage, from: usize, to: usize) {
+pub(crate) async fn append_lanes(stage: &Stage, from: usize, to: usize) {
     for number in from..to {
         let batch: Vec<_> = (0..50)
             .map(|lane| message(Some(&format!("lane-{lane}")), &format!("lane-{lane}"), number))

@@ -6,6 +6,7 @@
     reason = "a test that cannot go on should panic"
 )]
 
+mod cluster;
 mod faults;
 mod lanes;
 mod log;
