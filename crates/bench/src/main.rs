@@ -15,6 +15,7 @@ mod orders;
 mod postgres;
 mod process;
 mod report;
+mod variants;
 mod wire;
 
 use std::process::ExitCode;
@@ -44,6 +45,8 @@ enum Bench {
     Import,
     /// The webhook engine beside a bare loop of consume, post and acknowledge
     Delivery,
+    /// Variants from memory and from the merchant, beside the bare call to that merchant
+    Variants,
     /// The engine's own process
     #[command(hide = true)]
     Deliverer,
@@ -64,7 +67,7 @@ fn main() -> ExitCode {
     let measured = runtime.block_on(async {
         match cli.bench {
             Bench::List => {
-                let names = ["auth", "intake", "import", "delivery"];
+                let names = ["auth", "intake", "import", "delivery", "variants"];
                 names.iter().for_each(|name| println!("{name}"));
                 Ok(Report::default())
             }
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
             Bench::Intake => intake::run().await,
             Bench::Import => import::run().await,
             Bench::Delivery => delivery::run().await,
+            Bench::Variants => variants::run().await,
             Bench::Deliverer => delivery::serve().await.map(|()| Report::default()),
             Bench::Bare => delivery::bare().await.map(|()| Report::default()),
         }

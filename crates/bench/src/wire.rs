@@ -23,6 +23,15 @@ pub(crate) fn post(address: &str, path: &str, token: &str, body: &[u8]) -> Vec<u
     [head.as_bytes(), body].concat()
 }
 
+/// The same for a question.
+pub(crate) fn get(address: &str, path: &str, token: &str) -> Vec<u8> {
+    let head = format!(
+        "GET {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
+         accept: application/json\r\n\r\n"
+    );
+    head.into_bytes()
+}
+
 /// Sends all requests over so many connections; every answer must be 200.
 pub(crate) async fn drive(
     address: &str,
