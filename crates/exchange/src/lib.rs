@@ -30,13 +30,13 @@ use platform::database::Pool;
 use platform::identity::Verifier;
 use platform::sealing::Sealer;
 use platform::{Process, Service};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use confirmations::Confirmations;
 use endings::Endings;
 use offers::Offers;
-use placing::Placer;
+use placing::{DECIDING, Placer};
 use settings::Settings;
 
 /// The tables of this service.
@@ -98,6 +98,7 @@ impl Service for App {
             outbox,
             settings: placing,
             heard: heard.clone(),
+            deciding: Semaphore::new(DECIDING),
         };
         process.tasks.spawn("placer", |stop| placer.run(stop));
         let clock = process.clock.clone();

@@ -19,7 +19,7 @@ use messaging::Outbox;
 use platform::database::{DatabaseError, Pool};
 use platform::retry::Backoff;
 use platform::{Clock, Timestamp, chain, telemetry};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -33,6 +33,8 @@ use stock::Stock;
 
 /// Broken when somebody else placed the order first.
 const ONE_PER_ORDER: &str = "exchange_orders_one_per_original_order";
+/// However many merchants are asked at once, so many connections decide.
+pub(crate) const DECIDING: usize = 4;
 /// What merchants see as `X-Service-Event`.
 const EVENT: &str = "exchange_order.created";
 
@@ -45,6 +47,7 @@ pub(crate) struct Placer {
     pub(crate) outbox: Outbox,
     pub(crate) settings: Placing,
     pub(crate) heard: Arc<Notify>,
+    pub(crate) deciding: Semaphore,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,6 +123,8 @@ impl Placer {
         claimed: &Claimed,
         stock: Option<&Stock<'_>>,
     ) -> Result<(), DatabaseError> {
+        // Never closed, and the pool's own patience is too short for a whole batch.
+        let _turn = self.deciding.acquire().await;
         let mut conn = self.pool.get().await?;
         conn.transaction(async |conn| {
             if !confirmations::lock(conn, claimed.position).await? {

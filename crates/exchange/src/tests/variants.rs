@@ -92,7 +92,7 @@ async fn a_hanging_merchant_costs_three_seconds_at_first_and_nothing_later() {
         (began.elapsed(), answer)
     };
     for (took, answer) in join_all(names.iter().map(|name| timed(name))).await {
-        assert!(took < Duration::from_millis(3200), "{took:?}");
+        assert!(took < Duration::from_millis(3500), "{took:?}");
         assert_eq!((&answer["available"], &answer["reason"]), (&json!(false), &json!("timed_out")));
     }
     let mut waits = Vec::new();
