@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::load::Round;
 use crate::orders::{Intake, MERCHANT};
 use crate::report::Report;
+use crate::turns::{Turns, micros};
 use crate::wire::drive;
 
 const CONNECTIONS: u16 = 32;
@@ -37,32 +38,6 @@ WITH stored AS (
 INSERT INTO outbox (event_id, routing_key, event, created_at)
 SELECT gen_random_uuid(), 'order.stored.v1', :event, now() FROM stored;
 ";
-
-/// Several turns of one kind.
-#[derive(Default)]
-struct Turns {
-    orders: f64,
-    took: Duration,
-    /// PostgreSQL's CPU time.
-    cpu: Duration,
-}
-
-impl Turns {
-    fn add(&mut self, orders: f64, took: Duration, cpu: Duration) {
-        self.orders += orders;
-        self.took += took;
-        self.cpu += cpu;
-    }
-
-    fn rate(&self) -> f64 {
-        self.orders / self.took.as_secs_f64()
-    }
-
-    /// Microseconds of PostgreSQL's CPU time for one order.
-    fn cost(&self) -> f64 {
-        micros(self.cpu) / self.orders
-    }
-}
 
 /// What both came to.
 #[derive(Default)]
@@ -92,7 +67,7 @@ pub(crate) async fn run() -> anyhow::Result<Report> {
     report.figure("intake.postgres_cpu", ours.cost(), "CPU-us each");
     report.figure("pgbench.postgres_cpu", theirs.cost(), "CPU-us each");
     report.at_most("postgres_cpu_ratio", ours.cost() / theirs.cost(), 0.6, "intake/pgbench");
-    report.figure("intake.own_cpu", micros(*service_cpu) / ours.orders, "CPU-us each");
+    report.figure("intake.own_cpu", micros(*service_cpu) / ours.items, "CPU-us each");
     report.figure("intake.p50", round.quantile(0.50).as_secs_f64() * 1e3, "ms");
     report.figure("intake.p99", round.quantile(0.99).as_secs_f64() * 1e3, "ms");
     report.figure("intake.per_second_at_10x", later.intake.rate(), "orders/s");
@@ -126,10 +101,6 @@ async fn measure(intake: &mut Intake) -> anyhow::Result<Measured> {
         intake.forget_events().await?;
     }
     Ok(measured)
-}
-
-fn micros(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e6
 }
 
 fn pgbench(intake: &Intake) -> anyhow::Result<Duration> {

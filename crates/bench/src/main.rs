@@ -11,11 +11,16 @@ mod echo;
 mod import;
 mod intake;
 mod load;
+mod merchant;
 mod orders;
 mod postgres;
 mod process;
 mod report;
+mod returns;
+mod turns;
+mod units;
 mod variants;
+mod warehouse;
 mod wire;
 
 use std::process::ExitCode;
@@ -45,8 +50,12 @@ enum Bench {
     Import,
     /// The webhook engine beside a bare loop of consume, post and acknowledge
     Delivery,
+    /// Orders put on the ledger and returns started, beside the intake
+    Returns,
     /// Variants from memory and from the merchant, beside the bare call to that merchant
     Variants,
+    /// Units received singly and by the hundred beside pgbench inserting the same rows
+    Warehouse,
     /// The engine's own process
     #[command(hide = true)]
     Deliverer,
@@ -67,7 +76,9 @@ fn main() -> ExitCode {
     let measured = runtime.block_on(async {
         match cli.bench {
             Bench::List => {
-                let names = ["auth", "intake", "import", "delivery", "variants"];
+                let names = [
+                    "auth", "intake", "import", "returns", "variants", "warehouse", "delivery",
+                ];
                 names.iter().for_each(|name| println!("{name}"));
                 Ok(Report::default())
             }
@@ -76,7 +87,9 @@ fn main() -> ExitCode {
             Bench::Intake => intake::run().await,
             Bench::Import => import::run().await,
             Bench::Delivery => delivery::run().await,
+            Bench::Returns => returns::run().await,
             Bench::Variants => variants::run().await,
+            Bench::Warehouse => warehouse::run().await,
             Bench::Deliverer => delivery::serve().await.map(|()| Report::default()),
             Bench::Bare => delivery::bare().await.map(|()| Report::default()),
         }

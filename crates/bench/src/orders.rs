@@ -21,9 +21,10 @@ pub(crate) struct Intake {
     pub(crate) address: String,
     token: String,
     shop: Orders,
-    namespace: Namespace,
-    /// The service needs them for as long as it runs.
-    _kept: (Database, Issuer),
+    pub(crate) namespace: Namespace,
+    pub(crate) issuer: Issuer,
+    /// The service needs it for as long as it runs.
+    _database: Database,
 }
 
 impl Intake {
@@ -57,7 +58,8 @@ impl Intake {
             token: issuer.token(Some(MERCHANT), "orders"),
             shop: Orders::new(1, "2026-06-01T00:00:00Z".parse()?),
             namespace,
-            _kept: (database, issuer),
+            issuer,
+            _database: database,
         };
         intake.introduce().await?;
         Ok(intake)
@@ -80,10 +82,14 @@ impl Intake {
         (0..requests)
             .map(|_| {
                 let orders: Vec<Order> = self.shop.by_ref().take(orders).collect();
-                let body = message(&orders).to_string();
-                post(&self.address, "/returns_portal_orders", &self.token, body.as_bytes())
+                self.post(message(&orders).to_string().as_bytes())
             })
             .collect()
+    }
+
+    /// A request with this message.
+    pub(crate) fn post(&self, body: &[u8]) -> Vec<u8> {
+        post(&self.address, "/returns_portal_orders", &self.token, body)
     }
 
     /// Throws away the events of orders that nobody will hear of.

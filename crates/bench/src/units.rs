@@ -1,0 +1,132 @@
+//! A warehouse notifier of the benchmark's own, as a process beside it, and units to receive.
+
+use std::time::{Duration, Instant};
+
+use domain::warehouse::sample::{inbound_asn, outbound_shipment, receipt};
+use platform::Service as _;
+use serde_json::{Value, json};
+use testkit::{Database, Issuer, Namespace, introduce, sealing_keys};
+use warehouse_notifier::App;
+
+use crate::merchant::paused_merchant;
+use crate::postgres::Postgres;
+use crate::process::{Program, free_port};
+use crate::wire::post;
+
+pub(crate) const MERCHANT: &str = "bench";
+/// Units arrive against so many ASNs: of each, one request at a time is stored.
+pub(crate) const ASNS: usize = 200;
+
+pub(crate) struct Notifier {
+    pub(crate) postgres: Postgres,
+    pub(crate) program: Program,
+    pub(crate) address: String,
+    token: String,
+    client: reqwest::Client,
+    namespace: Namespace,
+    requests: usize,
+    units: usize,
+    /// The service needs them for as long as it runs.
+    _kept: (Database, Issuer),
+}
+
+impl Notifier {
+    pub(crate) async fn start() -> anyhow::Result<Self> {
+        let (database, namespace) =
+            (Database::create(App::migrations()).await, Namespace::create());
+        let (issuer, port) = (Issuer::start(), free_port()?);
+        let (port_text, database_url) = (port.to_string(), database.url());
+        let settings = [
+            ("HTTP__PORT", port_text.as_str()),
+            ("DATABASE__URL", &database_url),
+            ("BROKER__URL", namespace.amqp_url()),
+            ("BROKER__NAMESPACE", &namespace.name),
+            ("SEALING__KEYS", sealing_keys()),
+            // What is measured is how long it takes, not how long one is ready to wait.
+            ("DATABASE__ACQUIRE_TIMEOUT", "10s"),
+        ];
+        let settings: Vec<_> = settings
+            .into_iter()
+            .chain(issuer.settings())
+            .map(|(name, value)| (format!("WAREHOUSE_NOTIFIER__{name}"), value))
+            .collect();
+        let settings: Vec<_> =
+            settings.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        let postgres = Postgres::connect(&database_url).await?;
+        let program = Program::start(App::NAME, &["serve"], &settings, port, "/readyz").await?;
+        let notifier = Self {
+            postgres,
+            program,
+            address: format!("127.0.0.1:{port}"),
+            token: issuer.token(Some(MERCHANT), "warehouse"),
+            client: platform::http_client(Duration::from_secs(60))?,
+            namespace,
+            requests: 0,
+            units: 0,
+            _kept: (database, issuer),
+        };
+        notifier.introduce().await?;
+        Ok(notifier)
+    }
+
+    /// Makes the merchant known, and announces what will arrive.
+    async fn introduce(&self) -> anyhow::Result<()> {
+        introduce(&self.namespace, App::NAME, paused_merchant(MERCHANT)).await;
+        let nothing = format!("{}/v1/inbound_asns/none", self.program.url);
+        testkit::eventually("the merchant is known", Duration::from_secs(30), async || {
+            let answer = self.client.get(&nothing).bearer_auth(&self.token).send().await.ok()?;
+            (answer.status() == 404).then_some(())
+        })
+        .await;
+        for number in 0..ASNS {
+            let asn = changed(inbound_asn(&format!("IN-{number}"), 1), |asn| {
+                *asn.pointer_mut("/cartons/0/reference/type")? = json!("ForwardOrder");
+                *asn.pointer_mut("/cartons/0/details/0/quantity")? = json!(100_000);
+                Some(())
+            });
+            self.send("/v1/inbound_asns", &asn).await?;
+        }
+        Ok(())
+    }
+
+    /// So many requests of so many new units each.
+    pub(crate) fn requests(&mut self, requests: usize, units: usize) -> Vec<Vec<u8>> {
+        (0..requests)
+            .map(|_| {
+                self.requests += 1;
+                let asn = format!("IN-{}", self.requests % ASNS);
+                let units: Vec<_> = (0..units).map(|_| self.unit(&asn)).collect();
+                let body = json!({ "receipts": units }).to_string();
+                post(&self.address, "/v1/receipts", &self.token, body.as_bytes())
+            })
+            .collect()
+    }
+
+    fn unit(&mut self, asn: &str) -> Value {
+        self.units += 1;
+        changed(receipt(asn, 1), |unit| {
+            let name = json!(format!("u{}", self.units));
+            unit.as_object_mut()?.insert("unit_identifier".to_owned(), name);
+            Some(())
+        })
+    }
+
+    /// Reports a pallet of so many units, and returns how long that took.
+    pub(crate) async fn pallet(&self, units: usize) -> anyhow::Result<Duration> {
+        let started = Instant::now();
+        self.send("/v1/outbound_shipments", &outbound_shipment("PALLET", units)).await?;
+        Ok(started.elapsed())
+    }
+
+    async fn send(&self, path: &str, body: &Value) -> anyhow::Result<()> {
+        let url = format!("{}{path}", self.program.url);
+        let answer = self.client.post(url).bearer_auth(&self.token).json(body).send().await?;
+        anyhow::ensure!(answer.status().is_success(), "{path}: {}", answer.text().await?);
+        Ok(())
+    }
+}
+
+fn changed(mut sample: Value, change: impl FnOnce(&mut Value) -> Option<()>) -> Value {
+    change(&mut sample).unwrap_or_default();
+    sample
+}
