@@ -76,9 +76,8 @@ fn main() -> ExitCode {
     let measured = runtime.block_on(async {
         match cli.bench {
             Bench::List => {
-                let names = [
-                    "auth", "intake", "import", "returns", "variants", "warehouse", "delivery",
-                ];
+                let names =
+                    ["auth", "intake", "import", "returns", "variants", "warehouse", "delivery"];
                 names.iter().for_each(|name| println!("{name}"));
                 Ok(Report::default())
             }
