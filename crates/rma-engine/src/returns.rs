@@ -245,14 +245,32 @@ pub(crate) async fn cancel(
     .await
 }
 
-/// One of the merchant's returns, kept from others until the end of the transaction.
+/// One of the merchant's returns.
+pub(crate) async fn find(
+    conn: &mut AsyncPgConnection,
+    merchant: &Merchant,
+    rma_identifier: &str,
+) -> Result<Rma, Error> {
+    let name = plausible(rma_identifier)?;
+    let found = store::returns::find(conn, &merchant.identifier, name).await?;
+    found.ok_or_else(|| Error::NoReturn(name.to_owned()))
+}
+
+/// The same, kept from others until the end of the transaction.
 pub(crate) async fn lock(
     conn: &mut AsyncPgConnection,
     merchant: &Merchant,
     rma_identifier: &str,
 ) -> Result<Rma, Error> {
-    let found = store::returns::lock(conn, &merchant.identifier, rma_identifier).await?;
-    found.ok_or_else(|| Error::NoReturn(rma_identifier.to_owned()))
+    let name = plausible(rma_identifier)?;
+    let found = store::returns::lock(conn, &merchant.identifier, name).await?;
+    found.ok_or_else(|| Error::NoReturn(name.to_owned()))
+}
+
+/// What PostgreSQL cannot hold cannot be there.
+fn plausible(rma_identifier: &str) -> Result<&str, Error> {
+    let is_plausible = !rma_identifier.contains('\0');
+    is_plausible.then_some(rma_identifier).ok_or_else(|| Error::NoReturn(rma_identifier.to_owned()))
 }
 
 /// A unit that is not there is the caller's mistake; anything else depends on what happened before.

@@ -90,7 +90,7 @@ pub async fn run<S: Service>(
     let running = Running::start::<S>(platform, own, clock).await.unwrap();
     let client = platform::http_client(Duration::from_secs(5)).unwrap();
     let ready = format!("{}/readyz", running.url);
-    crate::eventually("the service is ready", Duration::from_secs(20), || async {
+    crate::eventually("the service is ready", Duration::from_secs(60), || async {
         client.get(&ready).send().await.ok()?.status().is_success().then_some(())
     })
     .await;

@@ -17,7 +17,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::{cut, merchant_of, page_size, without_nul};
 use crate::App;
 use crate::error::Error;
-use crate::store;
+use crate::returns::find;
 use crate::store::search::{Search, search};
 use crate::store::timeline::{self, TimelineEntry};
 
@@ -112,14 +112,10 @@ pub(crate) async fn show_timeline(
 ) -> Result<web::Json<Timeline>, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let (size, most) = page_size(query.limit)?;
-    without_nul(&rma_identifier)?;
     let mut conn = app.pool.get().await?;
-    let id = &merchant.identifier;
-    if store::returns::find(&mut conn, id, &rma_identifier).await?.is_none() {
-        return Err(Error::NoReturn(rma_identifier.into_inner()).into());
-    }
+    let rma = find(&mut conn, &merchant, &rma_identifier).await?.rma_identifier;
     let after = query.after.unwrap_or(0);
-    let mut entries = timeline::page(&mut conn, id, &rma_identifier, after, most).await?;
+    let mut entries = timeline::page(&mut conn, &merchant.identifier, &rma, after, most).await?;
     let next = cut(&mut entries, size, |entry| entry.position);
     Ok(web::Json(Timeline { entries, next }))
 }

@@ -15,7 +15,6 @@ use crate::App;
 use crate::error::Error;
 use crate::quote::{Promise, Quote};
 use crate::returns::{self, NewReturn, ReturnConflict};
-use crate::store;
 
 /// A return as it is asked for.
 #[derive(ToSchema)]
@@ -120,13 +119,8 @@ pub(crate) async fn show_return(
     rma_identifier: web::Path<String>,
 ) -> Result<web::Json<Rma>, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
-    let found = if rma_identifier.contains('\0') {
-        None
-    } else {
-        let mut conn = app.pool.get().await?;
-        store::returns::find(&mut conn, &merchant.identifier, &rma_identifier).await?
-    };
-    Ok(web::Json(found.ok_or_else(|| Error::NoReturn(rma_identifier.into_inner()))?))
+    let mut conn = app.pool.get().await?;
+    Ok(web::Json(returns::find(&mut conn, &merchant, &rma_identifier).await?))
 }
 
 /// Cancels a return, or some of its units.

@@ -39,22 +39,13 @@ pub(crate) async fn insert(
     rma: &Rma,
     customer_email: Option<&str>,
 ) -> Result<(), InsertError> {
-    let statement = diesel::sql_query(
-        "INSERT INTO returns (merchant, rma_identifier, status, customer_email, document, \
-             created_at, updated_at) \
-         VALUES ($1, $2, $3, lower($4), $5, $6, $7)",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(&rma.rma_identifier)
-    .bind::<Text, _>(rma.status.as_str())
-    .bind::<Nullable<Text>, _>(customer_email)
-    .bind::<Text, _>(write(rma)?)
-    .bind::<Timestamptz, _>(rma.created_at)
-    .bind::<Timestamptz, _>(rma.updated_at);
-    prepared(statement).execute(conn).await?;
     let units = UnitColumns::of(rma);
     let statement = diesel::sql_query(
-        "INSERT INTO return_units (merchant, rma_identifier, order_identifier, line_identifier, \
+        "WITH made AS ( \
+             INSERT INTO returns (merchant, rma_identifier, status, customer_email, document, \
+                 created_at, updated_at) \
+             VALUES ($1, $2, $9, lower($10), $11, $12, $13)) \
+         INSERT INTO return_units (merchant, rma_identifier, order_identifier, line_identifier, \
              unit, held, exchanged, tracking_number) \
          SELECT $1, $2, * FROM unnest($3, $4, $5, $6, $7, $8)",
     )
@@ -65,7 +56,12 @@ pub(crate) async fn insert(
     .bind::<Array<Integer>, _>(units.numbers)
     .bind::<Array<Bool>, _>(units.held)
     .bind::<Array<Bool>, _>(units.exchanged)
-    .bind::<Array<Nullable<Text>>, _>(units.tracking_numbers);
+    .bind::<Array<Nullable<Text>>, _>(units.tracking_numbers)
+    .bind::<Text, _>(rma.status.as_str())
+    .bind::<Nullable<Text>, _>(customer_email)
+    .bind::<Text, _>(write(rma)?)
+    .bind::<Timestamptz, _>(rma.created_at)
+    .bind::<Timestamptz, _>(rma.updated_at);
     prepared(statement).execute(conn).await?;
     Ok(())
 }

@@ -52,8 +52,13 @@ async fn returns_are_found_by_what_is_known_of_them() {
         let (status, _) = stage.get(&format!("/v1/returns?{query}"), "acme").await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{query}");
     }
-    for path in ["/v1/returns/none", "/v1/returns/%00", "/v1/returns/none/timeline"] {
-        assert_eq!(stage.get(path, "acme").await.0, StatusCode::NOT_FOUND, "{path}");
+    for name in ["none", "%00"] {
+        for path in ["", "/timeline"].map(|end| format!("/v1/returns/{name}{end}")) {
+            assert_eq!(stage.get(&path, "acme").await.0, StatusCode::NOT_FOUND, "{path}");
+        }
+        let path = format!("/v1/returns/{name}/cancel");
+        let (status, _) = stage.post(&path, "acme", &json!({})).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{path}");
     }
 }
 
