@@ -16,8 +16,8 @@ pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
         .service(outbound::show_shipment)
         .service(receipts::receive_units)
         .service(receipts::list_receipts)
-        .service(drop_shipments::confirm)
-        .service(drop_shipments::cancel)
-        .service(drop_shipments::cancel_partially);
+        .service(drop_shipments::confirm_drop_shipment)
+        .service(drop_shipments::cancel_drop_shipment)
+        .service(drop_shipments::cancel_drop_shipment_partially);
     delivery::routes(config);
 }

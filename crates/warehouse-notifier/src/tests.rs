@@ -164,6 +164,14 @@ impl Warehouse {
         page.entries.into_iter().map(arrival).collect()
     }
 
+    /// Waits until so many messages arrived, whatever else is under way.
+    async fn delivered_to_acme(&self, count: usize) {
+        eventually("messages arrive", SOON, || async {
+            (self.arrivals().await.len() == count).then_some(())
+        })
+        .await;
+    }
+
     /// Waits until nothing is under way, and returns everything that arrived.
     async fn delivered(&self, count: usize) -> Vec<Arrival> {
         let pool = self.started.database.pool();

@@ -52,7 +52,7 @@ impl Accepted {
     )
 )]
 #[post("/v1/drop_shipments/confirmations")]
-pub(crate) async fn confirm(
+pub(crate) async fn confirm_drop_shipment(
     app: web::Data<App>,
     caller: Caller,
     key: Key,
@@ -80,7 +80,7 @@ pub(crate) async fn confirm(
     )
 )]
 #[post("/v1/drop_shipments/cancellations")]
-pub(crate) async fn cancel(
+pub(crate) async fn cancel_drop_shipment(
     app: web::Data<App>,
     caller: Caller,
     key: Key,
@@ -106,7 +106,7 @@ pub(crate) async fn cancel(
     )
 )]
 #[post("/v1/drop_shipments/partial_cancellations")]
-pub(crate) async fn cancel_partially(
+pub(crate) async fn cancel_drop_shipment_partially(
     app: web::Data<App>,
     caller: Caller,
     key: Key,

@@ -36,3 +36,16 @@ fn a_schema_refuses_what_is_no_message() {
     asn["status"] = json!("cancelled");
     spoil(Kind::OutboundAsn, asn);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_samples_that_try_an_endpoint_keep_the_schemas() {
+    let warehouse = Warehouse::open().await;
+    let url = format!("{}/v1/endpoints/acme/check", warehouse.started.url);
+    let operator = warehouse.issuer.token(None, "operator");
+    let request = warehouse.client.post(url).bearer_auth(operator).json(&json!({}));
+    let (status, checked) = answer(request).await;
+    assert_eq!(status, 200, "{checked}");
+    let results = checked["results"].as_array().unwrap();
+    assert!(results.iter().all(|result| result["accepted"] == true), "{checked}");
+    assert_eq!(warehouse.arrivals().await.len(), KINDS.len());
+}

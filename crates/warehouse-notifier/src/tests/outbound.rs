@@ -110,6 +110,25 @@ async fn parallel_requests_with_one_key_send_one_message() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_free_after_a_refusal_and_after_its_time() {
+    let warehouse = Warehouse::open().await;
+    let wrong = outbound_shipment("ASN 1", 1);
+    assert_eq!(warehouse.post_keyed(PATH, "k", &wrong).await.0, 422);
+    assert_eq!(warehouse.post_keyed(PATH, "k", &outbound_shipment("ASN-1", 1)).await.0, 201);
+    let other = outbound_shipment("ASN-2", 1);
+    assert_eq!(warehouse.post_keyed(PATH, "k", &other).await.0, 422);
+    let rival = warehouse.request(Method::POST, "rival", PATH).header("Idempotency-Key", "k");
+    assert_eq!(answer(rival.json(&other)).await.0, 201, "another merchant's key");
+
+    let pool = warehouse.started.database.pool();
+    let mut conn = pool.get().await.unwrap();
+    let later = platform::Clock::system().now() + Duration::from_secs(1);
+    crate::store::idempotency::forget(&mut conn, later).await.unwrap();
+    assert_eq!(warehouse.post_keyed(PATH, "k", &other).await.0, 201);
+    warehouse.delivered_to_acme(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_number_is_used_once_suffixes_included() {
     let warehouse = Warehouse::open().await;
     let used = fault("$.asn_number", "invalid");
