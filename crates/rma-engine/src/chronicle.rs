@@ -70,8 +70,7 @@ pub(crate) async fn announce(
     let event = change.event.map_or(what, |event| event.as_str());
     let note = Note { actor, event, detail: all, delivery };
     timeline::add(conn, merchant, &rma.rma_identifier, &note, now).await?;
-    let found: Vec<_> = change.discrepancies.iter().map(|it| (merchant, it.clone())).collect();
-    discrepancies::note(conn, &found, now).await
+    discrepancies::note(conn, merchant, &change.discrepancies, now).await
 }
 
 async fn tell(

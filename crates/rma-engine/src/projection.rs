@@ -135,7 +135,7 @@ impl<'a> Books<'a> {
         if !store::orders::insert(conn, new).await? {
             return Err(Error::Raced);
         }
-        Ok(discrepancies::note(conn, &self.discrepancies, now).await?)
+        Ok(discrepancies::note_once(conn, &self.discrepancies, now).await?)
     }
 }
 

@@ -8,6 +8,7 @@ use domain::returns::{MAX_UNITS, ReturnRequest, Rma, UnitId};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, request_id};
 use platform::identity::Caller;
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{keyed, merchant_of, written};
@@ -17,10 +18,9 @@ use crate::quote::{Promise, Quote};
 use crate::returns::{self, NewReturn, ReturnConflict};
 
 /// A return as it is asked for.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the shape of a request, for the API document")]
+#[derive(Serialize, ToSchema)]
 pub(crate) struct NewReturnBody {
-    #[schema(inline)]
+    #[serde(flatten)]
     request: ReturnRequest,
     /// The `quote` of a quote: the return is refused when something changed since.
     quote: Option<String>,

@@ -1,4 +1,4 @@
-//! What does not fit together, noted once however often it is noticed.
+//! What does not fit together. What snapshots repeat is noted once; what happens is noted each time.
 
 use chrono::{DateTime, Utc};
 use diesel::QueryableByName;
@@ -19,9 +19,32 @@ pub(crate) struct Noted {
     pub(crate) discrepancy: Discrepancy,
 }
 
-pub(crate) async fn note(
+/// Notes what was found, unless the same was noted before.
+pub(crate) async fn note_once(
     conn: &mut AsyncPgConnection,
     found: &[(&MerchantId, Discrepancy)],
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let fingerprint = |detail: &Value| Some(Digest::of(detail).as_bytes().to_vec());
+    insert(conn, found, fingerprint, now).await
+}
+
+/// Notes what happened to a merchant's return.
+pub(crate) async fn note(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    found: &[Discrepancy],
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let found: Vec<_> = found.iter().map(|it| (merchant, it.clone())).collect();
+    insert(conn, &found, |_| None, now).await
+}
+
+/// What has no fingerprint is never the same as anything.
+async fn insert(
+    conn: &mut AsyncPgConnection,
+    found: &[(&MerchantId, Discrepancy)],
+    fingerprint: impl Fn(&Value) -> Option<Vec<u8>>,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     if found.is_empty() {
@@ -31,8 +54,7 @@ pub(crate) async fn note(
         found.iter().map(|(_, discrepancy)| serde_json::to_value(discrepancy)).collect();
     let details =
         details.map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
-    let fingerprints: Vec<_> =
-        details.iter().map(|detail| Digest::of(detail).as_bytes().to_vec()).collect();
+    let fingerprints: Vec<_> = details.iter().map(fingerprint).collect();
     let each = |field: fn(&Discrepancy) -> Option<&str>| {
         found.iter().map(|(_, it)| field(it)).collect::<Vec<_>>()
     };
@@ -49,7 +71,7 @@ pub(crate) async fn note(
     .bind::<Array<Nullable<Text>>, _>(each(Discrepancy::order_identifier))
     .bind::<Array<Nullable<Text>>, _>(each(Discrepancy::rma_identifier))
     .bind::<Array<Jsonb>, _>(&details)
-    .bind::<Array<Binary>, _>(fingerprints)
+    .bind::<Array<Nullable<Binary>>, _>(fingerprints)
     .bind::<Timestamptz, _>(now);
     prepared(statement).execute(conn).await?;
     Ok(())

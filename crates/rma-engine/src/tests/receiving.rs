@@ -36,7 +36,10 @@ async fn units_are_received_undone_and_closed() {
     assert_eq!(statuses(&stage.receive(&rma, &undo).await.1), ["PENDING", "RECEIVED", "PENDING"]);
     assert_eq!(stage.receive(&rma, &undo).await.0, StatusCode::CONFLICT);
     let over = json!({ "findings": [{ "finding": "over", "quantity": 2, "sku": "X" }] });
-    assert_eq!(stage.receive(&rma, &over).await.0, StatusCode::OK);
+    // Twice too many is twice too many.
+    for _ in 0..2 {
+        assert_eq!(stage.receive(&rma, &over).await.0, StatusCode::OK);
+    }
     let (status, closed) = stage.receive(&rma, &json!({ "close": true })).await;
     assert_eq!((status, &closed["status"]), (StatusCode::OK, &json!("PARTIAL_REFUND")));
     assert_eq!(statuses(&closed), ["NOT_RECEIVED", "RECEIVED", "NOT_RECEIVED"]);
@@ -49,7 +52,7 @@ async fn units_are_received_undone_and_closed() {
         .iter()
         .map(|it| &it["detail"]["kind"])
         .collect();
-    assert_eq!(kinds, ["received_over", "received_damaged"]);
+    assert_eq!(kinds, ["received_over", "received_over", "received_damaged"]);
     // The merchant refunds what arrived, and in the end all of it.
     let all = refunded(&order("A", 4), "R1", 3, Some(&rma));
     stage.store("acme", &all).await;

@@ -94,7 +94,14 @@ impl World {
         &self.merchant.identifier
     }
 
-    pub(super) fn begin(&self) -> OrderStored {
+    /// The first two snapshots of the order.
+    pub(super) fn begin(&mut self) -> (OrderStored, OrderStored) {
+        let older = self.stored();
+        self.order = later(&self.order, 1);
+        (older, self.stored())
+    }
+
+    fn stored(&self) -> OrderStored {
         OrderStored { merchant: self.id().clone(), order: self.order.clone() }
     }
 
@@ -223,7 +230,7 @@ impl World {
 
     fn snapshot(&mut self) -> Deed {
         self.order = later(&self.order, 1);
-        Deed::Project(Box::new(self.begin()))
+        Deed::Project(Box::new(self.stored()))
     }
 }
 

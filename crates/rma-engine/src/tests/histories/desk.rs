@@ -134,13 +134,19 @@ impl Desk {
         }
     }
 
+    /// As the consumer does: who loses a race begins again.
     pub(super) async fn project(&self, snapshot: &OrderStored) -> Result<(), Error> {
         let (app, now) = (&self.app, self.app.clock.now());
         let mut conn = app.pool.get().await?;
-        conn.transaction(async |conn| {
-            projection::project(conn, &app.deliveries, std::iter::once(snapshot), now).await
-        })
-        .await
+        loop {
+            let projected = conn.transaction(async |conn| {
+                projection::project(conn, &app.deliveries, std::iter::once(snapshot), now).await
+            });
+            match projected.await {
+                Err(Error::Raced) => {}
+                outcome => return outcome,
+            }
+        }
     }
 
     /// The merchant's returns, oldest first.
