@@ -36,6 +36,11 @@ impl Verifier {
             loop {
                 let asked = Instant::now();
                 let pause = match fetch(&client, &settings.jwks_url).await {
+                    // A token service that is just starting; what we hold is better than nothing.
+                    Ok(set) if set.keys.is_empty() => {
+                        tracing::debug!("{} has no keys yet", settings.jwks_url);
+                        backoff.pause()
+                    }
                     Ok(set) => {
                         verifier.set_keys(&set);
                         backoff.reset();

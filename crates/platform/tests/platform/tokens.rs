@@ -143,3 +143,21 @@ async fn without_keys_the_answer_is_come_back_later() {
     assert_eq!(ready["parts"]["keys"], "no signing keys yet");
     assert!(mirror.stop().await);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_list_of_keys_is_no_list() {
+    let (key, keys) = (Key::new("first"), Arc::new(Mutex::new(JwkSet { keys: Vec::new() })));
+    let mirror = follow(&publish(&keys)).await;
+    let ready = format!("{}/readyz", mirror.url);
+    let parts = client().get(&ready).send().await.unwrap().text().await.unwrap();
+    assert!(parts.contains(r#""keys":"no signing keys yet""#), "{parts}");
+    keys.lock().unwrap().keys.push(key.public());
+    // Nobody has to come with a token first, and the next refresh is an hour away.
+    eventually("the keys are there", Duration::from_secs(10), async || {
+        let parts = client().get(&ready).send().await.unwrap().text().await.unwrap();
+        parts.contains(r#""keys":"ok""#).then_some(())
+    })
+    .await;
+    assert_eq!(who(&mirror, &key.token(|_, _| {})).await, StatusCode::OK);
+    mirror.stop().await;
+}
