@@ -35,6 +35,8 @@ const MARGIN: Duration = Duration::from_millis(100);
 pub(crate) struct Offer {
     pub(crate) variants: Variants,
     pub(crate) asked_at: Timestamp,
+    /// About how much memory it takes.
+    weight: u32,
 }
 
 /// A product of a merchant as it is now: a changed merchant is asked anew.
@@ -61,7 +63,11 @@ impl Offers {
         Self {
             deliveries,
             clock,
-            kept: Cache::builder().max_capacity(settings.kept).time_to_live(settings.keep).build(),
+            kept: Cache::builder()
+                .max_capacity(settings.kept_bytes)
+                .weigher(|_, offer: &Arc<Offer>| offer.weight)
+                .time_to_live(settings.keep)
+                .build(),
             breakers: Breakers::new(&settings),
             settings,
             answers: meter
@@ -141,7 +147,8 @@ impl Offers {
         let tried = courier.ask(&question, &endpoint, asked_at, Roll::draw()).await;
         passage.settle(is_well(&tried.outcome), Instant::now());
         self.questions.add(1, &[KeyValue::new("outcome", tried.outcome.name())]);
-        let offer = read(&tried).map(|variants| Arc::new(Offer { variants, asked_at }));
+        let weight = weight(tried.answer.len());
+        let offer = read(&tried).map(|variants| Arc::new(Offer { variants, asked_at, weight }));
         if let Err(none) = &offer {
             tracing::info!(
                 merchant.id = %merchant.identifier, reason = none.reason.as_str(),
@@ -192,6 +199,11 @@ fn is_well(outcome: &Outcome) -> bool {
         }
         _ => false,
     }
+}
+
+/// What is made of an answer takes a few times its length, and something even if it is empty.
+fn weight(length: usize) -> u32 {
+    length.saturating_mul(3).saturating_add(500).try_into().unwrap_or(u32::MAX)
 }
 
 fn read(tried: &Try) -> Result<Variants, Unavailable> {

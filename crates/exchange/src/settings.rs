@@ -25,7 +25,7 @@ pub(crate) struct Variants {
     pub(crate) budget: Duration,
     #[serde(with = "humantime_serde")]
     pub(crate) keep: Duration,
-    pub(crate) kept: u64,
+    pub(crate) kept_bytes: u64,
     pub(crate) longest_answer: usize,
     pub(crate) most_at_once: u32,
     pub(crate) failures: NonZeroU32,

@@ -82,6 +82,24 @@ async fn an_answer_is_kept_for_a_moment_only() {
 }
 
 #[tokio::test]
+async fn long_answers_do_not_fill_the_memory() {
+    let stage = Stage::with(&[("VARIANTS__KEPT_BYTES", "20000")]).await;
+    let long = json!([{"sku": "S", "title": "x".repeat(1000), "note": "x".repeat(10_000)}]);
+    stage
+        .behave("/sku/long/variants", json!([{"do": "answer", "body": long, "times": "always"}]))
+        .await;
+    // Long before its time is over.
+    testkit::eventually("it is not kept", Duration::from_secs(5), async || {
+        assert_eq!(stage.variants("long").await["available"], true);
+        (stage.journal("/sku/long/variants").await.len() > 1).then_some(())
+    })
+    .await;
+    stage.variants("TEE").await;
+    stage.variants("TEE").await;
+    assert_eq!(stage.journal("/sku/TEE/variants").await.len(), 1);
+}
+
+#[tokio::test]
 async fn a_hanging_merchant_costs_three_seconds_at_first_and_nothing_later() {
     let stage = Stage::start().await;
     stage.behave("/sku/*", json!([{"do": "hang", "times": "always"}])).await;
