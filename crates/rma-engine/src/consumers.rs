@@ -2,6 +2,7 @@
 
 use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
+use domain::access::MerchantId;
 use domain::exchange::{ExchangeFailed, ExchangePlaced};
 use domain::order::OrderStored;
 use domain::warehouse::UnitReceived;
@@ -17,6 +18,16 @@ pub(crate) fn start(app: &App, broker: &Broker, process: &Process) {
     consume(broker, App::NAME, process, Receipts(ears()));
     consume(broker, App::NAME, process, PlacedExchanges(ears()));
     consume(broker, App::NAME, process, FailedExchanges(ears()));
+}
+
+/// Everyone locks returns in the order of their names; what concerns one return stays in order.
+fn by_return<'e, E>(
+    events: &[&'e Received<E>],
+    named: fn(&E) -> (&MerchantId, &String),
+) -> Vec<&'e E> {
+    let mut events: Vec<_> = events.iter().map(|event| &event.data).collect();
+    events.sort_by(|a, b| named(a).cmp(&named(b)));
+    events
 }
 
 /// What every handler needs.
@@ -52,8 +63,8 @@ impl Handler for Receipts {
         events: &[&Received<UnitReceived>],
     ) -> Result<(), HandleError> {
         let Ears { deliveries, clock } = &self.0;
-        for event in events {
-            receiving::note_unit(conn, deliveries, &event.data, clock.now()).await?;
+        for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
+            receiving::note_unit(conn, deliveries, event, clock.now()).await?;
         }
         Ok(())
     }
@@ -70,8 +81,8 @@ impl Handler for PlacedExchanges {
         events: &[&Received<ExchangePlaced>],
     ) -> Result<(), HandleError> {
         let Ears { deliveries, clock } = &self.0;
-        for event in events {
-            exchanges::note_placed(conn, deliveries, &event.data, clock.now()).await?;
+        for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
+            exchanges::note_placed(conn, deliveries, event, clock.now()).await?;
         }
         Ok(())
     }
@@ -88,8 +99,8 @@ impl Handler for FailedExchanges {
         events: &[&Received<ExchangeFailed>],
     ) -> Result<(), HandleError> {
         let Ears { deliveries, clock } = &self.0;
-        for event in events {
-            exchanges::note_failed(conn, deliveries, &event.data, clock.now()).await?;
+        for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
+            exchanges::note_failed(conn, deliveries, event, clock.now()).await?;
         }
         Ok(())
     }
