@@ -44,7 +44,7 @@ pub(crate) async fn insert(
         "WITH made AS ( \
              INSERT INTO returns (merchant, rma_identifier, status, customer_email, document, \
                  created_at, updated_at) \
-             VALUES ($1, $2, $9, lower($10), $11, $12, $13)) \
+             VALUES ($1, $2, $9, $10, $11, $12, $13)) \
          INSERT INTO return_units (merchant, rma_identifier, order_identifier, line_identifier, \
              unit, held, exchanged, tracking_number) \
          SELECT $1, $2, * FROM unnest($3, $4, $5, $6, $7, $8)",
@@ -58,7 +58,7 @@ pub(crate) async fn insert(
     .bind::<Array<Bool>, _>(units.exchanged)
     .bind::<Array<Nullable<Text>>, _>(units.tracking_numbers)
     .bind::<Text, _>(rma.status.as_str())
-    .bind::<Nullable<Text>, _>(customer_email)
+    .bind::<Nullable<Text>, _>(customer_email.map(str::to_lowercase))
     .bind::<Text, _>(write(rma)?)
     .bind::<Timestamptz, _>(rma.created_at)
     .bind::<Timestamptz, _>(rma.updated_at);
