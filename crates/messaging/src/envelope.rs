@@ -21,8 +21,8 @@ pub struct Envelope<T> {
     pub data: T,
 }
 
-impl<T: Event> Envelope<T> {
-    pub fn new(service: &str, time: DateTime<Utc>, data: T) -> Self {
+impl<'a, T: Event> Envelope<&'a T> {
+    pub fn new(service: &str, time: DateTime<Utc>, data: &'a T) -> Self {
         Self {
             specversion: "1.0".to_owned(),
             id: Uuid::now_v7(),

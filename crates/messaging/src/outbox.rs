@@ -50,12 +50,12 @@ impl Outbox {
         events: impl IntoIterator<Item = E>,
     ) -> Result<(), DatabaseError> {
         let prepared: Result<Vec<_>, _> =
-            events.into_iter().map(|event| self.prepare(now, event)).collect();
+            events.into_iter().map(|event| self.prepare(now, &event)).collect();
         self.append_prepared(conn, now, &prepared?).await
     }
 
     /// Writes an event out where it happens, so that it carries that trace, to be left later.
-    pub fn prepare<E: Event>(&self, now: Timestamp, event: E) -> Result<Prepared, DatabaseError> {
+    pub fn prepare<E: Event>(&self, now: Timestamp, event: &E) -> Result<Prepared, DatabaseError> {
         let envelope = Envelope::new(self.service, now, event);
         let body = serde_json::to_string(&envelope)
             .map_err(|e| diesel::result::Error::SerializationError(e.into()))?;

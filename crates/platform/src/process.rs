@@ -29,6 +29,11 @@ use crate::{
     telemetry::Telemetry,
 };
 
+/// Requests and messages are many small, short-lived pieces, and this is much better at them than
+/// the system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const TASK_GRACE: Duration = Duration::from_secs(8);
 
 /// What makes a process one service and not another. The implementing type is the service's own

@@ -86,7 +86,7 @@ impl Issuer {
 /// Tells `service` of a merchant, as auth would. The news arrives a moment later.
 pub async fn introduce(namespace: &Namespace, service: &str, merchant: Merchant) {
     let event = MerchantChanged { merchant };
-    let envelope = Envelope::new("auth", Clock::system().now(), event);
+    let envelope = Envelope::new("auth", Clock::system().now(), &event);
     let queue = format!("{service}.{}", MerchantChanged::TYPE);
     namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
 }

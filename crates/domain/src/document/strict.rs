@@ -5,7 +5,8 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde_json::map::{Entry, Map};
+use serde_json::{Number, Value};
 
 use super::path::Path;
 use super::report::{FieldError, Report};
@@ -235,12 +236,14 @@ impl<'de> Visitor<'de> for Node<'_> {
         let member = self.member()?;
         let mut members = Map::new();
         while let Some(key) = map.next_key::<String>()? {
-            if members.contains_key(&key) {
-                let key = key.chars().take(QUOTED_CHARS).collect();
-                return Err(self.scan.refuse(Refusal::DuplicateKey(key)));
-            }
             self.taint_if(has_nul(&key));
-            members.insert(key, map.next_value_seed(member)?);
+            match members.entry(key) {
+                Entry::Vacant(place) => place.insert(map.next_value_seed(member)?),
+                Entry::Occupied(taken) => {
+                    let key = taken.key().chars().take(QUOTED_CHARS).collect();
+                    return Err(self.scan.refuse(Refusal::DuplicateKey(key)));
+                }
+            };
         }
         Ok(Value::Object(members))
     }

@@ -4,7 +4,7 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, post, web};
 use domain::access::Scope;
 use domain::document::FieldError;
-use domain::order::{Message, OrderStored, Outcome, Policy, ReturnsPortalOrderMessage};
+use domain::order::{Message, OrderStored, Outcome, Policy, ReturnsPortalOrderMessage, Snapshot};
 use platform::http::{ErrorBody, JsonSource, Room};
 use platform::identity::Caller;
 use platform::{Failure, Kind, Problem};
@@ -83,8 +83,9 @@ pub(crate) async fn publish_orders(
     let mut orders = Vec::with_capacity(snapshots.len());
     for (snapshot, document) in snapshots.into_iter().zip(order_documents(&bytes)?) {
         let merchant = merchant.identifier.clone();
-        let event = OrderStored { merchant, order: snapshot.order.clone() };
-        let event = app.outbox.prepare(received_at, event)?;
+        let stored = OrderStored { merchant, order: snapshot.order };
+        let event = app.outbox.prepare(received_at, &stored)?;
+        let snapshot = Snapshot { order: stored.order, ..snapshot };
         orders.push(Published { snapshot, document: document.get().to_owned(), event });
     }
     let publication =

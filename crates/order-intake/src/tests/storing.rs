@@ -75,7 +75,7 @@ impl Desk {
             Published {
                 snapshot,
                 document: document.to_string(),
-                event: self.outbox.prepare(received_at, event).unwrap(),
+                event: self.outbox.prepare(received_at, &event).unwrap(),
             }
         });
         let orders = published.collect();

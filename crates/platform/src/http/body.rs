@@ -142,18 +142,24 @@ async fn read(request: &HttpRequest, payload: Payload) -> Result<Bytes, BodyErro
 }
 
 async fn collect(mut payload: Payload, limit: usize) -> Result<Bytes, BodyError> {
-    let mut body = BytesMut::new();
+    let (mut first, mut body) = (Bytes::new(), BytesMut::new());
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|error| match error {
             PayloadError::Overflow => BodyError::TooLarge(limit),
             _ => BodyError::Truncated,
         })?;
-        if body.len() + chunk.len() > limit {
+        if first.len() + body.len() + chunk.len() > limit {
             return Err(BodyError::TooLarge(limit));
         }
-        body.extend_from_slice(&chunk);
+        // A small body comes in one piece, which needs no copy.
+        if first.is_empty() && body.is_empty() {
+            first = chunk;
+        } else {
+            body.extend_from_slice(&std::mem::take(&mut first));
+            body.extend_from_slice(&chunk);
+        }
     }
-    Ok(body.freeze())
+    Ok(if body.is_empty() { first } else { body.freeze() })
 }
 
 fn unpack(packed: &[u8], limit: usize) -> Result<Bytes, BodyError> {

@@ -15,6 +15,7 @@ use actix_web::{
 use opentelemetry::{KeyValue, metrics::Histogram};
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use uuid::Uuid;
 
 use super::Settings;
@@ -54,8 +55,6 @@ pub(super) async fn observe(
         http.request.method = method,
         request.id = id,
         trace_id = tracing::field::Empty,
-        http.route = tracing::field::Empty,
-        http.response.status_code = tracing::field::Empty,
     );
     let parent = request.headers().get("traceparent").and_then(|value| value.to_str().ok());
     telemetry::adopt(&span, parent);
@@ -70,7 +69,9 @@ pub(super) async fn observe(
         Err(error) => (error.as_response_error().status_code(), None),
     };
     let (status, route) = (status.as_u16(), route.unwrap_or_else(|| "unmatched".to_owned()));
-    span.record("http.route", &route).record("http.response.status_code", status);
+    // For the trace only: a line in the log says them itself.
+    span.set_attribute("http.route", route.clone());
+    span.set_attribute("http.response.status_code", i64::from(status));
     record(&span, method, route, status, started.elapsed());
     answer
 }
