@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use chrono::{DateTime, Datelike, SubsecRound, Utc};
 use iso_currency::Currency;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::reader::{Field, Object};
 use super::strict::has_nul;
@@ -41,16 +41,23 @@ pub fn one_of<T: Clone>(words: &[(&str, T)]) -> impl FnMut(Field<'_>) -> Option<
     }
 }
 
-/// An integer between two bounds.
+/// An integer between two bounds. Also one written with a point or an exponent, like `1.0`: to JSON
+/// Schema that is the same number.
 pub fn integer(range: RangeInclusive<i64>) -> impl FnMut(Field<'_>) -> Option<i64> {
     move |field| {
         let Value::Number(number) = field.value() else { return field.wrong_type("an integer") };
-        match number.as_i64() {
+        match number.as_i64().or_else(|| whole(number)) {
             Some(integer) if range.contains(&integer) => Some(integer),
             None if number.is_f64() => field.wrong_type("an integer"),
             _ => field.invalid(outside(&range)),
         }
     }
+}
+
+/// A number that was written as a fraction and is none.
+fn whole(number: &Number) -> Option<i64> {
+    // A fraction is printed without its point when nothing follows it, and never with an exponent.
+    number.as_f64().filter(|_| number.is_f64())?.to_string().parse().ok()
 }
 
 /// A number between two bounds, fractions allowed.

@@ -34,7 +34,7 @@ impl<'a> Field<'a> {
         let found = match self.value {
             Value::Null => "null",
             Value::Bool(_) => "a boolean",
-            Value::Number(number) if number.is_f64() => "a number with a fraction or an exponent",
+            Value::Number(number) if number.is_f64() => "a number with a fraction",
             Value::Number(_) => "an integer",
             Value::String(_) => "a string",
             Value::Array(_) => "an array",

@@ -57,7 +57,7 @@ proptest! {
         value in prop_oneof![
             Just(json!(null)), Just(json!("")), Just(json!("x")), Just(json!("Canceled")),
             Just(json!("US")), Just(json!("EUR")), Just(json!(0)), Just(json!(-1)),
-            Just(json!(1001)), Just(json!(0.5)), Just(json!([])), Just(json!(["x"])),
+            Just(json!(1001)), Just(json!(0.5)), Just(json!(1.0)), Just(json!(1e3)), Just(json!([])), Just(json!(["x"])),
             Just(json!({})), Just(json!(true)), Just(json!("2026-01-01T00:00:00.5+02:00")),
         ],
     ) {
