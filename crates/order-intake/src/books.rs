@@ -60,6 +60,8 @@ pub(crate) struct Late<'a> {
 pub(crate) struct Books<'a> {
     stored: HashMap<Key<'a>, KnownOrder>,
     refunds: HashMap<Key<'a>, KnownRefund>,
+    /// The refunds that stored lines belong to.
+    refund_lines: HashMap<Key<'a>, String>,
     drafted: Draft<'a>,
 }
 
@@ -67,6 +69,7 @@ pub(crate) struct Books<'a> {
 struct Draft<'a> {
     orders: BTreeMap<Key<'a>, (&'a Published, Timestamp)>,
     refunds: BTreeMap<Key<'a>, (KnownRefund, Timestamp)>,
+    refund_lines: BTreeMap<Key<'a>, &'a str>,
     late: Vec<Late<'a>>,
     events: Vec<&'a Prepared>,
 }
@@ -76,8 +79,9 @@ impl<'a> Books<'a> {
     pub(crate) fn open(
         stored: HashMap<Key<'a>, KnownOrder>,
         refunds: HashMap<Key<'a>, KnownRefund>,
+        refund_lines: HashMap<Key<'a>, String>,
     ) -> Self {
-        Self { stored, refunds, drafted: Draft::default() }
+        Self { stored, refunds, refund_lines, drafted: Draft::default() }
     }
 
     /// Decides about every order of a publication, in the order they were sent.
@@ -120,6 +124,12 @@ impl<'a> Books<'a> {
                 let drafted = draft.refunds.get(&key).or_else(|| self.drafted.refunds.get(&key));
                 drafted.map(|(known, _)| known).or_else(|| self.refunds.get(&key))
             },
+            |identifier| {
+                let key = (merchant, identifier);
+                let drafted =
+                    draft.refund_lines.get(&key).or_else(|| self.drafted.refund_lines.get(&key));
+                drafted.copied().or_else(|| self.refund_lines.get(&key).map(String::as_str))
+            },
             publication.policy,
             publication.received_at,
         )
@@ -144,6 +154,12 @@ impl<'a> Books<'a> {
         })
     }
 
+    /// The lines of those refunds, sorted by key, each with its refund.
+    pub(crate) fn new_refund_lines(&self) -> impl Iterator<Item = (Key<'a>, &'a str)> {
+        let all = self.drafted.refund_lines.iter().map(|(key, refund)| (*key, *refund));
+        all.filter(|((merchant, _), refund)| !self.refunds.contains_key(&(*merchant, *refund)))
+    }
+
     pub(crate) fn late(&self) -> &[Late<'a>] {
         &self.drafted.late
     }
@@ -166,6 +182,12 @@ impl<'a> Draft<'a> {
                     let key = (merchant.as_str(), identifier);
                     self.refunds.entry(key).or_insert((known, *received_at));
                 }
+                for refund in &snapshot.order.refunds {
+                    for line in &refund.refund_line_items {
+                        let key = (merchant.as_str(), line.identifier.as_str());
+                        self.refund_lines.entry(key).or_insert(&refund.identifier);
+                    }
+                }
                 self.events.push(event);
             }
             Outcome::Stale => {
@@ -178,6 +200,7 @@ impl<'a> Draft<'a> {
     fn absorb(&mut self, draft: Self) {
         self.orders.extend(draft.orders);
         self.refunds.extend(draft.refunds);
+        self.refund_lines.extend(draft.refund_lines);
         self.late.extend(draft.late);
         self.events.extend(draft.events);
     }

@@ -1,17 +1,20 @@
 //! Every query of this service.
 
+mod refunds;
+
 use std::collections::HashMap;
 
 use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Binary, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
-use domain::order::{Digest, KnownOrder, KnownRefund, Status};
+use domain::order::{Digest, KnownOrder, Status};
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 use serde_json::value::RawValue;
 
-use crate::books::{Books, Key, Late, NewRefund, Row};
+pub(crate) use self::refunds::{known_refund_lines, known_refunds};
+use crate::books::{Books, Key, Late, Row};
 use crate::http::orders::StoredOrder;
 
 /// Stands between the line identifiers of an order on their way into an array.
@@ -65,40 +68,6 @@ pub(crate) async fn known_orders<'a>(
     Ok(known.collect())
 }
 
-#[derive(QueryableByName)]
-struct RefundRow {
-    #[diesel(sql_type = BigInt)]
-    place: i64,
-    #[diesel(sql_type = Text)]
-    order_identifier: String,
-    #[diesel(sql_type = Binary)]
-    digest: Vec<u8>,
-}
-
-/// What is stored of these refunds.
-pub(crate) async fn known_refunds<'a>(
-    conn: &mut AsyncPgConnection,
-    keys: &[Key<'a>],
-) -> Result<HashMap<Key<'a>, KnownRefund>, DatabaseError> {
-    if keys.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
-    let query = diesel::sql_query(
-        "SELECT asked.place, refunds.order_identifier, refunds.digest \
-         FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place) \
-         JOIN refunds USING (merchant, identifier)",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers);
-    let rows: Vec<RefundRow> = prepared(query).load(conn).await?;
-    let known = rows.into_iter().filter_map(|row| {
-        let known = KnownRefund { order: row.order_identifier, digest: digest(&row.digest)? };
-        Some((*at(keys, row.place)?, known))
-    });
-    Ok(known.collect())
-}
-
 /// Makes those who lost a race take turns, until the end of the transaction.
 pub(crate) async fn queue_behind_losers(conn: &mut AsyncPgConnection) -> Result<(), DatabaseError> {
     let lock = diesel::sql_query("SELECT pg_advisory_xact_lock($1)");
@@ -112,7 +81,7 @@ pub(crate) async fn write(
     books: &Books<'_>,
 ) -> Result<(), WriteError> {
     write_orders(conn, books.rows()).await?;
-    write_refunds(conn, books.new_refunds().collect()).await?;
+    refunds::write(conn, books).await?;
     note_late(conn, books.late()).await?;
     Ok(())
 }
@@ -198,31 +167,6 @@ impl<'a> OrderColumns<'a> {
         self.owners.extend(replaces.map(|_| merchant));
         self.replaced.extend(replaces.map(|digest| digest.as_bytes().to_vec()));
     }
-}
-
-async fn write_refunds(
-    conn: &mut AsyncPgConnection,
-    refunds: Vec<NewRefund<'_>>,
-) -> Result<(), WriteError> {
-    if refunds.is_empty() {
-        return Ok(());
-    }
-    let (merchants, identifiers): (Vec<_>, Vec<_>) = refunds.iter().map(|it| it.key).unzip();
-    let orders: Vec<_> = refunds.iter().map(|it| it.known.order.as_str()).collect();
-    let digests: Vec<&[u8]> = refunds.iter().map(|it| &it.known.digest.as_bytes()[..]).collect();
-    let seen: Vec<_> = refunds.iter().map(|it| it.received_at).collect();
-    let statement = diesel::sql_query(
-        "INSERT INTO refunds (merchant, identifier, order_identifier, digest, first_seen_at) \
-         SELECT * FROM unnest($1, $2, $3, $4, $5) \
-         ON CONFLICT ON CONSTRAINT refunds_pkey DO NOTHING",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers)
-    .bind::<Array<Text>, _>(orders)
-    .bind::<Array<Binary>, _>(digests)
-    .bind::<Array<Timestamptz>, _>(seen);
-    let written = prepared(statement).execute(conn).await?;
-    if written == refunds.len() { Ok(()) } else { Err(WriteError::Raced) }
 }
 
 async fn note_late(conn: &mut AsyncPgConnection, late: &[Late<'_>]) -> Result<(), WriteError> {

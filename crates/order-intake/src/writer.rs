@@ -4,13 +4,13 @@
 //! be written as a whole is written one publication at a time, so that a poisonous one harms only
 //! itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use diesel_async::pooled_connection::PoolableConnection as _;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::document::Invalid;
-use domain::order::Outcome;
+use domain::order::{KnownRefund, Outcome};
 use messaging::Outbox;
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram};
@@ -18,7 +18,7 @@ use platform::database::{DatabaseError, Pool};
 use platform::{Failure, Kind, chain, telemetry};
 use tokio_util::sync::CancellationToken;
 
-use crate::books::{Books, Publication};
+use crate::books::{Books, Key, Publication};
 use crate::group::{Group, Ticket};
 use crate::store::{self, WriteError};
 
@@ -179,7 +179,9 @@ async fn store_together(
     }
     let orders = store::known_orders(conn, &Vec::from_iter(orders)).await?;
     let refunds = store::known_refunds(conn, &Vec::from_iter(refunds)).await?;
-    let mut books = Books::open(orders, refunds);
+    let lines = new_refund_lines(publications, &refunds);
+    let lines = store::known_refund_lines(conn, &Vec::from_iter(lines)).await?;
+    let mut books = Books::open(orders, refunds, lines);
     let answers = publications
         .iter()
         .map(|publication| books.post(publication).map_err(PublishError::Refunds))
@@ -189,6 +191,24 @@ async fn store_together(
         outbox.append_prepared(conn, now, books.events().iter().copied()).await?;
     }
     Ok(answers)
+}
+
+/// The lines of refunds that are not stored; those of the others were looked at in their time.
+fn new_refund_lines<'a>(
+    publications: &[&'a Publication],
+    known: &HashMap<Key<'a>, KnownRefund>,
+) -> BTreeSet<Key<'a>> {
+    let mut lines = BTreeSet::new();
+    for publication in publications {
+        let merchant = publication.merchant.as_str();
+        let refunds = publication.orders.iter().flat_map(|it| &it.snapshot.order.refunds);
+        for refund in refunds.filter(|it| !known.contains_key(&(merchant, it.identifier.as_str())))
+        {
+            let of_refund = refund.refund_line_items.iter();
+            lines.extend(of_refund.map(|line| (merchant, line.identifier.as_str())));
+        }
+    }
+    lines
 }
 
 /// Whether the publications of a group could fare better one by one.

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Digest, Policy, Snapshot};
+use super::{Digest, Policy, Refund, Snapshot};
 use crate::document::FieldError;
 
 /// What was done with one order of a message.
@@ -38,11 +38,12 @@ pub struct KnownRefund {
 
 impl Snapshot {
     /// Decides what becomes of this order. `refund_by` finds what is known of a refund of the same
-    /// merchant by its identifier.
+    /// merchant by its identifier, and `refund_of` the refund that a refund line belongs to.
     pub fn decide<'a>(
         &'a self,
         stored: Option<&KnownOrder>,
         refund_by: impl Fn(&'a str) -> Option<&'a KnownRefund>,
+        refund_of: impl Fn(&'a str) -> Option<&'a str>,
         policy: Policy,
         now: DateTime<Utc>,
     ) -> Result<Outcome, Vec<FieldError>> {
@@ -61,11 +62,13 @@ impl Snapshot {
                     faults.push(FieldError::invalid(field, "a refund cannot change once sent"));
                 }
                 Some(_) => {}
-                None if must_be_future && refund.created_at <= now => {
-                    let detail = "a new refund must carry a date in the future";
-                    faults.push(FieldError::invalid(format!("{field}.created_at"), detail));
+                None => {
+                    faults.extend(taken_lines(refund, &field, &refund_of));
+                    if must_be_future && refund.created_at <= now {
+                        let detail = "a new refund must carry a date in the future";
+                        faults.push(FieldError::invalid(format!("{field}.created_at"), detail));
+                    }
                 }
-                None => {}
             }
         }
         if faults.is_empty() { Ok(outcome) } else { Err(faults) }
@@ -91,4 +94,21 @@ impl Snapshot {
             _ => Outcome::Stored,
         }
     }
+}
+
+/// The lines of a new refund whose identifiers belong to another one.
+fn taken_lines<'a>(
+    refund: &'a Refund,
+    field: &str,
+    refund_of: impl Fn(&'a str) -> Option<&'a str>,
+) -> Vec<FieldError> {
+    let lines = refund.refund_line_items.iter().enumerate();
+    let taken = lines.filter(|(_, line)| {
+        refund_of(&line.identifier).is_some_and(|owner| owner != refund.identifier)
+    });
+    let fault = |index: usize| {
+        let field = format!("{field}.refund_line_items[{index}].identifier");
+        FieldError::invalid(field, "a line of another refund has the same identifier")
+    };
+    taken.map(|(index, _)| fault(index)).collect()
 }

@@ -224,6 +224,33 @@ async fn a_refund_belongs_to_one_order() {
 }
 
 #[tokio::test]
+async fn a_line_of_a_refund_belongs_to_one_refund() {
+    let desk = Desk::open().await;
+    let order = refunded();
+    let other = with(order.clone(), |order| {
+        order["identifier"] = json!("another");
+        order["refunds"][0]["identifier"] = json!("another refund");
+    });
+    let answers = desk
+        .publish_together(vec![
+            desk.publication("acme", one(&order)),
+            desk.publication("acme", one(&other)),
+            desk.publication("rival", one(&other)),
+        ])
+        .await;
+    check(&answers[0], &[Outcome::Stored]);
+    assert!(matches!(answers[1], Err(PublishError::Refunds(_))));
+    check(&answers[2], &[Outcome::Stored]);
+    // The same when the first is stored already.
+    let late = desk.publish("acme", one(&other)).await;
+    let Err(PublishError::Refunds(invalid)) = late else { panic!("{late:?}") };
+    let field = "$.returns_portal_order.orders[0].refunds[0].refund_line_items[0].identifier";
+    assert_eq!(invalid.errors[0].field, field);
+    let newer = with(order, |order| order["note"] = json!("other words, the same refund"));
+    check(&desk.publish("acme", &[newer]).await, &[Outcome::Stored]);
+}
+
+#[tokio::test]
 async fn a_poisonous_order_harms_only_itself() {
     let desk = Desk::open().await;
     let orders = samples(3);

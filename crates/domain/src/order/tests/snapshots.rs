@@ -19,7 +19,7 @@ fn decide_after_plain(change: impl FnOnce(&mut Value)) -> Result<Outcome, String
     let (stored, refunds) = (plain.known(), refunds_of(&plain));
     let now = time("2026-02-01T00:00:00Z");
     snapshot(change)
-        .decide(Some(&stored), |id| refunds.get(id), Policy::default(), now)
+        .decide(Some(&stored), |id| refunds.get(id), |_| None, Policy::default(), now)
         .map_err(|faults| faults.iter().map(ToString::to_string).collect())
 }
 
@@ -35,8 +35,8 @@ fn check_refused(change: impl FnOnce(&mut Value), expected: &str) {
 
 #[test]
 fn a_new_order_is_stored() {
-    let decided =
-        snapshot(|_| {}).decide(None, |_| None, Policy::default(), time("2026-02-01T00:00:00Z"));
+    let now = time("2026-02-01T00:00:00Z");
+    let decided = snapshot(|_| {}).decide(None, |_| None, |_| None, Policy::default(), now);
     assert_eq!(decided, Ok(Outcome::Stored));
 }
 
@@ -74,7 +74,8 @@ fn check_dates(known: bool, created_at: &str, expected: Result<Outcome, &str>) {
     let snapshot = snapshot(|order| order["refunds"][0]["created_at"] = json!(created_at));
     let refunds = if known { refunds_of(&snapshot) } else { HashMap::new() };
     let policy = Policy { strict_refund_dates: true, ..Policy::default() };
-    let decided = snapshot.decide(None, |id| refunds.get(id), policy, time("2026-02-01T00:00:00Z"));
+    let now = time("2026-02-01T00:00:00Z");
+    let decided = snapshot.decide(None, |id| refunds.get(id), |_| None, policy, now);
     let decided = decided.map_err(|faults| faults[0].field.clone());
     assert_eq!(decided, expected.map_err(str::to_owned));
 }
@@ -85,4 +86,23 @@ fn a_strict_merchant_dates_new_refunds_in_the_future() {
     check_dates(false, "2026-02-01T00:00:01Z", Ok(Outcome::Stored));
     check_dates(false, "2026-02-01T00:00:00Z", Err(field));
     check_dates(true, "2026-01-01T00:00:00Z", Ok(Outcome::Stored));
+}
+
+#[test]
+fn a_line_of_a_new_refund_belongs_to_no_other() {
+    let now = time("2026-02-01T00:00:00Z");
+    let snapshot = snapshot(|_| {});
+    let decide = |owner: &'static str, refunds: &HashMap<String, KnownRefund>| {
+        let decided =
+            snapshot.decide(None, |id| refunds.get(id), |_| Some(owner), Policy::default(), now);
+        decided.map_err(|faults| faults[0].to_string())
+    };
+    let fault = "$.returns_portal_order.orders[0].refunds[0].refund_line_items[0].identifier: \
+                 invalid (a line of another refund has the same identifier)";
+    assert_eq!(decide("another", &HashMap::new()), Err(fault.to_owned()));
+    let own: &'static str =
+        Box::leak(snapshot.order.refunds[0].identifier.clone().into_boxed_str());
+    assert_eq!(decide(own, &HashMap::new()), Ok(Outcome::Stored));
+    // A refund that is known was looked at when it was new.
+    assert_eq!(decide("another", &refunds_of(&snapshot)), Ok(Outcome::Stored));
 }
