@@ -5,6 +5,7 @@
 
 mod cost;
 mod deliverer;
+mod history;
 mod merchants;
 
 use std::time::{Duration, Instant};
@@ -32,6 +33,8 @@ const MOST_CPU_MS: f64 = 0.4;
 const MOST_BARE_LOOPS: f64 = 4.0;
 const LEAST_RATE_KEPT: f64 = 0.9;
 const MOST_P99_GROWTH: f64 = 1.2;
+/// In percent, with a full log.
+const MOST_GROWTH: f64 = 10.0;
 
 /// The engine, its servers, and ten merchants.
 struct Bench {
@@ -59,6 +62,11 @@ pub(crate) async fn run() -> anyhow::Result<Report> {
     let loops = cost.all_ms() / bare.all_ms();
     report.at_most("all_well.cpu_in_bare_loops", loops, MOST_BARE_LOOPS, "bare loops");
     let p99 = bench.pace(&mut report, "all_well", 0).await?;
+    history::fill(&bench.pool).await?;
+    let (_, later) = bench.flood(&mut report, "ten_million_settled", 0).await?;
+    let growth = (later.all_ms() / cost.all_ms() - 1.0) * 100.0;
+    report.at_most("ten_million_settled.cpu_growth", growth, MOST_GROWTH, "%");
+    history::forget(&bench.pool).await?;
     for (name, hanging) in [("one_hangs", 1), ("five_hang", 5)] {
         merchants::hang(&bench.client, &bench.sandbox.url, hanging).await?;
         bench.write(Wanted::sick(hanging * 100, hanging)).await?;
@@ -91,7 +99,7 @@ impl Bench {
         let before = self.meter.read(&self.engine)?;
         let begun = Instant::now();
         self.write(Wanted::healthy(messages, hanging)).await?;
-        merchants::await_settled(&self.pool, hanging, PATIENCE).await;
+        merchants::await_settled(&self.pool, hanging, PATIENCE).await?;
         let took = begun.elapsed();
         let cost = self.meter.read(&self.engine)?.since(&before, messages);
         let rate = count(messages) / took.as_secs_f64();
@@ -110,7 +118,7 @@ impl Bench {
             let one = Wanted { messages: 1, from: merchant, to: merchant + 1 };
             committed.push(self.write(one).await?);
         }
-        merchants::await_settled(&self.pool, hanging, PATIENCE).await;
+        merchants::await_settled(&self.pool, hanging, PATIENCE).await?;
         let arrived = merchants::arrivals(&self.client, &self.sandbox.url).await?;
         let mut latencies = Vec::with_capacity(PACED);
         for Written { last, committed_at } in committed {

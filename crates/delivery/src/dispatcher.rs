@@ -30,7 +30,7 @@ const LEADER_LOCK: i64 = 0x6465_6C69_7665_7279;
 const LOOKS: [u64; 6] = [0, 1, 3, 6, 15, 30];
 /// A batch this large means that there is a lot to do: then fewer, larger batches cost less.
 const BUSY: usize = 16;
-const BUSY_PAUSE: Duration = Duration::from_millis(10);
+const BUSY_PAUSE: Duration = Duration::from_millis(25);
 /// How often it looks for lost messages and for endpoints that are back.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 

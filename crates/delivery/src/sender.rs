@@ -27,6 +27,9 @@ use crate::settler::{Done, Settler, Tag};
 
 /// A message that takes longer than this is let go of by its queue.
 const SLOW: Duration = Duration::from_secs(1);
+/// Attempts that ended are settled together: when there are this many, or this long after the first.
+const TOGETHER: usize = 64;
+const LINGER: Duration = Duration::from_millis(4);
 const TICK: Duration = Duration::from_millis(250);
 /// How long attempts under way may take when the process is told to stop.
 const GRACE: Duration = Duration::from_secs(6);
@@ -49,6 +52,8 @@ pub(crate) struct Sender {
     newest: u64,
     stop: CancellationToken,
     landed: Vec<Done>,
+    /// When what has landed is settled at the latest.
+    settle_by: Instant,
     settling: Fuse<BoxFuture<'static, (Settler, Vec<Done>)>>,
     settler: Option<Settler>,
 }
@@ -92,6 +97,7 @@ impl Sender {
             newest: 0,
             stop,
             landed: Vec::new(),
+            settle_by: Instant::now(),
             settling: Fuse::terminated(),
             settler,
         }
@@ -103,15 +109,21 @@ impl Sender {
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let room = self.engine.settings.concurrency.saturating_sub(self.flights.len());
+            let lingers = !self.landed.is_empty() && self.settler.is_some();
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
                 settled = &mut self.settling => self.settled(settled).await,
                 Some(landed) = self.flights.join_next() => self.land_all(landed),
+                () = tokio::time::sleep_until(self.settle_by), if lingers => {}
                 arrived = self.line.next(room), if room > 0 => self.receive(arrived).await,
                 _ = ticks.tick() => self.let_go().await,
             }
-            self.begin_settling();
+            // With nothing else in the air there is nothing to wait for.
+            let enough = self.landed.len() >= TOGETHER || self.flights.is_empty();
+            if enough || self.settle_by <= Instant::now() {
+                self.begin_settling();
+            }
         }
         self.leave().await;
     }
@@ -206,7 +218,12 @@ impl Sender {
 
     fn land(&mut self, landed: Result<Done, JoinError>) {
         match landed {
-            Ok(done) => self.landed.push(done),
+            Ok(done) => {
+                if self.landed.is_empty() {
+                    self.settle_by = Instant::now() + LINGER;
+                }
+                self.landed.push(done);
+            }
             // Its message stays unsettled: it comes again when the lease is over.
             Err(error) => {
                 tracing::error!(%error, "an attempt broke off");
