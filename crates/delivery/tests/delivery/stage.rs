@@ -16,7 +16,7 @@ use domain::merchant::{
 };
 use messaging::{Broker, Topology};
 use platform::config::List;
-use platform::database::Pool;
+use platform::database::{DatabaseError, Pool};
 use platform::identity::Verifier;
 use platform::sealing::{self, Sealer};
 use platform::{Clock, Process, config};
@@ -292,8 +292,12 @@ struct Counted {
 }
 
 pub(crate) async fn number(pool: &Pool, query: &str) -> i64 {
-    let Ok(mut conn) = pool.get().await else { return -1 };
-    diesel::sql_query(query).get_result::<Counted>(&mut conn).await.map_or(-1, |row| row.n)
+    try_number(pool, query).await.unwrap_or(-1)
+}
+
+pub(crate) async fn try_number(pool: &Pool, query: &str) -> Result<i64, DatabaseError> {
+    let mut conn = pool.get().await?;
+    Ok(diesel::sql_query(query).get_result::<Counted>(&mut conn).await?.n)
 }
 
 pub(crate) async fn execute(pool: &Pool, statements: &str) {
