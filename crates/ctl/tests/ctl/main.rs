@@ -1,6 +1,13 @@
 //! The real program against a real token service.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up should panic")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot be set up should panic"
+)]
+
+mod deliveries;
+mod desk;
 
 #[path = "ctl/warehouse.rs"]
 mod warehouse;
@@ -44,6 +51,18 @@ impl Stack {
         );
         std::fs::write(checkout.path().join(".run/env"), environment).unwrap();
         Self { auth, checkout }
+    }
+
+    /// One more setting in the checkout.
+    fn remember(&self, name: &str, value: &str) {
+        let file = self.checkout.path().join(".run/env");
+        let known = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(file, format!("{known}{name}={value}\n")).unwrap();
+    }
+
+    /// A file beside the place that commands are called from.
+    fn write(&self, name: &str, content: &str) {
+        std::fs::write(self.checkout.path().join("deep").join(name), content).unwrap();
     }
 
     /// A command, words separated by blanks, from somewhere inside the checkout.
