@@ -149,10 +149,11 @@ impl Scene {
         let publisher = Publisher::new(self.link.clone());
         let mut messages = Vec::new();
         for number in returns.clone() {
-            let envelope = Envelope::new("rma-engine", Clock::system().now(), confirmed(number));
+            let event = confirmed(number);
+            let envelope = Envelope::new("rma-engine", Clock::system().now(), &event);
             let mut again = envelope.clone();
             if number % 2 == 0 {
-                again.id = Envelope::new("rma-engine", again.time, confirmed(number)).id;
+                again.id = Envelope::new("rma-engine", again.time, &event).id;
             }
             messages.extend([envelope, again].iter().map(|envelope| Message {
                 exchange: self.topology.events(),

@@ -130,7 +130,7 @@ impl Stage {
 
     /// Sends an event to the service, as another service would.
     async fn tell<E: Event>(&self, event: E) {
-        let envelope = Envelope::new("test", Clock::system().now(), event);
+        let envelope = Envelope::new("test", Clock::system().now(), &event);
         let queue = format!("{}.{}", App::NAME, E::TYPE);
         self.started.namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
     }

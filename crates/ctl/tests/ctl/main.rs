@@ -9,7 +9,6 @@
 mod deliveries;
 mod desk;
 
-#[path = "ctl/warehouse.rs"]
 mod warehouse;
 
 use std::process::{Output, Stdio};

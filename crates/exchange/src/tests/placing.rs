@@ -173,7 +173,7 @@ async fn a_gift_order() {
 async fn a_second_return_of_an_order_is_told_and_a_repeat_changes_nothing() {
     let stage = Stage::start().await;
     let first = confirmed("R-1", "1001", &[exchanged("L1", 1, "TEE-M", 2500)]);
-    let envelope = Envelope::new("rma-engine", Clock::system().now(), first.clone());
+    let envelope = Envelope::new("rma-engine", Clock::system().now(), &first);
     stage.publish(&envelope).await;
     stage.placed().await;
     // The same event again, and the same return under another event's id.

@@ -106,11 +106,11 @@ impl Stage {
     }
 
     pub(super) async fn confirm(&self, confirmed: &ReturnConfirmed) {
-        let envelope = Envelope::new("rma-engine", Clock::system().now(), confirmed.clone());
+        let envelope = Envelope::new("rma-engine", Clock::system().now(), confirmed);
         self.publish(&envelope).await;
     }
 
-    pub(super) async fn publish(&self, envelope: &Envelope<ReturnConfirmed>) {
+    pub(super) async fn publish(&self, envelope: &Envelope<&ReturnConfirmed>) {
         let queue = format!("exchange.{}", ReturnConfirmed::TYPE);
         self.started.namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
     }
