@@ -73,11 +73,11 @@ async fn dead_messages_are_replayed_by_filter() {
     let stack = &desk.stack;
     let replay = "deliveries replay --merchant acme --status 500 --force";
     let counted = stack.json(&format!("{replay} --dry-run")).await;
-    assert_eq!(counted["matches"], 3);
+    assert_eq!(counted["replays"][0]["matches"], 3);
     let (first, _) = dead.split_first().unwrap();
     assert_eq!(stack.json(&format!("deliveries show {first} --json")).await["state"], "dead");
     let started = stack.json(&format!("{replay} --per-second 100")).await;
-    assert!(started["id"].is_string(), "{started}");
+    assert!(started["replays"][0]["id"].is_string(), "{started}");
     for id in &dead {
         desk.is(id, "delivered").await;
     }

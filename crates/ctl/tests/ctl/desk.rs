@@ -122,7 +122,7 @@ impl Desk {
         ];
         let (clock, namespace) = (Clock::system(), &stack.auth.namespace);
         let service = testkit::run::<Deliverer>(&settings, clock, &database, namespace).await;
-        stack.remember("RMA_ENGINE_URL", &service.url);
+        stack.remember("RMA_URL", &service.url);
         stack.text("merchant add acme --name Acme").await;
         let set = format!("endpoint set acme rma --url {} --json", sandbox.url("/rmas"));
         let secret = stack.json(&set).await["signing_secret"].as_str().unwrap().to_owned();

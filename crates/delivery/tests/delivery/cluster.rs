@@ -17,7 +17,7 @@ async fn a_node_that_is_killed_and_comes_back_loses_no_message() {
     let namespace = Namespace::create_on(cluster.amqp_url(), cluster.rabbitmq_api_url());
     let short = [("DELIVERY__LEASE", "20s"), ("DELIVERY__DEADLINE", "5s")];
     let stage = Stage::set(Database::create(migrations()).await, namespace, &short).await;
-    append_lanes(&stage, 0, 10).await;
+    append_lanes(&stage, 0, 5).await;
     eventually("some have arrived", LONG, async || {
         (!stage.arrivals().await.is_empty()).then_some(())
     })
@@ -29,13 +29,13 @@ async fn a_node_that_is_killed_and_comes_back_loses_no_message() {
     .await;
     // The first node took the first connection and leads the first queues.
     tokio::task::block_in_place(|| cluster.kill(0));
-    append_lanes(&stage, 10, 20).await;
+    append_lanes(&stage, 5, 10).await;
     eventually("two nodes carry on", LONG, async || {
         (stage.arrivals().await.len() > 600).then_some(())
     })
     .await;
     tokio::task::block_in_place(|| cluster.revive(0));
-    append_lanes(&stage, 20, 30).await;
+    append_lanes(&stage, 10, 15).await;
     stage.settled(LONG).await;
     assert_eq!(stage.number(BALANCE).await, 0);
     let arrivals = stage.arrivals().await;
