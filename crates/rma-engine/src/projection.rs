@@ -20,7 +20,7 @@ use serde_json::json;
 use crate::chronicle::{self, Cause};
 use crate::error::Error;
 use crate::ledger::Ledger;
-use crate::store::orders::{Kept, Key, Rows};
+use crate::store::orders::{Kept, Key, Projected, Rows};
 use crate::store::returns::Held;
 use crate::store::{self, discrepancies};
 
@@ -44,6 +44,31 @@ pub(crate) async fn project(
     let mut books = Books::open(&newest, &mut kept, &held);
     books.match_refunds(conn, deliveries, &held, now).await?;
     books.write(conn, now).await
+}
+
+/// Takes in what orders already said, after units of theirs came free: one that only a return kept
+/// on the ledger leaves it. The orders are locked.
+pub(crate) async fn follow_again(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    mut orders: Vec<Projected>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let key = |it: &Projected| (merchant.to_string(), it.order.identifier.clone());
+    let keys: Vec<_> = orders.iter().map(key).collect();
+    let keys: Vec<Key<'_>> = keys.iter().map(|(owner, it)| (owner.as_str(), it.as_str())).collect();
+    let held = store::returns::held(conn, &keys).await?;
+    let (mut rows, mut found) = (Rows::default(), Vec::new());
+    for Projected { order, ledger, .. } in &mut orders {
+        let before = ledger.clone();
+        found.extend(ledger.follow(order, |unit| is_held(&held, merchant, unit)));
+        if *ledger != before {
+            rows.push(merchant, order, ledger)?;
+        }
+    }
+    store::orders::update(conn, rows).await?;
+    let found: Vec<_> = found.into_iter().map(|it| (merchant, it)).collect();
+    Ok(discrepancies::note_once(conn, &found, now).await?)
 }
 
 /// Sorted by key, so that everyone locks in the same order.

@@ -19,6 +19,7 @@ use crate::App;
 use crate::chronicle::{self, Cause};
 use crate::error::Error;
 use crate::once::once;
+use crate::projection;
 use crate::quote::{Assessment, IneligibleUnit, Promise, Quote, QuoteChange, assess};
 use crate::shelf::Shelf;
 use crate::store;
@@ -236,10 +237,16 @@ pub(crate) async fn cancel(
     conn.transaction(async |conn| {
         let now = app.clock.now();
         let id = &merchant.identifier;
+        let rma = find(conn, merchant, rma_identifier).await?;
+        let orders: BTreeSet<_> =
+            rma.units.iter().map(|it| it.id.order_identifier.as_str()).collect();
+        let orders = Vec::from_iter(orders);
+        let orders = store::orders::find(conn, id, &orders, Reading::Locking).await?;
         let mut rma = lock(conn, merchant, rma_identifier).await?;
         let change = rma.cancel(units, now).map_err(|it| refused(rma_identifier, it))?;
         let cause = Cause { actor, what: "cancellation", detail: json!({ "reason": reason }) };
         chronicle::record(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
+        projection::follow_again(conn, id, orders, now).await?;
         Ok(rma)
     })
     .await

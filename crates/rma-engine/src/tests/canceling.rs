@@ -54,3 +54,18 @@ async fn only_its_own_merchant_cancels_it_and_not_too_late() {
     let told = ["rma.created", "rma.tracking_updated", "rma.in_transit"];
     assert_eq!(stage.told().await, told);
 }
+
+#[tokio::test]
+async fn a_unit_that_did_not_ship_after_all_is_gone_once_its_return_is_canceled() {
+    let stage = Stage::set().await;
+    let mut order = order("A", 1);
+    stage.store("acme", &order).await;
+    let rma = stage.start_return(&refund_of("A", &[1])).await;
+    order.items[0].quantity_shipped = 0;
+    order.updated_at += chrono::TimeDelta::seconds(1);
+    stage.store("acme", &order).await;
+    assert_eq!(cancel(&stage, &rma, &json!({})).await.0, StatusCode::OK);
+    let (status, refusal) = stage.post("/v1/returns", "acme", &refund_of("A", &[1])).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert_eq!(refusal["ineligible"][0]["code"], json!("not_shipped"), "{refusal}");
+}
