@@ -296,3 +296,20 @@ async fn a_gift_is_refunded_to_the_giftee() {
     let (_, found) = stage.get("/v1/returns?email=gift%40SHOP.example", "acme").await;
     assert_eq!(found["returns"][0]["rma_identifier"], json!(rma));
 }
+
+#[tokio::test]
+async fn a_return_is_one_shoppers_only() {
+    let stage = Stage::set().await;
+    let (own, mut others) = (order("A", 1), order("B", 1));
+    others.customer.identifier = "somebody else".to_owned();
+    stage.store("acme", &own).await;
+    stage.store("acme", &others).await;
+    let mut both = refund_of("A", &[1]);
+    let stranger = refund_of("B", &[1])["units"][0].clone();
+    both["units"].as_array_mut().unwrap().push(stranger);
+    let (status, refusal) = stage.post("/v1/returns", "acme", &both).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    let detail = refusal["errors"][0]["detail"].as_str().unwrap();
+    assert!(detail.contains("another shopper"), "{refusal}");
+    assert_eq!(stage.number("SELECT count(*) AS n FROM returns").await, 0);
+}
