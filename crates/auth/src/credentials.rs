@@ -7,10 +7,9 @@ use std::collections::HashMap;
 
 use actix_web::{HttpRequest, http::header};
 use base64::{Engine, engine::general_purpose::STANDARD};
-use domain::document::Document;
+use domain::document::{Document, Json};
 use platform::http::Form;
 use secrecy::SecretString;
-use serde_json::Value;
 
 /// Who a request says it is, and where it said so.
 pub(crate) struct Credentials {
@@ -75,14 +74,14 @@ fn parameters(request: &HttpRequest, body: &[u8]) -> Result<Parameters, String> 
 fn from_json(body: &[u8]) -> Result<Parameters, String> {
     let document =
         Document::parse(body).map_err(|error| format!("the body is not JSON: {error}"))?;
-    let Value::Object(members) = document.into_value() else {
+    let Json::Object(members) = document.value() else {
         return Err("the body must be a JSON object".to_owned());
     };
-    let text = |(name, value)| match value {
-        Value::String(text) => Ok((name, text)),
+    let text = |(name, value): (&str, Json<'_>)| match value {
+        Json::String(text) => Ok((name.to_owned(), text.to_owned())),
         _ => Err(format!("{name} must be a string")),
     };
-    members.into_iter().map(text).collect::<Result<_, _>>().map(Parameters)
+    members.iter().map(text).collect::<Result<_, _>>().map(Parameters)
 }
 
 fn from_form(body: &[u8]) -> Result<Parameters, String> {

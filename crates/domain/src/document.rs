@@ -4,7 +4,7 @@
 //!
 //! 1. [`Document::parse`] turns bytes into a value. What is not one unambiguous JSON document is
 //!    [`Malformed`], a **400** with a position: bytes that are not UTF-8, a syntax error, a key
-//!    that appears twice in one object, nesting past [`MAX_DEPTH`].
+//!    that appears twice in one object, nesting past [`MAX_DEPTH`], more than [`MAX_VALUES`] values.
 //! 2. [`Document::read`] turns the value into a typed thing. What is JSON but not what was asked
 //!    for is [`Invalid`], a **422** that lists fields: one that is missing, of another type
 //!    (a fraction where an integer belongs is one of these) or outside its bounds. Two things are
@@ -50,23 +50,26 @@ mod path;
 mod reader;
 mod report;
 mod strict;
+mod tree;
 
 pub use kind::{
     any, array, boolean, currency, integer, number, object, one_of, parsed, text, timestamp,
 };
 pub use reader::{Field, Object};
 pub use report::{Code, FieldError, Invalid};
-pub use strict::{MAX_DEPTH, Malformed, Position};
+pub use strict::{MAX_DEPTH, MAX_VALUES, Malformed, Position};
+pub use tree::{Elements, Json, Members};
 
 use serde_json::Value;
 
 use path::Path;
 use report::Report;
+use tree::Tree;
 
 /// A JSON document whose every value can be stored and given back, or whose faults are known.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Document {
-    value: Value,
+    tree: Tree,
     /// Whether some string holds a NUL or some number is out of range.
     tainted: bool,
 }
@@ -74,17 +77,17 @@ pub struct Document {
 impl Document {
     /// Reads bytes as exactly one JSON value.
     pub fn parse(body: &[u8]) -> Result<Self, Malformed> {
-        let (value, tainted) = strict::parse(body)?;
-        Ok(Self { value, tainted })
+        let (tree, tainted) = strict::parse(body)?;
+        Ok(Self { tree, tainted })
     }
 
     /// Reads the whole document as `kind`, usually [`object`].
     pub fn read<T>(&self, mut kind: impl FnMut(Field<'_>) -> Option<T>) -> Result<T, Invalid> {
         let report = Report::default();
         if self.tainted {
-            strict::report_taints(&self.value, &Path::Root, &report);
+            strict::report_taints(self.value(), &Path::Root, &report);
         }
-        let root = Field::new(&self.value, Path::Root, &report);
+        let root = Field::new(self.value(), Path::Root, &report);
         let read = kind(root);
         match (read, report.into_invalid()) {
             (Some(read), None) => Ok(read),
@@ -96,20 +99,22 @@ impl Document {
     }
 
     /// The document as it came, unknown fields included.
-    pub fn value(&self) -> &Value {
-        &self.value
+    pub fn value(&self) -> Json<'_> {
+        self.tree.root()
     }
+}
 
-    /// The document as it came, unknown fields included.
-    pub fn into_value(self) -> Value {
-        self.value
+impl From<&Value> for Document {
+    fn from(value: &Value) -> Self {
+        let tree = Tree::from_value(value);
+        let tainted = strict::is_tainted(tree.root());
+        Self { tree, tainted }
     }
 }
 
 impl From<Value> for Document {
     fn from(value: Value) -> Self {
-        let tainted = strict::is_tainted(&value);
-        Self { value, tainted }
+        Self::from(&value)
     }
 }
 

@@ -48,7 +48,7 @@ fn keyed<'a>(
         operation,
         key,
         name: KEY_HEADER,
-        request: Digest::of(&json!([request.path(), document.value()])),
+        request: Digest::of_value(&json!([request.path(), document.value()])),
     }))
 }
 

@@ -84,7 +84,7 @@ pub(crate) async fn note_unit(
 ) -> Result<(), Error> {
     let UnitReceived { merchant, rma_identifier, receipt, .. } = received;
     let key = receipt.to_string();
-    let request = Digest::of(&json!(key));
+    let request = Digest::of_value(&json!(key));
     let operation = UnitReceived::TYPE;
     let keyed = Keyed { merchant, operation, key: &key, name: "receipt", request };
     if answers::take(conn, &keyed, now).await? != Known::New {

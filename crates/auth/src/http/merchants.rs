@@ -223,6 +223,7 @@ pub(crate) async fn set_merchant(
 ) -> Result<HttpResponse, Problem> {
     let actor = operator(&caller)?;
     let change = document.read(object(SettingsChange::read))?;
-    let stored = merchants::set(&app, actor, &merchant, change, document.into_value()).await?;
+    let stored =
+        merchants::set(&app, actor, &merchant, change, document.value().to_value()).await?;
     Ok(HttpResponse::Ok().json(MerchantView::from(stored)))
 }

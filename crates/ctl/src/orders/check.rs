@@ -10,10 +10,10 @@ const ONLY_ORDER: &str = "$.returns_portal_order.orders[0]";
 /// The order's identifier, or everything that is wrong with it, with paths from the order's root.
 pub(crate) fn check(order: &[u8], policy: Policy) -> Result<String, Vec<FieldError>> {
     let order = match Document::parse(order) {
-        Ok(order) => order.into_value(),
+        Ok(order) => order,
         Err(malformed) => return Err(vec![FieldError::invalid("$", malformed.to_string())]),
     };
-    let message = Document::from(json!({ "returns_portal_order": { "orders": [order] } }));
+    let message = Document::from(json!({ "returns_portal_order": { "orders": [order.value()] } }));
     match Message::read(&message, policy) {
         Ok(message) => {
             let identifiers = message.snapshots.into_iter().map(|it| it.order.identifier);

@@ -136,7 +136,7 @@ fn read(file: &Path) -> anyhow::Result<Map<String, Value>> {
         let faults: Vec<_> = invalid.errors.iter().map(|error| format!("\n  {error}")).collect();
         anyhow::bail!("{}: {invalid}:{}", file.display(), faults.concat());
     }
-    match document.into_value() {
+    match document.value().to_value() {
         Value::Object(asn) => Ok(asn),
         _ => anyhow::bail!("{} is not an ASN", file.display()),
     }

@@ -6,10 +6,11 @@ use std::ops::RangeInclusive;
 
 use chrono::{DateTime, Datelike, SubsecRound, Utc};
 use iso_currency::Currency;
-use serde_json::{Number, Value};
+use serde_json::Value;
 
 use super::reader::{Field, Object};
 use super::strict::has_nul;
+use super::tree::Json;
 
 /// A string of so many characters.
 pub fn text(chars: RangeInclusive<usize>) -> impl FnMut(Field<'_>) -> Option<String> {
@@ -30,8 +31,8 @@ pub fn parsed<T, E: Display>(
 /// One of a few words.
 pub fn one_of<T: Clone>(words: &[(&str, T)]) -> impl FnMut(Field<'_>) -> Option<T> {
     move |field| {
-        let Value::String(text) = field.value() else { return field.wrong_type("a string") };
-        match words.iter().find(|(word, _)| word == text) {
+        let Json::String(text) = field.value() else { return field.wrong_type("a string") };
+        match words.iter().find(|(word, _)| *word == text) {
             Some((_, meaning)) => Some(meaning.clone()),
             None => {
                 let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
@@ -45,24 +46,31 @@ pub fn one_of<T: Clone>(words: &[(&str, T)]) -> impl FnMut(Field<'_>) -> Option<
 /// Schema that is the same number.
 pub fn integer(range: RangeInclusive<i64>) -> impl FnMut(Field<'_>) -> Option<i64> {
     move |field| {
-        let Value::Number(number) = field.value() else { return field.wrong_type("an integer") };
-        match number.as_i64().or_else(|| whole(number)) {
+        let integer = match field.value() {
+            Json::Integer(integer) => Some(integer),
+            Json::Large(_) => None,
+            Json::Fraction(fraction) => match whole(fraction) {
+                None => return field.wrong_type("an integer"),
+                integer => integer,
+            },
+            _ => return field.wrong_type("an integer"),
+        };
+        match integer {
             Some(integer) if range.contains(&integer) => Some(integer),
-            None if number.is_f64() => field.wrong_type("an integer"),
             _ => field.invalid(outside(&range)),
         }
     }
 }
 
 /// A number that was written as a fraction and is none.
-fn whole(number: &Number) -> Option<i64> {
+fn whole(fraction: f64) -> Option<i64> {
     // A fraction is printed without its point when nothing follows it, and never with an exponent.
-    number.as_f64().filter(|_| number.is_f64())?.to_string().parse().ok()
+    fraction.to_string().parse().ok()
 }
 
 /// A number between two bounds, fractions allowed.
 pub fn number(range: RangeInclusive<f64>) -> impl FnMut(Field<'_>) -> Option<f64> {
-    move |field| match field.value().as_f64() {
+    move |field| match field.value().as_number().and_then(|number| number.as_f64()) {
         Some(number) if range.contains(&number) => Some(number),
         Some(_) => field.invalid(outside(&range)),
         None => field.wrong_type("a number"),
@@ -71,14 +79,14 @@ pub fn number(range: RangeInclusive<f64>) -> impl FnMut(Field<'_>) -> Option<f64
 
 pub fn boolean(field: Field<'_>) -> Option<bool> {
     match field.value() {
-        Value::Bool(boolean) => Some(*boolean),
+        Json::Bool(boolean) => Some(boolean),
         _ => field.wrong_type("a boolean"),
     }
 }
 
 /// An RFC 3339 time with its offset, to the microsecond: what the database keeps.
 pub fn timestamp(field: Field<'_>) -> Option<DateTime<Utc>> {
-    let Value::String(text) = field.value() else { return field.wrong_type("a string") };
+    let Json::String(text) = field.value() else { return field.wrong_type("a string") };
     match DateTime::parse_from_rfc3339(text).map(|time| time.to_utc().trunc_subsecs(6)) {
         // A time near either end can leave the four-digit years when its offset is taken off.
         Ok(time) if (1..=9999).contains(&time.year()) => Some(time),
@@ -88,7 +96,7 @@ pub fn timestamp(field: Field<'_>) -> Option<DateTime<Utc>> {
 
 /// An ISO 4217 code in capitals.
 pub fn currency(field: Field<'_>) -> Option<Currency> {
-    let Value::String(code) = field.value() else { return field.wrong_type("a string") };
+    let Json::String(code) = field.value() else { return field.wrong_type("a string") };
     match Currency::from_code(code) {
         Some(currency) => Some(currency),
         None => field.invalid("must be an ISO 4217 currency code, like USD"),
@@ -101,7 +109,7 @@ pub fn array<T>(
     mut element: impl FnMut(Field<'_>) -> Option<T>,
 ) -> impl FnMut(Field<'_>) -> Option<Vec<T>> {
     move |field| {
-        let Value::Array(values) = field.value() else { return field.wrong_type("an array") };
+        let Json::Array(values) = field.value() else { return field.wrong_type("an array") };
         if !length.contains(&values.len()) {
             return field.invalid(format!("must have {}", counted(&length, "element")));
         }
@@ -126,11 +134,11 @@ pub fn object<T>(
 
 /// Anything, as it is.
 pub fn any(field: Field<'_>) -> Option<Value> {
-    Some(field.value().clone())
+    Some(field.value().to_value())
 }
 
 fn bounded<'a>(field: Field<'a>, chars: &RangeInclusive<usize>) -> Option<&'a str> {
-    let Value::String(text) = field.value() else { return field.wrong_type("a string") };
+    let Json::String(text) = field.value() else { return field.wrong_type("a string") };
     if has_nul(text) {
         return field.invalid("must not hold a NUL character");
     }

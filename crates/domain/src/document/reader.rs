@@ -1,25 +1,24 @@
 //! Views of a document that know where they stand and report what is wrong there.
 
-use serde_json::{Map, Value};
-
 use super::path::Path;
 use super::report::{Code, FieldError, Report};
+use super::tree::{Json, Members};
 
 /// One value of a document. A kind of field is a function `Field -> Option<T>` that reports what
 /// is wrong before it returns `None`.
 #[derive(Debug, Clone, Copy)]
 pub struct Field<'a> {
-    value: &'a Value,
+    value: Json<'a>,
     path: Path<'a>,
     report: &'a Report,
 }
 
 impl<'a> Field<'a> {
-    pub(super) fn new(value: &'a Value, path: Path<'a>, report: &'a Report) -> Self {
+    pub(super) fn new(value: Json<'a>, path: Path<'a>, report: &'a Report) -> Self {
         Self { value, path, report }
     }
 
-    pub fn value(&self) -> &'a Value {
+    pub fn value(&self) -> Json<'a> {
         self.value
     }
 
@@ -32,13 +31,13 @@ impl<'a> Field<'a> {
     /// Reports a value of another type: `return field.wrong_type("a string")`.
     pub fn wrong_type<T>(&self, expected: &str) -> Option<T> {
         let found = match self.value {
-            Value::Null => "null",
-            Value::Bool(_) => "a boolean",
-            Value::Number(number) if number.is_f64() => "a number with a fraction",
-            Value::Number(_) => "an integer",
-            Value::String(_) => "a string",
-            Value::Array(_) => "an array",
-            Value::Object(_) => "an object",
+            Json::Null => "null",
+            Json::Bool(_) => "a boolean",
+            Json::Fraction(_) => "a number with a fraction",
+            Json::Integer(_) | Json::Large(_) => "an integer",
+            Json::String(_) => "a string",
+            Json::Array(_) => "an array",
+            Json::Object(_) => "an object",
         };
         self.report.add(FieldError {
             field: self.path.to_string(),
@@ -50,7 +49,7 @@ impl<'a> Field<'a> {
 
     /// The same value as an object, when it is one.
     pub(super) fn as_object(&self) -> Option<Object<'a>> {
-        let members = self.value.as_object()?;
+        let Json::Object(members) = self.value else { return None };
         Some(Object { members, path: self.path, report: self.report })
     }
 
@@ -58,7 +57,7 @@ impl<'a> Field<'a> {
     pub(super) fn element<T>(
         &self,
         index: usize,
-        value: &Value,
+        value: Json<'_>,
         kind: &mut impl FnMut(Field<'_>) -> Option<T>,
     ) -> Option<T> {
         kind(Field::new(value, Path::Index(&self.path, index), self.report))
@@ -68,7 +67,7 @@ impl<'a> Field<'a> {
 /// An object of a document, read key by key.
 #[derive(Debug, Clone, Copy)]
 pub struct Object<'a> {
-    members: &'a Map<String, Value>,
+    members: Members<'a>,
     path: Path<'a>,
     report: &'a Report,
 }
@@ -94,9 +93,14 @@ impl Object<'_> {
     pub fn optional<T>(
         &self,
         key: &str,
-        kind: impl FnMut(Field<'_>) -> Option<T>,
+        mut kind: impl FnMut(Field<'_>) -> Option<T>,
     ) -> Option<Option<T>> {
-        if self.has(key) { self.required(key, kind).map(Some) } else { Some(None) }
+        match self.members.get(key) {
+            None | Some(Json::Null) => Some(None),
+            Some(value) => {
+                kind(Field::new(value, Path::Key(&self.path, key), self.report)).map(Some)
+            }
+        }
     }
 
     /// Whether the key is there and not `null`.
@@ -106,14 +110,14 @@ impl Object<'_> {
 
     /// Whether the key is there and `null`: the caller wants it emptied.
     pub fn is_null(&self, key: &str) -> bool {
-        self.members.get(key).is_some_and(Value::is_null)
+        self.members.get(key).is_some_and(Json::is_null)
     }
 
     /// Every key that is there, with its field.
     pub fn entries(&self) -> impl Iterator<Item = (&str, Field<'_>)> {
-        self.members.iter().map(|(key, value)| {
-            (key.as_str(), Field::new(value, Path::Key(&self.path, key), self.report))
-        })
+        self.members
+            .iter()
+            .map(|(key, value)| (key, Field::new(value, Path::Key(&self.path, key), self.report)))
     }
 
     /// Reports every key that is not one of `known`, for documents that only we define.

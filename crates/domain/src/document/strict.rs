@@ -1,18 +1,21 @@
 //! Bytes to a value, refusing what plain parsing lets through: duplicate keys, deep nesting,
 //! NUL characters and numbers that would lose digits.
 
-use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::map::{Entry, Map};
-use serde_json::{Number, Value};
 
 use super::path::Path;
 use super::report::{FieldError, Report};
+use super::tree::{Json, Node, Open, Tree};
 
 /// Arrays and objects may be nested this deep.
 pub const MAX_DEPTH: usize = 64;
+/// So many values and keys may be in a document, whatever its size: each takes a place in memory.
+pub const MAX_VALUES: usize = 1 << 20;
+/// Up to here an object's keys are compared one by one.
+const FEW_KEYS: usize = 32;
 /// The first magnitude past the signed 64-bit range.
 const TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;
 /// Keys are quoted in messages up to this many characters.
@@ -31,6 +34,10 @@ pub enum Malformed {
     DuplicateKey { key: String, at: Position },
     #[error("the body is nested deeper than {MAX_DEPTH} levels at {at}")]
     TooDeep { at: Position },
+    #[error("the body is longer than 4 GiB")]
+    TooLong,
+    #[error("the body has more than {MAX_VALUES} values and keys at {at}")]
+    TooMany { at: Position },
 }
 
 /// A place in a body; both count from one, columns in bytes.
@@ -46,40 +53,41 @@ impl fmt::Display for Position {
     }
 }
 
-/// The value, and whether [`report_taints`] would find anything in it.
-pub(super) fn parse(body: &[u8]) -> Result<(Value, bool), Malformed> {
+/// The document, and whether [`report_taints`] would find anything in it.
+pub(super) fn parse(body: &[u8]) -> Result<(Tree, bool), Malformed> {
     let text = match std::str::from_utf8(body) {
         Ok(text) if text.trim_ascii().is_empty() => return Err(Malformed::Empty),
+        Ok(text) if u32::try_from(text.len()).is_err() => return Err(Malformed::TooLong),
         Ok(text) => text,
         Err(error) => {
             return Err(Malformed::NotUtf8 { at: position_after(body, error.valid_up_to()) });
         }
     };
-    let scan = Scan::default();
+    let mut scan = Scan::new(text);
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Node { scan: &scan, depth: 0 }
-        .deserialize(&mut deserializer)
-        .and_then(|value| deserializer.end().map(|()| value))
-        .map_err(|error| scan.refused(&error))?;
-    Ok((value, scan.tainted.get()))
+    let read = Reading { scan: &mut scan, depth: 0 }.deserialize(&mut deserializer);
+    match read.and_then(|()| deserializer.end()) {
+        Ok(()) => Ok((scan.tree, scan.tainted)),
+        Err(error) => Err(scan.refused(&error)),
+    }
 }
 
 /// Reports every NUL character and every number outside the signed 64-bit range.
-pub(super) fn report_taints(value: &Value, path: &Path<'_>, report: &Report) {
+pub(super) fn report_taints(value: Json<'_>, path: &Path<'_>, report: &Report) {
     match value {
-        Value::String(text) if has_nul(text) => {
+        Json::String(text) if has_nul(text) => {
             report.add(FieldError::invalid(path.to_string(), "must not hold a NUL character"));
         }
-        Value::Number(number) if !in_range(number) => {
+        _ if is_too_large(value) => {
             report.add(FieldError::invalid(path.to_string(), "is outside the 64-bit range"));
         }
-        Value::Array(elements) => {
+        Json::Array(elements) => {
             for (index, element) in elements.iter().enumerate() {
                 report_taints(element, &Path::Index(path, index), report);
             }
         }
-        Value::Object(members) => {
-            for (key, member) in members {
+        Json::Object(members) => {
+            for (key, member) in members.iter() {
                 let path = Path::Key(path, key);
                 if has_nul(key) {
                     let detail = "the key must not hold a NUL character";
@@ -92,15 +100,14 @@ pub(super) fn report_taints(value: &Value, path: &Path<'_>, report: &Report) {
     }
 }
 
-pub(super) fn is_tainted(value: &Value) -> bool {
+pub(super) fn is_tainted(value: Json<'_>) -> bool {
     match value {
-        Value::Null | Value::Bool(_) => false,
-        Value::String(text) => has_nul(text),
-        Value::Number(number) => !in_range(number),
-        Value::Array(elements) => elements.iter().any(is_tainted),
-        Value::Object(members) => {
+        Json::String(text) => has_nul(text),
+        Json::Array(elements) => elements.iter().any(is_tainted),
+        Json::Object(members) => {
             members.iter().any(|(key, value)| has_nul(key) || is_tainted(value))
         }
+        _ => is_too_large(value),
     }
 }
 
@@ -108,8 +115,12 @@ pub(super) fn has_nul(text: &str) -> bool {
     text.as_bytes().contains(&0)
 }
 
-fn in_range(number: &Number) -> bool {
-    number.is_i64() || number.as_f64().is_some_and(|number| number.abs() < TOO_LARGE)
+fn is_too_large(value: Json<'_>) -> bool {
+    match value {
+        Json::Large(_) => true,
+        Json::Fraction(fraction) => fraction.abs() >= TOO_LARGE,
+        _ => false,
+    }
 }
 
 fn position_after(body: &[u8], offset: usize) -> Position {
@@ -122,30 +133,40 @@ fn position_after(body: &[u8], offset: usize) -> Position {
     }
 }
 
-/// What one pass over a body found besides its value.
-#[derive(Default)]
-struct Scan {
-    refusal: RefCell<Option<Refusal>>,
-    tainted: Cell<bool>,
+/// What one pass over a body has found.
+struct Scan<'t> {
+    text: &'t str,
+    tree: Tree,
+    tainted: bool,
+    /// Where the keys of the objects under way are, those of the outermost first.
+    keys: Vec<usize>,
+    refusal: Option<Refusal>,
 }
 
 enum Refusal {
     DuplicateKey(String),
     TooDeep,
+    TooMany,
 }
 
-impl Scan {
+impl<'t> Scan<'t> {
+    fn new(text: &'t str) -> Self {
+        let tree = Tree::new(text);
+        Self { text, tree, tainted: false, keys: Vec::new(), refusal: None }
+    }
+
     /// Ends the pass; the parser adds the position.
-    fn refuse<E: serde::de::Error>(&self, refusal: Refusal) -> E {
-        self.refusal.replace(Some(refusal));
+    fn refuse<E: serde::de::Error>(&mut self, refusal: Refusal) -> E {
+        self.refusal = Some(refusal);
         E::custom("refused")
     }
 
-    fn refused(&self, error: &serde_json::Error) -> Malformed {
+    fn refused(self, error: &serde_json::Error) -> Malformed {
         let at = Position { line: error.line(), column: error.column() };
-        match self.refusal.take() {
+        match self.refusal {
             Some(Refusal::DuplicateKey(key)) => Malformed::DuplicateKey { key, at },
             Some(Refusal::TooDeep) => Malformed::TooDeep { at },
+            Some(Refusal::TooMany) => Malformed::TooMany { at },
             None => {
                 let message = error.to_string();
                 let reason = message.strip_suffix(&format!(" at {at}")).unwrap_or(&message);
@@ -153,98 +174,153 @@ impl Scan {
             }
         }
     }
+
+    /// Room for one more value or key.
+    fn count<E: serde::de::Error>(&mut self) -> Result<(), E> {
+        if self.tree.len() < MAX_VALUES { Ok(()) } else { Err(self.refuse(Refusal::TooMany)) }
+    }
+
+    fn push<E: serde::de::Error>(&mut self, node: Node) -> Result<(), E> {
+        self.count()?;
+        self.tree.push(node);
+        Ok(())
+    }
+
+    fn push_text<E: serde::de::Error>(&mut self, text: &str) -> Result<(), E> {
+        self.count()?;
+        self.tainted |= has_nul(text);
+        self.tree.push_unescaped(text);
+        Ok(())
+    }
+
+    /// A string without escapes: it is a part of the body.
+    fn push_part<E: serde::de::Error>(&mut self, part: &str) -> Result<(), E> {
+        self.count()?;
+        let start = part.as_ptr().addr().wrapping_sub(self.text.as_ptr().addr());
+        self.tree.push_plain(start, part.len());
+        Ok(())
+    }
+
+    /// Takes note of the key that was just pushed, as one of the object whose keys start at
+    /// `first`. `many` helps once there are too many to look at each.
+    fn enter_key<E: serde::de::Error>(
+        &mut self,
+        first: usize,
+        many: &mut HashSet<Box<str>>,
+    ) -> Result<(), E> {
+        let at = self.tree.len().saturating_sub(1);
+        let key = self.tree.text(at);
+        let others = self.keys.get(first..).unwrap_or_default();
+        let known = if others.len() < FEW_KEYS {
+            others.iter().any(|other| self.tree.is_text(*other, key))
+        } else {
+            if many.is_empty() {
+                many.extend(others.iter().map(|other| Box::from(self.tree.text(*other))));
+            }
+            !many.insert(key.into())
+        };
+        if known {
+            let key = key.chars().take(QUOTED_CHARS).collect();
+            return Err(self.refuse(Refusal::DuplicateKey(key)));
+        }
+        self.keys.push(at);
+        Ok(())
+    }
 }
 
-/// One value of the document, `depth` containers below the root.
-#[derive(Clone, Copy)]
-struct Node<'a> {
-    scan: &'a Scan,
+/// The value that comes next, `depth` containers below the root.
+struct Reading<'s, 't> {
+    scan: &'s mut Scan<'t>,
     depth: usize,
 }
 
-impl Node<'_> {
-    fn member<E: serde::de::Error>(self) -> Result<Self, E> {
+impl<'t> Reading<'_, 't> {
+    fn enter<E: serde::de::Error>(&mut self) -> Result<Open, E> {
         if self.depth == MAX_DEPTH {
             return Err(self.scan.refuse(Refusal::TooDeep));
         }
-        Ok(Self { depth: self.depth + 1, ..self })
+        self.scan.count()?;
+        Ok(self.scan.tree.open())
     }
 
-    fn taint_if(self, tainted: bool) {
-        if tainted {
-            self.scan.tainted.set(true);
-        }
+    fn member(&mut self) -> Reading<'_, 't> {
+        Reading { scan: self.scan, depth: self.depth + 1 }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Node<'_> {
-    type Value = Value;
+impl<'de> DeserializeSeed<'de> for Reading<'_, '_> {
+    type Value = ();
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Node<'_> {
-    type Value = Value;
+impl<'de> Visitor<'de> for Reading<'_, '_> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
+        self.scan.push(Node::Null)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
+    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<(), E> {
+        self.scan.push(Node::Bool(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::from(value))
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<(), E> {
+        self.scan.push(Node::Integer(value))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        self.taint_if(i64::try_from(value).is_err());
-        Ok(Value::from(value))
-    }
-
-    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        self.taint_if(value.abs() >= TOO_LARGE);
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number is not finite"))
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Value, E> {
-        self.visit_string(text.to_owned())
-    }
-
-    fn visit_string<E>(self, text: String) -> Result<Value, E> {
-        self.taint_if(has_nul(&text));
-        Ok(Value::String(text))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Value, A::Error> {
-        let member = self.member()?;
-        let mut elements = Vec::new();
-        while let Some(element) = sequence.next_element_seed(member)? {
-            elements.push(element);
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<(), E> {
+        match i64::try_from(value) {
+            Ok(value) => self.scan.push(Node::Integer(value)),
+            Err(_too_large) => {
+                self.scan.tainted = true;
+                self.scan.push(Node::Large(value))
+            }
         }
-        Ok(Value::Array(elements))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let member = self.member()?;
-        let mut members = Map::new();
-        while let Some(key) = map.next_key::<String>()? {
-            self.taint_if(has_nul(&key));
-            match members.entry(key) {
-                Entry::Vacant(place) => place.insert(map.next_value_seed(member)?),
-                Entry::Occupied(taken) => {
-                    let key = taken.key().chars().take(QUOTED_CHARS).collect();
-                    return Err(self.scan.refuse(Refusal::DuplicateKey(key)));
-                }
-            };
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<(), E> {
+        self.scan.tainted |= value.abs() >= TOO_LARGE;
+        if !value.is_finite() {
+            return Err(E::custom("number is not finite"));
         }
-        Ok(Value::Object(members))
+        self.scan.push(Node::Fraction(value))
+    }
+
+    fn visit_borrowed_str<E: serde::de::Error>(self, part: &'de str) -> Result<(), E> {
+        self.scan.push_part(part)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<(), E> {
+        self.scan.push_text(text)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut sequence: A) -> Result<(), A::Error> {
+        let open = self.enter()?;
+        let mut length = 0;
+        while sequence.next_element_seed(self.member())?.is_some() {
+            length += 1;
+        }
+        self.scan.tree.close_array(open, length);
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        let open = self.enter()?;
+        let (first, mut many) = (self.scan.keys.len(), HashSet::new());
+        while map.next_key_seed(self.member())?.is_some() {
+            self.scan.enter_key(first, &mut many)?;
+            map.next_value_seed(self.member())?;
+        }
+        let length = self.scan.keys.len() - first;
+        self.scan.keys.truncate(first);
+        self.scan.tree.close_object(open, length);
+        Ok(())
     }
 }

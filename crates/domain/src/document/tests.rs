@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
-    Document, Field, Object, array, boolean, currency, integer, number, object, one_of, parsed,
-    text, timestamp,
+    Document, Field, MAX_VALUES, Object, array, boolean, currency, integer, number, object, one_of,
+    parsed, text, timestamp,
 };
 
 #[track_caller]
@@ -47,6 +47,40 @@ fn a_key_twice_in_one_object_is_malformed() {
         r#"the key "a" appears twice in one object at line 1 column 17"#,
     );
     assert!(Document::parse(br#"[{"a": 1}, {"a": 1}]"#).is_ok());
+    let many = |last: &str| {
+        let members: String = (0..1000).map(|key| format!("\"{key}\":{{\"a\":1}},")).collect();
+        format!("{{{members}\"{last}\":2}}")
+    };
+    assert!(Document::parse(many("1000").as_bytes()).is_ok());
+    check_malformed(
+        many("40"),
+        r#"the key "40" appears twice in one object at line 1 column 13895"#,
+    );
+}
+
+#[test]
+fn the_number_of_values_is_bounded_whatever_their_size() {
+    let zeros = |count: usize| format!("[{}0]", "0,".repeat(count - 1));
+    assert!(Document::parse(zeros(MAX_VALUES - 1).as_bytes()).is_ok());
+    check_malformed(
+        zeros(MAX_VALUES),
+        "the body has more than 1048576 values and keys at line 1 column 2097152",
+    );
+}
+
+#[test]
+fn members_are_found_among_containers_and_escapes() {
+    let body = br#"{"a":[{"x":[1,2]},{}],"b\u0021":"c\n","":{"a":null},"z":18446744073709551615}"#;
+    let document = Document::parse(body).unwrap();
+    let value = document.value();
+    assert_eq!(value.get("a").unwrap().elements().count(), 2);
+    assert_eq!(value.get("b!").unwrap().as_str(), Some("c\n"));
+    assert!(value.get("").unwrap().get("a").unwrap().is_null());
+    assert_eq!(value.get("z").unwrap().as_i64(), None);
+    assert!(value.get("x").is_none());
+    assert_eq!(value.to_value(), serde_json::from_slice::<Value>(body).unwrap());
+    let again = Document::from(value.to_value());
+    assert_eq!(again.value().to_value(), value.to_value());
 }
 
 #[test]
@@ -272,7 +306,7 @@ proptest! {
     #[test]
     fn a_strict_document_is_what_plain_parsing_gives(value in json_value()) {
         let written = serde_json::to_vec(&value).unwrap();
-        prop_assert_eq!(Document::parse(&written).unwrap(), Document::from(value));
+        prop_assert_eq!(Document::parse(&written).unwrap().value().to_value(), value);
     }
 
     #[test]

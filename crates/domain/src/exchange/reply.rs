@@ -1,10 +1,9 @@
 //! What a merchant says when it takes an exchange order. Nothing in it is owed to us.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::document::Document;
+use crate::document::{Document, Json};
 
 /// The names under which merchants tell us what they call the new order, best first.
 const NAMES: [&str; 3] = ["order_identifier", "identifier", "id"];
@@ -47,13 +46,13 @@ impl Reply {
 }
 
 /// Identifiers come as strings and as numbers.
-fn identifier(value: &Value) -> Option<String> {
+fn identifier(value: Json<'_>) -> Option<String> {
     match value {
-        Value::String(text) => {
+        Json::String(text) => {
             let fits = (1..=LONGEST).contains(&text.chars().count()) && !text.contains('\0');
-            fits.then(|| text.clone())
+            fits.then(|| text.to_owned())
         }
-        Value::Number(number) => number.as_i64().map(|number| number.to_string()),
+        Json::Integer(number) => Some(number.to_string()),
         _ => None,
     }
 }

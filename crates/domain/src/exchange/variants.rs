@@ -10,7 +10,9 @@ use serde_json::Value;
 use url::Url;
 use utoipa::ToSchema;
 
-use crate::document::{Document, Field, Malformed, Object, any, array, integer, object, text};
+use crate::document::{
+    Document, Field, Json, Malformed, Object, any, array, integer, object, text,
+};
 use crate::schema::json_schema;
 
 /// An answer with more variants than this is not one we can show.
@@ -99,20 +101,20 @@ pub fn variants_schema() -> Value {
 
 impl Variants {
     pub fn read(body: &[u8]) -> Result<Self, BadVariants> {
-        let list = match Document::parse(body)?.into_value() {
-            Value::Array(list) => list,
-            Value::Object(mut wrapping) => match wrapping.remove("variants") {
-                Some(Value::Array(list)) => list,
+        let document = Document::parse(body)?;
+        let list = match document.value() {
+            Json::Array(list) => list,
+            wrapping => match wrapping.get("variants") {
+                Some(Json::Array(list)) => list,
                 _ => return Err(BadVariants::NoList),
             },
-            _ => return Err(BadVariants::NoList),
         };
         if list.len() > MOST {
             return Err(BadVariants::TooMany);
         }
         let (mut variants, mut known, mut fault) = (Self::default(), HashSet::new(), None);
-        for element in list {
-            match Document::from(element).read(object(OfferedVariant::read)) {
+        for element in list.iter() {
+            match Document::from(element.to_value()).read(object(OfferedVariant::read)) {
                 Ok(variant) if !known.insert(variant.sku.clone()) => {}
                 Ok(variant) if variant.quantity_in_stock.is_some_and(|left| left <= 0) => {
                     variants.sold_out += 1;
@@ -166,9 +168,11 @@ impl Attribute {
 /// A size may be written as a number.
 fn written(field: Field<'_>) -> Option<String> {
     match field.value() {
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(boolean) => Some(boolean.to_string()),
-        _ => text(0..=255)(field),
+        Json::Bool(boolean) => Some(boolean.to_string()),
+        value => match value.as_number() {
+            Some(number) => Some(number.to_string()),
+            None => text(0..=255)(field),
+        },
     }
 }
 

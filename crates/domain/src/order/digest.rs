@@ -5,16 +5,22 @@ use std::fmt;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::document::{Document, Json};
+
 /// Equal for equal values, whatever the order of their keys or the spaces between them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    pub fn of(value: &Value) -> Self {
+    pub fn of(value: Json<'_>) -> Self {
         // One long update is much cheaper than hundreds of short ones.
-        let mut bytes = Vec::with_capacity(4096);
-        write(&mut bytes, value);
-        Self(Sha256::digest(&bytes).into())
+        let mut writer = Writer { bytes: Vec::with_capacity(4096), members: Vec::new() };
+        writer.write(value);
+        Self(Sha256::digest(&writer.bytes).into())
+    }
+
+    pub fn of_value(value: &Value) -> Self {
+        Self::of(Document::from(value).value())
     }
 
     pub fn as_bytes(&self) -> &[u8; 32] {
@@ -43,65 +49,73 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Every value starts with its type and, where it varies, its length, so that no two values are
-/// written alike.
-fn write(bytes: &mut Vec<u8>, value: &Value) {
-    match value {
-        Value::Null => bytes.push(b'n'),
-        Value::Bool(true) => bytes.push(b't'),
-        Value::Bool(false) => bytes.push(b'f'),
-        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(integer), _) => {
-                bytes.push(b'i');
-                bytes.extend(integer.to_le_bytes());
+struct Writer<'a> {
+    bytes: Vec<u8>,
+    /// Those of the objects under way that are still to be written, in the order of their keys.
+    members: Vec<(&'a str, Json<'a>)>,
+}
+
+impl<'a> Writer<'a> {
+    /// Every value starts with its type and, where it varies, its length, so that no two values
+    /// are written alike.
+    fn write(&mut self, value: Json<'a>) {
+        match value {
+            Json::Null => self.bytes.push(b'n'),
+            Json::Bool(true) => self.bytes.push(b't'),
+            Json::Bool(false) => self.bytes.push(b'f'),
+            Json::Integer(integer) => {
+                self.bytes.push(b'i');
+                self.bytes.extend(integer.to_le_bytes());
             }
-            (None, fraction) => {
-                bytes.push(b'd');
-                bytes.extend(fraction.unwrap_or_default().to_le_bytes());
+            Json::Large(large) => {
+                self.bytes.push(b'u');
+                self.bytes.extend(large.to_le_bytes());
             }
-        },
-        Value::String(text) => {
-            bytes.push(b's');
-            write_text(bytes, text);
-        }
-        Value::Array(elements) => {
-            bytes.push(b'a');
-            bytes.extend(elements.len().to_le_bytes());
-            elements.iter().for_each(|element| write(bytes, element));
-        }
-        Value::Object(members) => {
-            bytes.push(b'o');
-            bytes.extend(members.len().to_le_bytes());
-            if members.keys().is_sorted() {
-                members.iter().for_each(|(key, member)| write_member(bytes, key, member));
-            } else {
-                let mut members: Vec<_> = members.iter().collect();
-                members.sort_unstable_by_key(|(key, _)| *key);
-                members.into_iter().for_each(|(key, member)| write_member(bytes, key, member));
+            Json::Fraction(fraction) => {
+                self.bytes.push(b'd');
+                self.bytes.extend(fraction.to_le_bytes());
+            }
+            Json::String(text) => {
+                self.bytes.push(b's');
+                self.write_text(text);
+            }
+            Json::Array(elements) => {
+                self.bytes.push(b'a');
+                self.bytes.extend(elements.len().to_le_bytes());
+                elements.iter().for_each(|element| self.write(element));
+            }
+            Json::Object(members) => {
+                self.bytes.push(b'o');
+                self.bytes.extend(members.len().to_le_bytes());
+                let first = self.members.len();
+                self.members.extend(members.iter());
+                // Last key first, because they are taken from the end.
+                if let Some(own) = self.members.get_mut(first..) {
+                    own.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
+                }
+                while self.members.len() > first
+                    && let Some((key, member)) = self.members.pop()
+                {
+                    self.write_text(key);
+                    self.write(member);
+                }
             }
         }
     }
-}
 
-fn write_member(bytes: &mut Vec<u8>, key: &str, member: &Value) {
-    write_text(bytes, key);
-    write(bytes, member);
-}
-
-fn write_text(bytes: &mut Vec<u8>, text: &str) {
-    bytes.extend(text.len().to_le_bytes());
-    bytes.extend_from_slice(text.as_bytes());
+    fn write_text(&mut self, text: &str) {
+        self.bytes.extend(text.len().to_le_bytes());
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::from_str;
-
     use super::*;
 
     #[track_caller]
     fn check(left: &str, right: &str, same: bool) {
-        let digest = |text| Digest::of(&from_str(text).unwrap());
+        let digest = |text: &str| Digest::of(Document::parse(text.as_bytes()).unwrap().value());
         assert_eq!(digest(left) == digest(right), same, "{left} and {right}");
     }
 

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::message::Sums;
 use super::{AMOUNT, IDENTIFIER, MAX_TAGS, WORD, tags_schema};
-use crate::document::{Object, array, integer, number, object, text, timestamp};
+use crate::document::{Json, Object, array, integer, number, object, text, timestamp};
 
 /// An order has at most this many lines.
 pub const MAX_LINES: usize = 1_000;
@@ -154,7 +154,7 @@ pub(super) fn read_all(order: &Object<'_>, sums: &mut Sums) -> (Option<Vec<Line>
     let mut ledger = None;
     let lines = array(1..=MAX_LINES, |field| {
         let ledger = ledger.get_or_insert_with(LineLedger::open);
-        if !field.value().is_object() {
+        if !matches!(field.value(), Json::Object(_)) {
             ledger.add_unreadable();
         }
         object(|line| Line::read(line, ledger, sums))(field)

@@ -1,9 +1,7 @@
 //! The envelope merchants send: up to five hundred orders, accepted together or not at all.
 
-use serde_json::Value;
-
 use super::{Digest, Order};
-use crate::document::{Document, FieldError, Invalid, Object, array, object};
+use crate::document::{Document, FieldError, Invalid, Json, Object, array, object};
 
 /// A message holds at most this many orders.
 pub const MAX_ORDERS: usize = 500;
@@ -64,7 +62,7 @@ impl Message {
     }
 
     /// The documents of the orders of a message, as they came.
-    pub fn documents(message: &Value) -> impl Iterator<Item = &Value> {
+    pub fn documents(message: Json<'_>) -> impl Iterator<Item = Json<'_>> {
         let envelope = message.get("returns_portal_order");
         envelope.into_iter().flat_map(|envelope| elements(envelope, "orders"))
     }
@@ -99,6 +97,6 @@ impl Sums {
     }
 }
 
-fn elements<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
-    value.get(key).and_then(Value::as_array).into_iter().flatten()
+fn elements<'a>(value: Json<'a>, key: &str) -> impl Iterator<Item = Json<'a>> + use<'a> {
+    value.get(key).into_iter().flat_map(Json::elements)
 }

@@ -126,5 +126,5 @@ fn hex(digest: &Digest) -> String {
 /// A number that is not negative, as it came.
 fn measure(field: Field<'_>) -> Option<Number> {
     number(0.0..=1e12)(field)?;
-    field.value().as_number().cloned()
+    field.value().as_number()
 }

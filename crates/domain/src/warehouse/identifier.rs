@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::IDENTIFIER;
-use crate::document::{Field, text};
+use crate::document::{Field, Json, text};
 
 /// A number or a string, given back as it came. Both spellings of one number name the same thing:
 /// whoever looks for it compares the text.
@@ -37,12 +37,9 @@ impl From<&str> for Identifier {
 pub fn identifier(field: Field<'_>) -> Option<Identifier> {
     const EXPECTED: &str = "a string or an integer";
     match field.value() {
-        serde_json::Value::Number(number) => match number.as_i64() {
-            Some(number) => Some(Identifier::Number(number)),
-            None if number.is_f64() => field.wrong_type(EXPECTED),
-            None => field.invalid("is outside the 64-bit range"),
-        },
-        serde_json::Value::String(_) => text(IDENTIFIER)(field).map(Identifier::Text),
+        Json::Integer(number) => Some(Identifier::Number(number)),
+        Json::Large(_) => field.invalid("is outside the 64-bit range"),
+        Json::String(_) => text(IDENTIFIER)(field).map(Identifier::Text),
         _ => field.wrong_type(EXPECTED),
     }
 }

@@ -25,7 +25,7 @@ pub(crate) async fn note_once(
     found: &[(&MerchantId, Discrepancy)],
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let fingerprint = |detail: &Value| Some(Digest::of(detail).as_bytes().to_vec());
+    let fingerprint = |detail: &Value| Some(Digest::of_value(detail).as_bytes().to_vec());
     insert(conn, found, fingerprint, now).await
 }
 

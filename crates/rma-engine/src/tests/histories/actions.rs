@@ -163,7 +163,7 @@ impl World {
 
     fn report(&self, key: String, rma: usize, event: usize) -> Option<Deed> {
         Some(Deed::Track(Arc::new(Reported {
-            digest: Digest::of(&json!(key)),
+            digest: Digest::of_value(&json!(key)),
             event_identifier: key,
             event: TrackingEvent::ALL[event],
             rma_identifier: Some(self.rma(rma)?.rma_identifier.clone()),

@@ -93,7 +93,7 @@ impl Desk {
         let (app, merchant) = (&self.app, &world.merchant);
         let keyed = |operation, key, request: &serde_json::Value| {
             let id = &merchant.identifier;
-            Keyed { merchant: id, operation, key, name: "key", request: Digest::of(request) }
+            Keyed { merchant: id, operation, key, name: "key", request: Digest::of_value(request) }
         };
         match deed {
             Deed::Return { key, request } => {
