@@ -5,6 +5,7 @@ mod middleware;
 mod peer;
 mod room;
 mod server;
+mod then;
 mod tls;
 
 use std::time::Duration;
@@ -17,6 +18,7 @@ pub use middleware::request_id;
 pub use peer::Peer;
 pub use room::{NoRoom, Room, Rooms};
 pub(crate) use server::bind;
+pub use then::Then;
 
 use crate::config::List;
 

@@ -62,8 +62,8 @@ impl Rooms {
 }
 
 /// Room for the body of a request; given back when dropped. Stands before the body in a handler's
-/// list, so that there is room before anything is read.
-#[derive(Debug)]
+/// list, so that there is room before anything is read. The default is none.
+#[derive(Debug, Default)]
 pub struct Room(#[expect(dead_code, reason = "held, not read")] Option<OwnedSemaphorePermit>);
 
 impl FromRequest for Room {
