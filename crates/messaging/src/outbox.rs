@@ -65,7 +65,7 @@ impl Outbox {
     /// Leaves prepared events, in this order.
     pub async fn append_prepared(
         &self,
-        conn: &mut AsyncPgConnection,
+        mut conn: &AsyncPgConnection,
         now: Timestamp,
         events: impl IntoIterator<Item = impl Borrow<Prepared>>,
     ) -> Result<(), DatabaseError> {
@@ -89,7 +89,7 @@ impl Outbox {
         .bind::<Array<Text>, _>(keys)
         .bind::<Array<Text>, _>(bodies)
         .bind::<Timestamptz, _>(now);
-        prepared(statement).execute(conn).await?;
+        prepared(statement).execute(&mut conn).await?;
         self.wake.notify_one();
         Ok(())
     }

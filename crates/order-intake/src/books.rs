@@ -10,6 +10,7 @@ use domain::document::{FieldError, Invalid};
 use domain::order::{Digest, KnownOrder, KnownRefund, Outcome, Policy, Snapshot};
 use messaging::Prepared;
 use platform::Timestamp;
+use platform::http::Room;
 
 /// The orders of one message, ready to be stored.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(crate) struct Publication {
     pub(crate) policy: Policy,
     pub(crate) received_at: Timestamp,
     pub(crate) orders: Vec<Published>,
+    /// What it takes up for as long as it waits, also when nobody waits for the answer any more.
+    pub(crate) _room: Room,
 }
 
 /// One order as it was published.
@@ -55,13 +58,18 @@ pub(crate) struct Late<'a> {
     pub(crate) received_at: Timestamp,
 }
 
-/// The books of one transaction.
+/// What is stored of the orders and refunds that will be posted.
 #[derive(Default)]
+pub(crate) struct Stored<'a> {
+    pub(crate) orders: HashMap<Key<'a>, KnownOrder>,
+    pub(crate) refunds: HashMap<Key<'a>, KnownRefund>,
+    /// The refunds that lines belong to.
+    pub(crate) refund_lines: HashMap<Key<'a>, String>,
+}
+
+/// The books of one transaction.
 pub(crate) struct Books<'a> {
-    stored: HashMap<Key<'a>, KnownOrder>,
-    refunds: HashMap<Key<'a>, KnownRefund>,
-    /// The refunds that stored lines belong to.
-    refund_lines: HashMap<Key<'a>, String>,
+    stored: Stored<'a>,
     drafted: Draft<'a>,
 }
 
@@ -75,13 +83,8 @@ struct Draft<'a> {
 }
 
 impl<'a> Books<'a> {
-    /// Opens the books with what is stored of the orders and refunds that will be posted.
-    pub(crate) fn open(
-        stored: HashMap<Key<'a>, KnownOrder>,
-        refunds: HashMap<Key<'a>, KnownRefund>,
-        refund_lines: HashMap<Key<'a>, String>,
-    ) -> Self {
-        Self { stored, refunds, refund_lines, drafted: Draft::default() }
+    pub(crate) fn open(stored: Stored<'a>) -> Self {
+        Self { stored, drafted: Draft::default() }
     }
 
     /// Decides about every order of a publication, in the order they were sent.
@@ -116,19 +119,20 @@ impl<'a> Books<'a> {
         let key = (merchant, snapshot.order.identifier.as_str());
         let drafted = draft.orders.get(&key).or_else(|| self.drafted.orders.get(&key));
         let drafted = drafted.map(|(published, _)| published.snapshot.known());
-        let stored = drafted.as_ref().or_else(|| self.stored.get(&key));
+        let stored = drafted.as_ref().or_else(|| self.stored.orders.get(&key));
         snapshot.decide(
             stored,
             |identifier| {
                 let key = (merchant, identifier);
                 let drafted = draft.refunds.get(&key).or_else(|| self.drafted.refunds.get(&key));
-                drafted.map(|(known, _)| known).or_else(|| self.refunds.get(&key))
+                drafted.map(|(known, _)| known).or_else(|| self.stored.refunds.get(&key))
             },
             |identifier| {
                 let key = (merchant, identifier);
                 let drafted =
                     draft.refund_lines.get(&key).or_else(|| self.drafted.refund_lines.get(&key));
-                drafted.copied().or_else(|| self.refund_lines.get(&key).map(String::as_str))
+                let stored = || self.stored.refund_lines.get(&key).map(String::as_str);
+                drafted.copied().or_else(stored)
             },
             publication.policy,
             publication.received_at,
@@ -138,7 +142,7 @@ impl<'a> Books<'a> {
     /// The orders to write, each once, sorted by key.
     pub(crate) fn rows(&self) -> impl ExactSizeIterator<Item = (Key<'a>, Row<'a>)> {
         self.drafted.orders.iter().map(|(key, (published, received_at))| {
-            let replaces = self.stored.get(key).map(|known| known.digest);
+            let replaces = self.stored.orders.get(key).map(|known| known.digest);
             (*key, Row { published, received_at: *received_at, replaces })
         })
     }
@@ -146,7 +150,7 @@ impl<'a> Books<'a> {
     /// The refunds to write, sorted by key.
     pub(crate) fn new_refunds(&self) -> impl Iterator<Item = NewRefund<'a>> {
         let unknown =
-            self.drafted.refunds.iter().filter(|(key, _)| !self.refunds.contains_key(*key));
+            self.drafted.refunds.iter().filter(|(key, _)| !self.stored.refunds.contains_key(*key));
         unknown.map(|(key, (known, received_at))| NewRefund {
             key: *key,
             known: known.clone(),
@@ -157,7 +161,9 @@ impl<'a> Books<'a> {
     /// The lines of those refunds, sorted by key, each with its refund.
     pub(crate) fn new_refund_lines(&self) -> impl Iterator<Item = (Key<'a>, &'a str)> {
         let all = self.drafted.refund_lines.iter().map(|(key, refund)| (*key, *refund));
-        all.filter(|((merchant, _), refund)| !self.refunds.contains_key(&(*merchant, *refund)))
+        all.filter(|((merchant, _), refund)| {
+            !self.stored.refunds.contains_key(&(*merchant, *refund))
+        })
     }
 
     pub(crate) fn late(&self) -> &[Late<'a>] {

@@ -33,13 +33,14 @@ use utoipa_actix_web::service_config::ServiceConfig;
 use admission::Admission;
 use books::Publication;
 use group::{Bounds, Group};
-use writer::{Answer, Writer};
+use writer::{Answer, Turn, Writer};
 
 /// The tables of this service.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/order-intake");
 
-/// A body and what is made of it, as a multiple of the body.
-const COPIES: usize = 3;
+/// A body and what is made of it, as a multiple of the body: itself, its copy beside the list of
+/// its values, that list at its longest, the orders, their documents and their events.
+const COPIES: usize = 10;
 
 /// The service.
 pub struct App {
@@ -116,8 +117,10 @@ impl Service for App {
                 waiting_rows: storing.waiting_orders,
             })),
         };
+        let turn = Turn::default();
         for _ in 0..storing.writers.max(1) {
-            let writer = Writer::new(app.pool.clone(), app.outbox.clone(), app.group.clone());
+            let (pool, outbox) = (app.pool.clone(), app.outbox.clone());
+            let writer = Writer::new(pool, outbox, app.group.clone(), turn.clone());
             process.tasks.spawn("writer", |stop| writer.run(stop));
         }
         app.show_waiting();

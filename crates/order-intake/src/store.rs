@@ -2,6 +2,7 @@
 
 mod refunds;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use diesel::QueryableByName;
@@ -12,6 +13,7 @@ use domain::order::{Digest, KnownOrder, Status};
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 use serde_json::value::RawValue;
+use tokio::try_join;
 
 pub(crate) use self::refunds::{known_refund_lines, known_refunds};
 use crate::books::{Books, Key, Late, Row};
@@ -19,6 +21,10 @@ use crate::http::orders::StoredOrder;
 
 /// Stands between the line identifiers of an order on their way into an array.
 const SEPARATOR: &str = "\u{1f}";
+/// Stands for a separator within a line identifier.
+const SEPARATOR_SIGN: &str = "\u{241f}";
+/// A page of orders ends after the one with which its documents reach this many bytes.
+pub(crate) const PAGE_BYTES: usize = 4 << 20;
 /// Chosen once; the same in every replica.
 const LOSERS_LOCK: i64 = 0x6F72_6465_7273;
 
@@ -49,7 +55,7 @@ struct OrderRow {
 
 /// What is stored of these orders.
 pub(crate) async fn known_orders<'a>(
-    conn: &mut AsyncPgConnection,
+    mut conn: &AsyncPgConnection,
     keys: &[Key<'a>],
 ) -> Result<HashMap<Key<'a>, KnownOrder>, DatabaseError> {
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
@@ -60,7 +66,7 @@ pub(crate) async fn known_orders<'a>(
     )
     .bind::<Array<Text>, _>(merchants)
     .bind::<Array<Text>, _>(identifiers);
-    let rows: Vec<OrderRow> = prepared(query).load(conn).await?;
+    let rows: Vec<OrderRow> = prepared(query).load(&mut conn).await?;
     let known = rows.into_iter().filter_map(|row| {
         let known = KnownOrder { updated_at: row.updated_at, digest: digest(&row.digest)? };
         Some((*at(keys, row.place)?, known))
@@ -75,19 +81,18 @@ pub(crate) async fn queue_behind_losers(conn: &mut AsyncPgConnection) -> Result<
     Ok(())
 }
 
-/// Writes the books, unless something they rest on has changed.
-pub(crate) async fn write(
-    conn: &mut AsyncPgConnection,
-    books: &Books<'_>,
-) -> Result<(), WriteError> {
-    write_orders(conn, books.rows()).await?;
-    refunds::write(conn, books).await?;
-    note_late(conn, books.late()).await?;
+/// Writes the books, unless something they rest on has changed. All statements are under way at
+/// once; PostgreSQL takes them one after the other.
+pub(crate) async fn write(conn: &AsyncPgConnection, books: &Books<'_>) -> Result<(), WriteError> {
+    let orders = write_orders(conn, books.rows());
+    let refunds = refunds::write(conn, books);
+    let late = note_late(conn, books.late());
+    try_join!(orders, refunds, late)?;
     Ok(())
 }
 
 async fn write_orders(
-    conn: &mut AsyncPgConnection,
+    mut conn: &AsyncPgConnection,
     rows: impl ExactSizeIterator<Item = (Key<'_>, Row<'_>)>,
 ) -> Result<(), WriteError> {
     let expected = rows.len();
@@ -123,7 +128,7 @@ async fn write_orders(
     .bind::<Array<Text>, _>(columns.owners)
     .bind::<Array<Binary>, _>(columns.replaced)
     .bind::<Text, _>(SEPARATOR);
-    let written = prepared(statement).execute(conn).await?;
+    let written = prepared(statement).execute(&mut conn).await?;
     if written == expected { Ok(()) } else { Err(WriteError::Raced) }
 }
 
@@ -149,7 +154,7 @@ impl<'a> OrderColumns<'a> {
     fn push(&mut self, (merchant, identifier): Key<'a>, row: &Row<'a>) {
         let Row { published, received_at, replaces } = row;
         let order = &published.snapshot.order;
-        let lines: Vec<_> = order.items.iter().map(|line| line.identifier.as_str()).collect();
+        let lines: Vec<_> = order.items.iter().map(|line| searchable(&line.identifier)).collect();
         self.merchants.push(merchant);
         self.identifiers.push(identifier);
         self.statuses.push(match order.status {
@@ -169,7 +174,7 @@ impl<'a> OrderColumns<'a> {
     }
 }
 
-async fn note_late(conn: &mut AsyncPgConnection, late: &[Late<'_>]) -> Result<(), WriteError> {
+async fn note_late(mut conn: &AsyncPgConnection, late: &[Late<'_>]) -> Result<(), WriteError> {
     if late.is_empty() {
         return Ok(());
     }
@@ -190,7 +195,7 @@ async fn note_late(conn: &mut AsyncPgConnection, late: &[Late<'_>]) -> Result<()
     .bind::<Array<Binary>, _>(digests)
     .bind::<Array<Timestamptz>, _>(updated)
     .bind::<Array<Timestamptz>, _>(received);
-    prepared(statement).execute(conn).await?;
+    prepared(statement).execute(&mut conn).await?;
     Ok(())
 }
 
@@ -221,35 +226,41 @@ struct FoundRow {
     document: String,
 }
 
-/// A merchant's orders, sorted by identifier.
+/// A merchant's orders, sorted by identifier: so many at most, and fewer if they are large.
 pub(crate) async fn search(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     search: &Search,
     most: i64,
 ) -> Result<Vec<StoredOrder>, DatabaseError> {
+    let line_identifier = search.line_identifier.as_deref().map(searchable);
     let mut query = diesel::sql_query(
-        "SELECT identifier, status, created_at, updated_at, received_at, document \
-         FROM orders WHERE merchant = $1",
+        "SELECT identifier, status, created_at, updated_at, received_at, document FROM ( \
+             SELECT *, sum(octet_length(document)) OVER (ORDER BY identifier) \
+                 - octet_length(document) AS bytes_before \
+             FROM orders WHERE merchant = $1",
     )
     .into_boxed()
     .bind::<Text, _>(merchant.as_str());
     let mut bound = 1;
     // A condition that is not asked for is not in the query, so that the right index is used.
     let conditions = [
-        (&search.identifier, "identifier = "),
-        (&search.customer_email, "customer_email = "),
-        (&search.line_identifier, "line_identifiers @> ARRAY["),
-        (&search.after, "identifier > "),
+        (search.identifier.as_deref(), "identifier = "),
+        (search.customer_email.as_deref(), "customer_email = "),
+        (line_identifier.as_deref(), "line_identifiers @> ARRAY["),
+        (search.after.as_deref(), "identifier > "),
     ];
     for (value, condition) in conditions {
         let Some(value) = value else { continue };
         bound += 1;
         let closing = if condition.ends_with('[') { "]" } else { "" };
-        query =
-            query.sql(format!(" AND {condition}${bound}{closing}")).bind::<Text, _>(value.as_str());
+        query = query.sql(format!(" AND {condition}${bound}{closing}")).bind::<Text, _>(value);
     }
-    query = query.sql(format!(" ORDER BY identifier LIMIT ${}", bound + 1)).bind::<BigInt, _>(most);
+    let page = format!(
+        " ORDER BY identifier LIMIT ${}) AS page WHERE bytes_before < {PAGE_BYTES} ORDER BY identifier",
+        bound + 1
+    );
+    query = query.sql(page).bind::<BigInt, _>(most);
     let rows: Vec<FoundRow> = prepared(query).load(conn).await?;
     let orders: Result<_, _> = rows.into_iter().map(StoredOrder::try_from).collect();
     Ok(orders.map_err(|error| diesel::result::Error::DeserializationError(error.into()))?)
@@ -262,6 +273,15 @@ impl TryFrom<FoundRow> for StoredOrder {
         let FoundRow { identifier, status, created_at, updated_at, received_at, document } = row;
         let document = RawValue::from_string(document)?;
         Ok(Self { identifier, status, created_at, updated_at, received_at, document })
+    }
+}
+
+/// A line identifier as it is indexed.
+fn searchable(identifier: &str) -> Cow<'_, str> {
+    if identifier.contains(SEPARATOR) {
+        identifier.replace(SEPARATOR, SEPARATOR_SIGN).into()
+    } else {
+        identifier.into()
     }
 }
 

@@ -6,6 +6,7 @@ mod storing;
 
 use std::time::Duration;
 
+use domain::document::{Document, Json};
 use domain::merchant::Merchant;
 use domain::order::Message;
 use domain::order::sample::{Orders, message};
@@ -81,7 +82,8 @@ fn sample_message(count: usize) -> Value {
 }
 
 fn sample_orders(count: usize) -> Vec<Value> {
-    Message::documents(&sample_message(count)).cloned().collect()
+    let message = Document::from(sample_message(count));
+    Message::documents(message.value()).map(Json::to_value).collect()
 }
 
 fn enclose(orders: &[Value]) -> Value {

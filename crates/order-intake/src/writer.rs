@@ -4,21 +4,23 @@
 //! be written as a whole is written one publication at a time, so that a poisonous one harms only
 //! itself.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use diesel_async::pooled_connection::PoolableConnection as _;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::document::Invalid;
-use domain::order::{KnownRefund, Outcome};
+use domain::order::{Outcome, Snapshot};
 use messaging::Outbox;
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram};
 use platform::database::{DatabaseError, Pool};
 use platform::{Failure, Kind, chain, telemetry};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::try_join;
 use tokio_util::sync::CancellationToken;
 
-use crate::books::{Books, Key, Publication};
+use crate::books::{Books, Publication, Published, Stored};
 use crate::group::{Group, Ticket};
 use crate::store::{self, WriteError};
 
@@ -41,6 +43,10 @@ pub(crate) enum PublishError {
     Contended,
 }
 
+/// Whoever has it stores a group. It goes to the next writer when a group is about to be committed:
+/// while one waits for the disk, another uses the processor, and groups grow as if there were one.
+pub(crate) type Turn = Arc<Mutex<()>>;
+
 /// Takes groups and stores them.
 pub(crate) struct Writer {
     pool: Pool,
@@ -48,18 +54,25 @@ pub(crate) struct Writer {
     conn: Option<AsyncPgConnection>,
     outbox: Outbox,
     group: Arc<Group<Publication, Answer>>,
+    turn: Turn,
     orders: Counter<u64>,
     sizes: Histogram<u64>,
 }
 
 impl Writer {
-    pub(crate) fn new(pool: Pool, outbox: Outbox, group: Arc<Group<Publication, Answer>>) -> Self {
+    pub(crate) fn new(
+        pool: Pool,
+        outbox: Outbox,
+        group: Arc<Group<Publication, Answer>>,
+        turn: Turn,
+    ) -> Self {
         let meter = telemetry::meter();
         Self {
             pool,
             conn: None,
             outbox,
             group,
+            turn,
             orders: meter
                 .u64_counter("orders_published")
                 .with_description("Orders by what became of them")
@@ -75,25 +88,31 @@ impl Writer {
     /// Works until told to stop, and then until nothing waits any more.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
         loop {
+            let turn = self.turn.clone().lock_owned().await;
             let group = tokio::select! {
                 () = stop.cancelled() => break,
                 group = self.group.next() => group,
             };
-            self.deal_with(group).await;
+            self.deal_with(group, turn).await;
         }
         loop {
+            let turn = self.turn.clone().lock_owned().await;
             let group = self.group.take();
             if group.is_empty() {
                 return;
             }
-            self.deal_with(group).await;
+            self.deal_with(group, turn).await;
         }
     }
 
-    async fn deal_with(&mut self, group: Vec<Ticket<Publication, Answer>>) {
+    async fn deal_with(
+        &mut self,
+        group: Vec<Ticket<Publication, Answer>>,
+        turn: OwnedMutexGuard<()>,
+    ) {
         let publications: Vec<_> = group.iter().map(|ticket| &ticket.job).collect();
         let races = if group.len() > 1 { RACES } else { LONELY_RACES };
-        match self.store(&publications, races).await {
+        match self.store(&publications, races, Some(turn)).await {
             Ok(answers) => {
                 self.sizes.record(answers.len().try_into().unwrap_or(u64::MAX), &[]);
                 for (ticket, answer) in group.into_iter().zip(answers) {
@@ -104,7 +123,7 @@ impl Writer {
             Err(error) if group.len() > 1 && harms_only_some(&error) => {
                 tracing::warn!(error = chain(&error), "a group is stored one by one");
                 for ticket in group {
-                    let answer = match self.store(&[&ticket.job], LONELY_RACES).await {
+                    let answer = match self.store(&[&ticket.job], LONELY_RACES, None).await {
                         Ok(mut answers) => answers.pop().unwrap_or(Ok(Vec::new())),
                         Err(error) => Err(error.into()),
                     };
@@ -134,6 +153,7 @@ impl Writer {
         &mut self,
         publications: &[&Publication],
         races: usize,
+        mut turn: Option<OwnedMutexGuard<()>>,
     ) -> Result<Vec<Answer>, WriteError> {
         // Taken out, so that one that broke in the middle is not used again.
         let mut conn = match self.conn.take_if(|conn| !conn.is_broken()) {
@@ -147,7 +167,10 @@ impl Writer {
                     if lost > 0 {
                         store::queue_behind_losers(conn).await?;
                     }
-                    store_together(conn, &self.outbox, publications).await
+                    let answers = store_together(conn, &self.outbox, publications).await?;
+                    // What follows is the commit.
+                    drop(turn.take());
+                    Ok(answers)
                 })
                 .await;
             match stored {
@@ -162,53 +185,51 @@ impl Writer {
     }
 }
 
-/// Loads, decides, saves and announces, in the caller's transaction.
+/// Loads, decides, saves and announces, in the caller's transaction. Two questions to PostgreSQL,
+/// however many statements: those that need no answer of another are under way together.
 async fn store_together(
-    conn: &mut AsyncPgConnection,
+    conn: &AsyncPgConnection,
     outbox: &Outbox,
     publications: &[&Publication],
 ) -> Result<Vec<Answer>, WriteError> {
-    let (mut orders, mut refunds) = (BTreeSet::new(), BTreeSet::new());
-    for publication in publications {
-        let merchant = publication.merchant.as_str();
-        for published in &publication.orders {
-            let order = &published.snapshot.order;
-            orders.insert((merchant, order.identifier.as_str()));
-            refunds.extend(order.refunds.iter().map(|it| (merchant, it.identifier.as_str())));
-        }
-    }
-    let orders = store::known_orders(conn, &Vec::from_iter(orders)).await?;
-    let refunds = store::known_refunds(conn, &Vec::from_iter(refunds)).await?;
-    let lines = new_refund_lines(publications, &refunds);
-    let lines = store::known_refund_lines(conn, &Vec::from_iter(lines)).await?;
-    let mut books = Books::open(orders, refunds, lines);
+    let mut books = Books::open(look_up(conn, publications).await?);
     let answers = publications
         .iter()
         .map(|publication| books.post(publication).map_err(PublishError::Refunds))
         .collect();
-    store::write(conn, &books).await?;
-    if let Some(now) = publications.iter().map(|publication| publication.received_at).max() {
-        outbox.append_prepared(conn, now, books.events().iter().copied()).await?;
-    }
+    let announce = async {
+        let Some(now) = publications.iter().map(|it| it.received_at).max() else { return Ok(()) };
+        Ok(outbox.append_prepared(conn, now, books.events().iter().copied()).await?)
+    };
+    try_join!(store::write(conn, &books), announce)?;
     Ok(answers)
 }
 
-/// The lines of refunds that are not stored; those of the others were looked at in their time.
-fn new_refund_lines<'a>(
+/// What is stored of everything these publications speak of.
+async fn look_up<'a>(
+    conn: &AsyncPgConnection,
     publications: &[&'a Publication],
-    known: &HashMap<Key<'a>, KnownRefund>,
-) -> BTreeSet<Key<'a>> {
-    let mut lines = BTreeSet::new();
+) -> Result<Stored<'a>, DatabaseError> {
+    let (mut orders, mut refunds, mut lines) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for publication in publications {
         let merchant = publication.merchant.as_str();
-        let refunds = publication.orders.iter().flat_map(|it| &it.snapshot.order.refunds);
-        for refund in refunds.filter(|it| !known.contains_key(&(merchant, it.identifier.as_str())))
-        {
-            let of_refund = refund.refund_line_items.iter();
-            lines.extend(of_refund.map(|line| (merchant, line.identifier.as_str())));
+        for Published { snapshot: Snapshot { order, .. }, .. } in &publication.orders {
+            orders.insert((merchant, order.identifier.as_str()));
+            for refund in &order.refunds {
+                refunds.insert((merchant, refund.identifier.as_str()));
+                let of_refund = refund.refund_line_items.iter();
+                lines.extend(of_refund.map(|line| (merchant, line.identifier.as_str())));
+            }
         }
     }
-    lines
+    let (orders, refunds, lines) =
+        (Vec::from_iter(orders), Vec::from_iter(refunds), Vec::from_iter(lines));
+    let (orders, refunds, refund_lines) = try_join!(
+        store::known_orders(conn, &orders),
+        store::known_refunds(conn, &refunds),
+        store::known_refund_lines(conn, &lines),
+    )?;
+    Ok(Stored { orders, refunds, refund_lines })
 }
 
 /// Whether the publications of a group could fare better one by one.

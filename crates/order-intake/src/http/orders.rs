@@ -110,14 +110,13 @@ pub(crate) async fn list_orders(
     let merchant = app.directory.of(&caller)?;
     let (search, limit) = listing.into_inner().understand()?;
     let mut conn = app.pool.get().await?;
-    let more = i64::from(limit) + 1;
-    let mut orders = store::search(&mut conn, &merchant.identifier, &search, more).await?;
-    let next = if orders.len() > usize::from(limit) {
-        orders.truncate(limit.into());
-        orders.last().map(|last| URL_SAFE_NO_PAD.encode(&last.identifier))
-    } else {
-        None
-    };
+    let most = i64::from(limit) + 1;
+    let mut orders = store::search(&mut conn, &merchant.identifier, &search, most).await?;
+    let bytes: usize = orders.iter().map(|order| order.document.get().len()).sum();
+    let more = orders.len() > usize::from(limit) || bytes >= store::PAGE_BYTES;
+    orders.truncate(limit.into());
+    let last = orders.last().filter(|_| more);
+    let next = last.map(|last| URL_SAFE_NO_PAD.encode(&last.identifier));
     Ok(web::Json(StoredOrders { orders, next }))
 }
 

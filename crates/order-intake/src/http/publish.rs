@@ -5,7 +5,7 @@ use actix_web::{FromRequest, HttpRequest, post, web};
 use domain::access::Scope;
 use domain::document::FieldError;
 use domain::order::{Message, OrderStored, Outcome, Policy, ReturnsPortalOrderMessage, Snapshot};
-use platform::http::{ErrorBody, JsonSource, Room};
+use platform::http::{ErrorBody, JsonSource, Room, Then};
 use platform::identity::Caller;
 use platform::{Failure, Kind, Problem};
 use serde::{Deserialize, Serialize};
@@ -65,10 +65,8 @@ pub(crate) struct PublishedOrder {
 pub(crate) async fn publish_orders(
     app: web::Data<App>,
     _admitted: Admitted,
-    caller: Caller,
     _version: ApiVersion,
-    room: Room,
-    JsonSource { document, bytes }: JsonSource,
+    Then(caller, (room, JsonSource { document, bytes })): Then<Caller, (Room, JsonSource)>,
 ) -> Result<web::Json<PublishedOrders>, Problem> {
     caller.require(Scope::Orders)?;
     let merchant = app.directory.of(&caller)?;
@@ -88,11 +86,10 @@ pub(crate) async fn publish_orders(
         let snapshot = Snapshot { order: stored.order, ..snapshot };
         orders.push(Published { snapshot, document: document.get().to_owned(), event });
     }
-    let publication =
-        Publication { merchant: merchant.identifier.clone(), policy, received_at, orders };
+    let merchant = merchant.identifier.clone();
+    let publication = Publication { merchant, policy, received_at, orders, _room: room };
     let count = identifiers.len();
     let outcomes = app.group.submit(publication, count).await??;
-    drop(room);
     let message = summary(&outcomes);
     let orders = identifiers.into_iter().zip(outcomes);
     let orders = orders.map(|(identifier, result)| PublishedOrder { identifier, result });

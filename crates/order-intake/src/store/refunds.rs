@@ -7,6 +7,7 @@ use diesel::sql_types::{Array, BigInt, Binary, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::order::KnownRefund;
 use platform::database::{DatabaseError, prepared};
+use tokio::try_join;
 
 use super::{WriteError, at, digest};
 use crate::books::{Books, Key, NewRefund};
@@ -23,7 +24,7 @@ struct RefundRow {
 
 /// What is stored of these refunds.
 pub(crate) async fn known_refunds<'a>(
-    conn: &mut AsyncPgConnection,
+    mut conn: &AsyncPgConnection,
     keys: &[Key<'a>],
 ) -> Result<HashMap<Key<'a>, KnownRefund>, DatabaseError> {
     if keys.is_empty() {
@@ -37,7 +38,7 @@ pub(crate) async fn known_refunds<'a>(
     )
     .bind::<Array<Text>, _>(merchants)
     .bind::<Array<Text>, _>(identifiers);
-    let rows: Vec<RefundRow> = prepared(query).load(conn).await?;
+    let rows: Vec<RefundRow> = prepared(query).load(&mut conn).await?;
     let known = rows.into_iter().filter_map(|row| {
         let known = KnownRefund { order: row.order_identifier, digest: digest(&row.digest)? };
         Some((*at(keys, row.place)?, known))
@@ -55,7 +56,7 @@ struct LineRow {
 
 /// The refunds that these lines belong to, of those that are stored.
 pub(crate) async fn known_refund_lines<'a>(
-    conn: &mut AsyncPgConnection,
+    mut conn: &AsyncPgConnection,
     keys: &[Key<'a>],
 ) -> Result<HashMap<Key<'a>, String>, DatabaseError> {
     if keys.is_empty() {
@@ -69,23 +70,22 @@ pub(crate) async fn known_refund_lines<'a>(
     )
     .bind::<Array<Text>, _>(merchants)
     .bind::<Array<Text>, _>(identifiers);
-    let rows: Vec<LineRow> = prepared(query).load(conn).await?;
+    let rows: Vec<LineRow> = prepared(query).load(&mut conn).await?;
     let known =
         rows.into_iter().filter_map(|row| Some((*at(keys, row.place)?, row.refund_identifier)));
     Ok(known.collect())
 }
 
 /// Writes what is new, unless someone else has written some of it meanwhile.
-pub(super) async fn write(
-    conn: &mut AsyncPgConnection,
-    books: &Books<'_>,
-) -> Result<(), WriteError> {
-    write_refunds(conn, books.new_refunds().collect()).await?;
-    write_lines(conn, books.new_refund_lines().collect()).await
+pub(super) async fn write(conn: &AsyncPgConnection, books: &Books<'_>) -> Result<(), WriteError> {
+    let refunds = write_refunds(conn, books.new_refunds().collect());
+    let lines = write_lines(conn, books.new_refund_lines().collect());
+    try_join!(refunds, lines)?;
+    Ok(())
 }
 
 async fn write_refunds(
-    conn: &mut AsyncPgConnection,
+    mut conn: &AsyncPgConnection,
     refunds: Vec<NewRefund<'_>>,
 ) -> Result<(), WriteError> {
     if refunds.is_empty() {
@@ -105,12 +105,12 @@ async fn write_refunds(
     .bind::<Array<Text>, _>(orders)
     .bind::<Array<Binary>, _>(digests)
     .bind::<Array<Timestamptz>, _>(seen);
-    let written = prepared(statement).execute(conn).await?;
+    let written = prepared(statement).execute(&mut conn).await?;
     if written == refunds.len() { Ok(()) } else { Err(WriteError::Raced) }
 }
 
 async fn write_lines(
-    conn: &mut AsyncPgConnection,
+    mut conn: &AsyncPgConnection,
     lines: Vec<(Key<'_>, &str)>,
 ) -> Result<(), WriteError> {
     if lines.is_empty() {
@@ -125,6 +125,6 @@ async fn write_lines(
     .bind::<Array<Text>, _>(merchants)
     .bind::<Array<Text>, _>(identifiers)
     .bind::<Array<Text>, _>(refunds);
-    let written = prepared(statement).execute(conn).await?;
+    let written = prepared(statement).execute(&mut conn).await?;
     if written == lines.len() { Ok(()) } else { Err(WriteError::Raced) }
 }

@@ -62,6 +62,31 @@ async fn a_long_list_comes_in_pages() {
 }
 
 #[tokio::test]
+async fn a_page_of_large_orders_is_shorter() {
+    let intake = Intake::start().await;
+    for mut order in sample_orders(3) {
+        order["padding"] = json!("x".repeat(2 << 20));
+        intake.publish("acme", &enclose(&[order])).await;
+    }
+    let first: Value = intake.get("/v1/orders", "acme").await.json().await.unwrap();
+    assert_eq!(first["orders"].as_array().unwrap().len(), 2);
+    let rest = format!("?after={}", first["next"].as_str().unwrap());
+    assert_eq!(identifiers(&intake, &rest).await.len(), 1);
+}
+
+#[tokio::test]
+async fn any_line_identifier_can_be_searched_for() {
+    let intake = Intake::start().await;
+    let mut orders = sample_orders(1);
+    orders[0]["items"][0]["identifier"] = json!("one\u{1f}line");
+    orders[0]["refunds"] = json!([]);
+    intake.publish("acme", &enclose(&orders)).await;
+    let found = identifiers(&intake, "?line_identifier=one%1Fline").await;
+    assert_eq!(found, [orders[0]["identifier"].as_str().unwrap()]);
+    assert!(identifiers(&intake, "?line_identifier=one").await.is_empty());
+}
+
+#[tokio::test]
 async fn a_bad_query_is_refused() {
     let intake = Intake::start().await;
     for query in ["limit=0", "limit=201", "limit=x", "after=%21", "unknown=1", "identifier=%00"] {

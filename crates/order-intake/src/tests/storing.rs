@@ -7,11 +7,12 @@ use std::time::Duration;
 use diesel::QueryableByName;
 use diesel::sql_types::Text;
 use diesel_async::RunQueryDsl as _;
-use domain::document::Document;
+use domain::document::{Document, Json};
 use domain::order::sample::{Orders, message};
 use domain::order::{Message, Order, OrderStored, Outcome, Policy};
 use messaging::Outbox;
 use platform::database::Pool;
+use platform::http::Room;
 use platform::{Tasks, Timestamp};
 use serde_json::{Value, json};
 use testkit::Database;
@@ -19,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::books::{Publication, Published};
 use crate::group::{Bounds, Group};
-use crate::writer::{Answer, PublishError, Writer};
+use crate::writer::{Answer, PublishError, Turn, Writer};
 
 /// A database with a writer in front of it.
 struct Desk {
@@ -40,7 +41,7 @@ impl Desk {
     }
 
     fn writer(&self, pool: Pool) -> Writer {
-        Writer::new(pool, self.outbox.clone(), self.group.clone())
+        Writer::new(pool, self.outbox.clone(), self.group.clone(), Turn::default())
     }
 
     /// Publishes all of these in one group and gives their answers.
@@ -79,7 +80,13 @@ impl Desk {
             }
         });
         let orders = published.collect();
-        Publication { merchant, policy: Policy::default(), received_at, orders }
+        Publication {
+            merchant,
+            policy: Policy::default(),
+            received_at,
+            orders,
+            _room: Room::default(),
+        }
     }
 
     /// The lines a query prints.
@@ -106,7 +113,8 @@ fn time(text: &str) -> Timestamp {
 
 fn samples(count: usize) -> Vec<Value> {
     let orders: Vec<Order> = Orders::new(7, time("2026-03-01T00:00:00Z")).take(count).collect();
-    Message::documents(&message(&orders)).cloned().collect()
+    let message = Document::from(message(&orders));
+    Message::documents(message.value()).map(Json::to_value).collect()
 }
 
 /// A sample with a refund.
