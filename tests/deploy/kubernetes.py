@@ -27,6 +27,21 @@ SECRETS = {"sealing", "first-operator", "rabbitmq-definitions", "rabbitmq-defaul
     f"{service}-{what}" for service in SERVICES for what in ["database", "database-migrate", "broker"]
 }
 
+# The labels that operators give to the pods they make: none of ours with app.kubernetes.io come through.
+PODS_OF_OPERATORS = {
+    "rabbitmq": {
+        "app.kubernetes.io/name": "rabbitmq",
+        "app.kubernetes.io/component": "rabbitmq",
+        "app.kubernetes.io/part-of": "rabbitmq",
+    },
+    "postgres": {
+        "app.kubernetes.io/name": "postgresql",
+        "app.kubernetes.io/instance": "postgres",
+        "app.kubernetes.io/managed-by": "cloudnative-pg",
+        "cnpg.io/cluster": "postgres",
+    },
+}
+
 
 def check(overlay):
     objects = kustomize.build(ROOT / "deploy/kubernetes/overlays" / overlay)
@@ -49,6 +64,7 @@ def check(overlay):
     for each in objects:
         if each["kind"] in ("Deployment", "Job"):
             hardened(each)
+    names_are_looked_up(objects)
     return len(objects)
 
 
@@ -78,6 +94,43 @@ def hardened(each):
         assert ":" in container["image"] and not container["image"].endswith(":latest"), f"{name}: {container['image']}"
         if each["kind"] == "Deployment":
             assert {"startupProbe", "livenessProbe", "readinessProbe"} <= set(container), name
+
+
+def names_are_looked_up(objects):
+    """Whoever has bounds on what it may call may ask for addresses."""
+    policies = [each["spec"] for each in objects if each["kind"] == "NetworkPolicy"]
+    for name, labels in pods(objects):
+        its = [policy for policy in policies if selects(policy["podSelector"], labels)]
+        assert its, f"no network policy is for {name}"
+        bounded = [policy for policy in its if "Egress" in policy["policyTypes"]]
+        assert not bounded or any(allows_dns(policy) for policy in bounded), f"{name} cannot look up a name"
+
+
+def pods(objects):
+    yield from PODS_OF_OPERATORS.items()
+    for each in objects:
+        if each["kind"] in ("Deployment", "Job"):
+            yield each["metadata"]["name"], each["spec"]["template"]["metadata"]["labels"]
+
+
+def selects(selector, labels):
+    assert set(selector) <= {"matchLabels", "matchExpressions"}, selector
+    for expression in selector.get("matchExpressions", []):
+        assert expression["operator"] == "In", expression
+        if labels.get(expression["key"]) not in expression["values"]:
+            return False
+    return selector.get("matchLabels", {}).items() <= labels.items()
+
+
+def allows_dns(policy):
+    system = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}
+    open_ports = {
+        (port["protocol"], port["port"])
+        for rule in policy.get("egress", [])
+        if system in rule.get("to", [])
+        for port in rule["ports"]
+    }
+    return {("UDP", 53), ("TCP", 53)} <= open_ports
 
 
 def main():
