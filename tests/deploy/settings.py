@@ -19,7 +19,7 @@ KEY = "k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 # What the referenced secrets could hold.
 SAMPLES = {
     "DATABASE__URL": "postgres://role:password@postgres-rw:5432/database",
-    "BROKER__URL": "amqp://service:password@rabbitmq:5672/%2f",
+    "BROKER__URL": "amqp://service:password@rabbitmq.backhaul.svc:5672/%2f",
     "SEALING__KEYS": KEY,
     "BOOTSTRAP__CLIENT_ID": "operator",
     "BOOTSTRAP__CLIENT_SECRET": "secret",
