@@ -61,6 +61,8 @@ def check(overlay):
         assert ("Job", f"{service}-migrate") in names, f"{service} has no migration job"
         scaled = {("HorizontalPodAutoscaler", service), ("ScaledObject", service)} & names
         assert len(scaled) == 1, f"{service} is scaled by {scaled}"
+        deployment = kustomize.find(objects, "Deployment", service)
+        assert "replicas" not in deployment["spec"], f"{service}: each apply would undo the autoscaler"
     for each in objects:
         if each["kind"] in ("Deployment", "Job"):
             hardened(each)
