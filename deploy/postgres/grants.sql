@@ -9,6 +9,10 @@
 \endif
 SET ROLE NONE;
 
+-- To another service's database no role can connect.
+SELECT format('GRANT CONNECT ON DATABASE %I TO %I, %I', current_database(), :'service', :'service' || '_migrate') \gexec
+SELECT format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database()) \gexec
+
 -- Whoever makes tables makes them as the owner, so that they all have one.
 \if :delivers
     SELECT format('ALTER DATABASE %I SET role = %L', current_database(), :'service' || '_owner') \gexec

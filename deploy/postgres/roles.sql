@@ -7,8 +7,7 @@
 --   <service>          logs in to serve: reads and writes rows, changes no table
 --
 -- A service that delivers messages makes and drops the partitions of its log, which takes the
--- owner: with -v delivers=true its serving role acts as the owner too. To another service's database
--- no role can connect.
+-- owner: with -v delivers=true its serving role acts as the owner too.
 \set ON_ERROR_STOP on
 \if :{?delivers}
 \else
@@ -31,5 +30,3 @@ SELECT format('GRANT %I TO %I', :'service' || '_owner', :'service' || '_migrate'
 
 SELECT format('CREATE DATABASE %I OWNER %I', 'backhaul_' || :'service', :'service' || '_owner')
 WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = 'backhaul_' || :'service') \gexec
-SELECT format('REVOKE ALL ON DATABASE %I FROM PUBLIC', 'backhaul_' || :'service') \gexec
-SELECT format('GRANT CONNECT ON DATABASE %I TO %I, %I', 'backhaul_' || :'service', :'service', :'service' || '_migrate') \gexec

@@ -33,11 +33,13 @@ create_database() {
 
 drop_database() { sql "DROP DATABASE IF EXISTS \"$1\" WITH (FORCE)" 2>/dev/null; }
 
-# create_roles NAME PASSWORD: the roles and the database of one service, as deploy/postgres makes them.
+# create_roles NAME PASSWORD: the roles and the database of one service, as deploy/postgres makes them. The
+# migrating role grants, as it does in a cluster where no superuser is at hand.
 create_roles() {
     { printf '\\set password %s\n\\set migrate_password %s\n' "$2" "$2" && cat "$root/deploy/postgres/roles.sql"; } |
         run_psql postgres -v "service=$1" &&
-        run_psql "backhaul_$1" -v "service=$1" -f "$root/deploy/postgres/grants.sql" </dev/null
+        (POSTGRES_URL=$(role_url "${1}_migrate" "$2") &&
+            run_psql "backhaul_$1" -v "service=$1" -f "$root/deploy/postgres/grants.sql" </dev/null)
 }
 
 drop_roles() {
