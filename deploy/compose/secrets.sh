@@ -64,9 +64,9 @@ done
 operator_broker=$(random seeds/operator.broker)
 cp "$here/definitions.json" rabbitmq/definitions.json
 for service in $services; do
-    "$here/set-password.sh" rabbitmq/definitions.json "$service" "$(cat "seeds/$service.broker")"
+    "$here/set-password.sh" rabbitmq/definitions.json "$service" <"seeds/$service.broker"
 done
-"$here/set-password.sh" rabbitmq/definitions.json operator "$operator_broker"
+"$here/set-password.sh" rabbitmq/definitions.json operator <seeds/operator.broker
 {
     echo "OPERATOR_CLIENT_ID=operator"
     echo "OPERATOR_CLIENT_SECRET=$operator_secret"

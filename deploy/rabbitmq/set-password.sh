@@ -1,9 +1,11 @@
 #!/bin/sh
-# usage: set-password.sh FILE USER PASSWORD
-# Gives a user of a definitions file its password. In the file as it is checked in no user has one,
-# so nobody can log in with what is public. The password must not need escaping in JSON: use hex.
+# usage: set-password.sh FILE USER <PASSWORD-FILE
+# Gives a user of a definitions file its password, which is read from standard input: a command line can
+# be read by anyone on the machine. In the file as it is checked in no user has one, so nobody can log in
+# with what is public. The password must not need escaping in JSON: use hex.
 set -eu
-file=$1 user=$2 password=$3
+file=$1 user=$2
+IFS= read -r password || true
 case $password in
     *[!A-Za-z0-9_-]* | '')
         echo "the password of $user must be letters and digits" >&2
@@ -14,4 +16,6 @@ grep -q "\"name\": \"$user\", \"password_hash\": \"\"" "$file" || {
     echo "$file has no user $user without a password" >&2
     exit 1
 }
-sed -i "s/\"name\": \"$user\", \"password_hash\": \"\"/\"name\": \"$user\", \"password\": \"$password\"/" "$file"
+sed -i -f - "$file" <<END
+s/"name": "$user", "password_hash": ""/"name": "$user", "password": "$password"/
+END
