@@ -93,6 +93,10 @@ def hardened(each):
         closed = container["securityContext"]
         assert closed["readOnlyRootFilesystem"] and not closed["allowPrivilegeEscalation"], name
         assert set(container["resources"]) == {"requests", "limits"}, name
+        for line in "\n".join([*container.get("command", []), *container.get("args", [])]).splitlines():
+            for variable in container.get("env", []):
+                shown = re.search(rf"\b(curl|psql)\b.*\$\{{?{variable['name']}\b", line)
+                assert not (shown and "valueFrom" in variable), f"{name}: a secret in a command line: {line}"
         assert ":" in container["image"] and not container["image"].endswith(":latest"), f"{name}: {container['image']}"
         if each["kind"] == "Deployment":
             assert {"startupProbe", "livenessProbe", "readinessProbe"} <= set(container), name
