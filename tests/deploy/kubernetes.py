@@ -1,7 +1,9 @@
 """Both overlays are valid by the cluster's own schemas, and everything they refer to is there."""
 
+import json
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 import kubernetes_validate
@@ -27,6 +29,10 @@ SECRETS = {"sealing", "first-operator", "rabbitmq-definitions", "rabbitmq-defaul
     f"{service}-{what}" for service in SERVICES for what in ["database", "database-migrate", "broker"]
 }
 
+SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
+# Connections beside the pools: of each service's relay and dispatcher, of its migration, and those that
+# PostgreSQL keeps for superusers, the operator and people.
+LEADING, MIGRATING, RESERVED = 2, 1, 50
 # The labels that operators give to the pods they make: none of ours with app.kubernetes.io come through.
 PODS_OF_OPERATORS = {
     "rabbitmq": {
@@ -67,6 +73,8 @@ def check(overlay):
         if each["kind"] in ("Deployment", "Job"):
             hardened(each)
     names_are_looked_up(objects)
+    queues_are_watched(objects)
+    connections_suffice(objects)
     return len(objects)
 
 
@@ -137,6 +145,57 @@ def allows_dns(policy):
         for port in rule["ports"]
     }
     return {("UDP", 53), ("TCP", 53)} <= open_ports
+
+
+def connections_suffice(objects):
+    """With every autoscaler at its most and every deployment being rolled, nobody is refused a connection."""
+    cluster = kustomize.find(objects, "Cluster", "postgres")["spec"]
+    limits = {role["name"]: role.get("connectionLimit", 0) for role in cluster["managed"]["roles"]}
+    total = 0
+    for service in SERVICES:
+        needed = connections(objects, service)
+        limit = limits[service.replace("-", "_")]
+        assert needed <= limit, f"{service} opens {needed} connections, and its role may open {limit}"
+        total += needed + MIGRATING
+    most = int(cluster["postgresql"]["parameters"]["max_connections"]) - RESERVED
+    assert total <= most, f"the services open {total} connections, and there are {most} for them"
+
+
+def connections(objects, service):
+    """The pool of each replica, what its workers keep for themselves, and what those hold that lead."""
+    (scaler,) = [each["spec"] for each in objects if each["kind"] in SCALERS and each["metadata"]["name"] == service]
+    surge = kustomize.find(objects, "Deployment", service)["spec"]["strategy"]["rollingUpdate"]["maxSurge"]
+    replicas = scaler.get("maxReplicas") or scaler["maxReplicaCount"]
+    # A sender of each kind of message settles, the gateway's writers store, over connections of their own.
+    own = len(work_queues(scaler)) + setting(objects, service, "storing", "writers", 0)
+    return (replicas + surge) * (setting(objects, service, "database", "max_connections") + own) + LEADING
+
+
+def work_queues(scaler):
+    return [trigger["metadata"]["queueName"] for trigger in scaler.get("triggers", []) if trigger["type"] == "rabbitmq"]
+
+
+def queues_are_watched(objects):
+    """Every work queue in the broker's definitions scales its service."""
+    definitions = json.loads((ROOT / "deploy/rabbitmq/definitions.json").read_text())
+    names = [queue["name"] for queue in definitions["queues"]]
+    work = sorted(name for name in names if name.startswith("notify.") and not name.endswith(".dead"))
+    watched = sorted(name for each in objects if each["kind"] == "ScaledObject" for name in work_queues(each["spec"]))
+    assert watched == work, f"KEDA watches {watched}, the work queues are {work}"
+
+
+def setting(objects, service, section, name, otherwise=None):
+    """As the service would read it: from its ConfigMap, from its own defaults, from those of all."""
+    variable = "__".join([service.replace("-", "_"), section, name]).upper()
+    data = kustomize.find(objects, "ConfigMap", service)["data"]
+    if variable in data:
+        return int(data[variable])
+    for crate in [service, "platform"]:
+        defaults = tomllib.loads((ROOT / "crates" / crate / "default.toml").read_text())
+        if name in defaults.get(section, {}):
+            return defaults[section][name]
+    assert otherwise is not None, f"{service} has no {section}.{name}"
+    return otherwise
 
 
 def main():
