@@ -83,6 +83,8 @@ struct Consumer<H> {
 
 impl<H: Handler> Consumer<H> {
     async fn run(self) {
+        // A counter that is born with the first failure shows no increase: they are all there at once.
+        ["handled", "failed", "unreadable"].into_iter().for_each(|outcome| self.count(outcome, 0));
         let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(3));
         while !self.stop.is_cancelled() {
             if let Err(error) = self.attend(&mut backoff).await {
