@@ -74,6 +74,7 @@ def check(overlay):
             hardened(each)
     names_are_looked_up(objects)
     queues_are_watched(objects)
+    certificates_are_watched(objects)
     connections_suffice(objects)
     return len(objects)
 
@@ -182,6 +183,15 @@ def queues_are_watched(objects):
     work = sorted(name for name in names if name.startswith("notify.") and not name.endswith(".dead"))
     watched = sorted(name for each in objects if each["kind"] == "ScaledObject" for name in work_queues(each["spec"]))
     assert watched == work, f"KEDA watches {watched}, the work queues are {work}"
+
+
+def certificates_are_watched(objects):
+    """cert-manager names a certificate after the secret it is for."""
+    kept = {tls["secretName"] for each in objects if each["kind"] == "Ingress" for tls in each["spec"]["tls"]}
+    rules = (ROOT / "deploy/prometheus/rules/backhaul.yml").read_text()
+    for watched in re.findall(r'certmanager_\w+\{name=~"([^"]+)"\}', rules):
+        named = set(watched.split("|"))
+        assert named == kept, f"the ingress has {kept}, the rules watch {named}"
 
 
 def setting(objects, service, section, name, otherwise=None):

@@ -1,5 +1,5 @@
 """Rules and dashboards speak only of metrics that exist: those the code makes, by their names in the
-source, and those of the broker, listed in deploy/prometheus/broker-metrics.txt."""
+source, and those of others, listed in deploy/prometheus/foreign-metrics.txt."""
 
 import json
 import re
@@ -29,8 +29,8 @@ def made():
     return names
 
 
-def broker():
-    lines = (ROOT / "deploy/prometheus/broker-metrics.txt").read_text().splitlines()
+def foreign():
+    lines = (ROOT / "deploy/prometheus/foreign-metrics.txt").read_text().splitlines()
     return {line for line in lines if line and not line.startswith("#")}
 
 
@@ -65,7 +65,7 @@ def tested():
             yield from (each["alertname"] for each in test["alert_rule_test"] if each["exp_alerts"])
 
 
-known, failures, spoken = made() | broker(), [], set()
+known, failures, spoken = made() | foreign(), [], set()
 for where, expression in expressions():
     spoken |= spoken_of(expression)
     for name in sorted(spoken_of(expression) - known):
@@ -74,6 +74,6 @@ rules = {rule["alert"] for file in ROOT.glob("deploy/prometheus/rules/*.yml") fo
 failures += [f"the alert {name} is never seen to fire in a test" for name in sorted(rules - set(tested()))]
 manual = (ROOT / "docs/operations.md").read_text()
 failures += [f"docs/operations.md does not say what to do about {name}" for name in sorted(rules) if f"### {name}" not in manual]
-failures += [f"{name} is listed and nobody speaks of it" for name in sorted(broker() - spoken)]
+failures += [f"{name} is listed and nobody speaks of it" for name in sorted(foreign() - spoken)]
 print("\n".join(failures) or f"{len(spoken)} metrics, {len(rules)} alerts: all exist")
 sys.exit(bool(failures))
