@@ -18,11 +18,13 @@ FOREIGN = {
     ("rabbitmq.com/v1beta1", "RabbitmqCluster"): {"replicas", "image", "persistence", "resources", "affinity", "rabbitmq"},
     ("postgresql.cnpg.io/v1", "Cluster"): {
         "instances", "imageName", "primaryUpdateStrategy", "minSyncReplicas", "maxSyncReplicas", "storage",
-        "walStorage", "postgresql", "affinity", "resources", "monitoring", "managed",
+        "walStorage", "postgresql", "affinity", "resources", "managed",
     },
     ("postgresql.cnpg.io/v1", "Database"): {"cluster", "name", "owner", "databaseReclaimPolicy"},
     ("keda.sh/v1alpha1", "ScaledObject"): {"scaleTargetRef", "minReplicaCount", "maxReplicaCount", "cooldownPeriod", "triggers"},
     ("keda.sh/v1alpha1", "TriggerAuthentication"): {"secretTargetRef"},
+    ("monitoring.coreos.com/v1", "PodMonitor"): {"selector", "podMetricsEndpoints"},
+    ("monitoring.coreos.com/v1", "PrometheusRule"): {"groups"},
 }
 # Made by whoever installs, as docs/operations.md says, or by the operators of the servers.
 SECRETS = {"sealing", "first-operator", "rabbitmq-definitions", "rabbitmq-default-user", "postgres-ca"} | {
@@ -51,7 +53,8 @@ PODS_OF_OPERATORS = {
 
 def check(overlay):
     objects = kustomize.build(ROOT / "deploy/kubernetes/overlays" / overlay)
-    for each in objects:
+    monitors = kustomize.build(ROOT / "deploy/kubernetes/monitoring")
+    for each in objects + monitors:
         known = FOREIGN.get((each["apiVersion"], each["kind"]))
         if known is None:
             kubernetes_validate.validate(each, VERSION, strict=True)
@@ -75,6 +78,7 @@ def check(overlay):
     names_are_looked_up(objects)
     queues_are_watched(objects)
     certificates_are_watched(objects)
+    everyone_is_scraped(objects, monitors)
     connections_suffice(objects)
     return len(objects)
 
@@ -189,9 +193,42 @@ def certificates_are_watched(objects):
     """cert-manager names a certificate after the secret it is for."""
     kept = {tls["secretName"] for each in objects if each["kind"] == "Ingress" for tls in each["spec"]["tls"]}
     rules = (ROOT / "deploy/prometheus/rules/backhaul.yml").read_text()
-    for watched in re.findall(r'certmanager_\w+\{name=~"([^"]+)"\}', rules):
-        named = set(watched.split("|"))
-        assert named == kept, f"the ingress has {kept}, the rules watch {named}"
+    watched = re.findall(r'certmanager_\w+\{name=~"([^"]+)"\}', rules)
+    same = bool(watched) and all(set(names.split("|")) == kept for names in watched)
+    assert same, f"the ingress has {kept}, the rules watch {watched}"
+
+
+def everyone_is_scraped(objects, monitors):
+    """In a cluster there are the same jobs, services and rules as in compose, so the same alerts."""
+    (rules,) = kustomize.documents(ROOT / "deploy/prometheus/rules/backhaul.yml")
+    copy = kustomize.find(monitors, "PrometheusRule", "backhaul")["spec"]
+    assert copy == rules, "deploy/kubernetes/monitoring/rules.yaml is no copy of deploy/prometheus/rules/backhaul.yml"
+    (compose,) = kustomize.documents(ROOT / "deploy/prometheus/prometheus.yml")
+    wanted = {
+        (job["job_name"], job.get("metrics_path", "/metrics"), repr(job.get("params", {})), target["labels"]["service"])
+        for job in compose["scrape_configs"]
+        for target in job["static_configs"]
+    }
+    found = {
+        (labels["job"], endpoint["path"], repr(endpoint.get("params", {})), labels["service"])
+        for monitor in monitors
+        if monitor["kind"] == "PodMonitor" and monitor["metadata"]["name"] != "postgres"
+        for _, pod in pods(objects)
+        if selects(monitor["spec"]["selector"], pod)
+        for endpoint in monitor["spec"]["podMetricsEndpoints"]
+        for labels in [relabelled(endpoint, pod)]
+    }
+    assert found == wanted, f"only in compose: {wanted - found}; only in Kubernetes: {found - wanted}"
+
+
+def relabelled(endpoint, pod):
+    """The labels that an endpoint sets, as Prometheus would: a fixed value, or one of the pod's labels."""
+    discovered = {"__meta_kubernetes_pod_label_" + re.sub(r"\W", "_", name): value for name, value in pod.items()}
+    discovered["__meta_kubernetes_pod_name"] = "pod"
+    labels = {}
+    for rule in endpoint["relabelings"]:
+        labels[rule["targetLabel"]] = rule.get("replacement") or discovered[rule["sourceLabels"][0]]
+    return labels
 
 
 def setting(objects, service, section, name, otherwise=None):
