@@ -64,6 +64,8 @@ def check(overlay):
     assert len(names) == len(objects), "two objects have one name"
     for each in objects:
         references(each, names)
+        space = each["metadata"].get("namespace")
+        assert each["kind"] == "Namespace" or ("Namespace", space) in names, f"nobody makes the namespace {space}"
     for service in SERVICES:
         for kind in ["Deployment", "Service", "PodDisruptionBudget", "ConfigMap"]:
             assert (kind, service) in names, f"{service} has no {kind}"

@@ -30,7 +30,7 @@ def build(folder):
     for patch in kustomization.get("patches", []):
         apply(folder, patch, objects)
     for document in objects:
-        if "namespace" in kustomization:
+        if "namespace" in kustomization and document["kind"] != "Namespace":
             document["metadata"]["namespace"] = kustomization["namespace"]
         for container in containers(document):
             rename(container, kustomization.get("images", []))
