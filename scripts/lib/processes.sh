@@ -3,12 +3,13 @@
 # has given to someone else since is never mistaken for ours.
 
 # identity PID: a line that no other process of this machine shares.
-# Fails when the process is gone; one that ended but was never reaped is gone too.
+# Fails when the process is gone; one that ended but was never reaped is gone too. Its first thread may
+# end before the others, which hold its ports until the last of them is gone.
 identity() {
     local stat fields
     { stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 1
     read -r -a fields <<<"${stat##*) }"
-    [[ ${fields[0]} != [ZX] ]] || return 1
+    [[ ${fields[0]} != [ZX] ]] || ((fields[17] > 1)) || return 1
     echo "$1 ${fields[19]} $(</proc/sys/kernel/random/boot_id)"
 }
 
