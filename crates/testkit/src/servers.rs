@@ -33,22 +33,22 @@ impl Servers {
     }
 
     pub fn postgres_url(&self) -> String {
-        self.setting("POSTGRES_URL")
+        self.setting("POSTGRES_URL").to_owned()
     }
 
     pub fn amqp_url(&self) -> String {
-        self.setting("AMQP_URL")
+        self.setting("AMQP_URL").to_owned()
     }
 
     pub fn rabbitmq_api_url(&self) -> String {
-        self.setting("RABBITMQ_API_URL")
+        self.setting("RABBITMQ_API_URL").to_owned()
     }
 
     /// Stops a server in order and starts it again. RabbitMQ 3.10 may forget that it leads a quorum
     /// queue when it is killed within seconds of the queue's declaration; an orderly stop writes
     /// everything down, so tests that kill it later do this first.
     pub fn restart(&self, server: Server) {
-        self.control(&["restart", server.name()]);
+        self.bring_back(&["restart", server.name()]);
     }
 
     /// Ends a server without warning.
@@ -58,17 +58,24 @@ impl Servers {
 
     /// Starts a server again, on the same port and with its data.
     pub fn revive(&self, server: Server) {
-        self.control(&["start", server.name()]);
+        self.bring_back(&["start", server.name()]);
     }
 
     /// Starts a server again with nothing in it.
     pub fn revive_empty(&self, server: Server) {
-        self.control(&["start", server.name(), "--wipe"]);
+        self.bring_back(&["start", server.name(), "--wipe"]);
     }
 
-    fn setting(&self, name: &str) -> String {
+    /// Whoever is tested looks for a server where it was.
+    fn bring_back(&self, arguments: &[&str]) {
+        for (name, value) in parse(&self.control(arguments)) {
+            assert_eq!(value, self.setting(&name), "{name} has changed: {arguments:?}");
+        }
+    }
+
+    fn setting(&self, name: &str) -> &str {
         let value = self.settings.get(name);
-        value.unwrap_or_else(|| panic!("scripts/servers did not print {name}")).clone()
+        value.unwrap_or_else(|| panic!("scripts/servers did not print {name}"))
     }
 
     fn control(&self, arguments: &[&str]) -> String {
