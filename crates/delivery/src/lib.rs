@@ -31,6 +31,7 @@ mod ledger;
 mod letters;
 mod meters;
 mod operator;
+mod receipts;
 mod replayer;
 mod sender;
 mod settings;

@@ -1,12 +1,12 @@
 //! Takes messages of one kind off their work queue, makes the attempts, and has them settled.
 //!
 //! A message is acknowledged after it was settled, with two exceptions that the ledger covers: one
-//! whose endpoint takes long, so that it does not hold up the acknowledgement of everything after
-//! it, and one that this process is sending already. Should the process die, their rows are
-//! queued and recalled when the lease is over. When the broker goes away, attempts go on and are
+//! whose endpoint takes so long that it would hold up the acknowledgement of everything after it,
+//! and one that this process is sending already. Should the process die, their rows are queued
+//! and recalled when the lease is over. When the broker goes away, attempts go on and are
 //! settled; the copies that come again afterwards find nothing to do.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,13 +23,13 @@ use crate::engine::{Engine, patience};
 use crate::flight::fly;
 use crate::job::Job;
 use crate::ledger;
+use crate::receipts::Receipts;
 use crate::settler::{Done, Settler, Tag};
 
-/// A message that takes longer than this is let go of by its queue.
-const SLOW: Duration = Duration::from_secs(1);
 /// Attempts that ended are settled together: when there are this many, or this long after the first.
 const TOGETHER: usize = 64;
 const LINGER: Duration = Duration::from_millis(4);
+/// How often it looks for messages that take long.
 const TICK: Duration = Duration::from_millis(250);
 /// How long attempts under way may take when the process is told to stop.
 const GRACE: Duration = Duration::from_secs(6);
@@ -44,12 +44,8 @@ pub(crate) struct Sender {
     flights: JoinSet<Done>,
     /// What is in the air, so that no second copy joins it.
     in_the_air: HashMap<(Uuid, i32, i32), tokio::task::Id>,
-    /// Messages of the current subscription that are not settled, and since when.
-    unsettled: BTreeMap<u64, Instant>,
-    /// Those that nobody could read; they are no longer ours to acknowledge.
-    put_aside: BTreeSet<u64>,
-    acked: u64,
-    newest: u64,
+    /// Of the current subscription.
+    receipts: Receipts,
     stop: CancellationToken,
     landed: Vec<Done>,
     /// When what has landed is settled at the latest.
@@ -82,6 +78,7 @@ impl Line {
 impl Sender {
     pub(crate) fn new(engine: Arc<Engine>, kind: Kind, stop: CancellationToken) -> Self {
         let settler = Some(Settler::new(engine.clone()));
+        let receipts = Receipts::new(engine.settings.prefetch);
         let line = open(&engine, kind, Duration::ZERO);
         Self {
             engine,
@@ -91,10 +88,7 @@ impl Sender {
             backoff: patience(),
             flights: JoinSet::new(),
             in_the_air: HashMap::new(),
-            unsettled: BTreeMap::new(),
-            put_aside: BTreeSet::new(),
-            acked: 0,
-            newest: 0,
+            receipts,
             stop,
             landed: Vec::new(),
             settle_by: Instant::now(),
@@ -117,7 +111,7 @@ impl Sender {
                 Some(landed) = self.flights.join_next() => self.land_all(landed),
                 () = tokio::time::sleep_until(self.settle_by), if lingers => {}
                 arrived = self.line.next(room), if room > 0 => self.receive(arrived).await,
-                _ = ticks.tick() => self.let_go().await,
+                _ = ticks.tick() => self.acknowledge_or_reopen().await,
             }
             // With nothing else in the air there is nothing to wait for.
             let enough = self.landed.len() >= TOGETHER || self.flights.is_empty();
@@ -150,9 +144,7 @@ impl Sender {
             Ok(Arrived::Subscribed(subscription)) => {
                 self.line = Line::Open(subscription);
                 self.subscriptions += 1;
-                (self.acked, self.newest) = (0, 0);
-                self.unsettled.clear();
-                self.put_aside.clear();
+                self.receipts = Receipts::new(self.engine.settings.prefetch);
                 self.backoff.reset();
             }
             Ok(Arrived::Messages(batch)) => {
@@ -175,7 +167,7 @@ impl Sender {
         let (mut jobs, mut doubtful) = (Vec::with_capacity(batch.len()), Vec::new());
         for incoming in batch {
             let tag = Tag { subscription: self.subscriptions, number: incoming.tag };
-            self.newest = self.newest.max(tag.number);
+            self.receipts.arrived(tag.number);
             match Job::read(self.kind, incoming, now) {
                 Ok(job) if job.doubtful => doubtful.push((job, tag)),
                 Ok(job) => jobs.push((job, tag)),
@@ -184,7 +176,7 @@ impl Sender {
                     tracing::error!(queue, %error, "a message cannot be read and is put aside");
                     if let Line::Open(subscription) = &self.line {
                         subscription.put_aside(tag.number).await?;
-                        self.put_aside.insert(tag.number);
+                        self.receipts.put_aside(tag.number);
                     }
                 }
             }
@@ -199,7 +191,7 @@ impl Sender {
         for (job, tag) in jobs {
             let key = (job.id, job.round, job.number);
             if !self.in_the_air.contains_key(&key) {
-                self.unsettled.insert(tag.number, Instant::now());
+                self.receipts.set_out(tag.number, Instant::now());
                 let engine = self.engine.clone();
                 let flight = self.flights.spawn(async move { fly(&engine, job, tag).await });
                 self.in_the_air.insert(key, flight.id());
@@ -248,38 +240,25 @@ impl Sender {
         for Done { tag, settlement, .. } in &batch {
             self.in_the_air.remove(&(settlement.id, settlement.round, settlement.number));
             if tag.subscription == self.subscriptions {
-                self.unsettled.remove(&tag.number);
+                self.receipts.settled(tag.number);
             }
         }
+        self.acknowledge_or_reopen().await;
+    }
+
+    async fn acknowledge_or_reopen(&mut self) {
         if let Err(error) = self.acknowledge().await {
             self.reopen(&error);
         }
     }
 
-    /// Lets go of what takes long.
-    async fn let_go(&mut self) {
-        self.unsettled.retain(|_, since| since.elapsed() < SLOW);
-        if let Err(error) = self.acknowledge().await {
-            self.reopen(&error);
-        }
-    }
-
-    /// Acknowledges everything up to the oldest message that is not settled, in one go.
     async fn acknowledge(&mut self) -> Result<(), LinkError> {
-        let mut through = match self.unsettled.first_key_value() {
-            Some((oldest, _)) => oldest - 1,
-            None => self.newest,
-        };
-        while self.put_aside.contains(&through) {
-            through -= 1;
-        }
         match &self.line {
-            Line::Open(subscription) if through > self.acked => {
-                subscription.ack_through(through).await?;
-                self.acked = through;
-                Ok(())
-            }
-            _ => Ok(()),
+            Line::Open(subscription) => match self.receipts.due(Instant::now()) {
+                Some(through) => subscription.ack_through(through).await,
+                None => Ok(()),
+            },
+            Line::Opening(_) => Ok(()),
         }
     }
 }
