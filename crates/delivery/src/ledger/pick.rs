@@ -165,13 +165,19 @@ pub(crate) struct Content {
     pub(crate) traceparent: Option<String>,
 }
 
+/// The range says which days of the log hold them; the list alone would have each day searched.
 pub(crate) async fn bodies(
     conn: &mut AsyncPgConnection,
     ids: &[Uuid],
 ) -> Result<Vec<Content>, DatabaseError> {
     Ok(prepared(
-        sql_query("SELECT id, event, body, traceparent FROM delivery_messages WHERE id = ANY ($1)")
-            .bind::<Array<diesel::sql_types::Uuid>, _>(ids),
+        sql_query(
+            "SELECT id, event, body, traceparent FROM delivery_messages \
+             WHERE id = ANY ($1) AND id BETWEEN $2 AND $3",
+        )
+        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+        .bind::<diesel::sql_types::Uuid, _>(ids.iter().min().copied().unwrap_or_default())
+        .bind::<diesel::sql_types::Uuid, _>(ids.iter().max().copied().unwrap_or_default()),
     )
     .load(conn)
     .await?)
