@@ -7,7 +7,7 @@
 #   /secrets/rabbitmq/definitions.json  users, rights, queues; passwords filled in
 #   /secrets/<service>/settings.toml  what a service must know and nobody else may
 #   /secrets/<service>/migrate.toml   the same for its migration job, as the owner of the tables
-#   /secrets/operator/env             the first operator's client, for people
+#   /secrets/operator/env             the first operator's client, for people and the job `demo`
 set -eu
 umask 077
 here=${HERE:-}
@@ -73,6 +73,8 @@ done
     echo "RABBITMQ_USER=operator"
     echo "RABBITMQ_PASSWORD=$operator_broker"
 } >operator/env
+
+own "$nobody" operator
 
 # The servers' images run as users of their own.
 own 999 postgres rabbitmq

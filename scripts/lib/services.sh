@@ -113,10 +113,9 @@ migrate_service() {
 }
 
 start_service() {
-    local name=$1 log=$run/logs/$1.log verb=()
-    [[ $name == sandbox ]] || verb=(serve)
+    local name=$1 log=$run/logs/$1.log
     [[ ! -e $log ]] || mv "$log" "$log.1"
-    (export_environment "$name" && spawn "$run/pids/$name" "$log" "$bin/$(kind_of "$name")" "${verb[@]}")
+    (export_environment "$name" && spawn "$run/pids/$name" "$log" "$bin/$(kind_of "$name")" serve)
 }
 
 # await_service SERVICE: until it says that it is ready.

@@ -4,6 +4,7 @@ The services themselves are asked: `<service> check` reads its settings as `serv
 it does not know. usage: settings.py FOLDER-OF-PROGRAMS"""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -55,6 +56,25 @@ def compose(services, folder):
             check(f"docker-compose.yml, {job}", service, environment, here / "secrets" / service / file)
     sandbox = {name.removeprefix("SANDBOX__"): value for name, value in stack["sandbox"]["environment"].items()}
     assert set(sandbox) <= {"HTTP__HOST", "HTTP__PORT"}, sandbox
+    demo(stack, here)
+
+
+def demo(stack, here):
+    """The job that tells the story finds every service that scripts/run starts, and may log in."""
+    environment = dict(stack["demo"]["environment"])
+    assert environment.pop("BACKHAUL_SETTINGS") == "/run/backhaul/env"
+    known = {line.split("=")[0] for line in (here / "secrets/operator/env").read_text().splitlines()}
+    wanted = {"OPERATOR_CLIENT_ID", "OPERATOR_CLIENT_SECRET", "RABBITMQ_USER", "RABBITMQ_PASSWORD"}
+    assert known == wanted, known
+    table = re.search(r"cat <<'END'\n(.*?)END\n", (ROOT / "scripts/lib/services.sh").read_text(), re.DOTALL)
+    addresses = {"RABBITMQ_CONSOLE_URL": "http://rabbitmq:15672"}
+    for line in table[1].splitlines():
+        service, _port, variable = line.split()
+        port = stack[service]["environment"][service.upper().replace("-", "_") + "__HTTP__PORT"]
+        addresses[variable] = f"http://{service}:{port}"
+    assert environment == addresses, environment
+    # The others wait for auth themselves.
+    assert set(stack["demo"]["depends_on"]) == {*SERVICES, "sandbox"} - {"auth"}, stack["demo"]["depends_on"]
 
 
 def kubernetes(services, overlay):

@@ -7,6 +7,7 @@ mod audit;
 mod clients;
 mod deliverers;
 mod deliveries;
+mod demo;
 mod endpoints;
 mod exchange;
 mod merchants;
@@ -30,8 +31,9 @@ use clap::{Parser, Subcommand};
 
 /// The Backhaul command line
 ///
-/// Addresses and credentials come from flags, else from the environment, else from the .run/env
-/// of the checkout around the current folder.
+/// Addresses and credentials come from flags, else from the environment, else from the file that
+/// $BACKHAUL_SETTINGS names, which is the .run/env of the checkout around the current folder unless
+/// it is set.
 #[derive(Parser)]
 #[command(name = "backhaul", version)]
 struct Cli {
@@ -53,6 +55,7 @@ enum Command {
     Shipment(warehouse::shipments::Arguments),
     Receipt(warehouse::receipts::Arguments),
     Verify(verify::Arguments),
+    Demo(demo::Arguments),
     Tour(tour::Arguments),
     /// Import, check and make up orders
     #[command(subcommand)]
@@ -91,6 +94,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Returns(arguments) => returns::run(arguments).await?,
         Command::Exchange(arguments) => exchange::run(arguments).await?,
         Command::Deliveries(arguments) => deliveries::run(arguments).await?,
+        Command::Demo(arguments) => demo::run(arguments).await?,
         Command::Tour(arguments) => tour::run(arguments).await?,
         Command::Asn(arguments) => warehouse::asns::run(arguments).await?,
         Command::Shipment(arguments) => warehouse::shipments::run(arguments).await?,

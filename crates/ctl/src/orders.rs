@@ -8,11 +8,14 @@ mod generate;
 mod import;
 mod journal;
 mod report;
+mod samples;
 mod validate;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
+
+pub(crate) use samples::publish_samples;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {

@@ -1,27 +1,25 @@
 //! Where the services are and who is calling, unless a flag says so: the environment, and behind
-//! it the `.run/env` of the checkout we were started in.
+//! it a file, which is the `.run/env` of the checkout we were started in unless the environment
+//! names another.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-/// What the environment and the checkout say.
+/// The setting that names the file.
+const FILE: &str = "BACKHAUL_SETTINGS";
+
+/// What the environment and the file say.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     environment: HashMap<String, String>,
-    checkout: Option<Checkout>,
-}
-
-/// A working copy of the project around the current folder.
-#[derive(Debug)]
-struct Checkout {
-    /// What its running stack wrote; empty while it is stopped.
-    values: HashMap<String, String>,
-    path: PathBuf,
+    file: HashMap<String, String>,
+    /// A working copy of the project around the current folder, if it is the one that counts.
+    checkout: Option<PathBuf>,
 }
 
 /// A setting that nobody gave.
@@ -52,39 +50,43 @@ impl Settings {
     }
 
     fn new(environment: HashMap<String, String>, here: &Path) -> anyhow::Result<Self> {
+        if let Some(file) = environment.get(FILE).filter(|file| !file.is_empty()) {
+            let file = Self::read(Path::new(file))?;
+            return Ok(Self { environment, file, checkout: None });
+        }
         let checkout = here.ancestors().find(|folder| folder.join("scripts/run").is_file());
-        Ok(Self { environment, checkout: checkout.map(Checkout::read).transpose()? })
+        // What its running stack wrote; there is none while it is stopped.
+        let file = checkout.map(|folder| folder.join(".run/env")).filter(|file| file.exists());
+        let file = file.as_deref().map(Self::read).transpose()?.unwrap_or_default();
+        Ok(Self { environment, file, checkout: checkout.map(Path::to_owned) })
+    }
+
+    /// What a file of settings says.
+    pub(crate) fn read(file: &Path) -> anyhow::Result<HashMap<String, String>> {
+        let text = fs::read_to_string(file).map_err(anyhow::Error::from);
+        text.and_then(|text| parse(&text))
+            .with_context(|| format!("{} cannot be read", file.display()))
+    }
+
+    /// The same settings but for these values.
+    pub(crate) fn with(mut self, values: HashMap<String, String>) -> Self {
+        self.environment.extend(values);
+        self
     }
 
     /// The value of a setting; an empty one counts as none.
     pub(crate) fn find(&self, name: &str) -> Option<&str> {
-        let file = self.checkout.as_ref().and_then(|checkout| checkout.values.get(name));
-        let values = [self.environment.get(name), file];
+        let values = [self.environment.get(name), self.file.get(name)];
         values.into_iter().flatten().map(String::as_str).find(|value| !value.is_empty())
     }
 
     pub(crate) fn need(&self, setting: Setting) -> Result<&str, Missing> {
         let Setting { name, flag, what } = setting;
         let hint = || match &self.checkout {
-            Some(Checkout { path, .. }) => {
-                format!(", or start the stack of {} with scripts/run", path.display())
-            }
+            Some(path) => format!(", or start the stack of {} with scripts/run", path.display()),
             None => String::new(),
         };
         self.find(name).ok_or_else(|| Missing { what, name, flag, hint: hint() })
-    }
-}
-
-impl Checkout {
-    fn read(path: &Path) -> anyhow::Result<Self> {
-        let file = path.join(".run/env");
-        let values = match fs::read_to_string(&file) {
-            Ok(text) => parse(&text),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(HashMap::new()),
-            Err(error) => Err(error.into()),
-        };
-        let values = values.with_context(|| format!("{} cannot be read", file.display()))?;
-        Ok(Self { values, path: path.to_owned() })
     }
 }
 
@@ -183,6 +185,28 @@ mod tests {
             settings.need(AUTH).unwrap_err().to_string(),
             "the address of auth is not known: set AUTH_URL or give --auth-url"
         );
+    }
+
+    #[test]
+    fn a_named_file_counts_instead_of_the_checkout() {
+        let folder = tempfile::tempdir().unwrap();
+        for inside in ["scripts", ".run"] {
+            fs::create_dir(folder.path().join(inside)).unwrap();
+        }
+        fs::write(folder.path().join("scripts/run"), "").unwrap();
+        fs::write(folder.path().join(".run/env"), "AUTH_URL=checkout\nCLIENT_ID=1\n").unwrap();
+        let named = folder.path().join("named");
+        let load = || {
+            let given = environment(&[(FILE, named.to_str().unwrap())]);
+            Settings::new(given, folder.path())
+        };
+        let complaint = format!("{} cannot be read", named.display());
+        assert_eq!(load().unwrap_err().to_string(), complaint);
+        fs::write(&named, "AUTH_URL=named\n").unwrap();
+        let settings = load().unwrap();
+        assert_eq!((settings.find("AUTH_URL"), settings.find("CLIENT_ID")), (Some("named"), None));
+        let settings = settings.with(environment(&[("AUTH_URL", "mine")]));
+        assert_eq!(settings.find("AUTH_URL"), Some("mine"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod outage;
 mod paperwork;
 mod stage;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -14,7 +15,9 @@ use domain::merchant::Interface;
 use platform::{Clock, Timestamp};
 use serde_json::{Value, json};
 
+use crate::demo;
 use crate::output::print;
+use crate::settings::Settings;
 use stage::{Stage, body};
 
 /// Walk a return, an exchange, a shipment and an outage through the system
@@ -27,6 +30,9 @@ pub(crate) struct Arguments {
     /// How long to wait for each thing before giving up
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = humantime::parse_duration)]
     patience: Duration,
+    /// Set up the demo merchant first and take that one; its client is kept in this folder
+    #[arg(long, value_name = "FOLDER")]
+    demo: Option<PathBuf>,
 }
 
 /// What the tour is about, with names that no earlier tour used.
@@ -36,7 +42,11 @@ struct Story {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let mut stage = Stage::set(arguments.patience).await?;
+    let mut settings = Settings::load()?;
+    if let Some(folder) = arguments.demo {
+        settings = demo::set_up(&folder, settings).await?;
+    }
+    let mut stage = Stage::set(&settings, arguments.patience).await?;
     let now = Clock::system().now();
     let story = Story { order: format!("TOUR-{}", now.format("%Y%m%d-%H%M%S%.3f")), now };
     print(&format!("{:<58} {}\n", "WHAT HAPPENS", "WHAT THE MERCHANT RECEIVES"))?;
@@ -87,7 +97,10 @@ impl Story {
         let units = returnable.get("units").and_then(Value::as_array).map_or(0, Vec::len);
         stage.say(&format!("the shopper is shown {units} units to return"), "-")?;
 
-        let offer = stage.shop.exchange.get(&["v1", "variants", "BOOT"]).await?;
+        let offer = stage.until("other sizes are offered", async || {
+            stage.shop.exchange.get(&["v1", "variants", "BOOT"]).await.map(Some)
+        });
+        let offer = offer.await?;
         let variant = offer.pointer("/variants/0").cloned().unwrap_or_default();
         let sku = text(&variant, "/sku");
         stage.say("and other sizes to choose from", &format!("a question: {sku} is in stock"))?;

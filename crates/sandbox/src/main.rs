@@ -20,21 +20,22 @@ use sandbox::settings::Settings;
 #[derive(Parser)]
 #[command(version, verbatim_doc_comment)]
 struct Arguments {
-    /// What to do instead of being a merchant
-    #[arg(value_enum)]
-    instead: Option<Instead>,
+    #[arg(value_enum, default_value = "serve")]
+    verb: Verb,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Instead {
+enum Verb {
+    /// Be a merchant
+    Serve,
     /// Ask the sandbox that runs beside this whether it lives
     Health,
 }
 
 fn main() -> anyhow::Result<()> {
     let settings = Settings::from_environment()?;
-    match Arguments::parse().instead {
-        None => sandbox::serve(&settings),
-        Some(Instead::Health) => sandbox::ask(&settings),
+    match Arguments::parse().verb {
+        Verb::Serve => sandbox::serve(&settings),
+        Verb::Health => sandbox::ask(&settings),
     }
 }

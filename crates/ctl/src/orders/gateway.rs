@@ -31,7 +31,7 @@ const ORDERS_URL: Setting =
     Setting { name: "ORDERS_URL", flag: "--orders-url", what: "the address of the order intake" };
 
 /// Where the intake is and who is calling.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(crate) struct Connection {
     /// Address of the order intake [default: $ORDERS_URL]
     #[arg(long, value_name = "URL", help_heading = "Connection")]

@@ -61,22 +61,21 @@ const fn setting(name: &'static str, what: &'static str) -> Setting {
 }
 
 impl Stage {
-    pub(super) async fn set(patience: Duration) -> anyhow::Result<Self> {
-        let settings = Settings::load()?;
+    pub(super) async fn set(settings: &Settings, patience: Duration) -> anyhow::Result<Self> {
         let merchant: MerchantId =
             settings.need(setting("MERCHANT_ID", "the merchant"))?.parse()?;
-        let auth = address(None, &settings, setting("AUTH_URL", "the token service"))?;
-        let credentials = Credentials::find(&settings, OPERATOR, None, None)?;
+        let auth = address(None, settings, setting("AUTH_URL", "the token service"))?;
+        let credentials = Credentials::find(settings, OPERATOR, None, None)?;
         let operator = Operator::log_in(auth.clone(), credentials).await?;
-        let credentials = Credentials::find(&settings, MERCHANT, None, None)?;
+        let credentials = Credentials::find(settings, MERCHANT, None, None)?;
         let shop = Operator::log_in(auth, credentials).await?;
         Ok(Self {
-            shop: Players::at(&shop, &settings)?,
-            staff: Players::at(&operator.clone().naming(Some(merchant.clone())), &settings)?,
+            shop: Players::at(&shop, settings)?,
+            staff: Players::at(&operator.clone().naming(Some(merchant.clone())), settings)?,
             operator,
             merchant,
-            sandbox: address(None, &settings, setting("SANDBOX_URL", "the sandbox merchant"))?,
-            broker: Broker::find(&settings)?,
+            sandbox: address(None, settings, setting("SANDBOX_URL", "the sandbox merchant"))?,
+            broker: Broker::find(settings)?,
             namespace: settings.find("BROKER_NAMESPACE").unwrap_or_default().to_owned(),
             http: http_client(Duration::from_secs(10))?,
             patience,

@@ -7,8 +7,8 @@
 )]
 
 mod deliveries;
+mod demo;
 mod desk;
-
 mod warehouse;
 
 use std::process::{Output, Stdio};

@@ -1,0 +1,37 @@
+//! A few made-up orders for a merchant to try things out with.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use domain::order::Order;
+use domain::order::sample::Orders;
+use platform::Clock;
+use serde_json::json;
+
+use super::gateway::{Connection, Gateway, Verdict};
+use crate::settings::Settings;
+
+const COUNT: usize = 20;
+
+/// Publishes the orders in the file, which is written if it is not there; returns how many.
+pub(crate) async fn publish_samples(file: &Path, settings: &Settings) -> anyhow::Result<usize> {
+    if !file.exists() {
+        write(file).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    let message = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let gateway = Gateway::connect(&Connection::default(), settings)?;
+    match gateway.send(&message).await? {
+        Verdict::Accepted(outcomes) => Ok(outcomes.len()),
+        verdict => bail!("the order intake refuses {}: {verdict:?}", file.display()),
+    }
+}
+
+fn write(file: &Path) -> std::io::Result<()> {
+    let now = Clock::system().now();
+    let seed = now.timestamp_micros().unsigned_abs();
+    let orders: Vec<Order> = Orders::new(seed, now).take(COUNT).collect();
+    let message = json!({ "returns_portal_order": { "orders": orders } });
+    let draft = file.with_extension("new");
+    fs::write(&draft, message.to_string()).and_then(|()| fs::rename(&draft, file))
+}
