@@ -73,6 +73,9 @@ def check(overlay):
         scaled = {("HorizontalPodAutoscaler", service), ("ScaledObject", service)} & names
         assert len(scaled) == 1, f"{service} is scaled by {scaled}"
         deployment = kustomize.find(objects, "Deployment", service)
+        spread = deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]
+        ignored = [each for each in spread if each.get("nodeTaintsPolicy") != "Honor"]
+        assert not ignored, f"{service}: a node with a taint counts as empty, and nobody may be second on another"
         assert "replicas" not in deployment["spec"], f"{service}: each apply would undo the autoscaler"
     for each in objects:
         if each["kind"] in ("Deployment", "Job"):
