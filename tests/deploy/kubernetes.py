@@ -30,7 +30,6 @@ FOREIGN = {
 SECRETS = {"sealing", "first-operator", "rabbitmq-definitions", "rabbitmq-default-user", "postgres-ca"} | {
     f"{service}-{what}" for service in SERVICES for what in ["database", "database-migrate", "broker"]
 }
-
 SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
 # Connections beside the pools: of each service's relay and dispatcher, of its migration, and those that
 # PostgreSQL keeps for superusers, the operator and people.
@@ -70,7 +69,7 @@ def check(overlay):
         for kind in ["Deployment", "Service", "PodDisruptionBudget", "ConfigMap"]:
             assert (kind, service) in names, f"{service} has no {kind}"
         assert ("Job", f"{service}-migrate") in names, f"{service} has no migration job"
-        scaled = {("HorizontalPodAutoscaler", service), ("ScaledObject", service)} & names
+        scaled = {(kind, service) for kind in SCALERS} & names
         assert len(scaled) == 1, f"{service} is scaled by {scaled}"
         deployment = kustomize.find(objects, "Deployment", service)
         spread = deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]
