@@ -1,10 +1,10 @@
 //! What carriers report of parcels. A report is known by the identifier that its carrier gave it,
-//! and has its effect once.
+//! and has its effect once. A parcel may hold units of several returns; each hears of its own.
 
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::merchant::Merchant;
 use domain::order::Digest;
-use domain::returns::{CarrierReport, Change, Rma, TrackingEvent, UnitId};
+use domain::returns::{CarrierReport, Refusal, Rma, TrackingEvent, UnitId};
 use platform::Timestamp;
 use serde::Serialize;
 use serde_json::json;
@@ -59,10 +59,12 @@ pub(crate) async fn track(
     actor: &str,
     reported: &Reported,
 ) -> Result<String, Error> {
+    // Each carrier counts its own reports.
+    let key = json!([actor, reported.event_identifier]).to_string();
     let keyed = Keyed {
         merchant: &merchant.identifier,
         operation: "carrier_events",
-        key: &reported.event_identifier,
+        key: &key,
         name: "event_identifier",
         request: reported.digest,
     };
@@ -95,8 +97,15 @@ async fn apply(
         return Err(Error::NoParcel(reported.tracking_number.clone().unwrap_or_default()));
     }
     let mut tracked = Tracked { applied: false, returns: Vec::new() };
-    for mut rma in returns {
-        let change = reported.apply(&mut rma, now)?;
+    let mut refusal = None;
+    for (mut rma, report) in reported.of_each(returns)? {
+        let change = match rma.track(&report, now) {
+            Ok(change) => change,
+            Err(it) => {
+                refusal = refusal.or(Some(refused(&rma.rma_identifier, it)));
+                continue;
+            }
+        };
         tracked.applied |= !change.is_empty();
         tracked.returns.push(TrackedReturn {
             rma_identifier: rma.rma_identifier.clone(),
@@ -106,17 +115,34 @@ async fn apply(
         let cause = Cause { actor, what: "carrier report", detail: reported.note() };
         chronicle::record(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
     }
-    Ok(tracked)
+    // One return that takes it is enough.
+    refusal.filter(|_| tracked.returns.is_empty()).map_or(Ok(tracked), Err)
 }
 
 impl Reported {
-    fn apply(&self, rma: &mut Rma, now: Timestamp) -> Result<Change, Error> {
-        let report = CarrierReport {
-            event: self.event,
-            tracking_number: self.tracking_number.clone(),
-            units: self.units.clone(),
+    /// What it says of each of these returns, without those that it says nothing of.
+    fn of_each(&self, returns: Vec<Rma>) -> Result<Vec<(Rma, CarrierReport)>, Error> {
+        let own = |rma: &Rma, units: &Vec<UnitId>| -> Vec<UnitId> {
+            let is_own = |id: &&UnitId| rma.active_units().any(|unit| unit.id == **id);
+            units.iter().filter(is_own).cloned().collect()
         };
-        rma.track(&report, now).map_err(|refusal| refused(&rma.rma_identifier, refusal))
+        let mut reports = Vec::with_capacity(returns.len());
+        let mut found = 0;
+        for rma in returns {
+            let units = self.units.as_ref().map(|units| own(&rma, units));
+            if units.as_ref().is_some_and(Vec::is_empty) {
+                continue;
+            }
+            found += units.as_ref().map_or(0, Vec::len);
+            let (event, tracking_number) = (self.event, self.tracking_number.clone());
+            reports.push((rma, CarrierReport { event, tracking_number, units }));
+        }
+        // A unit is active in one return at most, so each that is known was found once.
+        if found < self.units.as_ref().map_or(0, Vec::len) {
+            let rma = self.rma_identifier.as_deref().unwrap_or_default();
+            return Err(refused(rma, Refusal::UnknownUnit));
+        }
+        Ok(reports)
     }
 
     fn note(&self) -> serde_json::Value {

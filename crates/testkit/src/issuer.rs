@@ -58,19 +58,24 @@ impl Issuer {
 
     /// A token for a client of `merchant`, or of the platform.
     pub fn token(&self, merchant: Option<&str>, scope: &str) -> String {
-        self.token_until(merchant, scope, Clock::system().now().timestamp() + LIFETIME)
+        self.token_of("client", merchant, scope)
+    }
+
+    /// A client's own.
+    pub fn token_of(&self, client: &str, merchant: Option<&str>, scope: &str) -> String {
+        self.token_until(client, merchant, scope, Clock::system().now().timestamp() + LIFETIME)
     }
 
     pub fn expired_token(&self, merchant: Option<&str>, scope: &str) -> String {
-        self.token_until(merchant, scope, Clock::system().now().timestamp() - 1)
+        self.token_until("client", merchant, scope, Clock::system().now().timestamp() - 1)
     }
 
-    fn token_until(&self, merchant: Option<&str>, scope: &str, exp: i64) -> String {
+    fn token_until(&self, client: &str, merchant: Option<&str>, scope: &str, exp: i64) -> String {
         let claims = Claims {
             iss: self.url.clone(),
-            sub: "client".to_owned(),
+            sub: client.to_owned(),
             aud: AUDIENCE.to_owned(),
-            client_id: "client".to_owned(),
+            client_id: client.to_owned(),
             jti: uuid::Uuid::new_v4().to_string(),
             iat: exp - LIFETIME,
             exp,

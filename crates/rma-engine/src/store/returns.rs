@@ -235,7 +235,8 @@ pub(crate) async fn lock(
     Ok(lock_concerned(conn, &[], &named).await?.pop().map(|(_, rma)| rma))
 }
 
-/// Locks those of a merchant's returns that have units in a parcel with this tracking number.
+/// Locks those of a merchant's returns that have units in a parcel with this tracking number. What
+/// was canceled is not in it.
 pub(crate) async fn lock_by_tracking_number(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -244,7 +245,7 @@ pub(crate) async fn lock_by_tracking_number(
     let query = diesel::sql_query(
         "SELECT document FROM returns WHERE merchant = $1 AND rma_identifier IN ( \
              SELECT rma_identifier FROM return_units \
-             WHERE merchant = $1 AND tracking_number = $2) \
+             WHERE merchant = $1 AND tracking_number = $2 AND held) \
          ORDER BY rma_identifier FOR NO KEY UPDATE",
     )
     .bind::<Text, _>(merchant.as_str())

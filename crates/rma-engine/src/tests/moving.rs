@@ -40,6 +40,85 @@ async fn a_parcel_moves_forward_only_and_each_report_counts_once() {
     assert!(timeline["entries"][2]["delivery"].is_string());
 }
 
+/// Two returns whose units travel in one parcel, 1Z9.
+async fn one_parcel(stage: &Stage) -> [String; 2] {
+    stage.store("acme", &order("A", 4)).await;
+    let first = stage.start_return(&refund_of("A", &[1, 2])).await;
+    let second = stage.start_return(&refund_of("A", &[3, 4])).await;
+    for rma in [&first, &second] {
+        let (status, answer) = stage.carrier(&report(rma, "label", Some(rma), Some("1Z9"))).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+    }
+    [first, second]
+}
+
+#[tokio::test]
+async fn a_canceled_return_does_not_hold_up_the_parcel_of_another() {
+    let stage = Stage::set().await;
+    let [first, second] = one_parcel(&stage).await;
+    let path = format!("/v1/returns/{first}/cancel");
+    assert_eq!(stage.post(&path, "acme", &json!({})).await.0, StatusCode::OK);
+    let (status, answer) = stage.carrier(&report("e1", "in_transit", None, Some("1Z9"))).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    assert_eq!(answer["returns"].as_array().unwrap().len(), 1);
+    assert_eq!(answer["returns"][0]["rma_identifier"], second);
+    assert_eq!(stage.show(&second).await["units"][0]["package_tracking_status"], "TRANSIT");
+    assert_eq!(stage.show(&first).await["units"][0]["package_tracking_status"], "PRE_TRANSIT");
+    // Nothing is left of a parcel whose returns were all canceled.
+    stage.store("acme", &order("B", 1)).await;
+    let third = stage.start_return(&refund_of("B", &[1])).await;
+    stage.carrier(&report("e2", "label", Some(&third), Some("1Z8"))).await;
+    let path = format!("/v1/returns/{third}/cancel");
+    assert_eq!(stage.post(&path, "acme", &json!({})).await.0, StatusCode::OK);
+    let (status, _) = stage.carrier(&report("e3", "in_transit", None, Some("1Z8"))).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_report_that_names_units_reaches_each_return_of_the_parcel() {
+    let stage = Stage::set().await;
+    let [first, second] = one_parcel(&stage).await;
+    let mut named = report("e1", "in_transit", None, Some("1Z9"));
+    named["units"] = json!([unit("A", 1), unit("A", 4)]);
+    let (status, answer) = stage.carrier(&named).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    for (rma, moved) in
+        [(&first, ["TRANSIT", "PRE_TRANSIT"]), (&second, ["PRE_TRANSIT", "TRANSIT"])]
+    {
+        let shown = stage.show(rma).await;
+        let status = |index: usize| shown["units"][index]["package_tracking_status"].clone();
+        assert_eq!([status(0), status(1)], moved);
+    }
+    // Units of one return only leave the other alone.
+    let mut named = report("e2", "delivered", None, Some("1Z9"));
+    named["units"] = json!([unit("A", 1)]);
+    let (_, answer) = stage.carrier(&named).await;
+    assert_eq!(answer["returns"].as_array().unwrap().len(), 1);
+    // A unit of neither is the caller's mistake, and nothing of the report counts.
+    let mut named = report("e3", "delivered", None, Some("1Z9"));
+    named["units"] = json!([unit("A", 4), unit("A", 5)]);
+    assert_eq!(stage.carrier(&named).await.0, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(stage.show(&second).await["units"][1]["package_tracking_status"], "TRANSIT");
+}
+
+#[tokio::test]
+async fn two_carriers_may_give_their_reports_the_same_identifier() {
+    let stage = Stage::set().await;
+    stage.store("acme", &order("A", 1)).await;
+    let rma = stage.start_return(&refund_of("A", &[1])).await;
+    let acme = [("x-service-id", "acme")];
+    let reports = [
+        ("one", report("1", "label", Some(&rma), Some("1Z9"))),
+        ("two", report("1", "in_transit", Some(&rma), Some("1Z9"))),
+    ];
+    for (client, body) in reports {
+        let token = stage.issuer.token_of(client, None, "carrier");
+        let path = "/v1/carrier_events";
+        let (status, answer) = stage.send(Method::POST, path, &token, &acme, Some(&body)).await;
+        assert_eq!((status, &answer["applied"]), (StatusCode::OK, &json!(true)), "{answer}");
+    }
+}
+
 #[tokio::test]
 async fn reports_of_strangers_find_nothing() {
     let stage = Stage::set().await;
