@@ -25,7 +25,7 @@ mod stored;
 pub use address::Address;
 pub use customer::{CUSTOMER_ALIAS, Customer};
 pub use digest::Digest;
-pub use line::{Line, MAX_LINES};
+pub use line::{Line, MAX_LINES, MAX_ORDER_UNITS};
 pub use message::{MAX_ORDERS, Message, Policy, Snapshot};
 pub use refund::{IGNORE_REFUND, Refund, RefundLine};
 pub use schema::{ReturnsPortalOrder, ReturnsPortalOrderMessage, message_schema, stored_schema};
@@ -95,6 +95,7 @@ pub struct Order {
     pub note: Option<String>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
+    /// The quantities of all lines sum to 10,000 at most.
     #[schema(min_items = 1, max_items = 1000)]
     pub items: Vec<Line>,
     pub customer: Customer,

@@ -16,6 +16,8 @@ use crate::store::returns::Holder;
 pub(crate) struct Shelf {
     pub(crate) orders: BTreeMap<String, Projected>,
     held: HashMap<UnitId, Holder>,
+    /// The orders that an exchange was asked for against.
+    exchanged: BTreeSet<String>,
 }
 
 /// A unit that an order speaks of, on the ledger or not yet.
@@ -40,9 +42,12 @@ impl Shelf {
         let found = store::orders::find(conn, merchant, &identifiers, reading).await?;
         let keys: Vec<_> = identifiers.iter().map(|order| (merchant.as_str(), *order)).collect();
         let mut held = store::returns::held(conn, &keys).await?;
+        let held = held.remove(merchant.as_str()).unwrap_or_default();
+        let exchanged = held.iter().filter(|(_, holder)| holder.exchanged);
         Ok(Self {
             orders: found.into_iter().map(|it| (it.order.identifier.clone(), it)).collect(),
-            held: held.remove(merchant.as_str()).unwrap_or_default(),
+            exchanged: exchanged.map(|(id, _)| id.order_identifier.clone()).collect(),
+            held,
         })
     }
 
@@ -63,24 +68,27 @@ impl Shelf {
     }
 
     /// All units of an order's lines, in the order of the lines and of their numbers.
-    pub(crate) fn units(&self, projected: &Projected) -> Vec<(UnitId, Shelved<'_>)> {
-        let numbers = |line: &Line| {
-            let shipped = projected.ledger.units(&line.identifier).iter().map(|it| it.unit);
-            let ordered = 1..=i32::try_from(line.quantity).unwrap_or(i32::MAX);
-            ordered.chain(shipped).collect::<BTreeSet<_>>()
-        };
+    pub(crate) fn units<'a>(&'a self, projected: &'a Projected) -> Vec<(UnitId, Shelved<'a>)> {
         let order = &projected.order;
-        let ids = order.items.iter().flat_map(|line| {
-            let id = |unit| unit_id(&order.identifier, &line.identifier, unit);
-            numbers(line).into_iter().map(id)
-        });
-        ids.filter_map(|id| self.unit(&id).map(|unit| (id, unit))).collect()
+        let is_order_exchanged = self.is_exchanged(&order.identifier);
+        let of_line = |line: &'a Line| {
+            let ordered =
+                (1..=i32::try_from(line.quantity).unwrap_or(i32::MAX)).map(|it| (it, None));
+            let shipped = projected.ledger.units(&line.identifier).iter();
+            let shipped = shipped.map(|it| (it.unit, Some(it)));
+            let units: BTreeMap<_, _> = ordered.chain(shipped).collect();
+            units.into_iter().map(move |(number, unit)| {
+                let id = unit_id(&order.identifier, &line.identifier, number);
+                let holder = self.held.get(&id);
+                (id, Shelved { projected, line, unit, holder, is_order_exchanged })
+            })
+        };
+        order.items.iter().flat_map(of_line).collect()
     }
 
     /// Whether an exchange order was asked for or placed against an order.
     pub(crate) fn is_exchanged(&self, order: &str) -> bool {
-        let mut held = self.held.iter();
-        held.any(|(id, holder)| id.order_identifier == order && holder.exchanged)
+        self.exchanged.contains(order)
     }
 }
 

@@ -13,6 +13,8 @@ use crate::document::{Json, Object, array, integer, number, object, text, timest
 
 /// An order has at most this many lines.
 pub const MAX_LINES: usize = 1_000;
+/// All lines of an order have at most this many units together: each of them is kept by itself.
+pub const MAX_ORDER_UNITS: i64 = 10_000;
 /// The units of one line.
 pub(super) const QUANTITY: RangeInclusive<i64> = 1..=1_000;
 
@@ -82,6 +84,8 @@ pub(super) struct LineLedger {
     all_named: bool,
     product_amount: Option<i64>,
     tax_amount: Option<i64>,
+    /// Of all lines, as far as they could be read.
+    units: i64,
 }
 
 pub(super) enum NamedLine {
@@ -100,6 +104,7 @@ impl LineLedger {
             all_named: true,
             product_amount: Some(0),
             tax_amount: Some(0),
+            units: 0,
         }
     }
 
@@ -160,7 +165,12 @@ pub(super) fn read_all(order: &Object<'_>, sums: &mut Sums) -> (Option<Vec<Line>
         object(|line| Line::read(line, ledger, sums))(field)
     });
     let lines = order.required("items", lines);
-    (lines, ledger.unwrap_or_default())
+    let ledger = ledger.unwrap_or_default();
+    if ledger.units > MAX_ORDER_UNITS {
+        let detail = format!("must have at most {MAX_ORDER_UNITS} units over all lines");
+        order.invalid("items", detail);
+    }
+    (lines, ledger)
 }
 
 impl Line {
@@ -185,6 +195,7 @@ impl Line {
         let weight = line.optional("weight", number(0.0..=1e9));
 
         ledger.add_identifier(line, identifier.as_ref(), quantity);
+        ledger.units += quantity.unwrap_or_default();
         ledger.add_amounts(product, tax);
         check_units(line, quantity, shipped, canceled);
         let product_of_units = unit_price.zip(shipped).map(|(price, units)| price * units);

@@ -115,6 +115,33 @@ fn units_must_cover_what_shipped_and_what_was_canceled() {
 }
 
 #[test]
+fn an_order_has_ten_thousand_units_at_most() {
+    let lines = |quantities: &[i64]| {
+        let quantities = quantities.to_vec();
+        move |order: &mut Value| {
+            let first = order["items"][0].clone();
+            let line = |(number, quantity): (usize, i64)| {
+                let mut line = first.clone();
+                line["identifier"] = json!(format!("L{number}"));
+                (line["quantity"], line["quantity_shipped"]) = (json!(quantity), json!(0));
+                (line["product_amount_cents"], line["tax_amount_cents"]) = (json!(0), json!(0));
+                line
+            };
+            order["items"] = quantities.into_iter().enumerate().map(line).collect();
+            (order["product_amount_cents"], order["tax_amount_cents"]) = (json!(0), json!(0));
+            order["refunds"] = json!([]);
+        }
+    };
+    check(lines(&[1000; 10]), expect![""]);
+    check(
+        lines(&[&[1000; 10][..], &[1]].concat()),
+        expect![[r#"
+            .items: invalid (must have at most 10000 units over all lines)
+        "#]],
+    );
+}
+
+#[test]
 fn line_identifiers_are_unique_in_the_order() {
     check(
         |order| order["items"][1]["identifier"] = json!("L1"),
@@ -154,8 +181,8 @@ fn the_largest_amounts_do_not_overflow() {
     let lines = (0..1000).map(|number| {
         let mut line = line.clone();
         line["identifier"] = json!(format!("L{number}"));
-        line["quantity"] = json!(1000);
-        line["quantity_shipped"] = json!(1000);
+        let units = if number == 0 { 1000 } else { 9 };
+        (line["quantity"], line["quantity_shipped"]) = (json!(units), json!(units));
         line["unit_price_amount_cents"] = json!(most);
         line["product_amount_cents"] = json!(most);
         line
