@@ -16,6 +16,11 @@ pub struct Envelope<T> {
     pub subject: String,
     pub time: DateTime<Utc>,
     pub datacontenttype: String,
+    /// Grows from event to event of a source: the place of its row in the outbox, written by the
+    /// relay. Of two events about a thing whose row the source locks before it leaves them, the
+    /// later one has the higher number, whichever arrives first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
     pub data: T,
@@ -31,9 +36,17 @@ impl<'a, T: Event> Envelope<&'a T> {
             subject: data.subject(),
             time,
             datacontenttype: "application/json".to_owned(),
+            sequence: None,
             traceparent: platform::telemetry::traceparent(),
             data,
         }
+    }
+}
+
+impl<T> Envelope<T> {
+    /// [`Self::sequence`] to compare by; zero for an event that came from no outbox.
+    pub fn place(&self) -> i64 {
+        self.sequence.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default()
     }
 }
 

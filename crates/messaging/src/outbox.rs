@@ -258,7 +258,7 @@ pub(crate) async fn publish(
         id: row.event_id.to_string(),
         content_type: "application/cloudevents+json",
         headers: Vec::new(),
-        body: row.event.clone().into_bytes(),
+        body: numbered(&row.event, row.position).into_bytes(),
     };
     let messages: Vec<_> = waiting.iter().map(message).collect();
     let words = publisher.publish(&messages).await?;
@@ -268,6 +268,13 @@ pub(crate) async fn publish(
         .filter(|(_, word)| word.is_ok())
         .map(|(row, _)| row.position)
         .collect())
+}
+
+/// The event with its place in the outbox, which nobody knows before it is there. Of fixed width, so
+/// that the numbers can also be compared as the texts they are.
+fn numbered(event: &str, position: i64) -> String {
+    let members = event.strip_prefix('{').unwrap_or(event);
+    format!("{{\"sequence\":\"{position:019}\",{members}")
 }
 
 async fn remove(conn: &mut AsyncPgConnection, positions: &[i64]) -> Result<(), DatabaseError> {

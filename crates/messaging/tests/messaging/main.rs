@@ -157,6 +157,28 @@ async fn every_event_takes_effect_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn events_carry_their_place_in_the_outbox() {
+    let stage = Stage::new().await;
+    stage.write(0..3).await;
+    stage.write(3..5).await;
+    let sent = eventually("all are published", SOON, async || {
+        let sent = stage.namespace.peek(QUEUE).await;
+        (sent.len() == 5).then_some(sent)
+    })
+    .await;
+    let heard: Vec<Received<NoteWritten>> = sent
+        .iter()
+        .map(|it| serde_json::from_str(it["payload"].as_str().unwrap()).unwrap())
+        .collect();
+    for pair in heard.windows(2) {
+        assert!(pair[0].place() > 0 && pair[0].place() < pair[1].place());
+        assert!(pair[0].sequence < pair[1].sequence, "as texts, too");
+        assert!(pair[0].data.number < pair[1].data.number);
+    }
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_published_for_a_change_that_was_rolled_back() {
     let stage = Stage::new().await;
     stage.listen(None);
