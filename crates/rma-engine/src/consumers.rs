@@ -9,7 +9,8 @@ use domain::warehouse::UnitReceived;
 use messaging::{Broker, HandleError, Handler, Received, consume};
 use platform::{Clock, Process, Service as _};
 
-use crate::{App, exchanges, projection, receiving};
+use crate::projection::{self, Snapshot};
+use crate::{App, exchanges, receiving};
 
 /// Begins to listen.
 pub(crate) fn start(app: &App, broker: &Broker, process: &Process) {
@@ -47,7 +48,8 @@ impl Handler for Orders {
         events: &[&Received<OrderStored>],
     ) -> Result<(), HandleError> {
         let Ears { deliveries, clock } = &self.0;
-        let snapshots = events.iter().map(|event| &event.data);
+        let snapshots =
+            events.iter().map(|event| Snapshot { stored: &event.data, sequence: event.place() });
         Ok(projection::project(conn, deliveries, snapshots, clock.now()).await?)
     }
 }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::order::Order;
 use domain::returns::{
-    Amounts, Discrepancy, LedgerChange, LedgerUnit, UnitId, reconcile, reconcile_missing,
+    Amounts, Discrepancy, KnownUnit, LedgerChange, LedgerUnit, UnitId, match_remainders, reconcile,
+    reconcile_missing,
 };
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,7 @@ pub(crate) struct Unit {
 
 impl Ledger {
     /// Brings the ledger in line with a snapshot. `returned` says whether a unit is in a return.
+    /// Units that are in none may have been paid for before they were here.
     pub(crate) fn follow(
         &mut self,
         order: &Order,
@@ -48,7 +50,28 @@ impl Ledger {
             let change = reconcile_missing(&order.identifier, &line, &known);
             discrepancies.extend(self.apply(&line, change));
         }
+        if !self.refunds.is_empty() {
+            let units = self.known_units(&order.identifier, returned);
+            let is_seen = |refund: &str| self.refunds.contains(refund);
+            for covered in match_remainders(order, is_seen, &units) {
+                self.refund(&covered.unit, &covered.refund_identifier);
+            }
+        }
         discrepancies
+    }
+
+    /// Every unit of the order, as refunds see it.
+    pub(crate) fn known_units(
+        &self,
+        order: &str,
+        returned: impl Fn(&UnitId) -> bool,
+    ) -> Vec<KnownUnit> {
+        let known = |(id, unit): (UnitId, &Unit)| KnownUnit {
+            is_returned: returned(&id),
+            id,
+            refunded_by: unit.refund.clone(),
+        };
+        self.all(order).map(known).collect()
     }
 
     /// The units of a line, in the order of their numbers.

@@ -2,7 +2,8 @@
 //! and its new refunds are matched with returns.
 //!
 //! The invariant: whatever comes twice or late changes nothing. A snapshot counts only when it is
-//! not older than the one that is kept, and a refund only when it was not matched before.
+//! not older than the one that is kept, and a refund only when it was not matched before. Of two
+//! with the same `updated_at` the later event has the newer one, whichever replica is faster.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,7 +13,7 @@ use domain::access::MerchantId;
 use domain::event::Event as _;
 use domain::order::{Order, OrderStored, Refund};
 use domain::returns::{
-    Change, CoveredUnit, Discrepancy, LooseUnit, RefundMatches, Rma, UnitId, match_refunds,
+    Change, CoveredUnit, Discrepancy, RefundMatches, Rma, UnitId, match_refunds,
 };
 use platform::Timestamp;
 use serde_json::json;
@@ -20,29 +21,44 @@ use serde_json::json;
 use crate::chronicle::{self, Cause};
 use crate::error::Error;
 use crate::ledger::Ledger;
-use crate::store::orders::{Kept, Key, Projected, Rows};
+use crate::store::orders::{Age, Kept, Key, Projected, Rows};
 use crate::store::returns::Held;
 use crate::store::{self, discrepancies};
 
-/// Takes snapshots in; of several of one order the newest counts.
+/// A snapshot, and the place of its event among those of the intake.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Snapshot<'a> {
+    pub(crate) stored: &'a OrderStored,
+    pub(crate) sequence: i64,
+}
+
+impl Snapshot<'_> {
+    fn age(&self) -> Age {
+        (self.stored.order.updated_at, self.sequence)
+    }
+}
+
+/// Takes snapshots in. Several of one order are taken in one after the other, the oldest first:
+/// the newest stays, and no refund is passed over that only an older one has.
 pub(crate) async fn project(
     conn: &mut AsyncPgConnection,
     deliveries: &Deliveries,
-    snapshots: impl Iterator<Item = &OrderStored>,
+    snapshots: impl Iterator<Item = Snapshot<'_>>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let newest = newest(snapshots);
-    let keys: Vec<_> = newest.keys().copied().collect();
+    let mut orders = by_order(snapshots);
+    let keys: Vec<_> = orders.keys().copied().collect();
     let mut kept = store::orders::lock_kept(conn, &keys).await?;
-    let current = |(key, it): &(Key<'_>, &OrderStored)| {
-        kept.get(key).is_none_or(|kept| kept.updated_at <= it.order.updated_at)
-    };
-    let newest: Vec<_> = newest.into_iter().filter(current).collect();
+    for (key, snapshots) in &mut orders {
+        let kept = kept.get(key);
+        snapshots.retain(|it| kept.is_none_or(|kept| kept.age <= it.age()));
+    }
+    orders.retain(|_, snapshots| !snapshots.is_empty());
     // A unit can be in a return only when its order was there before.
-    let known: Vec<_> = newest.iter().map(|it| it.0).filter(|key| kept.contains_key(key)).collect();
+    let known: Vec<_> = orders.keys().copied().filter(|key| kept.contains_key(key)).collect();
     let held = store::returns::held(conn, &known).await?;
-    let mut books = Books::open(&newest, &mut kept, &held);
-    books.match_refunds(conn, deliveries, &held, now).await?;
+    let mut books = Books::open(orders, &mut kept);
+    books.take_in(conn, deliveries, &held, now).await?;
     books.write(conn, now).await
 }
 
@@ -59,11 +75,11 @@ pub(crate) async fn follow_again(
     let keys: Vec<Key<'_>> = keys.iter().map(|(owner, it)| (owner.as_str(), it.as_str())).collect();
     let held = store::returns::held(conn, &keys).await?;
     let (mut rows, mut found) = (Rows::default(), Vec::new());
-    for Projected { order, ledger, .. } in &mut orders {
+    for Projected { order, sequence, ledger, .. } in &mut orders {
         let before = ledger.clone();
         found.extend(ledger.follow(order, |unit| is_held(&held, merchant, unit)));
         if *ledger != before {
-            rows.push(merchant, order, ledger)?;
+            rows.push(merchant, order, *sequence, ledger)?;
         }
     }
     store::orders::update(conn, rows).await?;
@@ -71,19 +87,19 @@ pub(crate) async fn follow_again(
     Ok(discrepancies::note_once(conn, &found, now).await?)
 }
 
-/// Sorted by key, so that everyone locks in the same order.
-fn newest<'a>(
-    snapshots: impl Iterator<Item = &'a OrderStored>,
-) -> BTreeMap<Key<'a>, &'a OrderStored> {
-    let mut newest: BTreeMap<Key<'_>, &OrderStored> = BTreeMap::new();
+/// Sorted by key, so that everyone locks in the same order; of each order the oldest first.
+fn by_order<'a>(
+    snapshots: impl Iterator<Item = Snapshot<'a>>,
+) -> BTreeMap<Key<'a>, Vec<Snapshot<'a>>> {
+    let mut orders: BTreeMap<Key<'_>, Vec<_>> = BTreeMap::new();
     for snapshot in snapshots {
-        let key = (snapshot.merchant.as_str(), snapshot.order.identifier.as_str());
-        let slot = newest.entry(key).or_insert(snapshot);
-        if slot.order.updated_at <= snapshot.order.updated_at {
-            *slot = snapshot;
-        }
+        let OrderStored { merchant, order } = snapshot.stored;
+        orders.entry((merchant.as_str(), order.identifier.as_str())).or_default().push(snapshot);
     }
-    newest
+    for snapshots in orders.values_mut() {
+        snapshots.sort_by_key(Snapshot::age);
+    }
+    orders
 }
 
 /// The orders of one batch with their ledgers, until they are written.
@@ -93,54 +109,41 @@ struct Books<'a> {
 }
 
 struct Page<'a> {
-    merchant: &'a MerchantId,
-    order: &'a Order,
+    /// At least one, the oldest first.
+    snapshots: Vec<Snapshot<'a>>,
     ledger: Ledger,
     is_new: bool,
 }
 
 impl<'a> Books<'a> {
     fn open(
-        newest: &[(Key<'a>, &'a OrderStored)],
+        orders: BTreeMap<Key<'a>, Vec<Snapshot<'a>>>,
         kept: &mut HashMap<Key<'a>, Kept>,
-        held: &Held,
     ) -> Self {
-        let mut books = Self { pages: Vec::with_capacity(newest.len()), discrepancies: Vec::new() };
-        for (key, snapshot) in newest {
-            let OrderStored { merchant, order } = snapshot;
-            let known = kept.remove(key);
+        let page = |(key, snapshots): (Key<'a>, Vec<Snapshot<'a>>)| {
+            let known = kept.remove(&key);
             let is_new = known.is_none();
-            let mut ledger = known.map(|kept| kept.ledger).unwrap_or_default();
-            let found = ledger.follow(order, |unit| is_held(held, merchant, unit));
-            books.discrepancies.extend(found.into_iter().map(|it| (merchant, it)));
-            books.pages.push(Page { merchant, order, ledger, is_new });
-        }
-        books
+            let ledger = known.map(|kept| kept.ledger).unwrap_or_default();
+            Page { snapshots, ledger, is_new }
+        };
+        Self { pages: orders.into_iter().map(page).collect(), discrepancies: Vec::new() }
     }
 
-    /// Matches the refunds that were not seen before and tells of the returns they settle.
-    async fn match_refunds(
+    /// Brings the ledgers in line with the snapshots, matches the refunds that were not seen
+    /// before, and tells of the returns they settle.
+    async fn take_in(
         &mut self,
         conn: &mut AsyncPgConnection,
         deliveries: &Deliveries,
         held: &Held,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let refunded: Vec<_> =
-            self.pages.iter_mut().filter(|page| page.new_refunds().next().is_some()).collect();
-        if refunded.is_empty() {
-            return Ok(());
-        }
-        let orders: Vec<_> =
-            refunded.iter().filter(|page| !page.is_new).map(|it| it.key()).collect();
-        let named: Vec<_> = refunded.iter().flat_map(|page| page.named_returns()).collect();
-        let concerned = store::returns::lock_concerned(conn, &orders, &named).await?;
-        let mut returns = Returns::new(concerned);
-        for page in refunded {
-            let RefundMatches { covered, discrepancies } = page.match_refunds(&returns, held);
-            self.discrepancies.extend(discrepancies.into_iter().map(|it| (page.merchant, it)));
-            page.remember_refunds(&covered);
-            returns.cover(page.merchant, &covered, now)?;
+        let mut returns = self.concerned(conn).await?;
+        for page in &mut self.pages {
+            for Snapshot { stored, .. } in page.snapshots.clone() {
+                let found = page.take_in(stored, held, &mut returns, now)?;
+                self.discrepancies.extend(found.into_iter().map(|it| (&stored.merchant, it)));
+            }
         }
         for ((merchant, _), (rma, change)) in returns.0 {
             let merchant = merchant.parse().map_err(|_damaged| Error::Damaged("merchant"))?;
@@ -150,11 +153,34 @@ impl<'a> Books<'a> {
         Ok(())
     }
 
+    /// Locks the returns that new refunds may be for.
+    async fn concerned(&self, conn: &mut AsyncPgConnection) -> Result<Returns, Error> {
+        let (mut orders, mut named) = (Vec::new(), Vec::new());
+        for page in &self.pages {
+            for Snapshot { stored, .. } in &page.snapshots {
+                let OrderStored { merchant, order } = stored;
+                let mut refunds = page.new_refunds(order).peekable();
+                if refunds.peek().is_some() && !page.is_new {
+                    orders.push((merchant.as_str(), order.identifier.as_str()));
+                }
+                let names = refunds.filter_map(|refund| refund.rma_identifier.as_deref());
+                named.extend(names.map(|name| (merchant.as_str(), name)));
+            }
+        }
+        let concerned = if orders.is_empty() && named.is_empty() {
+            Vec::new()
+        } else {
+            store::returns::lock_concerned(conn, &orders, &named).await?
+        };
+        Ok(Returns::new(concerned))
+    }
+
     async fn write(self, conn: &mut AsyncPgConnection, now: Timestamp) -> Result<(), Error> {
         let (mut new, mut changed) = (Rows::default(), Rows::default());
-        for Page { merchant, order, ledger, is_new } in &self.pages {
+        for Page { snapshots, ledger, is_new } in &self.pages {
+            let Some(Snapshot { stored, sequence }) = snapshots.last() else { continue };
             let rows = if *is_new { &mut new } else { &mut changed };
-            rows.push(merchant, order, ledger)?;
+            rows.push(&stored.merchant, &stored.order, *sequence, ledger)?;
         }
         store::orders::update(conn, changed).await?;
         if !store::orders::insert(conn, new).await? {
@@ -164,45 +190,44 @@ impl<'a> Books<'a> {
     }
 }
 
-impl<'a> Page<'a> {
-    fn key(&self) -> Key<'a> {
-        (self.merchant.as_str(), self.order.identifier.as_str())
+impl Page<'_> {
+    fn new_refunds<'o>(&self, order: &'o Order) -> impl Iterator<Item = &'o Refund> {
+        let is_seen = |refund: &&Refund| self.ledger.refunds.contains(&refund.identifier);
+        order.refunds.iter().filter(|it| !it.is_ignored()).filter(move |it| !is_seen(it))
     }
 
-    fn new_refunds(&self) -> impl Iterator<Item = &'a Refund> {
-        let seen = |refund: &&Refund| self.ledger.refunds.contains(&refund.identifier);
-        self.order.refunds.iter().filter(|it| !it.is_ignored()).filter(move |it| !seen(it))
-    }
-
-    /// The returns that its new refunds name.
-    fn named_returns(&self) -> impl Iterator<Item = Key<'a>> {
-        let names = self.new_refunds().filter_map(|refund| refund.rma_identifier.as_deref());
-        names.map(|name| (self.merchant.as_str(), name))
-    }
-
-    fn match_refunds(&self, returns: &Returns, held: &Held) -> RefundMatches {
-        let names: Vec<_> = self.named_returns().map(|(_, name)| name).collect();
+    /// Takes one snapshot in; says what does not fit.
+    fn take_in(
+        &mut self,
+        stored: &OrderStored,
+        held: &Held,
+        returns: &mut Returns,
+        now: Timestamp,
+    ) -> Result<Vec<Discrepancy>, Error> {
+        let OrderStored { merchant, order } = stored;
+        let is_returned = |unit: &UnitId| is_held(held, merchant, unit);
+        let mut found = self.ledger.follow(order, is_returned);
+        let new: Vec<_> = self.new_refunds(order).collect();
+        if new.is_empty() {
+            return Ok(found);
+        }
+        let names: Vec<_> = new.iter().filter_map(|it| it.rma_identifier.as_deref()).collect();
         let concerns = |rma: &&Rma| {
             names.contains(&rma.rma_identifier.as_str())
-                || rma.units.iter().any(|it| it.id.order_identifier == self.order.identifier)
+                || rma.units.iter().any(|it| it.id.order_identifier == order.identifier)
         };
-        let concerned: Vec<_> = returns.of(self.merchant).filter(concerns).cloned().collect();
-        let loose: Vec<_> = self
-            .ledger
-            .all(&self.order.identifier)
-            .filter(|(id, _)| !is_held(held, self.merchant, id))
-            .map(|(id, unit)| LooseUnit { id, refunded_by: unit.refund.clone() })
-            .collect();
+        let concerned: Vec<_> = returns.of(merchant).filter(concerns).cloned().collect();
+        let units = self.ledger.known_units(&order.identifier, is_returned);
         let is_seen = |refund: &str| self.ledger.refunds.contains(refund);
-        match_refunds(self.order, is_seen, &concerned, &loose)
-    }
-
-    fn remember_refunds(&mut self, covered: &[CoveredUnit]) {
-        let new: Vec<_> = self.new_refunds().map(|refund| refund.identifier.clone()).collect();
-        self.ledger.refunds.extend(new);
-        for CoveredUnit { refund_identifier, unit, .. } in covered {
+        let RefundMatches { covered, discrepancies } =
+            match_refunds(order, is_seen, &concerned, &units);
+        found.extend(discrepancies);
+        self.ledger.refunds.extend(new.into_iter().map(|refund| refund.identifier.clone()));
+        for CoveredUnit { refund_identifier, unit, .. } in &covered {
             self.ledger.refund(unit, refund_identifier);
         }
+        returns.cover(merchant, &covered, now)?;
+        Ok(found)
     }
 }
 

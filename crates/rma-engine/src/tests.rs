@@ -130,7 +130,13 @@ impl Stage {
 
     /// Sends an event to the service, as another service would.
     async fn tell<E: Event>(&self, event: E) {
-        let envelope = Envelope::new("test", Clock::system().now(), &event);
+        self.tell_as(event, None).await;
+    }
+
+    /// With a place among the events of its source.
+    async fn tell_as<E: Event>(&self, event: E, sequence: Option<i64>) {
+        let mut envelope = Envelope::new("test", Clock::system().now(), &event);
+        envelope.sequence = sequence.map(|place| format!("{place:019}"));
         let queue = format!("{}.{}", App::NAME, E::TYPE);
         self.started.namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
     }

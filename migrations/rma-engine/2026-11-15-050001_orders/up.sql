@@ -6,6 +6,8 @@ CREATE TABLE orders (
     merchant TEXT COLLATE "C" NOT NULL,
     identifier TEXT COLLATE "C" NOT NULL,
     updated_at TIMESTAMPTZ NOT NULL,
+    -- Of the event that told of it: of two snapshots with the same updated_at the later one counts.
+    sequence BIGINT NOT NULL,
     -- JSON that nothing here is searched in.
     document TEXT NOT NULL,
     ledger TEXT NOT NULL,

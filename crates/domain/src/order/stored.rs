@@ -7,7 +7,8 @@ use super::Order;
 use crate::access::MerchantId;
 use crate::event::Event;
 
-/// An order is new or says something new. Not sent for a stale or unchanged snapshot.
+/// An order is new or says something new. Not sent for a stale or unchanged snapshot. Of two with
+/// the same `updated_at` the one whose envelope has the higher `sequence` is the newer one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OrderStored {
     /// The merchant whose order it is.

@@ -2,19 +2,22 @@
 //!
 //! A refund that names a return covers units of that return; any other covers units of its line in
 //! the oldest open return first. What no return claims was paid for units that were canceled
-//! before they shipped, and then for units that nobody returned: those can no longer be.
+//! before they shipped, and then for units that nobody returned: those can no longer be. What is
+//! left even then is for the units that ship next.
 //!
 //! The invariant: a unit is covered by one refund, and a refund is looked at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Discrepancy, ReceivingStatus, Resolution, Rma, RmaUnit, Status, UnitId};
-use crate::order::{Order, Refund, RefundLine};
+use crate::order::{Order, Refund};
 
-/// A unit on the ledger that is in no return.
+/// A unit on the ledger, as refunds see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LooseUnit {
+pub struct KnownUnit {
     pub id: UnitId,
+    /// Whether it is in a return that was not canceled.
+    pub is_returned: bool,
     /// The refund that covers it.
     pub refunded_by: Option<String>,
 }
@@ -39,26 +42,124 @@ pub struct CoveredUnit {
 ///
 /// * `is_seen` tells by its identifier whether a refund was matched before.
 /// * `returns` are all returns with units of this order, and those that its new refunds name.
-/// * `loose` are the units of this order that are on the ledger and in no return.
+/// * `units` are the units of this order that are on the ledger.
 pub fn match_refunds(
     order: &Order,
     is_seen: impl Fn(&str) -> bool,
     returns: &[Rma],
-    loose: &[LooseUnit],
+    units: &[KnownUnit],
 ) -> RefundMatches {
-    let (seen, new): (Vec<&Refund>, Vec<&Refund>) = order
-        .refunds
-        .iter()
-        .filter(|refund| !refund.is_ignored())
-        .partition(|refund| is_seen(&refund.identifier));
+    let (seen, new) = seen_and_new(order, is_seen);
     if new.is_empty() {
         return RefundMatches::default();
     }
-    let mut desk = Desk::open(order, &seen, returns, loose);
+    let mut desk = Desk::open(order, &seen, returns, units);
     for refund in new {
         desk.settle(refund);
     }
     desk.matches
+}
+
+/// What refunds that were matched before paid beyond the units that there were then goes to units
+/// that are there now and in no return: they shipped since, or their return was canceled.
+pub fn match_remainders(
+    order: &Order,
+    is_seen: impl Fn(&str) -> bool,
+    units: &[KnownUnit],
+) -> Vec<CoveredUnit> {
+    let (seen, _) = seen_and_new(order, is_seen);
+    let mut loose = Loose::among(units);
+    let mut covered = Vec::new();
+    for Remainder { refund, line, units } in Accounts::of(order, &seen, units).remainders {
+        for unit in loose.take(line, units) {
+            let refund_identifier = refund.to_owned();
+            covered.push(CoveredUnit { refund_identifier, rma_identifier: None, unit });
+        }
+    }
+    covered
+}
+
+fn seen_and_new(order: &Order, is_seen: impl Fn(&str) -> bool) -> (Vec<&Refund>, Vec<&Refund>) {
+    let refunds = order.refunds.iter().filter(|refund| !refund.is_ignored());
+    refunds.partition(|refund| is_seen(&refund.identifier))
+}
+
+/// How many units of each line a refund pays.
+fn paid(refund: &Refund) -> BTreeMap<&str, i64> {
+    let mut paid: BTreeMap<&str, i64> = BTreeMap::new();
+    for line in &refund.refund_line_items {
+        *paid.entry(line.order_item_identifier.as_str()).or_default() += line.quantity;
+    }
+    paid
+}
+
+/// What refunds that were matched before came to.
+struct Accounts<'a> {
+    /// Canceled units of each line that no refund was counted against yet.
+    canceled: BTreeMap<&'a str, i64>,
+    remainders: Vec<Remainder<'a>>,
+}
+
+/// What a refund paid for a line and covers neither a unit nor a canceled one.
+struct Remainder<'a> {
+    refund: &'a str,
+    line: &'a str,
+    units: i64,
+}
+
+impl<'a> Accounts<'a> {
+    fn of(order: &'a Order, seen: &[&'a Refund], units: &[KnownUnit]) -> Self {
+        let mut on_units: BTreeMap<(&str, &str), i64> = BTreeMap::new();
+        for unit in units {
+            if let Some(refund) = &unit.refunded_by {
+                let line = unit.id.order_line_item_identifier.as_str();
+                *on_units.entry((refund.as_str(), line)).or_default() += 1;
+            }
+        }
+        let lines = order.items.iter();
+        let canceled =
+            lines.map(|line| (line.identifier.as_str(), line.quantity_canceled)).collect();
+        let mut accounts = Self { canceled, remainders: Vec::new() };
+        for refund in seen {
+            for (line, paid) in paid(refund) {
+                let refund = refund.identifier.as_str();
+                let on_units = on_units.get(&(refund, line)).copied().unwrap_or_default();
+                let left = (paid - on_units).max(0);
+                let units = left - accounts.count_canceled(line, left);
+                accounts.remainders.push(Remainder { refund, line, units });
+            }
+        }
+        accounts
+    }
+
+    /// Counts up to `most` units against the canceled ones of a line; says how many it did.
+    fn count_canceled(&mut self, line: &str, most: i64) -> i64 {
+        let Some(canceled) = self.canceled.get_mut(line) else { return 0 };
+        let taken = most.min(*canceled);
+        *canceled -= taken;
+        taken
+    }
+}
+
+/// The units of each line that are in no return and not refunded.
+struct Loose<'a>(BTreeMap<&'a str, BTreeSet<&'a UnitId>>);
+
+impl<'a> Loose<'a> {
+    fn among(units: &'a [KnownUnit]) -> Self {
+        let mut loose: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        for unit in units.iter().filter(|it| !it.is_returned && it.refunded_by.is_none()) {
+            let line = unit.id.order_line_item_identifier.as_str();
+            loose.entry(line).or_default().insert(&unit.id);
+        }
+        Self(loose)
+    }
+
+    /// Takes up to `most` units of a line, the lowest numbers first.
+    fn take(&mut self, line: &str, most: i64) -> Vec<UnitId> {
+        let Some(units) = self.0.get_mut(line) else { return Vec::new() };
+        let most = usize::try_from(most).unwrap_or_default();
+        std::iter::from_fn(|| units.pop_first()).take(most).cloned().collect()
+    }
 }
 
 /// What is left to cover while refunds are matched one after the other.
@@ -66,10 +167,8 @@ struct Desk<'a> {
     order: &'a Order,
     /// Oldest first.
     returns: Vec<&'a Rma>,
-    /// Units in no return and not refunded, by number.
-    loose: BTreeSet<&'a UnitId>,
-    /// Canceled units of each line that no refund was counted against yet.
-    canceled: BTreeMap<&'a str, i64>,
+    loose: Loose<'a>,
+    accounts: Accounts<'a>,
     covered: BTreeSet<UnitId>,
     matches: RefundMatches,
 }
@@ -79,35 +178,15 @@ impl<'a> Desk<'a> {
         order: &'a Order,
         seen: &[&'a Refund],
         returns: &'a [Rma],
-        loose: &'a [LooseUnit],
+        units: &'a [KnownUnit],
     ) -> Self {
-        let lines = order.items.iter();
-        let mut canceled: BTreeMap<_, _> =
-            lines.map(|line| (line.identifier.as_str(), line.quantity_canceled)).collect();
-        for refund in seen {
-            for line in &refund.refund_line_items {
-                let covers = |by: &Option<String>, id: &UnitId| {
-                    by.as_ref() == Some(&refund.identifier)
-                        && id.order_line_item_identifier == line.order_item_identifier
-                };
-                let units = returns.iter().flat_map(|rma| &rma.units);
-                let in_returns = units.filter(|unit| covers(&unit.refunded_by, &unit.id)).count();
-                let elsewhere =
-                    loose.iter().filter(|unit| covers(&unit.refunded_by, &unit.id)).count();
-                let on_units = i64::try_from(in_returns + elsewhere).unwrap_or(i64::MAX);
-                if let Some(left) = canceled.get_mut(line.order_item_identifier.as_str()) {
-                    *left = (*left - (line.quantity - on_units).max(0)).max(0);
-                }
-            }
-        }
         let mut oldest_first: Vec<_> = returns.iter().collect();
         oldest_first.sort_by_key(|rma| (rma.created_at, &rma.rma_identifier));
-        let free = loose.iter().filter(|unit| unit.refunded_by.is_none()).map(|unit| &unit.id);
         Self {
             order,
             returns: oldest_first,
-            loose: free.collect(),
-            canceled,
+            loose: Loose::among(units),
+            accounts: Accounts::of(order, seen, units),
             covered: BTreeSet::new(),
             matches: RefundMatches::default(),
         }
@@ -133,20 +212,27 @@ impl<'a> Desk<'a> {
             }
             _ => {}
         }
-        for line in &refund.refund_line_items {
-            self.settle_line(refund, line, rma);
+        for (line, units) in paid(refund) {
+            self.settle_line(refund, line, units, rma);
         }
     }
 
     /// `named` is the return that the refund names, and what was found under that name.
-    fn settle_line(&mut self, refund: &Refund, line: &RefundLine, named: Option<Option<&'a Rma>>) {
+    fn settle_line(
+        &mut self,
+        refund: &Refund,
+        line: &str,
+        units: i64,
+        named: Option<Option<&'a Rma>>,
+    ) {
         let candidates = match named {
             Some(rma) => rma.into_iter().collect(),
             None => self.returns.clone(),
         };
-        let mut left = line.quantity;
+        let mut left = units;
         for rma in candidates.into_iter().filter(|rma| rma.status.is_open()) {
-            left -= self.cover_in(refund, line, rma, left);
+            let units = self.waiting_in(rma, line, left);
+            left -= self.cover(refund, Some(&rma.rma_identifier), units);
         }
         if let Some(Some(rma)) = named.filter(|_| left > 0)
             && rma.status != Status::Canceled
@@ -155,50 +241,42 @@ impl<'a> Desk<'a> {
                 refund_identifier: refund.identifier.clone(),
                 rma_identifier: rma.rma_identifier.clone(),
                 order_identifier: self.order.identifier.clone(),
-                order_line_item_identifier: line.order_item_identifier.clone(),
+                order_line_item_identifier: line.to_owned(),
                 units: left,
             });
         }
-        if let Some(canceled) = self.canceled.get_mut(line.order_item_identifier.as_str()) {
-            let taken = left.min(*canceled);
-            *canceled -= taken;
-            left -= taken;
-        }
-        left -= self.cover_loose(refund, line, left);
+        left -= self.accounts.count_canceled(line, left);
+        let units = self.loose.take(line, left);
+        left -= self.cover(refund, None, units);
         if left > 0 && named.is_none() {
             self.matches.discrepancies.push(Discrepancy::RefundExceedsLine {
                 refund_identifier: refund.identifier.clone(),
                 order_identifier: self.order.identifier.clone(),
-                order_line_item_identifier: line.order_item_identifier.clone(),
+                order_line_item_identifier: line.to_owned(),
                 units: left,
             });
         }
     }
 
-    /// Covers up to `most` units of a line in a return; says how many it did.
-    fn cover_in(&mut self, refund: &Refund, line: &RefundLine, rma: &Rma, most: i64) -> i64 {
+    /// Up to `most` units of a line that wait for a refund in a return, the likeliest first.
+    fn waiting_in(&self, rma: &Rma, line: &str, most: i64) -> Vec<UnitId> {
+        let is_of_line = |id: &UnitId| {
+            id.order_identifier == self.order.identifier && id.order_line_item_identifier == line
+        };
         let mut units: Vec<_> = rma
             .active_units()
-            .filter(|unit| self.is_of(&unit.id, line))
+            .filter(|unit| is_of_line(&unit.id))
             .filter(|unit| unit.refunded_by.is_none() && !self.covered.contains(&unit.id))
             .collect();
         units.sort_by_key(|unit| likelihood(unit));
-        let ids: Vec<_> = units.into_iter().map(|unit| unit.id.clone()).collect();
-        self.cover(refund, Some(&rma.rma_identifier), ids, most)
+        units.truncate(usize::try_from(most).unwrap_or_default());
+        units.into_iter().map(|unit| unit.id.clone()).collect()
     }
 
-    /// The same among units that are in no return.
-    fn cover_loose(&mut self, refund: &Refund, line: &RefundLine, most: i64) -> i64 {
-        let units = self.loose.iter().filter(|id| self.is_of(id, line));
-        let units = units.filter(|id| !self.covered.contains(**id));
-        let ids: Vec<_> = units.map(|id| (*id).clone()).collect();
-        self.cover(refund, None, ids, most)
-    }
-
-    fn cover(&mut self, refund: &Refund, rma: Option<&str>, ids: Vec<UnitId>, most: i64) -> i64 {
-        let mut count = 0;
-        for unit in ids.into_iter().take(usize::try_from(most).unwrap_or_default()) {
-            count += 1;
+    /// Says how many units there were.
+    fn cover(&mut self, refund: &Refund, rma: Option<&str>, units: Vec<UnitId>) -> i64 {
+        let count = i64::try_from(units.len()).unwrap_or(i64::MAX);
+        for unit in units {
             self.covered.insert(unit.clone());
             self.matches.covered.push(CoveredUnit {
                 refund_identifier: refund.identifier.clone(),
@@ -207,11 +285,6 @@ impl<'a> Desk<'a> {
             });
         }
         count
-    }
-
-    fn is_of(&self, unit: &UnitId, line: &RefundLine) -> bool {
-        unit.order_identifier == self.order.identifier
-            && unit.order_line_item_identifier == line.order_item_identifier
     }
 
     fn find(&self, rma_identifier: &str) -> Option<&'a Rma> {

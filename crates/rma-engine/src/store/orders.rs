@@ -20,10 +20,14 @@ use crate::ledger::Ledger;
 /// A merchant and an identifier in its systems.
 pub(crate) type Key<'a> = (&'a str, &'a str);
 
+/// What makes a snapshot newer than another: its `updated_at`, and where that is the same, the
+/// place of its event among those of the intake.
+pub(crate) type Age = (Timestamp, i64);
+
 /// What a newer snapshot is held against.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
-    pub(crate) updated_at: Timestamp,
+    pub(crate) age: Age,
     pub(crate) ledger: Ledger,
 }
 
@@ -31,6 +35,8 @@ pub(crate) struct Kept {
 #[derive(Debug, Clone)]
 pub(crate) struct Projected {
     pub(crate) order: Order,
+    /// The place of the event that told of it.
+    pub(crate) sequence: i64,
     pub(crate) ledger: Ledger,
     /// The order that this one was placed in exchange against.
     pub(crate) original_order_identifier: Option<String>,
@@ -42,6 +48,8 @@ struct KeptRow {
     place: i64,
     #[diesel(sql_type = Timestamptz)]
     updated_at: Timestamp,
+    #[diesel(sql_type = BigInt)]
+    sequence: i64,
     #[diesel(sql_type = Text)]
     ledger: String,
 }
@@ -53,7 +61,7 @@ pub(crate) async fn lock_kept<'a>(
 ) -> Result<HashMap<Key<'a>, Kept>, DatabaseError> {
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
-        "SELECT asked.place, orders.updated_at, orders.ledger \
+        "SELECT asked.place, orders.updated_at, orders.sequence, orders.ledger \
          FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place) \
          JOIN orders USING (merchant, identifier) \
          ORDER BY asked.place FOR NO KEY UPDATE OF orders",
@@ -65,7 +73,8 @@ pub(crate) async fn lock_kept<'a>(
     for row in rows {
         let place = usize::try_from(row.place - 1).unwrap_or(usize::MAX);
         if let Some(key) = keys.get(place) {
-            kept.insert(*key, Kept { updated_at: row.updated_at, ledger: read(&row.ledger)? });
+            let age = (row.updated_at, row.sequence);
+            kept.insert(*key, Kept { age, ledger: read(&row.ledger)? });
         }
     }
     Ok(kept)
@@ -77,6 +86,7 @@ pub(crate) struct Rows<'a> {
     merchants: Vec<&'a str>,
     identifiers: Vec<&'a str>,
     updated_at: Vec<Timestamp>,
+    sequences: Vec<i64>,
     documents: Vec<String>,
     ledgers: Vec<String>,
 }
@@ -86,11 +96,13 @@ impl<'a> Rows<'a> {
         &mut self,
         merchant: &'a MerchantId,
         order: &'a Order,
+        sequence: i64,
         ledger: &Ledger,
     ) -> Result<(), DatabaseError> {
         self.merchants.push(merchant.as_str());
         self.identifiers.push(&order.identifier);
         self.updated_at.push(order.updated_at);
+        self.sequences.push(sequence);
         self.documents.push(write(order)?);
         self.ledgers.push(write(ledger)?);
         Ok(())
@@ -107,12 +119,14 @@ pub(crate) async fn insert(
         return Ok(true);
     }
     let statement = diesel::sql_query(
-        "INSERT INTO orders (merchant, identifier, updated_at, document, ledger) \
-         SELECT * FROM unnest($1, $2, $3, $4, $5) ON CONFLICT ON CONSTRAINT orders_pkey DO NOTHING",
+        "INSERT INTO orders (merchant, identifier, updated_at, sequence, document, ledger) \
+         SELECT * FROM unnest($1, $2, $3, $4, $5, $6) \
+         ON CONFLICT ON CONSTRAINT orders_pkey DO NOTHING",
     )
     .bind::<Array<Text>, _>(rows.merchants)
     .bind::<Array<Text>, _>(rows.identifiers)
     .bind::<Array<Timestamptz>, _>(rows.updated_at)
+    .bind::<Array<BigInt>, _>(rows.sequences)
     .bind::<Array<Text>, _>(rows.documents)
     .bind::<Array<Text>, _>(rows.ledgers);
     Ok(prepared(statement).execute(conn).await? == expected)
@@ -127,15 +141,16 @@ pub(crate) async fn update(
         return Ok(());
     }
     let statement = diesel::sql_query(
-        "UPDATE orders SET updated_at = new.updated_at, document = new.document, \
-             ledger = new.ledger \
-         FROM unnest($1, $2, $3, $4, $5) \
-             AS new (merchant, identifier, updated_at, document, ledger) \
+        "UPDATE orders SET updated_at = new.updated_at, sequence = new.sequence, \
+             document = new.document, ledger = new.ledger \
+         FROM unnest($1, $2, $3, $4, $5, $6) \
+             AS new (merchant, identifier, updated_at, sequence, document, ledger) \
          WHERE orders.merchant = new.merchant AND orders.identifier = new.identifier",
     )
     .bind::<Array<Text>, _>(rows.merchants)
     .bind::<Array<Text>, _>(rows.identifiers)
     .bind::<Array<Timestamptz>, _>(rows.updated_at)
+    .bind::<Array<BigInt>, _>(rows.sequences)
     .bind::<Array<Text>, _>(rows.documents)
     .bind::<Array<Text>, _>(rows.ledgers);
     prepared(statement).execute(conn).await?;
@@ -154,6 +169,8 @@ pub(crate) enum Reading {
 struct ProjectedRow {
     #[diesel(sql_type = Text)]
     document: String,
+    #[diesel(sql_type = BigInt)]
+    sequence: i64,
     #[diesel(sql_type = Text)]
     ledger: String,
     #[diesel(sql_type = Nullable<Text>)]
@@ -172,7 +189,8 @@ pub(crate) async fn find(
         Reading::Locking => " FOR NO KEY UPDATE OF orders",
     };
     let query = diesel::sql_query(format!(
-        "SELECT orders.document, orders.ledger, exchange_orders.original_order_identifier \
+        "SELECT orders.document, orders.sequence, orders.ledger, \
+             exchange_orders.original_order_identifier \
          FROM orders LEFT JOIN exchange_orders USING (merchant, identifier) \
          WHERE orders.merchant = $1 AND orders.identifier = ANY ($2) \
          ORDER BY orders.identifier{lock}"
@@ -183,6 +201,7 @@ pub(crate) async fn find(
     let projected = |row: ProjectedRow| {
         Ok(Projected {
             order: read(&row.document)?,
+            sequence: row.sequence,
             ledger: read(&row.ledger)?,
             original_order_identifier: row.original_order_identifier,
         })

@@ -9,6 +9,7 @@ mod invariants;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use domain::returns::Status;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -27,7 +28,7 @@ async fn play(desk: &Desk, number: usize, rounds: &[Vec<Step>]) {
     let mut world = World::new(number);
     // Two replicas hear of the order for the first time, and not of the same snapshot.
     let (older, newer) = world.begin();
-    let (first, second) = tokio::join!(desk.project(&newer), desk.project(&older));
+    let (first, second) = tokio::join!(desk.run(&newer, &world), desk.run(&older, &world));
     assert!(first.is_ok() && second.is_ok(), "{first:?} {second:?}");
     let mut done = Vec::new();
     for round in rounds {
@@ -55,6 +56,25 @@ async fn play(desk: &Desk, number: usize, rounds: &[Vec<Step>]) {
         drop(desk.run(deed, &world).await);
     }
     assert_eq!(desk.books(&world).await, before, "replaying changed something");
+}
+
+#[tokio::test]
+async fn no_refund_is_lost_between_snapshots_that_come_at_once() {
+    let desk = Desk::open().await;
+    let mut world = World::new(0);
+    let (_, first) = world.begin();
+    desk.run(&first, &world).await.unwrap();
+    let wanted = Action::Return { units: vec![(0, 1)], exchange: false };
+    let wanted = world.plan(&wanted).unwrap();
+    desk.run(&wanted, &world).await.unwrap();
+    let refund = world.plan(&Action::Refund { line: 0, units: 1, rma: None }).unwrap();
+    // The merchant no longer speaks of the refund.
+    world.order.refunds.clear();
+    let newest = world.plan(&Action::Ship { line: 1, units: 1 }).unwrap();
+    desk.project(&[&newest, &refund]).await.unwrap();
+    assert_eq!(desk.returns(&world).await[0].status, Status::Refunded);
+    assert_eq!(desk.order(&world).await.0, world.order);
+    desk.close().await;
 }
 
 #[test]

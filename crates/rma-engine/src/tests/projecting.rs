@@ -115,6 +115,45 @@ async fn the_newest_snapshot_counts_in_whatever_order_they_come() {
 }
 
 #[tokio::test]
+async fn of_two_snapshots_of_one_moment_the_later_event_counts() {
+    let stage = Stage::set().await;
+    let whole = order("A", 2);
+    let mut part = whole.clone();
+    let line = &mut part.items[0];
+    (line.quantity_shipped, line.product_amount_cents, line.tax_amount_cents) = (1, 2000, 165);
+    let stored = |order: &Order| {
+        let (merchant, order) = ("acme".parse().unwrap(), order.clone());
+        OrderStored { merchant, order }
+    };
+    stage.tell_as(stored(&whole), Some(10)).await;
+    stage.projected("acme", &whole).await;
+    stage.tell_as(stored(&part), Some(9)).await;
+    // The queue is handled in order.
+    stage.store("acme", &order("B", 1)).await;
+    assert_eq!(verdicts(&stage, "A").await, ["1 2165", "2 2165"]);
+    stage.tell_as(stored(&part), Some(11)).await;
+    stage.store("acme", &order("C", 1)).await;
+    assert_eq!(verdicts(&stage, "A").await, ["1 2165", "2 not_shipped"]);
+}
+
+#[tokio::test]
+async fn units_that_were_refunded_before_they_shipped_cannot_be_returned() {
+    let stage = Stage::set().await;
+    let mut first = order("A", 3);
+    let line = &mut first.items[0];
+    (line.quantity_shipped, line.product_amount_cents, line.tax_amount_cents) = (1, 2000, 165);
+    let paid = refunded(&first, "R1", 2, None);
+    stage.store("acme", &paid).await;
+    let codes = ["1 already_refunded", "2 not_shipped", "3 not_shipped"];
+    assert_eq!(verdicts(&stage, "A").await, codes);
+    let mut whole = later(&order("A", 3), 5);
+    whole.refunds = paid.refunds.clone();
+    stage.store("acme", &whole).await;
+    let codes = ["1 already_refunded", "2 already_refunded", "3 2165"];
+    assert_eq!(verdicts(&stage, "A").await, codes);
+}
+
+#[tokio::test]
 async fn units_appear_as_they_ship_and_keep_their_money() {
     let stage = Stage::set().await;
     let mut first = order("A", 3);

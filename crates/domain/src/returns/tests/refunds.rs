@@ -28,8 +28,27 @@ fn order_with(refunds: Vec<Refund>) -> Order {
     Order { refunds, ..order("A", items) }
 }
 
-fn loose(paths: &[&str]) -> Vec<LooseUnit> {
-    paths.iter().map(|path| LooseUnit { id: unit(path), refunded_by: None }).collect()
+fn loose(paths: &[&str]) -> Vec<KnownUnit> {
+    let known = |path: &&str| KnownUnit { id: unit(path), is_returned: false, refunded_by: None };
+    paths.iter().map(known).collect()
+}
+
+/// Everything on the ledger: the units of these returns, and those that are in none.
+fn known(returns: &[Rma], free: &[&str]) -> Vec<KnownUnit> {
+    let returned = returns.iter().flat_map(|rma| &rma.units).map(|unit| KnownUnit {
+        id: unit.id.clone(),
+        is_returned: true,
+        refunded_by: unit.refunded_by.clone(),
+    });
+    returned.chain(loose(free)).collect()
+}
+
+/// Notes on the ledger what refunds cover.
+fn note(units: &mut [KnownUnit], covered: &[CoveredUnit]) {
+    for unit in units {
+        let cover = covered.iter().find(|it| it.unit == unit.id);
+        unit.refunded_by = cover.map(|it| it.refund_identifier.clone()).or(unit.refunded_by.take());
+    }
 }
 
 fn written(matches: &RefundMatches) -> String {
@@ -43,7 +62,8 @@ fn written(matches: &RefundMatches) -> String {
 
 #[track_caller]
 fn check(refunds: Vec<Refund>, returns: &[Rma], free: &[&str], expected: Expect) {
-    let matches = match_refunds(&order_with(refunds), |_| false, returns, &loose(free));
+    let units = known(returns, free);
+    let matches = match_refunds(&order_with(refunds), |_| false, returns, &units);
     expected.assert_eq(&written(&matches));
 }
 
@@ -119,6 +139,62 @@ fn canceled_units_are_refunded_once() {
 }
 
 #[test]
+fn two_lines_of_a_refund_for_one_line_of_the_order_are_one() {
+    // A unit that shipped and the canceled one: nothing is left for the second refund to use up
+    // but what shipped.
+    let first = refund("R1", None, &[("L2", 1), ("L2", 1)]);
+    let order = order_with(vec![first, refund("R2", None, &[("L2", 1)])]);
+    let mut units = loose(&["A/L2/1", "A/L2/2"]);
+    units[0].refunded_by = Some("R1".to_owned());
+    let second = match_refunds(&order, |refund| refund == "R1", &[], &units);
+    expect![[r#"
+        R2 covers A/L2/2 in no return
+    "#]]
+    .assert_eq(&written(&second));
+    let exceeding = vec![refund("R1", None, &[("L1", 2), ("L1", 2)])];
+    check(
+        exceeding,
+        &[],
+        &["A/L1/1", "A/L1/2"],
+        expect![[r#"
+            R1 covers A/L1/1 in no return
+            R1 covers A/L1/2 in no return
+            refund_exceeds_line: refund R1 covers more units than its line has left, by 2
+        "#]],
+    );
+}
+
+#[test]
+fn what_was_refunded_before_it_shipped_is_refunded_when_it_ships() {
+    let refunds = vec![refund("R1", None, &[("L1", 2)]), refund("R2", None, &[("L1", 1)])];
+    let order = order_with(refunds);
+    let mut units = loose(&["A/L1/1"]);
+    let before = match_refunds(&order, |_| false, &[], &units);
+    note(&mut units, &before.covered);
+    let mut shipped = |more: &[&str], seen: &[&str]| {
+        units.extend(loose(more));
+        let covered = match_remainders(&order, |refund| seen.contains(&refund), &units);
+        note(&mut units, &covered);
+        written(&RefundMatches { covered, discrepancies: Vec::new() })
+    };
+    let all = ["R1", "R2"];
+    assert_eq!(shipped(&[], &all), "");
+    assert_eq!(shipped(&["A/L2/1", "A/L1/2"], &all), "R1 covers A/L1/2 in no return\n");
+    assert_eq!(shipped(&["A/L1/3"], &["R1"]), "", "R2 is still to be matched");
+    assert_eq!(shipped(&[], &all), "R2 covers A/L1/3 in no return\n");
+    assert_eq!(shipped(&["A/L1/4"], &all), "");
+}
+
+#[test]
+fn canceled_and_returned_units_are_no_remainder() {
+    let order = order_with(vec![refund("R1", None, &[("L2", 2)])]);
+    let returned = known(&[rma("RMA-1", &["A/L2/1"])], &["A/L2/2", "A/L2/3"]);
+    let covered = match_remainders(&order, |_| true, &returned);
+    let units: Vec<_> = covered.iter().map(|it| path(&it.unit)).collect();
+    assert_eq!(units, ["A/L2/2"], "one of the two was for the canceled unit");
+}
+
+#[test]
 fn a_refund_that_names_what_is_not_there_is_noticed() {
     let refunds = vec![refund("R1", Some("RMA-9"), &[("L1", 1)])];
     check(
@@ -190,35 +266,37 @@ fn what_the_shopper_wants_refunded_comes_before_what_is_exchanged() {
 proptest! {
     #[test]
     fn a_unit_is_covered_once_however_refunds_arrive(
-        wanted in prop::collection::vec((0..3usize, 0..2usize, 1..4i64), 0..8),
+        wanted in prop::collection::vec(
+            (0..3usize, prop::collection::vec((0..2usize, 1..3i64), 1..3)),
+            0..8,
+        ),
         cut in 0..8usize,
     ) {
         let names = [None, Some("RMA-1"), Some("RMA-9")];
         let refunds: Vec<_> = wanted
             .iter()
             .zip(1..)
-            .map(|((name, line, units), number)| {
-                refund(&format!("R{number}"), names[*name], &[(["L1", "L2"][*line], *units)])
+            .map(|((name, lines), number)| {
+                let lines: Vec<_> =
+                    lines.iter().map(|(line, units)| (["L1", "L2"][*line], *units)).collect();
+                refund(&format!("R{number}"), names[*name], &lines)
             })
             .collect();
         let order = order_with(refunds.clone());
         let mut returns = older_and_newer();
-        let mut free = loose(&["A/L1/3", "A/L2/2", "A/L2/3"]);
-        let at_once = match_refunds(&order, |_| false, &returns, &free);
+        let mut ledger = known(&returns, &["A/L1/3", "A/L2/2", "A/L2/3"]);
+        let at_once = match_refunds(&order, |_| false, &returns, &ledger);
 
         // The same in two snapshots, the second of which repeats the first.
         let cut = cut.min(refunds.len());
         let is_early = |refund: &str| refunds[..cut].iter().any(|it| it.identifier == refund);
         let first = order_with(refunds[..cut].to_vec());
-        let mut covered = match_refunds(&first, |_| false, &returns, &free).covered;
+        let mut covered = match_refunds(&first, |_| false, &returns, &ledger).covered;
         for rma in &mut returns {
             rma.refund(&covered, minute(9)).unwrap();
         }
-        for unit in &mut free {
-            let cover = covered.iter().find(|it| it.unit == unit.id);
-            unit.refunded_by = cover.map(|it| it.refund_identifier.clone());
-        }
-        covered.extend(match_refunds(&order, is_early, &returns, &free).covered);
+        note(&mut ledger, &covered);
+        covered.extend(match_refunds(&order, is_early, &returns, &ledger).covered);
         prop_assert_eq!(&covered, &at_once.covered);
 
         let mut units: Vec<_> = covered.iter().map(|it| &it.unit).collect();

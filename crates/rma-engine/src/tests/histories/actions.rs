@@ -58,11 +58,22 @@ pub(super) fn any() -> impl Strategy<Value = Action> {
 /// An action with everything decided, ready to be done any number of times.
 #[derive(Debug, Clone)]
 pub(super) enum Deed {
-    Return { key: String, request: ReturnRequest },
-    Cancel { rma: String, units: Option<Vec<UnitId>> },
+    Return {
+        key: String,
+        request: ReturnRequest,
+    },
+    Cancel {
+        rma: String,
+        units: Option<Vec<UnitId>>,
+    },
     Track(Arc<Reported>),
-    Receive { key: String, rma: String, receipt: Option<Receipt> },
-    Project(Box<OrderStored>),
+    Receive {
+        key: String,
+        rma: String,
+        receipt: Option<Receipt>,
+    },
+    /// With the place of its event.
+    Project(Box<OrderStored>, i64),
     Place(ExchangePlaced),
     Fail(ExchangeFailed),
 }
@@ -74,6 +85,8 @@ pub(super) struct World {
     /// Those that there are at the beginning of a round.
     pub(super) rmas: Vec<Rma>,
     planned: usize,
+    /// How many snapshots there are.
+    sequence: i64,
 }
 
 impl World {
@@ -84,7 +97,7 @@ impl World {
         let mut second = order.items[0].clone();
         second.identifier = "A-2".to_owned();
         order.items.push(second);
-        let mut world = Self { merchant, order, rmas: Vec::new(), planned: 0 };
+        let mut world = Self { merchant, order, rmas: Vec::new(), planned: 0, sequence: 0 };
         world.ship(0, 3);
         world.ship(1, 2);
         world
@@ -94,15 +107,14 @@ impl World {
         &self.merchant.identifier
     }
 
-    /// The first two snapshots of the order.
-    pub(super) fn begin(&mut self) -> (OrderStored, OrderStored) {
-        let older = self.stored();
-        self.order = later(&self.order, 1);
-        (older, self.stored())
-    }
-
-    fn stored(&self) -> OrderStored {
-        OrderStored { merchant: self.id().clone(), order: self.order.clone() }
+    /// The first two snapshots of the order, of the same moment.
+    pub(super) fn begin(&mut self) -> (Deed, Deed) {
+        let older = self.snapshot();
+        let at = self.order.updated_at;
+        self.order.note = Some("Leave it with the neighbours.".to_owned());
+        let newer = self.snapshot();
+        assert_eq!(self.order.updated_at, at);
+        (older, newer)
     }
 
     /// What the action comes to, if it can come to anything.
@@ -228,9 +240,12 @@ impl World {
         line.tax_amount_cents = 165 * units + i64::from(units > 1);
     }
 
+    /// Every other one says that it is no newer than the one before.
     fn snapshot(&mut self) -> Deed {
-        self.order = later(&self.order, 1);
-        Deed::Project(Box::new(self.stored()))
+        self.sequence += 1;
+        self.order = later(&self.order, self.sequence % 2);
+        let stored = OrderStored { merchant: self.id().clone(), order: self.order.clone() };
+        Deed::Project(Box::new(stored), self.sequence)
     }
 }
 

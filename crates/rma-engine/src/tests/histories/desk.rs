@@ -6,7 +6,7 @@ use std::time::Duration;
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Text};
 use diesel_async::{AsyncConnection as _, RunQueryDsl as _};
-use domain::order::{Digest, Order, OrderStored};
+use domain::order::{Digest, Order};
 use domain::returns::{Rma, RmaMessage};
 use platform::{Failure as _, Kind, Process, Service as _, config};
 use serde_json::json;
@@ -15,6 +15,7 @@ use testkit::{Database, Namespace, eventually};
 use super::actions::{Deed, World};
 use crate::error::Error;
 use crate::ledger::Ledger;
+use crate::projection::Snapshot;
 use crate::receiving::Delivered;
 use crate::returns::NewReturn;
 use crate::store::answers::Keyed;
@@ -114,7 +115,7 @@ impl Desk {
                 let delivered = Delivered { receipt: receipt.clone(), close, keyed };
                 receiving::receive(app, merchant, "test", rma, &delivered).await.map(drop)
             }
-            Deed::Project(snapshot) => self.project(snapshot).await,
+            Deed::Project(..) => self.project(&[deed]).await,
             Deed::Place(placed) => {
                 let now = app.clock.now();
                 let mut conn = app.pool.get().await?;
@@ -135,12 +136,20 @@ impl Desk {
     }
 
     /// As the consumer does: who loses a race begins again.
-    pub(super) async fn project(&self, snapshot: &OrderStored) -> Result<(), Error> {
+    pub(super) async fn project(&self, batch: &[&Deed]) -> Result<(), Error> {
+        let snapshots: Vec<_> = batch
+            .iter()
+            .filter_map(|deed| match deed {
+                Deed::Project(stored, sequence) => Some(Snapshot { stored, sequence: *sequence }),
+                _ => None,
+            })
+            .collect();
         let (app, now) = (&self.app, self.app.clock.now());
         let mut conn = app.pool.get().await?;
         loop {
             let projected = conn.transaction(async |conn| {
-                projection::project(conn, &app.deliveries, std::iter::once(snapshot), now).await
+                let snapshots = snapshots.iter().copied();
+                projection::project(conn, &app.deliveries, snapshots, now).await
             });
             match projected.await {
                 Err(Error::Raced) => {}

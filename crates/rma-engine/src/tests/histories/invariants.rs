@@ -7,7 +7,7 @@ use domain::returns::{Amounts, Discrepancy, Rma, RmaMessage, Status, UnitId};
 
 use super::actions::World;
 use super::desk::{Desk, Told};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Unit, unit_id};
 
 pub(super) async fn hold(desk: &Desk, world: &World) {
     let returns = desk.returns(world).await;
@@ -28,6 +28,7 @@ pub(super) async fn hold(desk: &Desk, world: &World) {
         assert!(fits || is_noted, "{}: {units:?} make {sum} of {paid}", line.identifier);
     }
     no_refund_covers_twice(&returns, &order.refunds);
+    what_is_paid_is_not_returnable(&returns, &order, &ledger);
     if !found.iter().any(is_about_refunds_or_units) {
         nothing_is_paid_twice(&returns, &order, &ledger);
     }
@@ -64,6 +65,29 @@ fn no_refund_covers_twice(returns: &[Rma], refunds: &[Refund]) {
     }
 }
 
+/// As long as a refund covers fewer units of a line than it paid, none of the line is free.
+fn what_is_paid_is_not_returnable(returns: &[Rma], order: &Order, ledger: &Ledger) {
+    let held: BTreeSet<_> = held(returns).collect();
+    for line in order.items.iter().map(|line| &line.identifier) {
+        let units = ledger.units(line);
+        let covered = units.iter().filter(|it| it.refund.is_some()).count();
+        let is_free = |it: &&Unit| {
+            it.refund.is_none() && !held.contains(&unit_id(&order.identifier, line, it.unit))
+        };
+        let free = units.iter().filter(is_free).count();
+        let paid = usize::try_from(paid(order, line)).unwrap();
+        assert!(
+            free == 0 || paid <= covered,
+            "{line}: {paid} paid, {covered} covered, {free} free"
+        );
+    }
+}
+
+fn paid(order: &Order, line: &str) -> i64 {
+    let paid = order.refunds.iter().flat_map(|refund| &refund.refund_line_items);
+    paid.filter(|it| it.order_item_identifier == line).map(|it| it.quantity).sum()
+}
+
 /// What is refunded and what is returned and not refunded yet are different units.
 fn nothing_is_paid_twice(returns: &[Rma], order: &Order, ledger: &Ledger) {
     for line in order.items.iter().map(|line| &line.identifier) {
@@ -72,9 +96,7 @@ fn nothing_is_paid_twice(returns: &[Rma], order: &Order, ledger: &Ledger) {
             .filter(|unit| unit.id.order_line_item_identifier == *line)
             .filter(|unit| unit.canceled_at.is_none() && unit.refunded_by.is_none())
             .count();
-        let paid = order.refunds.iter().flat_map(|refund| &refund.refund_line_items);
-        let paid: i64 =
-            paid.filter(|it| it.order_item_identifier == *line).map(|it| it.quantity).sum();
+        let paid = paid(order, line);
         let most = ledger.units(line).len();
         assert!(
             waiting + usize::try_from(paid).unwrap() <= most,
