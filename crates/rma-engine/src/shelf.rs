@@ -120,6 +120,7 @@ impl<'a> Shelved<'a> {
     pub(crate) fn terms(&self) -> UnitTerms {
         UnitTerms {
             sku: self.sku(),
+            upc: self.line.upc.clone(),
             unit_price_amount_cents: self.line.unit_price_amount_cents,
             amounts: self.unit.map(|unit| unit.amounts).unwrap_or_default(),
             original_order_identifier: self.projected.original_order_identifier.clone(),

@@ -101,6 +101,7 @@ fn rma_of(
     let terms = UnitTerms {
         sku: "SHIRT-M".to_owned(),
         unit_price_amount_cents: 1000,
+        upc: Some("0012345".to_owned()),
         amounts: amounts(1000, 100, 80),
         original_order_identifier: None,
     };

@@ -83,8 +83,10 @@ impl Rma {
 
     fn expected(&self, received: &UnitReceived) -> Option<UnitId> {
         let line = received.reference_line_identifier.as_ref();
-        let has_code =
-            |unit: &RmaUnit| [&received.sku, &received.upc].contains(&&Some(unit.sku.clone()));
+        let has_code = |unit: &RmaUnit| {
+            let same_sku = received.sku.as_ref() == Some(&unit.sku);
+            same_sku || (unit.upc.is_some() && received.upc == unit.upc)
+        };
         let is_meant = |unit: &&RmaUnit| match line {
             Some(line) => unit.id.order_line_item_identifier == *line,
             None => has_code(unit),

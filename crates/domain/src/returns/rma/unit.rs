@@ -15,7 +15,10 @@ use crate::returns::{
 pub struct RmaUnit {
     #[serde(flatten)]
     pub id: UnitId,
+    /// What the unit is known by; its UPC where the order gives no SKU.
     pub sku: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upc: Option<String>,
     pub return_reason: String,
     #[serde(flatten)]
     pub resolution: Resolution,
@@ -69,6 +72,7 @@ words!(ExchangeProgress);
 pub struct UnitTerms {
     /// What the unit is known by; its UPC where the order gives no SKU.
     pub sku: String,
+    pub upc: Option<String>,
     /// The price of one unit on the order's line.
     pub unit_price_amount_cents: i64,
     pub amounts: Amounts,
@@ -83,6 +87,7 @@ impl RmaUnit {
         Self {
             id: requested.id.clone(),
             sku: terms.sku,
+            upc: terms.upc,
             return_reason: requested.return_reason.clone(),
             resolution: requested.resolution.clone(),
             refund_type,

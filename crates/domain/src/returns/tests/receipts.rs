@@ -175,6 +175,35 @@ fn a_warehouse_names_lines_and_codes_and_not_units() {
 fn findings_are_read_field_by_field() {
     let a = json!({ "order_identifier": "A", "order_line_item_identifier": "L1", "unit": 1 });
     let with = |more: serde_json::Value| {
+#[test]
+fn a_unit_is_known_by_its_sku_and_by_its_upc() {
+    let mut rma = rma("RMA-1", &["A/L1/1", "A/L2/1", "A/L3/1"]);
+    rma.units[1].upc = Some("0099999".to_owned());
+    // The order gave no SKU: the UPC stands in for it.
+    (rma.units[2].sku, rma.units[2].upc) = ("0055555".to_owned(), Some("0055555".to_owned()));
+    let mut arrive = |sku: Option<&str>, upc: Option<&str>| {
+        let upc = upc.map(str::to_owned);
+        let received = UnitReceived { upc, ..unit_received(None, sku, None) };
+        format!("{}\n", told(&rma.receive_unit(&received, minute(1))))
+    };
+    let story = [
+        arrive(None, Some("0099999")),
+        // Like with like: no UPC is a SKU, and no SKU a UPC.
+        arrive(Some("0012345"), None),
+        arrive(None, Some("SHIRT-M")),
+        arrive(Some("OTHER"), Some("0055555")),
+        arrive(Some("SHIRT-M"), None),
+    ];
+    expect![[r#"
+        rma.received; changed A/L2/1
+        no message; received_over: more arrived for return RMA-1 than it has, by 1
+        no message; received_over: more arrived for return RMA-1 than it has, by 1
+        rma.received; changed A/L3/1
+        rma.received; changed A/L1/1
+    "#]]
+    .assert_eq(&story.concat());
+}
+
         let mut body = a.clone();
         for (key, value) in more.as_object().unwrap() {
             body[key] = value.clone();
