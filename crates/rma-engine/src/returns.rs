@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::document::{FieldError, Invalid};
 use domain::merchant::Merchant;
+use domain::order::{Customer, Order};
 use domain::returns::{
     Change, ConfirmedUnit, Refusal, ReturnConfirmed, ReturnRequest, Rma, RmaUnit, ServiceEvent,
     UnitId,
@@ -176,7 +177,7 @@ fn confirmations(
             original_order_id: order.identifier.clone(),
             currency: order.currency,
             is_gift: request.gift_refund_only,
-            customer: order.customer.clone(),
+            customer: customer(request, order),
             shipping_address: order.shipping_address.clone(),
             billing_address: order.billing_address.clone(),
             units,
@@ -185,6 +186,18 @@ fn confirmations(
         })
     };
     by_order.into_iter().filter_map(confirmation).collect()
+}
+
+/// Of a gift the giftee, of whom nothing but the address is known.
+fn customer(request: &ReturnRequest, order: &Order) -> Customer {
+    let Some(email) = &request.giftee_email else { return order.customer.clone() };
+    Customer {
+        identifier: email.clone(),
+        first_name: None,
+        last_name: None,
+        email: Some(email.clone()),
+        phone: None,
+    }
 }
 
 fn confirmed_unit(unit: &RmaUnit, shelf: &Shelf) -> Option<ConfirmedUnit> {

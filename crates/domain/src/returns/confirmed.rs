@@ -68,7 +68,10 @@ pub enum Chosen {
 pub struct Variant {
     pub sku: String,
     pub title: String,
-    pub unit_price_amount_cents: i64,
+    /// Defaults to the returned unit's: not every merchant says what a variant costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
+    pub unit_price_amount_cents: Option<i64>,
     /// Defaults to the returned unit's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub product_identifier: Option<String>,

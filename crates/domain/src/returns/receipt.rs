@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::UnitId;
-use crate::document::{Document, Invalid, Object, array, integer, object, one_of, text};
+use crate::document::{Object, array, integer, object, one_of, text};
 
 /// One step of receiving a return. A return may take several, one for each parcel; a mistake is
 /// put right by a further step.
@@ -61,12 +61,7 @@ pub enum Finding {
 }
 
 impl Receipt {
-    /// Reads a body like `{"findings": [{"finding": "received", …}]}`.
-    pub fn read(document: &Document) -> Result<Self, Invalid> {
-        document.read(object(Self::read_object))
-    }
-
-    /// The same for an object that stands in a larger body.
+    /// Reads what an object like `{"findings": [{"finding": "received", …}]}` says of findings.
     pub fn read_object(body: &Object<'_>) -> Option<Self> {
         let findings = body.required("findings", array(1..=1_000, object(Finding::read)));
         Some(Self { findings: findings? })
@@ -74,18 +69,25 @@ impl Receipt {
 }
 
 impl Finding {
-    pub fn read(finding: &Object<'_>) -> Option<Self> {
+    fn read(finding: &Object<'_>) -> Option<Self> {
         let words = ["received", "damaged", "short", "wrong", "over", "undo"];
         let word = finding.required("finding", one_of(&words.map(|word| (word, word))))?;
+        let own: &[&str] = match word {
+            "damaged" => &["note"],
+            "wrong" => &["found_sku", "note"],
+            "over" => &["sku", "quantity", "note"],
+            _ => &[],
+        };
+        let named: &[&str] = if word == "over" { &[] } else { &UnitId::FIELDS };
+        finding.refuse_unknown(&[&["finding"][..], named, own].concat());
+        let note = finding.optional("note", text(0..=1_000));
         if word == "over" {
             let sku = finding.optional("sku", text(1..=255));
             let quantity = finding.required("quantity", integer(1..=1_000));
-            let note = finding.optional("note", text(0..=1_000));
             return Some(Self::Over { sku: sku?, quantity: quantity?, note: note? });
         }
-        let unit = UnitId::read(finding);
         let found_sku = finding.optional("found_sku", text(1..=255));
-        let note = finding.optional("note", text(0..=1_000));
+        let unit = UnitId::read(finding);
         let (unit, found_sku, note) = (unit?, found_sku?, note?);
         Some(match word {
             "received" => Self::Received { unit },

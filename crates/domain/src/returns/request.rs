@@ -58,12 +58,19 @@ pub struct ExchangeFacts {
 }
 
 impl ReturnRequest {
+    /// What a request may say.
+    pub const FIELDS: [&str; 5] =
+        ["return_method", "units", "gift_refund_only", "giftee_email", "override"];
+
     /// Reads a body and checks it against what the merchant offers.
     pub fn read(document: &Document, policy: &ReturnPolicy) -> Result<Self, Invalid> {
-        document.read(object(|body| Self::read_object(body, policy)))
+        document.read(object(|body| {
+            body.refuse_unknown(&Self::FIELDS);
+            Self::read_object(body, policy)
+        }))
     }
 
-    /// The same for an object that stands in a larger body.
+    /// The same for an object that says more: whoever reads that refuses what is unknown.
     pub fn read_object(body: &Object<'_>, policy: &ReturnPolicy) -> Option<Self> {
         let methods = policy.methods.iter().map(|it| (it.method.as_str(), it.method));
         let method = body.required("return_method", one_of(&methods.collect::<Vec<_>>()));
@@ -117,6 +124,8 @@ impl ReturnRequest {
 
 impl RequestedUnit {
     fn read(unit: &Object<'_>, policy: &ReturnPolicy, seen: &mut HashSet<UnitId>) -> Option<Self> {
+        let own = ["return_reason", "resolution", "variant"];
+        unit.refuse_unknown(&[&UnitId::FIELDS[..], &own[..]].concat());
         let id = UnitId::read(unit);
         let codes: Vec<_> = policy.reasons.iter().map(|it| (it.code.as_str(), it)).collect();
         let reason = unit.required("return_reason", one_of(&codes));
@@ -165,6 +174,8 @@ fn read_resolution(
 }
 
 impl UnitId {
+    pub(super) const FIELDS: [&str; 3] = ["order_identifier", "order_line_item_identifier", "unit"];
+
     /// Reads the three fields that name a unit.
     pub fn read(unit: &Object<'_>) -> Option<Self> {
         let order = unit.required("order_identifier", text(1..=255));
@@ -180,10 +191,11 @@ impl UnitId {
 
 impl Variant {
     fn read(variant: &Object<'_>) -> Option<Self> {
+        variant.refuse_unknown(&["sku", "title", "unit_price_amount_cents", "product_identifier"]);
         let sku = variant.required("sku", text(1..=255));
         let title = variant.required("title", text(1..=1_000));
         let unit_price =
-            variant.required("unit_price_amount_cents", integer(0..=1_000_000_000_000_000));
+            variant.optional("unit_price_amount_cents", integer(0..=1_000_000_000_000_000));
         let product_identifier = variant.optional("product_identifier", text(1..=255));
         Some(Self {
             sku: sku?,
@@ -196,6 +208,7 @@ impl Variant {
 
 impl StaffOverride {
     fn read(staff: &Object<'_>) -> Option<Self> {
+        staff.refuse_unknown(&["by", "reason"]);
         let by = staff.required("by", text(1..=255));
         let reason = staff.required("reason", text(1..=1_000));
         Some(Self { by: by?, reason: reason? })

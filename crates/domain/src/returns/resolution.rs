@@ -29,12 +29,11 @@ impl Resolution {
     pub fn refund_type(&self, unit_price_amount_cents: i64) -> RefundType {
         match self {
             Self::Refund => RefundType::Refund,
-            Self::Exchange { variant }
-                if variant.unit_price_amount_cents == unit_price_amount_cents =>
-            {
-                RefundType::EvenExchange
-            }
-            Self::Exchange { .. } | Self::GiftCard => RefundType::UnevenExchange,
+            Self::Exchange { variant } => match variant.unit_price_amount_cents {
+                Some(price) if price != unit_price_amount_cents => RefundType::UnevenExchange,
+                _ => RefundType::EvenExchange,
+            },
+            Self::GiftCard => RefundType::UnevenExchange,
         }
     }
 }

@@ -81,6 +81,7 @@ pub(crate) async fn create_return(
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let keyed = keyed(&head, &merchant, "returns", &document)?;
     let (request, quoted) = document.read(object(|body| {
+        body.refuse_unknown(&[&ReturnRequest::FIELDS[..], &["quote"]].concat());
         let request = ReturnRequest::read_object(body, &merchant.settings.returns);
         let quoted = body.optional("quote", parsed(1..=1_000_000, Promise::read));
         Some((request?, quoted?))

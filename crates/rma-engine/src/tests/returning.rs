@@ -298,6 +298,44 @@ async fn a_gift_is_refunded_to_the_giftee() {
 }
 
 #[tokio::test]
+async fn an_exchange_of_a_gift_is_the_giftees() {
+    let stage = Stage::set().await;
+    let mut order = order("A", 1);
+    order.customer.email = Some("buyer@shop.example".to_owned());
+    stage.store("acme", &order).await;
+    // What the variant costs is not always known.
+    let variant = json!({ "sku": "TEE-M", "title": "Tee, M" });
+    let exchange = json!({ "resolution": "exchange", "variant": variant });
+    let body = json!({
+        "return_method": "mail-back", "units": [choice("A", 1, &exchange)],
+        "gift_refund_only": true, "giftee_email": "gia@shop.example",
+    });
+    stage.start_return(&body).await;
+    let confirmed = eventually("the return is confirmed", SOON, || async {
+        stage.started.namespace.peek("exchange.return.confirmed.v1").await.pop()
+    })
+    .await;
+    let event: Value = serde_json::from_str(confirmed["payload"].as_str().unwrap()).unwrap();
+    let giftee = json!({ "identifier": "gia@shop.example", "email": "gia@shop.example" });
+    assert_eq!((&event["data"]["customer"], &event["data"]["is_gift"]), (&giftee, &json!(true)));
+    let message = &stage.arrivals("acme").await[0].body;
+    assert_eq!(message["items"][0]["refund_type"], "EVEN_EXCHANGE");
+}
+
+#[tokio::test]
+async fn what_a_return_may_not_say_is_refused() {
+    let stage = Stage::set().await;
+    stage.store("acme", &order("A", 1)).await;
+    let mut body = refund_of("A", &[1]);
+    body["giftee_mail"] = json!("gia@shop.example");
+    for path in ["/v1/returns", "/v1/returns/quote"] {
+        let (status, refusal) = stage.post(path, "acme", &body).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert_eq!(refusal["errors"][0]["field"], "$.giftee_mail");
+    }
+}
+
+#[tokio::test]
 async fn a_return_is_one_shoppers_only() {
     let stage = Stage::set().await;
     let (own, mut others) = (order("A", 1), order("B", 1));

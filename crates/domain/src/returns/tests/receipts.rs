@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::access::MerchantId;
-use crate::document::Document;
+use crate::document::{Document, Invalid, object};
 use crate::warehouse::UnitReceived;
 
 fn receipt(findings: Vec<Finding>) -> Receipt {
@@ -125,6 +125,10 @@ fn we_receive_only_for_merchants_who_want_it_and_only_what_comes_back() {
     assert_eq!(canceled.receive(&step, minute(2)), Err(Refusal::Canceled));
 }
 
+fn read(body: &serde_json::Value) -> Result<Receipt, Invalid> {
+    Document::from(body.clone()).read(object(Receipt::read_object))
+}
+
 pub(super) fn unit_received(
     line: Option<&str>,
     sku: Option<&str>,
@@ -172,10 +176,6 @@ fn a_warehouse_names_lines_and_codes_and_not_units() {
 }
 
 #[test]
-fn findings_are_read_field_by_field() {
-    let a = json!({ "order_identifier": "A", "order_line_item_identifier": "L1", "unit": 1 });
-    let with = |more: serde_json::Value| {
-#[test]
 fn a_unit_is_known_by_its_sku_and_by_its_upc() {
     let mut rma = rma("RMA-1", &["A/L1/1", "A/L2/1", "A/L3/1"]);
     rma.units[1].upc = Some("0099999".to_owned());
@@ -204,6 +204,10 @@ fn a_unit_is_known_by_its_sku_and_by_its_upc() {
     .assert_eq(&story.concat());
 }
 
+#[test]
+fn findings_are_read_field_by_field() {
+    let a = json!({ "order_identifier": "A", "order_line_item_identifier": "L1", "unit": 1 });
+    let with = |more: serde_json::Value| {
         let mut body = a.clone();
         for (key, value) in more.as_object().unwrap() {
             body[key] = value.clone();
@@ -218,11 +222,12 @@ fn a_unit_is_known_by_its_sku_and_by_its_upc() {
         { "finding": "over", "sku": "HAT", "quantity": 2 },
         with(json!({ "finding": "undo" })),
     ] });
-    let read = Receipt::read(&Document::from(body.clone())).unwrap();
-    assert_eq!(json!(read), body);
+    assert_eq!(json!(read(&body).unwrap()), body);
     let bad = json!({ "findings": [{ "finding": "lost" }, { "finding": "over" }, { "finding": "undo" }] });
-    let errors = Receipt::read(&Document::from(bad)).unwrap_err().errors;
-    let errors: String = errors.iter().map(|error| format!("{error}\n")).collect();
+    let errors = |body: &serde_json::Value| {
+        let errors = read(body).unwrap_err().errors;
+        errors.iter().map(|error| format!("{error}\n")).collect::<String>()
+    };
     expect![[r#"
         $.findings[0].finding: invalid (must be one of received, damaged, short, wrong, over, undo)
         $.findings[1].quantity: missing_field
@@ -230,5 +235,18 @@ fn a_unit_is_known_by_its_sku_and_by_its_upc() {
         $.findings[2].order_line_item_identifier: missing_field
         $.findings[2].unit: missing_field
     "#]]
-    .assert_eq(&errors);
+    .assert_eq(&errors(&bad));
+    let dropped = json!({ "findings": [
+        with(json!({ "finding": "received", "note": "torn" })),
+        with(json!({ "finding": "damaged", "found_sku": "SOCK" })),
+        with(json!({ "finding": "over", "quantity": 1 })),
+    ] });
+    expect![[r#"
+        $.findings[0].note: invalid (unknown field: known are finding, order_identifier, order_line_item_identifier, unit)
+        $.findings[1].found_sku: invalid (unknown field: known are finding, order_identifier, order_line_item_identifier, unit, note)
+        $.findings[2].order_identifier: invalid (unknown field: known are finding, sku, quantity, note)
+        $.findings[2].order_line_item_identifier: invalid (unknown field: known are finding, sku, quantity, note)
+        $.findings[2].unit: invalid (unknown field: known are finding, sku, quantity, note)
+    "#]]
+    .assert_eq(&errors(&dropped));
 }

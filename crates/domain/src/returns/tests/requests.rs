@@ -100,7 +100,6 @@ fn every_failing_field_is_named_at_once() {
         $.units[2].unit: invalid (the same unit is listed twice)
         $.units[3].variant.sku: invalid (must have 1 to 255 characters)
         $.units[3].variant.title: invalid_type (expected a string, found an integer)
-        $.units[3].variant.unit_price_amount_cents: missing_field
         $.units[4]: invalid_type (expected an object, found an integer)
         $.gift_refund_only: invalid_type (expected a boolean, found a string)
         $.giftee_email: invalid (must be an e-mail address)
@@ -108,6 +107,42 @@ fn every_failing_field_is_named_at_once() {
         $.override.reason: missing_field
     "#]],
     );
+}
+
+#[test]
+fn what_a_request_may_not_say_is_refused() {
+    let wanted = json!({ "resolution": "exchange", "quantity": 2, "variant": {
+        "sku": "SHIRT-L", "title": "Shirt, L", "size": "L",
+    } });
+    let body = json!({
+        "return_method": "mail-back", "units": [named(1, &wanted)], "giftee_mail": "gia",
+        "override": { "by": "kim", "reason": "a good customer", "until": "noon" },
+    });
+    check(
+        &body,
+        &ReturnPolicy::default(),
+        expect![[r#"
+            $.giftee_mail: invalid (unknown field: known are return_method, units, gift_refund_only, giftee_email, override)
+            $.units[0].quantity: invalid (unknown field: known are order_identifier, order_line_item_identifier, unit, return_reason, resolution, variant)
+            $.units[0].variant.size: invalid (unknown field: known are sku, title, unit_price_amount_cents, product_identifier)
+            $.override.until: invalid (unknown field: known are by, reason)
+        "#]],
+    );
+}
+
+#[test]
+fn a_variant_without_a_price_costs_what_the_unit_did() {
+    let variant = json!({ "sku": "SHIRT-L", "title": "Shirt, L", "unit_price_amount_cents": null });
+    let body = json!({
+        "return_method": "mail-back",
+        "units": [named(1, &json!({ "resolution": "exchange", "variant": variant }))],
+    });
+    let request = read(&body, &ReturnPolicy::default()).unwrap();
+    let resolution = &request.units[0].resolution;
+    for price in [0, 1000] {
+        assert_eq!(resolution.refund_type(price), RefundType::EvenExchange);
+    }
+    assert_eq!(self::variant(999).refund_type(1000), RefundType::UnevenExchange);
 }
 
 #[test]
