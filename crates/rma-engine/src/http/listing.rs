@@ -5,7 +5,7 @@
 use actix_web::{get, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike as _, Utc};
 use domain::access::Scope;
 use domain::returns::{Rma, Status};
 use platform::http::ErrorBody;
@@ -124,6 +124,9 @@ impl Listing {
     fn understand(self) -> Result<Search, Error> {
         let texts = [&self.order_identifier, &self.email, &self.tracking_number];
         texts.into_iter().flatten().try_for_each(|text| without_nul(text))?;
+        if [self.from, self.to].into_iter().flatten().any(|time| !is_plausible(time)) {
+            return Err(Error::Malformed("from and to must lie in the years 1 to 9999"));
+        }
         Ok(Search {
             order_identifier: self.order_identifier,
             status: self.status,
@@ -136,6 +139,11 @@ impl Listing {
     }
 }
 
+/// Whether it lies where all our times do; PostgreSQL cannot hold everything that can be written.
+fn is_plausible(time: Timestamp) -> bool {
+    (1..=9999).contains(&time.year())
+}
+
 /// Where a return stands in the list: when it was made, to the microsecond, and its identifier.
 fn cursor(rma: &Rma) -> String {
     URL_SAFE_NO_PAD.encode(format!("{} {}", rma.created_at.timestamp_micros(), rma.rma_identifier))
@@ -146,7 +154,8 @@ fn read_cursor(text: &str) -> Result<(Timestamp, String), Error> {
         let text = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
         let (time, identifier) = text.split_once(' ')?;
         let time = DateTime::from_timestamp_micros(time.parse().ok()?)?;
-        (!identifier.contains('\0')).then(|| (time, identifier.to_owned()))
+        let is_ours = is_plausible(time) && !identifier.contains('\0');
+        is_ours.then(|| (time, identifier.to_owned()))
     };
     read().ok_or(Error::Malformed("after is not the `next` of an earlier answer"))
 }

@@ -1,5 +1,8 @@
 //! Finding returns again.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
 use super::projecting::order;
 use super::*;
 
@@ -48,7 +51,21 @@ async fn returns_are_found_by_what_is_known_of_them() {
         after = format!("&after={next}");
     }
     assert_eq!(seen, rmas);
-    for query in ["limit=0", "limit=201", "after=%21", "unknown=1", "status=created", "email=%00"] {
+    // Cursors of the years 16970 and -292277, and of none.
+    let cursors = ["473385600000000000 X", "-9223372036854775808 X", "9223372036854775807 X"];
+    let cursors = cursors.map(|it| format!("after={}", URL_SAFE_NO_PAD.encode(it)));
+    let queries = [
+        "limit=0",
+        "limit=201",
+        "after=%21",
+        "unknown=1",
+        "status=created",
+        "email=%00",
+        "from=%2B262142-01-01T00:00:00Z",
+        "to=-0001-01-01T00:00:00Z",
+        "to=%2B10000-01-01T00:00:00Z",
+    ];
+    for query in queries.into_iter().chain(cursors.iter().map(String::as_str)) {
         let (status, _) = stage.get(&format!("/v1/returns?{query}"), "acme").await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{query}");
     }
