@@ -23,8 +23,9 @@ $$;
 CREATE TRIGGER timeline_is_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON timeline
 FOR EACH STATEMENT EXECUTE FUNCTION refuse_to_rewrite();
 
--- What does not add up between a merchant and us, for people to look at. Each is noted once,
--- however often it is noticed: the fingerprint says what it is.
+-- What does not add up between a merchant and us, for people to look at. What has a fingerprint is
+-- noted once, however often it is noticed: snapshots repeat themselves. What happens in a warehouse
+-- has none, and is noted each time.
 CREATE TABLE discrepancies (
     position BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     merchant TEXT COLLATE "C" NOT NULL,
@@ -33,11 +34,16 @@ CREATE TABLE discrepancies (
     order_identifier TEXT COLLATE "C",
     rma_identifier TEXT COLLATE "C",
     detail JSONB NOT NULL,
-    fingerprint BYTEA NOT NULL,
+    fingerprint BYTEA,
     CONSTRAINT discrepancies_once UNIQUE (merchant, fingerprint)
 );
 
 CREATE INDEX discrepancies_by_merchant ON discrepancies (merchant, position);
+CREATE INDEX discrepancies_by_kind ON discrepancies (merchant, kind, position);
+CREATE INDEX discrepancies_by_order ON discrepancies (merchant, order_identifier, position)
+    WHERE order_identifier IS NOT NULL;
+CREATE INDEX discrepancies_by_return ON discrepancies (merchant, rma_identifier, position)
+    WHERE rma_identifier IS NOT NULL;
 
 -- Requests that take effect once however often they are sent: the key that the caller chose, what
 -- was asked, and what was answered.

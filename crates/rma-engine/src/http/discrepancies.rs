@@ -44,7 +44,7 @@ pub(crate) struct Discrepancies {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct NotedDiscrepancy {
     position: i64,
-    /// When it was first noticed.
+    /// When it was noted: what snapshots repeat, when it was first noticed.
     at: DateTime<Utc>,
     /// The same for a human reader.
     message: String,

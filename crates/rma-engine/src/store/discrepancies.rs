@@ -11,7 +11,7 @@ use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 use serde_json::Value;
 
-/// A discrepancy and when it was first noticed.
+/// A discrepancy and when it was noted.
 #[derive(Debug)]
 pub(crate) struct Noted {
     pub(crate) position: i64,
@@ -104,18 +104,27 @@ pub(crate) async fn search(
     search: &Search,
     most: i64,
 ) -> Result<Vec<Noted>, DatabaseError> {
-    let query = diesel::sql_query(
+    let mut query = diesel::sql_query(
         "SELECT position, at, detail FROM discrepancies \
-         WHERE merchant = $1 AND position < $2 AND ($3 IS NULL OR kind = $3) \
-             AND ($4 IS NULL OR order_identifier = $4) AND ($5 IS NULL OR rma_identifier = $5) \
-         ORDER BY position DESC LIMIT $6",
+         WHERE merchant = $1 AND position < $2",
     )
+    .into_boxed()
     .bind::<Text, _>(merchant.as_str())
-    .bind::<BigInt, _>(search.before.unwrap_or(i64::MAX))
-    .bind::<Nullable<Text>, _>(&search.kind)
-    .bind::<Nullable<Text>, _>(&search.order_identifier)
-    .bind::<Nullable<Text>, _>(&search.rma_identifier)
-    .bind::<BigInt, _>(most);
+    .bind::<BigInt, _>(search.before.unwrap_or(i64::MAX));
+    let mut bound = 2;
+    // A condition that is not asked for is not in the query, so that the right index is used.
+    let texts = [
+        (search.kind.as_deref(), "kind"),
+        (search.order_identifier.as_deref(), "order_identifier"),
+        (search.rma_identifier.as_deref(), "rma_identifier"),
+    ];
+    for (value, column) in texts {
+        let Some(value) = value else { continue };
+        bound += 1;
+        query = query.sql(format!(" AND {column} = ${bound}")).bind::<Text, _>(value);
+    }
+    query =
+        query.sql(format!(" ORDER BY position DESC LIMIT ${}", bound + 1)).bind::<BigInt, _>(most);
     let rows: Vec<Row> = prepared(query).load(conn).await?;
     let noted = |row: Row| {
         let discrepancy = serde_json::from_value(row.detail)

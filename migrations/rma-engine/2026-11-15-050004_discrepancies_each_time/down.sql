@@ -1,2 +1,0 @@
-UPDATE discrepancies SET fingerprint = decode(md5(position::TEXT), 'hex') WHERE fingerprint IS NULL;
-ALTER TABLE discrepancies ALTER COLUMN fingerprint SET NOT NULL;
