@@ -20,7 +20,7 @@ CREATE TABLE confirmations (
     CONSTRAINT confirmations_pkey PRIMARY KEY (position),
     CONSTRAINT confirmations_once UNIQUE (merchant, original_order_id, rma_identifier),
     CONSTRAINT confirmations_state
-        CHECK (state IN ('waiting', 'ordered', 'already_exchanged', 'out_of_stock')),
+        CHECK (state IN ('waiting', 'ordered', 'already_exchanged', 'out_of_stock', 'unreadable')),
     CONSTRAINT confirmations_decided CHECK ((state = 'waiting') = (decided_at IS NULL))
 );
 
@@ -28,6 +28,8 @@ CREATE INDEX confirmations_next ON confirmations (position) WHERE state = 'waiti
 CREATE INDEX confirmations_before ON confirmations (merchant, original_order_id, position)
     WHERE state = 'waiting';
 CREATE INDEX confirmations_by_rma ON confirmations (merchant, rma_identifier);
+CREATE INDEX confirmations_by_merchant ON confirmations (merchant, position);
+CREATE INDEX confirmations_by_state ON confirmations (merchant, state, position);
 
 -- The exchange orders: one for each original order, whoever asks and however often.
 CREATE TABLE exchange_orders (
@@ -68,3 +70,6 @@ CREATE TABLE exchange_orders (
 
 CREATE INDEX exchange_orders_by_name ON exchange_orders (merchant, exchange_order_identifier)
     WHERE exchange_order_identifier IS NOT NULL;
+CREATE INDEX exchange_orders_by_state ON exchange_orders (merchant, state, confirmation);
+-- For operators, who look at every merchant's.
+CREATE INDEX exchange_orders_of_all ON exchange_orders (state, confirmation);

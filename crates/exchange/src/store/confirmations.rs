@@ -8,8 +8,8 @@ use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::returns::{ReturnConfirmed, UnitId};
-use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
+use platform::{Timestamp, chain};
 
 use super::{document, written};
 
@@ -19,6 +19,8 @@ pub(crate) enum Decision {
     Ordered,
     AlreadyExchanged,
     OutOfStock,
+    /// Nothing: people must look at it.
+    Unreadable,
 }
 
 impl Decision {
@@ -27,6 +29,7 @@ impl Decision {
             Self::Ordered => "ordered",
             Self::AlreadyExchanged => "already_exchanged",
             Self::OutOfStock => "out_of_stock",
+            Self::Unreadable => "unreadable",
         }
     }
 }
@@ -80,7 +83,8 @@ struct ClaimedRow {
 }
 
 /// Takes some of what waits, oldest first, and holds it for a while. Of those that speak of one
-/// order the first goes alone, until there is an order and the others can be told.
+/// order the first goes alone, until there is an order and the others can be told. What cannot be
+/// read is put aside.
 pub(crate) async fn claim(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
@@ -110,17 +114,24 @@ pub(crate) async fn claim(
     .bind::<BigInt, _>(i64::from(most.get()))
     .bind::<Timestamptz, _>(until);
     let rows: Vec<ClaimedRow> = prepared(claim).load(conn).await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(Claimed {
+    let mut claimed = Vec::with_capacity(rows.len());
+    for row in rows {
+        match document(&row.document) {
+            Ok(confirmed) => claimed.push(Claimed {
                 position: row.position,
-                confirmed: document(&row.document)?,
+                confirmed,
                 received_at: row.received_at,
                 traceparent: row.traceparent,
                 taken: row.taken,
-            })
-        })
-        .collect()
+            }),
+            Err(error) => {
+                let position = row.position;
+                tracing::error!(error = chain(&error), "confirmation {position} cannot be read");
+                decide(conn, position, Decision::Unreadable, &[], now).await?;
+            }
+        }
+    }
+    Ok(claimed)
 }
 
 #[derive(QueryableByName)]

@@ -70,10 +70,7 @@ const FIND: &str = "SELECT position, own.merchant, own.original_order_id, rma_id
      settled_at, exchange_order_identifier, transaction_id, delivery, units, stock, stock_detail, \
      total_amount_cents, tax_amount_cents, shipping_amount_cents \
      FROM confirmations AS own LEFT JOIN exchange_orders AS placed ON placed.confirmation = own.position \
-     WHERE ($1 IS NULL OR own.merchant = $1) AND ($2 IS NULL OR own.original_order_id = $2) \
-     AND ($3 IS NULL OR rma_identifier = $3) AND ($4 IS NULL OR exchange_order_identifier = $4) \
-     AND ($5 IS NULL OR COALESCE(placed.state, own.state) = $5) \
-     AND ($6 IS NULL OR position < $6) ORDER BY position DESC LIMIT $7";
+     WHERE position < $1";
 
 /// Exchanges with their place in the list, newest first.
 pub(crate) async fn find(
@@ -81,16 +78,31 @@ pub(crate) async fn find(
     search: &Search,
     most: i64,
 ) -> Result<Vec<(i64, ExchangeOrderView)>, DatabaseError> {
-    // Planned each time: what is given decides which index helps.
-    let query = diesel::sql_query(FIND)
-        .bind::<Nullable<Text>, _>(search.merchant.as_ref().map(MerchantId::as_str))
-        .bind::<Nullable<Text>, _>(search.original_order_id.as_deref())
-        .bind::<Nullable<Text>, _>(search.rma_identifier.as_deref())
-        .bind::<Nullable<Text>, _>(search.exchange_order_identifier.as_deref())
-        .bind::<Nullable<Text>, _>(search.state.map(State::as_str))
-        .bind::<Nullable<BigInt>, _>(search.before)
-        .bind::<BigInt, _>(most);
-    let rows: Vec<Row> = query.load(conn).await?;
+    let before = search.before.unwrap_or(i64::MAX);
+    let mut query = diesel::sql_query(FIND).into_boxed().bind::<BigInt, _>(before);
+    let mut bound = 1;
+    // A condition that is not asked for is not in the query, so that the right index is used.
+    let merchant = search.merchant.as_ref().map(MerchantId::as_str);
+    let name = search.exchange_order_identifier.as_deref();
+    let is_state_of_order = search.state.is_some_and(State::is_of_order);
+    let is_of_order = name.is_some() || is_state_of_order;
+    let state_of = if is_state_of_order { "placed.state" } else { "own.state" };
+    let texts = [
+        (merchant, "own.merchant"),
+        (merchant.filter(|_| is_of_order), "placed.merchant"),
+        (search.original_order_id.as_deref(), "own.original_order_id"),
+        (search.rma_identifier.as_deref(), "rma_identifier"),
+        (name, "exchange_order_identifier"),
+        (search.state.map(State::as_str), state_of),
+    ];
+    for (value, column) in texts {
+        let Some(value) = value else { continue };
+        bound += 1;
+        query = query.sql(format!(" AND {column} = ${bound}")).bind::<Text, _>(value);
+    }
+    query =
+        query.sql(format!(" ORDER BY position DESC LIMIT ${}", bound + 1)).bind::<BigInt, _>(most);
+    let rows: Vec<Row> = prepared(query).load(conn).await?;
     rows.into_iter().map(|row| Ok((row.position, row.read()?))).collect()
 }
 

@@ -271,6 +271,27 @@ async fn a_confirmation_without_an_order_in_it_is_put_aside() {
 }
 
 #[tokio::test]
+async fn a_confirmation_that_cannot_be_read_holds_nobody_up() {
+    let stage = Stage::start().await;
+    let good = confirmed("R-2", "1002", &[carded("L1", 1)]);
+    // In one statement, so that they are claimed together.
+    let both = format!(
+        "INSERT INTO confirmations (merchant, original_order_id, rma_identifier, state, document, \
+             received_at, claimed_until) \
+         SELECT 'acme', original_order_id, rma_identifier, 'waiting', document, now(), now() \
+         FROM (VALUES ('1001', 'R-1', '{{}}'), ('1002', 'R-2', '{}')) \
+             AS new (original_order_id, rma_identifier, document)",
+        json!(good),
+    );
+    stage.execute(&both).await;
+    assert_eq!(stage.placed().await.original_order_id, "1002");
+    stage.quiet().await;
+    let (_, aside) = stage.get("/v1/exchange_orders?state=unreadable", "acme").await;
+    assert_eq!(aside["exchange_orders"].as_array().unwrap().len(), 1);
+    assert_eq!(aside["exchange_orders"][0]["original_order_id"], "1001");
+}
+
+#[tokio::test]
 async fn many_returns_of_one_order_make_one_order() {
     let stage = Stage::start().await;
     for number in 0..60 {

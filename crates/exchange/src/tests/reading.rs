@@ -28,8 +28,10 @@ async fn a_merchant_sees_its_own_and_an_operator_everything() {
         let (_, found) = stage.get(&format!("/v1/exchange_orders?{query}"), "acme").await;
         assert_eq!(orders(&found), ["A/2"], "{query}");
     }
-    let (_, none) = stage.get("/v1/exchange_orders?state=undeliverable", "acme").await;
-    assert!(orders(&none).is_empty());
+    for state in ["undeliverable", "waiting"] {
+        let (_, none) = stage.get(&format!("/v1/exchange_orders?state={state}"), "acme").await;
+        assert!(orders(&none).is_empty());
+    }
     let (_, first) = stage.get("/v1/exchange_orders?limit=2", "acme").await;
     let next = first["next"].as_str().unwrap();
     let (_, second) = stage.get(&format!("/v1/exchange_orders?limit=2&after={next}"), "acme").await;
@@ -42,6 +44,8 @@ async fn a_merchant_sees_its_own_and_an_operator_everything() {
     assert!(orders(&none).is_empty());
     let operator = stage.issuer.token(None, "operator");
     let (_, all) = stage.get_with("/v1/exchange_orders", &operator, None).await;
+    assert_eq!(orders(&all).len(), 3);
+    let (_, all) = stage.get_with("/v1/exchange_orders?state=placed", &operator, None).await;
     assert_eq!(orders(&all).len(), 3);
     let (_, none) = stage.get_with("/v1/exchange_orders", &operator, Some("rival")).await;
     assert!(orders(&none).is_empty());

@@ -177,6 +177,13 @@ impl Stage {
         serde_json::from_value::<Page>(page).unwrap().entries
     }
 
+    pub(super) async fn execute(&self, statement: &str) {
+        use diesel_async::RunQueryDsl as _;
+        let pool = self.started.database.pool();
+        let mut conn = pool.get().await.unwrap();
+        diesel::sql_query(statement).execute(&mut conn).await.unwrap();
+    }
+
     pub(super) async fn count(&self, query: &str) -> i64 {
         count(&self.started.database.pool(), query).await
     }

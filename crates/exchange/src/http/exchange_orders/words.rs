@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 /// How far an exchange has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = ExchangeState)]
 pub(crate) enum State {
     /// Confirmed and not yet decided.
     Waiting,
@@ -20,6 +21,8 @@ pub(crate) enum State {
     AlreadyExchanged,
     /// Everything that was chosen was gone: refunded instead.
     OutOfStock,
+    /// What was confirmed cannot be read: it lies aside until somebody looks.
+    Unreadable,
 }
 
 /// Whether stock was asked for again before the order was placed.
@@ -44,13 +47,14 @@ fn unknown(word: &str) -> DatabaseError {
 }
 
 impl State {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Waiting,
         Self::Sending,
         Self::Placed,
         Self::Undeliverable,
         Self::AlreadyExchanged,
         Self::OutOfStock,
+        Self::Unreadable,
     ];
 
     pub(crate) fn as_str(self) -> &'static str {
@@ -61,6 +65,15 @@ impl State {
             Self::Undeliverable => "undeliverable",
             Self::AlreadyExchanged => "already_exchanged",
             Self::OutOfStock => "out_of_stock",
+            Self::Unreadable => "unreadable",
+        }
+    }
+
+    /// Whether it is said of an order that was made; the others are said of a confirmation.
+    pub(crate) fn is_of_order(self) -> bool {
+        match self {
+            Self::Sending | Self::Placed | Self::Undeliverable => true,
+            Self::Waiting | Self::AlreadyExchanged | Self::OutOfStock | Self::Unreadable => false,
         }
     }
 
