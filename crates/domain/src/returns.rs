@@ -29,7 +29,7 @@ pub use eligibility::{
 };
 pub use ledger::{AppearedUnit, LedgerChange, LedgerUnit, reconcile, reconcile_missing};
 pub use message::{RmaItem, RmaMessage, ServiceEvent, event_schemas, message_schema};
-pub use money::{Amounts, RefundFinancials, split};
+pub use money::{Amounts, RefundFinancials};
 pub use receipt::{Finding, Receipt};
 pub use refund::{CoveredUnit, KnownUnit, RefundMatches, match_refunds, match_remainders};
 pub use request::{ExchangeFacts, MAX_UNITS, RequestedUnit, ReturnRequest};

@@ -210,7 +210,7 @@ impl<H: Handler> Consumer<H> {
                     Err(error) if error.0.kind() == Kind::Unavailable => {
                         tracing::warn!(
                             error = chain(error.0.as_ref()),
-                            "events wait for the database"
+                            "events wait to be tried again"
                         );
                         tokio::select! {
                             () = self.stop.cancelled() => return Err(error),

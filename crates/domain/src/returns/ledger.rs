@@ -28,12 +28,6 @@ pub struct LedgerChange {
     pub discrepancies: Vec<Discrepancy>,
 }
 
-impl LedgerChange {
-    pub fn is_empty(&self) -> bool {
-        self.appeared.is_empty() && self.withdrawn.is_empty() && self.discrepancies.is_empty()
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AppearedUnit {
     pub unit: i32,

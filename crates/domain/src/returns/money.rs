@@ -10,31 +10,6 @@ use super::{RefundType, ReturnMethod};
 use crate::merchant::ReturnPolicy;
 use crate::order::Line;
 
-/// Splits `total` in proportion to `weights`, in whole cents, by largest remainder. Equal
-/// remainders are served in the order of their positions. Weights below zero count as zero; when
-/// all are zero the split is even. No weights, no parts.
-pub fn split(total: i64, weights: &[i64]) -> Vec<i64> {
-    let mut weights: Vec<i128> = weights.iter().map(|weight| i128::from(*weight).max(0)).collect();
-    if weights.iter().all(|weight| *weight == 0) {
-        weights.fill(1);
-    }
-    let (sum, total) = (weights.iter().sum::<i128>().max(1), i128::from(total));
-    let mut parts: Vec<i128> = weights.iter().map(|it| (total * it).div_euclid(sum)).collect();
-    let mut by_remainder: Vec<usize> = (0..parts.len()).collect();
-    let remainder = |position: &usize| {
-        weights.get(*position).map_or(0, |weight| (total * weight).rem_euclid(sum))
-    };
-    by_remainder.sort_by_key(|position| std::cmp::Reverse(remainder(position)));
-    let left = usize::try_from(total - parts.iter().sum::<i128>()).unwrap_or_default();
-    for position in by_remainder.into_iter().take(left) {
-        if let Some(part) = parts.get_mut(position) {
-            *part += 1;
-        }
-    }
-    // A part lies between zero and the total.
-    parts.into_iter().map(|part| i64::try_from(part).unwrap_or_default()).collect()
-}
-
 /// A unit's part of its line, or a line's whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Amounts {

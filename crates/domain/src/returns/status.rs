@@ -70,27 +70,6 @@ pub enum Refusal {
     NotExchanged,
 }
 
-impl Refusal {
-    /// Its machine code.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::Canceled => "canceled",
-            Self::Refunded => "refunded",
-            Self::Scanned => "scanned",
-            Self::Received => "received",
-            Self::ExchangeUnderWay => "exchange_under_way",
-            Self::CustomerKeeps => "customer_keeps",
-            Self::NoTrackingNumber => "no_tracking_number",
-            Self::UnknownParcel => "unknown_parcel",
-            Self::NotManaged => "not_managed",
-            Self::ReceivingClosed => "receiving_closed",
-            Self::NothingReceived => "nothing_received",
-            Self::UnknownUnit => "unknown_unit",
-            Self::NotExchanged => "not_exchanged",
-        }
-    }
-}
-
 /// Where a return stands.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,

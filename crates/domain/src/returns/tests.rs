@@ -101,8 +101,8 @@ fn rma_of(
         .collect();
     let terms = UnitTerms {
         sku: "SHIRT-M".to_owned(),
-        unit_price_amount_cents: 1000,
         upc: Some("0012345".to_owned()),
+        unit_price_amount_cents: 1000,
         amounts: amounts(1000, 100, 80),
         original_order_identifier: None,
     };
@@ -136,11 +136,16 @@ fn covers(refund: &str, rma: &str, paths: &[&str]) -> Vec<CoveredUnit> {
     paths.iter().map(cover).collect()
 }
 
+/// What a refusal is called where it is written down.
+fn code(refusal: Refusal) -> String {
+    serde_json::json!(refusal).as_str().unwrap().to_owned()
+}
+
 /// What an event did, in one line.
 fn told(result: &Result<Change, Refusal>) -> String {
     let change = match result {
         Ok(change) => change,
-        Err(refusal) => return format!("refused as {}: {refusal}", refusal.code()),
+        Err(refusal) => return format!("refused as {}: {refusal}", code(*refusal)),
     };
     let mut parts = vec![change.event.map_or("no message", ServiceEvent::as_str).to_owned()];
     if !change.units.is_empty() {

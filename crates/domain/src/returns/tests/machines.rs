@@ -10,7 +10,7 @@ fn written<S: ToString>(step: Step<S>) -> String {
     match step {
         Step::Applied(state) => state.to_string(),
         Step::Late => "late".to_owned(),
-        Step::Refused(refusal) => format!("refused: {}", refusal.code()),
+        Step::Refused(refusal) => format!("refused: {}", code(refusal)),
     }
 }
 
