@@ -78,8 +78,9 @@ impl Deliveries {
         let replayer = Replayer::new(engine.clone());
         process.tasks.spawn("replayer", |stop| replayer.run(stop));
         for kind in kinds {
-            let engine = engine.clone();
-            process.tasks.spawn("sender", |stop| Sender::new(engine, *kind, stop).run());
+            let (engine, last_call) = (engine.clone(), process.tasks.last_call());
+            let sender = |stop| Sender::new(engine, *kind, (stop, last_call)).run();
+            process.tasks.spawn("sender", sender);
         }
         Ok(Self(engine))
     }

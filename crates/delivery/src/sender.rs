@@ -3,7 +3,8 @@
 //! A message is acknowledged after it was settled, with two exceptions that the ledger covers: one
 //! whose endpoint takes so long that it would hold up the acknowledgement of everything after it,
 //! and one that this process is sending already. Should the process die, their rows are queued
-//! and recalled when the lease is over. When the broker goes away, attempts go on and are
+//! and recalled when the lease is over. A process that is told to stop finishes its attempts and
+//! gives back what it cannot finish. When the broker goes away, attempts go on and are
 //! settled; the copies that come again afterwards find nothing to do.
 
 use std::collections::{HashMap, HashSet};
@@ -31,8 +32,8 @@ const TOGETHER: usize = 64;
 const LINGER: Duration = Duration::from_millis(4);
 /// How often it looks for messages that take long.
 const TICK: Duration = Duration::from_millis(250);
-/// How long attempts under way may take when the process is told to stop.
-const GRACE: Duration = Duration::from_secs(6);
+/// What is left to do after the last call has this long.
+const LAST_WORDS: Duration = Duration::from_millis(1500);
 
 pub(crate) struct Sender {
     engine: Arc<Engine>,
@@ -47,6 +48,8 @@ pub(crate) struct Sender {
     /// Of the current subscription.
     receipts: Receipts,
     stop: CancellationToken,
+    /// Attempts that are still under way by then are given up.
+    last_call: CancellationToken,
     landed: Vec<Done>,
     /// When what has landed is settled at the latest.
     settle_by: Instant,
@@ -76,7 +79,11 @@ impl Line {
 }
 
 impl Sender {
-    pub(crate) fn new(engine: Arc<Engine>, kind: Kind, stop: CancellationToken) -> Self {
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        kind: Kind,
+        (stop, last_call): (CancellationToken, CancellationToken),
+    ) -> Self {
         let settler = Some(Settler::new(engine.clone()));
         let receipts = Receipts::new(engine.settings.prefetch);
         let line = open(&engine, kind, Duration::ZERO);
@@ -90,6 +97,7 @@ impl Sender {
             in_the_air: HashMap::new(),
             receipts,
             stop,
+            last_call,
             landed: Vec::new(),
             settle_by: Instant::now(),
             settling: Fuse::terminated(),
@@ -124,17 +132,60 @@ impl Sender {
 
     /// Finishes what is in the air and settles it; nothing new is taken.
     async fn leave(mut self) {
-        let deadline = Instant::now() + GRACE;
+        if let Line::Open(subscription) = &mut self.line
+            && let Err(error) = subscription.cease().await
+        {
+            self.reopen(&error);
+        }
+        let last_call = self.last_call.clone();
         loop {
             self.begin_settling();
-            let busy = self.settler.is_none();
-            if !busy && self.flights.is_empty() {
+            if self.settler.is_some() && self.flights.is_empty() {
                 return;
             }
             tokio::select! {
-                () = tokio::time::sleep_until(deadline) => return,
-                (settler, _) = &mut self.settling, if busy => self.settler = Some(settler),
+                () = last_call.cancelled() => break,
+                settled = &mut self.settling => self.settled(settled).await,
                 Some(landed) = self.flights.join_next() => self.land_all(landed),
+            }
+        }
+        if tokio::time::timeout(LAST_WORDS, self.give_up()).await.is_err() {
+            let queue = self.kind.queue();
+            tracing::warn!(queue, "what was under way comes again when its lease is over");
+        }
+    }
+
+    /// Breaks off what is still in the air, settles the rest, and gives the messages back whose
+    /// attempts were broken off: another replica need not wait for the lease.
+    async fn give_up(&mut self) {
+        let mut broken_off = Vec::new();
+        self.flights.abort_all();
+        while let Some(landed) = self.flights.join_next().await {
+            match landed {
+                Ok(done) => self.landed.push(done),
+                Err(error) => {
+                    let mut flights = self.in_the_air.iter();
+                    let flight = flights.find(|(_, flight)| **flight == error.id());
+                    broken_off.extend(flight.map(|((id, ..), _)| *id));
+                }
+            }
+        }
+        loop {
+            self.begin_settling();
+            if self.settler.is_some() {
+                break;
+            }
+            let settled = (&mut self.settling).await;
+            self.settled(settled).await;
+        }
+        // First the queue lets go of them: given back and still there, they would be sent twice.
+        self.unsettled.clear();
+        let let_go = matches!(self.line, Line::Open(_)) && self.acknowledge().await.is_ok();
+        if let_go && !broken_off.is_empty() {
+            let queue = self.kind.queue();
+            tracing::warn!(queue, messages = broken_off.len(), "attempts were broken off");
+            if let Err(error) = give_back(&self.engine, &broken_off).await {
+                tracing::warn!(error = chain(&error), "messages were not given back");
             }
         }
     }
@@ -182,11 +233,11 @@ impl Sender {
             }
         }
         if !doubtful.is_empty() {
-            let wanted = tokio::select! {
-                () = self.stop.cancelled() => return Err(LinkError::Down),
-                wanted = wanted(&self.engine, doubtful) => wanted,
-            };
-            jobs.extend(wanted);
+            let tags: Vec<_> = doubtful.iter().map(|(_, tag)| tag.number).collect();
+            tokio::select! {
+                wanted = wanted(&self.engine, doubtful) => jobs.extend(wanted),
+                () = self.stop.cancelled() => self.return_all(&tags).await?,
+            }
         }
         for (job, tag) in jobs {
             let key = (job.id, job.round, job.number);
@@ -198,6 +249,17 @@ impl Sender {
             }
         }
         self.acknowledge().await
+    }
+
+    /// Puts messages back into their queue: another replica may know more of them.
+    async fn return_all(&mut self, tags: &[u64]) -> Result<(), LinkError> {
+        if let Line::Open(subscription) = &self.line {
+            for tag in tags {
+                subscription.retry(*tag).await?;
+                self.put_aside.insert(*tag);
+            }
+        }
+        Ok(())
     }
 
     /// Takes this one and whatever else is back already.
@@ -293,6 +355,13 @@ async fn wanted(engine: &Engine, jobs: Vec<(Job, Tag)>) -> Vec<(Job, Tag)> {
         queued.contains(&ledger::Queued { id: job.id, round: job.round, attempts: job.number - 1 })
     };
     jobs.into_iter().filter(|(job, _)| due(job)).collect()
+}
+
+async fn give_back(engine: &Engine, ids: &[Uuid]) -> Result<(), DatabaseError> {
+    let mut conn = engine.pool.get().await?;
+    ledger::give_back(&mut conn, engine.clock.now(), ids).await?;
+    engine.wake.notify_one();
+    Ok(())
 }
 
 async fn ask(engine: &Engine, ids: &[Uuid]) -> Result<HashSet<ledger::Queued>, DatabaseError> {

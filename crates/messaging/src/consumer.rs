@@ -106,8 +106,10 @@ impl<H: Handler> Consumer<H> {
     async fn attend(&self, backoff: &mut Backoff) -> Result<(), LinkError> {
         let settings = &self.broker.settings;
         let link = &self.broker.consuming;
-        let mut subscription =
-            Subscription::open(link, &self.inbox.queue, settings.prefetch).await?;
+        let mut subscription = tokio::select! {
+            () = self.stop.cancelled() => return Ok(()),
+            opened = Subscription::open(link, &self.inbox.queue, settings.prefetch) => opened?,
+        };
         backoff.reset();
         loop {
             let batch = tokio::select! {
@@ -131,6 +133,8 @@ impl<H: Handler> Consumer<H> {
                     events.push(event);
                 }
                 Err(error) => {
+                // First of all: acknowledging another batch would also settle what was left alone.
+                biased;
                     tracing::error!(queue = self.inbox.queue, %error, "an event cannot be read and is put aside");
                     self.count("unreadable", 1);
                     subscription.put_aside(incoming.tag).await?;

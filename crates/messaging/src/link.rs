@@ -70,18 +70,24 @@ impl Session {
 pub struct Link(watch::Receiver<Option<Arc<Session>>>);
 
 impl Link {
-    /// Starts to connect, and keeps at it until the process ends.
+    /// Starts to connect, and keeps at it until the process ends: what was begun over it is
+    /// finished first.
     pub fn start(url: &SecretString, topology: &Topology, name: &str, tasks: &Tasks) -> Self {
         let (sender, receiver) = watch::channel(None);
         let dialler =
             Dialler { url: url.clone(), topology: topology.clone(), name: name.to_owned(), sender };
-        tasks.spawn("link", |stop| dialler.run(stop));
+        tasks.spawn_beneath("link", |stop| dialler.run(stop));
         Self(receiver)
     }
 
     /// Whether it is up now.
     pub fn state(&self) -> Result<(), LinkError> {
         if self.0.borrow().is_some() { Ok(()) } else { Err(LinkError::Down) }
+    }
+
+    /// The connection; waits for one if there is none, but not for ever.
+    pub(crate) async fn session_soon(&mut self) -> Result<Arc<Session>, LinkError> {
+        tokio::time::timeout(PATIENCE, self.session()).await.unwrap_or(Err(LinkError::Down))
     }
 
     /// The connection; waits for one if there is none.

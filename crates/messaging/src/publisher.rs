@@ -73,7 +73,8 @@ impl Publisher {
     }
 
     async fn open(&self) -> Result<Open, LinkError> {
-        let session = self.link.clone().session().await?;
+        // Whoever leads must not hold on to that in vain: another replica may reach the broker.
+        let session = self.link.clone().session_soon().await?;
         let opened = async {
             let channel = session.channel().await?;
             bounded(channel.confirm_select(ConfirmSelectOptions::default())).await?;

@@ -6,7 +6,10 @@ use futures_util::{FutureExt, StreamExt};
 use lapin::{
     Channel, Consumer,
     message::Delivery,
-    options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions, BasicRejectOptions},
+    options::{
+        BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicQosOptions,
+        BasicRejectOptions,
+    },
     types::{AMQPValue, FieldTable},
 };
 
@@ -74,6 +77,18 @@ impl Subscription {
                 self.session.doubt();
                 Err(error.into())
             }
+    /// Takes no more. What came and was not taken goes back to the queue at once; what was taken
+    /// can still be settled.
+    pub async fn cease(&mut self) -> Result<(), LinkError> {
+        let tag = self.consumer.tag();
+        self.settle(self.channel.basic_cancel(tag, BasicCancelOptions::default())).await?;
+        while let Some(Some(came)) = self.consumer.next().now_or_never() {
+            let untaken = self.delivery(Some(came))?;
+            self.retry(untaken.delivery_tag).await?;
+        }
+        Ok(())
+    }
+
             // The queue was deleted, or the connection went.
             None => {
                 self.session.doubt();

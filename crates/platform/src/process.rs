@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinHandle,
+    time::Instant,
 };
 use utoipa_actix_web::service_config::ServiceConfig;
 
@@ -34,7 +35,8 @@ use crate::{
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const TASK_GRACE: Duration = Duration::from_secs(8);
+/// From the signal to the end. Requests under way may take 15 seconds of it; tasks get what is left.
+const GRACE: Duration = Duration::from_secs(24);
 
 /// What makes a process one service and not another. The implementing type is the service's own
 /// state, which handlers receive as `web::Data<Self>`.
@@ -126,9 +128,10 @@ impl Running {
 
     /// Finishes what is under way and leaves. Returns whether everything ended in time.
     pub async fn stop(self) -> bool {
+        let end = Instant::now() + GRACE;
         self.health.drain();
         self.server.stop(true).await;
-        self.tasks.drain(TASK_GRACE).await
+        self.tasks.drain(end.saturating_duration_since(Instant::now())).await
     }
 }
 

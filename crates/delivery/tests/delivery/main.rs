@@ -9,6 +9,7 @@
 mod cluster;
 mod faults;
 mod lanes;
+mod leaving;
 mod log;
 mod operators;
 mod outcomes;
