@@ -6,7 +6,7 @@
 
 use std::{borrow::Borrow, sync::Arc, time::Duration};
 
-use diesel::sql_types::{Array, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::event::Event;
 use opentelemetry::metrics::{Counter, Histogram};
@@ -21,7 +21,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::{
-    Envelope, Exchange, LinkError, Message, Publisher, Settings, Topology, schema::outbox,
+    Envelope, Exchange, LinkError, Message, Publisher, Settings, Topology, Undelivered,
+    schema::outbox,
 };
 
 /// The advisory lock that the relaying replica holds. Chosen once; the same in every installation,
@@ -29,6 +30,9 @@ use crate::{
 pub const LEADER_LOCK: i64 = 0x6261_636B_6861_756C;
 /// After being woken the relay looks this often before it believes that nothing was committed.
 const LOOKS: [u64; 6] = [0, 2, 4, 8, 16, 32];
+
+/// So many bytes are a batch, however few events they are.
+const FULL_LOAD: i64 = 8 * 1024 * 1024;
 
 /// Where a service leaves its events.
 #[derive(Clone)]
@@ -121,6 +125,8 @@ enum RelayError {
     Link(#[from] LinkError),
     #[error("{0} events lead to no queue; declaring the queues again")]
     Unroutable(usize),
+    #[error("the broker refused {0} events")]
+    Refused(usize),
 }
 
 impl From<diesel::result::Error> for RelayError {
@@ -178,7 +184,11 @@ impl Relay {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
         let mut looks = LOOKS.iter();
         while !stop.is_cancelled() {
-            let pause = match self.step().await {
+            let step = self.step().await;
+            if step.is_ok() {
+                backoff.reset();
+            }
+            let pause = match step {
                 Ok(Step::Worked(_)) => {
                     looks = LOOKS.iter();
                     Duration::ZERO
@@ -190,14 +200,14 @@ impl Relay {
                 Err(error) => {
                     tracing::warn!(error = chain(&error), "events wait in the outbox");
                     self.leading = None;
-                    backoff.pause()
+                    // Longer than the others wait: one of them may be better off.
+                    self.poll + backoff.pause()
                 }
             };
             if pause < self.poll {
                 tokio::time::sleep(pause).await;
                 continue;
             }
-            backoff.reset();
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = tokio::time::sleep(pause) => {}
@@ -217,41 +227,59 @@ impl Relay {
         if waiting.is_empty() {
             return Ok(Step::Idle);
         }
-        let confirmed = publish(&self.publisher, &self.exchange, &waiting).await?;
-        let lost = waiting.len() - confirmed.len();
+        let words = publish(&self.publisher, &self.exchange, &waiting).await?;
+        let each = waiting.iter().zip(&words);
+        let confirmed: Vec<_> =
+            each.filter(|(_, word)| word.is_ok()).map(|(row, _)| row.position).collect();
         remove(conn, &confirmed).await?;
         let now = platform::Clock::system().now();
         for row in &waiting {
             self.lag.record((now - row.created_at).as_seconds_f64(), &[]);
         }
         self.published.add(confirmed.len().try_into().unwrap_or(u64::MAX), &[]);
-        if lost > 0 { Err(RelayError::Unroutable(lost)) } else { Ok(Step::Worked(confirmed.len())) }
+        let not_taken = |why| words.iter().filter(|word| **word == Err(why)).count();
+        match (not_taken(Undelivered::Unroutable), not_taken(Undelivered::Refused)) {
+            (0, 0) => Ok(Step::Worked(confirmed.len())),
+            (0, refused) => Err(RelayError::Refused(refused)),
+            (unroutable, _) => Err(RelayError::Unroutable(unroutable)),
+        }
     }
 }
 
-#[derive(diesel::Queryable)]
-pub(crate) struct Waiting {
+#[derive(diesel::QueryableByName)]
+struct Waiting {
+    #[diesel(sql_type = BigInt)]
     position: i64,
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
     event_id: Uuid,
+    #[diesel(sql_type = Text)]
     routing_key: String,
+    #[diesel(sql_type = Text)]
     event: String,
+    #[diesel(sql_type = Timestamptz)]
     created_at: Timestamp,
 }
 
-pub(crate) async fn waiting(
-    conn: &mut AsyncPgConnection,
-    most: i64,
-) -> Result<Vec<Waiting>, DatabaseError> {
-    use diesel::{ExpressionMethods as _, QueryDsl as _};
-    Ok(outbox::table.order(outbox::position.asc()).limit(most).load(conn).await?)
+/// The events that go next: at the most so many, and no more once they are a full load.
+async fn waiting(conn: &mut AsyncPgConnection, most: i64) -> Result<Vec<Waiting>, DatabaseError> {
+    let statement = diesel::sql_query(
+        "SELECT position, event_id, routing_key, event, created_at FROM ( \
+             SELECT *, sum(octet_length(event)) OVER (ORDER BY position) \
+             - octet_length(event) AS bytes_before \
+             FROM (SELECT * FROM outbox ORDER BY position LIMIT $1) AS next \
+         ) AS next WHERE bytes_before < $2 ORDER BY position",
+    )
+    .bind::<BigInt, _>(most)
+    .bind::<BigInt, _>(FULL_LOAD);
+    Ok(prepared(statement).load(conn).await?)
 }
 
-/// Publishes and returns the positions of those that the broker confirmed.
-pub(crate) async fn publish(
+/// Publishes and returns the broker's word on each.
+async fn publish(
     publisher: &Publisher,
     exchange: &Exchange,
     waiting: &[Waiting],
-) -> Result<Vec<i64>, LinkError> {
+) -> Result<Vec<Result<(), Undelivered>>, LinkError> {
     let message = |row: &Waiting| Message {
         exchange: exchange.clone(),
         routing_key: row.routing_key.clone(),
@@ -261,13 +289,7 @@ pub(crate) async fn publish(
         body: numbered(&row.event, row.position).into_bytes(),
     };
     let messages: Vec<_> = waiting.iter().map(message).collect();
-    let words = publisher.publish(&messages).await?;
-    Ok(waiting
-        .iter()
-        .zip(words)
-        .filter(|(_, word)| word.is_ok())
-        .map(|(row, _)| row.position)
-        .collect())
+    publisher.publish(&messages).await
 }
 
 /// The event with its place in the outbox, which nobody knows before it is there. Of fixed width, so

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use testkit::{Database, Namespace, Server, Servers, eventually, process};
 
 mod definitions;
+mod relaying;
 
 const SOON: Duration = Duration::from_secs(20);
 const QUEUE: &str = "listener.note.written.v1";
