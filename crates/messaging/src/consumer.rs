@@ -1,8 +1,9 @@
 //! Events on their way in: batches in one transaction, each event once, acknowledged after commit.
 //!
 //! What cannot be read goes to the dead-letter queue at once. What cannot be handled is tried
-//! again until the queue's delivery limit puts it aside. While the database is down nothing is
-//! settled and nothing is lost: the batch waits.
+//! again, after growing pauses, until the queue's delivery limit puts it aside. While the database
+//! is down nothing is settled and nothing is lost: the batch waits. A database that answers, but
+//! again and again not in time, is another matter: one of the events may be too much for it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,7 +13,7 @@ use opentelemetry::{
     KeyValue,
     metrics::{Counter, Histogram},
 };
-use platform::{Failure, Kind, Process, chain, retry::Backoff, telemetry};
+use platform::{Failure, Kind, Process, chain, database::timed_out, retry::Backoff, telemetry};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -27,6 +28,25 @@ impl<F: Failure> From<F> for HandleError {
     fn from(failure: F) -> Self {
         Self(Box::new(failure))
     }
+}
+
+/// Events that time out so often are taken to be too much for the database, which is not away.
+const TIMEOUTS: u32 = 3;
+/// The pauses between tries, of a batch that waits and of an event that fails.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(3);
+
+/// Why events were not handled.
+enum Unhandled {
+    /// The process ends while the database is away.
+    Leaving,
+    Failed(HandleError),
+}
+
+/// How an event came.
+struct Came {
+    tag: u64,
+    returns: u32,
 }
 
 /// What a service does about one type of event.
@@ -113,6 +133,8 @@ impl<H: Handler> Consumer<H> {
         backoff.reset();
         loop {
             let batch = tokio::select! {
+                // First of all: acknowledging another batch would also settle what was left alone.
+                biased;
                 () = self.stop.cancelled() => return Ok(()),
                 batch = subscription.next(settings.batch) => batch?,
             };
@@ -125,16 +147,14 @@ impl<H: Handler> Consumer<H> {
         subscription: &Subscription,
         batch: Vec<Incoming>,
     ) -> Result<(), LinkError> {
-        let (mut tags, mut events) = (Vec::new(), Vec::new());
+        let (mut came, mut events) = (Vec::new(), Vec::new());
         for incoming in batch {
             match serde_json::from_slice::<Received<H::Event>>(&incoming.body) {
                 Ok(event) => {
-                    tags.push(incoming.tag);
+                    came.push(Came { tag: incoming.tag, returns: incoming.returns });
                     events.push(event);
                 }
                 Err(error) => {
-                // First of all: acknowledging another batch would also settle what was left alone.
-                biased;
                     tracing::error!(queue = self.inbox.queue, %error, "an event cannot be read and is put aside");
                     self.count("unreadable", 1);
                     subscription.put_aside(incoming.tag).await?;
@@ -143,57 +163,75 @@ impl<H: Handler> Consumer<H> {
         }
         match self.handle(&events).await {
             Ok(()) => {
-                self.count("handled", tags.len());
+                self.count("handled", came.len());
                 self.show_ages(&events);
-                match tags.last() {
-                    Some(last) => subscription.ack_through(*last).await,
+                match came.last() {
+                    Some(last) => subscription.ack_through(last.tag).await,
                     None => Ok(()),
                 }
             }
-            // The process ends while the database is away: unsettled, they go back to the queue.
-            Err(error) if error.0.kind() == Kind::Unavailable => Ok(()),
-            // One of them is at fault; each on its own, the others do not notice.
-            Err(_) if tags.len() > 1 => {
-                for (tag, event) in tags.into_iter().zip(&events) {
-                    let outcome = self.handle(std::slice::from_ref(event)).await;
-                    self.settle_one(subscription, tag, outcome).await?;
-                }
-                Ok(())
+            // Unsettled, they go back to the queue.
+            Err(Unhandled::Leaving) => Ok(()),
+            Err(Unhandled::Failed(error)) if came.len() == 1 => {
+                self.failed(&error);
+                self.hand_back(subscription, &came).await
             }
-            Err(error) => match tags.first() {
-                Some(tag) => self.settle_one(subscription, *tag, Err(error)).await,
-                None => Ok(()),
-            },
+            // One of them is at fault; each on its own, the others do not notice.
+            Err(Unhandled::Failed(_)) => self.settle_each(subscription, came, &events).await,
         }
     }
 
-    async fn settle_one(
+    async fn settle_each(
         &self,
         subscription: &Subscription,
-        tag: u64,
-        outcome: Result<(), HandleError>,
+        came: Vec<Came>,
+        events: &[Received<H::Event>],
     ) -> Result<(), LinkError> {
-        match outcome {
-            Ok(()) => {
-                self.count("handled", 1);
-                subscription.ack(tag).await
-            }
-            Err(error) if error.0.kind() == Kind::Unavailable => Ok(()),
-            Err(error) => {
-                tracing::error!(
-                    queue = self.inbox.queue,
-                    error = chain(error.0.as_ref()),
-                    "an event was not handled"
-                );
-                self.count("failed", 1);
-                subscription.retry(tag).await
+        let mut failed = Vec::new();
+        for (came, event) in came.into_iter().zip(events) {
+            match self.handle(std::slice::from_ref(event)).await {
+                Ok(()) => {
+                    self.count("handled", 1);
+                    subscription.ack(came.tag).await?;
+                }
+                Err(Unhandled::Leaving) => return Ok(()),
+                Err(Unhandled::Failed(error)) => {
+                    self.failed(&error);
+                    failed.push(came);
+                }
             }
         }
+        self.hand_back(subscription, &failed).await
+    }
+
+    fn failed(&self, error: &HandleError) {
+        let error = chain(error.0.as_ref());
+        tracing::error!(queue = self.inbox.queue, error, "an event was not handled");
+        self.count("failed", 1);
+    }
+
+    /// Returns events that failed to their queue. Not at once: what was wrong may pass, and the
+    /// delivery limit is soon reached.
+    async fn hand_back(
+        &self,
+        subscription: &Subscription,
+        failed: &[Came],
+    ) -> Result<(), LinkError> {
+        let Some(returns) = failed.iter().map(|came| came.returns).max() else { return Ok(()) };
+        let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(returns)).min(LONGEST_PAUSE);
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+        for came in failed {
+            subscription.retry(came.tag).await?;
+        }
+        Ok(())
     }
 
     /// Handles events in one transaction, waiting for as long as the database is away; gives up
-    /// only when the process ends.
-    async fn handle(&self, events: &[Received<H::Event>]) -> Result<(), HandleError> {
+    /// when the process ends, or when the database does not manage them in time.
+    async fn handle(&self, events: &[Received<H::Event>]) -> Result<(), Unhandled> {
         let Some(first) = events.first() else { return Ok(()) };
         let span = tracing::info_span!(
             "handle",
@@ -207,21 +245,22 @@ impl<H: Handler> Consumer<H> {
         // A batch is one piece of work, done in the first event's trace; the others point to it.
         let others = events.iter().skip(1).filter_map(|event| event.traceparent.as_deref());
         others.for_each(|other| telemetry::link(&span, other));
-        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(3));
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        let mut timeouts = 0;
         async {
             loop {
-                match self.transact(events).await {
-                    Err(error) if error.0.kind() == Kind::Unavailable => {
-                        tracing::warn!(
-                            error = chain(error.0.as_ref()),
-                            "events wait to be tried again"
-                        );
-                        tokio::select! {
-                            () = self.stop.cancelled() => return Err(error),
-                            () = tokio::time::sleep(backoff.pause()) => {}
-                        }
-                    }
-                    outcome => return outcome,
+                let error = match self.transact(events).await {
+                    Ok(()) => return Ok(()),
+                    Err(error) => error,
+                };
+                timeouts += u32::from(timed_out(error.0.as_ref()));
+                if error.0.kind() != Kind::Unavailable || timeouts >= TIMEOUTS {
+                    return Err(Unhandled::Failed(error));
+                }
+                tracing::warn!(error = chain(error.0.as_ref()), "events wait to be tried again");
+                tokio::select! {
+                    () = self.stop.cancelled() => return Err(Unhandled::Leaving),
+                    () = tokio::time::sleep(backoff.pause()) => {}
                 }
             }
         }

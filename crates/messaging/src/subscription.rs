@@ -19,12 +19,17 @@ use crate::{
     topology::short,
 };
 
+/// So many bytes are a batch, however few messages they are.
+const FULL_LOAD: usize = 8 * 1024 * 1024;
+
 /// A message as it came.
 #[derive(Debug)]
 pub struct Incoming {
     /// Settles it, on the subscription it came from.
     pub tag: u64,
     pub redelivered: bool,
+    /// How often it went back to the queue, as far as the broker counts.
+    pub returns: u32,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
@@ -53,30 +58,25 @@ impl Subscription {
         Ok(Self { channel, consumer, session })
     }
 
-    /// Waits for a message, then takes what else is there already, up to `most`.
+    /// Waits for a message, then takes what else is there already, up to `most` or a full load.
     pub async fn next(&mut self, most: usize) -> Result<Vec<Incoming>, LinkError> {
         let first = tokio::select! {
             () = self.session.ended() => None,
             first = self.consumer.next() => first,
         };
         let first = self.delivery(first)?;
-        let mut batch = vec![incoming(first)];
+        let (mut bytes, mut batch) = (first.data.len(), vec![incoming(first)]);
         while batch.len() < most
+            && bytes < FULL_LOAD
             && let Some(ready) = self.consumer.next().now_or_never()
         {
             let ready = self.delivery(ready)?;
+            bytes += ready.data.len();
             batch.push(incoming(ready));
         }
         Ok(batch)
     }
 
-    fn delivery(&self, item: Option<lapin::Result<Delivery>>) -> Result<Delivery, LinkError> {
-        match item {
-            Some(Ok(delivery)) => Ok(delivery),
-            Some(Err(error)) => {
-                self.session.doubt();
-                Err(error.into())
-            }
     /// Takes no more. What came and was not taken goes back to the queue at once; what was taken
     /// can still be settled.
     pub async fn cease(&mut self) -> Result<(), LinkError> {
@@ -89,6 +89,13 @@ impl Subscription {
         Ok(())
     }
 
+    fn delivery(&self, item: Option<lapin::Result<Delivery>>) -> Result<Delivery, LinkError> {
+        match item {
+            Some(Ok(delivery)) => Ok(delivery),
+            Some(Err(error)) => {
+                self.session.doubt();
+                Err(error.into())
+            }
             // The queue was deleted, or the connection went.
             None => {
                 self.session.doubt();
@@ -126,7 +133,12 @@ impl Subscription {
 }
 
 fn incoming(delivery: Delivery) -> Incoming {
-    let headers = delivery.properties.headers().as_ref().map_or_else(Vec::new, |table| {
+    let table = delivery.properties.headers().as_ref();
+    let returns = table.and_then(|table| match table.inner().get("x-delivery-count")? {
+        AMQPValue::LongLongInt(count) => u32::try_from(*count).ok(),
+        _ => None,
+    });
+    let headers = table.map_or_else(Vec::new, |table| {
         let text = |value: &AMQPValue| match value {
             AMQPValue::LongString(text) => Some(text.to_string()),
             AMQPValue::ShortString(text) => Some(text.to_string()),
@@ -141,6 +153,7 @@ fn incoming(delivery: Delivery) -> Incoming {
     Incoming {
         tag: delivery.delivery_tag,
         redelivered: delivery.redelivered,
+        returns: returns.unwrap_or_default(),
         headers,
         body: delivery.data,
     }

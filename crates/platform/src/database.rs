@@ -114,6 +114,17 @@ impl Failure for QueryError {
 
 impl Pool {
     /// A pool that connects when first asked, so a process can start before its database.
+/// Whether a statement did not end in its time. The database answers then, so waiting for it may be
+/// in vain.
+pub fn timed_out(error: &(dyn std::error::Error + 'static)) -> bool {
+    const WORDS: &str = "canceling statement due to statement timeout";
+    let one = |error: &(dyn std::error::Error + 'static)| match error.downcast_ref() {
+        Some(QueryError::DatabaseError(_, information)) => information.message() == WORDS,
+        _ => false,
+    };
+    std::iter::successors(Some(error), |error| error.source()).any(one)
+}
+
     /// Call it on the main runtime: connections live there, not on the worker that asked.
     pub fn new(service: &'static str, settings: &Settings) -> anyhow::Result<Self> {
         let postgres = postgres_config(service, settings)?;

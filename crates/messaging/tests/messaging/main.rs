@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use testkit::{Database, Namespace, Server, Servers, eventually, process};
 
 mod definitions;
+mod failing;
 mod relaying;
 
 const SOON: Duration = Duration::from_secs(20);
