@@ -162,6 +162,37 @@ impl Stage {
             .unwrap()
     }
 
+    /// One more merchant, who receives at the same sandbox below `path`. Before it is known its
+    /// messages would fail at once.
+    pub(crate) async fn introduce(&self, id: &str, path: &str) {
+        introduce(&self.pool, &merchant(id, 1, &self.sandbox.url(path))).await;
+        self.knows(id, 1).await;
+    }
+
+    /// Waits until the engine knows a merchant's version.
+    pub(crate) async fn knows(&self, id: &str, version: i64) {
+        eventually("the merchant is known", SOON, async || {
+            let (rma, now) = (Interface::Message(Kind::Rma), Clock::system().now());
+            let opened = self.replica.deliveries.endpoints().find(id, rma, now).ok()?;
+            (opened.version == version).then_some(())
+        })
+        .await;
+    }
+
+    /// Delivers a message of another merchant that was due later than anything before: the
+    /// dispatcher has looked at all of that.
+    pub(crate) async fn looked(&self) {
+        self.introduce("witness", "/witness").await;
+        let mut proof = message(None, "proof", 0);
+        proof.merchant = "witness".parse().unwrap();
+        let ids = self.append(&[proof]).await;
+        let under_way = format!("SELECT count(*) AS n FROM deliveries WHERE id = '{}'", ids[0]);
+        eventually("the other merchant's message is delivered", SOON, async || {
+            (self.number(&under_way).await == 0).then_some(())
+        })
+        .await;
+    }
+
     pub(crate) async fn number(&self, query: &str) -> i64 {
         number(&self.pool, query).await
     }
