@@ -5,7 +5,6 @@
 //! queued before it is published. If it never gets there, it is given back at once or, if this
 //! process dies in between, recalled when its lease is over.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use diesel::{
@@ -14,7 +13,7 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::kind::Kind;
-use messaging::{LinkError, Message, Publisher};
+use messaging::{LinkError, Message, Publisher, Undelivered};
 use platform::{Timestamp, chain, database::DatabaseError};
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -22,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::engine::{Engine, header, patience, straight_to_queue};
-use crate::ledger::{self, Due, Look, Picked};
+use crate::ledger::{self, Content, Due, Look, Picked};
 
 /// Chosen once; the same in every installation, and per database anyway.
 const LEADER_LOCK: i64 = 0x6465_6C69_7665_7279;
@@ -52,6 +51,8 @@ pub(crate) enum DispatchError {
     Link(#[from] LinkError),
     #[error("{0} messages lead to no queue; declaring the queues again")]
     Unroutable(usize),
+    #[error("the broker refused {0} messages")]
+    Refused(usize),
 }
 
 impl From<diesel::result::Error> for DispatchError {
@@ -78,7 +79,11 @@ impl Dispatcher {
         let (mut backoff, mut looks) = (patience(), LOOKS.iter());
         let (poll, wake) = (self.engine.settings.poll, self.engine.wake.clone());
         while !stop.is_cancelled() {
-            let pause = match self.step().await {
+            let step = self.step().await;
+            if step.is_ok() {
+                backoff.reset();
+            }
+            let pause = match step {
                 Ok(Step::Worked(messages)) => {
                     looks = LOOKS.iter();
                     if messages < BUSY { Duration::ZERO } else { BUSY_PAUSE }
@@ -90,14 +95,14 @@ impl Dispatcher {
                 Err(error) => {
                     tracing::warn!(error = chain(&error), "messages wait in the ledger");
                     self.leading = None;
-                    backoff.pause()
+                    // Longer than the others wait: one of them may be better off.
+                    poll + backoff.pause()
                 }
             };
             if pause < poll {
                 tokio::time::sleep(pause).await;
                 continue;
             }
-            backoff.reset();
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = tokio::time::sleep(pause) => {}
@@ -131,22 +136,27 @@ impl Dispatcher {
         if picked.is_empty() {
             return Ok(if held > 0 { Step::Worked(0) } else { Step::Idle });
         }
-        let messages = messages(conn, engine, &picked, due.lease_until()).await?;
+        let (ids, messages): (Vec<_>, Vec<_>) = picked
+            .into_iter()
+            .filter_map(|(picked, content)| message(engine, picked, content, due.lease_until()))
+            .unzip();
         let published = self.publisher.publish(&messages).await;
         let lost: Vec<Uuid> = match &published {
             Ok(words) => {
-                let each = picked.iter().zip(words);
-                each.filter(|(_, word)| word.is_err()).map(|(picked, _)| picked.id).collect()
+                let each = ids.iter().zip(words);
+                each.filter(|(_, word)| word.is_err()).map(|(id, _)| *id).collect()
             }
-            Err(_) => picked.iter().map(|picked| picked.id).collect(),
+            Err(_) => ids,
         };
         if !lost.is_empty() {
             ledger::give_back(conn, now, &lost).await?;
         }
-        published?;
-        match lost.len() {
-            0 => Ok(Step::Worked(picked.len())),
-            lost => Err(DispatchError::Unroutable(lost)),
+        let words = published?;
+        let not_taken = |why| words.iter().filter(|word| **word == Err(why)).count();
+        match (not_taken(Undelivered::Unroutable), not_taken(Undelivered::Refused)) {
+            (0, 0) => Ok(Step::Worked(words.len())),
+            (0, refused) => Err(DispatchError::Refused(refused)),
+            (unroutable, _) => Err(DispatchError::Unroutable(unroutable)),
         }
     }
 }
@@ -161,44 +171,40 @@ fn paused(engine: &Engine) -> (Vec<String>, Vec<String>) {
     endpoints.unzip()
 }
 
-/// What goes into the broker, in the order picked.
-async fn messages(
-    conn: &mut AsyncPgConnection,
+/// What goes into the broker. A kind that nobody knows stays where it is and is looked at again when
+/// its lease is over.
+fn message(
     engine: &Engine,
-    picked: &[Picked],
+    picked: Picked,
+    content: Content,
     lease_until: Timestamp,
-) -> Result<Vec<Message>, DatabaseError> {
-    let ids: Vec<_> = picked.iter().map(|picked| picked.id).collect();
-    let contents = ledger::bodies(conn, &ids).await?;
-    let mut contents: HashMap<_, _> =
-        contents.into_iter().map(|content| (content.id, content)).collect();
-    let mut messages = Vec::with_capacity(picked.len());
-    for picked in picked {
-        let content = contents.remove(&picked.id).ok_or(diesel::result::Error::NotFound)?;
-        let kind: Kind = picked.kind.parse().map_err(ledger::unreadable)?;
-        let mut headers = vec![
-            (header::DELIVERY, picked.id.to_string()),
-            (header::MERCHANT, picked.merchant.clone()),
-            (header::EVENT, content.event),
-            (header::SEQUENCE, picked.sequence.to_string()),
-            (header::ROUND, picked.round.to_string()),
-            (header::ATTEMPT, (picked.attempts + 1).to_string()),
-            (header::LEASE_UNTIL, lease_until.timestamp_millis().to_string()),
-        ];
-        if picked.recalls > 0 {
-            headers.push((header::RECALLED, picked.recalls.to_string()));
-        }
-        headers.extend(content.traceparent.map(|parent| (header::TRACEPARENT, parent)));
-        messages.push(Message {
-            exchange: straight_to_queue(),
-            routing_key: engine.broker.topology.name(kind.queue()),
-            id: picked.id.to_string(),
-            content_type: "application/json",
-            headers,
-            body: content.body,
-        });
+) -> Option<(Uuid, Message)> {
+    let Ok(kind) = picked.kind.parse::<Kind>() else {
+        tracing::error!(delivery.id = %picked.id, kind = picked.kind, "no such kind");
+        return None;
+    };
+    let mut headers = vec![
+        (header::DELIVERY, picked.id.to_string()),
+        (header::MERCHANT, picked.merchant),
+        (header::EVENT, content.event),
+        (header::SEQUENCE, picked.sequence.to_string()),
+        (header::ROUND, picked.round.to_string()),
+        (header::ATTEMPT, (picked.attempts + 1).to_string()),
+        (header::LEASE_UNTIL, lease_until.timestamp_millis().to_string()),
+    ];
+    if picked.recalls > 0 {
+        headers.push((header::RECALLED, picked.recalls.to_string()));
     }
-    Ok(messages)
+    headers.extend(content.traceparent.map(|parent| (header::TRACEPARENT, parent)));
+    let message = Message {
+        exchange: straight_to_queue(),
+        routing_key: engine.broker.topology.name(kind.queue()),
+        id: picked.id.to_string(),
+        content_type: "application/json",
+        headers,
+        body: content.body,
+    };
+    Some((picked.id, message))
 }
 
 #[derive(QueryableByName)]

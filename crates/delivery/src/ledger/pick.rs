@@ -13,10 +13,13 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
-    Timestamp,
+    Timestamp, chain,
     database::{DatabaseError, prepared},
 };
 use uuid::Uuid;
+
+/// So many bytes are a batch, however few messages they are.
+const FULL_LOAD: i64 = 8 * 1024 * 1024;
 
 /// What a look into the ledger rests on.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +42,7 @@ impl Due<'_> {
 }
 
 /// A message that was picked and is now queued, or was found behind another of its lane.
-#[derive(Debug, QueryableByName)]
+#[derive(QueryableByName)]
 pub(crate) struct Picked {
     #[diesel(sql_type = diesel::sql_types::Uuid)]
     pub(crate) id: Uuid,
@@ -57,17 +60,33 @@ pub(crate) struct Picked {
     pub(crate) recalls: i32,
     #[diesel(sql_type = Bool)]
     blocked: bool,
+    /// What it says: nothing, if it is blocked or if the log has lost it.
+    #[diesel(embed)]
+    content: Option<Content>,
+}
+
+/// What a message says.
+#[derive(QueryableByName)]
+pub(crate) struct Content {
+    #[diesel(sql_type = Text)]
+    pub(crate) event: String,
+    #[diesel(sql_type = Binary)]
+    pub(crate) body: Vec<u8>,
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(crate) traceparent: Option<String>,
 }
 
 /// What a look found.
 pub(crate) struct Look {
     /// Queued from now on, the longest due first.
-    pub(crate) picked: Vec<Picked>,
+    pub(crate) picked: Vec<(Picked, Content)>,
     /// How many were found behind another and held: there may be more to pick.
     pub(crate) held: usize,
 }
 
-/// Marks the messages that go next as queued and returns them.
+/// Marks the messages that go next as queued and returns them with what they say: one statement,
+/// so that none is marked and not returned. A message whose body is gone is looked at again when a
+/// lease is over; it holds nobody up but its lane.
 pub(crate) async fn pick(
     conn: &mut AsyncPgConnection,
     due: Due<'_>,
@@ -79,16 +98,31 @@ pub(crate) async fn pick(
             .bind::<Integer, _>(due.initial_window)
             .bind::<Array<Text>, _>(due.closed.0)
             .bind::<Array<Text>, _>(due.closed.1)
-            .bind::<BigInt, _>(due.most),
+            .bind::<BigInt, _>(due.most)
+            .bind::<BigInt, _>(FULL_LOAD),
     )
     .load(conn)
     .await?;
-    let (blocked, picked): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| found.blocked);
-    let held = match blocked.as_slice() {
-        [] => 0,
-        blocked => hold(conn, blocked.iter().map(|blocked| blocked.id).collect()).await?,
-    };
-    Ok(Look { picked, held })
+    let (mut picked, mut blocked) = (Vec::with_capacity(found.len()), Vec::new());
+    for mut found in found {
+        match found.content.take() {
+            _ if found.blocked => blocked.push(found.id),
+            Some(content) => picked.push((found, content)),
+            None => {
+                tracing::error!(delivery.id = %found.id, "the body of delivery {} is gone", found.id);
+            }
+        }
+    }
+    let held = if blocked.is_empty() { Ok(0) } else { hold(conn, blocked).await };
+    match held {
+        Ok(held) => Ok(Look { picked, held }),
+        // What was picked must go out all the same; the others are found again.
+        Err(error) if !picked.is_empty() => {
+            tracing::warn!(error = chain(&error), "messages behind others were not held");
+            Ok(Look { picked, held: 0 })
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// The endpoints are found by skipping through the index, so that a long backlog of one costs the
@@ -110,7 +144,7 @@ const PICK: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
      FROM endpoints LEFT JOIN delivery_endpoints AS known USING (merchant, kind) \
      WHERE (merchant, kind) NOT IN (SELECT * FROM unnest($4, $5)) \
      AND known.gone_at_version IS NULL \
- ), candidates AS ( \
+ ), due AS ( \
      SELECT due.* FROM open, LATERAL ( \
          SELECT *, EXISTS ( \
              SELECT FROM deliveries AS earlier \
@@ -123,11 +157,20 @@ const PICK: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
          ORDER BY ready.due_at LIMIT GREATEST(open.room, 0) \
      ) AS due \
      ORDER BY due.due_at LIMIT $6 \
+ ), weighed AS ( \
+     SELECT due.*, said.event, said.body, said.traceparent, \
+     sum(octet_length(said.body)) OVER (ORDER BY due.due_at, due.id) \
+     - octet_length(said.body) AS bytes_before \
+     FROM due LEFT JOIN delivery_messages AS said ON said.id = due.id AND NOT due.blocked \
+ ), candidates AS ( \
+     SELECT * FROM weighed WHERE bytes_before IS NULL OR bytes_before < $7 \
  ), taken AS ( \
-     UPDATE deliveries SET state = 'queued', due_at = $2 FROM candidates \
-     WHERE deliveries.id = candidates.id AND NOT candidates.blocked \
+     UPDATE deliveries SET due_at = $2, \
+     state = CASE WHEN candidates.body IS NULL THEN 'ready' ELSE 'queued' END \
+     FROM candidates WHERE deliveries.id = candidates.id AND NOT candidates.blocked \
  ) \
- SELECT id, merchant, kind, sequence, round, attempts, recalls, blocked FROM candidates";
+ SELECT id, merchant, kind, sequence, round, attempts, recalls, blocked, event, body, traceparent \
+ FROM candidates ORDER BY due_at, id";
 
 /// Holds messages back behind the first of their lane. That one stays locked until it is done, so
 /// whoever settles it sees what waits behind it; one that is being settled just now holds nobody.
@@ -149,37 +192,6 @@ async fn hold(conn: &mut AsyncPgConnection, ids: Vec<Uuid>) -> Result<usize, Dat
         .bind::<Array<diesel::sql_types::Uuid>, _>(ids),
     )
     .execute(conn)
-    .await?)
-}
-
-/// What a message says.
-#[derive(QueryableByName)]
-pub(crate) struct Content {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    pub(crate) id: Uuid,
-    #[diesel(sql_type = Text)]
-    pub(crate) event: String,
-    #[diesel(sql_type = Binary)]
-    pub(crate) body: Vec<u8>,
-    #[diesel(sql_type = Nullable<Text>)]
-    pub(crate) traceparent: Option<String>,
-}
-
-/// The range says which days of the log hold them; the list alone would have each day searched.
-pub(crate) async fn bodies(
-    conn: &mut AsyncPgConnection,
-    ids: &[Uuid],
-) -> Result<Vec<Content>, DatabaseError> {
-    Ok(prepared(
-        sql_query(
-            "SELECT id, event, body, traceparent FROM delivery_messages \
-             WHERE id = ANY ($1) AND id BETWEEN $2 AND $3",
-        )
-        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-        .bind::<diesel::sql_types::Uuid, _>(ids.iter().min().copied().unwrap_or_default())
-        .bind::<diesel::sql_types::Uuid, _>(ids.iter().max().copied().unwrap_or_default()),
-    )
-    .load(conn)
     .await?)
 }
 

@@ -13,4 +13,5 @@ mod leaving;
 mod log;
 mod operators;
 mod outcomes;
+mod picking;
 mod stage;
