@@ -27,10 +27,10 @@ use crate::attempt::Message as Content;
 use crate::engine::{Engine, header, straight_to_queue};
 use crate::ledger::Settlement;
 
-/// As many letters as one place at a queue can hold.
-const AT_ONCE: u16 = 2000;
+/// As many letters as one place at a queue can hold. Few, because they come with their bodies.
+const AT_ONCE: u16 = 200;
 /// So many places are enough for any dead-letter queue that somebody still looks at.
-const PLACES: usize = 50;
+const PLACES: usize = 500;
 /// A dead-letter queue that brings nothing for so long has no more.
 const QUIET: Duration = Duration::from_millis(500);
 
@@ -166,7 +166,7 @@ pub(crate) async fn tidy(engine: &Engine, kind: Kind) -> Result<usize, LetterErr
         let past = superseded(&mut conn, letters.iter().filter_map(|(_, of)| *of)).await?;
         for (tag, of) in &letters {
             // What somebody else put here is left alone.
-            if of.is_some_and(|(id, _)| past.contains(&id)) {
+            if of.is_some_and(|of| past.contains(&of)) {
                 place.ack(*tag).await?;
                 removed += 1;
             }
@@ -204,17 +204,19 @@ fn about(incoming: &Incoming) -> Option<(Uuid, i32)> {
 struct Superseded {
     #[diesel(sql_type = diesel::sql_types::Uuid)]
     id: Uuid,
+    #[diesel(sql_type = Integer)]
+    round: i32,
 }
 
-/// Of these messages, the ones that went on after the round in which they died.
+/// Of these letters, as messages and rounds, the ones whose message went on after that round.
 async fn superseded(
     conn: &mut AsyncPgConnection,
     letters: impl Iterator<Item = (Uuid, i32)>,
-) -> Result<HashSet<Uuid>, DatabaseError> {
+) -> Result<HashSet<(Uuid, i32)>, DatabaseError> {
     let (ids, rounds): (Vec<_>, Vec<_>) = letters.unzip();
     let past: Vec<Superseded> = prepared(
         sql_query(
-            "SELECT given.id FROM unnest($1, $2) AS given (id, round) \
+            "SELECT given.id, given.round FROM unnest($1, $2) AS given (id, round) \
              WHERE EXISTS (SELECT FROM deliveries AS row \
                            WHERE row.id = given.id AND row.round > given.round) \
              OR EXISTS (SELECT FROM delivery_attempts AS attempt \
@@ -226,5 +228,5 @@ async fn superseded(
     )
     .load(conn)
     .await?;
-    Ok(past.into_iter().map(|past| past.id).collect())
+    Ok(past.into_iter().map(|past| (past.id, past.round)).collect())
 }

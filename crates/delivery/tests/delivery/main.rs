@@ -14,4 +14,5 @@ mod log;
 mod operators;
 mod outcomes;
 mod picking;
+mod replays;
 mod stage;

@@ -91,13 +91,13 @@ fn token(scope: &str, merchant: Option<&str>) -> String {
 }
 
 /// The engine that appends, and beside it the service that operators ask.
-struct Desk {
-    stage: Stage,
+pub(crate) struct Desk {
+    pub(crate) stage: Stage,
     service: platform::Running,
 }
 
 impl Desk {
-    async fn new(more: &[(&'static str, &'static str)]) -> Self {
+    pub(crate) async fn new(more: &[(&'static str, &'static str)]) -> Self {
         let stage = Stage::new(more).await;
         let settings = [
             ("DELIVERY__HTTPS_ONLY", "false"),
@@ -125,23 +125,23 @@ impl Desk {
         (status, serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap_or_default())
     }
 
-    async fn operator(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
+    pub(crate) async fn operator(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
         self.ask_as(&token("operator", None), method, path, body).await
     }
 
-    async fn get(&self, path: &str) -> Value {
+    pub(crate) async fn get(&self, path: &str) -> Value {
         let (status, answer) = self.operator(Method::GET, path, &json!({})).await;
         assert_eq!(status, 200, "{path}: {answer}");
         answer
     }
 
-    async fn leave(self) {
+    pub(crate) async fn leave(self) {
         assert!(self.service.stop().await);
         self.stage.leave().await;
     }
 
     /// Fails until it is dead, then is well again.
-    async fn kill(&self, message: delivery::NewMessage) -> uuid::Uuid {
+    pub(crate) async fn kill(&self, message: delivery::NewMessage) -> uuid::Uuid {
         self.stage.behave(json!([{"do": "answer", "status": 500, "times": 6}])).await;
         let ids = self.stage.append(&[message]).await;
         self.stage.settled(SOON).await;
