@@ -50,16 +50,21 @@ impl Replayer {
         }
     }
 
-    /// Gives every unfinished replay its next second's worth. Returns whether there was any.
+    /// Gives every unfinished replay its next second's worth. Returns whether there was any. One
+    /// that fails is left for later and holds up no other.
     async fn step(&self) -> Result<bool, DatabaseError> {
         let mut conn = self.engine.pool.get().await?;
         let (mut last, mut any) = (Uuid::nil(), false);
         loop {
             let now = self.engine.clock.now();
-            let advanced =
-                conn.transaction(async |conn| ledger::advance(conn, now, last).await).await?;
-            let Some(id) = advanced else { return Ok(any) };
-            (last, any) = (id, true);
+            let Some(id) = ledger::next_replay(&mut conn, now, last).await? else { return Ok(any) };
+            last = id;
+            match conn.transaction(async |conn| ledger::advance(conn, now, id).await).await {
+                Ok(advanced) => any |= advanced,
+                Err(error) => {
+                    tracing::error!(replay.id = %id, error = chain(&error), "replay {id} waits");
+                }
+            }
             self.engine.wake.notify_one();
         }
     }

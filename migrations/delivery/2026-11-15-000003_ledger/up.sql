@@ -104,5 +104,6 @@ CREATE TABLE delivery_replays (
     finished_at TIMESTAMPTZ,
     CONSTRAINT delivery_replays_per_second CHECK (per_second > 0)
 );
+    advanced_at TIMESTAMPTZ NOT NULL,
 
 CREATE INDEX delivery_replays_unfinished ON delivery_replays (id) WHERE finished_at IS NULL;

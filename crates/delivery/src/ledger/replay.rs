@@ -17,8 +17,9 @@ pub(crate) enum Overtaken {
     SentToo,
 }
 
+/// A message, or a replay.
 #[derive(QueryableByName)]
-struct Revived {
+struct Named {
     #[diesel(sql_type = diesel::sql_types::Uuid)]
     id: Uuid,
 }
@@ -31,7 +32,7 @@ pub(crate) async fn revive(
     ids: &[Uuid],
     overtaken: Overtaken,
 ) -> Result<Vec<Uuid>, DatabaseError> {
-    let revived: Vec<Revived> = diesel::sql_query(
+    let revived: Vec<Named> = diesel::sql_query(
         "INSERT INTO deliveries (id, merchant, kind, lane, sequence, state, due_at, round) \
          SELECT id, merchant, kind, lane, sequence, 'ready', $3, 1 + ( \
              SELECT max(round) FROM delivery_attempts WHERE delivery = m.id) \
@@ -86,8 +87,8 @@ pub(crate) async fn keep_replay(
 ) -> Result<(), DatabaseError> {
     diesel::sql_query(
         "INSERT INTO delivery_replays \
-         (id, requested_by, filter, force, per_second, last_seen, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+         (id, requested_by, filter, force, per_second, last_seen, created_at, advanced_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $7)",
     )
     .bind::<diesel::sql_types::Uuid, _>(replay.id)
     .bind::<Text, _>(&replay.requested_by)
@@ -109,20 +110,35 @@ pub(crate) async fn find_replay(
     Ok(query.bind::<diesel::sql_types::Uuid, _>(id).get_result(conn).await.optional()?)
 }
 
-/// Takes the next second's worth of one unfinished replay, in the caller's transaction, and says
-/// whether there was one. Progress commits with the work, so a replay goes on where it was.
-pub(crate) async fn advance(
+/// The first replay after `after` that is not finished and has rested for a second.
+pub(crate) async fn next_replay(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
     after: Uuid,
 ) -> Result<Option<Uuid>, DatabaseError> {
-    let unfinished = diesel::sql_query(
-        "SELECT * FROM delivery_replays WHERE finished_at IS NULL AND id > $1 \
-         ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED",
-    )
-    .bind::<diesel::sql_types::Uuid, _>(after);
-    let Some(replay) = unfinished.get_result::<Replay>(conn).await.optional()? else {
-        return Ok(None);
+    let next = diesel::sql_query(format!(
+        "SELECT id FROM delivery_replays WHERE {RESTED} AND id > $2 ORDER BY id LIMIT 1"
+    ));
+    let next = next.bind::<Timestamptz, _>(now).bind::<diesel::sql_types::Uuid, _>(after);
+    Ok(next.get_result::<Named>(conn).await.optional()?.map(|next| next.id))
+}
+
+/// Replays say how much they may do in a second, however many processes look at them.
+const RESTED: &str = "finished_at IS NULL AND advanced_at <= $1 - INTERVAL '1 second'";
+
+/// Takes the next second's worth of a replay, in the caller's transaction, unless another process
+/// just did. Progress commits with the work, so a replay goes on where it was.
+pub(crate) async fn advance(
+    conn: &mut AsyncPgConnection,
+    now: Timestamp,
+    id: Uuid,
+) -> Result<bool, DatabaseError> {
+    let rested = diesel::sql_query(format!(
+        "SELECT * FROM delivery_replays WHERE {RESTED} AND id = $2 FOR UPDATE SKIP LOCKED"
+    ));
+    let rested = rested.bind::<Timestamptz, _>(now).bind::<diesel::sql_types::Uuid, _>(id);
+    let Some(replay) = rested.get_result::<Replay>(conn).await.optional()? else {
+        return Ok(false);
     };
     let filter: Filter = serde_json::from_value(replay.filter).map_err(unreadable)?;
     let wanted = i64::from(replay.per_second);
@@ -133,14 +149,15 @@ pub(crate) async fn advance(
     let complete = i64::try_from(found.len()).unwrap_or_default() < wanted;
     diesel::sql_query(
         "UPDATE delivery_replays SET last_seen = $2, replayed = replayed + $3, \
-         skipped = skipped + $4, finished_at = $5 WHERE id = $1",
+         skipped = skipped + $4, finished_at = $5, advanced_at = $6 WHERE id = $1",
     )
     .bind::<diesel::sql_types::Uuid, _>(replay.id)
     .bind::<diesel::sql_types::Uuid, _>(ids.last().copied().unwrap_or(replay.last_seen))
     .bind::<BigInt, _>(i64::try_from(revived.len()).unwrap_or_default())
     .bind::<BigInt, _>(i64::try_from(ids.len() - revived.len()).unwrap_or_default())
     .bind::<Nullable<Timestamptz>, _>(complete.then_some(now))
+    .bind::<Timestamptz, _>(now)
     .execute(conn)
     .await?;
-    Ok(Some(replay.id))
+    Ok(true)
 }

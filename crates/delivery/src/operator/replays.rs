@@ -140,7 +140,7 @@ pub(crate) async fn start_replay(
         }
     }
     let now = engine.clock.now();
-    // What is settled after this moment is not part of it, or it would never end.
+    // What is created after this moment is not part of it, or it might never end.
     wanted.filter.to = Some(wanted.filter.to.map_or(now, |to| to.min(now)));
     let mut conn = engine.pool.get().await?;
     if wanted.dry_run {

@@ -7,7 +7,63 @@ use serde_json::json;
 use testkit::eventually;
 
 use crate::operators::Desk;
-use crate::stage::{SOON, message, topology};
+use crate::stage::{SOON, execute, introduce, merchant, message, topology};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_keeps_its_rate_however_many_processes_look_at_it() {
+    let desk = Desk::new(&[("DELIVERY__RETRIES", "0")]).await;
+    let stage = &desk.stage;
+    stage.behave(json!([{"do": "answer", "status": 422, "times": "always"}])).await;
+    stage.append(&(0..20).map(|n| message(None, "rma.created", n)).collect::<Vec<_>>()).await;
+    stage.settled(SOON).await;
+    // Where nothing is sent, a message stays due since it was replayed.
+    let mut paused = merchant("acme", 2, &stage.sandbox.url(""));
+    paused.endpoints.values_mut().for_each(|endpoint| endpoint.paused = true);
+    introduce(&stage.pool, &paused).await;
+    stage.knows("acme", 2).await;
+    let wanted = json!({"filter": {"status": 422}, "per_second": 5});
+    let (status, replay) = desk.operator(Method::POST, "/v1/replays", &wanted).await;
+    assert_eq!(status, 202, "{replay}");
+    let path = format!("/v1/replays/{}", replay["id"].as_str().unwrap());
+    eventually("the replay is finished", SOON, async || {
+        (!desk.get(&path).await["finished_at"].is_null()).then_some(())
+    })
+    .await;
+    assert_eq!(desk.get(&path).await["replayed"], 20);
+    let most =
+        "SELECT max(n) AS n FROM (SELECT count(*) AS n FROM deliveries GROUP BY due_at) AS at";
+    assert_eq!(stage.number(most).await, 5);
+    let hasty = "SELECT count(*) AS n FROM ( \
+                 SELECT due_at - lag(due_at) OVER (ORDER BY due_at) AS rest \
+                 FROM (SELECT DISTINCT due_at FROM deliveries) AS turns) AS rests \
+                 WHERE rest < INTERVAL '1 second'";
+    assert_eq!(stage.number(hasty).await, 0);
+    desk.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_that_fails_holds_up_no_other() {
+    let desk = Desk::new(&[]).await;
+    desk.kill(message(None, "rma.created", 1)).await;
+    execute(
+        &desk.stage.pool,
+        "INSERT INTO delivery_replays \
+         (id, requested_by, filter, force, per_second, last_seen, created_at, advanced_at) \
+         VALUES ('00000000-0000-7000-8000-000000000001', 'somebody', '{\"kind\": 5}', false, 50, \
+         '00000000-0000-0000-0000-000000000000', now(), now())",
+    )
+    .await;
+    let wanted = json!({"filter": {"merchant": "acme"}});
+    let (status, replay) = desk.operator(Method::POST, "/v1/replays", &wanted).await;
+    assert_eq!(status, 202, "{replay}");
+    let path = format!("/v1/replays/{}", replay["id"].as_str().unwrap());
+    eventually("the other replay is finished", SOON, async || {
+        (!desk.get(&path).await["finished_at"].is_null()).then_some(())
+    })
+    .await;
+    desk.stage.settled(SOON).await;
+    desk.leave().await;
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_letter_of_a_later_round_outlives_that_of_an_earlier_one() {
