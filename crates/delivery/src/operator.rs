@@ -7,11 +7,15 @@ pub(crate) mod replays;
 pub(crate) mod report;
 mod sample;
 
+use chrono::{DateTime, Datelike as _, Utc};
 use domain::access::{MerchantId, Scope};
+use domain::kind::Kind;
 use platform::identity::{Access, Caller};
 use platform::{Failure, Kind as Trouble};
 use utoipa_actix_web::service_config::ServiceConfig;
 use uuid::Uuid;
+
+use crate::ledger::Filter;
 
 /// The URL table, to be taken into a service's own. The service must share its
 /// [`crate::Deliveries`], see `Service::share`.
@@ -50,6 +54,32 @@ impl Failure for Refused {
             Self::UnderWay(_) | Self::Overtaken(_) => Trouble::Conflict,
             Self::Malformed(_) => Trouble::Malformed,
         }
+    }
+}
+
+/// Refuses what no delivery can be, before it comes to the database.
+fn check_filter(filter: &Filter) -> Result<(), Refused> {
+    if filter.lane.as_ref().is_some_and(|lane| lane.contains('\0')) {
+        return Err(Refused::Malformed("a lane has no NUL in it".to_owned()));
+    }
+    check_kind(filter.kind.as_deref())?;
+    check_moments(&[filter.from, filter.to])
+}
+
+fn check_kind(name: Option<&str>) -> Result<(), Refused> {
+    let read = |name: &str| name.parse().map(|_: Kind| ());
+    name.map_or(Ok(()), read).map_err(|error| {
+        let names = Kind::ALL.map(Kind::name).join(", ");
+        Refused::Malformed(format!("kind: {error}; there are {names}"))
+    })
+}
+
+/// Times that the database can hold, with room for a day before the first.
+fn check_moments(moments: &[Option<DateTime<Utc>>]) -> Result<(), Refused> {
+    if moments.iter().flatten().all(|moment| (1..=9999).contains(&moment.year())) {
+        Ok(())
+    } else {
+        Err(Refused::Malformed("from and to must lie in the years 1 to 9999".to_owned()))
     }
 }
 

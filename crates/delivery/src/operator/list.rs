@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::{Refused, readable};
+use super::{Refused, check_filter, readable};
 use crate::Deliveries;
 use crate::ledger::{Filter, Found, State, attempts, body, find, newest_first};
 
@@ -144,6 +144,7 @@ pub(crate) async fn list_deliveries(
         from: query.from,
         to: query.to,
     };
+    check_filter(&filter)?;
     let mut conn = deliveries.0.pool.get().await?;
     let found = newest_first(&mut conn, &filter, query.after, limit).await?;
     let full = i64::try_from(found.len()).is_ok_and(|length| length >= limit);

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::Refused;
 use super::list::merchant_id;
+use super::{Refused, check_filter};
 use crate::Deliveries;
 use crate::ledger::{self, Filter, Overtaken, Replay, State};
 
@@ -130,6 +130,7 @@ pub(crate) async fn start_replay(
     let engine = &deliveries.0;
     let mut wanted: NewReplay =
         serde_json::from_slice(&body).map_err(|error| Refused::Malformed(error.to_string()))?;
+    check_filter(&wanted.filter)?;
     let asked = merchant_id(wanted.filter.merchant.as_deref())?;
     wanted.filter.merchant = super::readable(&caller, asked)?.map(String::from);
     match wanted.filter.state {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::list::merchant_id;
-use super::readable;
+use super::{check_kind, check_moments, readable};
 use crate::Deliveries;
 
 /// The usual span of a report.
@@ -85,6 +85,8 @@ pub(crate) async fn report_deliveries(
     query: web::Query<ReportQuery>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = readable(&caller, merchant_id(query.merchant.as_deref())?)?;
+    check_kind(query.kind.as_deref())?;
+    check_moments(&[query.from, query.to])?;
     let to = query.to.unwrap_or_else(|| deliveries.0.clock.now());
     let from = query.from.unwrap_or(to - A_DAY);
     let unit = match query.by {

@@ -280,3 +280,41 @@ async fn an_endpoint_check_says_what_is_wrong() {
     assert_eq!(desk.stage.number("SELECT count(*) AS n FROM delivery_messages").await, 0);
     desk.leave().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_delivery_can_be_is_refused_and_is_nobodys_fault() {
+    let desk = Desk::new(&[]).await;
+    let none = json!({});
+    for query in [
+        "lane=%00",
+        "kind=%00",
+        "kind=rmas",
+        "merchant=%00",
+        "from=-0001-01-01T00:00:00Z",
+        "to=%2B10000-01-01T00:00:00Z",
+        "from=%2B262142-01-01T00:00:00Z",
+    ] {
+        let path = format!("/v1/deliveries?{query}");
+        let (status, answer) = desk.operator(Method::GET, &path, &none).await;
+        assert_eq!(status, 400, "{path}: {answer}");
+        assert!(answer["message"].is_string(), "{path}: {answer}");
+    }
+    for query in
+        ["kind=%00", "kind=rmas", "to=-262143-01-01T00:00:00Z", "from=%2B99999-01-01T00:00:00Z"]
+    {
+        let path = format!("/v1/reports/deliveries?{query}");
+        let (status, answer) = desk.operator(Method::GET, &path, &none).await;
+        assert_eq!(status, 400, "{path}: {answer}");
+    }
+    for filter in [
+        json!({"lane": "\0"}),
+        json!({"kind": "\0"}),
+        json!({"kind": "rmas"}),
+        json!({"from": "+10000-01-01T00:00:00Z"}),
+    ] {
+        let wanted = json!({"filter": filter, "dry_run": true});
+        let (status, answer) = desk.operator(Method::POST, "/v1/replays", &wanted).await;
+        assert_eq!(status, 400, "{wanted}: {answer}");
+    }
+    desk.leave().await;
+}
