@@ -47,7 +47,11 @@ pub struct Settings {
 
 impl Settings {
     pub(crate) fn windows(&self) -> Limits {
-        Limits { initial: self.initial_window, largest: self.largest_window }
+        Limits {
+            initial: self.initial_window,
+            largest: self.largest_window,
+            probe_pause: self.retry_base,
+        }
     }
 
     /// Whoever makes the attempts, over one guarded client.

@@ -2,17 +2,25 @@
 //!
 //! A window is never below one, so an endpoint that fails is still probed, and never above its
 //! limit. It opens fast until the first failure, and carefully above half of where that was:
-//! an endpoint that comes back from an outage meets its backlog step by step.
+//! an endpoint that comes back from an outage meets its backlog step by step. Between probes that
+//! fail there are growing pauses: many endpoints that hang must not hold every place there is.
 
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use crate::outcome::Signal;
+
+/// The longest pause between probes: so many times the first, and never more than a minute.
+const LONGEST: u32 = 6;
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Where windows start, and where they end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub initial: NonZeroU32,
     pub largest: NonZeroU32,
+    /// After the first probe that failed; then twice as long each time, as far as it grows.
+    pub probe_pause: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,35 +30,55 @@ pub struct Window {
     careful_from: u32,
     /// Successes since the last careful step.
     credit: u32,
+    /// Failures in a row of a window that could not be smaller.
+    failed_probes: u32,
     largest: u32,
+    probe_pause: Duration,
 }
 
 impl Window {
     pub fn new(limits: Limits) -> Self {
         let largest = limits.largest.get();
-        Self { size: limits.initial.get().min(largest), careful_from: largest, credit: 0, largest }
-    }
-
-    /// A window known to have failed before, for instance before a restart.
-    pub fn probing(limits: Limits) -> Self {
-        Self { size: 1, careful_from: 1, credit: 0, largest: limits.largest.get() }
+        Self {
+            size: limits.initial.get().min(largest),
+            careful_from: largest,
+            credit: 0,
+            failed_probes: 0,
+            largest,
+            probe_pause: limits.probe_pause,
+        }
     }
 
     /// A window as it was written down: see [`Window::parts`]. Limits may have changed since.
-    pub fn restored(limits: Limits, [size, careful_from, credit]: [i32; 3]) -> Self {
+    pub fn restored(limits: Limits, [size, careful_from, credit, failed_probes]: [i32; 4]) -> Self {
         let largest = limits.largest.get();
         let read = |part: i32| u32::try_from(part).unwrap_or_default();
         Self {
             size: read(size).clamp(1, largest),
             careful_from: read(careful_from).clamp(1, largest),
             credit: read(credit),
+            failed_probes: read(failed_probes),
             largest,
+            probe_pause: limits.probe_pause,
         }
     }
 
-    /// What must be written down of it: size, from where it opens with care, and credit.
-    pub fn parts(&self) -> [i32; 3] {
-        [self.size, self.careful_from, self.credit].map(|part| part.try_into().unwrap_or(i32::MAX))
+    /// What must be written down of it: size, from where it opens with care, credit, and how many
+    /// probes failed.
+    pub fn parts(&self) -> [i32; 4] {
+        [self.size, self.careful_from, self.credit, self.failed_probes]
+            .map(|part| part.try_into().unwrap_or(i32::MAX))
+    }
+
+    /// How long to leave the endpoint alone before the next message.
+    pub fn pause(&self) -> Duration {
+        match self.failed_probes.checked_sub(1) {
+            None => Duration::ZERO,
+            Some(doubled) => {
+                let factor = 2_u32.saturating_pow(doubled).min(LONGEST);
+                self.probe_pause.saturating_mul(factor).min(LONGEST_PAUSE)
+            }
+        }
     }
 
     /// Whether another success would change nothing.
@@ -62,11 +90,6 @@ impl Window {
         self.size
     }
 
-    /// How many more may be sent beside those under way.
-    pub fn room(&self, under_way: u32) -> u32 {
-        self.size.saturating_sub(under_way)
-    }
-
     pub fn learn(&mut self, signal: Signal) {
         match signal {
             Signal::Grow => self.grow(),
@@ -76,6 +99,7 @@ impl Window {
     }
 
     fn grow(&mut self) {
+        self.failed_probes = 0;
         if self.size < self.careful_from {
             self.size += 1;
         } else {
@@ -89,6 +113,9 @@ impl Window {
     }
 
     fn shrink(&mut self) {
+        if self.size == 1 {
+            self.failed_probes = self.failed_probes.saturating_add(1);
+        }
         self.size = (self.size / 2).max(1);
         self.careful_from = self.size;
         self.credit = 0;
@@ -98,6 +125,7 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use std::num::NonZeroU32;
+    use std::time::Duration;
 
     use proptest::prelude::*;
 
@@ -106,7 +134,8 @@ mod tests {
 
     fn limits(initial: u32, largest: u32) -> Limits {
         let limit = |n| NonZeroU32::new(n).unwrap();
-        Limits { initial: limit(initial), largest: limit(largest) }
+        let probe_pause = Duration::from_secs(10);
+        Limits { initial: limit(initial), largest: limit(largest), probe_pause }
     }
 
     fn after(mut window: Window, signals: &[(Signal, u32)]) -> u32 {
@@ -145,19 +174,28 @@ mod tests {
     #[test]
     fn a_window_reads_back_as_it_was_written() {
         let mut window = Window::new(limits(8, 64));
-        for signal in [Grow, Grow, Shrink, Grow, Grow, Hold] {
+        for signal in [Grow, Grow, Shrink, Grow, Hold, Shrink, Shrink, Shrink, Shrink, Shrink] {
             window.learn(signal);
             assert_eq!(Window::restored(limits(8, 64), window.parts()), window);
         }
-        assert_eq!(Window::restored(limits(1, 4), [64, 64, 0]).size(), 4);
-        assert_eq!(Window::restored(limits(1, 4), [0, -1, -1]).size(), 1);
+        assert_eq!(Window::restored(limits(1, 4), [64, 64, 0, 0]).size(), 4);
+        assert_eq!(Window::restored(limits(1, 4), [0, -1, -1, -1]).size(), 1);
     }
 
     #[test]
-    fn room_is_what_the_window_leaves() {
-        let window = Window::new(limits(8, 64));
-        assert_eq!([0, 7, 8, 9].map(|under_way| window.room(under_way)), [8, 1, 0, 0]);
-        assert_eq!(Window::probing(limits(8, 64)).room(0), 1);
+    fn pauses_between_failing_probes_grow_and_end_with_the_first_success() {
+        let mut window = Window::new(limits(8, 64));
+        let mut pauses = |signal| {
+            window.learn(signal);
+            window.pause().as_secs()
+        };
+        let failing = [Shrink; 9].map(&mut pauses);
+        assert_eq!(failing, [0, 0, 0, 10, 20, 40, 60, 60, 60]);
+        assert_eq!([Hold, Grow, Shrink, Shrink].map(pauses), [60, 0, 0, 10]);
+    }
+
+    #[test]
+    fn a_window_begins_no_wider_than_it_may_become() {
         assert_eq!(Window::new(limits(100, 64)).size(), 64);
     }
 

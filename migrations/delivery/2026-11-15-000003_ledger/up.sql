@@ -68,13 +68,16 @@ CREATE TABLE delivery_lanes (
     PRIMARY KEY (merchant, lane)
 ) WITH (fillfactor = 80);
 
--- What we learnt of an endpoint. Gone: it answered 410 while the merchant had this version.
+-- What we learnt of an endpoint. Nothing is sent before `open_from`. Gone: it answered 410 while the
+-- merchant had this version.
 CREATE TABLE delivery_endpoints (
     merchant TEXT NOT NULL,
     kind TEXT NOT NULL,
     size INTEGER NOT NULL,
     careful_from INTEGER NOT NULL,
     credit INTEGER NOT NULL,
+    failed_probes INTEGER NOT NULL,
+    open_from TIMESTAMPTZ NOT NULL,
     gone_at_version BIGINT,
     PRIMARY KEY (merchant, kind)
 ) WITH (fillfactor = 50);
@@ -101,9 +104,9 @@ CREATE TABLE delivery_replays (
     replayed BIGINT NOT NULL DEFAULT 0,
     skipped BIGINT NOT NULL DEFAULT 0,
     created_at TIMESTAMPTZ NOT NULL,
+    advanced_at TIMESTAMPTZ NOT NULL,
     finished_at TIMESTAMPTZ,
     CONSTRAINT delivery_replays_per_second CHECK (per_second > 0)
 );
-    advanced_at TIMESTAMPTZ NOT NULL,
 
 CREATE INDEX delivery_replays_unfinished ON delivery_replays (id) WHERE finished_at IS NULL;

@@ -143,7 +143,7 @@ const PICK: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
      ) AS room \
      FROM endpoints LEFT JOIN delivery_endpoints AS known USING (merchant, kind) \
      WHERE (merchant, kind) NOT IN (SELECT * FROM unnest($4, $5)) \
-     AND known.gone_at_version IS NULL \
+     AND known.gone_at_version IS NULL AND COALESCE(known.open_from <= $1, true) \
  ), due AS ( \
      SELECT due.* FROM open, LATERAL ( \
          SELECT *, EXISTS ( \

@@ -3,13 +3,17 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use diesel::{
     QueryableByName, sql_query,
-    sql_types::{Array, BigInt, Integer, Nullable, Text},
+    sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::kind::Kind;
-use platform::database::{DatabaseError, prepared};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, prepared},
+};
 use tokio::time::Instant;
 
 use super::Settlement;
@@ -37,14 +41,21 @@ struct Known {
     careful_from: i32,
     #[diesel(sql_type = Integer)]
     credit: i32,
+    #[diesel(sql_type = Integer)]
+    failed_probes: i32,
 }
 
 /// What a batch says of one endpoint.
 #[derive(Default)]
 struct News {
     signals: Vec<Signal>,
+    /// When the last of it happened.
+    until: Timestamp,
     gone_at_version: Option<i64>,
 }
+
+/// A window as it is written down: whose, its parts, when to send again, and whether it is gone.
+type Changed<'a> = (&'a str, Kind, [i32; 4], Timestamp, Option<i64>);
 
 impl Windows {
     pub(crate) fn new(limits: Limits) -> Self {
@@ -68,8 +79,9 @@ impl Windows {
             let before =
                 known.iter().find(|known| known.merchant == *merchant && known.kind == kind.name());
             let mut window = match before {
-                Some(Known { size, careful_from, credit, .. }) => {
-                    Window::restored(self.limits, [*size, *careful_from, *credit])
+                Some(Known { size, careful_from, credit, failed_probes, .. }) => {
+                    let parts = [*size, *careful_from, *credit, *failed_probes];
+                    Window::restored(self.limits, parts)
                 }
                 None => Window::new(self.limits),
             };
@@ -77,7 +89,8 @@ impl Windows {
             if window.is_wide_open() {
                 self.wide_open.insert(((*merchant).to_owned(), *kind), Instant::now());
             }
-            changed.push((*merchant, *kind, window.parts(), news.gone_at_version));
+            let open_from = news.until + TimeDelta::from_std(window.pause()).unwrap_or_default();
+            changed.push((*merchant, *kind, window.parts(), open_from, news.gone_at_version));
         }
         keep(conn, &changed).await
     }
@@ -88,6 +101,10 @@ impl Windows {
         for settlement in batch {
             let entry = news.entry((settlement.merchant.as_str(), settlement.kind)).or_default();
             entry.signals.push(settlement.signal);
+            let ends = settlement.tries.iter().filter_map(|tried| {
+                tried.at.checked_add_signed(TimeDelta::from_std(tried.latency).ok()?)
+            });
+            entry.until = ends.fold(entry.until, Timestamp::max);
             entry.gone_at_version = entry.gone_at_version.max(settlement.gone_at_version);
         }
         self.wide_open.retain(|_, seen_at| seen_at.elapsed() < TRUST);
@@ -110,7 +127,8 @@ async fn known(
 ) -> Result<Vec<Known>, DatabaseError> {
     Ok(prepared(
         sql_query(
-            "SELECT merchant, kind, size, careful_from, credit FROM delivery_endpoints \
+            "SELECT merchant, kind, size, careful_from, credit, failed_probes \
+             FROM delivery_endpoints \
              WHERE (merchant, kind) IN (SELECT * FROM unnest($1, $2)) \
              ORDER BY merchant, kind FOR UPDATE",
         )
@@ -121,20 +139,19 @@ async fn known(
     .await?)
 }
 
-async fn keep(
-    conn: &mut AsyncPgConnection,
-    windows: &[(&str, Kind, [i32; 3], Option<i64>)],
-) -> Result<(), DatabaseError> {
+async fn keep(conn: &mut AsyncPgConnection, windows: &[Changed<'_>]) -> Result<(), DatabaseError> {
     let part = |of: usize| {
-        windows.iter().map(move |(.., parts, _)| parts.get(of).copied().unwrap_or_default())
+        windows.iter().map(move |(_, _, parts, ..)| parts.get(of).copied().unwrap_or_default())
     };
     prepared(
         sql_query(
             "INSERT INTO delivery_endpoints AS known \
-             (merchant, kind, size, careful_from, credit, gone_at_version) \
-             SELECT * FROM unnest($1, $2, $3, $4, $5, $6) \
+             (merchant, kind, size, careful_from, credit, failed_probes, open_from, \
+             gone_at_version) \
+             SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) \
              ON CONFLICT (merchant, kind) DO UPDATE SET size = excluded.size, \
              careful_from = excluded.careful_from, credit = excluded.credit, \
+             failed_probes = excluded.failed_probes, open_from = excluded.open_from, \
              gone_at_version = COALESCE(excluded.gone_at_version, known.gone_at_version)",
         )
         .bind::<Array<Text>, _>(windows.iter().map(|(merchant, ..)| *merchant).collect::<Vec<_>>())
@@ -142,6 +159,8 @@ async fn keep(
         .bind::<Array<Integer>, _>(part(0).collect::<Vec<_>>())
         .bind::<Array<Integer>, _>(part(1).collect::<Vec<_>>())
         .bind::<Array<Integer>, _>(part(2).collect::<Vec<_>>())
+        .bind::<Array<Integer>, _>(part(3).collect::<Vec<_>>())
+        .bind::<Array<Timestamptz>, _>(windows.iter().map(|(.., at, _)| *at).collect::<Vec<_>>())
         .bind::<Array<Nullable<BigInt>>, _>(
             windows.iter().map(|(.., gone)| *gone).collect::<Vec<_>>(),
         ),

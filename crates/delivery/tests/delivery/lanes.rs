@@ -118,6 +118,42 @@ async fn a_hanging_endpoint_costs_its_neighbours_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn endpoints_that_hang_are_left_alone_between_probes() {
+    let quick = [
+        ("DELIVERY__DEADLINE", "200ms"),
+        ("DELIVERY__RETRY_BASE", "1h"),
+        ("DELIVERY__INITIAL_WINDOW", "1"),
+        ("DELIVERY__CONCURRENCY", "2"),
+    ];
+    let stage = Stage::new(&quick).await;
+    let rule = json!({"path": "/slow/rmas", "steps": [{"do": "hang", "times": "always"}]});
+    stage.ask(reqwest::Method::PUT, "/behaviour", &rule).await;
+    for merchant_id in ["slow-1", "slow-2", "slow-3"] {
+        stage.introduce(merchant_id, "/slow").await;
+        let mut backlog: Vec<_> = (0..20).map(|n| message(None, "slow", n)).collect();
+        backlog.iter_mut().for_each(|message| message.merchant = merchant_id.parse().unwrap());
+        stage.append(&backlog).await;
+    }
+    eventually("nothing is sent to those who hang", SOON, async || {
+        let left_alone = "SELECT count(*) AS n FROM delivery_endpoints AS known \
+                          WHERE open_from > now() + INTERVAL '30 seconds' AND EXISTS ( \
+                              SELECT FROM deliveries AS row WHERE row.merchant = known.merchant \
+                              AND row.state = 'ready' AND row.due_at <= now()) \
+                          AND NOT EXISTS ( \
+                              SELECT FROM deliveries AS row WHERE row.merchant = known.merchant \
+                              AND row.state = 'queued')";
+        (stage.number(left_alone).await == 3).then_some(())
+    })
+    .await;
+    stage.append(&[message(None, "well", 1)]).await;
+    eventually("the neighbour's message arrives", SOON, async || {
+        (stage.arrivals().await.len() == 1).then_some(())
+    })
+    .await;
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_replica_that_does_not_dispatch_keeps_its_connections() {
     let stage = Stage::new(&[]).await;
     let second = stage.another().await;
