@@ -28,6 +28,9 @@ use crate::witness::Witness;
 /// How often the days of the log are looked after.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
+/// What is left of an operator's request when every sample took its time.
+const SPARE: Duration = Duration::from_secs(2);
+
 /// A service's messages to merchants.
 #[derive(Clone)]
 pub struct Deliveries(pub(crate) Arc<Engine>);
@@ -66,6 +69,8 @@ impl Deliveries {
             outbox: Outbox::new(service),
             kinds: kinds.to_vec(),
             settings,
+            // A new token may make two requests of it, and the operator waits for both.
+            check_deadline: process.http.request_timeout.saturating_sub(SPARE) / 2,
             witness,
             meters: Meters::new(),
             wake: Arc::new(Notify::new()),

@@ -47,6 +47,8 @@ pub(crate) struct Engine {
     /// What this service delivers.
     pub(crate) kinds: Vec<Kind>,
     pub(crate) settings: Settings,
+    /// The longest that one sample of an endpoint check may take.
+    pub(crate) check_deadline: Duration,
     pub(crate) witness: Arc<dyn Witness>,
     pub(crate) meters: Meters,
     /// Wakes the dispatcher: there may be something to send.

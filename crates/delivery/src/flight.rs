@@ -47,7 +47,9 @@ async fn attempt(engine: &Engine, job: Job, tag: Tag) -> Done {
     let (attempted, version) = match engine.endpoints.find(&job.message.merchant, interface, now) {
         Ok(opened) => {
             let mut courier = engine.courier.clone();
-            courier.deadline = opened.timeout.unwrap_or(courier.deadline);
+            // A new token may make two requests of it, and both must end within the lease.
+            let longest = engine.settings.lease / 2;
+            courier.deadline = opened.timeout.unwrap_or(courier.deadline).min(longest);
             let flown =
                 courier.attempt(&job.message, &opened.endpoint, number, now, Roll::draw()).await;
             (flown, opened.version)

@@ -102,7 +102,7 @@ async fn check(engine: &Engine, merchant: &MerchantId, kind: Kind) -> Checked {
         reply: Reply::Ignored,
     };
     let mut courier = engine.courier.clone();
-    courier.deadline = opened.timeout.unwrap_or(courier.deadline);
+    courier.deadline = opened.timeout.unwrap_or(courier.deadline).min(engine.check_deadline);
     let tried = courier.attempt(&message, &opened.endpoint, 1, now, Roll::draw()).await.last;
     let start = tried.answer.get(..engine.settings.answer_kept).unwrap_or(&tried.answer);
     // What follows the path may be a secret.

@@ -7,6 +7,7 @@
 )]
 
 mod cluster;
+mod deadlines;
 mod faults;
 mod lanes;
 mod leaving;
