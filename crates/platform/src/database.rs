@@ -86,12 +86,14 @@ impl Failure for DatabaseError {
 impl Failure for QueryError {
     fn kind(&self) -> Kind {
         // Diesel does not pass SQLSTATE on; the messages are the server's, in its fixed wording.
-        const PASSING: [&str; 5] = [
+        const PASSING: [&str; 6] = [
             "canceling statement due to",
             "terminating connection due to",
             "the database system is",
             "deadlock detected",
             "remaining connection slots are reserved",
+            // Whoever keeps the partitions is about to make it.
+            "no partition of relation",
         ];
         match self {
             Self::NotFound => Kind::Missing,
@@ -112,8 +114,6 @@ impl Failure for QueryError {
     }
 }
 
-impl Pool {
-    /// A pool that connects when first asked, so a process can start before its database.
 /// Whether a statement did not end in its time. The database answers then, so waiting for it may be
 /// in vain.
 pub fn timed_out(error: &(dyn std::error::Error + 'static)) -> bool {
@@ -125,6 +125,8 @@ pub fn timed_out(error: &(dyn std::error::Error + 'static)) -> bool {
     std::iter::successors(Some(error), |error| error.source()).any(one)
 }
 
+impl Pool {
+    /// A pool that connects when first asked, so a process can start before its database.
     /// Call it on the main runtime: connections live there, not on the worker that asked.
     pub fn new(service: &'static str, settings: &Settings) -> anyhow::Result<Self> {
         let postgres = postgres_config(service, settings)?;

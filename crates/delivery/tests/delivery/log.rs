@@ -46,3 +46,23 @@ async fn days_are_made_ahead_and_dropped_unless_something_of_them_is_under_way()
         .await;
     stage.leave().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_without_room_for_today_is_a_matter_of_time() {
+    use platform::{Failure as _, Kind};
+    let stage = Stage::new(&[]).await;
+    let today = platform::Clock::system().now();
+    let partition = format!("DROP TABLE delivery_messages_{}", today.format("%Y%m%d"));
+    execute(&stage.pool, &partition).await;
+    let mut conn = stage.pool.get().await.unwrap();
+    let note = [message(None, "rma.created", 1)];
+    let refused = stage.replica.deliveries.append(&mut conn, today, &note).await.unwrap_err();
+    assert_eq!(refused.kind(), Kind::Unavailable, "{refused:?}");
+    drop(conn);
+    // Whoever starts next makes the day again.
+    let second = stage.another().await;
+    stage.append(&note).await;
+    stage.settled(SOON).await;
+    second.leave().await;
+    stage.leave().await;
+}
