@@ -38,10 +38,6 @@ impl Schedule {
         self.plain_delay(number.saturating_sub(1)).map(|delay| roll.jitter(delay))
     }
 
-    pub fn retries(&self) -> u32 {
-        self.retries
-    }
-
     fn plain_delay(&self, exponent: u32) -> Option<Duration> {
         self.base.checked_mul(self.factor.checked_pow(exponent)?)
     }

@@ -92,11 +92,18 @@ fn record(span: &Span, method: String, route: String, status: u16, elapsed: Dura
         );
     }
     let labels = [
-        KeyValue::new("method", method),
+        KeyValue::new("method", label(&method)),
         KeyValue::new("route", route),
         KeyValue::new("status", i64::from(status)),
     ];
     durations().record(elapsed.as_secs_f64(), &labels);
+}
+
+/// Callers can make methods up, and each would be a metric of its own.
+fn label(method: &str) -> &'static str {
+    const KNOWN: [&str; 9] =
+        ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE"];
+    KNOWN.into_iter().find(|known| *known == method).unwrap_or("other")
 }
 
 /// The handler's answer, unless it takes too long.
@@ -134,4 +141,14 @@ fn durations() -> &'static Histogram<f64> {
             ])
             .build()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::label;
+
+    #[test]
+    fn a_method_that_a_caller_made_up_is_no_metric_of_its_own() {
+        assert_eq!(["GET", "PATCH", "get", "BREW"].map(label), ["GET", "PATCH", "other", "other"]);
+    }
 }

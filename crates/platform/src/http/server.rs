@@ -73,13 +73,15 @@ pub(crate) fn bind<S: Service>(
             .route("/openapi.json", web::get().to(openapi_json))
             .default_service(web::to(nothing_here))
     };
+    let workers = if settings.workers == 0 { cores() } else { settings.workers };
     let server = HttpServer::new(factory)
         .disable_signals()
-        .workers(if settings.workers == 0 { cores() } else { settings.workers })
+        .workers(workers)
         .keep_alive(settings.keep_alive)
         .client_request_timeout(settings.header_timeout)
         .client_disconnect_timeout(Duration::from_secs(2))
-        .max_connections(settings.max_connections)
+        // The library counts by worker.
+        .max_connections(settings.max_connections.div_ceil(workers))
         .shutdown_timeout(DRAIN_SECONDS);
     let (server, scheme) = match &settings.tls {
         Some(files) => {
