@@ -204,7 +204,8 @@ impl InventoryReceipt {
         })
     }
 
-    /// Adds what the ASN says and the warehouse did not. `path` names a field of this receipt.
+    /// Adds what the ASN says and the warehouse did not. `path` names a field of this receipt. A line
+    /// of several units names none of them: its identifiers would make them all one.
     pub fn complete(
         &mut self,
         expected: &Expected<'_>,
@@ -226,19 +227,23 @@ impl InventoryReceipt {
         fill(&mut self.reference, &line.reference);
         fill(&mut self.reference, &header.reference);
         fill(&mut self.reference_line_identifier, &detail.reference_line_identifier);
-        fill(&mut self.client_unit_identifier, &detail.client_unit_identifier);
-        fill(&mut self.unit_identifier, &detail.unit_identifier);
+        if detail.quantity == 1 {
+            fill(&mut self.client_unit_identifier, &detail.client_unit_identifier);
+            fill(&mut self.unit_identifier, &detail.unit_identifier);
+            fill(&mut self.serial_number, &detail.serial_number);
+        }
         fill(&mut self.unit_identifier, &self.client_unit_identifier.clone());
         fill(&mut self.sku, &detail.sku);
         fill(&mut self.upc, &detail.upc);
-        fill(&mut self.serial_number, &detail.serial_number);
         fill(&mut self.return_reason, &detail.return_reason);
         fill(&mut self.merchant, &header.merchant);
         fill(&mut self.concept, &header.concept);
         fill(&mut self.tracking_number, &header.tracking_number);
         if self.unit_identifier.is_none() {
             let (field, code) = (path("unit_identifier"), Code::MissingField);
-            let detail = Some("the ASN does not name the unit either".to_owned());
+            let detail = Some(
+                "the ASN does not name the unit either: only a line of one unit can".to_owned(),
+            );
             return Err(FieldError { field, code, detail });
         }
         Ok(())

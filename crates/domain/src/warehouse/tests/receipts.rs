@@ -113,6 +113,31 @@ fn a_batch_names_the_place_of_a_fault() {
 }
 
 #[test]
+fn a_line_of_several_units_names_none_of_them() {
+    let quantity = "/cartons/0/details/0/quantity";
+    let asn = changed(
+        inbound_asn("IN-1", 1),
+        &[
+            (quantity, Some(json!(5))),
+            ("/cartons/0/details/0/unit_identifier", Some(json!("U-1"))),
+            ("/cartons/0/details/0/client_unit_identifier", Some(json!("P-1"))),
+            ("/cartons/0/details/0/serial_number", Some(json!("SN-1"))),
+        ],
+    );
+    let own = ["/client_unit_identifier", "/serial_number"];
+    let nameless = changed(receipt("IN-1", 1), &own.map(|field| (field, None)));
+    assert_eq!(completed(&asn, &nameless).unwrap_err(), "$.unit_identifier");
+    let named = changed(nameless.clone(), &[("/unit_identifier", Some(json!("U-7")))]);
+    let unit = completed(&asn, &named).unwrap();
+    assert_eq!(unit.unit_identifier.unwrap().to_string(), "U-7");
+    assert!(unit.client_unit_identifier.is_none() && unit.serial_number.is_none());
+    let one = changed(asn, &[(quantity, Some(json!(1)))]);
+    let unit = completed(&one, &nameless).unwrap();
+    assert_eq!(unit.unit_identifier.unwrap().to_string(), "U-1");
+    assert_eq!(unit.serial_number.as_deref(), Some("SN-1"));
+}
+
+#[test]
 fn what_a_receipt_leaves_out_comes_from_the_asn() {
     let message = completed(&inbound_asn("IN-1", 1), &receipt("IN-1", 1)).unwrap();
     expect![[r#"
