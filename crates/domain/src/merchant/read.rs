@@ -73,7 +73,7 @@ impl SettingsChange {
         let strict_amounts = document.optional("strict_amounts", boolean);
         let strict_refund_dates = document.optional("strict_refund_dates", boolean);
         let support_contact = document.optional("support_contact", object(support_contact));
-        let base_url = document.optional("base_url", address);
+        let base_url = document.optional("base_url", base_address);
         Some(Self {
             name: name?,
             time_zone: time_zone?,
@@ -152,6 +152,15 @@ fn address(field: Field<'_>) -> Option<String> {
             url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
         if web && bare { Ok(text.to_owned()) } else { Err(refused) }
     })(field)
+}
+
+/// An address that paths are put behind, so nothing may follow its own.
+fn base_address(field: Field<'_>) -> Option<String> {
+    let own = address(field)?;
+    match Url::parse(&own) {
+        Ok(url) if url.query().is_none() => Some(own),
+        _ => field.invalid("must not have a query: paths are put behind it"),
+    }
 }
 
 /// How an endpoint is to be; secrets in the clear, signing secrets not among them.
@@ -237,6 +246,12 @@ fn header_name(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// A header that holds an API key: also `Authorization`, which such an endpoint has no other use
+/// for.
+fn key_header(name: &str) -> Result<(), &'static str> {
+    if name.eq_ignore_ascii_case("authorization") { Ok(()) } else { header_name(name) }
+}
+
 fn header_value(field: Field<'_>) -> Option<String> {
     parsed(0..=1000, |text| {
         let plain = text.chars().all(|c| matches!(c, ' '..='~'));
@@ -263,7 +278,7 @@ fn authentication(document: &Object<'_>) -> Option<Authentication<String>> {
         "api_key" => {
             let header = document.required(
                 "header",
-                parsed(1..=100, |name| header_name(name).map(|()| name.to_ascii_lowercase())),
+                parsed(1..=100, |name| key_header(name).map(|()| name.to_ascii_lowercase())),
             );
             let key = secret("key");
             Some(Authentication::ApiKey { header: header?, key: key? })

@@ -48,6 +48,27 @@ fn a_merchant_needs_a_name_and_an_identifier() {
 }
 
 #[test]
+fn paths_are_put_behind_a_base_url() {
+    for (url, fault) in [
+        ("https://acme.example/hooks?tenant=1", "must not have a query: paths are put behind it"),
+        ("https://acme.example/hooks?", "must not have a query: paths are put behind it"),
+        (
+            "https://acme.example/hooks#top",
+            "must be an http or https URL without credentials or fragment",
+        ),
+    ] {
+        let json = format!(r#"{{"base_url": "{url}"}}"#);
+        let document = Document::parse(json.as_bytes()).unwrap();
+        let invalid = document.read(object(SettingsChange::read)).unwrap_err();
+        assert_eq!(invalid.errors[0].field, "$.base_url");
+        assert_eq!(invalid.errors[0].detail.as_deref(), Some(fault), "{url}");
+    }
+    // An endpoint's own address is dialled as it stands.
+    let json = r#"{"url": "https://acme.example/hooks?tenant=1"}"#;
+    assert!(Document::parse(json.as_bytes()).unwrap().read(object(EndpointChange::read)).is_ok());
+}
+
+#[test]
 fn null_empties_what_can_be_empty() {
     let mut settings = Settings::new("Acme");
     settings.base_url = Some("https://acme.example".to_owned());
@@ -97,12 +118,13 @@ fn what_shoppers_are_offered_changes_part_by_part() {
 fn an_endpoint_is_checked_field_by_field() {
     refused(
         r#"{"url": "https://user:pw@acme.example/x", "path": "x y", "timeout_ms": 5,
-            "headers": {"Host": "x", "X-Service-Id": "x", "ok": "fine", "bad name": "x", "x": "a\nb"},
+            "headers": {"Authorization": "x", "Host": "x", "X-Service-Id": "x", "ok": "fine", "bad name": "x", "x": "a\nb"},
             "authentication": {"kind": "oauth2", "token_url": "nowhere"}}"#,
         EndpointChange::read,
         &expect![[r#"
             $.url: invalid (must be an http or https URL without credentials or fragment)
             $.path: invalid (must be a path that begins with /)
+            $.headers.Authorization: invalid (this header is set by the service)
             $.headers.Host: invalid (this header is set by the service)
             $.headers['X-Service-Id']: invalid (this header is set by the service)
             $.headers['bad name']: invalid (is not a header name)
@@ -133,6 +155,7 @@ fn every_kind_of_authentication_is_read() {
         r#"{"kind": "basic", "username": "u", "password": "p"}"#,
         r#"{"kind": "bearer", "token": "t"}"#,
         r#"{"kind": "api_key", "header": "x-key", "key": "k"}"#,
+        r#"{"kind": "api_key", "header": "authorization", "key": "Token k"}"#,
         r#"{"kind": "oauth2", "token_url": "https://acme.example/token", "client_id": "c", "client_secret": "s",
             "scope": null, "credentials_in": "body"}"#,
     ] {
