@@ -1,7 +1,7 @@
 """Every setting in the deploy files is one its service knows, with a value it can read.
 
-The services themselves are asked: `<service> check` reads its settings as `serve` would and refuses what
-it does not know. usage: settings.py FOLDER-OF-PROGRAMS"""
+The services themselves are asked: `<service> check` reads and judges its settings as `serve` would and
+refuses what it does not know. usage: settings.py FOLDER-OF-PROGRAMS"""
 
 import os
 import re
@@ -23,7 +23,7 @@ SAMPLES = {
     "BROKER__URL": "amqp://service:password@rabbitmq.backhaul.svc:5672/%2f",
     "SEALING__KEYS": KEY,
     "BOOTSTRAP__CLIENT_ID": "operator",
-    "BOOTSTRAP__CLIENT_SECRET": "secret",
+    "BOOTSTRAP__CLIENT_SECRET": "thirty-two-characters-of-secrecy",
 }
 programs = Path(sys.argv[1])
 failures = []

@@ -8,7 +8,6 @@ use std::{
     time::Duration,
 };
 
-use anyhow::ensure;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::access::Scope;
 use platform::{Clock, Process, Timestamp, chain, database::Pool, retry::Backoff};
@@ -24,19 +23,13 @@ use crate::{
     },
 };
 
-const SHORTEST_SECRET: usize = 20;
-
 /// Sees to it that the configured operator exists and its secret works, as soon as the database
 /// is there. Until then the service is not ready: whoever waited for it would be refused.
-pub(crate) fn start(process: &Process, settings: &Bootstrap) -> anyhow::Result<()> {
+pub(crate) fn start(process: &Process, settings: &Bootstrap) {
     let Bootstrap { client_id, client_secret } = settings.clone();
     if client_id.is_empty() {
-        return Ok(());
+        return;
     }
-    ensure!(
-        client_secret.expose_secret().len() >= SHORTEST_SECRET,
-        "bootstrap.client_secret must have at least {SHORTEST_SECRET} characters"
-    );
     let done = Arc::new(AtomicBool::new(false));
     let same = done.clone();
     process.health.add("first operator", move || {
@@ -56,7 +49,6 @@ pub(crate) fn start(process: &Process, settings: &Bootstrap) -> anyhow::Result<(
         done.store(true, Ordering::Relaxed);
         stop.cancelled().await;
     });
-    Ok(())
 }
 
 async fn ensure_operator(

@@ -22,6 +22,7 @@ use crate::{
     },
 };
 
+const LONGEST_ID: usize = 255;
 /// A client is read again after this long, so that a change made by another replica counts.
 const REMEMBERED_FOR: Duration = Duration::from_secs(2);
 
@@ -59,6 +60,11 @@ impl KnownClients {
 
 async fn load(app: &App, id: &str) -> Result<Known, Error> {
     let mut conn = app.pool.get().await?;
+/// Whether a client could have this id. Others never reach a map, a cache or the database.
+pub(crate) fn is_possible(id: &str) -> bool {
+    id.len() <= LONGEST_ID && !id.chars().any(char::is_control)
+}
+
     let Some(client) = clients::find(&mut conn, id).await? else { return Ok(Known(None)) };
     let secrets = clients::secrets(&mut conn, id, app.clock.now()).await?;
     Ok(Known(Some(Arc::new((client, secrets)))))

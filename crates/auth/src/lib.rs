@@ -72,7 +72,7 @@ impl Service for App {
         let outbox = broker.relay(NAME, process);
         let keyring = Keyring::start(process, &settings, sealer.clone(), verifier.clone());
         follow_revocations(process, verifier.clone());
-        bootstrap::start(process, &settings.bootstrap)?;
+        bootstrap::start(process, &settings.bootstrap);
         let brute_force = BruteForce::start(&settings.brute_force, &process.tasks);
         let app = Self {
             pool: process.pool.clone(),

@@ -3,8 +3,12 @@
 use std::{num::NonZeroU32, time::Duration};
 
 use platform::sealing;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
+
+use crate::clients;
+
+const SHORTEST_SECRET: usize = 20;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -51,9 +55,34 @@ pub(crate) struct BruteForce {
     pub(crate) floor: Duration,
 }
 
+/// Without a client id there is no first operator.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "WrittenBootstrap")]
 pub(crate) struct Bootstrap {
     pub(crate) client_id: String,
     pub(crate) client_secret: SecretString,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenBootstrap {
+    client_id: String,
+    client_secret: SecretString,
+}
+
+impl TryFrom<WrittenBootstrap> for Bootstrap {
+    type Error = String;
+
+    fn try_from(written: WrittenBootstrap) -> Result<Self, String> {
+        let WrittenBootstrap { client_id, client_secret } = written;
+        if !clients::is_possible(&client_id) {
+            return Err("bootstrap.client_id cannot be a client's id".to_owned());
+        }
+        if !client_id.is_empty() && client_secret.expose_secret().len() < SHORTEST_SECRET {
+            return Err(format!(
+                "bootstrap.client_secret must have at least {SHORTEST_SECRET} characters"
+            ));
+        }
+        Ok(Self { client_id, client_secret })
+    }
 }

@@ -29,6 +29,30 @@ pub fn load<S: DeserializeOwned>(
     environment: HashMap<String, String>,
 ) -> Result<(Settings, S), ConfigError> {
     let mut builder = Config::builder()
+    let all = read(name, defaults, file, environment)?;
+    let (platform, own) = all.into_iter().partition(|(key, _)| SECTIONS.contains(&key.as_str()));
+    Ok((section(platform)?, section(own)?))
+}
+
+/// Reads `[http]` alone, for whoever has neither need nor right to know the rest.
+pub fn load_http(
+    name: &str,
+    defaults: &[&str],
+    file: Option<&Path>,
+    environment: HashMap<String, String>,
+) -> Result<http::Settings, ConfigError> {
+    let mut all = read(name, defaults, file, environment)?;
+    let http = all.remove("http").ok_or_else(|| ConfigError::NotFound("http".to_owned()))?;
+    http.try_deserialize()
+}
+
+/// Every source in one table.
+fn read(
+    name: &str,
+    defaults: &[&str],
+    file: Option<&Path>,
+    environment: HashMap<String, String>,
+) -> Result<::config::Map<String, Value>, ConfigError> {
         .add_source(File::from_str(include_str!("../default.toml"), FileFormat::Toml));
     for text in defaults {
         builder = builder.add_source(File::from_str(text, FileFormat::Toml));
@@ -41,9 +65,7 @@ pub fn load<S: DeserializeOwned>(
         .prefix_separator("__")
         .separator("__")
         .source(Some(environment.into_iter().collect()));
-    let all = builder.add_source(environment).build()?.cache.into_table()?;
-    let (platform, own) = all.into_iter().partition(|(key, _)| SECTIONS.contains(&key.as_str()));
-    Ok((section(platform)?, section(own)?))
+    builder.add_source(environment).build()?.cache.into_table()
 }
 
 fn section<T: DeserializeOwned>(table: ::config::Map<String, Value>) -> Result<T, ConfigError> {
@@ -200,6 +222,15 @@ mod tests {
     }
 
     #[test]
+    #[test]
+    fn the_address_can_be_read_by_whoever_lacks_the_secrets() {
+        let environment =
+            [("ORDER_INTAKE__HTTP__HOST", "0.0.0.0"), ("ORDER_INTAKE__TOKENS__X", "1")];
+        let environment = environment.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+        let http = load_http("order-intake", &[DEFAULTS], None, environment).unwrap();
+        assert_eq!((http.host.as_str(), http.port), ("0.0.0.0", 1));
+    }
+
     fn secrets_are_not_printed() {
         let (settings, _) = read(&[]).unwrap();
         assert!(!format!("{settings:?}").contains("topsecret"));

@@ -17,7 +17,7 @@ pub use body::{Body, Form, Json, JsonSource};
 pub use middleware::request_id;
 pub use peer::Peer;
 pub use room::{NoRoom, Room, Rooms};
-pub(crate) use server::bind;
+pub(crate) use server::{bind, check};
 pub use then::Then;
 
 use crate::config::List;

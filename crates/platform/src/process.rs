@@ -155,7 +155,7 @@ enum Command {
     Openapi,
     /// Print the embedded settings with their comments
     Defaults,
-    /// Read the settings as `serve` would, then leave
+    /// Read and judge the settings as `serve` would, then leave
     Check,
     /// Ask the service that runs beside this whether it lives
     Health,
@@ -191,12 +191,14 @@ async fn execute<S: Service>(cli: Cli) -> anyhow::Result<()> {
             S::DEFAULTS.iter().for_each(|text| println!("{text}"));
         }
         Command::Check => {
-            load::<S>(cli.config)?;
-            println!("{}: the settings are readable", S::NAME);
+            let (settings, _) = load::<S>(cli.config)?;
+            http::check(&settings.http).context("settings")?;
+            println!("{}: the settings are good", S::NAME);
         }
         Command::Health => {
-            let (settings, _) = load::<S>(cli.config)?;
-            health::ask(&settings.http).await?;
+            let file = cli.config.as_deref();
+            let http = config::load_http(S::NAME, S::DEFAULTS, file, environment());
+            health::ask(&http.context("settings")?).await?;
         }
         Command::Migrate => {
             let (settings, _) = load::<S>(cli.config)?;

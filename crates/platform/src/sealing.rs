@@ -10,7 +10,7 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use base64::{Engine, engine::general_purpose::STANDARD, engine::general_purpose::URL_SAFE_NO_PAD};
 use domain::merchant::Sealed;
 use secrecy::{ExposeSecret, SecretString};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 
 use crate::config::List;
 
@@ -19,7 +19,15 @@ use crate::config::List;
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `id:base64 of 32 bytes`, newest first.
+    #[serde(deserialize_with = "usable")]
     pub keys: List<SecretString>,
+}
+
+/// Refuses bad keys where settings are read, so that nothing starts with them.
+fn usable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<List<SecretString>, D::Error> {
+    let keys = List::deserialize(deserializer)?;
+    read(&keys).map_err(D::Error::custom)?;
+    Ok(keys)
 }
 
 /// Why a value could not be sealed or opened.
@@ -48,13 +56,7 @@ impl fmt::Debug for Sealer {
 
 impl Sealer {
     pub fn new(settings: &Settings) -> Result<Self, SealError> {
-        let keys = settings
-            .keys
-            .iter()
-            .enumerate()
-            .map(|(index, key)| parse(key).ok_or(SealError::BadKey(index)))
-            .collect::<Result<Vec<_>, _>>()?;
-        if keys.is_empty() { Err(SealError::NoKeys) } else { Ok(Self { keys }) }
+        Ok(Self { keys: read(&settings.keys)? })
     }
 
     pub fn seal(&self, context: &str, secret: &str) -> Result<Sealed, SealError> {
@@ -84,6 +86,13 @@ impl Sealer {
         let opened = std::str::from_utf8(opened).map_err(|_damaged| SealError::Damaged)?;
         Ok(SecretString::from(opened))
     }
+}
+
+fn read(keys: &[SecretString]) -> Result<Vec<(String, RandomizedNonceKey)>, SealError> {
+    let parsed = keys.iter().enumerate();
+    let parsed = parsed.map(|(index, key)| parse(key).ok_or(SealError::BadKey(index)));
+    let keys = parsed.collect::<Result<Vec<_>, _>>()?;
+    if keys.is_empty() { Err(SealError::NoKeys) } else { Ok(keys) }
 }
 
 fn parse(key: &SecretString) -> Option<(String, RandomizedNonceKey)> {

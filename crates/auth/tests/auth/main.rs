@@ -137,6 +137,58 @@ async fn send(request: RequestBuilder) -> (StatusCode, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whether_it_lives_can_be_asked_without_its_secrets() {
+    let auth = Auth::start().await;
+    let port = auth.service.url.rsplit_once(':').unwrap().1.to_owned();
+    let health = async |port: &str, arguments: &[&str]| {
+        let mut program = tokio::process::Command::new(env!("CARGO_BIN_EXE_auth"));
+        program.env_clear().args(arguments).arg("health");
+        if !port.is_empty() {
+            program.env("AUTH__HTTP__PORT", port);
+        }
+        let ended = program.output().await.unwrap();
+        (ended.status.success(), String::from_utf8(ended.stderr).unwrap())
+    };
+    assert_eq!(health(&port, &[]).await, (true, String::new()));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("settings.toml");
+    std::fs::write(&file, format!("[http]\nport = {port}\n")).unwrap();
+    let file = file.to_str().unwrap();
+    assert_eq!(health("", &["--config", file]).await, (true, String::new()));
+    assert!(!health("1", &["--config", file]).await.0);
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_serve_would_refuse_is_refused_by_check() {
+    let check = async |more: &[(&str, &str)]| {
+        let good = [
+            ("AUTH__DATABASE__URL", "postgres://nobody@127.0.0.1:1/nothing"),
+            ("AUTH__BROKER__URL", "amqp://127.0.0.1:1"),
+            ("AUTH__SEALING__KEYS", sealing_keys()),
+            ("AUTH__BOOTSTRAP__CLIENT_ID", OPERATOR),
+            ("AUTH__BOOTSTRAP__CLIENT_SECRET", OPERATOR_SECRET),
+        ];
+        let mut program = tokio::process::Command::new(env!("CARGO_BIN_EXE_auth"));
+        program.env_clear().envs(good).envs(more.iter().copied()).arg("check");
+        String::from_utf8(program.output().await.unwrap().stderr).unwrap()
+    };
+    assert_eq!(check(&[]).await, "");
+    for (setting, complaint) in [
+        (("AUTH__SEALING__KEYS", "k1:short"), "sealing.keys entry 0"),
+        (("AUTH__SEALING__KEYS", ""), "sealing.keys is empty"),
+        (("AUTH__BOOTSTRAP__CLIENT_SECRET", "secret"), "at least 20 characters"),
+        (("AUTH__HTTP__HOST", "0.0.0.0"), "http.tls is not set"),
+    ] {
+        let said = check(&[setting]).await;
+        assert!(said.contains(complaint), "{setting:?}: {said}");
+    }
+    let nowhere = ("AUTH__HTTP__TLS__CERTIFICATE", "/nowhere/tls.crt");
+    let said = check(&[nowhere, ("AUTH__HTTP__TLS__KEY", "/nowhere/tls.key")]).await;
+    assert!(said.contains("/nowhere/tls."), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_contract_in_the_repository_is_the_one_the_code_speaks() {
     testkit::check_contract("openapi/auth.yaml", &platform::openapi::<App>().to_yaml().unwrap());
 }

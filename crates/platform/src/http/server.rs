@@ -1,7 +1,7 @@
 //! The HTTP server around a service's routes.
 
 use std::{
-    net::{SocketAddr, TcpListener},
+    net::{SocketAddr, TcpListener, ToSocketAddrs as _},
     sync::Arc,
     time::Duration,
 };
@@ -100,15 +100,32 @@ fn listen(settings: &Settings) -> anyhow::Result<TcpListener> {
     let place = (settings.host.as_str(), settings.port);
     let listener = TcpListener::bind(place).with_context(|| {
         format!("cannot listen on {}:{} (http.host, http.port)", settings.host, settings.port)
+/// Whether a server could be bound with these settings, but for the port being free.
+pub(crate) fn check(settings: &Settings) -> anyhow::Result<()> {
+    let place = (settings.host.as_str(), settings.port);
+    for address in
+        place.to_socket_addrs().with_context(|| format!("http.host {}", settings.host))?
+    {
+        refuse_bare(settings, address)?;
+    }
+    settings.tls.as_ref().map_or(Ok(()), tls::check)
+}
+
     })?;
-    let open = !listener.local_addr()?.ip().is_loopback();
+    refuse_bare(settings, listener.local_addr()?)?;
+    Ok(listener)
+}
+
+/// Plain HTTP stays on loopback, unless told otherwise.
+fn refuse_bare(settings: &Settings, address: SocketAddr) -> anyhow::Result<()> {
+    let open = !address.ip().is_loopback();
     anyhow::ensure!(
         !open || settings.tls.is_some() || settings.behind_tls_proxy,
         "http.host = {:?} is reachable from outside and http.tls is not set: \
          configure a certificate, or set http.behind_tls_proxy if TLS ends in front of this process",
         settings.host
     );
-    Ok(listener)
+    Ok(())
 }
 
 async fn openapi_json(document: web::Data<OpenApi>) -> HttpResponse {

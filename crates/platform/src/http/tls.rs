@@ -27,6 +27,11 @@ impl ResolvesServerCert for Certificate {
     }
 }
 
+/// Whether the files are readable and fit together now.
+pub(super) fn check(settings: &Tls) -> anyhow::Result<()> {
+    load(settings).map(drop)
+}
+
 /// A TLS configuration that follows its files, which must be readable and fit together now.
 pub(super) fn server_config(settings: &Tls, tasks: &Tasks) -> anyhow::Result<ServerConfig> {
     let first = load(settings)?;
