@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use chrono::TimeDelta;
 use diesel_async::AsyncConnection as _;
 use domain::{
-    access::{MerchantId, Revoked, Scope, Scopes},
+    access::{MerchantId, Scope, Scopes},
     document::{Object, array, parsed, text},
 };
 use moka::future::Cache;
@@ -141,7 +141,8 @@ pub(crate) async fn rotate(
     Ok((client, secret))
 }
 
-/// Shuts a client out, with every token it holds. Doing so again changes nothing.
+/// Shuts a client out, with every token it holds. Doing so again changes nothing here and tells
+/// everyone once more.
 pub(crate) async fn revoke(app: &App, actor: &str, id: &str) -> Result<Client, Error> {
     let now = app.clock.now();
     let mut conn = app.pool.get().await?;
@@ -158,8 +159,7 @@ pub(crate) async fn revoke(app: &App, actor: &str, id: &str) -> Result<Client, E
                 )
                 .await?;
             }
-            let revocation =
-                revocations::revoke(app, conn, Revoked::Client(id.to_owned()), now).await?;
+            let revocation = revocations::revoke_client(app, conn, id.to_owned(), now).await?;
             Ok::<_, Error>((client, revocation))
         })
         .await?;

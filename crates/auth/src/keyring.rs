@@ -29,7 +29,10 @@ use secrecy::ExposeSecret;
 use crate::{
     error::Error,
     settings::{Keys, Settings},
-    store::keys::{self, StoredKey},
+    store::{
+        audit::{self, Entry},
+        keys::{self, StoredKey},
+    },
 };
 
 /// How often a replica looks whether another one made a key.
@@ -117,13 +120,20 @@ impl Keyring {
         JwkSet { keys: self.keys.load().iter().map(|key| key.public.clone()).collect() }
     }
 
-    /// Makes a key now. It signs once every copy of the published keys has had time to be renewed.
-    pub(crate) async fn rotate(&self) -> Result<(String, Timestamp), Error> {
+    /// Makes a key now, on record. It signs once every copy of the published keys has had time to be renewed.
+    pub(crate) async fn rotate(&self, actor: &str) -> Result<(String, Timestamp), Error> {
+        let now = self.clock.now();
         let mut conn = self.pool.get().await?;
         let made = conn
             .transaction(async |conn| {
                 keys::lock(conn).await?;
-                self.make(conn, self.clock.now() + self.ahead()).await
+                let (id, activates_at) = self.make(conn, now + self.ahead()).await?;
+                let subject = format!("signing_key/{id}");
+                let detail = serde_json::json!({ "activates_at": activates_at });
+                let action = "signing_key.made";
+                audit::write(conn, Entry { actor, action, subject, merchant: None, detail }, now)
+                    .await?;
+                Ok::<_, Error>((id, activates_at))
             })
             .await?;
         drop(conn);

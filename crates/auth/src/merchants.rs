@@ -28,6 +28,7 @@ use crate::{
 };
 
 const REPUBLISH_BATCH: i64 = 200;
+const REVOCATIONS_BATCH: usize = 1000;
 
 pub(crate) async fn add(
     app: &App,
@@ -170,27 +171,28 @@ pub(crate) enum Flow {
 /// Announces every merchant and every revocation again, for services whose copy was lost.
 pub(crate) async fn republish(app: &App, actor: &str) -> Result<u64, Error> {
     let now = app.clock.now();
-    let (mut after, mut count) = (String::new(), 0);
     let mut conn = app.pool.get().await?;
-    loop {
-        let page = merchants::page(&mut conn, &after, REPUBLISH_BATCH).await?;
-        let Some(last) = page.last() else { break };
-        after = last.merchant.identifier.to_string();
-        count += u64::try_from(page.len()).unwrap_or(0);
-        let changed = page.into_iter().map(|stored| MerchantChanged { merchant: stored.merchant });
-        app.outbox.append(&mut conn, now, changed).await?;
-    }
-    let in_force = revocations::in_force(&mut conn, now).await?;
-    app.outbox.append(&mut conn, now, in_force).await?;
-    let subject = "merchants".to_owned();
-    let detail = json!({ "merchants": count });
-    audit::write(
-        &mut conn,
-        Entry { actor, action: "merchants.republished", subject, merchant: None, detail },
-        now,
-    )
-    .await?;
-    Ok(count)
+    conn.transaction(async |conn| {
+        let (mut after, mut count) = (String::new(), 0);
+        loop {
+            let page = merchants::page(conn, &after, REPUBLISH_BATCH).await?;
+            let Some(last) = page.last() else { break };
+            after = last.merchant.identifier.to_string();
+            count += u64::try_from(page.len()).unwrap_or(0);
+            let changed =
+                page.into_iter().map(|stored| MerchantChanged { merchant: stored.merchant });
+            app.outbox.append(conn, now, changed).await?;
+        }
+        let in_force = revocations::in_force(conn, now).await?;
+        for batch in in_force.chunks(REVOCATIONS_BATCH) {
+            app.outbox.append(conn, now, batch.iter().cloned()).await?;
+        }
+        let (action, subject) = ("merchants.republished", "merchants".to_owned());
+        let detail = json!({ "merchants": count });
+        audit::write(conn, Entry { actor, action, subject, merchant: None, detail }, now).await?;
+        Ok(count)
+    })
+    .await
 }
 
 /// The one way a merchant changes: `decide` alters it and says what goes on record.

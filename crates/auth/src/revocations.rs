@@ -2,50 +2,104 @@
 
 use std::{sync::Arc, time::Duration};
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta};
 use diesel_async::AsyncPgConnection;
 use domain::access::{Revocation, Revoked};
-use platform::{Clock, Process, Timestamp, chain, database::Pool, identity::Verifier};
+use platform::{
+    Clock, Process, Timestamp, chain,
+    database::Pool,
+    identity::{Claims, Verifier},
+};
 
 use crate::{App, error::Error, store::revocations};
 
 /// How often a replica looks what other replicas revoked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A look goes back this far behind the newest row seen: transactions commit out of order.
+const OVERLAP: TimeDelta = TimeDelta::seconds(30);
+/// Another replica may grant a token for a moment longer, by a clock of its own.
+const MARGIN: TimeDelta = TimeDelta::minutes(1);
 
-/// Keeps this process's list in step with the table, from the first moment on.
+/// Keeps this process's list in step with the table, from the first moment on. Until the first look
+/// no token is believed.
 pub(crate) fn follow_revocations(process: &Process, verifier: Arc<Verifier>) {
-    let (pool, clock) = (process.pool.clone(), process.clock.clone());
-    process.tasks.every("revocations", LOOK_EVERY, move || {
-        let (pool, clock, verifier) = (pool.clone(), clock.clone(), verifier.clone());
-        async move {
-            if let Err(error) = look(&pool, &clock, &verifier).await {
-                tracing::warn!(error = chain(&error), "revocations are not up to date");
-            }
+    let follower = Follower {
+        pool: process.pool.clone(),
+        clock: process.clock.clone(),
+        verifier,
+        seen: Timestamp::UNIX_EPOCH,
+    };
+    process.tasks.spawn("revocations", |stop| async move {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = follower.run() => {}
         }
     });
 }
 
-async fn look(pool: &Pool, clock: &Clock, verifier: &Verifier) -> Result<(), Error> {
-    let now = clock.now();
-    let mut conn = pool.get().await?;
-    for revocation in revocations::in_force(&mut conn, now).await? {
-        verifier.revocations().add(revocation);
-    }
-    verifier.revocations().forget_expired(now);
-    revocations::forget_expired(&mut conn, now).await
+struct Follower {
+    pool: Pool,
+    clock: Clock,
+    verifier: Arc<Verifier>,
+    seen: Timestamp,
 }
 
-/// Records a revocation and announces it, in the caller's transaction.
-pub(crate) async fn revoke(
+impl Follower {
+    async fn run(mut self) {
+        loop {
+            if let Err(error) = self.look().await {
+                tracing::warn!(error = chain(&error), "revocations are not up to date");
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    async fn look(&mut self) -> Result<(), Error> {
+        let now = self.clock.now();
+        let mut conn = self.pool.get().await?;
+        let known = self.verifier.revocations();
+        for (revocation, created_at) in revocations::since(&mut conn, self.seen - OVERLAP).await? {
+            self.seen = self.seen.max(created_at);
+            known.add(revocation);
+        }
+        known.set_known();
+        known.forget_expired(now);
+        revocations::forget_expired(&mut conn, now).await
+    }
+}
+
+/// Revokes every token of a client, for as long as its youngest could live.
+pub(crate) async fn revoke_client(
     app: &App,
     conn: &mut AsyncPgConnection,
-    what: Revoked,
+    id: String,
     now: Timestamp,
 ) -> Result<Revocation, Error> {
     let lifetime = TimeDelta::from_std(app.settings.tokens.lifetime).unwrap_or(TimeDelta::MAX);
-    let revocation = Revocation { what, until: now + lifetime };
-    if revocations::insert(conn, &revocation, now).await? {
-        app.outbox.append(conn, now, [revocation.clone()]).await?;
-    }
+    let until = now + lifetime + MARGIN;
+    revoke(app, conn, Revocation { what: Revoked::Client(id), until }, now).await
+}
+
+/// Revokes one token, until it would have expired.
+pub(crate) async fn revoke_token(
+    app: &App,
+    conn: &mut AsyncPgConnection,
+    claims: &Claims,
+    now: Timestamp,
+) -> Result<Revocation, Error> {
+    let until = DateTime::from_timestamp(claims.exp, 0).unwrap_or(DateTime::<chrono::Utc>::MAX_UTC);
+    revoke(app, conn, Revocation { what: Revoked::Token(claims.jti.clone()), until }, now).await
+}
+
+/// Records a revocation and announces it, in the caller's transaction. What was revoked before is
+/// announced again: whoever missed it hears it this time.
+async fn revoke(
+    app: &App,
+    conn: &mut AsyncPgConnection,
+    revocation: Revocation,
+    now: Timestamp,
+) -> Result<Revocation, Error> {
+    revocations::keep(conn, &revocation).await?;
+    app.outbox.append(conn, now, [revocation.clone()]).await?;
     Ok(revocation)
 }

@@ -7,11 +7,11 @@ use std::{sync::Arc, time::Duration};
 
 use chrono::TimeDelta;
 use diesel_async::AsyncConnection as _;
-use domain::access::{Revoked, Scope, Scopes};
+use domain::access::{Scope, Scopes};
 use platform::{
     Failure, Kind, chain,
     http::Peer,
-    identity::{AUDIENCE, Claims},
+    identity::{AUDIENCE, Claims, TokenError},
 };
 use secrecy::ExposeSecret;
 use tokio::time::Instant;
@@ -22,7 +22,10 @@ use crate::{
     credentials::{Credentials, Parameters},
     error::Error,
     revocations,
-    store::clients::Client,
+    store::{
+        audit::{self, Entry},
+        clients::Client,
+    },
 };
 
 /// What an OAuth endpoint answers when it does not do as asked (RFC 6749, 5.2).
@@ -130,17 +133,27 @@ pub(crate) async fn authenticate(
 }
 
 /// Revokes a token of the client's own (RFC 7009). A token that is not one, or not its own, is
-/// nothing to tell about.
+/// nothing to tell about. Revoking again tells everyone once more.
 pub(crate) async fn revoke(app: &App, client: &Client, token: &str) -> Result<(), OauthError> {
-    let Ok(claims) = app.verifier.verify(token).await else { return Ok(()) };
+    let Some(claims) = good(app.verifier.read(token).await)? else { return Ok(()) };
     if claims.client_id != client.id && !client.scopes.contains(Scope::Operator) {
         return Ok(());
     }
     let revoked = async {
         let now = app.clock.now();
         let mut conn = app.pool.get().await?;
-        let what = Revoked::Token(claims.jti.clone());
-        conn.transaction(async |conn| revocations::revoke(app, conn, what, now).await).await
+        conn.transaction(async |conn| {
+            let entry = Entry {
+                actor: &client.id,
+                action: "token.revoked",
+                subject: format!("token/{}", claims.jti),
+                merchant: claims.merchant.as_ref(),
+                detail: serde_json::json!({ "client_id": claims.client_id }),
+            };
+            audit::write(conn, entry, now).await?;
+            revocations::revoke_token(app, conn, &claims, now).await
+        })
+        .await
     };
     let revocation = revoked.await.map_err(|error: Error| OauthError::because(&error))?;
     app.verifier.revocations().add(revocation);
@@ -148,8 +161,23 @@ pub(crate) async fn revoke(app: &App, client: &Client, token: &str) -> Result<()
 }
 
 /// What a token says, if it is good and the client may know (RFC 7662).
-pub(crate) async fn introspect(app: &App, client: &Client, token: &str) -> Option<Arc<Claims>> {
-    let claims = app.verifier.verify(token).await.ok()?;
-    let may_know = claims.client_id == client.id || client.scopes.contains(Scope::Operator);
-    may_know.then_some(claims)
+pub(crate) async fn introspect(
+    app: &App,
+    client: &Client,
+    token: &str,
+) -> Result<Option<Arc<Claims>>, OauthError> {
+    let claims = good(app.verifier.verify(token).await)?;
+    let may_know = |claims: &Arc<Claims>| {
+        claims.client_id == client.id || client.scopes.contains(Scope::Operator)
+    };
+    Ok(claims.filter(may_know))
+}
+
+/// The claims of a token, nothing if it is no good; an error while that cannot be told.
+fn good(read: Result<Arc<Claims>, TokenError>) -> Result<Option<Arc<Claims>>, OauthError> {
+    match read {
+        Ok(claims) => Ok(Some(claims)),
+        Err(error) if error.kind() == Kind::Unavailable => Err(OauthError::Unavailable),
+        Err(_) => Ok(None),
+    }
 }

@@ -3,8 +3,10 @@
 //!
 //! Events bring the changes into the service's own database, once for all replicas; every replica
 //! follows that table into memory, so looking a merchant up costs nothing and works while auth,
-//! the broker or the database is away. A copy is replaced only by a higher version.
+//! the broker or the database is away. A copy is the event's own document, also the parts that only
+//! a newer version of this program can read, and is never replaced by an older version.
 
+mod letter;
 mod store;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -23,6 +25,8 @@ use platform::{
     identity::{Access, Caller, Verifier},
 };
 use tokio::sync::{Notify, watch};
+
+use crate::letter::Letter;
 
 /// The tables this crate keeps in a service's database.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/directory");
@@ -71,9 +75,9 @@ impl Directory {
         let directory =
             Arc::new(Self { merchants: ArcSwap::default(), changes: watch::Sender::new(0) });
         let heard = Arc::new(Notify::new());
-        let copies = |clock: &Clock| Copies { clock: clock.clone(), heard: heard.clone() };
-        consume(broker, service, process, MerchantCopies(copies(&process.clock)));
-        consume(broker, service, process, RevocationCopies(copies(&process.clock)));
+        consume(broker, service, process, MerchantCopies { heard: heard.clone() });
+        let clock = process.clock.clone();
+        consume(broker, service, process, RevocationCopies { heard: heard.clone(), clock });
         let follower = Follower {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
@@ -128,17 +132,18 @@ impl Directory {
 
     fn replace(&self, fresh: Vec<Merchant>) {
         let known = self.merchants.load();
-        let newer = |merchant: &Merchant| {
-            known.get(&merchant.identifier).is_none_or(|known| known.version < merchant.version)
+        let news = |merchant: &Merchant| {
+            let known = known.get(&merchant.identifier).map(Arc::as_ref);
+            known.is_none_or(|known| known.version <= merchant.version && known != merchant)
         };
-        let newer: Vec<_> = fresh.into_iter().filter(newer).collect();
+        let news: Vec<_> = fresh.into_iter().filter(news).collect();
         let first = *self.changes.borrow() == 0;
-        if newer.is_empty() && !first {
+        if news.is_empty() && !first {
             return;
         }
         let mut merchants = HashMap::clone(&known);
         merchants.extend(
-            newer.into_iter().map(|merchant| (merchant.identifier.clone(), Arc::new(merchant))),
+            news.into_iter().map(|merchant| (merchant.identifier.clone(), Arc::new(merchant))),
         );
         self.merchants.store(Arc::new(merchants));
         self.changes.send_modify(|changes| *changes += 1);
@@ -173,6 +178,7 @@ impl Follower {
             self.revocations_seen = self.revocations_seen.max(copied_at);
             self.verifier.revocations().add(revocation);
         }
+        self.verifier.revocations().set_known();
         self.verifier.revocations().forget_expired(self.clock.now());
         let mut fresh = Vec::new();
         for (merchant, copied_at) in
@@ -186,49 +192,51 @@ impl Follower {
     }
 }
 
-struct Copies {
-    clock: Clock,
+struct MerchantCopies {
     heard: Arc<Notify>,
 }
 
-struct MerchantCopies(Copies);
-
 impl Handler for MerchantCopies {
-    type Event = MerchantChanged;
+    type Event = Letter<MerchantChanged>;
 
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<MerchantChanged>],
+        events: &[&Received<Self::Event>],
     ) -> Result<(), HandleError> {
         for event in events {
-            store::copy_merchant(conn, &event.data.merchant, self.0.clock.now()).await?;
+            let Letter { event: MerchantChanged { merchant }, document } = &event.data;
+            store::copy_merchant(conn, merchant, &document["merchant"]).await?;
         }
         Ok(())
     }
 
     fn committed(&self) {
-        self.0.heard.notify_one();
+        self.heard.notify_one();
     }
 }
 
-struct RevocationCopies(Copies);
+struct RevocationCopies {
+    heard: Arc<Notify>,
+    clock: Clock,
+}
 
 impl Handler for RevocationCopies {
-    type Event = Revocation;
+    type Event = Letter<Revocation>;
 
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<Revocation>],
+        events: &[&Received<Self::Event>],
     ) -> Result<(), HandleError> {
         for event in events {
-            store::copy_revocation(conn, &event.data, self.0.clock.now()).await?;
+            let Letter { event: revocation, document } = &event.data;
+            store::copy_revocation(conn, revocation, document).await?;
         }
-        Ok(store::forget_expired(conn, self.0.clock.now()).await?)
+        Ok(store::forget_expired(conn, self.clock.now()).await?)
     }
 
     fn committed(&self) {
-        self.0.heard.notify_one();
+        self.heard.notify_one();
     }
 }

@@ -1,4 +1,7 @@
 //! The tables behind the directory.
+//!
+//! A row is stamped with the database's clock: replicas look for what was copied since their last
+//! look, and their own clocks differ.
 
 use diesel::{
     ExpressionMethods as _, QueryDsl as _,
@@ -27,23 +30,22 @@ diesel::table! {
     }
 }
 
-/// Keeps a merchant, unless a newer one is here already.
+/// Keeps a merchant as it was told, unless a newer one is here already.
 pub(crate) async fn copy_merchant(
     conn: &mut AsyncPgConnection,
     merchant: &Merchant,
-    now: Timestamp,
+    document: &Value,
 ) -> Result<(), DatabaseError> {
     diesel::sql_query(
         "INSERT INTO directory_merchants AS known (identifier, version, document, copied_at) \
-         VALUES ($1, $2, $3, $4) \
+         VALUES ($1, $2, $3, clock_timestamp()) \
          ON CONFLICT (identifier) DO UPDATE \
          SET version = excluded.version, document = excluded.document, copied_at = excluded.copied_at \
-         WHERE known.version < excluded.version",
+         WHERE known.version <= excluded.version",
     )
     .bind::<Text, _>(merchant.identifier.as_str())
     .bind::<BigInt, _>(merchant.version)
-    .bind::<Jsonb, _>(json(merchant)?)
-    .bind::<Timestamptz, _>(now)
+    .bind::<Jsonb, _>(document)
     .execute(conn)
     .await?;
     Ok(())
@@ -52,16 +54,20 @@ pub(crate) async fn copy_merchant(
 pub(crate) async fn copy_revocation(
     conn: &mut AsyncPgConnection,
     revocation: &Revocation,
-    now: Timestamp,
+    document: &Value,
 ) -> Result<(), DatabaseError> {
-    use directory_revocations as table;
-    let row = (
-        table::subject.eq(revocation.subject()),
-        table::revocation.eq(json(revocation)?),
-        table::expires_at.eq(revocation.until),
-        table::copied_at.eq(now),
-    );
-    diesel::insert_into(table::table).values(row).on_conflict_do_nothing().execute(conn).await?;
+    diesel::sql_query(
+        "INSERT INTO directory_revocations AS known (subject, revocation, expires_at, copied_at) \
+         VALUES ($1, $2, $3, clock_timestamp()) \
+         ON CONFLICT (subject) DO UPDATE SET revocation = excluded.revocation, \
+             expires_at = excluded.expires_at, copied_at = excluded.copied_at \
+         WHERE known.expires_at <= excluded.expires_at",
+    )
+    .bind::<Text, _>(revocation.subject())
+    .bind::<Jsonb, _>(document)
+    .bind::<Timestamptz, _>(revocation.until)
+    .execute(conn)
+    .await?;
     Ok(())
 }
 
@@ -93,11 +99,6 @@ pub(crate) async fn revocations_since(
         .filter(table::copied_at.ge(since))
         .select((table::revocation, table::copied_at));
     rows.load::<(Value, Timestamp)>(conn).await?.into_iter().map(read).collect()
-}
-
-fn json<T: serde::Serialize>(value: &T) -> Result<Value, DatabaseError> {
-    serde_json::to_value(value)
-        .map_err(|error| diesel::result::Error::SerializationError(error.into()).into())
 }
 
 fn read<T: serde::de::DeserializeOwned>(

@@ -28,7 +28,11 @@ fn topology(namespace: &Namespace) -> Topology {
 }
 
 fn listen(database: &Database, namespace: &Namespace) -> Listener {
-    let process = process(database);
+    listen_by(Clock::system(), database, namespace)
+}
+
+fn listen_by(clock: Clock, database: &Database, namespace: &Namespace) -> Listener {
+    let process = Process { clock, ..process(database) };
     let broker = Broker::start("listener", &process, namespace.settings(), topology(namespace));
     let verifier = Arc::new(Verifier::new("test", Clock::system()));
     let directory = Directory::start("listener", &process, &broker, &verifier);
@@ -86,4 +90,61 @@ async fn a_service_that_starts_late_catches_up_and_only_newer_versions_count() {
     for process in [speaker, first.process, second.process] {
         assert!(process.tasks.drain(Duration::from_secs(10)).await);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_whose_clocks_differ_miss_nothing() {
+    let namespace = Namespace::create();
+    let (speaker_database, database) = (migrated().await, migrated().await);
+    let speaker = process(&speaker_database);
+    let broker = Broker::start("auth", &speaker, namespace.settings(), topology(&namespace));
+    let outbox = broker.relay("auth", &speaker);
+    let ahead = Clock::from_fn(|| Clock::system().now() + chrono::TimeDelta::hours(1));
+    let first = listen_by(ahead, &database, &namespace);
+    tell(&speaker, &outbox, vec![merchant(1, "one")]).await;
+    eventually("the first knows", SOON, async || (named(&first)? == "one").then_some(())).await;
+    assert!(first.process.tasks.drain(Duration::from_secs(10)).await);
+
+    let second = listen(&database, &namespace);
+    eventually("the second knows", SOON, async || (named(&second)? == "one").then_some(())).await;
+    let until = speaker.clock.now() + chrono::TimeDelta::hours(2);
+    tell(&speaker, &outbox, vec![merchant(2, "two")]).await;
+    tell(&speaker, &outbox, vec![Revocation { what: Revoked::Client("c1".into()), until }]).await;
+    eventually("the second follows", SOON, async || (named(&second)? == "two").then_some(())).await;
+    eventually("the second knows the revocation", SOON, async || {
+        second.verifier.revocations().covers("any", "c1").then_some(())
+    })
+    .await;
+    for process in [speaker, second.process] {
+        assert!(process.tasks.drain(Duration::from_secs(10)).await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_holds_all_that_was_told_and_the_same_version_told_again_replaces_it() {
+    let namespace = Namespace::create();
+    let database = migrated().await;
+    let listener = listen(&database, &namespace);
+    let say = async |name: &str, novelty: &str| {
+        let event = merchant(1, name);
+        let envelope = messaging::Envelope::new("auth", Clock::system().now(), &event);
+        let mut letter = serde_json::json!(envelope);
+        letter["data"]["merchant"]["novelty"] = novelty.into();
+        let queue = format!("listener.{}", MerchantChanged::TYPE);
+        namespace.publish_raw(&queue, &letter.to_string()).await;
+        eventually("it is known", SOON, async || (named(&listener)? == name).then_some(())).await;
+        let check = format!(
+            "DO $$ BEGIN ASSERT (SELECT document ->> 'novelty' = '{novelty}' \
+             FROM directory_merchants), 'the copy lacks a part'; END $$"
+        );
+        database.tamper(&check).await;
+    };
+    eventually("the queue is there", SOON, async || {
+        let report = listener.process.health.report().await;
+        (report.parts.get("broker.consuming")? == "ok").then_some(())
+    })
+    .await;
+    say("one", "first").await;
+    say("uno", "second").await;
+    assert!(listener.process.tasks.drain(Duration::from_secs(10)).await);
 }

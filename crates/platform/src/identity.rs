@@ -55,12 +55,14 @@ pub enum TokenError {
     Revoked,
     #[error("no signing keys yet")]
     NoKeys,
+    #[error("what was revoked is not known yet")]
+    NoRevocations,
 }
 
 impl Failure for TokenError {
     fn kind(&self) -> Kind {
         match self {
-            Self::NoKeys => Kind::Unavailable,
+            Self::NoKeys | Self::NoRevocations => Kind::Unavailable,
             _ => Kind::Unauthenticated,
         }
     }
@@ -126,15 +128,24 @@ impl Verifier {
 
     /// What a token says, if it is to be believed.
     pub async fn verify(&self, token: &str) -> Result<Arc<Claims>, TokenError> {
+        let claims = self.read(token).await?;
+        if !self.revocations.are_known() {
+            return Err(TokenError::NoRevocations);
+        }
+        if self.revocations.covers(&claims.jti, &claims.client_id) {
+            return Err(TokenError::Revoked);
+        }
+        Ok(claims)
+    }
+
+    /// What a token of ours says until it expires, whether or not it was revoked.
+    pub async fn read(&self, token: &str) -> Result<Arc<Claims>, TokenError> {
         let claims = match self.remembered(token) {
             Some(claims) => claims,
             None => self.check(token).await?,
         };
         if claims.exp <= self.clock.now().timestamp() {
             return Err(TokenError::Expired);
-        }
-        if self.revocations.covers(&claims.jti, &claims.client_id) {
-            return Err(TokenError::Revoked);
         }
         Ok(claims)
     }

@@ -107,6 +107,11 @@ impl Running {
             let known = keys.has_keys();
             async move { known.then_some(()).ok_or_else(|| "no signing keys yet".to_owned()) }
         });
+        let revocations = verifier.clone();
+        health.add("revocations", move || {
+            let known = revocations.revocations().are_known();
+            async move { known.then_some(()).ok_or_else(|| "not read yet".to_owned()) }
+        });
         let bound = http::bind(&http, Arc::new(service), verifier, health.clone(), &tasks)?;
         let url = format!("{}://{}", bound.scheme, bound.address);
         let server = bound.server.handle();

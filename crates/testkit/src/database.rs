@@ -48,6 +48,12 @@ impl Database {
         }
     }
 
+    /// Does something to this database that no service would.
+    pub async fn tamper(&self, statement: &str) {
+        let mut conn = AsyncPgConnection::establish(&self.url()).await.unwrap();
+        conn.batch_execute(statement).await.unwrap();
+    }
+
     pub fn pool(&self) -> Pool {
         Pool::new("test", &self.settings()).unwrap()
     }

@@ -25,7 +25,7 @@ pub use contract::check_contract;
 pub use database::{Database, ENDED_SESSIONS};
 pub use issuer::{Issuer, introduce, merchant};
 pub use servers::{Server, Servers};
-pub use service::{Started, process, run, sealing_keys};
+pub use service::{Started, launch, process, run, sealing_keys};
 
 /// Waits until `check` gives an answer, and fails the test when it has not after `patience`.
 #[track_caller]

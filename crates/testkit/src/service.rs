@@ -62,8 +62,25 @@ pub fn process(database: &Database) -> Process {
     }
 }
 
-/// Starts one more replica of `S` beside what is there.
+/// Starts one more replica of `S` beside what is there, and waits until it is ready.
 pub async fn run<S: Service>(
+    settings: &[(&str, &str)],
+    clock: Clock,
+    database: &Database,
+    namespace: &Namespace,
+) -> Running {
+    let running = launch::<S>(settings, clock, database, namespace).await;
+    let client = platform::http_client(Duration::from_secs(5)).unwrap();
+    let ready = format!("{}/readyz", running.url);
+    crate::eventually("the service is ready", Duration::from_secs(60), || async {
+        client.get(&ready).send().await.ok()?.status().is_success().then_some(())
+    })
+    .await;
+    running
+}
+
+/// Starts one more replica of `S`, ready or not.
+pub async fn launch<S: Service>(
     settings: &[(&str, &str)],
     clock: Clock,
     database: &Database,
@@ -87,12 +104,5 @@ pub async fn run<S: Service>(
         .collect();
     let (platform, own) =
         config::load::<S::Settings>(S::NAME, S::DEFAULTS, None, environment).unwrap();
-    let running = Running::start::<S>(platform, own, clock).await.unwrap();
-    let client = platform::http_client(Duration::from_secs(5)).unwrap();
-    let ready = format!("{}/readyz", running.url);
-    crate::eventually("the service is ready", Duration::from_secs(60), || async {
-        client.get(&ready).send().await.ok()?.status().is_success().then_some(())
-    })
-    .await;
-    running
+    Running::start::<S>(platform, own, clock).await.unwrap()
 }

@@ -42,8 +42,12 @@ CREATE TABLE revocations (
     subject TEXT PRIMARY KEY,
     revocation JSONB NOT NULL,
     expires_at TIMESTAMPTZ NOT NULL,
+    -- By the database's clock: replicas look for what came since their last look.
     created_at TIMESTAMPTZ NOT NULL
 );
+
+CREATE INDEX revocations_created_at ON revocations (created_at);
+CREATE INDEX revocations_expires_at ON revocations (expires_at);
 
 -- Who did what, when; never changed.
 CREATE TABLE audit_records (

@@ -16,3 +16,4 @@ CREATE TABLE directory_revocations (
 );
 
 CREATE INDEX directory_revocations_copied_at ON directory_revocations (copied_at);
+CREATE INDEX directory_revocations_expires_at ON directory_revocations (expires_at);

@@ -7,10 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::operator;
-use crate::{
-    App,
-    store::audit::{self, Entry},
-};
+use crate::App;
 
 /// A key that was just made.
 #[derive(Serialize, ToSchema)]
@@ -34,11 +31,6 @@ pub(crate) async fn rotate_signing_key(
     app: web::Data<App>,
     caller: Caller,
 ) -> Result<HttpResponse, Problem> {
-    let actor = operator(&caller)?;
-    let (id, activates_at) = app.keyring.rotate().await?;
-    let subject = format!("signing_key/{id}");
-    let detail = serde_json::json!({ "activates_at": activates_at });
-    let entry = Entry { actor, action: "signing_key.made", subject, merchant: None, detail };
-    audit::write(&mut *app.pool.get().await?, entry, app.clock.now()).await?;
+    let (id, activates_at) = app.keyring.rotate(operator(&caller)?).await?;
     Ok(HttpResponse::Created().json(NewKey { id, activates_at }))
 }

@@ -177,7 +177,7 @@ pub(crate) async fn introspect(
         let (mut parameters, credentials) = read(&request, body)?;
         let client = tokens::authenticate(&app, credentials, peer).await?;
         let presented = parameters.take("token").ok_or_else(no_token)?;
-        let claims = tokens::introspect(&app, &client, &presented).await;
+        let claims = tokens::introspect(&app, &client, &presented).await?;
         Ok(claims.map_or_else(Introspection::default, |claims| Introspection {
             active: true,
             scope: Some(claims.scope.to_string()),

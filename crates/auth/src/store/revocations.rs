@@ -1,6 +1,9 @@
 //! What was revoked and still matters.
 
-use diesel::{ExpressionMethods as _, QueryDsl as _};
+use diesel::{
+    ExpressionMethods as _, QueryDsl as _,
+    sql_types::{Jsonb, Text, Timestamptz},
+};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::{access::Revocation, event::Event as _};
 use platform::Timestamp;
@@ -8,24 +11,37 @@ use serde_json::Value;
 
 use crate::{error::Error, schema::revocations};
 
-/// Keeps a revocation; returns whether it is news.
-pub(crate) async fn insert(
+/// Keeps a revocation, stamped with the database's clock; one that lasts longer replaces it.
+pub(crate) async fn keep(
     conn: &mut AsyncPgConnection,
     revocation: &Revocation,
-    now: Timestamp,
-) -> Result<bool, Error> {
-    let row = (
-        revocations::subject.eq(revocation.subject()),
-        revocations::revocation.eq(serde_json::to_value(revocation)?),
-        revocations::expires_at.eq(revocation.until),
-        revocations::created_at.eq(now),
-    );
-    let inserted = diesel::insert_into(revocations::table)
-        .values(row)
-        .on_conflict_do_nothing()
-        .execute(conn)
-        .await?;
-    Ok(inserted == 1)
+) -> Result<(), Error> {
+    diesel::sql_query(
+        "INSERT INTO revocations AS known (subject, revocation, expires_at, created_at) \
+         VALUES ($1, $2, $3, clock_timestamp()) \
+         ON CONFLICT (subject) DO UPDATE SET revocation = excluded.revocation, \
+             expires_at = excluded.expires_at, created_at = excluded.created_at \
+         WHERE known.expires_at < excluded.expires_at",
+    )
+    .bind::<Text, _>(revocation.subject())
+    .bind::<Jsonb, _>(serde_json::to_value(revocation)?)
+    .bind::<Timestamptz, _>(revocation.until)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// What was kept since a time by the database's clock, each with its time.
+pub(crate) async fn since(
+    conn: &mut AsyncPgConnection,
+    since: Timestamp,
+) -> Result<Vec<(Revocation, Timestamp)>, Error> {
+    use revocations as table;
+    let rows = table::table
+        .filter(table::created_at.ge(since))
+        .select((table::revocation, table::created_at));
+    let rows: Vec<(Value, Timestamp)> = rows.load(conn).await?;
+    rows.into_iter().map(|(row, at)| Ok((serde_json::from_value(row)?, at))).collect()
 }
 
 pub(crate) async fn in_force(

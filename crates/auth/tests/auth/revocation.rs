@@ -84,9 +84,130 @@ async fn a_revoked_client_is_out_everywhere_also_after_a_restart() {
     assert!(replica.stop().await);
 
     let auth = auth.restart().await;
-    eventually("it is still refused", SOON, async || {
-        let (status, _) = auth.call_as(&token, Method::GET, "/v1/merchants/acme", None).await;
-        (status == StatusCode::UNAUTHORIZED).then_some(())
+    let (status, _) = auth.call_as(&token, Method::GET, "/v1/merchants/acme", None).await;
+    assert_eq!(status, StatusCode::UNAUTHORIZED);
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn until_the_revocations_were_read_no_token_is_believed() {
+    let auth = Auth::start().await;
+    let token = auth.operator.clone();
+    let sql = "ALTER TABLE revocations RENAME TO out_of_reach";
+    auth.service.database.tamper(sql).await;
+    let replica = testkit::launch::<auth::App>(
+        &settings(&[]),
+        platform::Clock::system(),
+        &auth.service.database,
+        &auth.service.namespace,
+    )
+    .await;
+    let ready = async || {
+        let answer = auth.http.get(format!("{}/readyz", replica.url)).send().await.unwrap();
+        answer.json::<Value>().await.unwrap()
+    };
+    eventually("the replica has everything else", SOON, async || {
+        let parts = ready().await["parts"].clone();
+        assert_eq!(parts["revocations"], "not read yet");
+        (parts["keys"] == "ok").then_some(())
+    })
+    .await;
+    let at_replica = async || {
+        let request = auth.http.get(format!("{}/v1/merchants", replica.url)).bearer_auth(&token);
+        request.send().await.unwrap().status()
+    };
+    assert_eq!(at_replica().await, StatusCode::SERVICE_UNAVAILABLE);
+    let sql = "ALTER TABLE out_of_reach RENAME TO revocations";
+    auth.service.database.tamper(sql).await;
+    eventually("the replica believes it", SOON, async || {
+        (at_replica().await == StatusCode::OK).then_some(())
+    })
+    .await;
+    assert!(replica.stop().await);
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_revoked_again_is_announced_again_and_recorded() {
+    let auth = Auth::start().await;
+    let (id, secret) = auth.add_client(None, &["warehouse"]).await;
+    let token = auth.token(&id, &secret).await;
+    for _ in 0..2 {
+        let (status, _) = send(about(&auth, "/oauth/revoke", (&id, &secret), &token)).await;
+        assert_eq!(status, StatusCode::OK);
+    }
+    for _ in 0..2 {
+        auth.call(Method::POST, &format!("/v1/clients/{id}/revoke"), None).await;
+    }
+    let events = eventually("each is announced twice", SOON, async || {
+        let letters = auth.service.namespace.peek("order-intake.token.revoked.v1").await;
+        let read = |letter: &Value| {
+            let event: Value = serde_json::from_str(letter["payload"].as_str().unwrap()).unwrap();
+            event["data"].clone()
+        };
+        (letters.len() == 4).then(|| letters.iter().map(read).collect::<Vec<_>>())
+    })
+    .await;
+    let kinds: Vec<_> = events.iter().map(|event| event["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["token", "token", "client", "client"]);
+    assert!(!is_active(&auth, &token).await);
+    let (_, audit) = auth.call(Method::GET, "/v1/audit", None).await;
+    let revoked = |record: &&Value| record["action"] == "token.revoked";
+    let revoked: Vec<_> = audit["records"].as_array().unwrap().iter().filter(revoked).collect();
+    assert_eq!((revoked.len(), &revoked[0]["actor"]), (2, &json!(id)));
+    assert_eq!(revoked[0]["detail"]["client_id"], json!(id));
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_token_is_remembered_until_it_would_have_expired() {
+    let auth = Auth::with(&[("TOKENS__LIFETIME", "1h")]).await;
+    let (id, secret) = auth.add_client(None, &["warehouse"]).await;
+    let token = auth.token(&id, &secret).await;
+    let (_, claims) = send(about(&auth, "/oauth/introspect", (&id, &secret), &token)).await;
+    send(about(&auth, "/oauth/revoke", (&id, &secret), &token)).await;
+    let event = eventually("the revocation is announced", SOON, async || {
+        let letters = auth.service.namespace.peek("order-intake.token.revoked.v1").await;
+        Some(serde_json::from_str::<Value>(letters.first()?["payload"].as_str()?).unwrap())
+    })
+    .await;
+    let until: chrono::DateTime<chrono::Utc> =
+        event["data"]["until"].as_str().unwrap().parse().unwrap();
+    assert_eq!(until.timestamp(), claims["exp"].as_i64().unwrap());
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_recorded_does_not_happen() {
+    let auth = Auth::start().await;
+    auth.add_merchant("acme").await;
+    let (id, secret) = auth.add_client(None, &["warehouse"]).await;
+    let token = auth.token(&id, &secret).await;
+    let database = &auth.service.database;
+    database
+        .tamper("ALTER TABLE audit_records ADD CONSTRAINT no_room CHECK (false) NOT VALID")
+        .await;
+    let failed = StatusCode::INTERNAL_SERVER_ERROR;
+    assert_eq!(auth.call(Method::POST, "/v1/signing_keys/rotate", None).await.0, failed);
+    assert_eq!(auth.call(Method::POST, "/v1/merchants/republish", None).await.0, failed);
+    assert_eq!(send(about(&auth, "/oauth/revoke", (&id, &secret), &token)).await.0, failed);
+    database.tamper("ALTER TABLE audit_records DROP CONSTRAINT no_room").await;
+    assert!(is_active(&auth, &token).await);
+    let (_, keys) = send(auth.request(Method::GET, "/.well-known/jwks.json")).await;
+    assert_eq!(keys["keys"].as_array().unwrap().len(), 1);
+
+    let (_, republished) = auth.call(Method::POST, "/v1/merchants/republish", None).await;
+    assert_eq!(republished["merchants"], 1);
+    let change = json!({"return_window_days": 60});
+    auth.call(Method::PATCH, "/v1/merchants/acme", Some(change)).await;
+    eventually("it is announced as added, once more, and as changed", SOON, async || {
+        let letters = auth.service.namespace.peek("order-intake.merchant.changed.v1").await;
+        let versions = letters.iter().map(|letter| {
+            let event: Value = serde_json::from_str(letter["payload"].as_str().unwrap()).unwrap();
+            event["data"]["merchant"]["version"].as_i64().unwrap()
+        });
+        let versions: Vec<_> = versions.collect();
+        (versions.last() == Some(&2)).then(|| assert_eq!(versions, [1, 1, 2]))
     })
     .await;
     auth.stop().await;

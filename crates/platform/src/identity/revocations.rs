@@ -1,7 +1,14 @@
 //! Tokens and clients that are no longer welcome, held in memory until their tokens would have
-//! expired anyway. Where they come from is the business of whoever fills this.
+//! expired anyway. Where they come from is the business of whoever fills this; until they say that
+//! the list is whole, no token is believed.
 
-use std::{collections::HashMap, sync::RwLock};
+use std::{
+    collections::HashMap,
+    sync::{
+        RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use domain::access::{Revocation, Revoked};
 
@@ -9,17 +16,29 @@ use crate::Timestamp;
 
 /// The revocations in force in this process.
 #[derive(Debug, Default)]
-pub struct Revocations(RwLock<HashMap<Revoked, Timestamp>>);
+pub struct Revocations {
+    revoked: RwLock<HashMap<Revoked, Timestamp>>,
+    known: AtomicBool,
+}
 
 impl Revocations {
     pub fn add(&self, revocation: Revocation) {
-        let mut revoked = self.0.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut revoked = self.revoked.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         revoked.insert(revocation.what, revocation.until);
+    }
+
+    /// Everything that was revoked so far has been added.
+    pub fn set_known(&self) {
+        self.known.store(true, Ordering::Release);
+    }
+
+    pub fn are_known(&self) -> bool {
+        self.known.load(Ordering::Acquire)
     }
 
     /// Whether a token, or the client it was given to, was revoked.
     pub fn covers(&self, token: &str, client: &str) -> bool {
-        let revoked = self.0.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let revoked = self.revoked.read().unwrap_or_else(|poisoned| poisoned.into_inner());
         !revoked.is_empty()
             && (revoked.contains_key(&Revoked::Token(token.to_owned()))
                 || revoked.contains_key(&Revoked::Client(client.to_owned())))
@@ -27,7 +46,7 @@ impl Revocations {
 
     /// Forgets what no longer matters.
     pub fn forget_expired(&self, now: Timestamp) {
-        let mut revoked = self.0.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut revoked = self.revoked.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         revoked.retain(|_, until| *until > now);
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Mirror {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Settings {
     identity: Option<platform::identity::Settings>,
+    /// Whether it never learns what was revoked.
+    ignorant: Option<bool>,
 }
 
 impl Service for Mirror {
@@ -68,6 +70,9 @@ impl Service for Mirror {
         let verifier = Arc::new(Verifier::new(issuer, process.clock.clone()));
         if let Some(identity) = &settings.identity {
             verifier.follow(identity, &process.tasks)?;
+        }
+        if settings.ignorant != Some(true) {
+            verifier.revocations().set_known();
         }
         Ok((Self { pool: process.pool.clone(), lingering: AtomicUsize::new(0) }, verifier))
     }

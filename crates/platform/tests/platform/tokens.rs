@@ -145,6 +145,28 @@ async fn without_keys_the_answer_is_come_back_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn before_the_revocations_are_known_no_token_is_believed() {
+    let key = Key::new("k1");
+    let url = publish(&Arc::new(Mutex::new(JwkSet { keys: vec![key.public()] })));
+    let mirror = start(&[
+        ("IDENTITY__ISSUER", "https://auth.test"),
+        ("IDENTITY__JWKS_URL", &url),
+        ("IDENTITY__REFRESH", "1h"),
+        ("IGNORANT", "true"),
+    ])
+    .await;
+    let ready = format!("{}/readyz", mirror.url);
+    eventually("keys were fetched", Duration::from_secs(10), async || {
+        let parts = client().get(&ready).send().await.unwrap().text().await.unwrap();
+        assert!(parts.contains(r#""revocations":"not read yet""#), "{parts}");
+        parts.contains(r#""keys":"ok""#).then_some(())
+    })
+    .await;
+    assert_eq!(who(&mirror, &key.token(|_, _| {})).await, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(mirror.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_empty_list_of_keys_is_no_list() {
     let (key, keys) = (Key::new("first"), Arc::new(Mutex::new(JwkSet { keys: Vec::new() })));
     let mirror = follow(&publish(&keys)).await;
