@@ -49,7 +49,9 @@ impl KnownClients {
         Self(Cache::builder().max_capacity(50_000).time_to_live(REMEMBERED_FOR).build())
     }
 
-    pub(crate) async fn find(&self, app: &App, id: &str) -> Result<Known, Arc<Error>> {
+    /// Who has an id; nobody, without asking, when it [cannot be one](is_possible).
+    pub(crate) async fn find(&self, app: &App, id: Option<&str>) -> Result<Known, Arc<Error>> {
+        let Some(id) = id else { return Ok(Known(None)) };
         self.0.try_get_with(id.to_owned(), load(app, id)).await
     }
 
@@ -58,13 +60,13 @@ impl KnownClients {
     }
 }
 
-async fn load(app: &App, id: &str) -> Result<Known, Error> {
-    let mut conn = app.pool.get().await?;
 /// Whether a client could have this id. Others never reach a map, a cache or the database.
 pub(crate) fn is_possible(id: &str) -> bool {
     id.len() <= LONGEST_ID && !id.chars().any(char::is_control)
 }
 
+async fn load(app: &App, id: &str) -> Result<Known, Error> {
+    let mut conn = app.pool.get().await?;
     let Some(client) = clients::find(&mut conn, id).await? else { return Ok(Known(None)) };
     let secrets = clients::secrets(&mut conn, id, app.clock.now()).await?;
     Ok(Known(Some(Arc::new((client, secrets)))))

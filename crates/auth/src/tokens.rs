@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::{
-    App,
+    App, clients,
     credentials::{Credentials, Parameters},
     error::Error,
     revocations,
@@ -119,15 +119,16 @@ pub(crate) async fn authenticate(
     let Some(Credentials { client_id, client_secret, basic }) = credentials else {
         return Err(OauthError::InvalidClient { basic: false });
     };
-    if let Some(wait) = app.brute_force.wait(address, &client_id) {
+    let id = Some(client_id.as_str()).filter(|id| clients::is_possible(id));
+    if let Some(wait) = app.brute_force.wait(address, id) {
         return Err(OauthError::TooOften(wait));
     }
-    let known = app.clients.find(app, &client_id).await;
+    let known = app.clients.find(app, id).await;
     let known = known.map_err(|error: Arc<Error>| OauthError::because(&error))?;
     if let Some(client) = known.prove(client_secret.expose_secret(), app.clock.now()) {
         return Ok(client.clone());
     }
-    app.brute_force.failed(address, &client_id);
+    app.brute_force.failed(address, id);
     tokio::time::sleep_until(started + app.brute_force.floor).await;
     Err(OauthError::InvalidClient { basic })
 }

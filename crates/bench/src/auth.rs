@@ -97,6 +97,7 @@ async fn start_auth(database: &Database, namespace: &Namespace) -> anyhow::Resul
     let port_text = port.to_string();
     let environment = [
         ("AUTH__HTTP__PORT", port_text.as_str()),
+        ("AUTH__LIMITS__REQUESTS_PER_MINUTE", "100000000"),
         ("AUTH__DATABASE__URL", &url),
         ("AUTH__BROKER__URL", namespace.amqp_url()),
         ("AUTH__BROKER__NAMESPACE", &namespace.name),

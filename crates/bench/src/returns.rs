@@ -83,6 +83,7 @@ impl Engine {
         let (port_text, database_url) = (port.to_string(), database.url());
         let settings = [
             ("HTTP__PORT", port_text.as_str()),
+            ("LIMITS__REQUESTS_PER_MINUTE", "100000000"),
             ("DATABASE__URL", &database_url),
             ("BROKER__URL", intake.namespace.amqp_url()),
             ("BROKER__NAMESPACE", &intake.namespace.name),

@@ -38,6 +38,7 @@ impl Notifier {
         let (port_text, database_url) = (port.to_string(), database.url());
         let settings = [
             ("HTTP__PORT", port_text.as_str()),
+            ("LIMITS__REQUESTS_PER_MINUTE", "100000000"),
             ("DATABASE__URL", &database_url),
             ("BROKER__URL", namespace.amqp_url()),
             ("BROKER__NAMESPACE", &namespace.name),

@@ -94,6 +94,7 @@ impl Shop {
             (format!("EXCHANGE__{issuer_name}"), format!("EXCHANGE__{keys_name}"));
         let environment = [
             ("EXCHANGE__HTTP__PORT", port_text.as_str()),
+            ("EXCHANGE__LIMITS__REQUESTS_PER_MINUTE", "100000000"),
             ("EXCHANGE__DATABASE__URL", &url),
             ("EXCHANGE__BROKER__URL", namespace.amqp_url()),
             ("EXCHANGE__BROKER__NAMESPACE", &namespace.name),

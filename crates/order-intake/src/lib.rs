@@ -7,7 +7,6 @@
 //! on the way. A message is stored whole or not at all. Whatever is sent, the answer is a clear
 //! one, and whatever the load, memory stays within what the settings say.
 
-mod admission;
 mod books;
 mod group;
 mod http;
@@ -15,9 +14,7 @@ mod routes;
 mod store;
 mod writer;
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix_web::web;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
@@ -30,7 +27,6 @@ use platform::{Clock, Process, Service, telemetry};
 use serde::Deserialize;
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use admission::Admission;
 use books::Publication;
 use group::{Bounds, Group};
 use writer::{Answer, Turn, Writer};
@@ -48,7 +44,6 @@ pub struct App {
     clock: Clock,
     directory: Arc<Directory>,
     outbox: Outbox,
-    admission: Arc<Admission>,
     rooms: Rooms,
     group: Arc<Group<Publication, Answer>>,
 }
@@ -59,15 +54,14 @@ pub struct App {
 pub struct Settings {
     broker: messaging::Settings,
     identity: identity::Settings,
-    limits: Limits,
+    bodies: Bodies,
     storing: Storing,
 }
 
-/// `[limits]`.
+/// `[bodies]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Limits {
-    requests_per_minute: NonZeroU32,
+struct Bodies {
     bytes_in_flight: usize,
 }
 
@@ -100,7 +94,7 @@ impl Service for App {
     }
 
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        let Settings { broker, identity, limits, storing } = settings;
+        let Settings { broker, identity, bodies, storing } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.follow(&identity, &process.tasks)?;
         let topology = Topology::backhaul(&broker.namespace);
@@ -110,8 +104,7 @@ impl Service for App {
             clock: process.clock.clone(),
             directory: Directory::start(Self::NAME, process, &broker, &verifier),
             outbox: broker.relay(Self::NAME, process),
-            admission: Arc::new(Admission::new(limits.requests_per_minute)),
-            rooms: Rooms::new(limits.bytes_in_flight, process.http.max_body_bytes, COPIES),
+            rooms: Rooms::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES),
             group: Arc::new(Group::new(Bounds {
                 group_rows: storing.group_orders,
                 waiting_rows: storing.waiting_orders,
@@ -124,11 +117,6 @@ impl Service for App {
             process.tasks.spawn("writer", |stop| writer.run(stop));
         }
         app.show_waiting();
-        let admission = app.admission.clone();
-        process.tasks.every("limits", Duration::from_secs(60), move || {
-            admission.forget_idle();
-            std::future::ready(())
-        });
         Ok((app, verifier))
     }
 }

@@ -8,18 +8,19 @@ use std::{collections::HashMap, ops::Deref, path::Path, str::FromStr};
 use ::config::{Config, ConfigError, Environment, File, FileFormat, Value, ValueKind};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
 
-use crate::{database, http, telemetry};
+use crate::{database, http, limits, telemetry};
 
 /// The sections every service has.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     pub http: http::Settings,
+    pub limits: limits::Settings,
     pub database: database::Settings,
     pub telemetry: telemetry::Settings,
 }
 
-const SECTIONS: [&str; 3] = ["http", "database", "telemetry"];
+const SECTIONS: [&str; 4] = ["http", "limits", "database", "telemetry"];
 
 /// Reads the settings of the service `name`: the platform's own sections, and the service's.
 pub fn load<S: DeserializeOwned>(
@@ -28,7 +29,6 @@ pub fn load<S: DeserializeOwned>(
     file: Option<&Path>,
     environment: HashMap<String, String>,
 ) -> Result<(Settings, S), ConfigError> {
-    let mut builder = Config::builder()
     let all = read(name, defaults, file, environment)?;
     let (platform, own) = all.into_iter().partition(|(key, _)| SECTIONS.contains(&key.as_str()));
     Ok((section(platform)?, section(own)?))
@@ -53,6 +53,7 @@ fn read(
     file: Option<&Path>,
     environment: HashMap<String, String>,
 ) -> Result<::config::Map<String, Value>, ConfigError> {
+    let mut builder = Config::builder()
         .add_source(File::from_str(include_str!("../default.toml"), FileFormat::Toml));
     for text in defaults {
         builder = builder.add_source(File::from_str(text, FileFormat::Toml));
@@ -202,7 +203,7 @@ mod tests {
             "ORDER_INTAKE__HTTP__PROT",
             "1",
             &expect![
-                "unknown field `prot`, expected one of `host`, `port`, `workers`, `keep_alive`, `header_timeout`, `body_timeout`, `request_timeout`, `max_body_bytes`, `max_connections`, `trusted_proxies`, `behind_tls_proxy`, `tls` for key `http`"
+                "unknown field `prot`, expected one of `host`, `port`, `workers`, `keep_alive`, `header_timeout`, `body_timeout`, `request_timeout`, `max_body_bytes`, `max_connections`, `trusted_proxies`, `proxy_header`, `behind_tls_proxy`, `tls` for key `http`"
             ],
         );
         refused(
@@ -222,7 +223,6 @@ mod tests {
     }
 
     #[test]
-    #[test]
     fn the_address_can_be_read_by_whoever_lacks_the_secrets() {
         let environment =
             [("ORDER_INTAKE__HTTP__HOST", "0.0.0.0"), ("ORDER_INTAKE__TOKENS__X", "1")];
@@ -231,6 +231,7 @@ mod tests {
         assert_eq!((http.host.as_str(), http.port), ("0.0.0.0", 1));
     }
 
+    #[test]
     fn secrets_are_not_printed() {
         let (settings, _) = read(&[]).unwrap();
         assert!(!format!("{settings:?}").contains("topsecret"));

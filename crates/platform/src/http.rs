@@ -42,10 +42,19 @@ pub struct Settings {
     pub trusted_proxies: List<ipnet::IpNet>,
     pub behind_tls_proxy: bool,
     pub tls: Option<Tls>,
+    pub proxy_header: ProxyHeader,
 }
 
 /// `[http.tls]`; without it the service speaks plain HTTP.
 #[derive(Debug, Clone, Deserialize)]
+/// The header in which a proxy says whom it speaks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProxyHeader {
+    XForwardedFor,
+    Forwarded,
+}
+
 #[serde(deny_unknown_fields)]
 pub struct Tls {
     /// PEM files; read again when they change.

@@ -26,6 +26,7 @@ use crate::{
     health::{self, Health},
     http,
     identity::Verifier,
+    limits::PerAddress,
     openapi,
     telemetry::Telemetry,
 };
@@ -112,7 +113,8 @@ impl Running {
             let known = revocations.revocations().are_known();
             async move { known.then_some(()).ok_or_else(|| "not read yet".to_owned()) }
         });
-        let bound = http::bind(&http, Arc::new(service), verifier, health.clone(), &tasks)?;
+        let door = PerAddress::start(settings.limits, &tasks);
+        let bound = http::bind(&http, door, Arc::new(service), verifier, health.clone(), &tasks)?;
         let url = format!("{}://{}", bound.scheme, bound.address);
         let server = bound.server.handle();
         #[expect(

@@ -66,14 +66,14 @@ pub struct Settings {
     identity: identity::Settings,
     sealing: sealing::Settings,
     delivery: delivery::Settings,
-    limits: Limits,
+    bodies: Bodies,
     idempotency: Idempotency,
 }
 
-/// `[limits]`.
+/// `[bodies]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Limits {
+struct Bodies {
     bytes_in_flight: usize,
 }
 
@@ -106,7 +106,7 @@ impl Service for App {
     }
 
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        let Settings { broker, identity, sealing, delivery, limits, idempotency } = settings;
+        let Settings { broker, identity, sealing, delivery, bodies, idempotency } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.follow(&identity, &process.tasks)?;
         let sealer = Arc::new(Sealer::new(&sealing)?);
@@ -122,7 +122,7 @@ impl Service for App {
             directory,
             outbox: broker.relay(Self::NAME, process),
             deliveries,
-            rooms: Rooms::new(limits.bytes_in_flight, process.http.max_body_bytes, COPIES),
+            rooms: Rooms::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES),
         };
         Ok((app, verifier))
     }

@@ -120,6 +120,60 @@ async fn basic_credentials_are_refused_as_http_asks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_id_that_no_client_can_have_is_an_unknown_client() {
+    let auth = Auth::with(&PATIENT).await;
+    let token = || auth.request(Method::POST, "/oauth/token");
+    let long = "x".repeat(256);
+    for id in ["%00", "a%00b", "a%0Ab", &long] {
+        let fields = format!("{GRANT}&client_id={id}&client_secret=wrong");
+        refused(form(token(), &fields), 401, "invalid_client").await;
+        let basic = form(token().basic_auth(id, Some("wrong")), GRANT);
+        refused(basic, 401, "invalid_client").await;
+    }
+    // The same in the operator's API, where ids and pages stand in the address.
+    for path in [
+        "/v1/merchants/%00",
+        "/v1/merchants?after=%00",
+        "/v1/clients?merchant=%00",
+        "/v1/clients?after=%00",
+        "/v1/audit?merchant=%00",
+        "/v1/merchants?limit=0",
+        "/v1/clients?limit=501",
+        "/v1/audit?limit=-1",
+    ] {
+        let (status, _) = auth.call(Method::GET, path, None).await;
+        assert!(status.is_client_error(), "{path}: {status}");
+    }
+    for path in ["/v1/clients/%00/revoke", "/v1/clients/a%00/rotate"] {
+        let (status, _) = auth.call(Method::POST, path, Some(json!({}))).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{path}");
+    }
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_gets_and_revokes_so_many_tokens_a_minute() {
+    let auth =
+        Auth::with(&[("LIMITS__REQUESTS_PER_MINUTE", "4"), ("HTTP__TRUSTED_PROXIES", "127.0.0.1")])
+            .await;
+    let credentials = format!("client_id={OPERATOR}&client_secret={OPERATOR_SECRET}");
+    let ask = async |path: &str, address: &str| {
+        let request = auth.request(Method::POST, path).header("x-forwarded-for", address);
+        form(request, &format!("{GRANT}&token=x&{credentials}")).send().await.unwrap()
+    };
+    for _ in 0..2 {
+        for path in ["/oauth/token", "/oauth/revoke"] {
+            assert_eq!(ask(path, "192.0.2.1").await.status(), StatusCode::OK);
+        }
+    }
+    let refused = ask("/oauth/token", "192.0.2.1").await;
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert!(refused.headers().contains_key(header::RETRY_AFTER));
+    assert_eq!(ask("/oauth/token", "192.0.2.2").await.status(), StatusCode::OK);
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_client_and_a_wrong_secret_look_the_same_and_take_as_long() {
     let auth = Auth::with(&PATIENT).await;
     let mut times = [Vec::new(), Vec::new()];

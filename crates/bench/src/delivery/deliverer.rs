@@ -109,6 +109,7 @@ pub(crate) async fn start(database: &Database, namespace: &Namespace) -> anyhow:
     let environment = [
         ("DELIVERER__HTTP__PORT", port_text.as_str()),
         ("DELIVERER__HTTP__WORKERS", "1"),
+        ("DELIVERER__LIMITS__REQUESTS_PER_MINUTE", "100000000"),
         ("DELIVERER__DATABASE__URL", &url),
         ("DELIVERER__BROKER__URL", namespace.amqp_url()),
         ("DELIVERER__BROKER__NAMESPACE", &namespace.name),

@@ -13,7 +13,6 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::App;
-use crate::admission::Admitted;
 use crate::store::{self, Search};
 
 const DEFAULT_LIMIT: u16 = 50;
@@ -102,7 +101,6 @@ impl Failure for NoSuchOrder {
 #[get("/v1/orders")]
 pub(crate) async fn list_orders(
     app: web::Data<App>,
-    _admitted: Admitted,
     caller: Caller,
     listing: web::Query<Listing>,
 ) -> Result<web::Json<StoredOrders>, Problem> {
@@ -137,7 +135,6 @@ pub(crate) async fn list_orders(
 #[get("/v1/orders/{identifier}")]
 pub(crate) async fn find_order(
     app: web::Data<App>,
-    _admitted: Admitted,
     caller: Caller,
     identifier: web::Path<String>,
 ) -> Result<web::Json<StoredOrder>, Problem> {

@@ -13,7 +13,6 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::App;
-use crate::admission::Admitted;
 use crate::books::{Publication, Published};
 use crate::group::Refused;
 
@@ -64,7 +63,6 @@ pub(crate) struct PublishedOrder {
 #[post("/returns_portal_orders")]
 pub(crate) async fn publish_orders(
     app: web::Data<App>,
-    _admitted: Admitted,
     _version: ApiVersion,
     Then(caller, (room, JsonSource { document, bytes })): Then<Caller, (Room, JsonSource)>,
 ) -> Result<web::Json<PublishedOrders>, Problem> {

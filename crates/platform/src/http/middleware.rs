@@ -1,10 +1,10 @@
-//! What happens around every request: an id, a span, a deadline, a measurement, and an error
-//! body where there would be none.
+//! What happens around every request: a door, an id, a span, a deadline, a measurement, and an
+//! error body where there would be none.
 
 use std::{sync::OnceLock, time::Duration};
 
 use actix_web::{
-    Error, ResponseError,
+    Error, HttpRequest, ResponseError,
     body::{BoxBody, MessageBody},
     dev::{ServiceRequest, ServiceResponse},
     error::InternalError,
@@ -18,10 +18,15 @@ use tracing::{Instrument, Span};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use uuid::Uuid;
 
-use super::Settings;
-use crate::{Failure, Kind, Problem, telemetry};
+use super::{
+    Peer, Settings,
+    server::{BadQuery, NoSuchPath},
+};
+use crate::{Failure, Kind, Problem, limits::PerAddress, telemetry};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// What the platform asks of itself does not count against an address.
+const UNCOUNTED: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 tokio::task_local! {
     static CURRENT: String;
@@ -106,11 +111,14 @@ fn label(method: &str) -> &'static str {
     KNOWN.into_iter().find(|known| *known == method).unwrap_or("other")
 }
 
-/// The handler's answer, unless it takes too long.
+/// The handler's answer, unless the request does not come in or takes too long.
 async fn answer(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
+    if let Err(refused) = admit(request.request()) {
+        return Ok(request.into_response(refused.error_response()));
+    }
     let settings = request.app_data::<web::Data<Settings>>().cloned();
     let patience = settings.map_or(Duration::from_secs(30), |settings| settings.request_timeout);
     match tokio::time::timeout(patience, next.call(request)).await {
@@ -121,6 +129,23 @@ async fn answer(
             Err(InternalError::from_response(Overdue, answer).into())
         }
     }
+}
+
+/// Who may come in, before anything is read: an address within its limit, with a URL that can mean
+/// something. Text in a database has no NUL, so nothing has a name with one in it.
+fn admit(request: &HttpRequest) -> Result<(), Problem> {
+    let door = request.app_data::<web::Data<PerAddress>>();
+    if let Some(door) = door.filter(|_| !UNCOUNTED.contains(&request.path())) {
+        door.count(Peer::of(request).0)?;
+    }
+    let has_nul = |text: &str| text.contains("%00");
+    if has_nul(request.uri().path()) {
+        return Err(NoSuchPath.into());
+    }
+    if request.uri().query().is_some_and(has_nul) {
+        return Err(BadQuery("NUL is in no value".to_owned()).into());
+    }
+    Ok(())
 }
 
 /// The caller's own request id, if it is one that can be logged as it is.

@@ -5,13 +5,14 @@ use std::{future::Ready, net::IpAddr, str::FromStr};
 use actix_web::{FromRequest, HttpRequest, dev::Payload, http::header, web};
 use ipnet::IpNet;
 
-use super::Settings;
+use super::{ProxyHeader, Settings};
 use crate::Problem;
 
 /// The client's address.
 ///
-/// It is the peer's own, unless the peer is a trusted proxy; then the rightmost address in
-/// `Forwarded` or `X-Forwarded-For` that is not itself a trusted proxy.
+/// It is the peer's own, unless the peer is a trusted proxy; then the rightmost address in the
+/// header that proxies write (`http.proxy_header`) that is not itself a trusted proxy. The other
+/// header is the client's own word and is not looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Peer(pub IpAddr);
 
@@ -27,16 +28,17 @@ impl FromRequest for Peer {
 impl Peer {
     pub fn of(request: &HttpRequest) -> Self {
         let direct = request.peer_addr().map_or(IpAddr::from([0, 0, 0, 0]), |address| address.ip());
-        let settings = request.app_data::<web::Data<Settings>>();
-        let trusted = settings.map_or(&[][..], |settings| &settings.trusted_proxies);
-        let lines = |name| request.headers().get_all(name).filter_map(|line| line.to_str().ok());
-        let forwarded: Vec<_> = lines(header::FORWARDED).flat_map(forwarded).collect();
-        let hops = if forwarded.is_empty() {
-            lines(header::X_FORWARDED_FOR).flat_map(|line| line.split(',')).map(address).collect()
-        } else {
-            forwarded
+        let Some(settings) = request.app_data::<web::Data<Settings>>() else {
+            return Self(direct.to_canonical());
         };
-        Self(client(direct, &hops, trusted))
+        let lines = |name| request.headers().get_all(name).filter_map(|line| line.to_str().ok());
+        let hops: Vec<_> = match settings.proxy_header {
+            ProxyHeader::XForwardedFor => {
+                lines(header::X_FORWARDED_FOR).flat_map(x_forwarded_for).collect()
+            }
+            ProxyHeader::Forwarded => lines(header::FORWARDED).flat_map(forwarded).collect(),
+        };
+        Self(client(direct, &hops, &settings.trusted_proxies))
     }
 }
 
@@ -52,6 +54,10 @@ fn client(direct: IpAddr, hops: &[Option<IpAddr>], trusted: &[IpNet]) -> IpAddr 
         }
     }
     client
+}
+
+fn x_forwarded_for(line: &str) -> Vec<Option<IpAddr>> {
+    line.split(',').map(address).collect()
 }
 
 fn forwarded(line: &str) -> Vec<Option<IpAddr>> {
@@ -83,7 +89,7 @@ mod tests {
         let hops: Vec<_> = match header {
             ("forwarded", line) => forwarded(line),
             (_, "") => Vec::new(),
-            (_, line) => line.split(',').map(address).collect(),
+            (_, line) => x_forwarded_for(line),
         };
         let trusted = ["10.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()];
         assert_eq!(client(direct.parse().unwrap(), &hops, &trusted).to_string(), expected);

@@ -22,6 +22,7 @@ use crate::{
     Failure, Kind, Problem, Service, Tasks,
     health::{self, Health},
     identity::Verifier,
+    limits::PerAddress,
     telemetry,
 };
 
@@ -38,6 +39,7 @@ pub(crate) struct Bound {
 /// Listens, and is ready to serve the routes of `S`.
 pub(crate) fn bind<S: Service>(
     settings: &Settings,
+    door: Arc<PerAddress>,
     service: Arc<S>,
     verifier: Arc<Verifier>,
     health: Health,
@@ -47,7 +49,8 @@ pub(crate) fn bind<S: Service>(
     let address = listener.local_addr()?;
     let document = Arc::new(crate::openapi::<S>());
     let (service, verifier) = (web::Data::from(service), web::Data::from(verifier));
-    let (health, limits) = (web::Data::new(health), web::Data::new(settings.clone()));
+    let (health, bounds) = (web::Data::new(health), web::Data::new(settings.clone()));
+    let door = web::Data::from(door);
     let factory = move || {
         App::new()
             .wrap(from_fn(observe))
@@ -55,7 +58,8 @@ pub(crate) fn bind<S: Service>(
             .app_data(service.clone())
             .app_data(verifier.clone())
             .app_data(health.clone())
-            .app_data(limits.clone())
+            .app_data(bounds.clone())
+            .app_data(door.clone())
             .app_data(web::Data::from(document.clone()))
             .app_data(
                 web::QueryConfig::default()
@@ -96,10 +100,6 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
-fn listen(settings: &Settings) -> anyhow::Result<TcpListener> {
-    let place = (settings.host.as_str(), settings.port);
-    let listener = TcpListener::bind(place).with_context(|| {
-        format!("cannot listen on {}:{} (http.host, http.port)", settings.host, settings.port)
 /// Whether a server could be bound with these settings, but for the port being free.
 pub(crate) fn check(settings: &Settings) -> anyhow::Result<()> {
     let place = (settings.host.as_str(), settings.port);
@@ -111,6 +111,10 @@ pub(crate) fn check(settings: &Settings) -> anyhow::Result<()> {
     settings.tls.as_ref().map_or(Ok(()), tls::check)
 }
 
+fn listen(settings: &Settings) -> anyhow::Result<TcpListener> {
+    let place = (settings.host.as_str(), settings.port);
+    let listener = TcpListener::bind(place).with_context(|| {
+        format!("cannot listen on {}:{} (http.host, http.port)", settings.host, settings.port)
     })?;
     refuse_bare(settings, listener.local_addr()?)?;
     Ok(listener)
@@ -134,7 +138,7 @@ async fn openapi_json(document: web::Data<OpenApi>) -> HttpResponse {
 
 #[derive(Debug, thiserror::Error)]
 #[error("query: {0}")]
-struct BadQuery(String);
+pub(super) struct BadQuery(pub(super) String);
 
 impl Failure for BadQuery {
     fn kind(&self) -> Kind {
@@ -144,7 +148,7 @@ impl Failure for BadQuery {
 
 #[derive(Debug, thiserror::Error)]
 #[error("there is nothing at this path; /openapi.json lists what there is")]
-struct NoSuchPath;
+pub(super) struct NoSuchPath;
 
 impl Failure for NoSuchPath {
     fn kind(&self) -> Kind {

@@ -142,18 +142,60 @@ async fn the_callers_request_id_is_kept_when_it_is_harmless() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_trusted_proxies_name_the_client() {
-    let asked = async |trusted: &str| {
-        let mirror = start(&[("HTTP__TRUSTED_PROXIES", trusted)]).await;
+async fn only_trusted_proxies_name_the_client_and_only_in_the_header_they_write() {
+    let asked = async |settings: &[(&str, &str)]| {
+        let mirror = start(settings).await;
         let request = client()
             .get(format!("{}/address", mirror.url))
+            .header("forwarded", "for=203.0.113.1")
             .header("x-forwarded-for", "198.51.100.7");
         let address: Value = request.send().await.unwrap().json().await.unwrap();
         assert!(mirror.stop().await);
         address
     };
-    assert_eq!(asked("").await, json!("127.0.0.1"));
-    assert_eq!(asked("127.0.0.0/8").await, json!("198.51.100.7"));
+    let trusted = ("HTTP__TRUSTED_PROXIES", "127.0.0.0/8");
+    assert_eq!(asked(&[]).await, json!("127.0.0.1"));
+    assert_eq!(asked(&[trusted]).await, json!("198.51.100.7"));
+    let other = ("HTTP__PROXY_HEADER", "forwarded");
+    assert_eq!(asked(&[trusted, other]).await, json!("203.0.113.1"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_has_so_many_requests_a_minute_whatever_it_asks() {
+    let mirror =
+        start(&[("LIMITS__REQUESTS_PER_MINUTE", "2"), ("HTTP__TRUSTED_PROXIES", "127.0.0.1")])
+            .await;
+    let knock = async |path: &str, address: &str| {
+        let request = client().get(format!("{}{path}", mirror.url));
+        request.header("x-forwarded-for", address).send().await.unwrap()
+    };
+    for probe in ["/healthz", "/metrics", "/healthz"] {
+        assert_eq!(knock(probe, "192.0.2.1").await.status(), StatusCode::OK);
+    }
+    assert_eq!(knock("/address", "192.0.2.1").await.status(), StatusCode::OK);
+    assert_eq!(knock("/nowhere", "192.0.2.1").await.status(), StatusCode::NOT_FOUND);
+    let limited = knock("/address", "192.0.2.1").await;
+    assert_eq!(limited.status(), StatusCode::TOO_MANY_REQUESTS);
+    let pause: u64 = limited.headers()[header::RETRY_AFTER].to_str().unwrap().parse().unwrap();
+    assert!((1..=30).contains(&pause), "{pause}");
+    assert!(limited.json::<Value>().await.unwrap()["request_id"].is_string());
+    assert_eq!(knock("/healthz", "192.0.2.1").await.status(), StatusCode::OK);
+    assert_eq!(knock("/address", "192.0.2.2").await.status(), StatusCode::OK);
+    assert!(mirror.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nul_is_in_no_url() {
+    let mirror = start(&[]).await;
+    for (path, status) in [
+        ("/linger/%00", StatusCode::NOT_FOUND),
+        ("/address?a=%00", StatusCode::BAD_REQUEST),
+        ("/address?a=%2500", StatusCode::OK),
+    ] {
+        let answer = client().get(format!("{}{path}", mirror.url)).send().await.unwrap();
+        assert_eq!(answer.status(), status, "{path}");
+    }
+    assert!(mirror.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
