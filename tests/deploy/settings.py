@@ -54,6 +54,9 @@ def compose(services, folder):
             environment = {name: value.replace("${OTLP_ENDPOINT:-}", "") for name, value in stack[job].get("environment", {}).items()}
             assert stack[job]["command"][:2] == ["--config", f"/run/backhaul/{file}"], job
             check(f"docker-compose.yml, {job}", service, environment, here / "secrets" / service / file)
+        # Without the file it would not know where to ask, and nobody who waits for it would start.
+        health = ["CMD", "/usr/local/bin/program", *stack[service]["command"][:2], "health"]
+        assert stack[service]["healthcheck"]["test"] == health, service
     sandbox = {name.removeprefix("SANDBOX__"): value for name, value in stack["sandbox"]["environment"].items()}
     assert set(sandbox) <= {"HTTP__HOST", "HTTP__PORT"}, sandbox
     demo(stack, here)
