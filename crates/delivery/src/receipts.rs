@@ -49,6 +49,11 @@ impl Receipts {
         self.put_aside.insert(number);
     }
 
+    /// Whatever is under way is no longer waited for.
+    pub(crate) fn let_go(&mut self) {
+        self.under_way.clear();
+    }
+
     /// Up to which message all are to be acknowledged now, if any are.
     pub(crate) fn due(&mut self, now: Instant) -> Option<u64> {
         let (newest, most_behind) = (self.newest, self.most_behind);

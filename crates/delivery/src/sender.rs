@@ -179,7 +179,7 @@ impl Sender {
             self.settled(settled).await;
         }
         // First the queue lets go of them: given back and still there, they would be sent twice.
-        self.unsettled.clear();
+        self.receipts.let_go();
         let let_go = matches!(self.line, Line::Open(_)) && self.acknowledge().await.is_ok();
         if let_go && !broken_off.is_empty() {
             let queue = self.kind.queue();
@@ -256,7 +256,7 @@ impl Sender {
         if let Line::Open(subscription) = &self.line {
             for tag in tags {
                 subscription.retry(*tag).await?;
-                self.put_aside.insert(*tag);
+                self.receipts.put_aside(*tag);
             }
         }
         Ok(())

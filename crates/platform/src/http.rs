@@ -40,13 +40,11 @@ pub struct Settings {
     pub max_body_bytes: usize,
     pub max_connections: usize,
     pub trusted_proxies: List<ipnet::IpNet>,
+    pub proxy_header: ProxyHeader,
     pub behind_tls_proxy: bool,
     pub tls: Option<Tls>,
-    pub proxy_header: ProxyHeader,
 }
 
-/// `[http.tls]`; without it the service speaks plain HTTP.
-#[derive(Debug, Clone, Deserialize)]
 /// The header in which a proxy says whom it speaks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -55,6 +53,8 @@ pub enum ProxyHeader {
     Forwarded,
 }
 
+/// `[http.tls]`; without it the service speaks plain HTTP.
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
     /// PEM files; read again when they change.
