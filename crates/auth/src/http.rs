@@ -15,43 +15,13 @@ use domain::{
     document::{Object, integer},
 };
 use platform::identity::{Access, Caller};
-use serde::Deserialize;
-use utoipa::IntoParams;
 
-const PAGE: i64 = 50;
-const LONGEST_PAGE: i64 = 500;
 const LONGEST_OVERLAP_SECONDS: i64 = 30 * 24 * 3600;
 
 /// The operator behind a request, by name; everyone else is refused.
 fn operator(caller: &Caller) -> Result<&str, Access> {
     caller.require(Scope::Operator)?;
     Ok(&caller.claims.client_id)
-}
-
-/// Which part of a long list.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Page {
-    /// How many at the most, 50 unless said; 500 is the limit.
-    limit: Option<i64>,
-    /// Where the page before ended: its `next`.
-    after: Option<String>,
-}
-
-impl Page {
-    fn limit(&self) -> i64 {
-        self.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE)
-    }
-
-    fn after(&self) -> &str {
-        self.after.as_deref().unwrap_or("")
-    }
-}
-
-/// Where the next page begins, if this one was full.
-fn next<T>(page: &[T], limit: i64, name: impl Fn(&T) -> String) -> Option<String> {
-    let full = i64::try_from(page.len()).is_ok_and(|length| length >= limit);
-    page.last().filter(|_| full).map(name)
 }
 
 /// How long an old secret lives on, when the request says so.

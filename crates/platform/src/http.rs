@@ -2,6 +2,7 @@
 
 mod body;
 mod middleware;
+mod page;
 mod peer;
 mod room;
 mod server;
@@ -15,6 +16,7 @@ use serde::Deserialize;
 pub use crate::failure::ErrorBody;
 pub use body::{Body, Form, Json, JsonSource};
 pub use middleware::request_id;
+pub use page::{BadPage, Page, next, page_limit};
 pub use peer::Peer;
 pub use room::{NoRoom, Room, Rooms};
 pub(crate) use server::{bind, check};

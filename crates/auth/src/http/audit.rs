@@ -3,11 +3,15 @@
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpResponse, get, web};
-use platform::{Problem, http::ErrorBody, identity::Caller};
+use platform::{
+    Problem,
+    http::{ErrorBody, next, page_limit},
+    identity::Caller,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{LONGEST_PAGE, PAGE, next, operator};
+use super::operator;
 use crate::{
     App,
     store::audit::{self, AuditRecord},
@@ -19,6 +23,8 @@ use crate::{
 pub(crate) struct AuditQuery {
     /// Only this merchant's.
     merchant: Option<String>,
+    /// How many at the most, 50 unless said; 500 is the limit.
+    #[param(minimum = 1, maximum = 500)]
     limit: Option<i64>,
     /// Where the page before ended: its `next`.
     before: Option<i64>,
@@ -36,7 +42,7 @@ pub(crate) struct AuditPage {
 #[utoipa::path(
     tag = "audit", security(("bearer" = [])), params(AuditQuery),
     responses(
-        (status = 200, body = AuditPage), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 200, body = AuditPage), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
     )
 )]
 #[get("/v1/audit")]
@@ -46,7 +52,7 @@ pub(crate) async fn list_audit_records(
     query: web::Query<AuditQuery>,
 ) -> Result<HttpResponse, Problem> {
     operator(&caller)?;
-    let limit = query.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE);
+    let limit = page_limit(query.limit)?;
     let before = query.before.unwrap_or(i64::MAX);
     let records =
         audit::page(&mut *app.pool.get().await?, query.merchant.as_deref(), before, limit).await?;

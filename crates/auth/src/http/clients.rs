@@ -7,13 +7,13 @@ use chrono::{DateTime, Utc};
 use domain::{access::MerchantId, document::object};
 use platform::{
     Problem,
-    http::{ErrorBody, Json},
+    http::{ErrorBody, Json, next, page_limit},
     identity::Caller,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{LONGEST_PAGE, Overlap, PAGE, next, operator, read_overlap};
+use super::{Overlap, operator, read_overlap};
 use crate::{
     App,
     clients::{self, NewClient as Wanted},
@@ -74,7 +74,10 @@ pub(crate) struct ClientPage {
 pub(crate) struct ClientQuery {
     /// Only this merchant's.
     merchant: Option<String>,
+    /// How many at the most, 50 unless said; 500 is the limit.
+    #[param(minimum = 1, maximum = 500)]
     limit: Option<i64>,
+    /// Where the page before ended: its `next`.
     after: Option<String>,
 }
 
@@ -104,7 +107,7 @@ pub(crate) async fn add_client(
 #[utoipa::path(
     tag = "clients", security(("bearer" = [])), params(ClientQuery),
     responses(
-        (status = 200, body = ClientPage), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 200, body = ClientPage), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
     )
 )]
 #[get("/v1/clients")]
@@ -114,7 +117,7 @@ pub(crate) async fn list_clients(
     query: web::Query<ClientQuery>,
 ) -> Result<HttpResponse, Problem> {
     operator(&caller)?;
-    let limit = query.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE);
+    let limit = page_limit(query.limit)?;
     let after = query.after.as_deref().unwrap_or("");
     let mut conn = app.pool.get().await?;
     let found = store::clients::page(&mut conn, query.merchant.as_deref(), after, limit).await?;

@@ -10,13 +10,13 @@ use domain::{
 };
 use platform::{
     Problem,
-    http::{ErrorBody, Json},
+    http::{ErrorBody, Json, Page, next},
     identity::Caller,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Page, next, operator};
+use super::operator;
 use crate::{
     App,
     error::Error,
@@ -147,7 +147,7 @@ pub(crate) async fn add_merchant(
 #[utoipa::path(
     tag = "merchants", security(("bearer" = [])), params(Page),
     responses(
-        (status = 200, body = MerchantPage), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 200, body = MerchantPage), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
     )
 )]
 #[get("/v1/merchants")]
@@ -157,9 +157,10 @@ pub(crate) async fn list_merchants(
     page: web::Query<Page>,
 ) -> Result<HttpResponse, Problem> {
     operator(&caller)?;
+    let limit = page.limit()?;
     let mut conn = app.pool.get().await?;
-    let found = store::merchants::page(&mut conn, page.after(), page.limit()).await?;
-    let next = next(&found, page.limit(), |stored| stored.merchant.identifier.to_string());
+    let found = store::merchants::page(&mut conn, page.after(), limit).await?;
+    let next = next(&found, limit, |stored| stored.merchant.identifier.to_string());
     let merchants = found.into_iter().map(MerchantView::from).collect();
     Ok(HttpResponse::Ok().json(MerchantPage { merchants, next }))
 }
