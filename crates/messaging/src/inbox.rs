@@ -4,17 +4,15 @@ use std::{collections::HashSet, time::Duration};
 
 use chrono::TimeDelta;
 use diesel::{
-    ExpressionMethods as _, QueryDsl as _, QueryableByName,
+    QueryableByName,
     sql_types::{Array, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
     Clock, Timestamp,
-    database::{DatabaseError, Pool},
+    database::{DatabaseError, Pool, forget},
 };
 use uuid::Uuid;
-
-use crate::schema::inbox;
 
 /// The event ids of one queue.
 #[derive(Clone)]
@@ -51,11 +49,9 @@ impl Inbox {
         Ok(fresh.into_iter().map(|row| row.event_id).collect())
     }
 
+    /// Forgets old event ids, of all queues: they are kept equally long.
     pub(crate) async fn forget(&self, retention: Duration) -> Result<(), DatabaseError> {
         let before = self.clock.now() - TimeDelta::from_std(retention).unwrap_or(TimeDelta::MAX);
-        let old =
-            inbox::table.filter(inbox::received_at.lt(before)).filter(inbox::queue.eq(&self.queue));
-        diesel::delete(old).execute(&mut *self.pool.get().await?).await?;
-        Ok(())
+        forget(&self.pool, "inbox", "received_at", before).await
     }
 }

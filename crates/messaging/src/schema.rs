@@ -9,11 +9,3 @@ diesel::table! {
         created_at -> Timestamptz,
     }
 }
-
-diesel::table! {
-    inbox (queue, event_id) {
-        queue -> Text,
-        event_id -> Uuid,
-        received_at -> Timestamptz,
-    }
-}

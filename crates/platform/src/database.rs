@@ -3,6 +3,7 @@
 //! A database that is down or slow is a fact of life: every wait has a bound, and every such
 //! failure is [`Kind::Unavailable`], so callers get 503 and consumers try again.
 
+mod forget;
 mod own;
 mod prepared;
 
@@ -29,6 +30,7 @@ use serde::Deserialize;
 use tokio::runtime::Handle;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+pub use forget::forget;
 pub use prepared::{Prepared, prepared};
 
 use crate::{Failure, Kind, Tasks, client::client_tls, telemetry};

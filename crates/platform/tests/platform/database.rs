@@ -102,3 +102,29 @@ async fn a_lock_that_nobody_waited_for_is_not_kept() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn much_is_forgotten_in_pieces_and_what_is_young_stays() {
+    let database = Database::create(Vec::new()).await;
+    // Whoever deletes too much at once would run into the statement timeout.
+    database
+        .tamper(
+            "CREATE TABLE notes (at TIMESTAMPTZ NOT NULL);
+             INSERT INTO notes SELECT now() - INTERVAL '1 day' FROM generate_series(1, 25000);
+             INSERT INTO notes VALUES (now());
+             CREATE FUNCTION in_pieces() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN
+                 ASSERT (SELECT count(*) FROM gone) <= 10000, 'too many at once';
+                 RETURN NULL;
+             END $$;
+             CREATE TRIGGER in_pieces AFTER DELETE ON notes REFERENCING OLD TABLE AS gone
+                 FOR EACH STATEMENT EXECUTE FUNCTION in_pieces();",
+        )
+        .await;
+    let before = platform::Clock::system().now() - chrono::TimeDelta::hours(1);
+    platform::database::forget(&database.pool(), "notes", "at", before).await.unwrap();
+    database
+        .tamper(
+            "DO $$ BEGIN ASSERT (SELECT count(*) FROM notes) = 1, 'not all, or too many'; END $$",
+        )
+        .await;
+}
