@@ -1,4 +1,4 @@
-//! The webhook engine beside a bare loop that consumes, posts and acknowledges.
+//! The webhook engine beside a bare loop that publishes, consumes, posts and acknowledges.
 //!
 //! The engine runs in a process of its own, so that its CPU time can be told from PostgreSQL's and
 //! RabbitMQ's; the merchants are paths of one sandbox, which answers at once unless told to hang.
@@ -36,52 +36,100 @@ const MOST_P99_GROWTH: f64 = 1.2;
 /// In percent, with a full log.
 const MOST_GROWTH: f64 = 10.0;
 
+/// What can be measured alone.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Part {
+    /// Beside the bare loop
+    Cost,
+    /// With ten million settled messages
+    History,
+    /// With endpoints that hang
+    Hanging,
+}
+
 /// The engine, its servers, and ten merchants.
 struct Bench {
+    namespace: Namespace,
     pool: Pool,
     sandbox: Program,
     engine: Program,
     client: Client,
     meter: Meter,
+    /// Goes when this goes.
+    _database: Database,
 }
 
-pub(crate) async fn run() -> anyhow::Result<Report> {
-    let (database, namespace) =
-        (Database::create(deliverer::migrations()).await, Namespace::create());
-    let sandbox = deliverer::start_sandbox().await?;
-    merchants::introduce(&database, &sandbox.url).await?;
-    let engine = deliverer::start(&database, &namespace).await?;
-    let meter = Meter::find(&database).await?;
-    let client = platform::http_client(PATIENCE)?;
-    let bench = Bench { pool: database.pool(), sandbox, engine, client, meter };
+pub(crate) async fn run(only: Option<Part>) -> anyhow::Result<Report> {
+    let wanted = |part| only.is_none_or(|only| only == part);
+    let bench = Bench::start().await?;
     let mut report = Report::default();
     bench.flood(&mut Report::default(), "warm_up", 0).await?;
-    let (rate, cost) = bench.flood(&mut report, "all_well", 0).await?;
-    let bare = bench.bare_loop(&mut report, &namespace).await?;
+    let (_, cost) = bench.flood(&mut report, "all_well", 0).await?;
     report.at_most("all_well.cpu.all", cost.all_ms(), MOST_CPU_MS, "CPU-ms each");
-    let loops = cost.all_ms() / bare.all_ms();
-    report.at_most("all_well.cpu_in_bare_loops", loops, MOST_BARE_LOOPS, "bare loops");
+    if wanted(Part::Cost) {
+        bench.beside_bare_loop(&mut report, cost).await?;
+    }
     let p99 = bench.pace(&mut report, "all_well", 0).await?;
-    history::fill(&bench.pool).await?;
-    let (_, later) = bench.flood(&mut report, "ten_million_settled", 0).await?;
-    let growth = (later.all_ms() / cost.all_ms() - 1.0) * 100.0;
-    report.at_most("ten_million_settled.cpu_growth", growth, MOST_GROWTH, "%");
-    history::forget(&bench.pool).await?;
-    for (name, hanging) in [("one_hangs", 1), ("five_hang", 5)] {
-        merchants::hang(&bench.client, &bench.sandbox.url, hanging).await?;
-        bench.write(Wanted::sick(hanging * 100, hanging)).await?;
-        merchants::await_probing(&bench.pool, hanging, PATIENCE).await;
-        let (kept, _) = bench.flood(&mut report, name, hanging).await?;
-        let share = count(merchants::MERCHANTS - hanging) / count(merchants::MERCHANTS);
-        let kept = kept / (rate * share);
-        report.at_least(&format!("{name}.rate_kept"), kept, LEAST_RATE_KEPT, "of each one's rate");
-        let slowest = bench.pace(&mut report, name, hanging).await?;
-        report.at_most(&format!("{name}.p99_growth"), slowest / p99, MOST_P99_GROWTH, "times");
+    if wanted(Part::History) {
+        bench.with_history(&mut report, cost).await?;
+    }
+    if wanted(Part::Hanging) {
+        bench.with_hanging(&mut report, p99).await?;
     }
     Ok(report)
 }
 
 impl Bench {
+    async fn start() -> anyhow::Result<Self> {
+        let (database, namespace) =
+            (Database::create(deliverer::migrations()).await, Namespace::create());
+        let sandbox = deliverer::start_sandbox().await?;
+        merchants::introduce(&database, &sandbox.url).await?;
+        let engine = deliverer::start(&database, &namespace).await?;
+        let meter = Meter::find(&database).await?;
+        let (pool, client) = (database.pool(), platform::http_client(PATIENCE)?);
+        Ok(Self { namespace, pool, sandbox, engine, client, meter, _database: database })
+    }
+
+    /// Every message of the bare loop, too, was published before it was consumed; both figures are
+    /// shown, with that and without.
+    async fn beside_bare_loop(&self, report: &mut Report, cost: Cost) -> anyhow::Result<()> {
+        let (publishing, consuming) = self.bare_loop(report).await?;
+        let (all, bare) = (cost.all_ms(), publishing.all_ms() + consuming.all_ms());
+        report.at_most("all_well.cpu_in_bare_loops", all / bare, MOST_BARE_LOOPS, "bare loops");
+        let unpublished = all / consuming.all_ms();
+        report.figure("all_well.cpu_in_unpublished_loops", unpublished, "without publishing");
+        Ok(())
+    }
+
+    async fn with_history(&self, report: &mut Report, before: Cost) -> anyhow::Result<()> {
+        history::fill(&self.pool).await?;
+        let (_, cost) = self.flood(report, "ten_million_settled", 0).await?;
+        let growth = (cost.all_ms() / before.all_ms() - 1.0) * 100.0;
+        report.at_most("ten_million_settled.cpu_growth", growth, MOST_GROWTH, "%");
+        history::forget(&self.pool).await
+    }
+
+    /// The healthy merchants' rate is compared with what the same ones had before the others hung.
+    async fn with_hanging(&self, report: &mut Report, p99: f64) -> anyhow::Result<()> {
+        const SICK: [(&str, usize); 2] = [("one_hangs", 1), ("five_hang", 5)];
+        let mut before = Vec::with_capacity(SICK.len());
+        for (name, hanging) in SICK {
+            before.push(self.flood(report, &format!("{name}.before"), hanging).await?.0);
+        }
+        for ((name, hanging), before) in SICK.into_iter().zip(before) {
+            merchants::hang(&self.client, &self.sandbox.url, hanging).await?;
+            self.write(Wanted::sick(hanging * 100, hanging)).await?;
+            merchants::await_probing(&self.pool, hanging, PATIENCE).await;
+            let (rate, _) = self.flood(report, name, hanging).await?;
+            let kept = rate / before;
+            report.at_least(&format!("{name}.rate_kept"), kept, LEAST_RATE_KEPT, "of their rate");
+            let slowest = self.pace(report, name, hanging).await?;
+            report.at_most(&format!("{name}.p99_growth"), slowest / p99, MOST_P99_GROWTH, "times");
+        }
+        Ok(())
+    }
+
     async fn write(&self, wanted: Wanted) -> anyhow::Result<Written> {
         let url = format!("{}/write", self.engine.url);
         let answer = self.client.post(url).json(&wanted).send().await?;
@@ -133,16 +181,25 @@ impl Bench {
         Ok(p99)
     }
 
-    async fn bare_loop(&self, report: &mut Report, namespace: &Namespace) -> anyhow::Result<Cost> {
-        let program = deliverer::start_bare(namespace, &self.sandbox.url, DELIVERIES).await?;
+    /// What publishing costs, and what consuming, posting and acknowledging does.
+    async fn bare_loop(&self, report: &mut Report) -> anyhow::Result<(Cost, Cost)> {
+        let program = deliverer::start_bare(&self.namespace, &self.sandbox.url, DELIVERIES).await?;
+        let tell = async |word| {
+            let told = self.client.post(format!("{}/{word}", program.url)).send().await?;
+            told.error_for_status()
+        };
         let before = self.meter.read_bare(&program)?;
+        tell("fill").await?;
+        let filled = self.meter.read_bare(&program)?;
         let begun = Instant::now();
-        self.client.post(format!("{}/go", program.url)).send().await?.error_for_status()?;
+        tell("go").await?;
         let took = begun.elapsed();
-        let cost = self.meter.read_bare(&program)?.since(&before, DELIVERIES);
+        let consuming = self.meter.read_bare(&program)?.since(&filled, DELIVERIES);
+        let publishing = filled.since(&before, DELIVERIES);
         report.figure("bare_loop.per_second", count(DELIVERIES) / took.as_secs_f64(), "posts/s");
-        report.figure("bare_loop.cpu.all", cost.all_ms(), "CPU-ms each");
-        Ok(cost)
+        report.figure("bare_loop.cpu.publish", publishing.all_ms(), "CPU-ms each");
+        report.figure("bare_loop.cpu.consume_post_ack", consuming.all_ms(), "CPU-ms each");
+        Ok((publishing, consuming))
     }
 }
 

@@ -49,7 +49,11 @@ enum Bench {
     /// A hundred orders a message beside one
     Import,
     /// The webhook engine beside a bare loop of consume, post and acknowledge
-    Delivery,
+    Delivery {
+        /// One part of it
+        #[arg(long)]
+        only: Option<delivery::Part>,
+    },
     /// Orders put on the ledger and returns started, beside the intake
     Returns,
     /// Variants from memory and from the merchant, beside the bare call to that merchant
@@ -85,7 +89,7 @@ fn main() -> ExitCode {
             Bench::Auth => auth::run().await,
             Bench::Intake => intake::run().await,
             Bench::Import => import::run().await,
-            Bench::Delivery => delivery::run().await,
+            Bench::Delivery { only } => delivery::run(only).await,
             Bench::Returns => returns::run().await,
             Bench::Variants => variants::run().await,
             Bench::Warehouse => warehouse::run().await,

@@ -28,6 +28,7 @@ const NAME: &str = "deliverer";
 const QUEUE: &str = "bare";
 const IN_FLIGHT: usize = 64;
 const TAKEN_AT_ONCE: u16 = 512;
+const PUBLISHED_AT_ONCE: usize = 500;
 
 struct Deliverer {
     pool: Pool,
@@ -134,7 +135,7 @@ pub(crate) async fn start_sandbox() -> anyhow::Result<Program> {
     Program::start("sandbox", &[], &environment, port, "/healthz").await
 }
 
-/// Starts the bare loop with a full queue; it waits for a word before it begins.
+/// Starts the bare loop; it waits for a word before it fills its queue, and before it empties it.
 pub(crate) async fn start_bare(
     namespace: &Namespace,
     sandbox: &str,
@@ -152,7 +153,7 @@ pub(crate) async fn start_bare(
     Program::start("bench", &["bare"], &environment, port, "/").await
 }
 
-/// The bare loop: fills a queue, then, when told, consumes, posts and acknowledges.
+/// The bare loop: when told, fills a queue; when told, consumes, posts and acknowledges.
 pub(crate) async fn bare() -> anyhow::Result<()> {
     let told: HashMap<_, _> = std::env::vars().collect();
     let word = |name: &str| told.get(name).cloned().with_context(|| format!("{name} is not set"));
@@ -163,63 +164,75 @@ pub(crate) async fn bare() -> anyhow::Result<()> {
     let topology = topology(&namespace);
     let link = Link::start(&amqp, &topology, "bare", &tasks);
     let queue = topology.name(QUEUE);
-    fill(&link, &queue, messages).await?;
-    let line = web::Data::new((link, queue, url));
+    let line = web::Data::new(BareLoop { link, queue, url, messages });
     let app = move || {
         App::new()
             .app_data(line.clone())
             .route("/", web::get().to(HttpResponse::Ok))
-            .route("/go", web::post().to(move |line| go(line, messages)))
+            .route("/fill", web::post().to(fill))
+            .route("/go", web::post().to(go))
     };
     HttpServer::new(app).workers(1).bind(("127.0.0.1", port))?.run().await?;
     Ok(())
 }
 
-async fn fill(link: &Link, queue: &str, messages: usize) -> anyhow::Result<()> {
-    let publisher = Publisher::new(link.clone());
-    let message = Message {
-        exchange: Exchange(String::new()),
-        routing_key: queue.to_owned(),
-        id: String::new(),
-        content_type: "application/json",
-        headers: Vec::new(),
-        body: merchants::body(0).into_bytes(),
-    };
-    for _ in 0..messages.div_ceil(500) {
-        let words = publisher.publish(&vec![message.clone(); 500]).await?;
-        anyhow::ensure!(words.iter().all(Result::is_ok), "the broker did not take a message");
-    }
-    Ok(())
-}
-
-async fn go(
-    line: web::Data<(Link, String, String)>,
+struct BareLoop {
+    link: Link,
+    queue: String,
+    url: String,
     messages: usize,
-) -> actix_web::Result<&'static str> {
-    let (link, queue, url) = line.get_ref();
-    match consume(link, queue, url, messages).await {
-        Ok(()) => Ok("done"),
-        Err(error) => Err(ErrorInternalServerError(format!("{error:#}"))),
-    }
 }
 
-async fn consume(link: &Link, queue: &str, url: &str, messages: usize) -> anyhow::Result<()> {
-    let client = platform::http_client(Duration::from_secs(20))?;
-    let mut subscription = Subscription::open(link, queue, TAKEN_AT_ONCE).await?;
-    let mut done = 0;
-    while done < messages {
-        let batch = subscription.next(IN_FLIGHT).await?;
-        let last = batch.last().map(|incoming| incoming.tag).context("an empty batch")?;
-        done += batch.len();
-        let mut posts = JoinSet::new();
-        for Incoming { body, .. } in batch {
-            let request = client.post(url).header("content-type", "application/json").body(body);
-            posts.spawn(async move { request.send().await?.error_for_status()?.bytes().await });
+async fn fill(bare: web::Data<BareLoop>) -> actix_web::Result<&'static str> {
+    done(bare.publish().await)
+}
+
+async fn go(bare: web::Data<BareLoop>) -> actix_web::Result<&'static str> {
+    done(bare.consume().await)
+}
+
+fn done(result: anyhow::Result<()>) -> actix_web::Result<&'static str> {
+    result.map_err(|error| ErrorInternalServerError(format!("{error:#}")))?;
+    Ok("done")
+}
+
+impl BareLoop {
+    async fn publish(&self) -> anyhow::Result<()> {
+        let publisher = Publisher::new(self.link.clone());
+        let message = Message {
+            exchange: Exchange(String::new()),
+            routing_key: self.queue.clone(),
+            id: String::new(),
+            content_type: "application/json",
+            headers: Vec::new(),
+            body: merchants::body(0).into_bytes(),
+        };
+        for _ in 0..self.messages.div_ceil(PUBLISHED_AT_ONCE) {
+            let words = publisher.publish(&vec![message.clone(); PUBLISHED_AT_ONCE]).await?;
+            anyhow::ensure!(words.iter().all(Result::is_ok), "the broker did not take a message");
         }
-        while let Some(posted) = posts.join_next().await {
-            posted??;
-        }
-        subscription.ack_through(last).await?;
+        Ok(())
     }
-    Ok(())
+
+    async fn consume(&self) -> anyhow::Result<()> {
+        let client = platform::http_client(Duration::from_secs(20))?;
+        let mut subscription = Subscription::open(&self.link, &self.queue, TAKEN_AT_ONCE).await?;
+        let mut done = 0;
+        while done < self.messages {
+            let batch = subscription.next(IN_FLIGHT).await?;
+            let last = batch.last().map(|incoming| incoming.tag).context("an empty batch")?;
+            done += batch.len();
+            let mut posts = JoinSet::new();
+            for Incoming { body, .. } in batch {
+                let request = client.post(&self.url).header("content-type", "application/json");
+                let sent = request.body(body).send();
+                posts.spawn(async move { sent.await?.error_for_status()?.bytes().await });
+            }
+            while let Some(posted) = posts.join_next().await {
+                posted??;
+            }
+            subscription.ack_through(last).await?;
+        }
+        Ok(())
+    }
 }
