@@ -36,7 +36,7 @@ pub(crate) struct Listing {
     from: Option<DateTime<Utc>>,
     /// Made before this time.
     to: Option<DateTime<Utc>>,
-    /// How many at most, 50 unless given.
+    /// How many at most, 50 unless given; fewer when they have very many units.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u16>,
     /// The `next` of the answer before.
@@ -90,8 +90,9 @@ pub(crate) async fn list_returns(
     let (size, most) = page_size(listing.limit)?;
     let wanted = listing.into_inner().understand()?;
     let mut conn = app.pool.get().await?;
-    let mut returns = search(&mut conn, &merchant.identifier, &wanted, most).await?;
+    let (mut returns, is_cut) = search(&mut conn, &merchant.identifier, &wanted, most).await?;
     let next = cut(&mut returns, size, cursor);
+    let next = next.or_else(|| returns.last().filter(|_| is_cut).map(cursor));
     Ok(web::Json(Returns { returns, next }))
 }
 

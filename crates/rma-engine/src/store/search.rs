@@ -10,6 +10,19 @@ use platform::database::{DatabaseError, prepared};
 
 use super::read;
 
+/// A page ends after the return that makes it this heavy, in bytes: a return may have a thousand
+/// units.
+const HEAVY: i64 = 4 * 1024 * 1024;
+/// Goes around a query, to weigh what it finds without reading it.
+const WEIGH: (&str, &str) = (
+    "SELECT document, found FROM ( \
+         SELECT document, created_at, rma_identifier, count(*) OVER () AS found, \
+             sum(octet_length(document)) OVER (ORDER BY created_at DESC, rma_identifier DESC) \
+                 - octet_length(document) AS before \
+         FROM (",
+    ") AS page) AS weighed",
+);
+
 /// Which of a merchant's returns to find; what is `None` does not matter.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
@@ -30,16 +43,21 @@ pub(crate) struct Search {
 struct Row {
     #[diesel(sql_type = Text)]
     document: String,
+    /// How many there are, shown or not.
+    #[diesel(sql_type = BigInt)]
+    found: i64,
 }
 
+/// Up to `most` returns, fewer when they are heavy, and whether that was not all of them.
 pub(crate) async fn search(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     search: &Search,
     most: i64,
-) -> Result<Vec<Rma>, DatabaseError> {
-    let mut query = diesel::sql_query("SELECT document FROM returns WHERE merchant = $1")
+) -> Result<(Vec<Rma>, bool), DatabaseError> {
+    let mut query = diesel::sql_query(WEIGH.0)
         .into_boxed()
+        .sql("SELECT document, created_at, rma_identifier FROM returns WHERE merchant = $1")
         .bind::<Text, _>(merchant.as_str());
     let mut bound = 1;
     // A condition that is not asked for is not in the query, so that the right index is used.
@@ -80,9 +98,15 @@ pub(crate) async fn search(
             .bind::<Timestamptz, _>(*time)
             .bind::<Text, _>(identifier);
     }
+    let newest_first = "ORDER BY created_at DESC, rma_identifier DESC";
     query = query
-        .sql(format!(" ORDER BY created_at DESC, rma_identifier DESC LIMIT ${}", bound + 1))
-        .bind::<BigInt, _>(most);
+        .sql(format!(" {newest_first} LIMIT ${}{}", bound + 1, WEIGH.1))
+        .bind::<BigInt, _>(most)
+        .sql(format!(" WHERE before < ${} {newest_first}", bound + 2))
+        .bind::<BigInt, _>(HEAVY);
     let rows: Vec<Row> = prepared(query).load(conn).await?;
-    rows.into_iter().map(|row| read(&row.document)).collect()
+    let shown = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+    let is_cut = rows.iter().any(|row| row.found > shown);
+    let returns: Result<_, _> = rows.iter().map(|row| read(&row.document)).collect();
+    Ok((returns?, is_cut))
 }

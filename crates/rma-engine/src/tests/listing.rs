@@ -80,6 +80,28 @@ async fn returns_are_found_by_what_is_known_of_them() {
 }
 
 #[tokio::test]
+async fn a_page_ends_where_it_gets_heavy() {
+    let stage = Stage::set().await;
+    let mut rmas = Vec::new();
+    for name in ["A", "B", "C"] {
+        stage.store("acme", &order(name, 1)).await;
+        rmas.insert(0, stage.start_return(&refund_of(name, &[1])).await);
+    }
+    let mut conn = stage.pool.get().await.unwrap();
+    let padded = "UPDATE returns SET document = document || repeat(' ', 3 * 1024 * 1024)";
+    diesel::sql_query(padded).execute(&mut *conn).await.unwrap();
+    let (_, first) = stage.get("/v1/returns", "acme").await;
+    let next = first["next"].as_str().unwrap();
+    let (_, second) = stage.get(&format!("/v1/returns?after={next}"), "acme").await;
+    let names = |page: &Value| -> Vec<String> {
+        let returns = page["returns"].as_array().unwrap().iter();
+        returns.map(|it| it["rma_identifier"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!((names(&first), names(&second)), (rmas[..2].to_vec(), rmas[2..].to_vec()));
+    assert_eq!(second.get("next"), None);
+}
+
+#[tokio::test]
 async fn a_timeline_is_only_added_to() {
     let stage = Stage::set().await;
     stage.store("acme", &order("A", 1)).await;
