@@ -149,6 +149,11 @@ impl TokenService {
         Self { url, credentials }
     }
 
+    /// Whom it grants tokens to.
+    pub(crate) fn client_id(&self) -> &str {
+        &self.credentials.id
+    }
+
     /// Asks once.
     pub(crate) async fn request(
         &self,

@@ -19,6 +19,7 @@ use serde::Deserialize;
 use tokio::time::{Instant, sleep, sleep_until};
 use url::Url;
 
+use super::journal::Target;
 use crate::settings::{Setting, Settings};
 use crate::tokens::{self, ClientFlags, MERCHANT, NoToken, TokenService, address, below};
 
@@ -107,9 +108,9 @@ impl Gateway {
         })
     }
 
-    /// The intake's address, to tell one import from another.
-    pub(crate) fn target(&self) -> &str {
-        self.url.as_str()
+    /// The intake's address and who sends, to tell one import from another.
+    pub(crate) fn target(&self) -> Target {
+        Target { intake: self.url.to_string(), client: self.tokens.client_id().to_owned() }
     }
 
     /// Sends a message until the intake has decided about it.

@@ -83,9 +83,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     let interrupted = watch_for_interrupt();
     let mut rejected = 0;
-    for file in &files {
-        let place = Place::from(file.as_str());
-        let tally = importer.import(&place, file, interrupted.clone()).await;
+    let places: Vec<_> = files.iter().map(|file| Place::from(file.as_str())).collect();
+    importer.begin_reports(&places)?;
+    for (file, place) in files.iter().zip(&places) {
+        let tally = importer.import(place, file, interrupted.clone()).await;
         rejected += tally.with_context(|| format!("{file} was not imported completely"))?.rejected;
         if *interrupted.borrow() {
             return Ok(ExitCode::from(130));
@@ -116,6 +117,20 @@ struct Importer {
 }
 
 impl Importer {
+    /// Takes reports of earlier runs away. One that several files share is kept when any of them
+    /// goes on from where it ended.
+    fn begin_reports(&self, places: &[Place]) -> anyhow::Result<()> {
+        let mut reports: BTreeMap<PathBuf, bool> = BTreeMap::new();
+        for place in places {
+            let goes_on = Journal::open(place.path(), self.gateway.target())?.resumed_at() > 0;
+            *reports.entry(self.report_path(place)).or_default() |= goes_on;
+        }
+        for (path, _) in reports.iter().filter(|(_, goes_on)| !**goes_on) {
+            Report::begin_anew(path)?;
+        }
+        Ok(())
+    }
+
     async fn import(
         &self,
         place: &Place,
@@ -124,7 +139,7 @@ impl Importer {
     ) -> anyhow::Result<Tally> {
         let mut journal = Journal::open(place.path(), self.gateway.target())?;
         let resumed_at = journal.resumed_at();
-        let mut report = Report::new(self.report_path(place), name, resumed_at > 0)?;
+        let mut report = Report::new(self.report_path(place), name);
         let (entries, taken) = place.open()?;
         let bar = progress_bar(place, name);
         if resumed_at > 0 {

@@ -18,9 +18,16 @@ struct Page {
     /// The file as it was: another size or time makes the journal void.
     bytes: u64,
     modified_nanos: u128,
-    /// The intake that the orders went to.
-    target: String,
+    target: Target,
     done: u64,
+}
+
+/// The intake that the orders went to, and the client they came from: another client may be
+/// another merchant's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Target {
+    pub(crate) intake: String,
+    pub(crate) client: String,
 }
 
 /// The journal of one import.
@@ -35,9 +42,9 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal of a file, continuing it if it is about the same file and intake.
-    pub(crate) fn open(file: Option<&Path>, target: &str) -> anyhow::Result<Self> {
-        let blank = Page { bytes: 0, modified_nanos: 0, target: target.to_owned(), done: 0 };
+    /// Opens the journal of a file, continuing it if it is about the same file and target.
+    pub(crate) fn open(file: Option<&Path>, target: Target) -> anyhow::Result<Self> {
+        let blank = Page { bytes: 0, modified_nanos: 0, target, done: 0 };
         let (path, mut page) = match file {
             Some(file) => (Some(beside(file)), describe(file, blank)?),
             None => (None, blank),
@@ -119,9 +126,13 @@ fn read(path: &Path) -> anyhow::Result<Option<Page>> {
 mod tests {
     use super::*;
 
+    fn target(intake: &str, client: &str) -> Target {
+        Target { intake: intake.to_owned(), client: client.to_owned() }
+    }
+
     #[test]
     fn only_what_is_dealt_with_from_the_beginning_counts() {
-        let mut journal = Journal::open(None, "intake").unwrap();
+        let mut journal = Journal::open(None, target("intake", "client")).unwrap();
         for (batch, end, done) in [(1, 20, 0), (0, 10, 20), (3, 40, 20), (2, 30, 40)] {
             journal.finish(batch, end).unwrap();
             assert_eq!(journal.done(), done);
@@ -129,14 +140,16 @@ mod tests {
     }
 
     #[test]
-    fn the_next_run_goes_on_with_the_same_file_and_intake_only() {
+    fn the_next_run_goes_on_with_the_same_file_intake_and_client_only() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("orders.json");
         fs::write(&file, "[]").unwrap();
-        let open = |target: &str| Journal::open(Some(&file), target).unwrap();
+        let open_as = |intake, client| Journal::open(Some(&file), target(intake, client)).unwrap();
+        let open = |intake| open_as(intake, "client");
         open("intake").finish(0, 10).unwrap();
         assert_eq!(open("intake").resumed_at(), 10);
         assert_eq!(open("another").resumed_at(), 0);
+        assert_eq!(open_as("intake", "another").resumed_at(), 0);
         let mut again = open("intake");
         again.finish(0, 25).unwrap();
         assert_eq!(open("intake").resumed_at(), 25);
@@ -149,7 +162,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("orders.json");
         fs::write(&file, "[]").unwrap();
-        let mut journal = Journal::open(Some(&file), "intake").unwrap();
+        let mut journal = Journal::open(Some(&file), target("intake", "client")).unwrap();
         journal.finish(0, 10).unwrap();
         journal.close().unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

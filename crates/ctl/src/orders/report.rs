@@ -26,12 +26,14 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// A report that goes on where an interrupted one ended, or begins anew.
-    pub(crate) fn new(path: PathBuf, source: &str, resumed: bool) -> io::Result<Self> {
-        if !resumed && path.exists() {
-            std::fs::remove_file(&path)?;
-        }
-        Ok(Self { path, source: source.to_owned(), file: None, orders: 0 })
+    /// A report that goes on after what the file holds already.
+    pub(crate) fn new(path: PathBuf, source: &str) -> Self {
+        Self { path, source: source.to_owned(), file: None, orders: 0 }
+    }
+
+    /// Takes a report of another run away.
+    pub(crate) fn begin_anew(path: &Path) -> io::Result<()> {
+        if path.exists() { std::fs::remove_file(path) } else { Ok(()) }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -105,10 +107,10 @@ mod tests {
     fn a_report_is_a_table_and_can_be_continued() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rejected.csv");
-        let mut report = Report::new(path.clone(), "orders.json", false).unwrap();
+        let mut report = Report::new(path.clone(), "orders.json");
         assert!(!path.exists());
         report.add(&rejection(3)).unwrap();
-        Report::new(path.clone(), "orders.json", true).unwrap().add(&rejection(9)).unwrap();
+        Report::new(path.clone(), "orders.json").add(&rejection(9)).unwrap();
         expect![[r#"
             file,line,order,field,code,detail
             orders.json,3,'=1001,"$.items[0]['a,b']",invalid,"says ""no"""
@@ -117,7 +119,7 @@ mod tests {
             orders.json,9,'=1001,$.status,invalid,"must be one of Created, Shipped"
         "#]]
         .assert_eq(&std::fs::read_to_string(&path).unwrap().replace('\r', ""));
-        Report::new(path.clone(), "orders.json", false).unwrap();
+        Report::begin_anew(&path).unwrap();
         assert!(!path.exists());
     }
 }

@@ -110,7 +110,9 @@ async fn import(
     (_, place, name): &(TempDir, Place, String),
 ) -> anyhow::Result<Tally> {
     let (_interrupt, interrupted) = watch::channel(false);
-    intake.importer().import(place, name, interrupted).await
+    let importer = intake.importer();
+    importer.begin_reports(std::slice::from_ref(place))?;
+    importer.import(place, name, interrupted).await
 }
 
 fn report(file: &(TempDir, Place, String)) -> String {
@@ -194,6 +196,26 @@ async fn an_import_goes_on_where_it_ended() {
     let all: std::collections::BTreeSet<_> = first.iter().chain(&second).collect();
     assert_eq!(all.len(), 9);
     assert!(!std::path::Path::new(&journal).exists());
+}
+
+#[tokio::test]
+async fn files_that_share_a_report_are_all_in_it_and_earlier_runs_are_not() {
+    let (one, other) = (file(), file());
+    let shared = one.0.path().join("rejected.csv");
+    let intake = Intake::start(Box::new(|_, message| accept(&message)));
+    let importer = Importer { report: Some(shared.clone()), ..intake.importer() };
+    let (_interrupt, interrupted) = watch::channel(false);
+    for _run in 0..2 {
+        importer.begin_reports(&[one.1.clone(), other.1.clone()]).unwrap();
+        for (_, place, name) in [&one, &other] {
+            importer.import(place, name, interrupted.clone()).await.unwrap();
+        }
+        let report = std::fs::read_to_string(&shared).unwrap();
+        for (_, _, name) in [&one, &other] {
+            let row = format!("{name},10,,$.identifier,missing_field,");
+            assert_eq!(report.matches(&row).count(), 1, "{report}");
+        }
+    }
 }
 
 #[tokio::test]
