@@ -84,7 +84,8 @@ fn check_moments(moments: &[Option<DateTime<Utc>>]) -> Result<(), Refused> {
 }
 
 /// The merchant whose messages a caller may read: its own, or for an operator the one it asks
-/// about, or everyone's.
+/// about, or everyone's. Messages hold what orders and returns hold, so a merchant's client needs
+/// one of their scopes.
 fn readable(caller: &Caller, asked: Option<MerchantId>) -> Result<Option<MerchantId>, Access> {
     let limit = match caller.limited_to() {
         None => {
@@ -95,7 +96,10 @@ fn readable(caller: &Caller, asked: Option<MerchantId>) -> Result<Option<Merchan
             caller.require(Scope::Operator)?;
             caller.limited_to()
         }
-        own => own,
+        own => {
+            caller.require(Scope::Orders).or_else(|_refused| caller.require(Scope::Returns))?;
+            own
+        }
     };
     match (limit, asked) {
         (Some(limit), Some(asked)) if *limit != asked => Err(Access::OtherMerchant(limit.clone())),

@@ -258,6 +258,12 @@ async fn a_merchant_reads_its_own_and_replays_nothing() {
     let everything = json!({"filter": {}});
     assert_eq!(desk.ask_as(&own, Method::POST, "/v1/replays", &everything).await.0, 403);
     assert_eq!(desk.ask_as(&token("orders", None), Method::GET, &show, &none).await.0, 403);
+    for scope in ["carrier", "warehouse"] {
+        let token = token(scope, Some("acme"));
+        for path in [show.as_str(), "/v1/deliveries", "/v1/reports/deliveries"] {
+            assert_eq!(desk.ask_as(&token, Method::GET, path, &none).await.0, 403, "{path}");
+        }
+    }
     assert_eq!(desk.ask_as("rubbish", Method::GET, &show, &none).await.0, 401);
     let unknown = format!("/v1/deliveries/{}", uuid::Uuid::now_v7());
     assert_eq!(desk.operator(Method::GET, &unknown, &none).await.0, 404);
