@@ -11,6 +11,7 @@ pub mod health;
 pub mod http;
 pub mod identity;
 pub mod limits;
+pub mod once;
 pub mod retry;
 pub mod sealing;
 pub mod telemetry;

@@ -16,13 +16,12 @@ use domain::merchant::Merchant;
 use domain::order::Digest;
 use platform::Problem;
 use platform::identity::Caller;
+use platform::once::{BadKey, HEADER, Keyed, key_of};
 use serde_json::json;
 
 use crate::App;
 use crate::error::Error;
-use crate::store::answers::Keyed;
 
-const KEY_HEADER: &str = "Idempotency-Key";
 const DEFAULT_LIMIT: u16 = 50;
 const MAX_LIMIT: u16 = 200;
 
@@ -39,15 +38,13 @@ fn keyed<'a>(
     merchant: &'a Merchant,
     operation: &'static str,
     document: &Document,
-) -> Result<Option<Keyed<'a>>, Error> {
-    let Some(value) = request.headers().get(KEY_HEADER) else { return Ok(None) };
-    let key = value.to_str().ok().filter(|key| (1..=255).contains(&key.len()));
-    let key = key.ok_or(Error::Malformed("Idempotency-Key must have 1 to 255 ASCII characters"))?;
+) -> Result<Option<Keyed<'a>>, BadKey> {
+    let Some(key) = key_of(request)? else { return Ok(None) };
     Ok(Some(Keyed {
         merchant: &merchant.identifier,
         operation,
         key,
-        name: KEY_HEADER,
+        name: HEADER,
         request: Digest::of_value(&json!([request.path(), document.value()])),
     }))
 }

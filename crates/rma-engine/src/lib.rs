@@ -38,15 +38,12 @@ use messaging::{Broker, Outbox, Topology};
 use platform::database::Pool;
 use platform::identity::{self, Verifier};
 use platform::sealing::{self, Sealer};
-use platform::{Clock, Process, Service, chain};
+use platform::{Clock, Process, Service, once as requests};
 use serde::Deserialize;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 /// The tables of this service.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/rma-engine");
-
-/// How often old answers are looked for.
-const FORGET_EVERY: Duration = Duration::from_secs(3600);
 
 /// The service.
 pub struct App {
@@ -84,7 +81,13 @@ impl Service for App {
     type Settings = Settings;
 
     fn migrations() -> Vec<EmbeddedMigrations> {
-        vec![messaging::MIGRATIONS, directory::MIGRATIONS, delivery::MIGRATIONS, MIGRATIONS]
+        vec![
+            requests::MIGRATIONS,
+            messaging::MIGRATIONS,
+            directory::MIGRATIONS,
+            delivery::MIGRATIONS,
+            MIGRATIONS,
+        ]
     }
 
     fn routes(config: &mut ServiceConfig<'_>) {
@@ -116,22 +119,8 @@ impl Service for App {
             deliveries,
         };
         consumers::start(&app, &broker, process);
-        app.forget_answers(process, idempotency.retention);
+        requests::forget_answers(process, idempotency.retention);
         Ok((app, verifier))
-    }
-}
-
-impl App {
-    fn forget_answers(&self, process: &Process, retention: Duration) {
-        let (pool, clock) = (self.pool.clone(), self.clock.clone());
-        process.tasks.every("answers", FORGET_EVERY, move || {
-            let (pool, before) = (pool.clone(), clock.now() - retention);
-            async move {
-                if let Err(error) = store::answers::forget(&pool, before).await {
-                    tracing::warn!(error = chain(&error), "old answers were not forgotten");
-                }
-            }
-        });
     }
 }
 

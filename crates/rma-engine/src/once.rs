@@ -1,12 +1,26 @@
 //! Requests that have their effect once, however often and however parallel they are sent.
 
 use diesel_async::AsyncPgConnection;
-use domain::document::{FieldError, Invalid};
 use platform::Timestamp;
+use platform::once::{Keyed, Known};
 use serde::Serialize;
 
+use crate::App;
 use crate::error::Error;
-use crate::store::answers::{self, Keyed, Known};
+
+/// What was answered to the same request before. That is looked for before anything else, because
+/// the merchant's terms may have changed since and the answer has not.
+pub(crate) async fn answered(
+    app: &App,
+    keyed: Option<&Keyed<'_>>,
+) -> Result<Option<String>, Error> {
+    let Some(keyed) = keyed else { return Ok(None) };
+    match keyed.find(&mut *app.pool.get().await?).await? {
+        Known::New => Ok(None),
+        Known::Answered(answer) => Ok(Some(answer)),
+        Known::OtherRequest => Err(keyed.misused().into()),
+    }
+}
 
 /// Does the work and gives its answer as JSON; or, when the same was asked before under the same
 /// key, the answer that was given then. Without a key the work is done.
@@ -17,15 +31,12 @@ pub(crate) async fn once<T: Serialize>(
     work: impl AsyncFnOnce(&mut AsyncPgConnection) -> Result<T, Error>,
 ) -> Result<String, Error> {
     let Some(keyed) = keyed else { return Ok(serde_json::to_string(&work(conn).await?)?) };
-    match answers::take(conn, keyed, now).await? {
+    match keyed.take(conn, now).await? {
         Known::New => {}
         Known::Answered(answer) => return Ok(answer),
-        Known::OtherRequest => {
-            let detail = format!("another request was sent under this {}", keyed.name);
-            return Err(Invalid::from(FieldError::invalid("$", detail)).into());
-        }
+        Known::OtherRequest => return Err(keyed.misused().into()),
     }
     let answer = serde_json::to_string(&work(conn).await?)?;
-    answers::answer(conn, keyed, &answer).await?;
+    keyed.answer(conn, &answer).await?;
     Ok(answer)
 }

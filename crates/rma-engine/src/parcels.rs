@@ -6,6 +6,7 @@ use domain::merchant::Merchant;
 use domain::order::Digest;
 use domain::returns::{CarrierReport, Refusal, Rma, TrackingEvent, UnitId};
 use platform::Timestamp;
+use platform::once::Keyed;
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -16,7 +17,6 @@ use crate::error::Error;
 use crate::once::once;
 use crate::returns::{lock, refused};
 use crate::store;
-use crate::store::answers::Keyed;
 
 /// A carrier's report as it came.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use domain::order::Digest;
 use domain::returns::{Receipt, Rma};
 use domain::warehouse::UnitReceived;
 use platform::Timestamp;
+use platform::once::{Keyed, Known};
 use serde_json::json;
 
 use crate::App;
@@ -16,7 +17,6 @@ use crate::error::Error;
 use crate::once::once;
 use crate::returns::{lock, refused};
 use crate::store;
-use crate::store::answers::{self, Keyed, Known};
 use crate::store::timeline::{self, Note};
 
 /// One step of receiving.
@@ -87,7 +87,7 @@ pub(crate) async fn note_unit(
     let request = Digest::of_value(&json!(key));
     let operation = UnitReceived::TYPE;
     let keyed = Keyed { merchant, operation, key: &key, name: "receipt", request };
-    if answers::take(conn, &keyed, now).await? != Known::New {
+    if keyed.take(conn, now).await? != Known::New {
         return Ok(());
     }
     let Some(mut rma) = store::returns::lock(conn, merchant, rma_identifier).await? else {

@@ -11,6 +11,7 @@ use domain::returns::{
     UnitId,
 };
 use platform::Timestamp;
+use platform::once::Keyed;
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -24,7 +25,6 @@ use crate::projection;
 use crate::quote::{Assessment, IneligibleUnit, Promise, Quote, QuoteChange, assess};
 use crate::shelf::Shelf;
 use crate::store;
-use crate::store::answers::Keyed;
 use crate::store::orders::Reading;
 use crate::store::returns::InsertError;
 

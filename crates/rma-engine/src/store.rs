@@ -1,6 +1,5 @@
 //! Every query of this service. Rows stay private; what goes in and comes out is the rules' own.
 
-pub(crate) mod answers;
 pub(crate) mod discrepancies;
 pub(crate) mod orders;
 pub(crate) mod returns;

@@ -30,7 +30,7 @@ use platform::database::Pool;
 use platform::http::Rooms;
 use platform::identity::{self, Verifier};
 use platform::sealing::{self, Sealer};
-use platform::{Clock, Process, Service};
+use platform::{Clock, Process, Service, once};
 use serde::Deserialize;
 use utoipa_actix_web::service_config::ServiceConfig;
 
@@ -93,7 +93,13 @@ impl Service for App {
     type Settings = Settings;
 
     fn migrations() -> Vec<EmbeddedMigrations> {
-        vec![messaging::MIGRATIONS, directory::MIGRATIONS, delivery::MIGRATIONS, MIGRATIONS]
+        vec![
+            once::MIGRATIONS,
+            messaging::MIGRATIONS,
+            directory::MIGRATIONS,
+            delivery::MIGRATIONS,
+            MIGRATIONS,
+        ]
     }
 
     fn routes(config: &mut ServiceConfig<'_>) {
@@ -115,7 +121,7 @@ impl Service for App {
         let directory = Directory::start(Self::NAME, process, &broker, &verifier);
         let deliveries =
             Deliveries::start(Self::NAME, process, &broker, &directory, &sealer, &KINDS, delivery)?;
-        idempotency::forget(process, idempotency.retention);
+        once::forget_answers(process, idempotency.retention);
         let app = Self {
             pool: process.pool.clone(),
             clock: process.clock.clone(),

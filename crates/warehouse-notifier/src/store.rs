@@ -1,7 +1,6 @@
 //! Every query of this service. Nothing here opens a transaction; use cases do.
 
 pub(crate) mod drop_shipments;
-pub(crate) mod idempotency;
 pub(crate) mod inbound;
 pub(crate) mod outbound;
 pub(crate) mod receipts;

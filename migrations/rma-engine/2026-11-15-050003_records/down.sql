@@ -1,4 +1,3 @@
-DROP TABLE answered_requests;
 DROP TABLE discrepancies;
 DROP TABLE timeline;
 DROP FUNCTION refuse_to_rewrite;

@@ -1,4 +1,3 @@
-DROP TABLE idempotency_keys;
 DROP TABLE drop_shipments;
 DROP TABLE drop_orders;
 DROP TABLE outbound_parts;

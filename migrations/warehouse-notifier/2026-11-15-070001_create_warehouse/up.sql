@@ -93,17 +93,3 @@ CREATE TABLE drop_shipments (
     CONSTRAINT drop_shipments_kind
     CHECK (kind IN ('confirmation', 'cancellation', 'partial_cancellation'))
 );
-
--- Answers given to requests that named a key.
-CREATE TABLE idempotency_keys (
-    merchant TEXT COLLATE "C" NOT NULL,
-    operation TEXT COLLATE "C" NOT NULL,
-    key TEXT COLLATE "C" NOT NULL,
-    digest BYTEA NOT NULL,
-    -- JSON; empty only inside the transaction that works it out.
-    answer TEXT NOT NULL,
-    created_at TIMESTAMPTZ NOT NULL,
-    CONSTRAINT idempotency_keys_pkey PRIMARY KEY (merchant, operation, key)
-);
-
-CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);

@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 use super::{keyed, merchant_of, written};
 use crate::App;
 use crate::error::Error;
+use crate::once::answered;
 use crate::quote::{Promise, Quote};
 use crate::returns::{self, NewReturn, ReturnConflict};
 
@@ -80,6 +81,9 @@ pub(crate) async fn create_return(
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let keyed = keyed(&head, &merchant, "returns", &document)?;
+    if let Some(answer) = answered(&app, keyed.as_ref()).await? {
+        return Ok(written(StatusCode::CREATED, answer));
+    }
     let (request, quoted) = document.read(object(|body| {
         body.refuse_unknown(&[&ReturnRequest::FIELDS[..], &["quote"]].concat());
         let request = ReturnRequest::read_object(body, &merchant.settings.returns);

@@ -112,6 +112,27 @@ async fn the_same_key_and_request_get_the_same_answer() {
 }
 
 #[tokio::test]
+async fn the_same_answer_is_given_also_after_the_terms_changed() {
+    let stage = Stage::set().await;
+    stage.store("acme", &order("A", 2)).await;
+    let key = [("idempotency-key", "k-1")];
+    let body = refund_of("A", &[1]);
+    let ask = || stage.ask(Method::POST, "/v1/returns", "acme", &key, Some(&body));
+    let first = ask().await;
+    assert_eq!(first.0, StatusCode::CREATED);
+    let mut stricter = merchant("acme");
+    stricter.version = 2;
+    stricter.settings.returns.reasons.retain(|reason| reason.code != "TOO_SMALL");
+    introduce(&stage.started.namespace, App::NAME, stricter).await;
+    eventually("the new terms are known", Duration::from_secs(10), async || {
+        let (status, _) = stage.post("/v1/returns/quote", "acme", &body).await;
+        (status == StatusCode::UNPROCESSABLE_ENTITY).then_some(())
+    })
+    .await;
+    assert_eq!(ask().await, first);
+}
+
+#[tokio::test]
 async fn a_stale_quote_is_refused_with_what_changed() {
     let stage = Stage::set().await;
     let order = order("A", 2);

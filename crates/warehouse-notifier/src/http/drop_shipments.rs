@@ -10,6 +10,7 @@ use domain::warehouse::{
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Room};
 use platform::identity::Caller;
+use platform::once::Key;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -17,7 +18,7 @@ use uuid::Uuid;
 use super::warehouse;
 use crate::App;
 use crate::drop_shipments;
-use crate::idempotency::{Key, Request};
+use crate::idempotency::Request;
 
 /// The merchant is being told.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]

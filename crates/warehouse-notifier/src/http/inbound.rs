@@ -5,14 +5,15 @@ use chrono::{DateTime, Utc};
 use domain::order::Digest;
 use domain::warehouse::{Identifier, InboundAsn, InboundHeader, InboundLine};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Room};
+use platform::http::{ErrorBody, Json, Page, Room, next};
 use platform::identity::Caller;
+use platform::once::Key;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Page, next, warehouse_or_merchant};
+use super::warehouse_or_merchant;
 use crate::App;
-use crate::idempotency::{Key, Request};
+use crate::idempotency::Request;
 use crate::inbound;
 use crate::store::inbound::{self as store, StoredAsn};
 
@@ -217,7 +218,7 @@ pub(crate) async fn list_asns(
     page: web::Query<Page>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse_or_merchant(&app, &caller)?;
-    let (after, limit) = (page.after()?, page.limit()?);
+    let (after, limit) = (page.after(), page.limit()?);
     let mut conn = app.pool.get().await?;
     let found = store::page(&mut conn, &merchant.identifier, after, limit).await?;
     let next = next(&found, limit, |stored| stored.header.asn_number.to_string());

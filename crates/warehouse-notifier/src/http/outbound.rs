@@ -7,14 +7,15 @@ use domain::warehouse::{
     AsnStatus, Change, Header, OutboundShipment, OutboundShipmentRequest, Part,
 };
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Room};
+use platform::http::{ErrorBody, Json, Page, Room, next};
 use platform::identity::Caller;
+use platform::once::Key;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Page, next, warehouse, warehouse_or_merchant};
+use super::{warehouse, warehouse_or_merchant};
 use crate::App;
-use crate::idempotency::{Key, Request};
+use crate::idempotency::Request;
 use crate::outbound;
 use crate::store::outbound::{self as store, StoredShipment};
 
@@ -223,7 +224,7 @@ pub(crate) async fn list_shipments(
     page: web::Query<Page>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse_or_merchant(&app, &caller)?;
-    let (after, limit) = (page.after()?, page.limit()?);
+    let (after, limit) = (page.after(), page.limit()?);
     let mut conn = app.pool.get().await?;
     let found = store::page(&mut conn, &merchant.identifier, after, limit).await?;
     let next = next(&found, limit, |stored| stored.asn_number.clone());

@@ -5,16 +5,17 @@ use chrono::{DateTime, Utc};
 use domain::order::Digest;
 use domain::warehouse::{InventoryReceipt, Receipts, ReceiptsRequest};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Room};
+use platform::http::{BadPage, ErrorBody, Json, Room, next, page_limit};
 use platform::identity::Caller;
+use platform::once::Key;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{BadQuery, next, page_limit, warehouse, warehouse_or_merchant};
+use super::{warehouse, warehouse_or_merchant};
 use crate::App;
 use crate::error::Error;
-use crate::idempotency::{Key, Request};
+use crate::idempotency::Request;
 use crate::receipts;
 use crate::store::receipts::{self as store, NewReceipt, StoredReceipt};
 
@@ -155,10 +156,7 @@ pub(crate) async fn list_receipts(
     let ReceiptQuery { asn_number, limit, after } = listing.into_inner();
     let limit = page_limit(limit)?;
     let after = after.map(|after| after.parse()).transpose();
-    let after = after.map_err(|_garbage| BadQuery::Unreadable("after"))?;
-    if asn_number.as_ref().is_some_and(|number| number.contains('\0')) {
-        return Err(BadQuery::Unreadable("asn_number").into());
-    }
+    let after = after.map_err(|_garbage| BadPage::Unreadable("after"))?;
     let mut conn = app.pool.get().await?;
     let merchant = &merchant.identifier;
     let found = store::page(&mut conn, merchant, asn_number.as_deref(), after, limit).await?;

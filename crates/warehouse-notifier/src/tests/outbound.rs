@@ -121,9 +121,8 @@ async fn a_key_is_free_after_a_refusal_and_after_its_time() {
     assert_eq!(answer(rival.json(&other)).await.0, 201, "another merchant's key");
 
     let pool = warehouse.started.database.pool();
-    let mut conn = pool.get().await.unwrap();
     let later = platform::Clock::system().now() + Duration::from_secs(1);
-    crate::store::idempotency::forget(&mut conn, later).await.unwrap();
+    platform::database::forget(&pool, "answered_requests", "answered_at", later).await.unwrap();
     assert_eq!(warehouse.post_keyed(PATH, "k", &other).await.0, 201);
     warehouse.delivered_to_acme(2).await;
 }

@@ -8,6 +8,7 @@ use diesel::sql_types::{BigInt, Text};
 use diesel_async::{AsyncConnection as _, RunQueryDsl as _};
 use domain::order::{Digest, Order};
 use domain::returns::{Rma, RmaMessage};
+use platform::once::Keyed;
 use platform::{Failure as _, Kind, Process, Service as _, config};
 use serde_json::json;
 use testkit::{Database, Namespace, eventually};
@@ -18,7 +19,6 @@ use crate::ledger::Ledger;
 use crate::projection::Snapshot;
 use crate::receiving::Delivered;
 use crate::returns::NewReturn;
-use crate::store::answers::Keyed;
 use crate::{App, Settings, exchanges, parcels, projection, receiving, returns};
 
 pub(super) struct Desk {

@@ -1,0 +1,1 @@
+DROP TABLE answered_requests;
