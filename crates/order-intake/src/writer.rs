@@ -185,7 +185,7 @@ impl Writer {
     }
 }
 
-/// Loads, decides, saves and announces, in the caller's transaction. Two questions to PostgreSQL,
+/// Loads, decides, saves and announces, in the caller's transaction. Three questions to PostgreSQL,
 /// however many statements: those that need no answer of another are under way together.
 async fn store_together(
     conn: &AsyncPgConnection,
@@ -197,11 +197,12 @@ async fn store_together(
         .iter()
         .map(|publication| books.post(publication).map_err(PublishError::Refunds))
         .collect();
-    let announce = async {
-        let Some(now) = publications.iter().map(|it| it.received_at).max() else { return Ok(()) };
-        Ok(outbox.append_prepared(conn, now, books.events().iter().copied()).await?)
-    };
-    try_join!(store::write(conn, &books), announce)?;
+    store::write(conn, &books).await?;
+    // Not together with the orders: writing those waits for whoever writes the same ones, and so
+    // the events of an order are numbered as its snapshots were stored.
+    if let Some(now) = publications.iter().map(|publication| publication.received_at).max() {
+        outbox.append_prepared(conn, now, books.events().iter().copied()).await?;
+    }
     Ok(answers)
 }
 

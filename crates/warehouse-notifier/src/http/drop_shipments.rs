@@ -8,7 +8,7 @@ use domain::warehouse::{
     DropShipmentPartialCancellation,
 };
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Room};
+use platform::http::{ErrorBody, Json, Room, Then};
 use platform::identity::Caller;
 use platform::once::Key;
 use serde::{Deserialize, Serialize};
@@ -55,12 +55,10 @@ impl Accepted {
 #[post("/v1/drop_shipments/confirmations")]
 pub(crate) async fn confirm_drop_shipment(
     app: web::Data<App>,
-    caller: Caller,
     key: Key,
-    room: Room,
-    json: Json,
+    Then(caller, body): Then<Caller, (Room, Json)>,
 ) -> Result<HttpResponse, Problem> {
-    tell(&app, &caller, DropShipmentKind::Confirmation, key, (room, json)).await
+    tell(&app, &caller, DropShipmentKind::Confirmation, key, body).await
 }
 
 /// Cancel a drop shipment
@@ -83,12 +81,10 @@ pub(crate) async fn confirm_drop_shipment(
 #[post("/v1/drop_shipments/cancellations")]
 pub(crate) async fn cancel_drop_shipment(
     app: web::Data<App>,
-    caller: Caller,
     key: Key,
-    room: Room,
-    json: Json,
+    Then(caller, body): Then<Caller, (Room, Json)>,
 ) -> Result<HttpResponse, Problem> {
-    tell(&app, &caller, DropShipmentKind::Cancellation, key, (room, json)).await
+    tell(&app, &caller, DropShipmentKind::Cancellation, key, body).await
 }
 
 /// Cancel some items of a drop shipment
@@ -109,12 +105,10 @@ pub(crate) async fn cancel_drop_shipment(
 #[post("/v1/drop_shipments/partial_cancellations")]
 pub(crate) async fn cancel_drop_shipment_partially(
     app: web::Data<App>,
-    caller: Caller,
     key: Key,
-    room: Room,
-    json: Json,
+    Then(caller, body): Then<Caller, (Room, Json)>,
 ) -> Result<HttpResponse, Problem> {
-    tell(&app, &caller, DropShipmentKind::PartialCancellation, key, (room, json)).await
+    tell(&app, &caller, DropShipmentKind::PartialCancellation, key, body).await
 }
 
 async fn tell(

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use domain::order::Digest;
 use domain::warehouse::{Identifier, InboundAsn, InboundHeader, InboundLine};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Page, Room, next};
+use platform::http::{ErrorBody, Json, Page, Room, Then, next};
 use platform::identity::Caller;
 use platform::once::Key;
 use serde::{Deserialize, Serialize};
@@ -123,10 +123,8 @@ impl From<StoredAsn> for AsnSummary {
 #[post("/v1/inbound_asns")]
 pub(crate) async fn register_asn(
     app: web::Data<App>,
-    caller: Caller,
     key: Key,
-    room: Room,
-    Json(document): Json,
+    Then(caller, (room, Json(document))): Then<Caller, (Room, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse_or_merchant(&app, &caller)?;
     let asn = InboundAsn::read(&document)?;
@@ -159,10 +157,8 @@ pub(crate) async fn register_asn(
 #[put("/v1/inbound_asns/{asn_number}")]
 pub(crate) async fn change_asn(
     app: web::Data<App>,
-    caller: Caller,
     asn_number: web::Path<String>,
-    room: Room,
-    Json(document): Json,
+    Then(caller, (room, Json(document))): Then<Caller, (Room, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse_or_merchant(&app, &caller)?;
     let asn = InboundAsn::read(&document)?;

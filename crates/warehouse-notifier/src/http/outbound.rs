@@ -7,7 +7,7 @@ use domain::warehouse::{
     AsnStatus, Change, Header, OutboundShipment, OutboundShipmentRequest, Part,
 };
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Page, Room, next};
+use platform::http::{ErrorBody, Json, Page, Room, Then, next};
 use platform::identity::Caller;
 use platform::once::Key;
 use serde::{Deserialize, Serialize};
@@ -133,10 +133,8 @@ impl From<StoredShipment> for ShipmentSummary {
 #[post("/v1/outbound_shipments")]
 pub(crate) async fn report_shipment(
     app: web::Data<App>,
-    caller: Caller,
     key: Key,
-    room: Room,
-    Json(document): Json,
+    Then(caller, (room, Json(document))): Then<Caller, (Room, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
     let shipment = OutboundShipment::read(&document)?;

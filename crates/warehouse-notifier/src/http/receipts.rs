@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use domain::order::Digest;
 use domain::warehouse::{InventoryReceipt, Receipts, ReceiptsRequest};
 use platform::Problem;
-use platform::http::{BadPage, ErrorBody, Json, Room, next, page_limit};
+use platform::http::{BadPage, ErrorBody, Json, Room, Then, next, page_limit};
 use platform::identity::Caller;
 use platform::once::Key;
 use serde::{Deserialize, Serialize};
@@ -117,10 +117,8 @@ pub(crate) struct ReceiptQuery {
 #[post("/v1/receipts")]
 pub(crate) async fn receive_units(
     app: web::Data<App>,
-    caller: Caller,
     key: Key,
-    room: Room,
-    Json(document): Json,
+    Then(caller, (room, Json(document))): Then<Caller, (Room, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
     let receipts = Receipts::read(&document)?;
