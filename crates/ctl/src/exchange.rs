@@ -53,6 +53,7 @@ struct List {
     exchange_order: Option<String>,
     #[arg(long, value_parser = [
         "waiting", "sending", "placed", "undeliverable", "already_exchanged", "out_of_stock",
+        "unreadable",
     ])]
     state: Option<String>,
     /// How many at the most, up to 500
