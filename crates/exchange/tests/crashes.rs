@@ -8,10 +8,7 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpListener;
 use std::ops::Range;
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use diesel::QueryableByName;
@@ -24,7 +21,7 @@ use platform::database::Pool;
 use platform::{Clock, Service as _, Tasks};
 use sandbox::journal::{Entry, Page};
 use serde_json::{Value, json};
-use testkit::{Database, Issuer, Namespace, eventually, introduce, merchant};
+use testkit::{Database, Issuer, Namespace, Replica, eventually, introduce, merchant};
 
 const RETURNS: usize = 500;
 const HALF: usize = RETURNS / 2;
@@ -40,16 +37,6 @@ struct Scene {
     topology: Topology,
     namespace: Namespace,
     database: Database,
-}
-
-/// A process of the service; killed when dropped.
-struct Replica(Child);
-
-impl Drop for Replica {
-    fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
 }
 
 impl Scene {
@@ -83,14 +70,8 @@ impl Scene {
     }
 
     async fn start(&mut self, number: usize) {
-        let (port, database) = (free_port(), self.database.url());
-        let port_text = port.to_string();
         let settings = [
-            ("HTTP__PORT", port_text.as_str()),
-            ("DATABASE__URL", &database),
             ("DATABASE__ACQUIRE_TIMEOUT", "5s"),
-            ("BROKER__URL", self.namespace.amqp_url()),
-            ("BROKER__NAMESPACE", &self.namespace.name),
             ("SEALING__KEYS", testkit::sealing_keys()),
             ("DELIVERY__HTTPS_ONLY", "false"),
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
@@ -101,18 +82,9 @@ impl Scene {
             ("PLACING__BATCH", "2"),
             ("PLACING__LEASE", "2s"),
         ];
-        let mut command = Command::new(env!("CARGO_BIN_EXE_exchange"));
-        for (name, value) in settings.into_iter().chain(self.issuer.settings()) {
-            command.env(format!("EXCHANGE__{name}"), value);
-        }
-        let command = command.arg("serve").stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().unwrap();
-        self.replicas[number] = Some(Replica(child));
-        let ready = format!("http://127.0.0.1:{port}/readyz");
-        eventually("the replica is ready", PATIENCE, || async {
-            self.client.get(&ready).send().await.ok()?.status().is_success().then_some(())
-        })
-        .await;
+        let places = (&self.database, &self.namespace, &self.issuer);
+        let program = env!("CARGO_BIN_EXE_exchange");
+        self.replicas[number] = Some(Replica::start("exchange", program, places, &settings).await);
     }
 
     async fn ask(&self, method: reqwest::Method, path: &str, body: &Value) -> Value {
@@ -187,15 +159,6 @@ impl Scene {
         assert!(waited.is_ok(), "only {} of {expected} events {}", heard.len(), E::TYPE);
         heard.into_values().collect()
     }
-}
-
-/// Below the ports of outgoing connections, so that none of them takes it meanwhile.
-fn free_port() -> u16 {
-    let start = 27_000 + u16::try_from(std::process::id() % 4_000).unwrap();
-    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    static TAKEN: AtomicUsize = AtomicUsize::new(0);
-    let skip = TAKEN.fetch_add(1, Ordering::Relaxed);
-    (start..).filter(free).nth(skip).unwrap()
 }
 
 fn confirmed(number: usize) -> ReturnConfirmed {

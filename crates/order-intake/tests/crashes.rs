@@ -4,7 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +17,9 @@ use domain::order::{Order, OrderStored};
 use futures_util::{StreamExt as _, stream};
 use messaging::{Link, Received, Subscription, Topology};
 use platform::{Service as _, Tasks};
-use testkit::{Database, Issuer, Namespace, Server, Servers, eventually, introduce, merchant};
+use testkit::{
+    Database, Issuer, Namespace, Server, Servers, eventually, free_port, introduce, merchant,
+};
 
 const ORDERS: usize = 20_000;
 const ORDERS_A_MESSAGE: usize = 100;
@@ -181,15 +182,6 @@ fn start(port: u16, database: &Database, namespace: &Namespace, issuer: &Issuer)
         command.env(format!("ORDER_INTAKE__{name}"), value);
     }
     command.arg("serve").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
-}
-
-/// Below the ports of outgoing connections, so that none of them takes it meanwhile.
-fn free_port() -> u16 {
-    let start = 22_000 + u16::try_from(std::process::id() % 5_000).unwrap();
-    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    static TAKEN: AtomicUsize = AtomicUsize::new(0);
-    let skip = TAKEN.fetch_add(1, Ordering::Relaxed);
-    (start..).filter(free).nth(skip).unwrap()
 }
 
 fn orders() -> impl Iterator<Item = Order> {

@@ -8,8 +8,6 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use chrono::TimeDelta;
@@ -26,7 +24,7 @@ use platform::{Clock, Service as _, Tasks};
 use reqwest::StatusCode;
 use sandbox::journal::Page;
 use serde_json::{Value, json};
-use testkit::{Database, Issuer, Namespace, eventually, introduce, merchant};
+use testkit::{Database, Issuer, Namespace, Replica, eventually, introduce, merchant};
 
 const ORDERS: usize = 3000;
 /// Of each of the first orders, one unit comes back.
@@ -44,16 +42,6 @@ struct Scene {
     topology: Topology,
     namespace: Namespace,
     database: Database,
-}
-
-/// A process of the service; killed when dropped.
-struct Replica(Child);
-
-impl Drop for Replica {
-    fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
 }
 
 impl Scene {
@@ -87,14 +75,8 @@ impl Scene {
     }
 
     async fn start(&mut self) {
-        let (port, database) = (free_port(), self.database.url());
-        let port_text = port.to_string();
         let settings = [
-            ("HTTP__PORT", port_text.as_str()),
-            ("DATABASE__URL", &database),
             ("DATABASE__ACQUIRE_TIMEOUT", "5s"),
-            ("BROKER__URL", self.namespace.amqp_url()),
-            ("BROKER__NAMESPACE", &self.namespace.name),
             ("SEALING__KEYS", testkit::sealing_keys()),
             ("DELIVERY__HTTPS_ONLY", "false"),
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
@@ -103,18 +85,11 @@ impl Scene {
             ("DELIVERY__DEADLINE", "2s"),
             ("DELIVERY__LEASE", "5s"),
         ];
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rma-engine"));
-        for (name, value) in settings.into_iter().chain(self.issuer.settings()) {
-            command.env(format!("RMA_ENGINE__{name}"), value);
-        }
-        let command = command.arg("serve").stdout(Stdio::null()).stderr(Stdio::null());
-        self.replica = Some(Replica(command.spawn().unwrap()));
-        self.url = format!("http://127.0.0.1:{port}");
-        let ready = format!("{}/readyz", self.url);
-        eventually("the service is ready", PATIENCE, || async {
-            self.client.get(&ready).send().await.ok()?.status().is_success().then_some(())
-        })
-        .await;
+        let places = (&self.database, &self.namespace, &self.issuer);
+        let program = env!("CARGO_BIN_EXE_rma-engine");
+        let replica = Replica::start("rma-engine", program, places, &settings).await;
+        self.url.clone_from(&replica.url);
+        self.replica = Some(replica);
     }
 
     /// Every snapshot twice, as the very same event.
@@ -196,13 +171,6 @@ impl Scene {
         assert!(self.count(counting).await < i64::try_from(all).unwrap(), "too late");
         self.start().await;
     }
-}
-
-/// Below the ports of outgoing connections, so that none of them takes it meanwhile.
-fn free_port() -> u16 {
-    let start = 23_000 + u16::try_from(std::process::id() % 4_000).unwrap();
-    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    (start..).find(is_free).unwrap()
 }
 
 fn identifier(number: usize) -> String {

@@ -14,6 +14,7 @@ mod cluster;
 mod contract;
 mod database;
 mod issuer;
+mod replica;
 mod servers;
 mod service;
 
@@ -24,6 +25,7 @@ pub use cluster::Cluster;
 pub use contract::check_contract;
 pub use database::{Database, ENDED_SESSIONS};
 pub use issuer::{Issuer, introduce, merchant};
+pub use replica::{Replica, free_port};
 pub use servers::{Server, Servers};
 pub use service::{Started, launch, process, run, sealing_keys};
 

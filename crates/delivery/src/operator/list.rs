@@ -123,7 +123,8 @@ pub(crate) struct DeliveryDetails {
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = [])), params(DeliveryQuery),
     responses(
-        (status = 200, body = DeliveryPage), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 200, body = DeliveryPage), (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
     )
 )]
 #[get("/v1/deliveries")]

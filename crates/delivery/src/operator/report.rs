@@ -75,7 +75,8 @@ pub(crate) struct Report {
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = [])), params(ReportQuery),
     responses(
-        (status = 200, body = Report), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 200, body = Report), (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
     )
 )]
 #[get("/v1/reports/deliveries")]

@@ -1,0 +1,64 @@
+//! A service as a process of its own, to be killed without warning.
+
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::{Database, Issuer, Namespace, eventually};
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A running process of a service; killed when dropped.
+pub struct Replica {
+    child: Child,
+    pub url: String,
+}
+
+impl Replica {
+    /// Starts a service from its program and waits until it is ready.
+    pub async fn start(
+        service: &str,
+        program: &str,
+        (database, namespace, issuer): (&Database, &Namespace, &Issuer),
+        settings: &[(&str, &str)],
+    ) -> Self {
+        let (port, database) = (free_port().to_string(), database.url());
+        let places = [
+            ("HTTP__PORT", port.as_str()),
+            ("DATABASE__URL", &database),
+            ("BROKER__URL", namespace.amqp_url()),
+            ("BROKER__NAMESPACE", &namespace.name),
+        ];
+        let prefix = service.to_uppercase().replace('-', "_");
+        let mut command = Command::new(program);
+        for (name, value) in places.iter().chain(settings).copied().chain(issuer.settings()) {
+            command.env(format!("{prefix}__{name}"), value);
+        }
+        let child = command.arg("serve").stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let replica = Self { child: child.unwrap(), url: format!("http://127.0.0.1:{port}") };
+        let client = platform::http_client(Duration::from_secs(5)).unwrap();
+        let ready = format!("{}/readyz", replica.url);
+        eventually("the replica is ready", PATIENCE, || async {
+            client.get(&ready).send().await.ok()?.status().is_success().then_some(())
+        })
+        .await;
+        replica
+    }
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+/// A port below those of outgoing connections, so that none of them takes it meanwhile; another
+/// one each time.
+pub fn free_port() -> u16 {
+    static TAKEN: AtomicUsize = AtomicUsize::new(0);
+    let start = 22_000 + u16::try_from(std::process::id() % 5_000).unwrap();
+    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    (start..).filter(free).nth(TAKEN.fetch_add(1, Ordering::Relaxed)).unwrap()
+}
