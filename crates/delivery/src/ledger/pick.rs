@@ -126,7 +126,8 @@ pub(crate) async fn pick(
 }
 
 /// The endpoints are found by skipping through the index, so that a long backlog of one costs the
-/// others nothing.
+/// others nothing. A body is looked up by its merchant, too: a plan made while a day of the log was
+/// empty may use either index, and with the id alone one of them would be read from end to end.
 const PICK: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
      (SELECT merchant, kind FROM deliveries ORDER BY merchant, kind LIMIT 1) \
      UNION ALL \
@@ -161,7 +162,8 @@ const PICK: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
      SELECT due.*, said.event, said.body, said.traceparent, \
      sum(octet_length(said.body)) OVER (ORDER BY due.due_at, due.id) \
      - octet_length(said.body) AS bytes_before \
-     FROM due LEFT JOIN delivery_messages AS said ON said.id = due.id AND NOT due.blocked \
+     FROM due LEFT JOIN delivery_messages AS said \
+     ON said.id = due.id AND said.merchant = due.merchant AND NOT due.blocked \
  ), candidates AS ( \
      SELECT * FROM weighed WHERE bytes_before IS NULL OR bytes_before < $7 \
  ), taken AS ( \
