@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// A message that takes longer than this is let go of.
-const SLOW: Duration = Duration::from_secs(1);
+pub(crate) const SLOW: Duration = Duration::from_secs(1);
 
 /// The messages of one subscription, by the numbers it gave them.
 #[derive(Debug)]

@@ -24,7 +24,7 @@ use crate::engine::{Engine, patience};
 use crate::flight::fly;
 use crate::job::Job;
 use crate::ledger;
-use crate::receipts::Receipts;
+use crate::receipts::{Receipts, SLOW};
 use crate::settler::{Done, Settler, Tag};
 
 /// Attempts that ended are settled together: when there are this many, or this long after the first.
@@ -44,7 +44,9 @@ pub(crate) struct Sender {
     backoff: Backoff,
     flights: JoinSet<Done>,
     /// What is in the air, so that no second copy joins it.
-    in_the_air: HashMap<(Uuid, i32, i32), tokio::task::Id>,
+    in_the_air: HashMap<(Uuid, i32, i32), Flight>,
+    /// How many of them took long at the last tick.
+    slow: usize,
     /// Of the current subscription.
     receipts: Receipts,
     stop: CancellationToken,
@@ -55,6 +57,12 @@ pub(crate) struct Sender {
     settle_by: Instant,
     settling: Fuse<BoxFuture<'static, (Settler, Vec<Done>)>>,
     settler: Option<Settler>,
+}
+
+/// An attempt under way.
+struct Flight {
+    task: tokio::task::Id,
+    since: Instant,
 }
 
 /// The place at the queue, or the wait for one.
@@ -95,6 +103,7 @@ impl Sender {
             backoff: patience(),
             flights: JoinSet::new(),
             in_the_air: HashMap::new(),
+            slow: 0,
             receipts,
             stop,
             last_call,
@@ -110,16 +119,16 @@ impl Sender {
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
-            let room = self.engine.settings.concurrency.saturating_sub(self.flights.len());
+            let room = self.room();
             let lingers = !self.landed.is_empty() && self.settler.is_some();
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
+                _ = ticks.tick() => self.look_after_slow().await,
                 settled = &mut self.settling => self.settled(settled).await,
                 Some(landed) = self.flights.join_next() => self.land_all(landed),
                 () = tokio::time::sleep_until(self.settle_by), if lingers => {}
                 arrived = self.line.next(room), if room > 0 => self.receive(arrived).await,
-                _ = ticks.tick() => self.acknowledge_or_reopen().await,
             }
             // With nothing else in the air there is nothing to wait for.
             let enough = self.landed.len() >= TOGETHER || self.flights.is_empty();
@@ -128,6 +137,21 @@ impl Sender {
             }
         }
         self.leave().await;
+    }
+
+    /// How many more attempts may set out. One that takes long has a place of its own, as long as
+    /// there are any: endpoints that hang must not take the places of those that answer.
+    fn room(&self) -> usize {
+        let settings = &self.engine.settings;
+        let places = settings.concurrency + self.slow.min(settings.slow_concurrency);
+        places.saturating_sub(self.flights.len())
+    }
+
+    async fn look_after_slow(&mut self) {
+        let now = Instant::now();
+        let flights = self.in_the_air.values();
+        self.slow = flights.filter(|flight| now.duration_since(flight.since) >= SLOW).count();
+        self.acknowledge_or_reopen().await;
     }
 
     /// Finishes what is in the air and settles it; nothing new is taken.
@@ -165,7 +189,7 @@ impl Sender {
                 Ok(done) => self.landed.push(done),
                 Err(error) => {
                     let mut flights = self.in_the_air.iter();
-                    let flight = flights.find(|(_, flight)| **flight == error.id());
+                    let flight = flights.find(|(_, flight)| flight.task == error.id());
                     broken_off.extend(flight.map(|((id, ..), _)| *id));
                 }
             }
@@ -242,10 +266,10 @@ impl Sender {
         for (job, tag) in jobs {
             let key = (job.id, job.round, job.number);
             if !self.in_the_air.contains_key(&key) {
-                self.receipts.set_out(tag.number, Instant::now());
-                let engine = self.engine.clone();
-                let flight = self.flights.spawn(async move { fly(&engine, job, tag).await });
-                self.in_the_air.insert(key, flight.id());
+                let (engine, since) = (self.engine.clone(), Instant::now());
+                self.receipts.set_out(tag.number, since);
+                let task = self.flights.spawn(async move { fly(&engine, job, tag).await }).id();
+                self.in_the_air.insert(key, Flight { task, since });
             }
         }
         self.acknowledge().await
@@ -281,7 +305,7 @@ impl Sender {
             // Its message stays unsettled: it comes again when the lease is over.
             Err(error) => {
                 tracing::error!(%error, "an attempt broke off");
-                self.in_the_air.retain(|_, flight| *flight != error.id());
+                self.in_the_air.retain(|_, flight| flight.task != error.id());
             }
         }
     }

@@ -40,6 +40,7 @@ pub struct Settings {
     pub poll: Duration,
     pub prefetch: u16,
     pub concurrency: usize,
+    pub slow_concurrency: usize,
     pub settle_batch: usize,
     pub answer_kept: usize,
     pub retention_days: u32,

@@ -3,6 +3,10 @@
 //! Only the first unsettled message of a lane is ever queued. A message that is found behind
 //! another is held, so that it is looked at once and not every time; settling its predecessor
 //! makes it ready again.
+//!
+//! Rows to change are named by an array of ids and never by a join: a plan that was made while the
+//! table was empty is kept for a while, and would join the other way round, reading the whole table
+//! once it is full.
 
 use std::time::Duration;
 
@@ -167,9 +171,13 @@ const PICK: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
  ), candidates AS ( \
      SELECT * FROM weighed WHERE bytes_before IS NULL OR bytes_before < $7 \
  ), taken AS ( \
-     UPDATE deliveries SET due_at = $2, \
-     state = CASE WHEN candidates.body IS NULL THEN 'ready' ELSE 'queued' END \
-     FROM candidates WHERE deliveries.id = candidates.id AND NOT candidates.blocked \
+     UPDATE deliveries SET due_at = $2, state = 'queued' WHERE id = ANY ( \
+         ARRAY (SELECT id FROM candidates WHERE NOT blocked AND body IS NOT NULL) \
+     ) \
+ ), put_off AS ( \
+     UPDATE deliveries SET due_at = $2 WHERE id = ANY ( \
+         ARRAY (SELECT id FROM candidates WHERE NOT blocked AND body IS NULL) \
+     ) \
  ) \
  SELECT id, merchant, kind, sequence, round, attempts, recalls, blocked, event, body, traceparent \
  FROM candidates ORDER BY due_at, id";
@@ -180,16 +188,16 @@ async fn hold(conn: &mut AsyncPgConnection, ids: Vec<Uuid>) -> Result<usize, Dat
     Ok(prepared(
         sql_query(
             "WITH behind AS MATERIALIZED ( \
-                 SELECT later.id FROM unnest($1) AS given (id) \
-                 JOIN deliveries AS later ON later.id = given.id, LATERAL ( \
+                 SELECT later.id FROM deliveries AS later, LATERAL ( \
                      SELECT FROM deliveries AS first \
                      WHERE first.merchant = later.merchant AND first.lane = later.lane \
                      AND first.sequence < later.sequence \
                      ORDER BY first.sequence LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED \
                  ) AS first \
+                 WHERE later.id = ANY ($1) \
              ) \
-             UPDATE deliveries SET state = 'held' FROM behind \
-             WHERE deliveries.id = behind.id AND deliveries.state = 'ready'",
+             UPDATE deliveries SET state = 'held' \
+             WHERE id = ANY (ARRAY (SELECT id FROM behind)) AND state = 'ready'",
         )
         .bind::<Array<diesel::sql_types::Uuid>, _>(ids),
     )
@@ -239,8 +247,8 @@ pub(crate) async fn recall(
                      FOR UPDATE SKIP LOCKED \
                  ) AS late \
              ) \
-             UPDATE deliveries SET state = 'ready', recalls = recalls + 1 FROM lost \
-             WHERE deliveries.id = lost.id AND deliveries.state = 'queued'",
+             UPDATE deliveries SET state = 'ready', recalls = recalls + 1 \
+             WHERE id = ANY (ARRAY (SELECT id FROM lost)) AND state = 'queued'",
         )
         .bind::<Timestamptz, _>(now),
     )

@@ -87,6 +87,8 @@ pub(crate) async fn settle(
     Ok(ids)
 }
 
+/// The rows are found by their ids, whatever the planner believes of the table; see `pick`. What
+/// else must hold is looked up in a table of what was given: `IS TRUE` keeps it from becoming a join.
 async fn move_on(
     conn: &mut AsyncPgConnection,
     batch: &[Settlement],
@@ -100,15 +102,17 @@ async fn move_on(
             "WITH given AS ( \
                  SELECT * FROM unnest($1, $2, $3, $4) AS given (id, round, number, due_at) \
              ), over AS ( \
-                 DELETE FROM deliveries AS row USING given \
-                 WHERE row.id = given.id AND row.round = given.round \
-                 AND row.attempts = given.number - 1 AND given.due_at IS NULL \
+                 DELETE FROM deliveries AS row WHERE row.id = ANY ($1) \
+                 AND ((row.id, row.round, row.attempts + 1) IN ( \
+                     SELECT id, round, number FROM given WHERE due_at IS NULL \
+                 )) IS TRUE \
                  RETURNING row.id, row.merchant, row.lane \
              ), again AS ( \
                  UPDATE deliveries AS row \
                  SET state = 'ready', attempts = given.number, due_at = given.due_at, recalls = 0 \
                  FROM given \
-                 WHERE row.id = given.id AND row.round = given.round \
+                 WHERE row.id = ANY (ARRAY (SELECT id FROM given WHERE due_at IS NOT NULL)) \
+                 AND row.id = given.id AND row.round = given.round \
                  AND row.attempts = given.number - 1 AND given.due_at IS NOT NULL \
                  RETURNING row.id, row.merchant, row.lane \
              ) \
@@ -140,8 +144,8 @@ async fn release(
                  ) AS first \
                  WHERE first.state = 'held' \
              ) \
-             UPDATE deliveries SET state = 'ready' FROM next \
-             WHERE deliveries.id = next.id AND deliveries.state = 'held'",
+             UPDATE deliveries SET state = 'ready' \
+             WHERE id = ANY (ARRAY (SELECT id FROM next)) AND state = 'held'",
         )
         .bind::<Array<Text>, _>(merchants)
         .bind::<Array<Text>, _>(lanes),

@@ -127,10 +127,11 @@ async fn known(
 ) -> Result<Vec<Known>, DatabaseError> {
     Ok(prepared(
         sql_query(
-            "SELECT merchant, kind, size, careful_from, credit, failed_probes \
-             FROM delivery_endpoints \
-             WHERE (merchant, kind) IN (SELECT * FROM unnest($1, $2)) \
-             ORDER BY merchant, kind FOR UPDATE",
+            "SELECT known.* FROM unnest($1, $2) AS given (merchant, kind), LATERAL ( \
+                 SELECT merchant, kind, size, careful_from, credit, failed_probes \
+                 FROM delivery_endpoints AS row \
+                 WHERE row.merchant = given.merchant AND row.kind = given.kind FOR UPDATE \
+             ) AS known",
         )
         .bind::<Array<Text>, _>(news.keys().map(|(merchant, _)| *merchant).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(news.keys().map(|(_, kind)| kind.name()).collect::<Vec<_>>()),
