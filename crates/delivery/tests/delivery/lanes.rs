@@ -118,6 +118,33 @@ async fn a_hanging_endpoint_costs_its_neighbours_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn endpoints_that_hang_take_nobodys_place() {
+    let patient = [("DELIVERY__DEADLINE", "2m"), ("DELIVERY__CONCURRENCY", "4")];
+    let stage = Stage::new(&patient).await;
+    let rule = json!({"path": "/slow/rmas", "steps": [{"do": "hang", "times": "always"}]});
+    stage.ask(reqwest::Method::PUT, "/behaviour", &rule).await;
+    for merchant_id in ["slow-1", "slow-2"] {
+        stage.introduce(merchant_id, "/slow").await;
+        let mut backlog: Vec<_> = (0..8).map(|n| message(None, "slow", n)).collect();
+        backlog.iter_mut().for_each(|message| message.merchant = merchant_id.parse().unwrap());
+        stage.append(&backlog).await;
+    }
+    let queued = "SELECT count(*) AS n FROM deliveries \
+                  WHERE state = 'queued' AND merchant LIKE 'slow-%'";
+    eventually("more hang than there are places", SOON, async || {
+        (stage.number(queued).await == 16).then_some(())
+    })
+    .await;
+    stage.append(&(0..20).map(|n| message(None, "well", n)).collect::<Vec<_>>()).await;
+    eventually("the neighbour's messages arrive", SOON, async || {
+        (stage.arrivals().await.len() == 20).then_some(())
+    })
+    .await;
+    assert_eq!(stage.number(queued).await, 16, "the others still wait for their answers");
+    stage.replica.process.tasks.drain(Duration::ZERO).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn endpoints_that_hang_are_left_alone_between_probes() {
     let quick = [
         ("DELIVERY__DEADLINE", "200ms"),

@@ -3,7 +3,7 @@
 use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
 use testkit::eventually;
 
-use crate::stage::{SOON, Stage, message};
+use crate::stage::{SOON, Stage, execute, message};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_whose_body_is_gone_holds_nobody_up() {
@@ -33,5 +33,37 @@ async fn a_message_whose_body_is_gone_holds_nobody_up() {
     );
     eventually("it is put off", SOON, async || (stage.number(&put_off).await == 1).then_some(()))
         .await;
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_quiet_spell_a_look_still_reads_no_more_than_it_finds() {
+    const FLOOD: usize = 4_000;
+    let stage = Stage::new(&[]).await;
+    // From now on the planner believes that the table is empty, and nobody tells it otherwise.
+    execute(&stage.pool, "ALTER TABLE deliveries SET (autovacuum_enabled = off)").await;
+    for number in 0..12 {
+        stage.append(&[message(None, "quiet", number)]).await;
+        stage.settled(SOON).await;
+        if number == 0 {
+            execute(&stage.pool, "VACUUM (ANALYZE, TRUNCATE off) deliveries").await;
+        }
+    }
+    let read = "SELECT idx_tup_fetch AS n FROM pg_stat_user_tables WHERE relname = 'deliveries'";
+    let (before, flood) = (stage.number(read).await, i64::try_from(FLOOD).unwrap());
+    let lanes = (0..FLOOD).map(|number| message(Some(&format!("{number}")), "flood", number));
+    stage.append(&lanes.collect::<Vec<_>>()).await;
+    // Without counting, which would read them all.
+    eventually("everything is settled", SOON, async || {
+        let any = "SELECT count(*) AS n FROM (SELECT FROM deliveries LIMIT 1) AS one";
+        (stage.number(any).await == 0).then_some(())
+    })
+    .await;
+    eventually("the reads are counted", SOON, async || {
+        (stage.number(read).await - before >= flood).then_some(())
+    })
+    .await;
+    let each = (stage.number(read).await - before) / flood;
+    assert!(each < 20, "{each} rows were read for each message");
     stage.leave().await;
 }
