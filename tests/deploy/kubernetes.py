@@ -175,8 +175,8 @@ def connections(objects, service):
     (scaler,) = [each["spec"] for each in objects if each["kind"] in SCALERS and each["metadata"]["name"] == service]
     surge = kustomize.find(objects, "Deployment", service)["spec"]["strategy"]["rollingUpdate"]["maxSurge"]
     replicas = scaler.get("maxReplicas") or scaler["maxReplicaCount"]
-    # A sender of each kind of message settles, the gateway's writers store, over connections of their own.
-    own = len(work_queues(scaler)) + setting(objects, service, "storing", "writers", 0)
+    # A sender of each kind of message settles, the gateway's writer stores, over connections of their own.
+    own = len(work_queues(scaler)) + (service == "order-intake")
     return (replicas + surge) * (setting(objects, service, "database", "max_connections") + own) + LEADING
 
 
@@ -235,7 +235,7 @@ def relabelled(endpoint, pod):
     return labels
 
 
-def setting(objects, service, section, name, otherwise=None):
+def setting(objects, service, section, name):
     """As the service would read it: from its ConfigMap, from its own defaults, from those of all."""
     variable = "__".join([service.replace("-", "_"), section, name]).upper()
     data = kustomize.find(objects, "ConfigMap", service)["data"]
@@ -245,8 +245,7 @@ def setting(objects, service, section, name, otherwise=None):
         defaults = tomllib.loads((ROOT / "crates" / crate / "default.toml").read_text())
         if name in defaults.get(section, {}):
             return defaults[section][name]
-    assert otherwise is not None, f"{service} has no {section}.{name}"
-    return otherwise
+    raise AssertionError(f"{service} has no {section}.{name}")
 
 
 def main():

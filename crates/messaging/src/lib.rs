@@ -30,7 +30,7 @@ use serde::Deserialize;
 pub use consumer::{HandleError, Handler, consume};
 pub use envelope::{Envelope, Received};
 pub use link::{Link, LinkError};
-pub use outbox::{LEADER_LOCK, Outbox, Prepared, Relay, Step};
+pub use outbox::{LEADER_LOCK, Outbox, Prepared, Relay, Statement, Step};
 pub use publisher::{Message, Publisher, Undelivered};
 pub use subscription::{Incoming, Subscription};
 pub use topology::{Exchange, Queue, Topology};

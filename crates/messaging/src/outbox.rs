@@ -4,8 +4,10 @@
 //! every queue that asked for it. The relay may die between the two; then the event is published
 //! twice, under the same id.
 
-use std::{borrow::Borrow, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
+use diesel::pg::Pg;
+use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
 use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::event::Event;
@@ -67,37 +69,63 @@ impl Outbox {
     }
 
     /// Leaves prepared events, in this order.
-    pub async fn append_prepared(
+    async fn append_prepared(
         &self,
-        mut conn: &AsyncPgConnection,
+        conn: &mut AsyncPgConnection,
         now: Timestamp,
-        events: impl IntoIterator<Item = impl Borrow<Prepared>>,
+        events: &[Prepared],
     ) -> Result<(), DatabaseError> {
-        let events: Vec<_> = events.into_iter().collect();
         if events.is_empty() {
             return Ok(());
         }
+        let statement = self.leave(diesel::sql_query("").into_boxed(), 0, now, events, "true");
+        prepared(statement).execute(conn).await?;
+        self.wake();
+        Ok(())
+    }
+
+    /// Ends a statement, of which so many values are bound, with leaving these events, in this
+    /// order. Their numbers are drawn after `condition` was worked out. If it does not hold, a
+    /// column is null that must not be: nothing of the statement happens.
+    ///
+    /// Whoever executes it calls [`Outbox::wake`].
+    pub fn leave<'a>(
+        &self,
+        statement: Statement<'a>,
+        bound: usize,
+        now: Timestamp,
+        events: impl IntoIterator<Item = &'a Prepared>,
+        condition: &str,
+    ) -> Statement<'a> {
         let (mut ids, mut keys, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
-        for event in &events {
-            let Prepared { id, routing_key, body } = event.borrow();
+        for Prepared { id, routing_key, body } in events {
             ids.push(*id);
             keys.push(*routing_key);
             bodies.push(body.as_str());
         }
-        let statement = diesel::sql_query(
-            "INSERT INTO outbox (event_id, routing_key, event, created_at) \
-             SELECT event_id, routing_key, event, $4 \
-             FROM unnest($1, $2, $3) AS new (event_id, routing_key, event)",
-        )
-        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-        .bind::<Array<Text>, _>(keys)
-        .bind::<Array<Text>, _>(bodies)
-        .bind::<Timestamptz, _>(now);
-        prepared(statement).execute(&mut conn).await?;
+        // OFFSET 0 keeps the condition from being worked out where the columns are, numbers included.
+        let [id, key, body, at] = [1, 2, 3, 4].map(|place| format!("${}", bound + place));
+        statement
+            .sql(format!(
+                "INSERT INTO outbox (event_id, routing_key, event, created_at) \
+                 SELECT event_id, routing_key, event, CASE WHEN holds THEN {at} END \
+                 FROM (SELECT {condition} AS holds OFFSET 0) AS checked, \
+                 unnest({id}, {key}, {body}) AS new (event_id, routing_key, event)"
+            ))
+            .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+            .bind::<Array<Text>, _>(keys)
+            .bind::<Array<Text>, _>(bodies)
+            .bind::<Timestamptz, _>(now)
+    }
+
+    /// Tells the relay that there is something to publish, or soon will be.
+    pub fn wake(&self) {
         self.wake.notify_one();
-        Ok(())
     }
 }
+
+/// A statement whose text is put together.
+pub type Statement<'a> = BoxedSqlQuery<'a, Pg, SqlQuery>;
 
 /// An event that is written out and not yet left in the outbox.
 #[derive(Debug, Clone)]

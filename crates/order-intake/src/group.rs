@@ -2,7 +2,7 @@
 //! one together.
 //!
 //! A job is answered after the group it went into was dealt with, never before. Nothing waits for
-//! company: a writer that is free takes what is there. The number of waiting rows is bounded, and
+//! company: when the writer is free it takes what is there. The number of waiting rows is bounded, and
 //! past the bound a job is refused at once.
 
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, oneshot};
 
-/// Jobs that wait for a writer.
+/// Jobs that wait for the writer.
 pub(crate) struct Group<J, A> {
     waiting: Mutex<Waiting<J, A>>,
     arrived: Notify,
@@ -104,14 +104,10 @@ impl<J, A> Group<J, A> {
                 group.push(ticket);
             }
         }
-        if !waiting.tickets.is_empty() {
-            // Another writer can start on the rest.
-            self.arrived.notify_one();
-        }
         group
     }
 
-    /// Rows that wait for a writer.
+    /// Rows that wait for the writer.
     pub(crate) fn waiting_rows(&self) -> usize {
         self.lock().rows
     }
@@ -205,25 +201,5 @@ mod tests {
         let waiting = submit(&jobs, "a", 1).await;
         drop(jobs.take());
         assert_eq!(waiting.await.unwrap(), Err(Refused::Lost));
-    }
-
-    #[tokio::test]
-    #[expect(clippy::disallowed_methods, reason = "the test joins what it starts")]
-    async fn a_second_writer_takes_the_rest_while_the_first_is_busy() {
-        let jobs = group(1, 100);
-        let other = jobs.clone();
-        let (first, second) = (
-            tokio::spawn({
-                let jobs = jobs.clone();
-                async move { names(&jobs.next().await) }
-            }),
-            tokio::spawn(async move { names(&other.next().await) }),
-        );
-        yield_now().await;
-        submit(&jobs, "a", 1).await;
-        submit(&jobs, "b", 1).await;
-        let mut taken = [first.await.unwrap(), second.await.unwrap()].concat();
-        taken.sort_unstable();
-        assert_eq!(taken, ["a", "b"]);
     }
 }

@@ -29,7 +29,7 @@ use utoipa_actix_web::service_config::ServiceConfig;
 
 use books::Publication;
 use group::{Bounds, Group};
-use writer::{Answer, Turn, Writer};
+use writer::{Answer, Writer};
 
 /// The tables of this service.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/order-intake");
@@ -69,7 +69,6 @@ struct Bodies {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Storing {
-    writers: usize,
     group_orders: usize,
     waiting_orders: usize,
 }
@@ -110,12 +109,8 @@ impl Service for App {
                 waiting_rows: storing.waiting_orders,
             })),
         };
-        let turn = Turn::default();
-        for _ in 0..storing.writers.max(1) {
-            let (pool, outbox) = (app.pool.clone(), app.outbox.clone());
-            let writer = Writer::new(pool, outbox, app.group.clone(), turn.clone());
-            process.tasks.spawn("writer", |stop| writer.run(stop));
-        }
+        let writer = Writer::new(app.pool.clone(), app.outbox.clone(), app.group.clone());
+        process.tasks.spawn("writer", |stop| writer.run(stop));
         app.show_waiting();
         Ok((app, verifier))
     }

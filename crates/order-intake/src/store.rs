@@ -6,17 +6,19 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use diesel::QueryableByName;
+use diesel::result::DatabaseErrorKind;
 use diesel::sql_types::{Array, BigInt, Binary, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::order::{Digest, KnownOrder, Status};
+use messaging::{Outbox, Statement};
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 use serde_json::value::RawValue;
-use tokio::try_join;
 
+use self::refunds::Rest;
 pub(crate) use self::refunds::{known_refund_lines, known_refunds};
-use crate::books::{Books, Key, Late, Row};
+use crate::books::{Books, Key, Row};
 use crate::http::orders::StoredOrder;
 
 /// Stands between the line identifiers of an order on their way into an array.
@@ -61,8 +63,10 @@ pub(crate) async fn known_orders<'a>(
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
         "SELECT asked.place, orders.updated_at, orders.digest \
-         FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place) \
-         JOIN orders USING (merchant, identifier)",
+         FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
+             SELECT updated_at, digest FROM orders \
+             WHERE merchant = asked.merchant AND identifier = asked.identifier LIMIT 1 \
+         ) AS orders",
     )
     .bind::<Array<Text>, _>(merchants)
     .bind::<Array<Text>, _>(identifiers);
@@ -81,28 +85,46 @@ pub(crate) async fn queue_behind_losers(conn: &mut AsyncPgConnection) -> Result<
     Ok(())
 }
 
-/// Writes the books, unless something they rest on has changed. All statements are under way at
-/// once; PostgreSQL takes them one after the other.
-pub(crate) async fn write(conn: &AsyncPgConnection, books: &Books<'_>) -> Result<(), WriteError> {
-    let orders = write_orders(conn, books.rows());
-    let refunds = refunds::write(conn, books);
-    let late = note_late(conn, books.late());
-    try_join!(orders, refunds, late)?;
-    Ok(())
-}
-
-async fn write_orders(
+/// Writes the books and leaves their events, unless something they rest on has changed: one
+/// statement, which is a transaction of its own where the caller has none.
+///
+/// The events are numbered after the orders are written. Writing those waits for whoever writes the
+/// same ones, and so the events of an order are numbered as its snapshots were stored.
+pub(crate) async fn write(
     mut conn: &AsyncPgConnection,
-    rows: impl ExactSizeIterator<Item = (Key<'_>, Row<'_>)>,
+    outbox: &Outbox,
+    books: &Books<'_>,
+    now: Timestamp,
 ) -> Result<(), WriteError> {
-    let expected = rows.len();
-    if expected == 0 {
+    let rows = books.rows();
+    let rest = Rest::of(books);
+    if rows.len() == 0 && rest.is_empty() {
         return Ok(());
     }
     let mut columns = OrderColumns::default();
     rows.for_each(|(key, row)| columns.push(key, &row));
-    let statement = diesel::sql_query(
-        "INSERT INTO orders (merchant, identifier, status, customer_email, line_identifiers, \
+    let statement = columns.bind(diesel::sql_query(ORDERS).into_boxed());
+    let (statement, bound, complete) = if rest.is_empty() {
+        (statement, ORDERS_BOUND, ORDERS_COMPLETE.to_owned())
+    } else {
+        let complete = format!("{ORDERS_COMPLETE} AND {}", refunds::COMPLETE);
+        (rest.bind(statement.sql(refunds::REST)), refunds::REST_BOUND, complete)
+    };
+    let statement = outbox.leave(statement, bound, now, books.events().iter().copied(), &complete);
+    match prepared(statement).execute(&mut conn).await {
+        Ok(_events) => {
+            outbox.wake();
+            Ok(())
+        }
+        Err(diesel::result::Error::DatabaseError(DatabaseErrorKind::NotNullViolation, _)) => {
+            Err(WriteError::Raced)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+const ORDERS: &str = "WITH stored AS ( \
+         INSERT INTO orders (merchant, identifier, status, customer_email, line_identifiers, \
              created_at, updated_at, digest, document, received_at) \
          SELECT merchant, identifier, status, customer_email, string_to_array(lines, $13), \
              created_at, updated_at, digest, document, received_at \
@@ -113,24 +135,12 @@ async fn write_orders(
              line_identifiers = excluded.line_identifiers, created_at = excluded.created_at, \
              updated_at = excluded.updated_at, digest = excluded.digest, \
              document = excluded.document, received_at = excluded.received_at \
-         WHERE (orders.merchant, orders.digest) IN (SELECT * FROM unnest($11, $12))",
-    )
-    .bind::<Array<Text>, _>(columns.merchants)
-    .bind::<Array<Text>, _>(columns.identifiers)
-    .bind::<Array<Text>, _>(columns.statuses)
-    .bind::<Array<Nullable<Text>>, _>(columns.emails)
-    .bind::<Array<Text>, _>(columns.lines)
-    .bind::<Array<Timestamptz>, _>(columns.created_at)
-    .bind::<Array<Timestamptz>, _>(columns.updated_at)
-    .bind::<Array<Binary>, _>(columns.digests)
-    .bind::<Array<Text>, _>(columns.documents)
-    .bind::<Array<Timestamptz>, _>(columns.received_at)
-    .bind::<Array<Text>, _>(columns.owners)
-    .bind::<Array<Binary>, _>(columns.replaced)
-    .bind::<Text, _>(SEPARATOR);
-    let written = prepared(statement).execute(&mut conn).await?;
-    if written == expected { Ok(()) } else { Err(WriteError::Raced) }
-}
+         WHERE (orders.merchant, orders.digest) IN (SELECT * FROM unnest($11, $12)) \
+         RETURNING 1 \
+     ) ";
+const ORDERS_BOUND: usize = 13;
+/// Everyone else's changes left what was expected.
+const ORDERS_COMPLETE: &str = "(SELECT count(*) FROM stored) = cardinality($1)";
 
 #[derive(Default)]
 struct OrderColumns<'a> {
@@ -172,31 +182,24 @@ impl<'a> OrderColumns<'a> {
         self.owners.extend(replaces.map(|_| merchant));
         self.replaced.extend(replaces.map(|digest| digest.as_bytes().to_vec()));
     }
-}
 
-async fn note_late(mut conn: &AsyncPgConnection, late: &[Late<'_>]) -> Result<(), WriteError> {
-    if late.is_empty() {
-        return Ok(());
+    /// As the first of the statement.
+    fn bind(self, statement: Statement<'a>) -> Statement<'a> {
+        statement
+            .bind::<Array<Text>, _>(self.merchants)
+            .bind::<Array<Text>, _>(self.identifiers)
+            .bind::<Array<Text>, _>(self.statuses)
+            .bind::<Array<Nullable<Text>>, _>(self.emails)
+            .bind::<Array<Text>, _>(self.lines)
+            .bind::<Array<Timestamptz>, _>(self.created_at)
+            .bind::<Array<Timestamptz>, _>(self.updated_at)
+            .bind::<Array<Binary>, _>(self.digests)
+            .bind::<Array<Text>, _>(self.documents)
+            .bind::<Array<Timestamptz>, _>(self.received_at)
+            .bind::<Array<Text>, _>(self.owners)
+            .bind::<Array<Binary>, _>(self.replaced)
+            .bind::<Text, _>(SEPARATOR)
     }
-    let merchants: Vec<_> = late.iter().map(|it| it.merchant.as_str()).collect();
-    let orders: Vec<_> = late.iter().map(|it| it.snapshot.order.identifier.as_str()).collect();
-    let digests: Vec<&[u8]> = late.iter().map(|it| &it.snapshot.digest.as_bytes()[..]).collect();
-    let updated: Vec<_> = late.iter().map(|it| it.snapshot.order.updated_at).collect();
-    let received: Vec<_> = late.iter().map(|it| it.received_at).collect();
-    let statement = diesel::sql_query(
-        "INSERT INTO stale_snapshots (merchant, order_identifier, digest, updated_at, received_at) \
-         SELECT * FROM unnest($1, $2, $3, $4, $5) AS late (merchant, order_identifier, digest, \
-             updated_at, received_at) \
-         ORDER BY merchant, order_identifier, digest \
-         ON CONFLICT ON CONSTRAINT stale_snapshots_pkey DO NOTHING",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(orders)
-    .bind::<Array<Binary>, _>(digests)
-    .bind::<Array<Timestamptz>, _>(updated)
-    .bind::<Array<Timestamptz>, _>(received);
-    prepared(statement).execute(&mut conn).await?;
-    Ok(())
 }
 
 /// Which of a merchant's orders to find; what is `None` does not matter.

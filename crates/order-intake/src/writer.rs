@@ -16,7 +16,6 @@ use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram};
 use platform::database::{DatabaseError, Pool};
 use platform::{Failure, Kind, chain, telemetry};
-use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::try_join;
 use tokio_util::sync::CancellationToken;
 
@@ -43,10 +42,6 @@ pub(crate) enum PublishError {
     Contended,
 }
 
-/// Whoever has it stores a group. It goes to the next writer when a group is about to be committed:
-/// while one waits for the disk, another uses the processor, and groups grow as if there were one.
-pub(crate) type Turn = Arc<Mutex<()>>;
-
 /// Takes groups and stores them.
 pub(crate) struct Writer {
     pool: Pool,
@@ -54,25 +49,18 @@ pub(crate) struct Writer {
     conn: Option<AsyncPgConnection>,
     outbox: Outbox,
     group: Arc<Group<Publication, Answer>>,
-    turn: Turn,
     orders: Counter<u64>,
     sizes: Histogram<u64>,
 }
 
 impl Writer {
-    pub(crate) fn new(
-        pool: Pool,
-        outbox: Outbox,
-        group: Arc<Group<Publication, Answer>>,
-        turn: Turn,
-    ) -> Self {
+    pub(crate) fn new(pool: Pool, outbox: Outbox, group: Arc<Group<Publication, Answer>>) -> Self {
         let meter = telemetry::meter();
         Self {
             pool,
             conn: None,
             outbox,
             group,
-            turn,
             orders: meter
                 .u64_counter("orders_published")
                 .with_description("Orders by what became of them")
@@ -88,31 +76,25 @@ impl Writer {
     /// Works until told to stop, and then until nothing waits any more.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
         loop {
-            let turn = self.turn.clone().lock_owned().await;
             let group = tokio::select! {
                 () = stop.cancelled() => break,
                 group = self.group.next() => group,
             };
-            self.deal_with(group, turn).await;
+            self.deal_with(group).await;
         }
         loop {
-            let turn = self.turn.clone().lock_owned().await;
             let group = self.group.take();
             if group.is_empty() {
                 return;
             }
-            self.deal_with(group, turn).await;
+            self.deal_with(group).await;
         }
     }
 
-    async fn deal_with(
-        &mut self,
-        group: Vec<Ticket<Publication, Answer>>,
-        turn: OwnedMutexGuard<()>,
-    ) {
+    async fn deal_with(&mut self, group: Vec<Ticket<Publication, Answer>>) {
         let publications: Vec<_> = group.iter().map(|ticket| &ticket.job).collect();
         let races = if group.len() > 1 { RACES } else { LONELY_RACES };
-        match self.store(&publications, races, Some(turn)).await {
+        match self.store(&publications, races).await {
             Ok(answers) => {
                 self.sizes.record(answers.len().try_into().unwrap_or(u64::MAX), &[]);
                 for (ticket, answer) in group.into_iter().zip(answers) {
@@ -123,7 +105,7 @@ impl Writer {
             Err(error) if group.len() > 1 && harms_only_some(&error) => {
                 tracing::warn!(error = chain(&error), "a group is stored one by one");
                 for ticket in group {
-                    let answer = match self.store(&[&ticket.job], LONELY_RACES, None).await {
+                    let answer = match self.store(&[&ticket.job], LONELY_RACES).await {
                         Ok(mut answers) => answers.pop().unwrap_or(Ok(Vec::new())),
                         Err(error) => Err(error.into()),
                     };
@@ -153,7 +135,6 @@ impl Writer {
         &mut self,
         publications: &[&Publication],
         races: usize,
-        mut turn: Option<OwnedMutexGuard<()>>,
     ) -> Result<Vec<Answer>, WriteError> {
         // Taken out, so that one that broke in the middle is not used again.
         let mut conn = match self.conn.take_if(|conn| !conn.is_broken()) {
@@ -162,17 +143,15 @@ impl Writer {
         };
         let mut lost = 0;
         loop {
-            let stored = conn
-                .transaction(async |conn| {
-                    if lost > 0 {
-                        store::queue_behind_losers(conn).await?;
-                    }
-                    let answers = store_together(conn, &self.outbox, publications).await?;
-                    // What follows is the commit.
-                    drop(turn.take());
-                    Ok(answers)
+            let stored = if lost == 0 {
+                store_together(&conn, &self.outbox, publications).await
+            } else {
+                conn.transaction(async |conn| {
+                    store::queue_behind_losers(conn).await?;
+                    store_together(conn, &self.outbox, publications).await
                 })
-                .await;
+                .await
+            };
             match stored {
                 Err(WriteError::Raced) if lost < races => lost += 1,
                 Err(WriteError::Database(error)) => return Err(error.into()),
@@ -185,8 +164,8 @@ impl Writer {
     }
 }
 
-/// Loads, decides, saves and announces, in the caller's transaction. Three questions to PostgreSQL,
-/// however many statements: those that need no answer of another are under way together.
+/// Loads, decides, saves and announces. Two questions to PostgreSQL, however many orders; nothing
+/// is stored by the first, and the second is all or nothing.
 async fn store_together(
     conn: &AsyncPgConnection,
     outbox: &Outbox,
@@ -197,11 +176,8 @@ async fn store_together(
         .iter()
         .map(|publication| books.post(publication).map_err(PublishError::Refunds))
         .collect();
-    store::write(conn, &books).await?;
-    // Not together with the orders: writing those waits for whoever writes the same ones, and so
-    // the events of an order are numbered as its snapshots were stored.
     if let Some(now) = publications.iter().map(|publication| publication.received_at).max() {
-        outbox.append_prepared(conn, now, books.events().iter().copied()).await?;
+        store::write(conn, outbox, &books, now).await?;
     }
     Ok(answers)
 }

@@ -6,11 +6,11 @@ use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Binary, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::order::KnownRefund;
+use messaging::Statement;
 use platform::database::{DatabaseError, prepared};
-use tokio::try_join;
 
-use super::{WriteError, at, digest};
-use crate::books::{Books, Key, NewRefund};
+use super::{at, digest};
+use crate::books::{Books, Key, Late, NewRefund};
 
 #[derive(QueryableByName)]
 struct RefundRow {
@@ -33,8 +33,10 @@ pub(crate) async fn known_refunds<'a>(
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
         "SELECT asked.place, refunds.order_identifier, refunds.digest \
-         FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place) \
-         JOIN refunds USING (merchant, identifier)",
+         FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
+             SELECT order_identifier, digest FROM refunds \
+             WHERE merchant = asked.merchant AND identifier = asked.identifier LIMIT 1 \
+         ) AS refunds",
     )
     .bind::<Array<Text>, _>(merchants)
     .bind::<Array<Text>, _>(identifiers);
@@ -65,8 +67,10 @@ pub(crate) async fn known_refund_lines<'a>(
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
         "SELECT asked.place, refund_lines.refund_identifier \
-         FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place) \
-         JOIN refund_lines USING (merchant, identifier)",
+         FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
+             SELECT refund_identifier FROM refund_lines \
+             WHERE merchant = asked.merchant AND identifier = asked.identifier LIMIT 1 \
+         ) AS refund_lines",
     )
     .bind::<Array<Text>, _>(merchants)
     .bind::<Array<Text>, _>(identifiers);
@@ -76,55 +80,71 @@ pub(crate) async fn known_refund_lines<'a>(
     Ok(known.collect())
 }
 
-/// Writes what is new, unless someone else has written some of it meanwhile.
-pub(super) async fn write(conn: &AsyncPgConnection, books: &Books<'_>) -> Result<(), WriteError> {
-    let refunds = write_refunds(conn, books.new_refunds().collect());
-    let lines = write_lines(conn, books.new_refund_lines().collect());
-    try_join!(refunds, lines)?;
-    Ok(())
+/// What is written beside the orders, if there is any: refunds, their lines, and what came too late.
+pub(super) struct Rest<'a> {
+    refunds: Vec<NewRefund<'a>>,
+    lines: Vec<(Key<'a>, &'a str)>,
+    late: &'a [Late<'a>],
 }
 
-async fn write_refunds(
-    mut conn: &AsyncPgConnection,
-    refunds: Vec<NewRefund<'_>>,
-) -> Result<(), WriteError> {
-    if refunds.is_empty() {
-        return Ok(());
-    }
-    let (merchants, identifiers): (Vec<_>, Vec<_>) = refunds.iter().map(|it| it.key).unzip();
-    let orders: Vec<_> = refunds.iter().map(|it| it.known.order.as_str()).collect();
-    let digests: Vec<&[u8]> = refunds.iter().map(|it| &it.known.digest.as_bytes()[..]).collect();
-    let seen: Vec<_> = refunds.iter().map(|it| it.received_at).collect();
-    let statement = diesel::sql_query(
-        "INSERT INTO refunds (merchant, identifier, order_identifier, digest, first_seen_at) \
-         SELECT * FROM unnest($1, $2, $3, $4, $5) \
-         ON CONFLICT ON CONSTRAINT refunds_pkey DO NOTHING",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers)
-    .bind::<Array<Text>, _>(orders)
-    .bind::<Array<Binary>, _>(digests)
-    .bind::<Array<Timestamptz>, _>(seen);
-    let written = prepared(statement).execute(&mut conn).await?;
-    if written == refunds.len() { Ok(()) } else { Err(WriteError::Raced) }
-}
+pub(super) const REST: &str = ", seen AS ( \
+         INSERT INTO refunds (merchant, identifier, order_identifier, digest, first_seen_at) \
+         SELECT * FROM unnest($14, $15, $16, $17, $18) \
+         ON CONFLICT ON CONSTRAINT refunds_pkey DO NOTHING RETURNING 1 \
+     ), seen_lines AS ( \
+         INSERT INTO refund_lines (merchant, identifier, refund_identifier) \
+         SELECT * FROM unnest($19, $20, $21) \
+         ON CONFLICT ON CONSTRAINT refund_lines_pkey DO NOTHING RETURNING 1 \
+     ), late AS ( \
+         INSERT INTO stale_snapshots \
+             (merchant, order_identifier, digest, updated_at, received_at) \
+         SELECT * FROM unnest($22, $23, $24, $25, $26) AS late (merchant, order_identifier, \
+             digest, updated_at, received_at) \
+         ORDER BY merchant, order_identifier, digest \
+         ON CONFLICT ON CONSTRAINT stale_snapshots_pkey DO NOTHING \
+     ) ";
+pub(super) const REST_BOUND: usize = 26;
+/// Nobody else wrote some of it meanwhile.
+pub(super) const COMPLETE: &str = "(SELECT count(*) FROM seen) = cardinality($14) \
+     AND (SELECT count(*) FROM seen_lines) = cardinality($19)";
 
-async fn write_lines(
-    mut conn: &AsyncPgConnection,
-    lines: Vec<(Key<'_>, &str)>,
-) -> Result<(), WriteError> {
-    if lines.is_empty() {
-        return Ok(());
+impl<'a> Rest<'a> {
+    pub(super) fn of(books: &'a Books<'_>) -> Self {
+        let (refunds, lines) = (books.new_refunds().collect(), books.new_refund_lines().collect());
+        Self { refunds, lines, late: books.late() }
     }
-    let (merchants, identifiers): (Vec<_>, Vec<_>) = lines.iter().map(|(key, _)| *key).unzip();
-    let refunds: Vec<_> = lines.iter().map(|(_, refund)| *refund).collect();
-    let statement = diesel::sql_query(
-        "INSERT INTO refund_lines (merchant, identifier, refund_identifier) \
-         SELECT * FROM unnest($1, $2, $3) ON CONFLICT ON CONSTRAINT refund_lines_pkey DO NOTHING",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers)
-    .bind::<Array<Text>, _>(refunds);
-    let written = prepared(statement).execute(&mut conn).await?;
-    if written == lines.len() { Ok(()) } else { Err(WriteError::Raced) }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.refunds.is_empty() && self.lines.is_empty() && self.late.is_empty()
+    }
+
+    /// After the orders.
+    pub(super) fn bind(self, statement: Statement<'a>) -> Statement<'a> {
+        let Self { refunds, lines, late } = self;
+        let refund = |text: fn(&NewRefund<'a>) -> &'a str| refunds.iter().map(text).collect();
+        let line = |text: fn(&(Key<'a>, &'a str)) -> &'a str| lines.iter().map(text).collect();
+        let order = |it: &Late<'a>| it.snapshot.order.identifier.as_str();
+        statement
+            .bind::<Array<Text>, Vec<&str>>(refund(|it| it.key.0))
+            .bind::<Array<Text>, Vec<&str>>(refund(|it| it.key.1))
+            .bind::<Array<Text>, Vec<String>>(
+                refunds.iter().map(|it| it.known.order.clone()).collect(),
+            )
+            .bind::<Array<Binary>, Vec<Vec<u8>>>(
+                refunds.iter().map(|it| it.known.digest.as_bytes().to_vec()).collect(),
+            )
+            .bind::<Array<Timestamptz>, Vec<_>>(refunds.iter().map(|it| it.received_at).collect())
+            .bind::<Array<Text>, Vec<&str>>(line(|((merchant, _), _)| merchant))
+            .bind::<Array<Text>, Vec<&str>>(line(|((_, identifier), _)| identifier))
+            .bind::<Array<Text>, Vec<&str>>(line(|(_, refund)| refund))
+            .bind::<Array<Text>, Vec<_>>(late.iter().map(|it| it.merchant.as_str()).collect())
+            .bind::<Array<Text>, Vec<_>>(late.iter().map(order).collect())
+            .bind::<Array<Binary>, Vec<_>>(
+                late.iter().map(|it| &it.snapshot.digest.as_bytes()[..]).collect(),
+            )
+            .bind::<Array<Timestamptz>, Vec<_>>(
+                late.iter().map(|it| it.snapshot.order.updated_at).collect(),
+            )
+            .bind::<Array<Timestamptz>, Vec<_>>(late.iter().map(|it| it.received_at).collect())
+    }
 }

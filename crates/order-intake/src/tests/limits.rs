@@ -39,8 +39,7 @@ async fn only_trusted_proxies_speak_for_others() {
 
 #[tokio::test]
 async fn past_the_bound_the_answer_is_503_at_once() {
-    let bounds = [("STORING__WAITING_ORDERS", "10"), ("STORING__WRITERS", "1")];
-    let intake = Intake::with(&bounds, merchant("acme")).await;
+    let intake = Intake::with(&[("STORING__WAITING_ORDERS", "10")], merchant("acme")).await;
     let pool = intake.started.database.pool();
     let mut conn = pool.get().await.unwrap();
     conn.batch_execute("BEGIN; LOCK TABLE orders").await.unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use diesel::QueryableByName;
 use diesel::sql_types::Text;
-use diesel_async::RunQueryDsl as _;
+use diesel_async::{RunQueryDsl as _, SimpleAsyncConnection as _};
 use domain::document::{Document, Json};
 use domain::order::sample::{Orders, message};
 use domain::order::{Message, Order, OrderStored, Outcome, Policy};
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::books::{Publication, Published};
 use crate::group::{Bounds, Group};
-use crate::writer::{Answer, PublishError, Turn, Writer};
+use crate::writer::{Answer, PublishError, Writer};
 
 /// A database with a writer in front of it.
 struct Desk {
@@ -41,7 +41,7 @@ impl Desk {
     }
 
     fn writer(&self, pool: Pool) -> Writer {
-        Writer::new(pool, self.outbox.clone(), self.group.clone(), Turn::default())
+        Writer::new(pool, self.outbox.clone(), self.group.clone())
     }
 
     /// Publishes all of these in one group and gives their answers.
@@ -296,4 +296,30 @@ async fn writers_that_meet_at_the_same_orders_lose_nothing() {
     assert_eq!(desk.events().await.len(), stored.count());
     let last = desk.lines("SELECT document::jsonb ->> 'updated_at' AS line FROM orders").await;
     assert_eq!(last, ["2026-02-01T00:00:59Z"]);
+}
+
+/// Two snapshots of one moment are told apart by the numbers of their events.
+#[tokio::test]
+async fn an_event_is_numbered_when_nobody_else_can_write_its_order_any_more() {
+    let desk = Desk::open().await;
+    let order = samples(1).remove(0);
+    check(&desk.publish("acme", one(&order)).await, &[Outcome::Stored]);
+    let pool = desk.database.pool();
+    let mut other = pool.get().await.unwrap();
+    other.batch_execute("BEGIN; SELECT FROM orders FOR UPDATE").await.unwrap();
+    let newer = with(order, |order| order["updated_at"] = json!("2027-01-01T00:00:00Z"));
+    let publishing = desk.publish("acme", one(&newer));
+    let drawing = async {
+        testkit::eventually("the writer waits", Duration::from_secs(30), async || {
+            let waiting = "SELECT pid::text AS line FROM pg_stat_activity \
+                           WHERE datname = current_database() AND wait_event_type = 'Lock'";
+            (!desk.lines(waiting).await.is_empty()).then_some(())
+        })
+        .await;
+        other.batch_execute("SELECT nextval('outbox_position_seq'); COMMIT").await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(publishing, drawing);
+    check(&answer, &[Outcome::Stored]);
+    let positions = desk.lines("SELECT position::text AS line FROM outbox ORDER BY position").await;
+    assert_eq!(positions, ["1", "3"]);
 }
