@@ -14,34 +14,23 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::kind::Kind;
 use messaging::{LinkError, Message, Publisher, Undelivered};
-use platform::{Timestamp, chain, database::DatabaseError};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, Look, Work},
+};
 use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::engine::{Engine, header, patience, straight_to_queue};
-use crate::ledger::{self, Content, Due, Look, Picked};
+use crate::engine::{Engine, header, straight_to_queue};
+use crate::ledger::{self, Content, Due, Picked};
 
-/// Chosen once; the same in every installation, and per database anyway.
-const LEADER_LOCK: i64 = 0x6465_6C69_7665_7279;
-/// After being woken it looks this often before it believes that nothing was committed.
-const LOOKS: [u64; 6] = [0, 1, 3, 6, 15, 30];
 /// A batch this large means that there is a lot to do: then fewer, larger batches cost less.
 const BUSY: usize = 16;
 const BUSY_PAUSE: Duration = Duration::from_millis(25);
 /// How often it looks for lost messages and for endpoints that are back.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
-
-/// What one look at the ledger came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// So many messages were queued.
-    Worked(usize),
-    Idle,
-    /// Another replica dispatches.
-    NotLeader,
-}
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DispatchError {
@@ -64,60 +53,29 @@ impl From<diesel::result::Error> for DispatchError {
 pub(crate) struct Dispatcher {
     engine: Arc<Engine>,
     publisher: Publisher,
-    /// Holds the leader's lock for as long as it lives.
-    leading: Option<AsyncPgConnection>,
     kept_house_at: Option<Instant>,
 }
 
 impl Dispatcher {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
         let publisher = Publisher::new(engine.broker.publishing.clone());
-        Self { engine, publisher, leading: None, kept_house_at: None }
+        Self { engine, publisher, kept_house_at: None }
     }
 
-    pub(crate) async fn run(mut self, stop: CancellationToken) {
-        let (mut backoff, mut looks) = (patience(), LOOKS.iter());
-        let (poll, wake) = (self.engine.settings.poll, self.engine.wake.clone());
-        while !stop.is_cancelled() {
-            let step = self.step().await;
-            if step.is_ok() {
-                backoff.reset();
-            }
-            let pause = match step {
-                Ok(Step::Worked(messages)) => {
-                    looks = LOOKS.iter();
-                    if messages < BUSY { Duration::ZERO } else { BUSY_PAUSE }
-                }
-                Ok(Step::Idle) => {
-                    looks.next().map_or(poll, |millis| Duration::from_millis(*millis))
-                }
-                Ok(Step::NotLeader) => poll,
-                Err(error) => {
-                    tracing::warn!(error = chain(&error), "messages wait in the ledger");
-                    self.leading = None;
-                    // Longer than the others wait: one of them may be better off.
-                    poll + backoff.pause()
-                }
-            };
-            if pause < poll {
-                tokio::time::sleep(pause).await;
-                continue;
-            }
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = tokio::time::sleep(pause) => {}
-                // Whoever does not lead can do nothing about news.
-                () = wake.notified(), if self.leading.is_some() => looks = LOOKS.iter(),
-            }
-        }
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        let engine = self.engine.clone();
+        let (pool, wake) = (engine.pool.clone(), engine.wake.clone());
+        pool.work(self, wake, engine.settings.poll, stop).await;
     }
+}
 
-    /// Queues one batch, if this is the leader.
-    pub(crate) async fn step(&mut self) -> Result<Step, DispatchError> {
-        if self.leading.is_none() {
-            self.leading = self.engine.pool.lead(LEADER_LOCK).await?;
-        }
-        let Some(conn) = self.leading.as_mut() else { return Ok(Step::NotLeader) };
+impl Work for Dispatcher {
+    const LOCK: i64 = 0x6465_6C69_7665_7279;
+    const TROUBLE: &'static str = "messages wait in the ledger";
+    type Error = DispatchError;
+
+    /// Queues one batch.
+    async fn look(&mut self, conn: &mut AsyncPgConnection) -> Result<Look, DispatchError> {
         let engine = &self.engine;
         let now = engine.clock.now();
         if self.kept_house_at.is_none_or(|at| at.elapsed() >= HOUSEKEEPING) {
@@ -132,9 +90,9 @@ impl Dispatcher {
             closed: (&merchants, &kinds),
             most: engine.settings.dispatch_batch.into(),
         };
-        let Look { picked, held } = ledger::pick(conn, due).await?;
+        let ledger::Look { picked, held } = ledger::pick(conn, due).await?;
         if picked.is_empty() {
-            return Ok(if held > 0 { Step::Worked(0) } else { Step::Idle });
+            return Ok(if held > 0 { Look::Found } else { Look::Nothing });
         }
         let (ids, messages): (Vec<_>, Vec<_>) = picked
             .into_iter()
@@ -154,7 +112,8 @@ impl Dispatcher {
         let words = published?;
         let not_taken = |why| words.iter().filter(|word| **word == Err(why)).count();
         match (not_taken(Undelivered::Unroutable), not_taken(Undelivered::Refused)) {
-            (0, 0) => Ok(Step::Worked(words.len())),
+            (0, 0) if words.len() < BUSY => Ok(Look::Found),
+            (0, 0) => Ok(Look::Plenty(BUSY_PAUSE)),
             (0, refused) => Err(DispatchError::Refused(refused)),
             (unroutable, _) => Err(DispatchError::Unroutable(unroutable)),
         }

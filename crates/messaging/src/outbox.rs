@@ -13,9 +13,8 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::event::Event;
 use opentelemetry::metrics::{Counter, Histogram};
 use platform::{
-    Timestamp, chain,
-    database::{DatabaseError, Pool, prepared},
-    retry::Backoff,
+    Timestamp,
+    database::{DatabaseError, Look, Pool, Work, prepared},
     telemetry,
 };
 use tokio::sync::Notify;
@@ -27,11 +26,8 @@ use crate::{
     schema::outbox,
 };
 
-/// The advisory lock that the relaying replica holds. Chosen once; the same in every installation,
-/// and per database anyway.
+/// The advisory lock that the relaying replica holds.
 pub const LEADER_LOCK: i64 = 0x6261_636B_6861_756C;
-/// After being woken the relay looks this often before it believes that nothing was committed.
-const LOOKS: [u64; 6] = [0, 2, 4, 8, 16, 32];
 
 /// So many bytes are a batch, however few events they are.
 const FULL_LOAD: i64 = 8 * 1024 * 1024;
@@ -135,18 +131,8 @@ pub struct Prepared {
     body: String,
 }
 
-/// What one look at the outbox came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// So many events were published.
-    Worked(usize),
-    Idle,
-    /// Another replica relays.
-    NotLeader,
-}
-
 #[derive(Debug, thiserror::Error)]
-enum RelayError {
+pub(crate) enum RelayError {
     #[error("outbox")]
     Database(#[from] DatabaseError),
     #[error("publishing")]
@@ -164,21 +150,19 @@ impl From<diesel::result::Error> for RelayError {
 }
 
 /// Publishes what is in the outbox, if it is the one to do so.
-pub struct Relay {
+pub(crate) struct Relay {
     pool: Pool,
     publisher: Publisher,
     exchange: Exchange,
     wake: Arc<Notify>,
     batch: i64,
     poll: Duration,
-    /// Holds the leader's lock for as long as it lives.
-    leading: Option<AsyncPgConnection>,
     published: Counter<u64>,
     lag: Histogram<f64>,
 }
 
 impl Relay {
-    pub fn new(
+    pub(crate) fn new(
         outbox: &Outbox,
         pool: Pool,
         publisher: Publisher,
@@ -193,7 +177,6 @@ impl Relay {
             wake: outbox.wake.clone(),
             batch: settings.relay_batch.try_into().unwrap_or(i64::MAX),
             poll: settings.relay_poll,
-            leading: None,
             published: meter
                 .u64_counter("outbox_published")
                 .with_description("Events confirmed by the broker")
@@ -208,52 +191,22 @@ impl Relay {
         }
     }
 
-    pub(crate) async fn run(mut self, stop: CancellationToken) {
-        let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
-        let mut looks = LOOKS.iter();
-        while !stop.is_cancelled() {
-            let step = self.step().await;
-            if step.is_ok() {
-                backoff.reset();
-            }
-            let pause = match step {
-                Ok(Step::Worked(_)) => {
-                    looks = LOOKS.iter();
-                    Duration::ZERO
-                }
-                Ok(Step::Idle) => {
-                    looks.next().map_or(self.poll, |millis| Duration::from_millis(*millis))
-                }
-                Ok(Step::NotLeader) => self.poll,
-                Err(error) => {
-                    tracing::warn!(error = chain(&error), "events wait in the outbox");
-                    self.leading = None;
-                    // Longer than the others wait: one of them may be better off.
-                    self.poll + backoff.pause()
-                }
-            };
-            if pause < self.poll {
-                tokio::time::sleep(pause).await;
-                continue;
-            }
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = tokio::time::sleep(pause) => {}
-                // Whoever does not lead can do nothing about news.
-                () = self.wake.notified(), if self.leading.is_some() => looks = LOOKS.iter(),
-            }
-        }
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        let (pool, wake, poll) = (self.pool.clone(), self.wake.clone(), self.poll);
+        pool.work(self, wake, poll, stop).await;
     }
+}
 
-    /// Publishes one batch, if this is the leader.
-    async fn step(&mut self) -> Result<Step, RelayError> {
-        if self.leading.is_none() {
-            self.leading = self.pool.lead(LEADER_LOCK).await?;
-        }
-        let Some(conn) = self.leading.as_mut() else { return Ok(Step::NotLeader) };
+impl Work for Relay {
+    const LOCK: i64 = LEADER_LOCK;
+    const TROUBLE: &'static str = "events wait in the outbox";
+    type Error = RelayError;
+
+    /// Publishes one batch.
+    async fn look(&mut self, conn: &mut AsyncPgConnection) -> Result<Look, RelayError> {
         let waiting = waiting(conn, self.batch).await?;
         if waiting.is_empty() {
-            return Ok(Step::Idle);
+            return Ok(Look::Nothing);
         }
         let words = publish(&self.publisher, &self.exchange, &waiting).await?;
         let each = waiting.iter().zip(&words);
@@ -267,7 +220,7 @@ impl Relay {
         self.published.add(confirmed.len().try_into().unwrap_or(u64::MAX), &[]);
         let not_taken = |why| words.iter().filter(|word| **word == Err(why)).count();
         match (not_taken(Undelivered::Unroutable), not_taken(Undelivered::Refused)) {
-            (0, 0) => Ok(Step::Worked(confirmed.len())),
+            (0, 0) => Ok(Look::Found),
             (0, refused) => Err(RelayError::Refused(refused)),
             (unroutable, _) => Err(RelayError::Unroutable(unroutable)),
         }

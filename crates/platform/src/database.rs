@@ -4,6 +4,7 @@
 //! failure is [`Kind::Unavailable`], so callers get 503 and consumers try again.
 
 mod forget;
+mod leader;
 mod own;
 mod prepared;
 
@@ -31,6 +32,7 @@ use tokio::runtime::Handle;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 pub use forget::forget;
+pub use leader::{Look, Work};
 pub use prepared::{Prepared, prepared};
 
 use crate::{Failure, Kind, Tasks, client::client_tls, telemetry};
