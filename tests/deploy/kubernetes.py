@@ -100,6 +100,8 @@ def references(each, names):
                 assert path["path"] not in ("/", "/metrics"), "metrics are not for the world"
         hosts = {rule["host"] for rule in each["spec"]["rules"]}
         assert hosts == {host for tls in each["spec"]["tls"] for host in tls["hosts"]}, "a host without TLS"
+        hashed = each["metadata"]["annotations"].get("nginx.ingress.kubernetes.io/upstream-hash-by")
+        assert hashed == "$remote_addr", "a rate limit is counted by replica, so an address must stay at one"
 
 
 def hardened(each):
