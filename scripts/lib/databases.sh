@@ -20,7 +20,7 @@ run_psql() {
     psql=$(postgres_bin)/psql 2>/dev/null || psql=psql
     if [[ $url =~ ^([^:]+://[^:@/]*):([^@/]*)(@.*)$ ]]; then
         url=${BASH_REMATCH[1]}${BASH_REMATCH[3]}
-        printf -v password %b "${BASH_REMATCH[2]//%/\\x}"
+        password=$(decoded "${BASH_REMATCH[2]}")
     fi
     PGPASSWORD=$password "$psql" -XAtq -v ON_ERROR_STOP=1 "$@" "$url"
 }

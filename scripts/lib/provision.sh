@@ -21,8 +21,8 @@ provision() {
         RABBITMQ_API_URL=$BACKHAUL_RABBITMQ_API_URL
         RABBITMQ_CONSOLE_URL=${RABBITMQ_API_URL%/api*}
         [[ $AMQP_URL =~ ://([^:@/]*):([^@/]*)@ ]] || die "BACKHAUL_AMQP_URL names no user and password"
-        RABBITMQ_USER=${BASH_REMATCH[1]}
-        RABBITMQ_PASSWORD=${BASH_REMATCH[2]}
+        RABBITMQ_USER=$(decoded "${BASH_REMATCH[1]}")
+        RABBITMQ_PASSWORD=$(decoded "${BASH_REMATCH[2]}")
     else
         wanted+=(rabbitmq)
     fi

@@ -153,11 +153,17 @@ RABBITMQ_PASSWORD=$RABBITMQ_PASSWORD
 END
 }
 
-# drop_namespace NAME: removes what services told to keep to themselves left in the broker of RABBITMQ_API_URL.
+# drop_namespace NAME: removes what services told to keep to themselves left in the broker of AMQP_URL.
 drop_namespace() {
-    local name api=(http --user "$RABBITMQ_USER:$RABBITMQ_PASSWORD")
-    for name in $("${api[@]}" "$RABBITMQ_API_URL/queues?columns=name" | grep -o "\"$1\\.[^\"]*\"" | tr -d '"'); do
-        "${api[@]}" --request DELETE "$RABBITMQ_API_URL/queues/%2F/$name" || true
+    local name host api=(http --user "$RABBITMQ_USER:$RABBITMQ_PASSWORD")
+    host=$(virtual_host)
+    for name in $("${api[@]}" "$RABBITMQ_API_URL/queues/$host?columns=name" | grep -o "\"$1\\.[^\"]*\"" | tr -d '"'); do
+        "${api[@]}" --request DELETE "$RABBITMQ_API_URL/queues/$host/$name" || true
     done
-    "${api[@]}" --request DELETE "$RABBITMQ_API_URL/exchanges/%2F/$1.backhaul.events" 2>/dev/null || true
+    "${api[@]}" --request DELETE "$RABBITMQ_API_URL/exchanges/$host/$1.backhaul.events" 2>/dev/null || true
+}
+
+# virtual_host: the one that AMQP_URL names, escaped as it stands there.
+virtual_host() {
+    [[ $AMQP_URL =~ ://[^/?]*/([^?]+) ]] && echo "${BASH_REMATCH[1]}" || echo %2f
 }
