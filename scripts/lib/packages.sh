@@ -22,8 +22,9 @@ install_packages() {
     rm -f "$log"
 }
 
-# may_sudo: there is sudo, and either a person who can answer it or no need to ask.
-may_sudo() { command -v sudo >/dev/null && { [[ -t 0 ]] || sudo -n true 2>/dev/null; }; }
+# may_sudo: there is sudo, and either a person who can answer it or no need to ask. It asks at the
+# terminal, wherever our input comes from.
+may_sudo() { command -v sudo >/dev/null && { [[ -t 0 || -t 2 ]] || sudo -n true 2>/dev/null; }; }
 
 # need COMMAND PACKAGE: installs the package when there is no such command.
 need() { command -v "$1" >/dev/null || install_packages "$2"; }

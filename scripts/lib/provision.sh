@@ -8,6 +8,7 @@ provisioned=()
 # provision: sets POSTGRES_URL, AMQP_URL and RABBITMQ_*; provisioned holds the servers it had to start.
 provision() {
     local wanted=() server lines
+    need curl curl
     if [[ -n ${BACKHAUL_POSTGRES_URL:-} ]]; then
         POSTGRES_URL=$BACKHAUL_POSTGRES_URL
         postgres_bin >/dev/null || need psql postgresql-client
