@@ -80,6 +80,20 @@ def demo(stack, here):
     assert set(stack["demo"]["depends_on"]) == {*SERVICES, "sandbox"} - {"auth"}, stack["demo"]["depends_on"]
 
 
+def defaults(service):
+    """What `defaults` names and gives no value is all that has to be set."""
+    printed = subprocess.run([programs / service, "defaults"], capture_output=True, text=True, check=True).stdout
+    section, environment = None, {}
+    for line in printed.splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif named := re.fullmatch(r"# ([a-z0-9_]+) = (.+)", line):
+            name = f"{section}__{named[1]}".upper()
+            value = SAMPLES.get(name, named[2].strip('"'))
+            environment[f"{service.upper().replace('-', '_')}__{name}"] = value
+    check("defaults", service, environment)
+
+
 def kubernetes(services, overlay):
     objects = kustomize.build(ROOT / "deploy/kubernetes/overlays" / overlay)
     maps = {each["metadata"]["name"]: each["data"] for each in objects if each["kind"] == "ConfigMap"}
@@ -103,6 +117,8 @@ here = [service for service in SERVICES if (ROOT / "crates" / service).is_dir()]
 for service in SERVICES:
     if service not in here:
         print(f"{service} is not part of this checkout: its settings are not checked")
+    else:
+        defaults(service)
 with tempfile.TemporaryDirectory() as folder:
     compose(here, folder)
 for overlay in ["sandbox", "production"]:
