@@ -34,6 +34,7 @@ SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
 # Connections beside the pools: of each service's relay and dispatcher, of its migration, and those that
 # PostgreSQL keeps for superusers, the operator and people.
 LEADING, MIGRATING, RESERVED = 2, 1, 50
+LONGEST_MESSAGE = 512 * 1024
 # The labels that operators give to the pods they make: none of ours with app.kubernetes.io come through.
 PODS_OF_OPERATORS = {
     "rabbitmq": {
@@ -84,6 +85,7 @@ def check(overlay):
     certificates_are_watched(objects)
     everyone_is_scraped(objects, monitors)
     connections_suffice(objects)
+    messages_fit(objects)
     return len(objects)
 
 
@@ -182,6 +184,16 @@ def connections(objects, service):
     return (replicas + surge) * (setting(objects, service, "database", "max_connections") + own) + LEADING
 
 
+def messages_fit(objects):
+    """The longest messages, outbound ASNs, as many as a replica may hold, fit in its memory beside what comes in."""
+    service = "warehouse-notifier"
+    (container,) = kustomize.containers(kustomize.find(objects, "Deployment", service))
+    limit = int(container["resources"]["limits"]["memory"].removesuffix("Gi")) * 1024**3
+    held = setting(objects, service, "delivery", "prefetch") + setting(objects, service, "delivery", "slow_concurrency")
+    needed = setting(objects, service, "bodies", "bytes_in_flight") + held * LONGEST_MESSAGE
+    assert needed < limit, f"{service} may need {needed} bytes and has {limit}"
+
+
 def work_queues(scaler):
     return [trigger["metadata"]["queueName"] for trigger in scaler.get("triggers", []) if trigger["type"] == "rabbitmq"]
 
@@ -238,12 +250,12 @@ def relabelled(endpoint, pod):
 
 
 def setting(objects, service, section, name):
-    """As the service would read it: from its ConfigMap, from its own defaults, from those of all."""
+    """As the service would read it: from its ConfigMap, from its own defaults, from those it shares."""
     variable = "__".join([service.replace("-", "_"), section, name]).upper()
     data = kustomize.find(objects, "ConfigMap", service)["data"]
     if variable in data:
         return int(data[variable])
-    for crate in [service, "platform"]:
+    for crate in [service, "delivery", "platform"]:
         defaults = tomllib.loads((ROOT / "crates" / crate / "default.toml").read_text())
         if name in defaults.get(section, {}):
             return defaults[section][name]
