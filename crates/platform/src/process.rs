@@ -215,6 +215,7 @@ async fn execute<S: Service>(cli: Cli) -> anyhow::Result<()> {
         Command::Serve => {
             let (settings, own) = load::<S>(cli.config)?;
             let telemetry = Telemetry::start(S::NAME, &settings.telemetry)?;
+            allow_open_files();
             let served = serve::<S>(settings, own).await;
             if let Err(error) = &served {
                 tracing::error!(error = format!("{error:#}"), "{} cannot go on", S::NAME);
@@ -234,6 +235,15 @@ fn load<S: Service>(file: Option<PathBuf>) -> anyhow::Result<(Settings, S::Setti
 fn environment() -> std::collections::HashMap<String, String> {
     let text = |part: OsString| part.to_string_lossy().into_owned();
     std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect()
+}
+
+/// A connection is a file, and a service may have thousands: raises what it may open to what the system
+/// lets it.
+fn allow_open_files() {
+    match rlimit::increase_nofile_limit(u64::MAX) {
+        Ok(files) => tracing::debug!(files, "may open {files} files"),
+        Err(error) => tracing::debug!(%error, "the limit of open files stays as it was"),
+    }
 }
 
 async fn serve<S: Service>(settings: Settings, own: S::Settings) -> anyhow::Result<()> {
