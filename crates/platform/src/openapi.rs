@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 
 use actix_web::http::StatusCode;
+use utoipa::ToSchema as _;
 use utoipa::openapi::{
-    License, LicenseBuilder, OpenApi, PathItem, RefOr, Server,
+    Content, License, LicenseBuilder, OpenApi, PathItem, Ref, RefOr, Response, ResponseBuilder,
+    Server,
     path::Operation,
     security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     tag::Tag,
 };
 use utoipa_actix_web::AppExt as _;
 
-use crate::Service;
+use crate::{Service, failure::ErrorBody};
 
 pub fn openapi<S: Service>() -> OpenApi {
     let (_, mut document) =
@@ -29,12 +31,15 @@ pub fn openapi<S: Service>() -> OpenApi {
     document
 }
 
-/// Declares every tag, and describes every answer that its handler did not by the status itself.
+/// Declares every tag, says that every route is limited, and describes every answer that its handler
+/// did not by the status itself.
 fn complete(document: &mut OpenApi) {
     let mut tags = BTreeSet::new();
     for operation in document.paths.paths.values_mut().flat_map(operations) {
         tags.extend(operation.tags.iter().flatten().cloned());
-        for (status, response) in &mut operation.responses.responses {
+        let responses = &mut operation.responses.responses;
+        responses.entry("429".to_owned()).or_insert_with(too_many);
+        for (status, response) in responses {
             if let RefOr::T(response) = response
                 && response.description.is_empty()
             {
@@ -43,6 +48,15 @@ fn complete(document: &mut OpenApi) {
         }
     }
     document.tags = Some(tags.into_iter().map(Tag::new).collect());
+}
+
+/// What [`crate::limits::PerAddress`] answers, whatever the route.
+fn too_many() -> RefOr<Response> {
+    let body = Content::new(Some(Ref::from_schema_name(ErrorBody::name())));
+    ResponseBuilder::new()
+        .description("Too many requests from this address; see Retry-After")
+        .content("application/json", body)
+        .into()
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {

@@ -55,7 +55,6 @@ pub(crate) struct PublishedOrder {
         (status = 413, description = "The body is larger than 5 MiB", body = ErrorBody),
         (status = 415, description = "The body is not JSON, or packed in an unknown way", body = ErrorBody),
         (status = 422, description = "Some fields are not valid; nothing is stored", body = ErrorBody),
-        (status = 429, description = "Too many requests from this address; see Retry-After", body = ErrorBody),
         (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
     ),
     security(("bearer" = [])),
