@@ -59,7 +59,7 @@ impl Namespace {
         let body = serde_json::json!({
             "count": 1000, "ackmode": "ack_requeue_true", "encoding": "auto"
         });
-        let path = format!("queues/%2f/{}.{queue}/get", self.name);
+        let path = format!("queues/{}/{}.{queue}/get", self.broker.virtual_host(), self.name);
         let answer = self.broker.request(reqwest::Method::POST, &path).json(&body).send().await;
         let answer = answer.unwrap();
         if matches!(answer.status(), StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST) {
@@ -74,7 +74,8 @@ impl Namespace {
             "routing_key": format!("{}.{queue}", self.name), "payload": payload,
             "payload_encoding": "string", "properties": {"delivery_mode": 2}
         });
-        let answer = self.broker.post("exchanges/%2f/amq.default/publish", &body).await;
+        let path = format!("exchanges/{}/amq.default/publish", self.broker.virtual_host());
+        let answer = self.broker.post(&path, &body).await;
         assert_eq!(answer["routed"], true, "{queue} does not exist");
     }
 }
@@ -86,8 +87,18 @@ impl Broker {
 
     fn request(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
         let amqp = Url::parse(&self.amqp).unwrap();
-        let request = Self::client().request(method, format!("{}/{path}", self.api));
-        request.basic_auth(amqp.username(), amqp.password())
+        // In the URL, so that what is escaped there is read as it was meant.
+        let mut url = Url::parse(&format!("{}/{path}", self.api)).unwrap();
+        url.set_username(amqp.username()).unwrap();
+        url.set_password(amqp.password()).unwrap();
+        Self::client().request(method, url)
+    }
+
+    /// The one that the broker's URL names, escaped as it stands there.
+    fn virtual_host(&self) -> String {
+        let amqp = Url::parse(&self.amqp).unwrap();
+        let name = amqp.path().trim_start_matches('/');
+        if name.is_empty() { "%2f".to_owned() } else { name.to_owned() }
     }
 
     async fn post(&self, path: &str, body: &Value) -> Value {
@@ -98,8 +109,9 @@ impl Broker {
     /// Deletes everything under a prefix.
     async fn sweep(&self, prefix: &str) -> anyhow::Result<()> {
         for kind in ["queues", "exchanges"] {
+            let place = format!("{kind}/{}", self.virtual_host());
             let all: Vec<Value> = self
-                .request(reqwest::Method::GET, &format!("{kind}/%2f?columns=name"))
+                .request(reqwest::Method::GET, &format!("{place}?columns=name"))
                 .send()
                 .await?
                 .json()
@@ -109,7 +121,7 @@ impl Broker {
                 .filter_map(|item| item["name"].as_str())
                 .filter(|name| name.starts_with(prefix))
             {
-                self.request(reqwest::Method::DELETE, &format!("{kind}/%2f/{name}")).send().await?;
+                self.request(reqwest::Method::DELETE, &format!("{place}/{name}")).send().await?;
             }
         }
         Ok(())
