@@ -2,15 +2,22 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{access::MerchantId, event::Event, kind::Kind, merchant::SupportContact};
+use crate::{
+    access::MerchantId,
+    event::Event,
+    kind::{Kind, kind_schema},
+    merchant::SupportContact,
+};
 
 /// A message was tried as often as it may be and not accepted; it waits for an operator.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeliveryDead {
     pub delivery: Uuid,
     pub merchant: MerchantId,
+    #[schema(schema_with = kind_schema)]
     pub kind: Kind,
     /// What the message tells the merchant, for example `rma.created`.
     pub event: String,

@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 /// Where exchange variants are read from, unless the merchant set another path. Variants are
 /// asked for, not delivered, so they are no kind of message.
@@ -148,6 +149,11 @@ impl<'de> Deserialize<'de> for Kind {
             .parse()
             .map_err(serde::de::Error::custom)
     }
+}
+
+pub(crate) fn kind_schema() -> ObjectBuilder {
+    let names = Kind::ALL.map(Kind::name);
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names))
 }
 
 #[cfg(test)]

@@ -78,11 +78,12 @@ impl Settings {
 }
 
 /// A merchant as auth keeps it and every other service copies it. Secrets in it are sealed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Merchant {
     pub identifier: MerchantId,
     pub version: i64,
     pub settings: Settings,
+    #[schema(value_type = BTreeMap<String, Endpoint<Sealed>>)]
     pub endpoints: BTreeMap<Interface, Endpoint<Sealed>>,
 }
 
@@ -93,7 +94,7 @@ impl Merchant {
 }
 
 /// A merchant was added or changed; this is what it is now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MerchantChanged {
     pub merchant: Merchant,
 }

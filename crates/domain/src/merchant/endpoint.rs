@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// A secret nobody can read without the key; safe to store and to send.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct Sealed(pub String);
 

@@ -9,6 +9,20 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod asyncapi;
+
+/// Whose each event is.
+const SAID_BY: [(&str, &[&str]); 8] = [
+    ("merchant.changed.v1", &["auth"]),
+    ("token.revoked.v1", &["auth"]),
+    ("order.stored.v1", &["order-intake"]),
+    ("return.confirmed.v1", &["rma-engine"]),
+    ("exchange.placed.v1", &["exchange"]),
+    ("exchange.failed.v1", &["exchange"]),
+    ("unit.received.v1", &["warehouse-notifier"]),
+    ("delivery.dead.v1", &["exchange", "rma-engine", "warehouse-notifier"]),
+];
+
 fn definitions() -> Value {
     serde_json::from_str(include_str!("../../../../deploy/rabbitmq/definitions.json")).unwrap()
 }
@@ -102,23 +116,13 @@ fn each_queue_is_read_by_its_own_service_and_declared_by_none() {
 
 #[test]
 fn each_event_is_said_by_those_it_belongs_to() {
-    let said_by: [(&str, &[&str]); 8] = [
-        ("merchant.changed.v1", &["auth"]),
-        ("token.revoked.v1", &["auth"]),
-        ("order.stored.v1", &["order-intake"]),
-        ("return.confirmed.v1", &["rma-engine"]),
-        ("exchange.placed.v1", &["exchange"]),
-        ("exchange.failed.v1", &["exchange"]),
-        ("unit.received.v1", &["warehouse-notifier"]),
-        ("delivery.dead.v1", &["exchange", "rma-engine", "warehouse-notifier"]),
-    ];
     let topology = Topology::backhaul("");
     let rights = rows("topic_permissions", |row| text(row, "user"));
     for key in topology.queues().iter().flat_map(|queue| &queue.bindings) {
         let may = |row: &Value| Regex::new(row["write"].as_str().unwrap()).unwrap().is_match(key);
         let sayers: Vec<_> =
             rights.iter().filter(|(_, row)| may(row)).map(|(user, _)| user.as_str()).collect();
-        let (_, known) = said_by.iter().find(|(event, _)| event == key).expect(key);
+        let (_, known) = SAID_BY.iter().find(|(event, _)| event == key).expect(key);
         assert_eq!(sayers, *known, "{key}");
     }
 }
