@@ -55,8 +55,11 @@ impl Installation {
 
     async fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
         let client = platform::http_client(Duration::from_secs(10)).unwrap();
-        let request = client.request(method.parse().unwrap(), format!("{}/{path}", self.api));
-        let request = request.basic_auth(self.amqp.username(), self.amqp.password()).json(body);
+        // In the URL, so that what is escaped there is read as it was meant.
+        let mut url = url::Url::parse(&format!("{}/{path}", self.api)).unwrap();
+        url.set_username(self.amqp.username()).unwrap();
+        url.set_password(self.amqp.password()).unwrap();
+        let request = client.request(method.parse().unwrap(), url).json(body);
         let answer = request.send().await.unwrap();
         assert!(answer.status().is_success(), "{path}: {}", answer.text().await.unwrap());
         answer.json().await.unwrap_or_default()
