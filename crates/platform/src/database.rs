@@ -27,7 +27,7 @@ use diesel_async::{
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness};
 use futures_util::FutureExt;
 use secrecy::{ExposeSecret, SecretString};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 use tokio::runtime::Handle;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -44,12 +44,20 @@ const WATCH_EVERY: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
+    #[serde(deserialize_with = "usable")]
     pub url: SecretString,
     pub max_connections: usize,
     #[serde(with = "humantime_serde")]
     pub acquire_timeout: Duration,
     #[serde(with = "humantime_serde")]
     pub statement_timeout: Duration,
+}
+
+/// Refuses a bad URL where settings are read, so that nothing starts with it.
+fn usable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SecretString, D::Error> {
+    let url = SecretString::deserialize(deserializer)?;
+    parse(&url).map_err(|error| D::Error::custom(format!("{error:#}")))?;
+    Ok(url)
 }
 
 /// Connections to this service's own database.
@@ -133,7 +141,7 @@ impl Pool {
     /// A pool that connects when first asked, so a process can start before its database.
     /// Call it on the main runtime: connections live there, not on the worker that asked.
     pub fn new(service: &'static str, settings: &Settings) -> anyhow::Result<Self> {
-        let postgres = postgres_config(service, settings)?;
+        let postgres = postgres_config(service, settings, &statement_timeout(settings))?;
         let home = Handle::current();
         let mut config = ManagerConfig::default();
         config.recycling_method = RecyclingMethod::Fast;
@@ -186,16 +194,36 @@ impl Pool {
     }
 }
 
-fn postgres_config(service: &str, settings: &Settings) -> anyhow::Result<tokio_postgres::Config> {
-    let mut config: tokio_postgres::Config =
-        settings.url.expose_secret().parse().context("database.url is not a PostgreSQL URL")?;
+fn parse(url: &SecretString) -> anyhow::Result<tokio_postgres::Config> {
+    let config: tokio_postgres::Config =
+        url.expose_secret().parse().context("it is not a PostgreSQL URL")?;
+    let names_host = !config.get_hosts().is_empty() || !config.get_hostaddrs().is_empty();
+    anyhow::ensure!(names_host, "it names no host");
+    Ok(config)
+}
+
+/// How to connect, with `option` behind those that the URL gives.
+fn postgres_config(
+    service: &str,
+    settings: &Settings,
+    option: &str,
+) -> anyhow::Result<tokio_postgres::Config> {
+    let mut config = parse(&settings.url).context("database.url")?;
+    let options = match config.get_options() {
+        Some(given) => format!("{given} {option}"),
+        None => option.to_owned(),
+    };
     config
         .application_name(format!("backhaul-{service}"))
         .connect_timeout(settings.acquire_timeout)
         .tcp_user_timeout(Duration::from_secs(10))
         .keepalives_idle(Duration::from_secs(30))
-        .options(format!("-c statement_timeout={}", settings.statement_timeout.as_millis()));
+        .options(options);
     Ok(config)
+}
+
+fn statement_timeout(settings: &Settings) -> String {
+    format!("-c statement_timeout={}", settings.statement_timeout.as_millis())
 }
 
 async fn connect(config: tokio_postgres::Config) -> Result<AsyncPgConnection, ConnectionError> {
@@ -214,9 +242,8 @@ pub async fn migrate(
     settings: &Settings,
     sources: Vec<EmbeddedMigrations>,
 ) -> anyhow::Result<Vec<String>> {
-    let mut config = postgres_config(service, settings)?;
     // Building an index may take longer than a request ever should.
-    config.options("-c lock_timeout=10000");
+    let config = postgres_config(service, settings, "-c lock_timeout=10000")?;
     let connection = connect(config).await.context("cannot reach the database")?;
     run_blocking(connection, move |harness| {
         let mut ran = Vec::new();
@@ -236,7 +263,8 @@ pub async fn pending(
     settings: &Settings,
     sources: Vec<EmbeddedMigrations>,
 ) -> anyhow::Result<Vec<String>> {
-    let mut connection = connect(postgres_config(service, settings)?).await?;
+    let config = postgres_config(service, settings, &statement_timeout(settings))?;
+    let mut connection = connect(config).await?;
     let ran = applied(&mut connection).await?;
     let mut missing = Vec::new();
     for source in sources {
@@ -277,4 +305,30 @@ async fn run_blocking<T: Send + 'static>(
     + 'static,
 ) -> anyhow::Result<T> {
     tokio::task::spawn_blocking(move || work(&mut AsyncMigrationHarness::new(connection))).await?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(url: &str, options: &str) {
+        let settings = Settings {
+            url: SecretString::from(url),
+            max_connections: 1,
+            acquire_timeout: Duration::from_secs(1),
+            statement_timeout: Duration::from_secs(5),
+        };
+        let config = postgres_config("test", &settings, &statement_timeout(&settings)).unwrap();
+        assert_eq!(config.get_options(), Some(options));
+    }
+
+    #[test]
+    fn options_in_the_url_stay() {
+        check("postgres://u@h/d", "-c statement_timeout=5000");
+        check(
+            "postgres://u@h/d?options=-c%20search_path%3Dmine",
+            "-c search_path=mine -c statement_timeout=5000",
+        );
+    }
 }
