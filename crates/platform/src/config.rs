@@ -223,6 +223,43 @@ mod tests {
     }
 
     #[test]
+    fn a_setting_that_no_service_could_start_with_is_refused() {
+        refused(
+            "ORDER_INTAKE__TELEMETRY__LOG",
+            "info,x=loud",
+            &expect![[
+                r#""info,x=loud" is no log filter: error parsing level filter: expected one of "off", "error", "warn", "info", "debug", "trace", or a number 0-5 for key `telemetry.log`"#
+            ]],
+        );
+        refused(
+            "ORDER_INTAKE__TELEMETRY__OTLP_ENDPOINT",
+            "collector:4318",
+            &expect![[
+                r#""collector:4318" is no http:// or https:// address for key `telemetry.otlp_endpoint`"#
+            ]],
+        );
+        for (url, message) in [
+            (
+                "localhost/orders",
+                expect![
+                    "it is not a PostgreSQL URL: invalid connection string: unexpected EOF for key `database.url`"
+                ],
+            ),
+            (
+                "postgres://u:topsecret@h:port/d",
+                expect![
+                    "it is not a PostgreSQL URL: invalid connection string: invalid value for option `port` for key `database.url`"
+                ],
+            ),
+            ("postgres:///d", expect!["it names no host for key `database.url`"]),
+        ] {
+            let url = [("ORDER_INTAKE__DATABASE__URL".to_owned(), url.to_owned())];
+            let read = load::<Own>("order-intake", &[DEFAULTS], None, url.into());
+            message.assert_eq(&read.unwrap_err().to_string());
+        }
+    }
+
+    #[test]
     fn the_address_can_be_read_by_whoever_lacks_the_secrets() {
         let environment =
             [("ORDER_INTAKE__HTTP__HOST", "0.0.0.0"), ("ORDER_INTAKE__TOKENS__X", "1")];

@@ -22,21 +22,48 @@ use opentelemetry_sdk::{
     trace::{Sampler, SdkTracerProvider},
 };
 use prometheus::{Registry, TextEncoder};
-use serde::Deserialize;
-use tracing::Span;
+use serde::{Deserialize, Deserializer, de::Error as _};
+use tracing::{Span, Subscriber};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::{
-    EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+    EnvFilter, Layer as _,
+    filter::{LevelFilter, ParseError},
+    layer::SubscriberExt as _,
+    util::SubscriberInitExt as _,
 };
+use url::Url;
 
 /// `[telemetry]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
+    #[serde(deserialize_with = "log_filter")]
     pub log: String,
     pub format: Format,
-    pub otlp_endpoint: String,
+    #[serde(deserialize_with = "http_address")]
+    pub otlp_endpoint: Option<Url>,
     pub sample_ratio: f64,
+}
+
+/// Refuses a bad filter where settings are read, so that nothing starts with it.
+fn log_filter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let log = String::deserialize(deserializer)?;
+    let refused =
+        |error: ParseError| D::Error::custom(format!("{log:?} is no log filter: {error}"));
+    EnvFilter::try_new(&log).map_err(refused)?;
+    Ok(log)
+}
+
+/// An address, or none when it is empty.
+fn http_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Url>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    match Url::parse(&text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(Some(url)),
+        _ => Err(D::Error::custom(format!("{text:?} is no http:// or https:// address"))),
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -54,20 +81,8 @@ pub struct Telemetry {
 impl Telemetry {
     /// Sets up logging and tracing for the whole process; once.
     pub fn start(service: &'static str, settings: &Settings) -> anyhow::Result<Self> {
-        let filter = EnvFilter::try_new(&settings.log)
-            .with_context(|| format!("telemetry.log = {:?} is not a log filter", settings.log))?;
-        let logs = match settings.format {
-            Format::Json => tracing_subscriber::fmt::layer().json().flatten_event(true).boxed(),
-            Format::Text => tracing_subscriber::fmt::layer().boxed(),
-        };
         let tracer = tracer_provider(service, settings)?;
-        // Names and times of spans are what is looked at; the rest costs more than it tells.
-        let traces = tracing_opentelemetry::layer()
-            .with_tracer(tracer.tracer("backhaul"))
-            .with_location(false)
-            .with_threads(false)
-            .with_tracked_inactivity(false);
-        tracing_subscriber::registry().with(filter).with(logs).with(traces).try_init()?;
+        subscriber(settings, &tracer)?.try_init()?;
         global::set_text_map_propagator(TraceContextPropagator::new());
         registry();
         Ok(Self { tracer })
@@ -80,23 +95,40 @@ impl Telemetry {
     }
 }
 
+/// Logs and traces, each by a measure of its own: whoever logs less still carries traces on.
+fn subscriber(
+    settings: &Settings,
+    tracer: &SdkTracerProvider,
+) -> anyhow::Result<impl Subscriber + Send + Sync + use<>> {
+    let filter = EnvFilter::try_new(&settings.log).context("telemetry.log")?;
+    let logs = match settings.format {
+        Format::Json => tracing_subscriber::fmt::layer().json().flatten_event(true).boxed(),
+        Format::Text => tracing_subscriber::fmt::layer().boxed(),
+    };
+    // Names and times of spans are what is looked at; the rest costs more than it tells.
+    let traces = tracing_opentelemetry::layer()
+        .with_tracer(tracer.tracer("backhaul"))
+        .with_location(false)
+        .with_threads(false)
+        .with_tracked_inactivity(false);
+    let logs = logs.with_filter(filter);
+    Ok(tracing_subscriber::registry().with(logs).with(traces.with_filter(LevelFilter::INFO)))
+}
+
 fn tracer_provider(
     service: &'static str,
     settings: &Settings,
 ) -> anyhow::Result<SdkTracerProvider> {
     // Traces that nobody will see are not begun; those begun elsewhere are carried on.
-    let begun_here = if settings.otlp_endpoint.is_empty() {
-        Sampler::AlwaysOff
-    } else {
-        Sampler::TraceIdRatioBased(settings.sample_ratio)
+    let begun_here = match settings.otlp_endpoint {
+        None => Sampler::AlwaysOff,
+        Some(_) => Sampler::TraceIdRatioBased(settings.sample_ratio),
     };
     let sampler = Sampler::ParentBased(Box::new(begun_here));
     let builder =
         SdkTracerProvider::builder().with_sampler(sampler).with_resource(resource(service));
-    if settings.otlp_endpoint.is_empty() {
-        return Ok(builder.build());
-    }
-    let endpoint = settings.otlp_endpoint.clone();
+    let Some(endpoint) = &settings.otlp_endpoint else { return Ok(builder.build()) };
+    let endpoint = endpoint.to_string();
     // The exporter's blocking client must not be made on an async thread.
     let made = std::thread::spawn(move || {
         opentelemetry_otlp::SpanExporter::builder().with_http().with_endpoint(endpoint).build()
@@ -104,7 +136,7 @@ fn tracer_provider(
     let exporter = made
         .join()
         .map_err(|_panic| anyhow::anyhow!("the OTLP exporter could not be made"))?
-        .with_context(|| format!("telemetry.otlp_endpoint = {:?}", settings.otlp_endpoint))?;
+        .context("telemetry.otlp_endpoint")?;
     Ok(builder.with_batch_exporter(exporter).build())
 }
 
@@ -203,4 +235,31 @@ fn context_of(traceparent: &str) -> Context {
     global::get_text_map_propagator(|propagator| {
         propagator.extract_with_context(&Context::new(), &Parent(traceparent))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::{field::Empty, info_span, subscriber::with_default};
+
+    use super::*;
+
+    #[test]
+    fn whoever_logs_little_still_carries_traces_on() {
+        const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+        let settings = Settings {
+            log: "off".to_owned(),
+            format: Format::Text,
+            otlp_endpoint: None,
+            sample_ratio: 1.0,
+        };
+        global::set_text_map_propagator(TraceContextPropagator::new());
+        let tracer = tracer_provider("test", &settings).unwrap();
+        let carried = with_default(subscriber(&settings, &tracer).unwrap(), || {
+            let span = info_span!("test", trace_id = Empty);
+            adopt(&span, Some(&format!("00-{TRACE}-b7ad6b7169203331-01")));
+            span.in_scope(traceparent)
+        });
+        let carried = carried.unwrap_or_default();
+        assert!(carried.contains(TRACE), "{carried:?}");
+    }
 }
