@@ -88,7 +88,7 @@ impl Work for Dispatcher {
             lease: engine.settings.lease,
             initial_window: engine.settings.initial_window.get().try_into().unwrap_or(i32::MAX),
             closed: (&merchants, &kinds),
-            most: engine.settings.dispatch_batch.into(),
+            most: engine.settings.dispatch_batch.get().into(),
         };
         let ledger::Look { picked, held } = ledger::pick(conn, due).await?;
         if picked.is_empty() {

@@ -143,7 +143,7 @@ impl Sender {
     /// there are any: endpoints that hang must not take the places of those that answer.
     fn room(&self) -> usize {
         let settings = &self.engine.settings;
-        let places = settings.concurrency + self.slow.min(settings.slow_concurrency);
+        let places = settings.concurrency.get() + self.slow.min(settings.slow_concurrency);
         places.saturating_sub(self.flights.len())
     }
 
@@ -315,7 +315,7 @@ impl Sender {
             return;
         }
         if let Some(settler) = self.settler.take() {
-            let most = self.engine.settings.settle_batch.min(self.landed.len());
+            let most = self.engine.settings.settle_batch.get().min(self.landed.len());
             let batch = self.landed.drain(..most).collect();
             self.settling = settler.settle(batch).boxed().fuse();
         }

@@ -1,23 +1,22 @@
 //! `[delivery]`.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use ipnet::IpNet;
 use platform::config::List;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 
 use crate::attempt::Courier;
 use crate::client::GuardedClient;
 use crate::guard::{Guard, SystemResolver, Transport};
-use crate::outcome::Schedule;
+use crate::outcome::{BadSchedule, Schedule};
 use crate::tokens::Tokens;
 use crate::window::Limits;
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Settings {
     #[serde(with = "humantime_serde")]
     pub retry_base: Duration,
@@ -35,15 +34,28 @@ pub struct Settings {
     pub lease: Duration,
     pub initial_window: NonZeroU32,
     pub largest_window: NonZeroU32,
-    pub dispatch_batch: u32,
+    pub dispatch_batch: NonZeroU32,
     #[serde(with = "humantime_serde")]
     pub poll: Duration,
     pub prefetch: u16,
-    pub concurrency: usize,
+    pub concurrency: NonZeroUsize,
     pub slow_concurrency: usize,
-    pub settle_batch: usize,
+    pub settle_batch: NonZeroUsize,
     pub answer_kept: usize,
     pub retention_days: u32,
+}
+
+/// Refuses what does not go together where settings are read, so that nothing starts with it.
+impl<'de> Deserialize<'de> for Settings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // The derived one, which is the type's own because of `remote`.
+        let settings = Self::deserialize(deserializer)?;
+        if settings.lease <= settings.deadline.saturating_mul(2) {
+            return Err(D::Error::custom("lease must be longer than two attempts (deadline)"));
+        }
+        settings.schedule().map_err(D::Error::custom)?;
+        Ok(settings)
+    }
 }
 
 impl Settings {
@@ -57,22 +69,79 @@ impl Settings {
 
     /// Whoever makes the attempts, over one guarded client.
     pub(crate) fn courier(&self) -> anyhow::Result<Courier> {
-        anyhow::ensure!(
-            self.lease > self.deadline * 2,
-            "delivery.lease must be longer than two attempts (delivery.deadline)"
-        );
-        anyhow::ensure!(
-            self.concurrency > 0 && self.settle_batch > 0 && self.dispatch_batch > 0,
-            "delivery.concurrency, settle_batch and dispatch_batch must not be 0"
-        );
-        let schedule = Schedule::new(self.retry_base, self.retry_factor, self.retries)
-            .context("delivery.retry_base, retry_factor, retries")?;
         let transport = if self.https_only { Transport::HttpsOnly } else { Transport::HttpToo };
         let guard = Guard { transport, allowed: self.allowed_networks.0.clone() };
         let tls = platform::client_tls()?;
         let client =
             GuardedClient::new(guard, Arc::new(SystemResolver), tls, self.connect_timeout)?;
         let tokens = Tokens::new(client.clone(), self.token_timeout);
-        Ok(Courier { client, tokens, schedule, deadline: self.deadline })
+        Ok(Courier { client, tokens, schedule: self.schedule()?, deadline: self.deadline })
+    }
+
+    fn schedule(&self) -> Result<Schedule, BadSchedule> {
+        Schedule::new(self.retry_base, self.retry_factor, self.retries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use expect_test::{Expect, expect};
+    use platform::config;
+
+    use super::*;
+
+    type Sections = HashMap<String, Settings>;
+
+    #[track_caller]
+    fn refused(key: &str, value: &str, message: &Expect) {
+        let environment = [("TEST__DATABASE__URL", "postgres://h"), (key, value)];
+        let environment = environment.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let defaults = [crate::DEFAULTS];
+        let read = config::load::<Sections>("test", &defaults, None, environment.into());
+        message.assert_eq(&read.unwrap_err().to_string());
+    }
+
+    #[test]
+    fn settings_that_nobody_could_deliver_with_are_refused() {
+        refused(
+            "TEST__DELIVERY__CONCURRENCY",
+            "0",
+            &expect![
+                "invalid value: integer `0`, expected a nonzero usize for key `delivery.concurrency`"
+            ],
+        );
+        refused(
+            "TEST__DELIVERY__SETTLE_BATCH",
+            "0",
+            &expect![
+                "invalid value: integer `0`, expected a nonzero usize for key `delivery.settle_batch`"
+            ],
+        );
+        refused(
+            "TEST__DELIVERY__DISPATCH_BATCH",
+            "0",
+            &expect![
+                "invalid value: integer `0`, expected a nonzero u32 for key `delivery.dispatch_batch`"
+            ],
+        );
+        refused(
+            "TEST__DELIVERY__LEASE",
+            "40s",
+            &expect!["lease must be longer than two attempts (deadline) for key `delivery`"],
+        );
+        refused(
+            "TEST__DELIVERY__RETRY_FACTOR",
+            "0",
+            &expect!["the factor of the retry schedule is zero for key `delivery`"],
+        );
+        refused(
+            "TEST__DELIVERY__RETRIES",
+            "50",
+            &expect![
+                "the last delay of the retry schedule is longer than seven days for key `delivery`"
+            ],
+        );
     }
 }

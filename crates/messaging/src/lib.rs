@@ -20,7 +20,7 @@ mod schema;
 mod subscription;
 mod topology;
 
-use std::time::Duration;
+use std::{num::NonZeroUsize, time::Duration};
 
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use platform::{Process, chain};
@@ -51,7 +51,7 @@ pub struct Settings {
     pub namespace: String,
     pub prefetch: u16,
     pub batch: usize,
-    pub relay_batch: usize,
+    pub relay_batch: NonZeroUsize,
     #[serde(with = "humantime_serde")]
     pub relay_poll: Duration,
     #[serde(with = "humantime_serde")]
@@ -102,5 +102,30 @@ impl Broker {
         process.tasks.spawn("relay", |stop| relay.run(stop));
         backlog::watch(process);
         outbox
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use platform::config;
+
+    use super::*;
+
+    #[test]
+    fn a_relay_that_would_publish_nothing_is_refused() {
+        let read = |batch: &str| {
+            let given = [
+                ("TEST__DATABASE__URL", "postgres://h"),
+                ("TEST__BROKER__URL", "amqp://h"),
+                ("TEST__BROKER__RELAY_BATCH", batch),
+            ];
+            let given = given.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            config::load::<HashMap<String, Settings>>("test", &[DEFAULTS], None, given.into())
+        };
+        assert!(read("1").is_ok());
+        let refused = read("0").unwrap_err().to_string();
+        assert!(refused.contains("broker.relay_batch"), "{refused}");
     }
 }

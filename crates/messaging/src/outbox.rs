@@ -175,7 +175,7 @@ impl Relay {
             publisher,
             exchange: topology.events(),
             wake: outbox.wake.clone(),
-            batch: settings.relay_batch.try_into().unwrap_or(i64::MAX),
+            batch: settings.relay_batch.get().try_into().unwrap_or(i64::MAX),
             poll: settings.relay_poll,
             published: meter
                 .u64_counter("outbox_published")

@@ -1,6 +1,6 @@
 //! A corner of the broker for each test.
 
-use std::time::Duration;
+use std::{num::NonZeroUsize, time::Duration};
 
 use messaging::Settings;
 use reqwest::{Client, StatusCode};
@@ -46,7 +46,7 @@ impl Namespace {
             namespace: self.name.clone(),
             prefetch: 256,
             batch: 64,
-            relay_batch: 500,
+            relay_batch: NonZeroUsize::new(500).unwrap(),
             relay_poll: Duration::from_millis(50),
             inbox_retention: Duration::from_secs(3600),
         }
