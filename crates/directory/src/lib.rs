@@ -33,7 +33,7 @@ pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/d
 
 /// How often a replica looks for what other replicas were told.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A look goes back this far behind the newest row seen: transactions commit out of order.
+/// A look goes back this far behind the one before: a row is stamped before its transaction commits.
 const OVERLAP: chrono::TimeDelta = chrono::TimeDelta::seconds(30);
 
 /// What this process knows.
@@ -83,8 +83,7 @@ impl Directory {
             clock: process.clock.clone(),
             directory: directory.clone(),
             verifier: verifier.clone(),
-            merchants_seen: Timestamp::UNIX_EPOCH,
-            revocations_seen: Timestamp::UNIX_EPOCH,
+            seen_at: Timestamp::UNIX_EPOCH,
         };
         process.tasks.spawn("directory", |stop| async move {
             tokio::select! {
@@ -156,8 +155,9 @@ struct Follower {
     clock: Clock,
     directory: Arc<Directory>,
     verifier: Arc<Verifier>,
-    merchants_seen: Timestamp,
-    revocations_seen: Timestamp,
+    /// When the last look began, by the database's clock. Not the newest row's time: rows that came
+    /// all at once would be read again and again until there is a newer one.
+    seen_at: Timestamp,
 }
 
 impl Follower {
@@ -173,21 +173,14 @@ impl Follower {
 
     async fn look(&mut self) -> Result<(), DatabaseError> {
         let mut conn = self.pool.get().await?;
-        let revoked = store::revocations_since(&mut conn, self.revocations_seen - OVERLAP).await?;
-        for (revocation, copied_at) in revoked {
-            self.revocations_seen = self.revocations_seen.max(copied_at);
+        let (now, since) = (store::now(&mut conn).await?, self.seen_at - OVERLAP);
+        for revocation in store::revocations_since(&mut conn, since).await? {
             self.verifier.revocations().add(revocation);
         }
         self.verifier.revocations().set_known();
         self.verifier.revocations().forget_expired(self.clock.now());
-        let mut fresh = Vec::new();
-        for (merchant, copied_at) in
-            store::merchants_since(&mut conn, self.merchants_seen - OVERLAP).await?
-        {
-            self.merchants_seen = self.merchants_seen.max(copied_at);
-            fresh.push(merchant);
-        }
-        self.directory.replace(fresh);
+        self.directory.replace(store::merchants_since(&mut conn, since).await?);
+        self.seen_at = now;
         Ok(())
     }
 }

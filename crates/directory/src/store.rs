@@ -4,7 +4,7 @@
 //! look, and their own clocks differ.
 
 use diesel::{
-    ExpressionMethods as _, QueryDsl as _,
+    ExpressionMethods as _, QueryDsl as _, QueryableByName,
     sql_types::{BigInt, Jsonb, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
@@ -80,31 +80,41 @@ pub(crate) async fn forget_expired(
     Ok(())
 }
 
+/// The time by the clock that stamps rows.
+pub(crate) async fn now(conn: &mut AsyncPgConnection) -> Result<Timestamp, DatabaseError> {
+    #[derive(QueryableByName)]
+    struct Now {
+        #[diesel(sql_type = Timestamptz)]
+        now: Timestamp,
+    }
+    let Now { now } = diesel::sql_query("SELECT clock_timestamp() AS now").get_result(conn).await?;
+    Ok(now)
+}
+
 pub(crate) async fn merchants_since(
     conn: &mut AsyncPgConnection,
     since: Timestamp,
-) -> Result<Vec<(Merchant, Timestamp)>, DatabaseError> {
+) -> Result<Vec<Merchant>, DatabaseError> {
     use directory_merchants as table;
-    let rows =
-        table::table.filter(table::copied_at.ge(since)).select((table::document, table::copied_at));
-    rows.load::<(Value, Timestamp)>(conn).await?.into_iter().map(read).collect()
+    let rows = table::table
+        .filter(table::copied_at.ge(since))
+        .select((table::identifier, table::document));
+    Ok(rows.load(conn).await?.into_iter().filter_map(read).collect())
 }
 
 pub(crate) async fn revocations_since(
     conn: &mut AsyncPgConnection,
     since: Timestamp,
-) -> Result<Vec<(Revocation, Timestamp)>, DatabaseError> {
+) -> Result<Vec<Revocation>, DatabaseError> {
     use directory_revocations as table;
-    let rows = table::table
-        .filter(table::copied_at.ge(since))
-        .select((table::revocation, table::copied_at));
-    rows.load::<(Value, Timestamp)>(conn).await?.into_iter().map(read).collect()
+    let rows =
+        table::table.filter(table::copied_at.ge(since)).select((table::subject, table::revocation));
+    Ok(rows.load(conn).await?.into_iter().filter_map(read).collect())
 }
 
-fn read<T: serde::de::DeserializeOwned>(
-    (document, copied_at): (Value, Timestamp),
-) -> Result<(T, Timestamp), DatabaseError> {
-    let value = serde_json::from_value(document);
-    let value = value.map_err(|error| diesel::result::Error::DeserializationError(error.into()))?;
-    Ok((value, copied_at))
+/// A row that this version of the program cannot read concerns one merchant, and must not keep the
+/// others' news away.
+fn read<T: serde::de::DeserializeOwned>((id, document): (String, Value)) -> Option<T> {
+    let unreadable = |error| tracing::error!(%error, "the copy of {id} cannot be read");
+    serde_json::from_value(document).map_err(unreadable).ok()
 }

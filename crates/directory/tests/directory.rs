@@ -120,6 +120,43 @@ async fn replicas_whose_clocks_differ_miss_nothing() {
     }
 }
 
+/// A copy of a merchant, written by nobody.
+fn copy(id: &str, document: &serde_json::Value, copied_at: &str) -> String {
+    format!("INSERT INTO directory_merchants VALUES ('{id}', 1, $${document}$$, {copied_at});")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_cannot_be_read_keeps_no_other_away() {
+    let (namespace, database) = (Namespace::create(), migrated().await);
+    let whole = serde_json::json!(merchant(1, "one").merchant);
+    let broken = copy("broken", &serde_json::json!({"identifier": "broken"}), "now()");
+    let revoked = "INSERT INTO directory_revocations VALUES ('x', '{}', 'infinity', now());";
+    database.tamper(&format!("{broken}{}{revoked}", copy("acme", &whole, "now()"))).await;
+    let listener = listen(&database, &namespace);
+    eventually("acme is known", SOON, async || (named(&listener)? == "one").then_some(())).await;
+    assert!(listener.directory.merchant(&"broken".parse().unwrap()).is_none());
+    assert!(listener.process.tasks.drain(Duration::from_secs(10)).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_read_long_after_it_came_is_not_read_again() {
+    let (namespace, database) = (Namespace::create(), migrated().await);
+    let whole = serde_json::json!(merchant(1, "one").merchant);
+    database.tamper(&copy("acme", &whole, "now() - interval '1 hour'")).await;
+    let listener = listen(&database, &namespace);
+    eventually("acme is known", SOON, async || (named(&listener)? == "one").then_some(())).await;
+
+    // Whoever reads acme's old row again sees another name no later than the new merchant.
+    let zeta = serde_json::json!(Merchant::new("zeta".parse().unwrap(), Settings::new("Zeta")));
+    let renamed = "UPDATE directory_merchants \
+                   SET document = jsonb_set(document, '{settings,name}', '\"read again\"');";
+    database.tamper(&format!("{renamed}{}", copy("zeta", &zeta, "clock_timestamp()"))).await;
+    let zeta = "zeta".parse().unwrap();
+    eventually("zeta is known", SOON, async || listener.directory.merchant(&zeta)).await;
+    assert_eq!(named(&listener).unwrap(), "one");
+    assert!(listener.process.tasks.drain(Duration::from_secs(10)).await);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_holds_all_that_was_told_and_the_same_version_told_again_replaces_it() {
     let namespace = Namespace::create();
