@@ -36,8 +36,8 @@ pub(crate) struct Batches<I> {
     skip: u64,
     number: u64,
     seen: u64,
-    /// Did not fit into the batch before.
-    held: Option<Entry>,
+    /// What ended the batch before: it did not fit, or could not be read.
+    held: Option<io::Result<Entry>>,
 }
 
 impl<I: Iterator<Item = io::Result<Entry>>> Batches<I> {
@@ -47,7 +47,7 @@ impl<I: Iterator<Item = io::Result<Entry>>> Batches<I> {
 
     fn next_entry(&mut self) -> Option<io::Result<Entry>> {
         if let Some(held) = self.held.take() {
-            return Some(Ok(held));
+            return Some(held);
         }
         while self.seen < self.skip {
             match self.entries.next()? {
@@ -58,15 +58,20 @@ impl<I: Iterator<Item = io::Result<Entry>>> Batches<I> {
         self.entries.next()
     }
 
-    fn gather(&mut self) -> io::Result<Batch> {
+    fn gather(&mut self) -> Batch {
         let mut batch = Batch { number: self.number, ..Batch::default() };
         let mut bytes = 0;
         while batch.orders.len() + batch.rejected.len() < self.size {
-            let Some(entry) = self.next_entry().transpose()? else { break };
-            if bytes > 0 && bytes + entry.bytes.len() > MAX_BATCH_BYTES {
-                self.held = Some(entry);
-                break;
-            }
+            let entry = match self.next_entry() {
+                None => break,
+                Some(Ok(entry)) if bytes == 0 || bytes + entry.bytes.len() <= MAX_BATCH_BYTES => {
+                    entry
+                }
+                Some(unfit) => {
+                    self.held = Some(unfit);
+                    break;
+                }
+            };
             bytes += entry.bytes.len();
             self.seen += 1;
             let Entry { line, bytes } = entry;
@@ -79,7 +84,7 @@ impl<I: Iterator<Item = io::Result<Entry>>> Batches<I> {
             }
         }
         batch.end = self.seen;
-        Ok(batch)
+        batch
     }
 }
 
@@ -87,14 +92,12 @@ impl<I: Iterator<Item = io::Result<Entry>>> Iterator for Batches<I> {
     type Item = io::Result<Batch>;
 
     fn next(&mut self) -> Option<io::Result<Batch>> {
-        match self.gather() {
-            Ok(batch) if batch.orders.is_empty() && batch.rejected.is_empty() => None,
-            Ok(batch) => {
-                self.number += 1;
-                Some(Ok(batch))
-            }
-            Err(error) => Some(Err(error)),
+        let batch = self.gather();
+        if batch.orders.is_empty() && batch.rejected.is_empty() {
+            return self.held.take()?.err().map(Err);
         }
+        self.number += 1;
+        Some(Ok(batch))
     }
 }
 
@@ -171,6 +174,17 @@ mod tests {
             order.bytes.resize(3 * 1024 * 1024, b' ');
         }
         check(&batches(orders, 100, 0), &[(0, 1, 0, 1), (1, 1, 0, 2), (2, 1, 0, 3)]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_takes_nothing_before_it_along() {
+        let broken = Err(io::Error::other("broken"));
+        let all = entries(3).into_iter().map(Ok).chain([broken]);
+        let mut batches = Batches::new(all, 2, 0);
+        let ends: Vec<_> = batches.by_ref().take(2).map(|batch| batch.unwrap().end).collect();
+        assert_eq!(ends, [2, 3]);
+        assert_eq!(batches.next().unwrap().unwrap_err().to_string(), "broken");
+        assert!(batches.next().is_none());
     }
 
     #[test]

@@ -4,11 +4,17 @@ use domain::document::{Code, Document, FieldError};
 use domain::order::{Message, Policy};
 use serde_json::json;
 
+use super::file::MAX_ORDER_BYTES;
+
 /// Where the only order of a message stands.
 const ONLY_ORDER: &str = "$.returns_portal_order.orders[0]";
 
 /// The order's identifier, or everything that is wrong with it, with paths from the order's root.
 pub(crate) fn check(order: &[u8], policy: Policy) -> Result<String, Vec<FieldError>> {
+    if order.len() > MAX_ORDER_BYTES {
+        let problem = "larger than 5 MiB: is the file one order a line, or a JSON array?";
+        return Err(vec![whole_order(problem)]);
+    }
     let order = match Document::parse(order) {
         Ok(order) => order,
         Err(malformed) => return Err(vec![FieldError::invalid("$", malformed.to_string())]),
@@ -58,6 +64,15 @@ mod tests {
         assert_eq!(
             errors[0].to_string(),
             r#"$: invalid (the key "a" appears twice in one object at line 1 column 12)"#
+        );
+    }
+
+    #[test]
+    fn an_order_is_bounded() {
+        let errors = check(&vec![b' '; MAX_ORDER_BYTES + 1], Policy::default()).unwrap_err();
+        assert_eq!(
+            errors[0].to_string(),
+            "$: invalid (larger than 5 MiB: is the file one order a line, or a JSON array?)"
         );
     }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::bufread::MultiGzDecoder;
 
 /// No order is larger than a message may be.
-const MAX_ORDER_BYTES: usize = 5 * 1024 * 1024;
+pub(crate) const MAX_ORDER_BYTES: usize = 5 * 1024 * 1024;
 const BUFFER: usize = 256 * 1024;
 
 /// One order as it stands in a file.
@@ -20,7 +20,18 @@ const BUFFER: usize = 256 * 1024;
 pub(crate) struct Entry {
     /// The line on which it begins, from one.
     pub(crate) line: u64,
+    /// One byte more than [`MAX_ORDER_BYTES`] if it is too large; the rest is not kept.
     pub(crate) bytes: Vec<u8>,
+}
+
+impl Entry {
+    fn new(line: u64, mut bytes: Vec<u8>) -> Self {
+        // What is too large stays so: it may have been cut off at a blank.
+        if bytes.len() <= MAX_ORDER_BYTES {
+            bytes.truncate(bytes.trim_ascii_end().len());
+        }
+        Self { line, bytes }
+    }
 }
 
 /// Where orders come from.
@@ -125,12 +136,11 @@ impl Entries {
         let mut bytes = Vec::new();
         let mut bounded = (&mut self.bytes).take(bound());
         bounded.read_until(b'\n', &mut bytes)?;
-        self.check_size(bytes.len(), line)?;
-        if bytes.last() == Some(&b'\n') {
-            self.line += 1;
+        if bytes.last() != Some(&b'\n') {
+            self.bytes.skip_until(b'\n')?;
         }
-        bytes.truncate(bytes.trim_ascii_end().len());
-        Ok(Some(Entry { line, bytes }))
+        self.line += 1;
+        Ok(Some(Entry::new(line, bytes)))
     }
 
     fn next_element(&mut self, started: bool) -> io::Result<Option<Entry>> {
@@ -182,22 +192,13 @@ impl Entries {
                 }
             }
             let length = end.unwrap_or(chunk.len());
-            bytes.extend(chunk.iter().take(length));
+            let room = (MAX_ORDER_BYTES + 1).saturating_sub(bytes.len());
+            bytes.extend(chunk.iter().take(length.min(room)));
             self.bytes.consume(length);
-            self.check_size(bytes.len(), line)?;
             if end.is_some() {
-                bytes.truncate(bytes.trim_ascii_end().len());
-                return Ok(Entry { line, bytes });
+                return Ok(Entry::new(line, bytes));
             }
         }
-    }
-
-    fn check_size(&self, bytes: usize, line: u64) -> io::Result<()> {
-        if bytes <= MAX_ORDER_BYTES {
-            return Ok(());
-        }
-        let problem = "an order is larger than 5 MiB: is this one order a line, or a JSON array?";
-        Err(io::Error::new(io::ErrorKind::InvalidData, format!("line {line}: {problem}")))
     }
 
     fn damaged(&self, problem: &str) -> io::Error {
@@ -282,15 +283,12 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_bounded() {
-        let large = "x".repeat(MAX_ORDER_BYTES + 1);
-        assert!(
-            read(format!("{{}}\n{large}")).unwrap_err().starts_with("line 2: an order is larger")
-        );
-        assert!(
-            read(format!("[\n{large}]")).unwrap_err().starts_with("line 2: an order is larger")
-        );
-        assert_eq!(read(large[1..].to_owned()).unwrap().len(), 1);
+    fn of_an_order_that_is_too_large_only_so_much_is_kept() {
+        let large = "x ".repeat(MAX_ORDER_BYTES);
+        for file in [format!("{{}}\n{large}\n{{}}\n"), format!("[{{}},\n{large},\n{{}}]")] {
+            let sizes = read(file).unwrap().into_iter().map(|(line, text)| (line, text.len()));
+            assert_eq!(sizes.collect::<Vec<_>>(), [(1, 2), (2, MAX_ORDER_BYTES + 1), (3, 2)]);
+        }
     }
 
     proptest! {

@@ -4,10 +4,13 @@
 //! sent with. What the intake still rejects is taken out, and the rest is sent again. Every order
 //! of the file ends up stored or in the report.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::future;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -51,6 +54,8 @@ struct Tally {
     stored: u64,
     unchanged: u64,
     stale: u64,
+    /// Also those of the runs that this one goes on from: whoever asks whether all is well must not
+    /// be told of the last part only.
     rejected: u64,
 }
 
@@ -153,12 +158,14 @@ impl Importer {
             for rejection in &rejected {
                 report.add(rejection)?;
             }
-            journal.finish(number, end)?;
+            let rejected = rejected.len().try_into().unwrap_or(u64::MAX);
+            journal.finish(number, end, rejected)?;
             outcomes.into_iter().for_each(|outcome| tally.count(outcome));
-            tally.rejected = report.orders();
+            tally.rejected += rejected;
             advance(&bar, &taken, &tally);
         }
         drop(finished);
+        tally.rejected += journal.rejected_before();
         bar.finish_and_clear();
         if *interrupted.borrow() {
             let done = journal.done();
@@ -184,7 +191,8 @@ impl Importer {
         self.report.clone().unwrap_or_else(default)
     }
 
-    /// Reads and checks on a thread of its own, and sends several batches at once.
+    /// Reads and checks on a thread of its own, and sends several batches at once. Where the file
+    /// cannot be read any further, what was read before is dealt with first.
     fn send_all(
         &self,
         batches: impl Iterator<Item = io::Result<Batch>> + Send + 'static,
@@ -208,8 +216,14 @@ impl Importer {
                 };
                 batch.map(|batch| (batch, (waiting, interrupted)))
             });
-        let finished = batches.map(async |batch| self.deal_with(batch?).await);
-        finished.buffer_unordered(self.parallel).boxed_local()
+        let broken = Rc::new(Cell::new(None));
+        let noted = broken.clone();
+        let sound = batches.scan((), move |(), batch| {
+            future::ready(batch.map_err(|error| noted.set(Some(error))).ok())
+        });
+        let finished = sound.map(async |batch| self.deal_with(batch).await);
+        let broken = stream::once(async move { broken.take().map(|error| Err(error.into())) });
+        finished.buffer_unordered(self.parallel).chain(broken.flat_map(stream::iter)).boxed_local()
     }
 
     async fn deal_with(&self, batch: Batch) -> anyhow::Result<Finished> {

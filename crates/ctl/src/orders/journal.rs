@@ -20,6 +20,8 @@ struct Page {
     modified_nanos: u128,
     target: Target,
     done: u64,
+    /// Of those, the ones that were rejected.
+    rejected: u64,
 }
 
 /// The intake that the orders went to, and the client they came from: another client may be
@@ -36,15 +38,17 @@ pub(crate) struct Journal {
     path: Option<PathBuf>,
     page: Page,
     resumed_at: u64,
+    rejected_before: u64,
     next_batch: u64,
-    /// Batches that finished before an earlier one: number, and orders up to its end.
-    ahead: BTreeMap<u64, u64>,
+    /// Batches that finished before an earlier one, by number: orders of the file up to its end, and
+    /// how many of its own were rejected.
+    ahead: BTreeMap<u64, (u64, u64)>,
 }
 
 impl Journal {
     /// Opens the journal of a file, continuing it if it is about the same file and target.
     pub(crate) fn open(file: Option<&Path>, target: Target) -> anyhow::Result<Self> {
-        let blank = Page { bytes: 0, modified_nanos: 0, target, done: 0 };
+        let blank = Page { bytes: 0, modified_nanos: 0, target, done: 0, rejected: 0 };
         let (path, mut page) = match file {
             Some(file) => (Some(beside(file)), describe(file, blank)?),
             None => (None, blank),
@@ -52,13 +56,14 @@ impl Journal {
         if let Some(path) = &path
             && let Some(left) = read(path)?
         {
-            let comparable = Page { done: 0, ..left.clone() };
+            let comparable = Page { done: 0, rejected: 0, ..left.clone() };
             if comparable == page {
-                page.done = left.done;
+                page = left;
             }
         }
-        let resumed_at = page.done;
-        Ok(Self { path, page, resumed_at, next_batch: 0, ahead: BTreeMap::new() })
+        let (resumed_at, rejected_before) = (page.done, page.rejected);
+        let ahead = BTreeMap::new();
+        Ok(Self { path, page, resumed_at, rejected_before, next_batch: 0, ahead })
     }
 
     /// How many orders from the beginning an earlier run dealt with.
@@ -66,18 +71,25 @@ impl Journal {
         self.resumed_at
     }
 
+    /// How many of those it rejected.
+    pub(crate) fn rejected_before(&self) -> u64 {
+        self.rejected_before
+    }
+
     /// How many orders from the beginning are dealt with.
     pub(crate) fn done(&self) -> u64 {
         self.page.done
     }
 
-    /// Notes that a batch is dealt with, which ends after `orders` orders of the file.
-    pub(crate) fn finish(&mut self, batch: u64, orders: u64) -> anyhow::Result<()> {
-        self.ahead.insert(batch, orders);
+    /// Notes that a batch is dealt with, which ends after `orders` orders of the file and of which
+    /// `rejected` orders were rejected.
+    pub(crate) fn finish(&mut self, batch: u64, orders: u64, rejected: u64) -> anyhow::Result<()> {
+        self.ahead.insert(batch, (orders, rejected));
         let before = self.page.done;
-        while let Some(orders) = self.ahead.remove(&self.next_batch) {
+        while let Some((orders, rejected)) = self.ahead.remove(&self.next_batch) {
             self.next_batch += 1;
             self.page.done = orders;
+            self.page.rejected += rejected;
         }
         if self.page.done == before { Ok(()) } else { self.save() }
     }
@@ -134,7 +146,7 @@ mod tests {
     fn only_what_is_dealt_with_from_the_beginning_counts() {
         let mut journal = Journal::open(None, target("intake", "client")).unwrap();
         for (batch, end, done) in [(1, 20, 0), (0, 10, 20), (3, 40, 20), (2, 30, 40)] {
-            journal.finish(batch, end).unwrap();
+            journal.finish(batch, end, 0).unwrap();
             assert_eq!(journal.done(), done);
         }
     }
@@ -146,15 +158,18 @@ mod tests {
         fs::write(&file, "[]").unwrap();
         let open_as = |intake, client| Journal::open(Some(&file), target(intake, client)).unwrap();
         let open = |intake| open_as(intake, "client");
-        open("intake").finish(0, 10).unwrap();
-        assert_eq!(open("intake").resumed_at(), 10);
+        let mut first = open("intake");
+        first.finish(0, 10, 2).unwrap();
+        // Sent again by the next run, and counted there.
+        first.finish(2, 30, 4).unwrap();
+        assert_eq!((open("intake").resumed_at(), open("intake").rejected_before()), (10, 2));
         assert_eq!(open("another").resumed_at(), 0);
         assert_eq!(open_as("intake", "another").resumed_at(), 0);
         let mut again = open("intake");
-        again.finish(0, 25).unwrap();
-        assert_eq!(open("intake").resumed_at(), 25);
+        again.finish(0, 25, 1).unwrap();
+        assert_eq!((open("intake").resumed_at(), open("intake").rejected_before()), (25, 3));
         fs::write(&file, "[ ]").unwrap();
-        assert_eq!(open("intake").resumed_at(), 0);
+        assert_eq!((open("intake").resumed_at(), open("intake").rejected_before()), (0, 0));
     }
 
     #[test]
@@ -163,7 +178,7 @@ mod tests {
         let file = folder.path().join("orders.json");
         fs::write(&file, "[]").unwrap();
         let mut journal = Journal::open(Some(&file), target("intake", "client")).unwrap();
-        journal.finish(0, 10).unwrap();
+        journal.finish(0, 10, 0).unwrap();
         journal.close().unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }

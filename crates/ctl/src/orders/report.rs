@@ -22,13 +22,12 @@ pub(crate) struct Report {
     path: PathBuf,
     source: String,
     file: Option<File>,
-    orders: u64,
 }
 
 impl Report {
     /// A report that goes on after what the file holds already.
     pub(crate) fn new(path: PathBuf, source: &str) -> Self {
-        Self { path, source: source.to_owned(), file: None, orders: 0 }
+        Self { path, source: source.to_owned(), file: None }
     }
 
     /// Takes a report of another run away.
@@ -40,11 +39,6 @@ impl Report {
         &self.path
     }
 
-    /// How many orders were rejected since the report was opened.
-    pub(crate) fn orders(&self) -> u64 {
-        self.orders
-    }
-
     pub(crate) fn add(&mut self, rejection: &Rejection) -> io::Result<()> {
         let line = rejection.line.to_string();
         let mut rows = String::new();
@@ -53,7 +47,6 @@ impl Report {
             let cells = [&self.source, &line, &rejection.order, &error.field, &code, detail];
             rows.push_str(&row(cells));
         }
-        self.orders += 1;
         self.open()?.write_all(rows.as_bytes())
     }
 

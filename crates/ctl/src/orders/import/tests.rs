@@ -115,6 +115,13 @@ async fn import(
     importer.import(place, name, interrupted).await
 }
 
+/// Makes one intake the other's successor: to the journal of the file they are the same.
+fn goes_on(file: &(TempDir, Place, String), before: &Intake, after: &Intake) {
+    let journal = format!("{}.import", file.2);
+    let page = std::fs::read_to_string(&journal).unwrap().replace(&before.url, &after.url);
+    std::fs::write(&journal, page).unwrap();
+}
+
 fn report(file: &(TempDir, Place, String)) -> String {
     std::fs::read_to_string(format!("{}.rejected.csv", file.2)).unwrap()
 }
@@ -184,18 +191,50 @@ async fn an_import_goes_on_where_it_ended() {
     );
     let first = broken.stored();
 
-    // The same intake, by its address, works again.
     let fixed = Intake::start(Box::new(|_, message| accept(&message)));
-    let journal = format!("{}.import", file.2);
-    let page = std::fs::read_to_string(&journal).unwrap().replace(&broken.url, &fixed.url);
-    std::fs::write(&journal, page).unwrap();
+    goes_on(&file, &broken, &fixed);
     let tally = import(&fixed, &file).await.unwrap();
     let second = fixed.stored();
     assert_eq!(tally.rejected, 1);
     assert!(second.len() < 9, "{second:?}");
     let all: std::collections::BTreeSet<_> = first.iter().chain(&second).collect();
     assert_eq!(all.len(), 9);
-    assert!(!std::path::Path::new(&journal).exists());
+    assert!(!std::path::Path::new(&format!("{}.import", file.2)).exists());
+}
+
+#[tokio::test]
+async fn a_resumed_import_counts_what_was_rejected_before() {
+    let file = file();
+    let (interrupt, interrupted) = watch::channel(false);
+    let rejecting = Intake::start(Box::new(move |_, message| {
+        interrupt.send_replace(true);
+        let errors: Vec<_> = (0..identifiers(&message).len())
+            .map(|index| format!("$.returns_portal_order.orders[{index}].refunds"))
+            .map(|field| json!({ "field": field, "code": "invalid" }))
+            .collect();
+        (422, "", json!({ "message": "no", "errors": errors }))
+    }));
+    let first = rejecting.importer().import(&file.1, &file.2, interrupted).await.unwrap();
+    assert!((3..9).contains(&first.rejected), "{first:?}");
+
+    let accepting = Intake::start(Box::new(|_, message| accept(&message)));
+    goes_on(&file, &rejecting, &accepting);
+    let tally = import(&accepting, &file).await.unwrap();
+    assert_eq!((tally.stored, tally.rejected), (9 - first.rejected, first.rejected + 1));
+}
+
+#[tokio::test]
+async fn what_was_read_before_the_damage_is_stored_however_often_it_is_tried() {
+    let file = file();
+    let orders = std::fs::read_to_string(&file.2).unwrap();
+    let orders: Vec<_> = orders.lines().take(2).collect();
+    std::fs::write(&file.2, format!("[{},", orders.join(",\n"))).unwrap();
+    let intake = Intake::start(Box::new(|_, message| accept(&message)));
+    for _run in 0..2 {
+        let error = import(&intake, &file).await.unwrap_err();
+        assert_eq!(error.to_string(), "line 2: the file ends inside the array");
+        assert_eq!(intake.stored().len(), 2);
+    }
 }
 
 #[tokio::test]
