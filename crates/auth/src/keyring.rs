@@ -87,7 +87,7 @@ impl Keyring {
             sealer,
             verifier,
             settings: settings.keys.clone(),
-            token_lifetime: TimeDelta::from_std(settings.tokens.lifetime).unwrap_or(TimeDelta::MAX),
+            token_lifetime: settings.tokens.longest_life(),
         });
         let same = keyring.clone();
         process.health.add("signing keys", move || {

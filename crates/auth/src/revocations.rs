@@ -75,8 +75,7 @@ pub(crate) async fn revoke_client(
     id: String,
     now: Timestamp,
 ) -> Result<Revocation, Error> {
-    let lifetime = TimeDelta::from_std(app.settings.tokens.lifetime).unwrap_or(TimeDelta::MAX);
-    let until = now + lifetime + MARGIN;
+    let until = now + app.settings.tokens.longest_life() + MARGIN;
     revoke(app, conn, Revocation { what: Revoked::Client(id), until }, now).await
 }
 

@@ -2,6 +2,7 @@
 
 use std::{num::NonZeroU32, time::Duration};
 
+use chrono::TimeDelta;
 use platform::sealing;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -9,6 +10,8 @@ use serde::Deserialize;
 use crate::clients;
 
 const SHORTEST_SECRET: usize = 20;
+/// The 25 hours of the contract.
+const USUAL_LIFETIME: Duration = Duration::from_secs(90_000);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,6 +31,13 @@ pub(crate) struct Tokens {
     pub(crate) issuer: String,
     #[serde(with = "humantime_serde")]
     pub(crate) lifetime: Duration,
+}
+
+impl Tokens {
+    /// How long any token that is about can live: some were granted before `lifetime` was lowered.
+    pub(crate) fn longest_life(&self) -> TimeDelta {
+        TimeDelta::from_std(self.lifetime.max(USUAL_LIFETIME)).unwrap_or(TimeDelta::MAX)
+    }
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -19,6 +19,20 @@ async fn is_active(auth: &Auth, token: &str) -> bool {
     body["active"].as_bool().unwrap()
 }
 
+/// The first revocation that the other services are told of.
+async fn announced(auth: &Auth) -> Value {
+    eventually("the revocation is announced", SOON, async || {
+        let letters = auth.service.namespace.peek("order-intake.token.revoked.v1").await;
+        Some(serde_json::from_str::<Value>(letters.first()?["payload"].as_str()?).unwrap())
+    })
+    .await
+}
+
+/// When it will have been forgotten.
+fn end(event: &Value) -> platform::Timestamp {
+    event["data"]["until"].as_str().unwrap().parse().unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn two_secrets_work_during_a_rotation_and_a_third_ends_the_first() {
     let auth = Auth::start().await;
@@ -75,11 +89,7 @@ async fn a_revoked_client_is_out_everywhere_also_after_a_restart() {
         (at_replica().await == StatusCode::UNAUTHORIZED).then_some(())
     })
     .await;
-    let event = eventually("the revocation is announced", SOON, async || {
-        let letters = auth.service.namespace.peek("order-intake.token.revoked.v1").await;
-        Some(serde_json::from_str::<Value>(letters.first()?["payload"].as_str()?).unwrap())
-    })
-    .await;
+    let event = announced(&auth).await;
     assert_eq!((&event["data"]["kind"], &event["data"]["id"]), (&json!("client"), &json!(id)));
     assert!(replica.stop().await);
 
@@ -166,14 +176,18 @@ async fn a_revoked_token_is_remembered_until_it_would_have_expired() {
     let token = auth.token(&id, &secret).await;
     let (_, claims) = send(about(&auth, "/oauth/introspect", (&id, &secret), &token)).await;
     send(about(&auth, "/oauth/revoke", (&id, &secret), &token)).await;
-    let event = eventually("the revocation is announced", SOON, async || {
-        let letters = auth.service.namespace.peek("order-intake.token.revoked.v1").await;
-        Some(serde_json::from_str::<Value>(letters.first()?["payload"].as_str()?).unwrap())
-    })
-    .await;
-    let until: chrono::DateTime<chrono::Utc> =
-        event["data"]["until"].as_str().unwrap().parse().unwrap();
-    assert_eq!(until.timestamp(), claims["exp"].as_i64().unwrap());
+    let event = announced(&auth).await;
+    assert_eq!(end(&event).timestamp(), claims["exp"].as_i64().unwrap());
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_client_stays_out_for_as_long_as_its_tokens_of_longer_life() {
+    let auth = Auth::with(&[("TOKENS__LIFETIME", "1h")]).await;
+    let (id, _) = auth.add_client(None, &["warehouse"]).await;
+    let granted_before = platform::Clock::system().now() + chrono::TimeDelta::seconds(90_000);
+    auth.call(Method::POST, &format!("/v1/clients/{id}/revoke"), None).await;
+    assert!(end(&announced(&auth).await) > granted_before);
     auth.stop().await;
 }
 
