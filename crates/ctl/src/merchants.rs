@@ -50,7 +50,7 @@ Examples:
   backhaul merchant set acme --return-reason 'TOO_SMALL:exchange=Too small' --return-reason 'OTHER=Another'
   backhaul merchant set acme --return-method mail-back=595 --gift-card-sku GIFT --gift-card-bonus-cents 500")]
     Set(Box<Set>),
-    /// Announce every merchant again, for a service whose copy was lost
+    /// Announce every merchant and every revocation in force again, for a service whose copy was lost
     Republish,
 }
 
@@ -131,7 +131,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
             let path = ["v1", "merchants", "republish"];
             let answer = flags.connect().await?.post(&path, Map::new()).await?;
             format.show(answer, |done: &Republished| {
-                format!("announced {} merchants\n", done.merchants)
+                format!("announced {} merchants, and every revocation in force\n", done.merchants)
             })
         }
     }

@@ -165,7 +165,7 @@ pub(crate) async fn list_merchants(
     Ok(HttpResponse::Ok().json(MerchantPage { merchants, next }))
 }
 
-/// Announce every merchant again
+/// Announce every merchant and every revocation in force again
 ///
 /// For a service whose copy was lost or that was added to an installation with history.
 #[utoipa::path(
