@@ -10,6 +10,7 @@ use platform::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::Usage;
 use crate::deliverers::{Deliverers, first, together};
 use crate::operator::{Flags, Operator};
 use crate::output::{or_dash, print, properties, table, time};
@@ -44,7 +45,7 @@ Examples:
         /// Its id, which the merchant sees as webhook-id
         id: String,
     },
-    /// Send messages again: one by its id, or the dead ones that fit a filter
+    /// Send messages again: one by its id, the dead ones that fit a filter, or all dead ones
     #[command(after_help = "\
 Examples:
   backhaul deliveries replay 0198c0de-0000-7000-8000-000000000000
@@ -94,9 +95,13 @@ struct Filter {
 #[derive(Args)]
 struct Replay {
     /// One message
+    #[arg(conflicts_with = "Filter")]
     id: Option<String>,
     #[command(flatten)]
     filter: Filter,
+    /// Every dead message of every merchant
+    #[arg(long, conflicts_with_all = ["id", "Filter"])]
+    all: bool,
     /// Also what a newer message of its lane has overtaken
     #[arg(long)]
     force: bool,
@@ -195,10 +200,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
             let found = first(&services, async |it| it.get(&["v1", "deliveries", &id]).await);
             format.show(found.await?, describe)
         }
-        Command::Replay(replay) => {
-            let answer = replay.send(&services).await?;
-            Ok(print(&format!("{answer:#}\n"))?)
-        }
+        Command::Replay(replay) => replay.send(&services).await,
         Command::Report { merchant, from, to, by } => {
             let filter =
                 Filter { merchant, from, to, kind: None, state: None, status: None, lane: None };
@@ -227,24 +229,42 @@ async fn list(services: &[Operator], filter: &Filter, limit: u16) -> anyhow::Res
 }
 
 impl Replay {
-    async fn send(&self, services: &[Operator]) -> anyhow::Result<Value> {
+    async fn send(&self, services: &[Operator]) -> anyhow::Result<()> {
         if let Some(id) = &self.id {
             let path = ["v1", "deliveries", id, "replay"];
             let query = [("force", self.force.to_string())];
             first(services, async |it| it.order(&path, &query).await).await?;
-            return Ok(json!({"replayed": id}));
+            return show(&json!({"replayed": id}));
         }
+        // Too many to be sent because somebody pressed return early.
+        if !self.all && self.filter.given().is_empty() {
+            let which = "say which: an id, a filter, or --all for every dead message there is";
+            return Err(Usage(which.to_owned()).into());
+        }
+        let mut started = Vec::new();
+        let ended = self.start(services, &mut started).await;
+        // What was started goes on, also when the next service refused.
+        if !started.is_empty() {
+            show(&json!({ "replays": started }))?;
+        }
+        ended
+    }
+
+    async fn start(&self, services: &[Operator], started: &mut Vec<Value>) -> anyhow::Result<()> {
         let mut body = Map::new();
         body.insert("filter".to_owned(), self.filter.body().into());
         body.insert("force".to_owned(), self.force.into());
         body.insert("dry_run".to_owned(), self.dry_run.into());
         body.extend(self.per_second.map(|rate| ("per_second".to_owned(), rate.into())));
-        let mut started = Vec::new();
         for service in services {
             started.push(service.post(&["v1", "replays"], body.clone()).await?);
         }
-        Ok(json!({ "replays": started }))
+        Ok(())
     }
+}
+
+fn show(answer: &Value) -> anyhow::Result<()> {
+    Ok(print(&format!("{answer:#}\n"))?)
 }
 
 fn tabulate(page: &Page) -> String {

@@ -3,6 +3,8 @@
 mod authentication;
 mod check;
 
+use std::process::ExitCode;
+
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use domain::access::MerchantId;
@@ -57,6 +59,8 @@ Example:
         overlap: Overlap,
     },
     /// Send a signed sample of each kind to a merchant, and say what is wrong
+    ///
+    /// Ends with 1 when an endpoint does not accept its sample.
     #[command(after_help = "\
 Example:
   backhaul endpoint check acme")]
@@ -132,41 +136,42 @@ struct Shown {
     signing_secret: Option<String>,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { flags, command } = arguments;
     let format = flags.format();
     match command {
         Command::Set(set) => {
             let (which, body) = set.body()?;
-            format.show(flags.connect().await?.put(&which.path(&[]), body).await?, describe)
+            format.show(flags.connect().await?.put(&which.path(&[]), body).await?, describe)?;
         }
         Command::List { merchant } => {
             let mut path = vec!["v1", "merchants", merchant.as_str()];
             // People are shown addresses, which may depend on the merchant's base URL.
             path.extend((format == Format::Json).then_some("endpoints"));
-            format.show(flags.connect().await?.get(&path).await?, tabulate)
+            format.show(flags.connect().await?.get(&path).await?, tabulate)?;
         }
         Command::Remove(which) => {
             let answer = flags.connect().await?.delete(&which.path(&[])).await?;
             let Which { merchant, interface } = which;
-            format.show(answer, |_: &Value| format!("removed {interface} of {merchant}\n"))
+            format.show(answer, |_: &Value| format!("removed {interface} of {merchant}\n"))?;
         }
         Command::RotateSecret { which, overlap } => {
             let path = which.path(&["rotate_secret"]);
-            format.show(flags.connect().await?.post(&path, overlap.body()).await?, describe)
+            format.show(flags.connect().await?.post(&path, overlap.body()).await?, describe)?;
         }
-        Command::Check(check) => check::run(&flags, &check).await,
+        Command::Check(check) => return check::run(&flags, &check).await,
         Command::Pause(which) => {
             let answer = flags.connect().await?.post(&which.path(&["pause"]), Map::new()).await?;
             let Which { merchant, interface } = which;
-            format.show(answer, |_: &Value| format!("{interface} of {merchant} is paused\n"))
+            format.show(answer, |_: &Value| format!("{interface} of {merchant} is paused\n"))?;
         }
         Command::Resume(which) => {
             let answer = flags.connect().await?.post(&which.path(&["resume"]), Map::new()).await?;
             let Which { merchant, interface } = which;
-            format.show(answer, |_: &Value| format!("{interface} of {merchant} is active\n"))
+            format.show(answer, |_: &Value| format!("{interface} of {merchant} is active\n"))?;
         }
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A merchant's endpoints, a line each.

@@ -88,7 +88,6 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Merchant(arguments) => merchants::run(arguments).await?,
         Command::Client(arguments) => clients::run(arguments).await?,
-        Command::Endpoint(arguments) => endpoints::run(arguments).await?,
         Command::Token(arguments) => token::run(arguments).await?,
         Command::Audit(arguments) => audit::run(arguments).await?,
         Command::Returns(arguments) => returns::run(arguments).await?,
@@ -99,6 +98,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Asn(arguments) => warehouse::asns::run(arguments).await?,
         Command::Shipment(arguments) => warehouse::shipments::run(arguments).await?,
         Command::Receipt(arguments) => warehouse::receipts::run(arguments).await?,
+        Command::Endpoint(arguments) => return endpoints::run(arguments).await,
         Command::Verify(arguments) => return verify::run(&arguments),
         Command::Orders(command) => return orders::run(command).await,
     }

@@ -1,5 +1,8 @@
 //! `backhaul endpoint check`: samples to a merchant, and what came of them.
 
+use std::process::ExitCode;
+
+use anyhow::Context as _;
 use clap::Args;
 use domain::access::MerchantId;
 use serde::Deserialize;
@@ -32,11 +35,25 @@ struct Checked {
     latency_ms: u64,
 }
 
-pub(super) async fn run(flags: &Flags, check: &Check) -> anyhow::Result<()> {
+pub(super) async fn run(flags: &Flags, check: &Check) -> anyhow::Result<ExitCode> {
     let services = check.deliverers.reach(&flags.connect().await?)?;
     let path = ["v1", "endpoints", check.merchant.as_str(), "check"];
     let results = together(&services, "results", async |it| it.post(&path, Map::new()).await);
-    flags.format().show(results.await?, tabulate)
+    let results = results.await?;
+    let checks = Checks::deserialize(&results).context("an answer that is not ours")?;
+    flags.format().show(results, tabulate)?;
+    Ok(if checks.results.iter().any(Checked::is_wrong) {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+impl Checked {
+    /// A kind that the merchant has no address for is not checked, and nothing is wrong with it.
+    fn is_wrong(&self) -> bool {
+        self.endpoint.is_some() && !self.accepted
+    }
 }
 
 fn tabulate(checks: &Checks) -> String {

@@ -81,6 +81,16 @@ async fn dead_messages_are_replayed_by_filter() {
     for id in &dead {
         desk.is(id, "delivered").await;
     }
+    assert_eq!(stack.json("deliveries replay --all --dry-run").await["replays"][0]["matches"], 0);
+
+    // What the first service started is said although the second is away.
+    stack.remember("EXCHANGE_URL", "http://127.0.0.1:1");
+    let output = stack.backhaul(replay).await;
+    assert_eq!(output.status.code(), Some(1));
+    let started: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(started["replays"][0]["id"].is_string(), "{started}");
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(complaint.starts_with("error: the service does not answer"), "{complaint}");
     desk.close().await;
 }
 
@@ -101,6 +111,11 @@ async fn what_cannot_be_done_to_a_message_is_said() {
         "deliveries list --kind letter",
         "deliveries list --from yesterday",
         "deliveries replay 1 --dry-run",
+        "deliveries replay 1 --merchant acme",
+        "deliveries replay 1 --all",
+        "deliveries replay --all --merchant acme",
+        "deliveries replay",
+        "deliveries replay --force --per-second 9",
         "deliveries report --by minute",
     ] {
         stack.complaint(misuse, 2).await;
@@ -121,13 +136,22 @@ async fn a_check_says_what_is_wrong_with_an_endpoint() {
         (&json!("rma"), &json!(true))
     );
     desk.answer(404).await;
-    let table = stack.text("endpoint check acme").await;
+    let refused = stack.backhaul("endpoint check acme").await;
+    assert_eq!(refused.status.code(), Some(1));
+    let table = String::from_utf8(refused.stdout).unwrap();
     assert!(table.starts_with("KIND"), "{table}");
     assert!(table.contains(" no ") && table.contains(" 404 "), "{table}");
     stack.text("endpoint set acme rma --url http://127.0.0.1:1/rmas").await;
     eventually("the new address is known", SOON, async || {
-        let check = stack.json("endpoint check acme --json").await;
+        let check = stack.backhaul("endpoint check acme --json").await;
+        let check: Value = serde_json::from_slice(&check.stdout).unwrap();
         (check["results"][0]["status"] == Value::Null).then_some(())
+    })
+    .await;
+    stack.text("endpoint remove acme rma").await;
+    eventually("an endpoint that is not there is not wrong", SOON, async || {
+        let check = stack.backhaul("endpoint check acme").await;
+        check.status.success().then_some(())
     })
     .await;
     let complaint = stack.complaint("endpoint check nobody", 1).await;
