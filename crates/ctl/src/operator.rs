@@ -14,8 +14,8 @@ use url::Url;
 
 use crate::output::Format;
 use crate::refusal::Refusal;
-use crate::settings::Settings;
-use crate::tokens::{self, Credentials, OPERATOR, TokenService, below};
+use crate::settings::{Setting, Settings};
+use crate::tokens::{self, Credentials, OPERATOR, TokenService, address, below};
 
 const DEADLINE: Duration = Duration::from_secs(30);
 /// The most that one page of a list can hold.
@@ -98,6 +98,12 @@ impl Operator {
     /// The same operator, at another service than the one that granted the token.
     pub(crate) fn at(self, url: Url) -> Self {
         Self { url, ..self }
+    }
+
+    /// The same operator, at another service that no flag is for. It brings its token along: a
+    /// secret that came from standard input cannot be read twice.
+    pub(crate) fn elsewhere(&self, service: Setting) -> anyhow::Result<Self> {
+        Ok(self.clone().at(address(None, &Settings::load()?, service)?))
     }
 
     pub(crate) async fn search(

@@ -40,20 +40,11 @@ impl Party {
 
     /// The party at the service whose address is `service`, unless a flag says another.
     pub(crate) async fn connect(&self, service: Setting) -> anyhow::Result<Operator> {
-        self.reach(self.service_url.as_ref(), service).await
-    }
-
-    /// The same at a second service, which no flag is for.
-    pub(crate) async fn connect_elsewhere(&self, service: Setting) -> anyhow::Result<Operator> {
-        self.reach(None, service).await
-    }
-
-    async fn reach(&self, url: Option<&Url>, service: Setting) -> anyhow::Result<Operator> {
         let settings = Settings::load()?;
         let role = if self.merchant.is_some() { OPERATOR } else { MERCHANT };
         let (id, file) = (self.client_id.as_deref(), self.client_secret_file.as_deref());
         let credentials = Credentials::find(&settings, role, id, file)?;
-        let url = address(url, &settings, service)?;
+        let url = address(self.service_url.as_ref(), &settings, service)?;
         let auth = self.place.url(&settings)?;
         Ok(Operator::log_in(auth, credentials).await?.at(url).naming(self.merchant.clone()))
     }

@@ -126,7 +126,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         }
         Command::Show { rma } => format.show(with_timeline(&engine, &rma).await?, show::describe),
         Command::Create(create) => {
-            let made = create.send(&party, &engine).await?;
+            let made = create.send(&engine).await?;
             format.show(made, |rma: &Rma| show::properties_of(rma))
         }
         Command::Cancel { rma, units, reason } => {

@@ -11,7 +11,6 @@ use uuid::Uuid;
 use super::line_unit;
 use crate::Usage;
 use crate::operator::Operator;
-use crate::party::Party;
 use crate::places::EXCHANGE;
 use crate::settings::read_text;
 
@@ -47,17 +46,17 @@ pub(super) struct Create {
 }
 
 impl Create {
-    pub(super) async fn send(self, party: &Party, engine: &Operator) -> anyhow::Result<Value> {
+    pub(super) async fn send(self, engine: &Operator) -> anyhow::Result<Value> {
         let key = self.idempotency_key.clone().unwrap_or_else(|| Uuid::new_v4().to_string());
         let request = match &self.body {
             Some(file) => serde_json::from_str(&read_text(file)?)
                 .with_context(|| format!("{} is not a JSON object", file.display()))?,
-            None => self.request(party, engine).await?,
+            None => self.request(engine).await?,
         };
         engine.with("Idempotency-Key", &key).post(&["v1", "returns"], request).await
     }
 
-    async fn request(self, party: &Party, engine: &Operator) -> anyhow::Result<Map<String, Value>> {
+    async fn request(self, engine: &Operator) -> anyhow::Result<Map<String, Value>> {
         if self.units.is_empty() {
             return Err(
                 Usage("say which units: --unit LINE or --unit LINE:NUMBER".to_owned()).into()
@@ -75,7 +74,7 @@ impl Create {
             }
             if let Some(sku) = &self.exchange_for {
                 set(&mut unit, "resolution", json!("exchange"));
-                set(&mut unit, "variant", variant(party, engine, &order, line, sku).await?);
+                set(&mut unit, "variant", variant(engine, &order, line, sku).await?);
             }
             units.push(unit);
         }
@@ -91,13 +90,7 @@ impl Create {
 }
 
 /// The variant of a line's product with this SKU, as the merchant offers it now.
-async fn variant(
-    party: &Party,
-    engine: &Operator,
-    order: &str,
-    line: &str,
-    sku: &str,
-) -> anyhow::Result<Value> {
+async fn variant(engine: &Operator, order: &str, line: &str, sku: &str) -> anyhow::Result<Value> {
     let returnable = engine.get(&["v1", "orders", order, "returnable"]).await?;
     let units = returnable.get("units").and_then(Value::as_array).into_iter().flatten();
     let of_line = |it: &&Value| it.get("order_line_item_identifier") == Some(&json!(line));
@@ -107,7 +100,7 @@ async fn variant(
     else {
         bail!("line {line} of order {order} has no variants");
     };
-    let offers = party.connect_elsewhere(EXCHANGE).await?;
+    let offers = engine.elsewhere(EXCHANGE)?;
     let offer = offers.get(&["v1", "variants", product]).await?;
     let offered = offer.get("variants").and_then(Value::as_array).into_iter().flatten();
     let known: Vec<_> = offered.collect();

@@ -32,7 +32,7 @@ impl Simulate {
             Format::Text => print(&format!("{what}\n")),
             Format::Json => Ok(()),
         };
-        let shop = party.connect_elsewhere(ORDERS).await?;
+        let shop = engine.elsewhere(ORDERS)?;
         let rma = self.create(engine).await?;
         let id = rma.rma_identifier.clone();
         say(&format!("{id} is created with {} units: rma.created", rma.units.len()))?;

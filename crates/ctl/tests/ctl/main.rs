@@ -75,6 +75,15 @@ impl Stack {
         self.command(line).stdin(Stdio::null()).output().await.unwrap()
     }
 
+    /// The same with something on standard input.
+    async fn fed(&self, line: &str, input: &str) -> Output {
+        let mut command = self.command(line);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
+        child.wait_with_output().await.unwrap()
+    }
+
     /// What a command prints when it succeeds.
     #[track_caller]
     fn text(&self, line: &str) -> impl Future<Output = String> {
@@ -150,18 +159,8 @@ async fn a_client_works_until_it_is_revoked() {
     let (id, secret) =
         (client["client_id"].as_str().unwrap(), client["client_secret"].as_str().unwrap());
     let token = async |secret: &str, more: &str| {
-        let mut command =
-            stack.command(&format!("token --client-id {id} --client-secret-file -{more}"));
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        stdin.write_all(format!("{secret}\n").as_bytes()).await.unwrap();
-        drop(stdin);
-        let output = child.wait_with_output().await.unwrap();
+        let line = format!("token --client-id {id} --client-secret-file -{more}");
+        let output = stack.fed(&line, &format!("{secret}\n")).await;
         output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
     };
     let whole: Value =
@@ -195,14 +194,9 @@ async fn an_endpoint_is_set_paused_and_removed() {
         .json("endpoint set acme rma --url https://acme.example/rmas --header x-shop:7 --json")
         .await;
     assert!(set["signing_secret"].as_str().unwrap().starts_with("whsec_"));
-    let mut command = stack.command(
-        "endpoint set acme rma --url https://acme.example/rmas --auth basic --username us \
-         --password-file - --timeout-ms 5000 --json",
-    );
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(b"hunter2\n").await.unwrap();
-    let set: Value =
-        serde_json::from_slice(&child.wait_with_output().await.unwrap().stdout).unwrap();
+    let line = "endpoint set acme rma --url https://acme.example/rmas --auth basic --username us \
+                --password-file - --timeout-ms 5000 --json";
+    let set: Value = serde_json::from_slice(&stack.fed(line, "hunter2\n").await.stdout).unwrap();
     assert_eq!(set["endpoint"]["authentication"]["password"], "********");
     assert_eq!(set["signing_secret"], Value::Null);
     stack.text("endpoint pause acme rma").await;
@@ -275,6 +269,17 @@ async fn what_goes_wrong_is_said_in_full() {
         complaint.starts_with("error: no token from http://127.0.0.1:1/oauth/token"),
         "{complaint}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_from_standard_input_is_good_for_two_services() {
+    let stack = Stack::start().await;
+    stack.remember("RMA_URL", "http://127.0.0.1:1");
+    stack.remember("ORDERS_URL", "http://127.0.0.1:1");
+    let line = "returns simulate 1001 --merchant acme --client-secret-file -";
+    let output = stack.fed(line, &format!("{SECRET}\n")).await;
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(complaint.starts_with("error: the service does not answer"), "{complaint}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
