@@ -2,6 +2,7 @@
 //! merchant received of it. It fails when something does not arrive, arrives unsigned, or says
 //! something else than it should; so it is also a check of a whole installation.
 
+mod mailbox;
 mod outage;
 mod paperwork;
 mod stage;
@@ -57,7 +58,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     story.refund(&mut stage, &rma).await?;
     paperwork::ship(&mut stage, &story.order).await?;
     outage::suffer(&mut stage, &story.order).await?;
-    let longest = stage.longest_wait.as_millis();
+    let longest = stage.mailbox.longest_wait.as_millis();
     Ok(print(&format!(
         "No message took longer than {longest} ms. All were signed and in order.\n"
     ))?)
@@ -67,7 +68,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
 async fn point_endpoints(stage: &Stage) -> anyhow::Result<()> {
     let merchant = ["v1", "merchants", stage.merchant.as_str()];
     let change = json!({
-        "base_url": stage.sandbox(), "managed_receiving": true,
+        "base_url": stage.mailbox.sandbox(), "managed_receiving": true,
         "returns": { "gift_card": { "sku": "GIFT", "bonus_credit_amount_cents": 500 } },
     });
     stage.operator.patch(&merchant, body(change)).await?;
@@ -79,8 +80,8 @@ async fn point_endpoints(stage: &Stage) -> anyhow::Result<()> {
         let made = stage.operator.post(&rotate, body(json!({ "overlap_seconds": 0 }))).await?;
         secrets.extend(made.get("signing_secret").cloned());
     }
-    stage.tell("secrets", &json!({ "secrets": secrets })).await?;
-    stage.recover().await?;
+    stage.mailbox.tell("secrets", &json!({ "secrets": secrets })).await?;
+    stage.mailbox.recover().await?;
     stage.say("an operator points the merchant's endpoints here", "signing secrets")
 }
 
@@ -122,6 +123,7 @@ impl Story {
         stage.say(&format!("the shopper returns a hat and a boot: {rma}"), &message)?;
         let order = self.order.clone();
         let exchange = stage
+            .mailbox
             .received("exchange_order.created", move |it| text(it, "/original_order_id") == order)
             .await?;
         let wanted = text(&exchange, "/items/0/sku");
@@ -199,7 +201,7 @@ impl Story {
 
 /// The message about a return that the merchant received, in a few words and whole.
 async fn told(stage: &mut Stage, event: &str, rma: &str) -> anyhow::Result<(String, Value)> {
-    let seen = stage.received(event, |it| text(it, "/rma_identifier") == rma).await?;
+    let seen = stage.mailbox.received(event, |it| text(it, "/rma_identifier") == rma).await?;
     Ok((format!("{}: {event}", Kind::Rma.name().to_uppercase()), seen))
 }
 

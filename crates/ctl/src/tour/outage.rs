@@ -10,7 +10,7 @@ use super::{text, told};
 pub(super) async fn suffer(stage: &mut Stage, order: &str) -> anyhow::Result<()> {
     let down = json!({ "path": Kind::Rma.default_path(),
         "steps": [{ "do": "answer", "status": 503, "times": "always" }] });
-    stage.tell("behaviour", &down).await?;
+    stage.mailbox.tell("behaviour", &down).await?;
     let request = json!({
         "return_method": "mail-back",
         "units": [{ "order_identifier": order, "order_line_item_identifier": "BOOT", "unit": 2,
@@ -30,7 +30,7 @@ pub(super) async fn suffer(stage: &mut Stage, order: &str) -> anyhow::Result<()>
     let id = text(&dead.await?, "/id");
     show_letter(stage, &id).await?;
 
-    stage.recover().await?;
+    stage.mailbox.recover().await?;
     stage.staff.returns.order(&["v1", "deliveries", &id, "replay"], &[]).await?;
     let (message, _) = told(stage, "rma.created", &rma).await?;
     stage.say("the shop is back, an operator replays the message", &message)

@@ -34,7 +34,7 @@ pub(super) async fn receive(stage: &mut Stage, order: &str, rma: &str) -> anyhow
         let is_it = move |it: &Value| {
             text(it, "/asn_number") == asn && text(it, "/line_identifier") == wanted
         };
-        let seen = stage.received("inventory_receipt.received", is_it).await?;
+        let seen = stage.mailbox.received("inventory_receipt.received", is_it).await?;
         let unit = text(&seen, "/unit_identifier");
         stage.say(
             &format!("the warehouse receives the {}", line.to_lowercase()),
@@ -52,8 +52,10 @@ pub(super) async fn ship(stage: &mut Stage, order: &str) -> anyhow::Result<()> {
     let shipment = domain::warehouse::sample::outbound_shipment(&asn, 3);
     stage.staff.warehouse.post(&["v1", "outbound_shipments"], body(shipment)).await?;
     let number = asn.clone();
-    let seen =
-        stage.received("outbound_asn.pending", move |it| text(it, "/asn_number") == number).await?;
+    let seen = stage
+        .mailbox
+        .received("outbound_asn.pending", move |it| text(it, "/asn_number") == number)
+        .await?;
     let units = seen.pointer("/cartons/0/details").and_then(Value::as_array).map_or(0, Vec::len);
     stage.say("the warehouse packs a pallet", &format!("outbound ASN: {units} units"))?;
 
@@ -62,6 +64,7 @@ pub(super) async fn ship(stage: &mut Stage, order: &str) -> anyhow::Result<()> {
     let path = ["v1", "drop_shipments", "confirmations"];
     stage.staff.warehouse.post(&path, body(confirmation)).await?;
     let seen = stage
+        .mailbox
         .received("drop_shipment.confirmed", move |it| {
             text(it, "/shipment/client_identifier") == drop
         })

@@ -1,6 +1,5 @@
 //! Everyone who plays a part in the tour, and the merchant's mailbox in front of them.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -11,14 +10,17 @@ use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 use url::Url;
 
+use super::mailbox::Mailbox;
 use crate::operator::Operator;
 use crate::output::print;
 use crate::places;
 use crate::settings::{Setting, Settings};
-use crate::tokens::{Credentials, MERCHANT, OPERATOR, address, below};
+use crate::tokens::{Credentials, MERCHANT, OPERATOR, address};
 
 /// How often something that is on its way is looked for.
-const LOOK: Duration = Duration::from_millis(50);
+pub(super) const LOOK: Duration = Duration::from_millis(50);
+/// The one that is looked for is the last, so all of them have to be shown.
+const MOST_LETTERS: u32 = 10_000;
 
 /// The stack and its players.
 pub(super) struct Stage {
@@ -29,16 +31,12 @@ pub(super) struct Stage {
     pub(super) staff: Players,
     pub(super) operator: Operator,
     pub(super) merchant: MerchantId,
-    sandbox: Url,
+    pub(super) mailbox: Mailbox,
     broker: Option<Broker>,
     /// What the names of queues begin with.
     namespace: String,
     http: Client,
     patience: Duration,
-    /// The longest that anybody waited for a message.
-    pub(super) longest_wait: Duration,
-    /// What was shown already.
-    seen: HashSet<u64>,
 }
 
 /// One party at every service.
@@ -52,6 +50,8 @@ pub(super) struct Players {
 /// The operators' window into the broker.
 struct Broker {
     console: Url,
+    /// The virtual host, as it stands in an address.
+    host: String,
     user: String,
     password: String,
 }
@@ -69,65 +69,19 @@ impl Stage {
         let operator = Operator::log_in(auth.clone(), credentials).await?;
         let credentials = Credentials::find(settings, MERCHANT, None, None)?;
         let shop = Operator::log_in(auth, credentials).await?;
+        let sandbox = address(None, settings, setting("SANDBOX_URL", "the sandbox merchant"))?;
+        let http = http_client(Duration::from_secs(10))?;
         Ok(Self {
             shop: Players::at(&shop, settings)?,
             staff: Players::at(&operator.clone().naming(Some(merchant.clone())), settings)?,
             operator,
             merchant,
-            sandbox: address(None, settings, setting("SANDBOX_URL", "the sandbox merchant"))?,
+            mailbox: Mailbox::open(sandbox, http.clone(), patience).await?,
             broker: Broker::find(settings)?,
             namespace: settings.find("BROKER_NAMESPACE").unwrap_or_default().to_owned(),
-            http: http_client(Duration::from_secs(10))?,
+            http,
             patience,
-            longest_wait: Duration::ZERO,
-            seen: HashSet::new(),
         })
-    }
-
-    pub(super) fn sandbox(&self) -> &Url {
-        &self.sandbox
-    }
-
-    /// Tells the sandbox merchant how to be.
-    pub(super) async fn tell(&self, what: &str, body: &Value) -> anyhow::Result<()> {
-        let answer = self.http.put(below(&self.sandbox, [what])).json(body).send().await?;
-        answer.error_for_status().context("the sandbox merchant refused")?;
-        Ok(())
-    }
-
-    /// Lets the sandbox merchant be well again.
-    pub(super) async fn recover(&self) -> anyhow::Result<()> {
-        self.http.delete(below(&self.sandbox, ["behaviour"])).send().await?.error_for_status()?;
-        Ok(())
-    }
-
-    /// Waits until the merchant has received a message of which `fits` is true, and returns it.
-    pub(super) async fn received(
-        &mut self,
-        event: &str,
-        fits: impl Fn(&Value) -> bool,
-    ) -> anyhow::Result<Value> {
-        let begun = Instant::now();
-        let url = below(&self.sandbox, ["journal"]);
-        loop {
-            let answer = self.http.get(url.clone()).query(&[("event", event)]).send().await?;
-            let page: Value = answer.error_for_status()?.json().await?;
-            let entries = page.get("entries").and_then(Value::as_array);
-            for entry in entries.into_iter().flatten() {
-                let number = entry.get("number").and_then(Value::as_u64).unwrap_or_default();
-                let body = entry.get("body").unwrap_or(&Value::Null);
-                let taken = entry.get("answer").and_then(Value::as_str) == Some("200");
-                if taken && fits(body) && self.seen.insert(number) {
-                    check_signature(event, entry)?;
-                    self.longest_wait = self.longest_wait.max(begun.elapsed());
-                    return Ok(body.clone());
-                }
-            }
-            if begun.elapsed() > self.patience {
-                bail!("the merchant received no {event} within {:?}", self.patience);
-            }
-            sleep(LOOK).await;
-        }
     }
 
     /// Asks again until there is an answer that will do.
@@ -164,8 +118,11 @@ impl Stage {
     /// The letters in a dead-letter queue, as the console shows them; they stay where they are.
     pub(super) async fn letters(&self, queue: &str) -> anyhow::Result<Option<Vec<Value>>> {
         let Some(broker) = &self.broker else { return Ok(None) };
-        let url = below(&broker.console, ["api", "queues", "/", queue, "get"]);
-        let ask = json!({"count": 200, "ackmode": "ack_requeue_true", "encoding": "auto"});
+        let url = broker.queue(queue);
+        // Headers say which letter it is; of the bodies one byte is enough.
+        let ask = json!({
+            "count": MOST_LETTERS, "ackmode": "ack_requeue_true", "encoding": "auto", "truncate": 1,
+        });
         let request = self.http.post(url).basic_auth(&broker.user, Some(&broker.password));
         let answer = request.json(&ask).send().await?.error_for_status()?;
         Ok(Some(answer.json().await?))
@@ -197,15 +154,24 @@ impl Broker {
             return Ok(None);
         };
         let console = console.parse().context("RABBITMQ_CONSOLE_URL is not a URL")?;
-        Ok(Some(Self { console, user: user.to_owned(), password: password.to_owned() }))
+        let amqp = settings.find("AMQP_URL").map(Url::parse).transpose();
+        let host = virtual_host(amqp.context("AMQP_URL is not a URL")?.as_ref());
+        Ok(Some(Self { console, host, user: user.to_owned(), password: password.to_owned() }))
+    }
+
+    /// Where the console hands out what is in a queue.
+    fn queue(&self, name: &str) -> Url {
+        let mut url = self.console.clone();
+        let base = url.path().trim_end_matches('/').to_owned();
+        url.set_path(&format!("{base}/api/queues/{}/{name}/get", self.host));
+        url
     }
 }
 
-fn check_signature(event: &str, entry: &Value) -> anyhow::Result<()> {
-    match entry.get("signature").and_then(Value::as_str) {
-        Some("valid") => Ok(()),
-        verdict => bail!("{event} arrived with a signature that is {}", verdict.unwrap_or("?")),
-    }
+/// The virtual host of a broker's address, the usual one unless it names another.
+fn virtual_host(amqp: Option<&Url>) -> String {
+    let named = amqp.and_then(|url| url.path().strip_prefix('/')).unwrap_or_default();
+    if named.is_empty() { "%2F".to_owned() } else { named.replace('/', "%2F") }
 }
 
 /// A body out of a JSON object.
@@ -213,5 +179,33 @@ pub(super) fn body(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(members) => members,
         _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_are_looked_for_in_the_services_virtual_host() {
+        let queue = |amqp: Option<&str>| {
+            let amqp = amqp.map(|url| url.parse().unwrap());
+            let broker = Broker {
+                console: "http://h:15672/rabbit/".parse().unwrap(),
+                host: virtual_host(amqp.as_ref()),
+                user: String::new(),
+                password: String::new(),
+            };
+            broker.queue("q.dead").to_string()
+        };
+        let usual = "http://h:15672/rabbit/api/queues/%2F/q.dead/get";
+        for amqp in [None, Some("amqp://h"), Some("amqp://h/"), Some("amqp://h//")] {
+            assert_eq!(queue(amqp), usual, "{amqp:?}");
+        }
+        assert_eq!(queue(Some("amqp://h/%2F")), usual);
+        assert_eq!(
+            queue(Some("amqp://h/a%2Fb")),
+            "http://h:15672/rabbit/api/queues/a%2Fb/q.dead/get"
+        );
     }
 }
