@@ -44,6 +44,7 @@ enum Unhandled {
 }
 
 /// How an event came.
+#[derive(Clone, Copy)]
 struct Came {
     tag: u64,
     returns: u32,
@@ -52,6 +53,14 @@ struct Came {
 /// What a service does about one type of event.
 pub trait Handler: Send + Sync + 'static {
     type Event: Event;
+
+    /// A transaction takes no more events once they weigh so much together.
+    const FULL_WEIGHT: usize = usize::MAX;
+
+    /// What an event weighs: one of a few kilobytes may make thousands of things.
+    fn weight(_: &Self::Event) -> usize {
+        0
+    }
 
     /// Takes note of the events, in order, within the transaction that also remembers their ids.
     fn handle(
@@ -142,6 +151,7 @@ impl<H: Handler> Consumer<H> {
         }
     }
 
+    /// Reads a batch and settles it, as many events at once as one transaction takes.
     async fn settle(
         &self,
         subscription: &Subscription,
@@ -161,10 +171,28 @@ impl<H: Handler> Consumer<H> {
                 }
             }
         }
-        match self.handle(&events).await {
+        let (mut came, mut events) = (came.as_slice(), events.as_slice());
+        // What is left when the process ends goes back to the queue.
+        while !events.is_empty() && !self.stop.is_cancelled() {
+            let size = full_transaction::<H>(events);
+            let (first, rest) = events.split_at(size);
+            let (first_came, rest_came) = came.split_at(size);
+            self.settle_together(subscription, first_came, first).await?;
+            (came, events) = (rest_came, rest);
+        }
+        Ok(())
+    }
+
+    async fn settle_together(
+        &self,
+        subscription: &Subscription,
+        came: &[Came],
+        events: &[Received<H::Event>],
+    ) -> Result<(), LinkError> {
+        match self.handle(events).await {
             Ok(()) => {
                 self.count("handled", came.len());
-                self.show_ages(&events);
+                self.show_ages(events);
                 match came.last() {
                     Some(last) => subscription.ack_through(last.tag).await,
                     None => Ok(()),
@@ -174,21 +202,21 @@ impl<H: Handler> Consumer<H> {
             Err(Unhandled::Leaving) => Ok(()),
             Err(Unhandled::Failed(error)) if came.len() == 1 => {
                 self.failed(&error);
-                self.hand_back(subscription, &came).await
+                self.hand_back(subscription, came).await
             }
             // One of them is at fault; each on its own, the others do not notice.
-            Err(Unhandled::Failed(_)) => self.settle_each(subscription, came, &events).await,
+            Err(Unhandled::Failed(_)) => self.settle_each(subscription, came, events).await,
         }
     }
 
     async fn settle_each(
         &self,
         subscription: &Subscription,
-        came: Vec<Came>,
+        came: &[Came],
         events: &[Received<H::Event>],
     ) -> Result<(), LinkError> {
         let mut failed = Vec::new();
-        for (came, event) in came.into_iter().zip(events) {
+        for (came, event) in came.iter().zip(events) {
             match self.handle(std::slice::from_ref(event)).await {
                 Ok(()) => {
                     self.count("handled", 1);
@@ -197,7 +225,7 @@ impl<H: Handler> Consumer<H> {
                 Err(Unhandled::Leaving) => return Ok(()),
                 Err(Unhandled::Failed(error)) => {
                     self.failed(&error);
-                    failed.push(came);
+                    failed.push(*came);
                 }
             }
         }
@@ -294,4 +322,15 @@ impl<H: Handler> Consumer<H> {
             [KeyValue::new("queue", self.inbox.queue.clone()), KeyValue::new("outcome", outcome)];
         self.counted.add(events.try_into().unwrap_or(u64::MAX), &labels);
     }
+}
+
+/// How many of these events one transaction takes: one at least.
+fn full_transaction<H: Handler>(events: &[Received<H::Event>]) -> usize {
+    let mut weight = 0_usize;
+    let has_room = |event: &&Received<H::Event>| {
+        let has_room = weight < H::FULL_WEIGHT;
+        weight = weight.saturating_add(H::weight(&event.data));
+        has_room
+    };
+    events.iter().take_while(has_room).count()
 }

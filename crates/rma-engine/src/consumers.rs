@@ -42,6 +42,15 @@ struct Orders(Ears);
 impl Handler for Orders {
     type Event = OrderStored;
 
+    /// Units. An order of a few kilobytes may have ten thousand, and each takes hundreds of bytes
+    /// while it is put on the ledger.
+    const FULL_WEIGHT: usize = 200_000;
+
+    fn weight(stored: &OrderStored) -> usize {
+        let units: i64 = stored.order.items.iter().map(|line| line.quantity_shipped).sum();
+        usize::try_from(units).unwrap_or_default()
+    }
+
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,

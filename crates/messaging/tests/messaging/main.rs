@@ -17,6 +17,7 @@ use testkit::{Database, Namespace, Server, Servers, eventually, process};
 mod definitions;
 mod failing;
 mod relaying;
+mod weighing;
 
 const SOON: Duration = Duration::from_secs(20);
 const QUEUE: &str = "listener.note.written.v1";

@@ -1,6 +1,7 @@
 //! Orders become units, whatever order they come in.
 
 use chrono::TimeDelta;
+use diesel_async::SimpleAsyncConnection as _;
 use domain::order::sample::Orders;
 use domain::order::{Refund, RefundLine};
 
@@ -194,4 +195,25 @@ async fn many_orders_are_projected_in_batches() {
     })
     .await;
     assert_eq!(stage.started.namespace.peek("rma-engine.order.stored.v1.dead").await.len(), 0);
+}
+
+#[tokio::test]
+async fn large_orders_are_projected_a_few_at_a_time() {
+    let stage = Stage::set().await;
+    let mut conn = stage.pool.get().await.unwrap();
+    // As long as no event can be remembered they gather.
+    conn.batch_execute("BEGIN; LOCK TABLE inbox").await.unwrap();
+    stage.publish("acme", &order("small", 1)).await;
+    for number in 0..30 {
+        stage.publish("acme", &order(&format!("large {number}"), 10_000)).await;
+    }
+    conn.batch_execute("COMMIT").await.unwrap();
+    eventually("all are projected", SOON, || async {
+        (stage.number("SELECT count(*) AS n FROM orders").await == 31).then_some(())
+    })
+    .await;
+    let together = "SELECT max(n) AS n FROM ( \
+                        SELECT count(*) AS n FROM orders WHERE identifier LIKE 'large %' \
+                        GROUP BY xmin::text) AS transactions";
+    assert!(stage.number(together).await <= 20);
 }
