@@ -16,11 +16,14 @@ use crate::merchant::{ReturnPolicy, ReturnReason};
 
 /// A return has at most this many units.
 pub const MAX_UNITS: usize = 1_000;
+/// Of at most this many orders: each is read whole, and may have ten thousand units of its own.
+const MAX_ORDERS: usize = 24;
 
 /// A return that a shopper asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReturnRequest {
     pub return_method: ReturnMethod,
+    /// Of at most 24 orders.
     #[schema(min_items = 1, max_items = 1000)]
     pub units: Vec<RequestedUnit>,
     /// Whether the shopper is the giftee and not the buyer: refunds go to a gift card. Comes with
@@ -77,6 +80,10 @@ impl ReturnRequest {
         let mut seen = HashSet::new();
         let unit = object(|unit| RequestedUnit::read(unit, policy, &mut seen));
         let units = body.required("units", array(1..=MAX_UNITS, unit));
+        let orders: HashSet<_> = seen.iter().map(|id| &id.order_identifier).collect();
+        if orders.len() > MAX_ORDERS {
+            body.invalid("units", format!("must be of at most {MAX_ORDERS} orders"));
+        }
         let gift = body.optional("gift_refund_only", boolean);
         let giftee_email = body.optional("giftee_email", parsed(3..=255, email));
         let staff_override = body.optional("override", object(StaffOverride::read));

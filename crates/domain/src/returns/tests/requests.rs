@@ -131,6 +131,24 @@ fn what_a_request_may_not_say_is_refused() {
 }
 
 #[test]
+fn a_return_is_of_a_few_orders() {
+    let of = |orders: i32| {
+        let unit = |order: i32| {
+            named(1, &json!({ "order_identifier": format!("A{order}"), "resolution": "refund" }))
+        };
+        let again = named(2, &json!({ "order_identifier": "A1", "resolution": "refund" }));
+        let units: Vec<_> = (1..=orders).map(unit).chain([again]).collect();
+        json!({ "return_method": "mail-back", "units": units })
+    };
+    let policy = ReturnPolicy::default();
+    assert_eq!(read(&of(24), &policy).unwrap().units.len(), 25);
+    let expected = expect![[r#"
+        $.units: invalid (must be of at most 24 orders)
+    "#]];
+    check(&of(25), &policy, expected);
+}
+
+#[test]
 fn a_variant_without_a_price_costs_what_the_unit_did() {
     let variant = json!({ "sku": "SHIRT-L", "title": "Shirt, L", "unit_price_amount_cents": null });
     let body = json!({
