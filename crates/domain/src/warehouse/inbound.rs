@@ -79,8 +79,10 @@ pub struct InboundDetail {
     /// The line in the reference: of an RMA, the order line's identifier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_line_identifier: Option<Identifier>,
+    /// The unit of a line of one; unique in the ASN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit_identifier: Option<Identifier>,
+    /// Stands in for `unit_identifier` where that is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_unit_identifier: Option<Identifier>,
     /// Every line has a SKU or a UPC.
@@ -112,14 +114,38 @@ pub struct InboundLine {
     pub reference: Option<Reference>,
 }
 
+/// What the lines of an ASN are called, and the units that they name.
+#[derive(Default)]
+struct Seen {
+    lines: HashSet<String>,
+    units: HashSet<String>,
+}
+
+impl Seen {
+    /// Notes the unit of a line by what it will be known by when it is received: a second one of
+    /// that name would be taken for the first.
+    fn note_unit(&mut self, detail: &Object<'_>, names: [&Option<Option<Identifier>>; 2]) {
+        let fields = ["unit_identifier", "client_unit_identifier"];
+        let given = fields.iter().zip(names).find_map(|(field, name)| match name {
+            Some(Some(name)) => Some((field, name)),
+            _ => None,
+        });
+        if let Some((field, name)) = given
+            && !self.units.insert(name.to_string())
+        {
+            detail.invalid(field, "another line names this unit");
+        }
+    }
+}
+
 impl InboundAsn {
     pub fn read(document: &Document) -> Result<Self, Invalid> {
         document.read(object(|asn| {
-            let mut lines = HashSet::new();
+            let mut seen = Seen::default();
             let header = InboundHeader::read(asn);
-            let carton = object(|carton| InboundCarton::read(carton, &mut lines));
+            let carton = object(|carton| InboundCarton::read(carton, &mut seen));
             let cartons = asn.required("cartons", array(1..=MAX_CARTONS, carton));
-            if lines.len() > MAX_LINES {
+            if seen.lines.len() > MAX_LINES {
                 asn.invalid("cartons", format!("must hold at most {MAX_LINES} lines"));
             }
             Some(Self { header: header?, cartons: cartons? })
@@ -178,17 +204,17 @@ impl Place {
 }
 
 impl InboundCarton {
-    fn read(carton: &Object<'_>, lines: &mut HashSet<String>) -> Option<Self> {
+    fn read(carton: &Object<'_>, seen: &mut Seen) -> Option<Self> {
         let own = carton.optional("identifier", identifier);
         let reference = carton.optional("reference", object(Reference::read));
-        let detail = object(|detail| InboundDetail::read(detail, lines));
+        let detail = object(|detail| InboundDetail::read(detail, seen));
         let details = carton.required("details", array(1..=MAX_LINES, detail));
         Some(Self { identifier: own?, reference: reference?, details: details? })
     }
 }
 
 impl InboundDetail {
-    fn read(detail: &Object<'_>, lines: &mut HashSet<String>) -> Option<Self> {
+    fn read(detail: &Object<'_>, seen: &mut Seen) -> Option<Self> {
         let line_identifier = detail.required("line_identifier", identifier);
         let reference_line_identifier = detail.optional("reference_line_identifier", identifier);
         let unit_identifier = detail.optional("unit_identifier", identifier);
@@ -199,9 +225,13 @@ impl InboundDetail {
         let serial_number = detail.optional("serial_number", text(WORD));
         let return_reason = detail.optional("return_reason", text(WORD));
         if let Some(line) = &line_identifier
-            && !lines.insert(line.to_string())
+            && !seen.lines.insert(line.to_string())
         {
             detail.invalid("line_identifier", "another line has this identifier");
+        }
+        // A line of several units names none of them.
+        if matches!(quantity, Some(None | Some(1))) {
+            seen.note_unit(detail, [&unit_identifier, &client_unit_identifier]);
         }
         let named = |word: &Option<Option<String>>| !matches!(word, Some(None)) && !empty(word);
         if !named(&sku) && !named(&upc) {

@@ -78,6 +78,27 @@ fn an_announcement_names_its_lines() {
 }
 
 #[test]
+fn an_announcement_names_a_unit_once() {
+    let reader = announced();
+    let (one, other) = ("/cartons/0/details/0", "/cartons/0/details/1");
+    let unit = |line: &str, name: &str| format!("{line}/{name}");
+    let (named, plate) = ("unit_identifier", "client_unit_identifier");
+    for (first, second) in [(named, named), (named, plate), (plate, named), (plate, plate)] {
+        let (first, second_at) = (unit(one, first), unit(other, second));
+        let without = [unit(one, named), unit(other, named)];
+        let without = without.iter().map(|name| (name.as_str(), None));
+        let same = [(first.as_str(), Some(json!("7"))), (second_at.as_str(), Some(json!(7)))];
+        let changes: Vec<_> = without.chain(same).collect();
+        let field = format!("$.cartons[0].details[1].{second}");
+        assert_eq!(reader.faults(&changes), [(field, Code::Invalid)]);
+        let several = (unit(other, "quantity"), Some(json!(2)));
+        let changes: Vec<_> =
+            changes.into_iter().chain([(several.0.as_str(), several.1)]).collect();
+        reader.accepts(&changes);
+    }
+}
+
+#[test]
 fn a_receipt_names_its_line_and_condition() {
     let reader = received();
     reader.requires(&["/asn_number", "/line_identifier", "/to/identifier"]);
