@@ -168,13 +168,13 @@ pub(crate) async fn report_shipment(
 #[patch("/v1/outbound_shipments/{asn_number}")]
 pub(crate) async fn change_shipment(
     app: web::Data<App>,
-    caller: Caller,
     asn_number: web::Path<String>,
-    Json(document): Json,
+    Then(caller, (room, Json(document))): Then<Caller, (Room, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
     let change = Change::read(&document)?;
     let answer = outbound::change(&app, &merchant.identifier, &asn_number, change).await?;
+    drop(room);
     Ok(HttpResponse::Ok().json(answer))
 }
 

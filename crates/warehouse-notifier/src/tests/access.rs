@@ -2,6 +2,9 @@
 
 use domain::warehouse::sample::{inbound_asn, outbound_shipment};
 
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,4 +82,33 @@ async fn what_is_no_request_is_answered_clearly() {
     for path in ["/v1/outbound_shipments/%00", "/v1/inbound_asns/%00"] {
         assert_eq!(warehouse.get("acme", path).await.0, 404, "{path}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_needs_room_like_everything_else() {
+    let warehouse = Warehouse::open().await;
+    let path = "/v1/outbound_shipments/ASN-1";
+    let head = format!(
+        "PATCH {path} HTTP/1.1\r\nHost: warehouse\r\nAuthorization: Bearer {}\r\n\
+         X-Service-Id: acme\r\nContent-Type: application/json\r\nContent-Length: 16777216\r\n\r\n",
+        warehouse.warehouse_token(),
+    );
+    let address = warehouse.started.url.strip_prefix("http://").unwrap();
+    // Bodies that do not come: three of the largest take nearly all there is.
+    let mut waiting = Vec::new();
+    for _ in 0..3 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        waiting.push(stream);
+    }
+    let large = json!({ "status": " ".repeat(4 * 1024 * 1024) });
+    eventually("there is no room", SOON, async || {
+        (warehouse.patch(path, &large).await.0 == 503).then_some(())
+    })
+    .await;
+    drop(waiting);
+    eventually("there is room again", SOON, async || {
+        (warehouse.patch(path, &large).await.0 == 422).then_some(())
+    })
+    .await;
 }
