@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::order::Order;
+use domain::order::{Order, Refund};
 use domain::returns::{
     Amounts, Discrepancy, KnownUnit, LedgerChange, LedgerUnit, UnitId, match_remainders, reconcile,
     reconcile_missing,
@@ -58,6 +58,12 @@ impl Ledger {
             }
         }
         discrepancies
+    }
+
+    /// The refunds of a snapshot that had no effect yet.
+    pub(crate) fn new_refunds<'o>(&self, order: &'o Order) -> impl Iterator<Item = &'o Refund> {
+        let is_seen = |refund: &Refund| self.refunds.contains(&refund.identifier);
+        order.refunds.iter().filter(move |it| !it.is_ignored() && !is_seen(it))
     }
 
     /// Every unit of the order, as refunds see it.

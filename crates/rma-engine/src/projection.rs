@@ -1,9 +1,10 @@
 //! Orders as they come in: the newest snapshot of each is kept, its units are put on the ledger,
 //! and its new refunds are matched with returns.
 //!
-//! The invariant: whatever comes twice or late changes nothing. A snapshot counts only when it is
-//! not older than the one that is kept, and a refund only when it was not matched before. Of two
-//! with the same `updated_at` the later event has the newer one, whichever replica is faster.
+//! The invariant: whatever comes twice changes nothing, and what comes late changes nothing but what
+//! only it knows. A snapshot counts only when it is not older than the one that is kept, and a
+//! refund only when it was not matched before, whichever snapshot has it. Of two with the same
+//! `updated_at` the later event has the newer one, whichever replica is faster.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,7 +12,7 @@ use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::event::Event as _;
-use domain::order::{Order, OrderStored, Refund};
+use domain::order::OrderStored;
 use domain::returns::{
     Change, CoveredUnit, Discrepancy, RefundMatches, Rma, UnitId, match_refunds,
 };
@@ -50,8 +51,9 @@ pub(crate) async fn project(
     let keys: Vec<_> = orders.keys().copied().collect();
     let mut kept = store::orders::lock_kept(conn, &keys).await?;
     for (key, snapshots) in &mut orders {
-        let kept = kept.get(key);
-        snapshots.retain(|it| kept.is_none_or(|kept| kept.age <= it.age()));
+        let Some(Kept { age, ledger }) = kept.get(key) else { continue };
+        let has_news = |it: &Snapshot<'_>| ledger.new_refunds(&it.stored.order).next().is_some();
+        snapshots.retain(|it| *age <= it.age() || has_news(it));
     }
     orders.retain(|_, snapshots| !snapshots.is_empty());
     // A unit can be in a return only when its order was there before.
@@ -112,7 +114,8 @@ struct Page<'a> {
     /// At least one, the oldest first.
     snapshots: Vec<Snapshot<'a>>,
     ledger: Ledger,
-    is_new: bool,
+    /// Of the snapshot that is kept; none when the order is new.
+    kept: Option<Age>,
 }
 
 impl<'a> Books<'a> {
@@ -121,10 +124,8 @@ impl<'a> Books<'a> {
         kept: &mut HashMap<Key<'a>, Kept>,
     ) -> Self {
         let page = |(key, snapshots): (Key<'a>, Vec<Snapshot<'a>>)| {
-            let known = kept.remove(&key);
-            let is_new = known.is_none();
-            let ledger = known.map(|kept| kept.ledger).unwrap_or_default();
-            Page { snapshots, ledger, is_new }
+            let (kept, ledger) = kept.remove(&key).map(|it| (it.age, it.ledger)).unzip();
+            Page { snapshots, ledger: ledger.unwrap_or_default(), kept }
         };
         Self { pages: orders.into_iter().map(page).collect(), discrepancies: Vec::new() }
     }
@@ -140,9 +141,10 @@ impl<'a> Books<'a> {
     ) -> Result<(), Error> {
         let mut returns = self.concerned(conn).await?;
         for page in &mut self.pages {
-            for Snapshot { stored, .. } in page.snapshots.clone() {
-                let found = page.take_in(stored, held, &mut returns, now)?;
-                self.discrepancies.extend(found.into_iter().map(|it| (&stored.merchant, it)));
+            for snapshot in page.snapshots.clone() {
+                let found = page.take_in(snapshot, held, &mut returns, now)?;
+                let merchant = &snapshot.stored.merchant;
+                self.discrepancies.extend(found.into_iter().map(|it| (merchant, it)));
             }
         }
         for ((merchant, _), (rma, change)) in returns.0 {
@@ -159,8 +161,8 @@ impl<'a> Books<'a> {
         for page in &self.pages {
             for Snapshot { stored, .. } in &page.snapshots {
                 let OrderStored { merchant, order } = stored;
-                let mut refunds = page.new_refunds(order).peekable();
-                if refunds.peek().is_some() && !page.is_new {
+                let mut refunds = page.ledger.new_refunds(order).peekable();
+                if refunds.peek().is_some() && page.kept.is_some() {
                     orders.push((merchant.as_str(), order.identifier.as_str()));
                 }
                 let names = refunds.filter_map(|refund| refund.rma_identifier.as_deref());
@@ -177,10 +179,16 @@ impl<'a> Books<'a> {
 
     async fn write(self, conn: &mut AsyncPgConnection, now: Timestamp) -> Result<(), Error> {
         let (mut new, mut changed) = (Rows::default(), Rows::default());
-        for Page { snapshots, ledger, is_new } in &self.pages {
-            let Some(Snapshot { stored, sequence }) = snapshots.last() else { continue };
-            let rows = if *is_new { &mut new } else { &mut changed };
-            rows.push(&stored.merchant, &stored.order, *sequence, ledger)?;
+        for page in &self.pages {
+            let Some(newest) = page.snapshots.last() else { continue };
+            let Snapshot { stored: OrderStored { merchant, order }, sequence } = newest;
+            if page.is_late(newest) {
+                store::orders::update_ledger(conn, merchant, &order.identifier, &page.ledger)
+                    .await?;
+                continue;
+            }
+            let rows = if page.kept.is_none() { &mut new } else { &mut changed };
+            rows.push(merchant, order, *sequence, &page.ledger)?;
         }
         store::orders::update(conn, changed).await?;
         if !store::orders::insert(conn, new).await? {
@@ -191,23 +199,26 @@ impl<'a> Books<'a> {
 }
 
 impl Page<'_> {
-    fn new_refunds<'o>(&self, order: &'o Order) -> impl Iterator<Item = &'o Refund> {
-        let is_seen = |refund: &&Refund| self.ledger.refunds.contains(&refund.identifier);
-        order.refunds.iter().filter(|it| !it.is_ignored()).filter(move |it| !is_seen(it))
+    /// Whether a newer snapshot is kept: then all that counts are refunds that only this one has.
+    fn is_late(&self, snapshot: &Snapshot<'_>) -> bool {
+        self.kept.is_some_and(|kept| snapshot.age() < kept)
     }
 
     /// Takes one snapshot in; says what does not fit.
     fn take_in(
         &mut self,
-        stored: &OrderStored,
+        snapshot: Snapshot<'_>,
         held: &Held,
         returns: &mut Returns,
         now: Timestamp,
     ) -> Result<Vec<Discrepancy>, Error> {
-        let OrderStored { merchant, order } = stored;
+        let OrderStored { merchant, order } = snapshot.stored;
         let is_returned = |unit: &UnitId| is_held(held, merchant, unit);
-        let mut found = self.ledger.follow(order, is_returned);
-        let new: Vec<_> = self.new_refunds(order).collect();
+        let mut found = Vec::new();
+        if !self.is_late(&snapshot) {
+            found = self.ledger.follow(order, is_returned);
+        }
+        let new: Vec<_> = self.ledger.new_refunds(order).collect();
         if new.is_empty() {
             return Ok(found);
         }

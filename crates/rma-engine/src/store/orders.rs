@@ -161,6 +161,22 @@ pub(crate) async fn update(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
     Looking,
+/// Replaces the ledger of an order that is locked, and nothing else.
+pub(crate) async fn update_ledger(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    identifier: &str,
+    ledger: &Ledger,
+) -> Result<(), DatabaseError> {
+    let statement =
+        diesel::sql_query("UPDATE orders SET ledger = $3 WHERE merchant = $1 AND identifier = $2")
+            .bind::<Text, _>(merchant.as_str())
+            .bind::<Text, _>(identifier)
+            .bind::<Text, _>(write(ledger)?);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
     /// Until the end of the transaction.
     Locking,
 }

@@ -184,6 +184,32 @@ async fn a_refund_without_a_return_uses_a_unit_up() {
 }
 
 #[tokio::test]
+async fn a_refund_that_only_a_late_snapshot_has_counts_all_the_same() {
+    let stage = Stage::set().await;
+    let first = order("A", 3);
+    stage.store("acme", &first).await;
+    let rma = stage.start_return(&refund_of("A", &[2])).await;
+    let mut newest = later(&first, 60);
+    let line = &mut newest.items[0];
+    (line.quantity_shipped, line.product_amount_cents, line.tax_amount_cents) = (2, 4000, 330);
+    stage.store("acme", &newest).await;
+    let late = refunded(&refunded(&first, "R1", 1, None), "R2", 1, Some(&rma));
+    for turn in 0..2 {
+        stage.publish("acme", &late).await;
+        // The queue is handled in order.
+        stage.store("acme", &order(&format!("B{turn}"), 1)).await;
+        let codes = ["1 already_refunded", "2 already_returned", "3 not_shipped"];
+        assert_eq!(verdicts(&stage, "A").await, codes);
+        let (_, shown) = stage.get("/v1/orders/A/returnable", "acme").await;
+        assert_eq!(shown["order_updated_at"], json!(newest.updated_at));
+    }
+    assert_eq!(stage.told().await, ["rma.created", "rma.refunded"]);
+    let again = later(&newest, 1);
+    stage.store("acme", &again).await;
+    assert_eq!(verdicts(&stage, "A").await[0], "1 already_refunded");
+}
+
+#[tokio::test]
 async fn many_orders_are_projected_in_batches() {
     let stage = Stage::set().await;
     let shop = Orders::new(3, Clock::system().now());
