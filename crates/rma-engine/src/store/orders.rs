@@ -54,17 +54,21 @@ struct KeptRow {
     ledger: String,
 }
 
-/// Locks what is kept of these orders. Keys are sorted, or two callers may wait for each other.
+/// Locks what is kept of these orders. Keys are sorted, or two callers may wait for each other:
+/// rows are locked as they are found, one key after the other. A join would leave PostgreSQL the
+/// choice to read the whole table instead, which a plan from when it was empty does.
 pub(crate) async fn lock_kept<'a>(
     conn: &mut AsyncPgConnection,
     keys: &[Key<'a>],
 ) -> Result<HashMap<Key<'a>, Kept>, DatabaseError> {
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
-        "SELECT asked.place, orders.updated_at, orders.sequence, orders.ledger \
-         FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place) \
-         JOIN orders USING (merchant, identifier) \
-         ORDER BY asked.place FOR NO KEY UPDATE OF orders",
+        "SELECT asked.place, kept.* \
+         FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
+             SELECT updated_at, sequence, ledger FROM orders \
+             WHERE orders.merchant = asked.merchant AND orders.identifier = asked.identifier \
+             FOR NO KEY UPDATE \
+         ) AS kept",
     )
     .bind::<Array<Text>, _>(merchants)
     .bind::<Array<Text>, _>(identifiers);
@@ -157,10 +161,6 @@ pub(crate) async fn update(
     Ok(())
 }
 
-/// Whether to keep others from changing what is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
-    Looking,
 /// Replaces the ledger of an order that is locked, and nothing else.
 pub(crate) async fn update_ledger(
     conn: &mut AsyncPgConnection,
@@ -177,6 +177,10 @@ pub(crate) async fn update_ledger(
     Ok(())
 }
 
+/// Whether to keep others from changing what is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    Looking,
     /// Until the end of the transaction.
     Locking,
 }

@@ -159,7 +159,8 @@ pub(crate) struct Holder {
 /// Which units are in a return that was not canceled: by merchant, then by unit.
 pub(crate) type Held = HashMap<String, HashMap<UnitId, Holder>>;
 
-/// The held units of these orders.
+/// The held units of these orders. Each order is looked up by itself (`OFFSET 0` keeps PostgreSQL
+/// from making a join of it): a plan from when the table was empty is then still a good one.
 pub(crate) async fn held(
     conn: &mut AsyncPgConnection,
     orders: &[Key<'_>],
@@ -170,9 +171,11 @@ pub(crate) async fn held(
     }
     let (merchants, identifiers): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
     let query = diesel::sql_query(
-        "SELECT merchant, rma_identifier, order_identifier, line_identifier, unit, exchanged \
-         FROM unnest($1, $2) AS asked (merchant, order_identifier) \
-         JOIN return_units USING (merchant, order_identifier) WHERE held",
+        "SELECT units.* FROM unnest($1, $2) AS asked (merchant, order_identifier), LATERAL ( \
+             SELECT merchant, rma_identifier, order_identifier, line_identifier, unit, exchanged \
+             FROM return_units AS own WHERE own.merchant = asked.merchant \
+             AND own.order_identifier = asked.order_identifier AND held OFFSET 0 \
+         ) AS units",
     )
     .bind::<Array<Text>, _>(merchants)
     .bind::<Array<Text>, _>(identifiers);
@@ -193,7 +196,8 @@ struct ReturnRow {
     document: String,
 }
 
-/// Locks the returns that have units of these orders, and those that are named.
+/// Locks the returns that have units of these orders, and those that are named, one after the other
+/// in the order of their keys. Looked up as in [`held`].
 pub(crate) async fn lock_concerned(
     conn: &mut AsyncPgConnection,
     orders: &[Key<'_>],
@@ -202,14 +206,21 @@ pub(crate) async fn lock_concerned(
     let (order_merchants, orders): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
     let (named_merchants, named): (Vec<_>, Vec<_>) = named.iter().copied().unzip();
     let query = diesel::sql_query(
-        "SELECT returns.merchant, returns.document FROM ( \
-             SELECT merchant, rma_identifier \
-             FROM unnest($1, $2) AS asked (merchant, order_identifier) \
-             JOIN return_units USING (merchant, order_identifier) \
+        "WITH concerned (merchant, rma_identifier) AS ( \
+             SELECT units.* FROM unnest($1, $2) AS asked (merchant, order_identifier), LATERAL ( \
+                 SELECT merchant, rma_identifier FROM return_units AS own \
+                 WHERE own.merchant = asked.merchant \
+                 AND own.order_identifier = asked.order_identifier OFFSET 0 \
+             ) AS units \
              UNION SELECT * FROM unnest($3, $4) \
-         ) AS concerned (merchant, rma_identifier) \
-         JOIN returns USING (merchant, rma_identifier) \
-         ORDER BY returns.merchant, returns.rma_identifier FOR NO KEY UPDATE OF returns",
+         ), sorted AS ( \
+             SELECT * FROM concerned ORDER BY merchant, rma_identifier \
+         ) \
+         SELECT kept.* FROM sorted, LATERAL ( \
+             SELECT merchant, document FROM returns AS own \
+             WHERE own.merchant = sorted.merchant AND own.rma_identifier = sorted.rma_identifier \
+             FOR NO KEY UPDATE \
+         ) AS kept",
     )
     .bind::<Array<Text>, _>(order_merchants)
     .bind::<Array<Text>, _>(orders)

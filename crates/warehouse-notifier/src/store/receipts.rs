@@ -77,7 +77,8 @@ struct LineRow {
     line: String,
 }
 
-/// Lines of ASNs.
+/// Lines of ASNs. Each is looked up by itself (`LIMIT 1` keeps PostgreSQL from making a join of it):
+/// a plan from when the table was empty is then still a good one.
 pub(crate) async fn lines(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -85,9 +86,11 @@ pub(crate) async fn lines(
 ) -> Result<HashMap<Key, InboundLine>, Error> {
     let (numbers, names): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
-        "SELECT asn_number, line_identifier, line \
-         FROM unnest($2, $3) AS asked (asn_number, line_identifier) \
-         JOIN inbound_lines USING (asn_number, line_identifier) WHERE merchant = $1",
+        "SELECT known.* FROM unnest($2, $3) AS asked (asn_number, line_identifier), LATERAL ( \
+             SELECT asn_number, line_identifier, line FROM inbound_lines AS own \
+             WHERE own.merchant = $1 AND own.asn_number = asked.asn_number \
+             AND own.line_identifier = asked.line_identifier LIMIT 1 \
+         ) AS known",
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Array<Text>, _>(numbers)
@@ -135,7 +138,7 @@ pub(crate) async fn insert(
     Ok(stored.into_iter().map(|row| row.id).collect())
 }
 
-/// Units by their keys.
+/// Units by their keys, looked up as in [`lines`].
 pub(crate) async fn known(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -143,9 +146,11 @@ pub(crate) async fn known(
 ) -> Result<Vec<StoredReceipt>, DatabaseError> {
     let (numbers, units): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
-        "SELECT id, asn_number, line_identifier, unit_identifier, '' AS message, received_at \
-         FROM unnest($2, $3) AS asked (asn_number, unit_identifier) \
-         JOIN receipts USING (asn_number, unit_identifier) WHERE merchant = $1",
+        "SELECT known.* FROM unnest($2, $3) AS asked (asn_number, unit_identifier), LATERAL ( \
+             SELECT id, asn_number, line_identifier, unit_identifier, '' AS message, received_at \
+             FROM receipts AS own WHERE own.merchant = $1 AND own.asn_number = asked.asn_number \
+             AND own.unit_identifier = asked.unit_identifier LIMIT 1 \
+         ) AS known",
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Array<Text>, _>(numbers)
