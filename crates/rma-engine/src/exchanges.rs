@@ -23,7 +23,10 @@ pub(crate) async fn note_placed(
 ) -> Result<(), Error> {
     let ExchangePlaced { merchant, rma_identifier, exchange_order_identifier, .. } = placed;
     let mut rma = find(conn, merchant, rma_identifier).await?;
-    store::orders::note_exchange(conn, placed).await?;
+    // A merchant may answer with the identifier that it was sent: no order is its own exchange.
+    if *exchange_order_identifier != placed.original_order_id {
+        store::orders::note_exchange(conn, placed).await?;
+    }
     let change = rma
         .exchange_placed(&placed.units, exchange_order_identifier, now)
         .map_err(|refusal| Error::Refused(rma_identifier.clone(), refusal))?;

@@ -88,6 +88,20 @@ async fn an_exchange_order_is_named_and_its_own_units_name_the_original() {
 }
 
 #[tokio::test]
+async fn an_order_is_not_its_own_exchange_order() {
+    let stage = Stage::set().await;
+    stage.store("acme", &order("A", 2)).await;
+    let rma = stage.start_return(&exchange_of("A", &[1])).await;
+    stage.tell(placed(&rma, "A", "A", &[1])).await;
+    until_progress(&stage, &rma, &["placed"]).await;
+    let second = stage.start_return(&refund_of("A", &[2])).await;
+    let arrivals = stage.arrivals("acme").await;
+    let own = arrivals.iter().rfind(|it| it.body["rma_identifier"] == *second).unwrap();
+    assert_eq!(own.body["items"][0]["original_order_identifier"], Value::Null);
+    assert_eq!(own.body["items"][0]["is_exchange"], false);
+}
+
+#[tokio::test]
 async fn what_cannot_be_exchanged_is_refunded() {
     let stage = Stage::set().await;
     for (name, cause) in [("A", FailureCause::OutOfStock), ("B", FailureCause::AlreadyExchanged)] {
