@@ -193,7 +193,7 @@ impl Key {
 /// Whether the merchant's side works: a prompt no to one product says nothing about the next.
 fn is_well(outcome: &Outcome) -> bool {
     match outcome {
-        Outcome::Delivered { .. } | Outcome::AnswerTooLarge { .. } => true,
+        Outcome::Delivered { .. } | Outcome::AnswerTooLarge { .. } | Outcome::Gone => true,
         Outcome::Rejected { status, .. } => {
             (400..500).contains(status) && !matches!(status, 403 | 408 | 429)
         }

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use domain::event::Event;
 use domain::exchange::{ExchangeFailed, ExchangePlaced};
-use domain::merchant::{Authentication, Endpoint, Interface, Merchant, Sealed};
+use domain::merchant::{Authentication, CredentialsIn, Endpoint, Interface, Merchant, Sealed};
 use domain::returns::ReturnConfirmed;
 use messaging::{Envelope, Link, Received, Subscription, Topology};
+use platform::config::List;
+use platform::sealing::{self, Sealer};
 use platform::{Clock, Tasks};
 use reqwest::{Method, StatusCode};
 use sandbox::journal::{Entry, Page};
@@ -214,6 +216,21 @@ async fn count(pool: &platform::database::Pool, query: &str) -> i64 {
     }
     let mut conn = pool.get().await.unwrap();
     diesel::sql_query(query).get_result::<Counted>(&mut conn).await.unwrap().n
+/// The same with tokens that the sandbox issues.
+pub(super) fn ask_with_tokens(acme: &mut Merchant) {
+    let keys = List(vec![testkit::sealing_keys().into()]);
+    let sealer = Sealer::new(&sealing::Settings { keys }).unwrap();
+    let context = Interface::Variants.sealing_context(&acme.identifier);
+    let authentication = Authentication::Oauth2 {
+        token_url: format!("{}/oauth/token", acme.settings.base_url.as_ref().unwrap()),
+        client_id: "backhaul".to_owned(),
+        client_secret: sealer.seal(&context, "secret").unwrap(),
+        scope: None,
+        credentials_in: CredentialsIn::Body,
+    };
+    ask_at(acme, authentication);
+}
+
 }
 
 /// A confirmed return of acme's, with these units.

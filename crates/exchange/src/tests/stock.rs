@@ -3,7 +3,7 @@
 use domain::exchange::FailureCause;
 use serde_json::json;
 
-use super::stage::{Stage, carded, confirmed, exchanged};
+use super::stage::{Stage, ask_with_tokens, carded, confirmed, exchanged};
 
 #[tokio::test]
 async fn a_variant_gone_meanwhile_becomes_a_refund() {
@@ -76,4 +76,19 @@ async fn a_question_that_fails_does_not_stop_the_order() {
         assert!(detail.starts_with(reason), "{detail}");
     }
     stage.quiet().await;
+}
+
+#[tokio::test]
+async fn whatever_a_token_server_says_the_order_goes_out() {
+    let stage = Stage::of(&[], ask_with_tokens).await;
+    let error = format!("no\0{}", "x".repeat(10_000));
+    let refusal =
+        json!({"do": "answer", "status": 400, "body": {"error": error}, "times": "always"});
+    stage.behave("/oauth/token", json!([refusal])).await;
+    stage.confirm(&confirmed("R-1", "1001", &[exchanged("L1", 1, "TEE-M", 2500)])).await;
+    assert_eq!(stage.placed().await.units.len(), 1);
+    stage.quiet().await;
+    let (_, shown) = stage.get("/v1/exchange_orders/1001", "acme").await;
+    let detail = shown["stock_detail"].as_str().unwrap();
+    assert!(detail.contains("no\u{FFFD}xx") && detail.chars().count() == 1000, "{detail}");
 }

@@ -2,15 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use domain::merchant::{Authentication, CredentialsIn, Interface};
+use domain::merchant::{Authentication, Interface};
 use expect_test::expect;
 use futures_util::future::join_all;
-use platform::config::List;
-use platform::sealing::{self, Sealer};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use super::stage::{Stage, ask_at};
+use super::stage::{Stage, ask_at, ask_with_tokens};
 
 #[tokio::test]
 async fn variants_in_stock_are_offered() {
@@ -139,6 +137,16 @@ async fn a_merchant_that_recovers_is_asked_again() {
 }
 
 #[tokio::test]
+async fn products_that_are_gone_say_nothing_about_the_others() {
+    let stage = Stage::with(&[("VARIANTS__FAILURES", "2")]).await;
+    stage.behave("/sku/*", json!([{"do": "answer", "status": 410, "times": 3}])).await;
+    for product in ["A", "B", "C"] {
+        assert_eq!(stage.variants(product).await["reason"], "rejected");
+    }
+    assert_eq!(stage.variants("D").await["available"], true);
+}
+
+#[tokio::test]
 async fn every_failure_has_its_reason() {
     let stage = Stage::with(&[("VARIANTS__FAILURES", "1000"), ("VARIANTS__BUDGET", "500ms")]).await;
     for (product, step, reason) in [
@@ -180,20 +188,7 @@ async fn a_paused_endpoint_is_not_asked() {
 
 #[tokio::test]
 async fn a_401_costs_one_new_token() {
-    let stage = Stage::of(&[], |acme| {
-        let keys = List(vec![testkit::sealing_keys().into()]);
-        let sealer = Sealer::new(&sealing::Settings { keys }).unwrap();
-        let context = Interface::Variants.sealing_context(&acme.identifier);
-        let authentication = Authentication::Oauth2 {
-            token_url: format!("{}/oauth/token", acme.settings.base_url.as_ref().unwrap()),
-            client_id: "backhaul".to_owned(),
-            client_secret: sealer.seal(&context, "secret").unwrap(),
-            scope: None,
-            credentials_in: CredentialsIn::Body,
-        };
-        ask_at(acme, authentication);
-    })
-    .await;
+    let stage = Stage::of(&[], ask_with_tokens).await;
     assert_eq!(stage.variants("A").await["available"], true);
     stage.behave("/sku/*", json!([{"do": "expire_token", "times": "always"}])).await;
     assert_eq!(stage.variants("B").await["available"], true);
