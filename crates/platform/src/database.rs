@@ -7,6 +7,7 @@ mod forget;
 mod leader;
 mod own;
 mod prepared;
+mod weigh;
 
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 pub use forget::forget;
 pub use leader::{Look, Work};
 pub use prepared::{Prepared, prepared};
+pub use weigh::{is_cut, weigh};
 
 use crate::{Failure, Kind, Tasks, client::client_tls, telemetry};
 

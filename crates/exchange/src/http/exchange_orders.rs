@@ -107,7 +107,7 @@ pub(crate) struct Listing {
     exchange_order_identifier: Option<String>,
     /// Only those in this state
     state: Option<State>,
-    /// How many at most, 50 unless given
+    /// How many at most, 50 unless given; fewer when they have very many units
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u16>,
     /// The `next` of the answer before
@@ -117,7 +117,8 @@ pub(crate) struct Listing {
 /// List exchange orders
 ///
 /// A merchant sees its own. An operator sees everyone's, or those of the merchant it names in
-/// `X-Service-Id`.
+/// `X-Service-Id`; it must name one to look for an order or a return, whose names are that
+/// merchant's.
 #[utoipa::path(
     tag = "exchange orders",
     params(Listing),
@@ -139,12 +140,12 @@ pub(crate) async fn list_exchange_orders(
 ) -> Result<web::Json<Page>, Problem> {
     caller.require(Scope::Returns)?;
     let (mut search, limit) = listing.into_inner().understand()?;
-    if caller.limited_to().is_some() || !caller.is_operator() {
+    if caller.limited_to().is_some() || !caller.is_operator() || search.is_by_name() {
         search.merchant = Some(app.directory.of(&caller)?.identifier.clone());
     }
     let mut conn = app.pool.get().await?;
-    let mut found = search::find(&mut conn, &search, i64::from(limit) + 1).await?;
-    let more = found.len() > usize::from(limit);
+    let (mut found, is_cut) = search::find(&mut conn, &search, i64::from(limit) + 1).await?;
+    let more = is_cut || found.len() > usize::from(limit);
     found.truncate(limit.into());
     let next = found.last().filter(|_| more).map(|(position, _)| cursor(*position));
     let exchange_orders = found.into_iter().map(|(_, order)| order).collect();
@@ -189,7 +190,7 @@ pub(crate) async fn show_exchange_order(
         ..Search::default()
     };
     let mut conn = app.pool.get().await?;
-    let found = search::find(&mut conn, &search, MOST_RETURNS).await?;
+    let (found, _) = search::find(&mut conn, &search, MOST_RETURNS).await?;
     let (mut placed, mut others): (Vec<_>, Vec<_>) =
         found.into_iter().map(|(_, order)| order).partition(|order| order.delivery.is_some());
     if placed.is_empty() && !others.is_empty() {

@@ -6,7 +6,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::exchange::Amounts;
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, is_cut, prepared, weigh};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
@@ -23,6 +23,15 @@ pub(crate) struct Search {
     pub(crate) state: Option<State>,
     /// Only what stands behind this one.
     pub(crate) before: Option<i64>,
+}
+
+impl Search {
+    /// Whether it looks for something by a name, which means nothing without its merchant.
+    pub(crate) fn is_by_name(&self) -> bool {
+        let names =
+            [&self.original_order_id, &self.rma_identifier, &self.exchange_order_identifier];
+        names.into_iter().any(Option::is_some)
+    }
 }
 
 #[derive(QueryableByName)]
@@ -63,23 +72,29 @@ struct Row {
     tax_amount_cents: Option<i64>,
     #[diesel(sql_type = Nullable<BigInt>)]
     shipping_amount_cents: Option<i64>,
+    /// How many there are, shown or not.
+    #[diesel(sql_type = BigInt)]
+    found: i64,
 }
 
 const FIND: &str = "SELECT position, own.merchant, own.original_order_id, rma_identifier, \
      COALESCE(placed.state, own.state) AS state, out_of_stock, received_at, ordered_at, \
      settled_at, exchange_order_identifier, transaction_id, delivery, units, stock, stock_detail, \
-     total_amount_cents, tax_amount_cents, shipping_amount_cents \
+     total_amount_cents, tax_amount_cents, shipping_amount_cents, \
+     octet_length(out_of_stock) + COALESCE(octet_length(units), 0) AS weight \
      FROM confirmations AS own LEFT JOIN exchange_orders AS placed ON placed.confirmation = own.position \
      WHERE position < $1";
 
-/// Exchanges with their place in the list, newest first.
+/// Exchanges with their place in the list, newest first: up to `most`, fewer when they are heavy,
+/// and whether that was not all of them.
 pub(crate) async fn find(
     conn: &mut AsyncPgConnection,
     search: &Search,
     most: i64,
-) -> Result<Vec<(i64, ExchangeOrderView)>, DatabaseError> {
+) -> Result<(Vec<(i64, ExchangeOrderView)>, bool), DatabaseError> {
     let before = search.before.unwrap_or(i64::MAX);
-    let mut query = diesel::sql_query(FIND).into_boxed().bind::<BigInt, _>(before);
+    let (weighing, cutting) = weigh("position DESC");
+    let mut query = diesel::sql_query(weighing).into_boxed().sql(FIND).bind::<BigInt, _>(before);
     let mut bound = 1;
     // A condition that is not asked for is not in the query, so that the right index is used.
     let merchant = search.merchant.as_ref().map(MerchantId::as_str);
@@ -100,10 +115,14 @@ pub(crate) async fn find(
         bound += 1;
         query = query.sql(format!(" AND {column} = ${bound}")).bind::<Text, _>(value);
     }
-    query =
-        query.sql(format!(" ORDER BY position DESC LIMIT ${}", bound + 1)).bind::<BigInt, _>(most);
+    query = query
+        .sql(format!(" ORDER BY position DESC LIMIT ${}{cutting}", bound + 1))
+        .bind::<BigInt, _>(most);
     let rows: Vec<Row> = prepared(query).load(conn).await?;
-    rows.into_iter().map(|row| Ok((row.position, row.read()?))).collect()
+    let is_cut = is_cut(&rows, |row| row.found);
+    let exchanges: Result<_, DatabaseError> =
+        rows.into_iter().map(|row| Ok((row.position, row.read()?))).collect();
+    Ok((exchanges?, is_cut))
 }
 
 impl Row {
@@ -155,7 +174,8 @@ struct Earlier {
     original_order_id: String,
 }
 
-/// The orders that led to this one by exchanges, the very first one first.
+/// The orders that led to this one by exchanges, the very first one first. Merchants choose the
+/// names, so they may lead in a circle: each order is there once.
 pub(crate) async fn earlier_orders(
     conn: &mut AsyncPgConnection,
     merchant: &str,
@@ -163,12 +183,13 @@ pub(crate) async fn earlier_orders(
 ) -> Result<Vec<String>, DatabaseError> {
     let query = diesel::sql_query(
         "WITH RECURSIVE chain AS ( \
-             SELECT $2 COLLATE \"C\" AS original_order_id, 0 AS back \
+             SELECT $2 COLLATE \"C\" AS original_order_id, 0 AS back, \
+                 ARRAY[$2 COLLATE \"C\"] AS seen \
              UNION ALL \
-             SELECT orders.original_order_id, back + 1 FROM chain \
-             JOIN exchange_orders AS orders ON orders.merchant = $1 \
+             SELECT orders.original_order_id, back + 1, seen || orders.original_order_id \
+             FROM chain JOIN exchange_orders AS orders ON orders.merchant = $1 \
              AND orders.exchange_order_identifier = chain.original_order_id \
-             WHERE back < 100 \
+             WHERE back < 100 AND orders.original_order_id <> ALL (seen) \
          ) \
          SELECT original_order_id FROM chain WHERE back > 0 ORDER BY back DESC",
     )

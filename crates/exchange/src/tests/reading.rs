@@ -77,6 +77,53 @@ async fn an_exchange_of_an_exchange_keeps_the_chain() {
 }
 
 #[tokio::test]
+async fn names_that_lead_in_a_circle_are_followed_once() {
+    let stage = Stage::start().await;
+    let named = |name: &str| json!({"do": "answer", "body": {"order_identifier": name}});
+    stage.behave("/exchange_orders", json!([named("own"), named("B"), named("A")])).await;
+    for (rma, order) in [("R-1", "own"), ("R-2", "A"), ("R-3", "B")] {
+        stage.confirm(&confirmed(rma, order, &[carded("L1", 1)])).await;
+        stage.placed().await;
+    }
+    for (order, earlier) in [("own", json!([])), ("A", json!(["B"])), ("B", json!(["A"]))] {
+        let (_, shown) = stage.get(&format!("/v1/exchange_orders/{order}"), "acme").await;
+        assert_eq!(shown["earlier_orders"], earlier);
+    }
+}
+
+#[tokio::test]
+async fn a_page_ends_where_it_gets_heavy() {
+    let stage = Stage::start().await;
+    for (rma, order) in [("R-1", "1"), ("R-2", "2"), ("R-3", "3")] {
+        stage.confirm(&confirmed(rma, order, &[carded("L1", 1)])).await;
+        stage.placed().await;
+    }
+    stage.execute("UPDATE exchange_orders SET units = units || repeat(' ', 3 * 1024 * 1024)").await;
+    let (_, first) = stage.get("/v1/exchange_orders", "acme").await;
+    let next = first["next"].as_str().unwrap();
+    let (_, second) = stage.get(&format!("/v1/exchange_orders?after={next}"), "acme").await;
+    assert_eq!((orders(&first), orders(&second)), (vec!["3", "2"], vec!["1"]));
+    assert_eq!(second["next"], Value::Null);
+}
+
+#[tokio::test]
+async fn an_operator_names_the_merchant_whose_names_it_uses() {
+    let stage = Stage::start().await;
+    stage.confirm(&confirmed("R-1", "1", &[carded("L1", 1)])).await;
+    stage.placed().await;
+    let operator = stage.issuer.token(None, "operator");
+    for query in ["original_order_id=1", "rma_identifier=R-1", "exchange_order_identifier=EX-1"] {
+        let path = format!("/v1/exchange_orders?{query}");
+        let (status, _) = stage.get_with(&path, &operator, None).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{query}");
+        let (_, found) = stage.get_with(&path, &operator, Some("acme")).await;
+        assert_eq!(orders(&found), ["1"], "{query}");
+    }
+    let (status, _) = stage.get_with("/v1/exchange_orders?state=unreadable", &operator, None).await;
+    assert_eq!(status, StatusCode::OK);
+}
+
+#[tokio::test]
 async fn a_bad_query_is_refused() {
     let stage = Stage::start().await;
     for query in

@@ -56,7 +56,7 @@ pub(crate) struct Returns {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TimelineQuery {
-    /// How many at most, 50 unless given.
+    /// How many at most, 50 unless given; fewer when they say very much.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u16>,
     /// The `next` of the answer before.
@@ -116,8 +116,11 @@ pub(crate) async fn show_timeline(
     let mut conn = app.pool.get().await?;
     let rma = find(&mut conn, &merchant, &rma_identifier).await?.rma_identifier;
     let after = query.after.unwrap_or(0);
-    let mut entries = timeline::page(&mut conn, &merchant.identifier, &rma, after, most).await?;
-    let next = cut(&mut entries, size, |entry| entry.position);
+    let page = timeline::page(&mut conn, &merchant.identifier, &rma, after, most).await?;
+    let (mut entries, is_cut) = page;
+    let position = |entry: &TimelineEntry| entry.position;
+    let next = cut(&mut entries, size, position);
+    let next = next.or_else(|| entries.last().filter(|_| is_cut).map(position));
     Ok(web::Json(Timeline { entries, next }))
 }
 

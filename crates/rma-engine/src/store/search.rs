@@ -6,22 +6,11 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::returns::{Rma, Status};
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, is_cut, prepared, weigh};
 
 use super::read;
 
-/// A page ends after the return that makes it this heavy, in bytes: a return may have a thousand
-/// units.
-const HEAVY: i64 = 4 * 1024 * 1024;
-/// Goes around a query, to weigh what it finds without reading it.
-const WEIGH: (&str, &str) = (
-    "SELECT document, found FROM ( \
-         SELECT document, created_at, rma_identifier, count(*) OVER () AS found, \
-             sum(octet_length(document)) OVER (ORDER BY created_at DESC, rma_identifier DESC) \
-                 - octet_length(document) AS before \
-         FROM (",
-    ") AS page) AS weighed",
-);
+const NEWEST_FIRST: &str = "created_at DESC, rma_identifier DESC";
 
 /// Which of a merchant's returns to find; what is `None` does not matter.
 #[derive(Debug, Default)]
@@ -55,9 +44,13 @@ pub(crate) async fn search(
     search: &Search,
     most: i64,
 ) -> Result<(Vec<Rma>, bool), DatabaseError> {
-    let mut query = diesel::sql_query(WEIGH.0)
+    let (weighing, cutting) = weigh(NEWEST_FIRST);
+    let mut query = diesel::sql_query(weighing)
         .into_boxed()
-        .sql("SELECT document, created_at, rma_identifier FROM returns WHERE merchant = $1")
+        .sql(
+            "SELECT document, created_at, rma_identifier, octet_length(document) AS weight \
+             FROM returns WHERE merchant = $1",
+        )
         .bind::<Text, _>(merchant.as_str());
     let mut bound = 1;
     // A condition that is not asked for is not in the query, so that the right index is used.
@@ -98,15 +91,11 @@ pub(crate) async fn search(
             .bind::<Timestamptz, _>(*time)
             .bind::<Text, _>(identifier);
     }
-    let newest_first = "ORDER BY created_at DESC, rma_identifier DESC";
     query = query
-        .sql(format!(" {newest_first} LIMIT ${}{}", bound + 1, WEIGH.1))
-        .bind::<BigInt, _>(most)
-        .sql(format!(" WHERE before < ${} {newest_first}", bound + 2))
-        .bind::<BigInt, _>(HEAVY);
+        .sql(format!(" ORDER BY {NEWEST_FIRST} LIMIT ${}{cutting}", bound + 1))
+        .bind::<BigInt, _>(most);
     let rows: Vec<Row> = prepared(query).load(conn).await?;
-    let shown = i64::try_from(rows.len()).unwrap_or(i64::MAX);
-    let is_cut = rows.iter().any(|row| row.found > shown);
+    let is_cut = is_cut(&rows, |row| row.found);
     let returns: Result<_, _> = rows.iter().map(|row| read(&row.document)).collect();
     Ok((returns?, is_cut))
 }

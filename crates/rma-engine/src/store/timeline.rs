@@ -6,7 +6,7 @@ use diesel::sql_types::{BigInt, Jsonb, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, is_cut, prepared, weigh};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -67,22 +67,35 @@ pub(crate) async fn add(
     Ok(())
 }
 
-/// What happened to a return after a position, oldest first.
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(embed)]
+    entry: TimelineEntry,
+    #[diesel(sql_type = BigInt)]
+    found: i64,
+}
+
+/// What happened to a return after a position, oldest first: up to `most` entries, fewer when they
+/// are heavy, and whether that was not all of them.
 pub(crate) async fn page(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     rma_identifier: &str,
     after: i64,
     most: i64,
-) -> Result<Vec<TimelineEntry>, DatabaseError> {
-    let query = diesel::sql_query(
-        "SELECT position, at, actor, event, detail, delivery FROM timeline \
+) -> Result<(Vec<TimelineEntry>, bool), DatabaseError> {
+    let (weighing, cutting) = weigh("position");
+    let query = diesel::sql_query(format!(
+        "{weighing}SELECT position, at, actor, event, detail, delivery, \
+             octet_length(detail::text) AS weight FROM timeline \
          WHERE merchant = $1 AND rma_identifier = $2 AND position > $3 \
-         ORDER BY position LIMIT $4",
-    )
+         ORDER BY position LIMIT $4{cutting}"
+    ))
     .bind::<Text, _>(merchant.as_str())
     .bind::<Text, _>(rma_identifier)
     .bind::<BigInt, _>(after)
     .bind::<BigInt, _>(most);
-    Ok(prepared(query).load(conn).await?)
+    let rows: Vec<Row> = prepared(query).load(conn).await?;
+    let is_cut = is_cut(&rows, |row| row.found);
+    Ok((rows.into_iter().map(|row| row.entry).collect(), is_cut))
 }

@@ -102,6 +102,25 @@ async fn a_page_ends_where_it_gets_heavy() {
 }
 
 #[tokio::test]
+async fn a_part_of_a_timeline_ends_where_it_gets_heavy() {
+    let stage = Stage::set().await;
+    stage.store("acme", &order("A", 1)).await;
+    let rma = stage.start_return(&refund_of("A", &[1])).await;
+    let mut conn = stage.pool.get().await.unwrap();
+    let notes = "INSERT INTO timeline (merchant, rma_identifier, at, actor, event, detail) \
+                 SELECT merchant, rma_identifier, now(), 'test', 'long', \
+                     jsonb_build_object('text', repeat('x', 3 * 1024 * 1024)) \
+                 FROM returns, generate_series(1, 3)";
+    diesel::sql_query(notes).execute(&mut *conn).await.unwrap();
+    let path = format!("/v1/returns/{rma}/timeline");
+    let (_, first) = stage.get(&path, "acme").await;
+    let (_, second) = stage.get(&format!("{path}?after={}", first["next"]), "acme").await;
+    let length = |page: &Value| page["entries"].as_array().unwrap().len();
+    assert_eq!((length(&first), length(&second)), (3, 1));
+    assert_eq!(second.get("next"), None);
+}
+
+#[tokio::test]
 async fn a_timeline_is_only_added_to() {
     let stage = Stage::set().await;
     stage.store("acme", &order("A", 1)).await;

@@ -224,8 +224,9 @@ pub(crate) async fn list_shipments(
     let merchant = warehouse_or_merchant(&app, &caller)?;
     let (after, limit) = (page.after(), page.limit()?);
     let mut conn = app.pool.get().await?;
-    let found = store::page(&mut conn, &merchant.identifier, after, limit).await?;
-    let next = next(&found, limit, |stored| stored.asn_number.clone());
+    let (found, is_cut) = store::page(&mut conn, &merchant.identifier, after, limit).await?;
+    let name = |stored: &StoredShipment| stored.asn_number.clone();
+    let next = if is_cut { found.last().map(name) } else { next(&found, limit, name) };
     let outbound_shipments = found.into_iter().map(ShipmentSummary::from).collect();
     Ok(HttpResponse::Ok().json(ShipmentPage { outbound_shipments, next }))
 }

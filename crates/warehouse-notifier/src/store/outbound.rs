@@ -7,7 +7,7 @@ use domain::access::MerchantId;
 use domain::order::Digest;
 use domain::warehouse::{Header, Part, ShipmentType};
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, is_cut, prepared, weigh};
 
 use super::count;
 use crate::error::Error;
@@ -129,23 +129,36 @@ pub(crate) enum Lock {
     Change,
 }
 
-/// A merchant's shipments, sorted by number.
+#[derive(QueryableByName)]
+struct PageRow {
+    #[diesel(embed)]
+    shipment: ShipmentRow,
+    #[diesel(sql_type = BigInt)]
+    found: i64,
+}
+
+/// A merchant's shipments, sorted by number: up to `most`, fewer when they are heavy, and whether
+/// some were left out for that. A tracking number may be as long as a request.
 pub(crate) async fn page(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     after: &str,
     most: i64,
-) -> Result<Vec<StoredShipment>, Error> {
-    let query = diesel::sql_query(
-        "SELECT asn_number, shipment_type, header, units, digest, created_at, updated_at \
+) -> Result<(Vec<StoredShipment>, bool), Error> {
+    let (weighing, cutting) = weigh("asn_number");
+    let query = diesel::sql_query(format!(
+        "{weighing}SELECT asn_number, shipment_type, header, units, digest, created_at, \
+             updated_at, octet_length(header) AS weight \
          FROM outbound_shipments WHERE merchant = $1 AND asn_number > $2 \
-         ORDER BY asn_number LIMIT $3",
-    )
+         ORDER BY asn_number LIMIT $3{cutting}"
+    ))
     .bind::<Text, _>(merchant.as_str())
     .bind::<Text, _>(after)
     .bind::<BigInt, _>(most);
-    let found: Vec<ShipmentRow> = prepared(query).load(conn).await?;
-    found.into_iter().map(StoredShipment::try_from).collect()
+    let found: Vec<PageRow> = prepared(query).load(conn).await?;
+    let is_cut = is_cut(&found, |row| row.found);
+    let page: Result<_, _> = found.into_iter().map(|row| row.shipment.try_into()).collect();
+    Ok((page?, is_cut))
 }
 
 /// Keeps a changed header.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use diesel_async::RunQueryDsl as _;
 use domain::warehouse::sample::outbound_shipment;
 
 use super::*;
@@ -187,4 +188,20 @@ async fn a_stock_transfer_and_a_vendor_are_told_as_the_tables_say() {
         assert_eq!(arrivals[0].body.get(field), Some(&json!(null)), "{field}");
     }
     assert_eq!(arrivals[1].body["to"]["identifier"], 4711);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_ends_where_it_gets_heavy() {
+    let warehouse = Warehouse::open().await;
+    for number in ["ASN-1", "ASN-2", "ASN-3"] {
+        warehouse.accept(PATH, &outbound_shipment(number, 1)).await;
+    }
+    let pool = warehouse.started.database.pool();
+    let padded = "UPDATE outbound_shipments SET header = header || repeat(' ', 3 * 1024 * 1024)";
+    diesel::sql_query(padded).execute(&mut *pool.get().await.unwrap()).await.unwrap();
+    let (_, first) = warehouse.get("acme", PATH).await;
+    let (_, second) = warehouse.get("acme", &format!("{PATH}?after=ASN-2")).await;
+    let length = |page: &Value| page["outbound_shipments"].as_array().unwrap().len();
+    assert_eq!((length(&first), &first["next"]), (2, &json!("ASN-2")));
+    assert_eq!((length(&second), second.get("next")), (1, None));
 }

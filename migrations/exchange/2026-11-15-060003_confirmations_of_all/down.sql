@@ -1,0 +1,1 @@
+DROP INDEX confirmations_of_all;
