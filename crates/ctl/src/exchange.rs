@@ -11,7 +11,7 @@ use crate::output::{or_dash, properties, table, time, yes_or_no};
 use crate::party::Party;
 use crate::places::EXCHANGE;
 
-/// See exchange orders, and what merchants offer instead of a product
+/// See exchange orders, end those that cannot go on, and see what merchants offer instead of a product
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -30,6 +30,16 @@ Examples:
     List(List),
     /// Show the exchange order of an order
     Show {
+        /// The order whose units came back
+        original_order: String,
+    },
+    /// End an exchange order that the merchant did not take: its units are refunded instead
+    #[command(after_help = "\
+Replay it first, while its delivery is there:
+  backhaul deliveries replay --merchant acme
+Then, for good:
+  backhaul exchange abandon 1001 --merchant acme")]
+    Abandon {
         /// The order whose units came back
         original_order: String,
     },
@@ -52,8 +62,8 @@ struct List {
     #[arg(long, value_name = "ORDER")]
     exchange_order: Option<String>,
     #[arg(long, value_parser = [
-        "waiting", "sending", "placed", "undeliverable", "already_exchanged", "out_of_stock",
-        "unreadable",
+        "waiting", "sending", "placed", "undeliverable", "abandoned", "already_exchanged",
+        "out_of_stock", "unreadable",
     ])]
     state: Option<String>,
     /// How many at the most, up to 500
@@ -130,6 +140,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         }
         Command::Show { original_order } => {
             format.show(service.get(&["v1", "exchange_orders", &original_order]).await?, describe)
+        }
+        Command::Abandon { original_order } => {
+            let path = ["v1", "exchange_orders", &original_order, "abandon"];
+            format.show(service.order(&path, &[]).await?, describe)
         }
         Command::Variants { variant_identifier } => {
             format.show(service.get(&["v1", "variants", &variant_identifier]).await?, offer)

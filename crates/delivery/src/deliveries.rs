@@ -105,6 +105,16 @@ impl Deliveries {
         Ok(ids)
     }
 
+    /// Takes back a message that was given up, for good: nobody can replay it any more. Returns
+    /// whether that worked; a message that is on its way cannot be taken back.
+    pub async fn withdraw(
+        &self,
+        conn: &mut AsyncPgConnection,
+        id: Uuid,
+    ) -> Result<bool, DatabaseError> {
+        ledger::withdraw(conn, id).await
+    }
+
     /// For what a service asks a merchant rather than tells it.
     pub fn courier(&self) -> &Courier {
         &self.0.courier

@@ -20,7 +20,7 @@ pub(crate) use append::append;
 pub(crate) use log::{Log, oldest_id};
 pub(crate) use pick::{Content, Due, Look, Picked, Queued, give_back, pick, recall, still_queued};
 pub(crate) use replay::{
-    Overtaken, Replay, advance, find_replay, keep_replay, next_replay, revive,
+    Overtaken, Replay, advance, find_replay, keep_replay, next_replay, revive, withdraw,
 };
 pub(crate) use search::{Filter, Found, State, attempts, body, count, find, newest_first};
 pub(crate) use settle::{Settlement, Tried, Verdict, settle};

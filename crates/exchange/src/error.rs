@@ -1,6 +1,7 @@
 //! What can go wrong here, and what it means to whoever asked.
 
 use domain::exchange::{BadIdentifier, Unplaceable};
+use platform::database::DatabaseError;
 use platform::{Failure, Kind};
 
 #[derive(Debug, thiserror::Error)]
@@ -9,10 +10,24 @@ pub(crate) enum Error {
     Identifier(#[from] BadIdentifier),
     #[error("there is no exchange order for order {0}")]
     NoExchange(String),
+    #[error(
+        "the exchange order for order {order} is {state}: only an undeliverable one can be ended"
+    )]
+    NotUndeliverable { order: String, state: &'static str },
+    #[error("the exchange order for order {0} is being sent again")]
+    SentAgain(String),
     #[error("{0}")]
     BadQuery(String),
     #[error("return {rma} of order {order} cannot be exchanged: {cause}")]
     Unplaceable { rma: String, order: String, cause: Unplaceable },
+    #[error("database")]
+    Database(#[from] DatabaseError),
+}
+
+impl From<diesel::result::Error> for Error {
+    fn from(error: diesel::result::Error) -> Self {
+        DatabaseError::from(error).into()
+    }
 }
 
 impl Failure for Error {
@@ -20,7 +35,9 @@ impl Failure for Error {
         match self {
             Self::Identifier(_) | Self::BadQuery(_) => Kind::Malformed,
             Self::NoExchange(_) => Kind::Missing,
+            Self::NotUndeliverable { .. } | Self::SentAgain(_) => Kind::Conflict,
             Self::Unplaceable { .. } => Kind::Invalid,
+            Self::Database(error) => error.kind(),
         }
     }
 }

@@ -47,6 +47,7 @@ pub struct App {
     pool: Pool,
     directory: Arc<Directory>,
     deliveries: Deliveries,
+    endings: Endings,
     offers: Arc<Offers>,
 }
 
@@ -80,7 +81,7 @@ impl Service for App {
         let outbox = broker.relay(Self::NAME, process);
         let endings = Endings { outbox: outbox.clone(), clock: process.clock.clone() };
         let deliveries = Deliveries::start_before(
-            Arc::new(endings),
+            Arc::new(endings.clone()),
             Self::NAME,
             process,
             (&broker, &directory, &sealer),
@@ -103,7 +104,8 @@ impl Service for App {
         process.tasks.spawn("placer", |stop| placer.run(stop));
         let clock = process.clock.clone();
         consume(&broker, Self::NAME, process, Confirmations { clock, heard });
-        Ok((Self { pool: process.pool.clone(), directory, deliveries, offers }, verifier))
+        let pool = process.pool.clone();
+        Ok((Self { pool, directory, deliveries, endings, offers }, verifier))
     }
 }
 

@@ -366,6 +366,8 @@ async fn exchange_orders_and_variants_are_shown() {
     assert_eq!(listed.lines().count(), 3, "{listed}");
     let shown = stack.text(&format!("exchange show 1001 {at}")).await;
     assert!(shown.contains("EX-1001") && shown.contains("\nOTHER RETURNS"), "{shown}");
+    let complaint = stack.complaint(&format!("exchange abandon 1001 {at}"), 1).await;
+    assert!(complaint.contains("only an undeliverable one can be ended"), "{complaint}");
     let complaint = stack.complaint(&format!("exchange show 1002 {at}"), 1).await;
     assert!(complaint.contains("there is no exchange order for order 1002"), "{complaint}");
     stack.complaint(&format!("exchange list --state lost {at}"), 2).await;

@@ -36,8 +36,10 @@ pub(crate) async fn revive(
         "INSERT INTO deliveries (id, merchant, kind, lane, sequence, state, due_at, round) \
          SELECT id, merchant, kind, lane, sequence, 'ready', $3, 1 + ( \
              SELECT max(round) FROM delivery_attempts WHERE delivery = m.id) \
-         FROM delivery_messages AS m WHERE m.id = ANY ($1) \
-         AND EXISTS (SELECT FROM delivery_attempts WHERE delivery = m.id) \
+         FROM ( \
+             SELECT id, merchant, kind, lane, sequence FROM delivery_messages \
+             WHERE id = ANY ($1) ORDER BY id FOR KEY SHARE \
+         ) AS m WHERE EXISTS (SELECT FROM delivery_attempts WHERE delivery = m.id) \
          AND ($2 OR m.lane IS NULL OR NOT EXISTS ( \
              SELECT FROM delivery_messages AS newer \
              WHERE newer.merchant = m.merchant AND newer.lane = m.lane \
@@ -54,6 +56,23 @@ pub(crate) async fn revive(
     .load(conn)
     .await?;
     Ok(revived.into_iter().map(|revived| revived.id).collect())
+}
+
+/// Takes a settled message out of the log, so that nothing can send it any more. Returns whether it
+/// is out; one that is under way is left alone.
+pub(crate) async fn withdraw(
+    conn: &mut AsyncPgConnection,
+    id: Uuid,
+) -> Result<bool, DatabaseError> {
+    let about = |query: &str| diesel::sql_query(query).bind::<diesel::sql_types::Uuid, _>(id);
+    // Whoever revives it holds on to it until it is under way: locked first, then looked for.
+    about("SELECT FROM delivery_messages WHERE id = $1 FOR UPDATE").execute(conn).await?;
+    let under_way = about("SELECT id FROM deliveries WHERE id = $1");
+    if under_way.get_result::<Named>(conn).await.optional()?.is_some() {
+        return Ok(false);
+    }
+    about("DELETE FROM delivery_messages WHERE id = $1").execute(conn).await?;
+    Ok(true)
 }
 
 /// A replay by filter and how far it came.

@@ -44,8 +44,11 @@ pub enum FailureCause {
     /// An exchange order was placed for this order before: the units are refunded instead. Final.
     AlreadyExchanged,
     /// The merchant did not take the order; the units wait until an operator replays it, and
-    /// [`ExchangePlaced`] follows then.
+    /// [`ExchangePlaced`] follows then, or ends it.
     Undeliverable,
+    /// The merchant did not take the order and an operator ended it: the units are refunded
+    /// instead. Final.
+    Abandoned,
 }
 
 impl Event for ExchangePlaced {

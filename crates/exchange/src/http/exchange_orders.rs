@@ -1,12 +1,12 @@
-//! `GET /v1/exchange_orders`: what became of confirmed exchanges.
+//! `/v1/exchange_orders`: what became of confirmed exchanges, and ending those that cannot go on.
 
 mod words;
 
-use actix_web::{get, web};
+use actix_web::{get, post, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
-use domain::access::Scope;
+use domain::access::{MerchantId, Scope};
 use domain::exchange::Amounts;
 use domain::returns::UnitId;
 use platform::Problem;
@@ -18,6 +18,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;
+use crate::endings;
 use crate::error::Error;
 use crate::store::search::{self, Search};
 pub(crate) use words::{State, Stock};
@@ -58,7 +59,7 @@ pub(crate) struct ExchangeOrderView {
     pub(crate) received_at: DateTime<Utc>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ordered_at: Option<DateTime<Utc>>,
-    /// When the merchant's last word came.
+    /// When the last word came, the merchant's or an operator's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) settled_at: Option<DateTime<Utc>>,
 }
@@ -179,13 +180,56 @@ pub(crate) async fn show_exchange_order(
 ) -> Result<web::Json<Details>, Problem> {
     caller.require(Scope::Returns)?;
     let merchant = app.directory.of(&caller)?;
-    let id = original_order_id.into_inner();
-    // What PostgreSQL cannot hold cannot be there.
-    if id.contains('\0') {
-        return Err(Error::NoExchange(id).into());
+    let id = plausible(original_order_id.into_inner())?;
+    Ok(web::Json(details(&app, &merchant.identifier, id).await?))
+}
+
+/// End an exchange order that the merchant did not take
+///
+/// For an operator, and only while the order is `undeliverable`: it can no longer be replayed, and
+/// its units are refunded instead. Ending it again changes nothing.
+#[utoipa::path(
+    tag = "exchange orders",
+    params(
+        ("original_order_id" = String, Path, description = "The order whose units came back"),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant"),
+    ),
+    responses(
+        (status = 200, description = "The exchange order, ended", body = Details),
+        (status = 400, description = "Not a request that can be read", body = ErrorBody),
+        (status = 401, description = "No valid token", body = ErrorBody),
+        (status = 403, description = "The token may not do this", body = ErrorBody),
+        (status = 404, description = "No such exchange order of this merchant", body = ErrorBody),
+        (status = 409, description = "The order is not undeliverable, or is being sent again", body = ErrorBody),
+        (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
+    ),
+    security(("bearer" = [])),
+)]
+#[post("/v1/exchange_orders/{original_order_id}/abandon")]
+pub(crate) async fn abandon_exchange_order(
+    app: web::Data<App>,
+    caller: Caller,
+    original_order_id: web::Path<String>,
+) -> Result<web::Json<Details>, Problem> {
+    caller.require(Scope::Operator)?;
+    let merchant = app.directory.of(&caller)?;
+    let id = plausible(original_order_id.into_inner())?;
+    endings::abandon(&app, &merchant.identifier, &id, &caller.claims.client_id).await?;
+    Ok(web::Json(details(&app, &merchant.identifier, id).await?))
+}
+
+/// What PostgreSQL cannot hold cannot be there.
+fn plausible(original_order_id: String) -> Result<String, Error> {
+    if original_order_id.contains('\0') {
+        Err(Error::NoExchange(original_order_id))
+    } else {
+        Ok(original_order_id)
     }
+}
+
+async fn details(app: &App, merchant: &MerchantId, id: String) -> Result<Details, Error> {
     let search = Search {
-        merchant: Some(merchant.identifier.clone()),
+        merchant: Some(merchant.clone()),
         original_order_id: Some(id.clone()),
         ..Search::default()
     };
@@ -196,15 +240,14 @@ pub(crate) async fn show_exchange_order(
     if placed.is_empty() && !others.is_empty() {
         placed.push(others.remove(0));
     }
-    let Some(order) = placed.pop() else { return Err(Error::NoExchange(id).into()) };
+    let Some(order) = placed.pop() else { return Err(Error::NoExchange(id)) };
     let message = match order.delivery {
         Some(delivery) => Some(search::message(&mut conn, delivery).await?),
         None => None,
     };
-    let merchant = merchant.identifier.as_str();
-    let earlier_orders = search::earlier_orders(&mut conn, merchant, &id).await?;
+    let earlier_orders = search::earlier_orders(&mut conn, merchant.as_str(), &id).await?;
     let other_returns = others.into_iter().map(OtherReturn::from).collect();
-    Ok(web::Json(Details { order, message, earlier_orders, other_returns }))
+    Ok(Details { order, message, earlier_orders, other_returns })
 }
 
 impl From<ExchangeOrderView> for OtherReturn {

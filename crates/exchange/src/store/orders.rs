@@ -1,4 +1,5 @@
-//! Exchange orders: added once for each original order, then settled by the merchant's answer.
+//! Exchange orders: added once for each original order, then settled by the merchant's answer, or
+//! ended by an operator.
 
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
 use diesel::{OptionalExtension as _, QueryableByName};
@@ -11,7 +12,7 @@ use platform::database::{DatabaseError, prepared};
 use uuid::Uuid;
 
 use super::{document, merchant_id, written};
-use crate::http::exchange_orders::Stock;
+use crate::http::exchange_orders::{State, Stock};
 
 /// An order that goes out to the merchant.
 pub(crate) struct NewOrder<'a> {
@@ -26,7 +27,7 @@ pub(crate) struct NewOrder<'a> {
     pub(crate) stock_detail: Option<&'a str>,
 }
 
-/// An order of which the merchant's last word is known.
+/// An order that was just settled.
 pub(crate) struct Settled {
     pub(crate) merchant: MerchantId,
     pub(crate) original_order_id: String,
@@ -86,6 +87,30 @@ impl SettledRow {
     }
 }
 
+#[derive(QueryableByName)]
+struct Standing {
+    #[diesel(sql_type = Text)]
+    state: String,
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    delivery: Uuid,
+}
+
+/// How far an order has come, and its message; neither changes before the end of the transaction.
+pub(crate) async fn lock(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    original_order_id: &str,
+) -> Result<Option<(State, Uuid)>, DatabaseError> {
+    let lock = diesel::sql_query(
+        "SELECT state, delivery FROM exchange_orders \
+         WHERE merchant = $1 AND original_order_id = $2 FOR NO KEY UPDATE",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(original_order_id);
+    let row: Option<Standing> = prepared(lock).get_result(conn).await.optional()?;
+    row.map(|row| Ok((State::read(&row.state)?, row.delivery))).transpose()
+}
+
 /// The merchant took the order: what it is called from now on, unless that is known already. An
 /// order that the merchant gave no name gets one of ours.
 pub(crate) async fn place(
@@ -100,7 +125,7 @@ pub(crate) async fn place(
          exchange_order_identifier = COALESCE($3, 'X-' || id), total_amount_cents = $4, \
          tax_amount_cents = $5, shipping_amount_cents = $6 \
          FROM confirmations WHERE position = own.confirmation \
-         AND own.delivery = $1 AND own.state <> 'placed' \
+         AND own.delivery = $1 AND own.state IN ('sending', 'undeliverable') \
          RETURNING own.merchant, own.original_order_id, rma_identifier, units, \
          exchange_order_identifier",
     )
@@ -121,15 +146,35 @@ pub(crate) async fn give_up(
     delivery: Uuid,
     now: Timestamp,
 ) -> Result<Option<Settled>, DatabaseError> {
+    fail(conn, delivery, (State::Sending, State::Undeliverable), now).await
+}
+
+/// The order is ended, unless the merchant took it or it was ended before.
+pub(crate) async fn abandon(
+    conn: &mut AsyncPgConnection,
+    delivery: Uuid,
+    now: Timestamp,
+) -> Result<Option<Settled>, DatabaseError> {
+    fail(conn, delivery, (State::Undeliverable, State::Abandoned), now).await
+}
+
+async fn fail(
+    conn: &mut AsyncPgConnection,
+    delivery: Uuid,
+    (before, after): (State, State),
+    now: Timestamp,
+) -> Result<Option<Settled>, DatabaseError> {
     let update = diesel::sql_query(
-        "UPDATE exchange_orders AS own SET state = 'undeliverable', settled_at = $2 \
+        "UPDATE exchange_orders AS own SET state = $4, settled_at = $2 \
          FROM confirmations WHERE position = own.confirmation \
-         AND own.delivery = $1 AND own.state = 'sending' \
+         AND own.delivery = $1 AND own.state = $3 \
          RETURNING own.merchant, own.original_order_id, rma_identifier, units, \
          exchange_order_identifier",
     )
     .bind::<diesel::sql_types::Uuid, _>(delivery)
-    .bind::<Timestamptz, _>(now);
+    .bind::<Timestamptz, _>(now)
+    .bind::<Text, _>(before.as_str())
+    .bind::<Text, _>(after.as_str());
     let row: Option<SettledRow> = prepared(update).get_result(conn).await.optional()?;
     Ok(row.map(SettledRow::read).transpose()?.map(|(settled, _)| settled))
 }

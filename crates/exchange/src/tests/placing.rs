@@ -7,6 +7,7 @@ use domain::exchange::{ExchangeFailed, FailureCause, exchange_order_schema};
 use domain::returns::{ReturnConfirmed, UnitId};
 use messaging::Envelope;
 use platform::Clock;
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use testkit::eventually;
 
@@ -251,6 +252,53 @@ async fn an_order_that_ends_in_the_failure_queue_is_placed_by_a_replay() {
     let ids: BTreeSet<_> =
         arrived.iter().map(|entry| entry.headers["webhook-id"].to_string()).collect();
     assert_eq!((arrived.len(), ids.len()), (7, 1));
+}
+
+#[tokio::test]
+async fn an_operator_ends_an_order_that_cannot_be_delivered() {
+    let stage = Stage::with(&[("DELIVERY__RETRIES", "1"), ("DELIVERY__DEADLINE", "5s")]).await;
+    let refusing = json!([{"do": "answer", "status": 503, "times": 2}, {"do": "hang"}]);
+    stage.behave("/exchange_orders", refusing).await;
+    stage.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
+    assert_eq!(stage.failed().await.cause, FailureCause::Undeliverable);
+    stage.quiet().await;
+    let operator = stage.issuer.token(None, "operator");
+    let post = async |path: &str| stage.send(Method::POST, path, &operator, Some("acme")).await;
+    let abandon = "/v1/exchange_orders/1001/abandon";
+    let merchants_own = stage.issuer.token(Some("acme"), "returns");
+    let (status, _) = stage.send(Method::POST, abandon, &merchants_own, None).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    for unknown in ["/v1/exchange_orders/1002/abandon", "/v1/exchange_orders/%00/abandon"] {
+        assert_eq!(post(unknown).await.0, StatusCode::NOT_FOUND);
+    }
+
+    // As long as it is under way nobody knows.
+    let (_, shown) = stage.get("/v1/exchange_orders/1001", "acme").await;
+    let replay = format!("/v1/deliveries/{}/replay", shown["delivery"].as_str().unwrap());
+    assert_eq!(post(&replay).await.0, StatusCode::ACCEPTED);
+    assert_eq!(post(abandon).await.0, StatusCode::CONFLICT);
+    stage.behave("/exchange_orders", json!([{"do": "answer", "status": 503}])).await;
+    stage.quiet().await;
+
+    for _ in 0..2 {
+        let (status, ended) = post(abandon).await;
+        assert_eq!((status, &ended["state"]), (StatusCode::OK, &json!("abandoned")));
+        assert_eq!(ended["message"]["original_order_id"], "1001");
+    }
+    let failed = stage.failed().await;
+    assert_eq!((failed.cause, failed.units.len()), (FailureCause::Abandoned, 1));
+    assert_eq!(failed.rma_identifier, "R-1");
+    assert_eq!(post(&replay).await.0, StatusCode::NOT_FOUND);
+    stage.confirm(&confirmed("R-2", "1001", &[carded("L2", 1)])).await;
+    assert_eq!(stage.failed().await.cause, FailureCause::AlreadyExchanged);
+    let (_, listed) = stage.get("/v1/exchange_orders?state=abandoned", "acme").await;
+    assert_eq!(listed["exchange_orders"][0]["rma_identifier"], "R-1");
+    stage.quiet().await;
+
+    stage.confirm(&confirmed("R-3", "1003", &[carded("L1", 1)])).await;
+    stage.placed().await;
+    assert_eq!(post("/v1/exchange_orders/1003/abandon").await.0, StatusCode::CONFLICT);
+    stage.quiet().await;
 }
 
 #[tokio::test]

@@ -91,7 +91,18 @@ impl Stage {
         token: &str,
         merchant: Option<&str>,
     ) -> (StatusCode, Value) {
-        let mut request = self.client.get(format!("{}{path}", self.started.url)).bearer_auth(token);
+        self.send(Method::GET, path, token, merchant).await
+    }
+
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        token: &str,
+        merchant: Option<&str>,
+    ) -> (StatusCode, Value) {
+        let url = format!("{}{path}", self.started.url);
+        let mut request = self.client.request(method, url).bearer_auth(token);
         if let Some(merchant) = merchant {
             request = request.header("X-Service-Id", merchant);
         }
@@ -205,17 +216,6 @@ pub(super) fn ask_at(merchant: &mut Merchant, authentication: Authentication<Sea
     merchant.endpoints.insert(Interface::Variants, endpoint);
 }
 
-async fn count(pool: &platform::database::Pool, query: &str) -> i64 {
-    use diesel::sql_types::BigInt;
-    use diesel_async::RunQueryDsl as _;
-
-    #[derive(diesel::QueryableByName)]
-    struct Counted {
-        #[diesel(sql_type = BigInt)]
-        n: i64,
-    }
-    let mut conn = pool.get().await.unwrap();
-    diesel::sql_query(query).get_result::<Counted>(&mut conn).await.unwrap().n
 /// The same with tokens that the sandbox issues.
 pub(super) fn ask_with_tokens(acme: &mut Merchant) {
     let keys = List(vec![testkit::sealing_keys().into()]);
@@ -231,6 +231,17 @@ pub(super) fn ask_with_tokens(acme: &mut Merchant) {
     ask_at(acme, authentication);
 }
 
+async fn count(pool: &platform::database::Pool, query: &str) -> i64 {
+    use diesel::sql_types::BigInt;
+    use diesel_async::RunQueryDsl as _;
+
+    #[derive(diesel::QueryableByName)]
+    struct Counted {
+        #[diesel(sql_type = BigInt)]
+        n: i64,
+    }
+    let mut conn = pool.get().await.unwrap();
+    diesel::sql_query(query).get_result::<Counted>(&mut conn).await.unwrap().n
 }
 
 /// A confirmed return of acme's, with these units.

@@ -104,7 +104,11 @@ async fn an_order_is_not_its_own_exchange_order() {
 #[tokio::test]
 async fn what_cannot_be_exchanged_is_refunded() {
     let stage = Stage::set().await;
-    for (name, cause) in [("A", FailureCause::OutOfStock), ("B", FailureCause::AlreadyExchanged)] {
+    for (name, cause) in [
+        ("A", FailureCause::OutOfStock),
+        ("B", FailureCause::AlreadyExchanged),
+        ("C", FailureCause::Abandoned),
+    ] {
         stage.store("acme", &order(name, 2)).await;
         let rma = stage.start_return(&exchange_of(name, &[1, 2])).await;
         stage.tell(failed(&rma, name, &[1, 2], cause)).await;

@@ -37,8 +37,12 @@ fn happening() -> impl Strategy<Value = Happening> {
         4 => Finding::Wrong { unit, found_sku: None, note: None },
         _ => Finding::Undo { unit },
     });
-    let causes =
-        vec![FailureCause::OutOfStock, FailureCause::AlreadyExchanged, FailureCause::Undeliverable];
+    let causes = vec![
+        FailureCause::OutOfStock,
+        FailureCause::AlreadyExchanged,
+        FailureCause::Undeliverable,
+        FailureCause::Abandoned,
+    ];
     prop_oneof![
         3 => track,
         3 => finding.prop_map(Happening::Receive),

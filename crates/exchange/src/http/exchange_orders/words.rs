@@ -17,6 +17,8 @@ pub(crate) enum State {
     Placed,
     /// The merchant did not take it; a replay may still place it.
     Undeliverable,
+    /// The merchant did not take it and an operator ended it: refunded instead.
+    Abandoned,
     /// An exchange order was placed for the order before: refunded instead.
     AlreadyExchanged,
     /// Everything that was chosen was gone: refunded instead.
@@ -47,11 +49,12 @@ fn unknown(word: &str) -> DatabaseError {
 }
 
 impl State {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Waiting,
         Self::Sending,
         Self::Placed,
         Self::Undeliverable,
+        Self::Abandoned,
         Self::AlreadyExchanged,
         Self::OutOfStock,
         Self::Unreadable,
@@ -63,6 +66,7 @@ impl State {
             Self::Sending => "sending",
             Self::Placed => "placed",
             Self::Undeliverable => "undeliverable",
+            Self::Abandoned => "abandoned",
             Self::AlreadyExchanged => "already_exchanged",
             Self::OutOfStock => "out_of_stock",
             Self::Unreadable => "unreadable",
@@ -72,7 +76,7 @@ impl State {
     /// Whether it is said of an order that was made; the others are said of a confirmation.
     pub(crate) fn is_of_order(self) -> bool {
         match self {
-            Self::Sending | Self::Placed | Self::Undeliverable => true,
+            Self::Sending | Self::Placed | Self::Undeliverable | Self::Abandoned => true,
             Self::Waiting | Self::AlreadyExchanged | Self::OutOfStock | Self::Unreadable => false,
         }
     }

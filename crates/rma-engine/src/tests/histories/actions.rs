@@ -17,8 +17,12 @@ use crate::parcels::Reported;
 
 pub(super) const LINES: usize = 2;
 const UNITS: i64 = 4;
-const CAUSES: [FailureCause; 3] =
-    [FailureCause::OutOfStock, FailureCause::AlreadyExchanged, FailureCause::Undeliverable];
+const CAUSES: [FailureCause; 4] = [
+    FailureCause::OutOfStock,
+    FailureCause::AlreadyExchanged,
+    FailureCause::Undeliverable,
+    FailureCause::Abandoned,
+];
 
 /// Something that may happen. Numbers pick among what there is when it does.
 #[derive(Debug, Clone)]
@@ -51,7 +55,7 @@ pub(super) fn any() -> impl Strategy<Value = Action> {
             .prop_map(|(line, units, rma)| Action::Refund { line, units, rma }),
         2 => (0..LINES, 0..=UNITS).prop_map(|(line, units)| Action::Ship { line, units }),
         1 => (rma.clone(), unit.clone()).prop_map(|(rma, unit)| Action::Place { rma, unit }),
-        1 => (rma, unit, 0..3_usize).prop_map(|(rma, unit, cause)| Action::Fail { rma, unit, cause }),
+        1 => (rma, unit, 0..CAUSES.len()).prop_map(|(rma, unit, cause)| Action::Fail { rma, unit, cause }),
     ]
 }
 
