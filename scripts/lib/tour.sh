@@ -24,7 +24,7 @@ backhaul() {
     local name
     (
         for name in $(services_table | awk '{ print $3 }') OPERATOR_CLIENT_ID OPERATOR_CLIENT_SECRET MERCHANT_ID \
-            CLIENT_ID CLIENT_SECRET RABBITMQ_CONSOLE_URL RABBITMQ_USER RABBITMQ_PASSWORD BROKER_NAMESPACE; do
+            CLIENT_ID CLIENT_SECRET AMQP_URL RABBITMQ_CONSOLE_URL RABBITMQ_USER RABBITMQ_PASSWORD BROKER_NAMESPACE; do
             [[ -z ${!name:-} ]] || export "$name=${!name}"
         done
         exec "$bin/backhaul" "$@" </dev/null
