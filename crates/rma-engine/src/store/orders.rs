@@ -119,46 +119,42 @@ pub(crate) async fn insert(
     rows: Rows<'_>,
 ) -> Result<bool, DatabaseError> {
     let expected = rows.identifiers.len();
-    if expected == 0 {
-        return Ok(true);
-    }
-    let statement = diesel::sql_query(
-        "INSERT INTO orders (merchant, identifier, updated_at, sequence, document, ledger) \
-         SELECT * FROM unnest($1, $2, $3, $4, $5, $6) \
-         ON CONFLICT ON CONSTRAINT orders_pkey DO NOTHING",
-    )
-    .bind::<Array<Text>, _>(rows.merchants)
-    .bind::<Array<Text>, _>(rows.identifiers)
-    .bind::<Array<Timestamptz>, _>(rows.updated_at)
-    .bind::<Array<BigInt>, _>(rows.sequences)
-    .bind::<Array<Text>, _>(rows.documents)
-    .bind::<Array<Text>, _>(rows.ledgers);
-    Ok(prepared(statement).execute(conn).await? == expected)
+    Ok(store(conn, rows, "DO NOTHING").await? == expected)
 }
 
-/// Replaces orders that are locked.
+/// Replaces orders that are locked. The conflict finds each by its key; an `UPDATE` with a join would
+/// read the whole table where a plan from when it was empty is kept.
 pub(crate) async fn update(
     conn: &mut AsyncPgConnection,
     rows: Rows<'_>,
 ) -> Result<(), DatabaseError> {
+    let replace = "DO UPDATE SET updated_at = excluded.updated_at, sequence = excluded.sequence, \
+                       document = excluded.document, ledger = excluded.ledger";
+    store(conn, rows, replace).await?;
+    Ok(())
+}
+
+/// Says how many rows were written.
+async fn store(
+    conn: &mut AsyncPgConnection,
+    rows: Rows<'_>,
+    if_there: &'static str,
+) -> Result<usize, DatabaseError> {
     if rows.identifiers.is_empty() {
-        return Ok(());
+        return Ok(0);
     }
-    let statement = diesel::sql_query(
-        "UPDATE orders SET updated_at = new.updated_at, sequence = new.sequence, \
-             document = new.document, ledger = new.ledger \
-         FROM unnest($1, $2, $3, $4, $5, $6) \
-             AS new (merchant, identifier, updated_at, sequence, document, ledger) \
-         WHERE orders.merchant = new.merchant AND orders.identifier = new.identifier",
-    )
+    let statement = diesel::sql_query(format!(
+        "INSERT INTO orders (merchant, identifier, updated_at, sequence, document, ledger) \
+         SELECT * FROM unnest($1, $2, $3, $4, $5, $6) \
+         ON CONFLICT ON CONSTRAINT orders_pkey {if_there}"
+    ))
     .bind::<Array<Text>, _>(rows.merchants)
     .bind::<Array<Text>, _>(rows.identifiers)
     .bind::<Array<Timestamptz>, _>(rows.updated_at)
     .bind::<Array<BigInt>, _>(rows.sequences)
     .bind::<Array<Text>, _>(rows.documents)
     .bind::<Array<Text>, _>(rows.ledgers);
-    prepared(statement).execute(conn).await?;
-    Ok(())
+    Ok(prepared(statement).execute(conn).await?)
 }
 
 /// Replaces the ledger of an order that is locked, and nothing else.
