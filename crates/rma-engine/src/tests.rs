@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use diesel::QueryableByName;
 use diesel::sql_types::BigInt;
-use diesel_async::RunQueryDsl as _;
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::event::Event;
 use domain::merchant::Merchant;
 use domain::order::{Order, OrderStored};
@@ -196,13 +196,7 @@ impl Stage {
     }
 
     async fn number(&self, query: &str) -> i64 {
-        #[derive(QueryableByName)]
-        struct Counted {
-            #[diesel(sql_type = BigInt)]
-            n: i64,
-        }
-        let mut conn = self.pool.get().await.unwrap();
-        diesel::sql_query(query).get_result::<Counted>(&mut *conn).await.unwrap().n
+        number(&mut self.pool.get().await.unwrap(), query).await
     }
 
     /// Everything a merchant received, once nothing is under way any more.
@@ -222,6 +216,15 @@ impl Stage {
         };
         page.entries.into_iter().map(arrival).collect()
     }
+}
+
+async fn number(conn: &mut AsyncPgConnection, query: &str) -> i64 {
+    #[derive(QueryableByName)]
+    struct Counted {
+        #[diesel(sql_type = BigInt)]
+        n: i64,
+    }
+    diesel::sql_query(query).get_result::<Counted>(conn).await.unwrap().n
 }
 
 /// A unit of the only line of an order.

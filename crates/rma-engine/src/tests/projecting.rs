@@ -243,3 +243,43 @@ async fn large_orders_are_projected_a_few_at_a_time() {
                         GROUP BY xmin::text) AS transactions";
     assert!(stage.number(together).await <= 20);
 }
+
+#[tokio::test]
+async fn a_plan_from_an_empty_table_stays_good() {
+    let database = testkit::Database::create(App::migrations()).await;
+    let pool = database.pool();
+    let mut conn = pool.get().await.unwrap();
+    // Nobody tells the planner that the tables are no longer empty.
+    let believe = "SET plan_cache_mode = force_generic_plan; \
+                   ALTER TABLE orders SET (autovacuum_enabled = off); \
+                   ALTER TABLE returns SET (autovacuum_enabled = off); \
+                   ALTER TABLE return_units SET (autovacuum_enabled = off)";
+    conn.batch_execute(believe).await.unwrap();
+    look_up(&mut conn).await;
+    let fill = "INSERT INTO orders SELECT 'acme', 'A' || n, now(), 0, '{}', '{}' \
+                FROM generate_series(1, 5000) AS n; \
+                INSERT INTO returns SELECT 'acme', 'R' || n, 'CREATED', NULL, '{}', now(), now() \
+                FROM generate_series(1, 5000) AS n; \
+                INSERT INTO return_units SELECT 'acme', 'R' || n, 'A' || n, 'L', 1, true, false \
+                FROM generate_series(1, 5000) AS n; \
+                BEGIN";
+    conn.batch_execute(fill).await.unwrap();
+    look_up(&mut conn).await;
+    let read = "SELECT sum(seq_tup_read)::bigint AS n FROM pg_stat_xact_user_tables \
+                WHERE relname IN ('orders', 'returns', 'return_units')";
+    assert_eq!(number(&mut conn, read).await, 0, "rows were read in vain");
+    conn.batch_execute("ROLLBACK").await.unwrap();
+}
+
+/// Every query that looks for several orders or returns at once.
+async fn look_up(conn: &mut AsyncPgConnection) {
+    use crate::store::{orders, returns};
+    let (acme, order) = ("acme".parse().unwrap(), order("B", 1));
+    let keys = [("acme", "B"), ("acme", "C")];
+    orders::lock_kept(conn, &keys).await.unwrap();
+    returns::held(conn, &keys).await.unwrap();
+    returns::lock_concerned(conn, &keys, &keys).await.unwrap();
+    let mut rows = orders::Rows::default();
+    rows.push(&acme, &order, 0, &crate::ledger::Ledger::default()).unwrap();
+    orders::update(conn, rows).await.unwrap();
+}
