@@ -3,22 +3,20 @@
 mod refunds;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use diesel::QueryableByName;
 use diesel::result::DatabaseErrorKind;
-use diesel::sql_types::{Array, BigInt, Binary, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Binary, Integer, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
-use domain::order::{Digest, KnownOrder, Status};
+use domain::order::{Digest, KnownOrder, KnownRefund, Status};
 use messaging::{Outbox, Statement};
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 use serde_json::value::RawValue;
 
 use self::refunds::Rest;
-pub(crate) use self::refunds::{known_refund_lines, known_refunds};
-use crate::books::{Books, Key, Row};
+use crate::books::{Books, Key, Row, Stored};
 use crate::http::orders::StoredOrder;
 
 /// Stands between the line identifiers of an order on their way into an array.
@@ -45,37 +43,76 @@ impl From<diesel::result::Error> for WriteError {
     }
 }
 
+/// Which of three a row of [`known`] speaks of.
+const ORDER: i32 = 1;
+const REFUND: i32 = 2;
+const REFUND_LINE: i32 = 3;
+
 #[derive(QueryableByName)]
-struct OrderRow {
+struct KnownRow {
+    #[diesel(sql_type = Integer)]
+    kind: i32,
     #[diesel(sql_type = BigInt)]
     place: i64,
-    #[diesel(sql_type = Timestamptz)]
-    updated_at: Timestamp,
-    #[diesel(sql_type = Binary)]
-    digest: Vec<u8>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    updated_at: Option<Timestamp>,
+    #[diesel(sql_type = Nullable<Binary>)]
+    digest: Option<Vec<u8>>,
+    /// The order of a refund, or the refund of a line.
+    #[diesel(sql_type = Nullable<Text>)]
+    owner: Option<String>,
 }
 
-/// What is stored of these orders.
-pub(crate) async fn known_orders<'a>(
+/// What is stored of these orders, refunds and lines of refunds: one question for all three.
+pub(crate) async fn known<'a>(
     mut conn: &AsyncPgConnection,
-    keys: &[Key<'a>],
-) -> Result<HashMap<Key<'a>, KnownOrder>, DatabaseError> {
-    let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
-    let query = diesel::sql_query(
-        "SELECT asked.place, orders.updated_at, orders.digest \
+    orders: &[Key<'a>],
+    refunds: &[Key<'a>],
+    refund_lines: &[Key<'a>],
+) -> Result<Stored<'a>, DatabaseError> {
+    let mut query = diesel::sql_query(format!(
+        "SELECT {ORDER} AS kind, place, updated_at, digest, NULL AS owner \
          FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
              SELECT updated_at, digest FROM orders \
              WHERE merchant = asked.merchant AND identifier = asked.identifier LIMIT 1 \
-         ) AS orders",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers);
-    let rows: Vec<OrderRow> = prepared(query).load(&mut conn).await?;
-    let known = rows.into_iter().filter_map(|row| {
-        let known = KnownOrder { updated_at: row.updated_at, digest: digest(&row.digest)? };
-        Some((*at(keys, row.place)?, known))
-    });
-    Ok(known.collect())
+         ) AS orders \
+         UNION ALL \
+         SELECT {REFUND}, place, NULL, digest, order_identifier \
+         FROM unnest($3, $4) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
+             SELECT order_identifier, digest FROM refunds \
+             WHERE merchant = asked.merchant AND identifier = asked.identifier LIMIT 1 \
+         ) AS refunds \
+         UNION ALL \
+         SELECT {REFUND_LINE}, place, NULL, NULL, refund_identifier \
+         FROM unnest($5, $6) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
+             SELECT refund_identifier FROM refund_lines \
+             WHERE merchant = asked.merchant AND identifier = asked.identifier LIMIT 1 \
+         ) AS refund_lines",
+    ))
+    .into_boxed();
+    for keys in [orders, refunds, refund_lines] {
+        let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
+        query = query.bind::<Array<Text>, _>(merchants).bind::<Array<Text>, _>(identifiers);
+    }
+    let mut stored = Stored::default();
+    for row in prepared(query).load::<KnownRow>(&mut conn).await? {
+        let digest = row.digest.as_deref().map(Digest::try_from).transpose().map_err(unreadable)?;
+        match (row.kind, row.updated_at, digest, row.owner) {
+            (ORDER, Some(updated_at), Some(digest), _) => {
+                let key = at(orders, row.place);
+                stored.orders.extend(key.map(|key| (key, KnownOrder { updated_at, digest })));
+            }
+            (REFUND, _, Some(digest), Some(order)) => {
+                let key = at(refunds, row.place);
+                stored.refunds.extend(key.map(|key| (key, KnownRefund { order, digest })));
+            }
+            (_, _, _, Some(refund)) => {
+                stored.refund_lines.extend(at(refund_lines, row.place).map(|key| (key, refund)));
+            }
+            _ => {}
+        }
+    }
+    Ok(stored)
 }
 
 /// Makes those who lost a race take turns, until the end of the transaction.
@@ -266,7 +303,7 @@ pub(crate) async fn search(
     query = query.sql(page).bind::<BigInt, _>(most);
     let rows: Vec<FoundRow> = prepared(query).load(conn).await?;
     let orders: Result<_, _> = rows.into_iter().map(StoredOrder::try_from).collect();
-    Ok(orders.map_err(|error| diesel::result::Error::DeserializationError(error.into()))?)
+    Ok(orders.map_err(unreadable)?)
 }
 
 impl TryFrom<FoundRow> for StoredOrder {
@@ -288,10 +325,10 @@ fn searchable(identifier: &str) -> Cow<'_, str> {
     }
 }
 
-fn at<T>(keys: &[T], place: i64) -> Option<&T> {
-    keys.get(usize::try_from(place).ok()?.checked_sub(1)?)
+fn at<T: Copy>(keys: &[T], place: i64) -> Option<T> {
+    keys.get(usize::try_from(place).ok()?.checked_sub(1)?).copied()
 }
 
-fn digest(bytes: &[u8]) -> Option<Digest> {
-    Digest::try_from(bytes).ok()
+fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> diesel::result::Error {
+    diesel::result::Error::DeserializationError(error.into())
 }

@@ -16,7 +16,6 @@ use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram};
 use platform::database::{DatabaseError, Pool};
 use platform::{Failure, Kind, chain, telemetry};
-use tokio::try_join;
 use tokio_util::sync::CancellationToken;
 
 use crate::books::{Books, Publication, Published, Stored};
@@ -199,14 +198,8 @@ async fn look_up<'a>(
             }
         }
     }
-    let (orders, refunds, lines) =
-        (Vec::from_iter(orders), Vec::from_iter(refunds), Vec::from_iter(lines));
-    let (orders, refunds, refund_lines) = try_join!(
-        store::known_orders(conn, &orders),
-        store::known_refunds(conn, &refunds),
-        store::known_refund_lines(conn, &lines),
-    )?;
-    Ok(Stored { orders, refunds, refund_lines })
+    let [orders, refunds, lines] = [orders, refunds, lines].map(Vec::from_iter);
+    store::known(conn, &orders, &refunds, &lines).await
 }
 
 /// Whether the publications of a group could fare better one by one.

@@ -1,84 +1,9 @@
 //! Refunds and their lines, which never change and belong to one order and one refund.
 
-use std::collections::HashMap;
-
-use diesel::QueryableByName;
-use diesel::sql_types::{Array, BigInt, Binary, Text, Timestamptz};
-use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use domain::order::KnownRefund;
+use diesel::sql_types::{Array, Binary, Text, Timestamptz};
 use messaging::Statement;
-use platform::database::{DatabaseError, prepared};
 
-use super::{at, digest};
 use crate::books::{Books, Key, Late, NewRefund};
-
-#[derive(QueryableByName)]
-struct RefundRow {
-    #[diesel(sql_type = BigInt)]
-    place: i64,
-    #[diesel(sql_type = Text)]
-    order_identifier: String,
-    #[diesel(sql_type = Binary)]
-    digest: Vec<u8>,
-}
-
-/// What is stored of these refunds.
-pub(crate) async fn known_refunds<'a>(
-    mut conn: &AsyncPgConnection,
-    keys: &[Key<'a>],
-) -> Result<HashMap<Key<'a>, KnownRefund>, DatabaseError> {
-    if keys.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
-    let query = diesel::sql_query(
-        "SELECT asked.place, refunds.order_identifier, refunds.digest \
-         FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
-             SELECT order_identifier, digest FROM refunds \
-             WHERE merchant = asked.merchant AND identifier = asked.identifier LIMIT 1 \
-         ) AS refunds",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers);
-    let rows: Vec<RefundRow> = prepared(query).load(&mut conn).await?;
-    let known = rows.into_iter().filter_map(|row| {
-        let known = KnownRefund { order: row.order_identifier, digest: digest(&row.digest)? };
-        Some((*at(keys, row.place)?, known))
-    });
-    Ok(known.collect())
-}
-
-#[derive(QueryableByName)]
-struct LineRow {
-    #[diesel(sql_type = BigInt)]
-    place: i64,
-    #[diesel(sql_type = Text)]
-    refund_identifier: String,
-}
-
-/// The refunds that these lines belong to, of those that are stored.
-pub(crate) async fn known_refund_lines<'a>(
-    mut conn: &AsyncPgConnection,
-    keys: &[Key<'a>],
-) -> Result<HashMap<Key<'a>, String>, DatabaseError> {
-    if keys.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
-    let query = diesel::sql_query(
-        "SELECT asked.place, refund_lines.refund_identifier \
-         FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
-             SELECT refund_identifier FROM refund_lines \
-             WHERE merchant = asked.merchant AND identifier = asked.identifier LIMIT 1 \
-         ) AS refund_lines",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers);
-    let rows: Vec<LineRow> = prepared(query).load(&mut conn).await?;
-    let known =
-        rows.into_iter().filter_map(|row| Some((*at(keys, row.place)?, row.refund_identifier)));
-    Ok(known.collect())
-}
 
 /// What is written beside the orders, if there is any: refunds, their lines, and what came too late.
 pub(super) struct Rest<'a> {
