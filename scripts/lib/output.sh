@@ -1,9 +1,11 @@
 # shellcheck shell=bash
-# What people read. Everything goes to stderr, so that stdout stays free for results.
+# What people read. Everything goes to stderr, so that stdout stays free for results. When nobody
+# reads any more (a closed pipe, a closed terminal), the work goes on all the same: it may be stopping.
+trap '' PIPE
 
-step() { printf '==> %s\n' "$*" >&2; }
-say() { printf '    %s\n' "$*" >&2; }
-warn() { printf 'warning: %s\n' "$*" >&2; }
+step() { printf '==> %s\n' "$*" >&2 || true; }
+say() { printf '    %s\n' "$*" >&2 || true; }
+warn() { printf 'warning: %s\n' "$*" >&2 || true; }
 
 die() {
     printf 'error: %s\n' "$*" >&2

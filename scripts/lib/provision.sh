@@ -5,15 +5,25 @@
 
 provisioned=()
 
+# find_missing: wanted holds the private servers that are needed, provisioned those that do not run yet.
+find_missing() {
+    local server
+    wanted=()
+    [[ -n ${BACKHAUL_POSTGRES_URL:-} ]] || wanted+=(postgres)
+    [[ -n ${BACKHAUL_AMQP_URL:-} ]] || wanted+=(rabbitmq)
+    for server in "${wanted[@]}"; do
+        "$root/scripts/servers" status "$server" >/dev/null || provisioned+=("$server")
+    done
+}
+
 # provision: sets POSTGRES_URL, AMQP_URL and RABBITMQ_*; provisioned holds the servers it had to start.
 provision() {
-    local wanted=() server lines
+    local wanted lines
     need curl curl
+    find_missing
     if [[ -n ${BACKHAUL_POSTGRES_URL:-} ]]; then
         POSTGRES_URL=$BACKHAUL_POSTGRES_URL
         postgres_bin >/dev/null || need psql postgresql-client
-    else
-        wanted+=(postgres)
     fi
     if [[ -n ${BACKHAUL_AMQP_URL:-} ]]; then
         [[ -n ${BACKHAUL_RABBITMQ_API_URL:-} ]] ||
@@ -24,13 +34,8 @@ provision() {
         [[ $AMQP_URL =~ ://([^:@/]*):([^@/]*)@ ]] || die "BACKHAUL_AMQP_URL names no user and password"
         RABBITMQ_USER=$(decoded "${BASH_REMATCH[1]}")
         RABBITMQ_PASSWORD=$(decoded "${BASH_REMATCH[2]}")
-    else
-        wanted+=(rabbitmq)
     fi
     ((${#wanted[@]})) || return 0
-    for server in "${wanted[@]}"; do
-        "$root/scripts/servers" status "$server" >/dev/null || provisioned+=("$server")
-    done
     lines=$("$root/scripts/servers" start "${wanted[@]}") || exit 1
     eval "$lines"
 }

@@ -151,3 +151,14 @@ stop_stack() {
     rm -f "$run/env" "$run/owner"
     "$root/scripts/servers" stop "$@"
 }
+
+# remove_test_servers: those of tests that were interrupted before they could do it themselves.
+remove_test_servers() {
+    local settings
+    for settings in "$root"/.run/test-*/settings "$root"/.run/test-*/*/settings; do
+        [[ -e $settings ]] || continue
+        "$root/scripts/servers" kill --dir "${settings%/*}"
+        "$root/scripts/servers" stop --wipe --dir "${settings%/*}"
+    done
+    rm -rf "$root"/.run/test-*
+}
