@@ -35,18 +35,22 @@ pub(crate) async fn note_placed(
     Ok(chronicle::record(conn, deliveries, merchant, &rma, &change, cause, now).await?)
 }
 
-/// The units are refunded instead, or wait for an operator.
+/// The units are refunded instead, or wait for an operator. Only where nothing was ordered another
+/// return of the order may have an exchange.
 pub(crate) async fn note_failed(
     conn: &mut AsyncPgConnection,
     deliveries: &Deliveries,
     failed: &ExchangeFailed,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let ExchangeFailed { merchant, rma_identifier, .. } = failed;
+    let ExchangeFailed { merchant, rma_identifier, units, .. } = failed;
     let mut rma = find(conn, merchant, rma_identifier).await?;
     let change = rma
-        .exchange_failed(&failed.units, failed.cause, now)
+        .exchange_failed(units, failed.cause, now)
         .map_err(|refusal| Error::Refused(rma_identifier.clone(), refusal))?;
+    if failed.cause.leaves_order_free() {
+        store::returns::free_orders(conn, merchant, rma_identifier, units).await?;
+    }
     let detail = json!({ "failure": failed.cause, "detail": failed.detail });
     let cause = Cause { actor: ExchangeFailed::TYPE, what: "exchange failed", detail };
     Ok(chronicle::record(conn, deliveries, merchant, &rma, &change, cause, now).await?)

@@ -16,7 +16,7 @@ use crate::store::returns::Holder;
 pub(crate) struct Shelf {
     pub(crate) orders: BTreeMap<String, Projected>,
     held: HashMap<UnitId, Holder>,
-    /// The orders that an exchange was asked for against.
+    /// The orders that can have no other exchange.
     exchanged: BTreeSet<String>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Shelved<'a> {
     pub(crate) line: &'a Line,
     pub(crate) unit: Option<&'a Unit>,
     holder: Option<&'a Holder>,
-    /// Whether an exchange was asked for against its order.
+    /// Whether its order can have no other exchange.
     is_order_exchanged: bool,
 }
 
@@ -43,11 +43,10 @@ impl Shelf {
         let keys: Vec<_> = identifiers.iter().map(|order| (merchant.as_str(), *order)).collect();
         let mut held = store::returns::held(conn, &keys).await?;
         let held = held.remove(merchant.as_str()).unwrap_or_default();
-        let exchanged = held.iter().filter(|(_, holder)| holder.exchanged);
         Ok(Self {
             orders: found.into_iter().map(|it| (it.order.identifier.clone(), it)).collect(),
-            exchanged: exchanged.map(|(id, _)| id.order_identifier.clone()).collect(),
             held,
+            exchanged: store::returns::exchanged(conn, merchant, &identifiers).await?,
         })
     }
 
@@ -86,7 +85,7 @@ impl Shelf {
         order.items.iter().flat_map(of_line).collect()
     }
 
-    /// Whether an exchange order was asked for or placed against an order.
+    /// Whether an exchange was asked for against an order and keeps its place there.
     pub(crate) fn is_exchanged(&self, order: &str) -> bool {
         self.exchanged.contains(order)
     }

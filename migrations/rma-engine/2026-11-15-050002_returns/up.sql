@@ -25,7 +25,7 @@ CREATE TABLE return_units (
     line_identifier TEXT COLLATE "C" NOT NULL,
     unit INTEGER NOT NULL,
     held BOOLEAN NOT NULL,
-    -- Something was ordered in exchange for it, or is being ordered.
+    -- Something was asked for in exchange for it, and its order can have no other exchange.
     exchanged BOOLEAN NOT NULL,
     tracking_number TEXT COLLATE "C",
     CONSTRAINT return_units_pkey

@@ -51,6 +51,13 @@ pub enum FailureCause {
     Abandoned,
 }
 
+impl FailureCause {
+    /// Whether nothing was ordered, so that another return of the order may have an exchange.
+    pub fn leaves_order_free(self) -> bool {
+        self == Self::OutOfStock
+    }
+}
+
 impl Event for ExchangePlaced {
     const TYPE: &'static str = "exchange.placed.v1";
 

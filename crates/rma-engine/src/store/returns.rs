@@ -1,12 +1,12 @@
 //! Returns and the units they hold.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use diesel::QueryableByName;
 use diesel::sql_types::{Array, Bool, Integer, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use domain::returns::{ExchangeProgress, Rma, UnitId};
+use domain::returns::{Rma, UnitId};
 use platform::database::{DatabaseError, prepared};
 
 use super::orders::Key;
@@ -66,7 +66,8 @@ pub(crate) async fn insert(
     Ok(())
 }
 
-/// Saves a return that is locked; units it no longer holds are free again.
+/// Saves a return that is locked; units it no longer holds are free again. Whether its exchanges
+/// keep others from theirs is not the return's to say: see [`free_orders`].
 pub(crate) async fn save(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -84,15 +85,14 @@ pub(crate) async fn save(
     prepared(statement).execute(conn).await?;
     let units = UnitColumns::of(rma);
     let statement = diesel::sql_query(
-        "UPDATE return_units AS kept SET held = new.held, exchanged = new.exchanged, \
-             tracking_number = new.tracking_number \
-         FROM unnest($3, $4, $5, $6, $7, $8) \
-             AS new (order_identifier, line_identifier, unit, held, exchanged, tracking_number) \
+        "UPDATE return_units AS kept SET held = new.held, tracking_number = new.tracking_number \
+         FROM unnest($3, $4, $5, $6, $7) \
+             AS new (order_identifier, line_identifier, unit, held, tracking_number) \
          WHERE kept.merchant = $1 AND kept.rma_identifier = $2 \
              AND kept.order_identifier = new.order_identifier \
              AND kept.line_identifier = new.line_identifier AND kept.unit = new.unit \
-             AND (kept.held, kept.exchanged, kept.tracking_number) \
-                 IS DISTINCT FROM (new.held, new.exchanged, new.tracking_number)",
+             AND (kept.held, kept.tracking_number) \
+                 IS DISTINCT FROM (new.held, new.tracking_number)",
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Text, _>(&rma.rma_identifier)
@@ -100,10 +100,57 @@ pub(crate) async fn save(
     .bind::<Array<Text>, _>(units.lines)
     .bind::<Array<Integer>, _>(units.numbers)
     .bind::<Array<Bool>, _>(units.held)
-    .bind::<Array<Bool>, _>(units.exchanged)
     .bind::<Array<Nullable<Text>>, _>(units.tracking_numbers);
     prepared(statement).execute(conn).await?;
     Ok(())
+}
+
+/// Notes that nothing was or will be ordered for these units of a return, so that another return
+/// of their order may have an exchange.
+pub(crate) async fn free_orders(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    rma_identifier: &str,
+    units: &[UnitId],
+) -> Result<(), DatabaseError> {
+    let orders: Vec<_> = units.iter().map(|unit| unit.order_identifier.as_str()).collect();
+    let lines: Vec<_> = units.iter().map(|it| it.order_line_item_identifier.as_str()).collect();
+    let numbers: Vec<_> = units.iter().map(|unit| unit.unit).collect();
+    let statement = diesel::sql_query(
+        "UPDATE return_units SET exchanged = false \
+         WHERE merchant = $1 AND rma_identifier = $2 \
+             AND (order_identifier, line_identifier, unit) IN (SELECT * FROM unnest($3, $4, $5))",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(rma_identifier)
+    .bind::<Array<Text>, _>(orders)
+    .bind::<Array<Text>, _>(lines)
+    .bind::<Array<Integer>, _>(numbers);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+#[derive(QueryableByName)]
+struct ExchangedRow {
+    #[diesel(sql_type = Text)]
+    order_identifier: String,
+}
+
+/// Which of these orders can have no other exchange: one was asked for, and whatever became of it,
+/// also of its return, the order was not freed.
+pub(crate) async fn exchanged(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    orders: &[&str],
+) -> Result<BTreeSet<String>, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT DISTINCT order_identifier FROM return_units \
+         WHERE merchant = $1 AND order_identifier = ANY ($2) AND exchanged",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(orders);
+    let rows: Vec<ExchangedRow> = prepared(query).load(conn).await?;
+    Ok(rows.into_iter().map(|row| row.order_identifier).collect())
 }
 
 #[derive(Default)]
@@ -124,8 +171,7 @@ impl<'a> UnitColumns<'a> {
             columns.lines.push(&unit.id.order_line_item_identifier);
             columns.numbers.push(unit.id.unit);
             columns.held.push(unit.canceled_at.is_none());
-            let exchange = unit.exchange.filter(|it| *it != ExchangeProgress::Failed);
-            columns.exchanged.push(unit.canceled_at.is_none() && exchange.is_some());
+            columns.exchanged.push(unit.exchange.is_some());
             columns.tracking_numbers.push(unit.tracking_number.as_deref());
         }
         columns
@@ -144,16 +190,12 @@ struct HeldRow {
     line_identifier: String,
     #[diesel(sql_type = Integer)]
     unit: i32,
-    #[diesel(sql_type = Bool)]
-    exchanged: bool,
 }
 
 /// The return that a unit is in.
 #[derive(Debug, Clone)]
 pub(crate) struct Holder {
     pub(crate) rma_identifier: String,
-    /// Whether something is ordered in exchange for the unit.
-    pub(crate) exchanged: bool,
 }
 
 /// Which units are in a return that was not canceled: by merchant, then by unit.
@@ -172,7 +214,7 @@ pub(crate) async fn held(
     let (merchants, identifiers): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
     let query = diesel::sql_query(
         "SELECT units.* FROM unnest($1, $2) AS asked (merchant, order_identifier), LATERAL ( \
-             SELECT merchant, rma_identifier, order_identifier, line_identifier, unit, exchanged \
+             SELECT merchant, rma_identifier, order_identifier, line_identifier, unit \
              FROM return_units AS own WHERE own.merchant = asked.merchant \
              AND own.order_identifier = asked.order_identifier AND held OFFSET 0 \
          ) AS units",
@@ -182,7 +224,7 @@ pub(crate) async fn held(
     let rows: Vec<HeldRow> = prepared(query).load(conn).await?;
     for row in rows {
         let unit = unit_id(&row.order_identifier, &row.line_identifier, row.unit);
-        let holder = Holder { rma_identifier: row.rma_identifier, exchanged: row.exchanged };
+        let holder = Holder { rma_identifier: row.rma_identifier };
         held.entry(row.merchant).or_default().insert(unit, holder);
     }
     Ok(held)

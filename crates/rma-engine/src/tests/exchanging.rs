@@ -104,12 +104,13 @@ async fn an_order_is_not_its_own_exchange_order() {
 #[tokio::test]
 async fn what_cannot_be_exchanged_is_refunded() {
     let stage = Stage::set().await;
-    for (name, cause) in [
-        ("A", FailureCause::OutOfStock),
-        ("B", FailureCause::AlreadyExchanged),
-        ("C", FailureCause::Abandoned),
+    // Only where nothing was ordered it can be tried again.
+    for (name, cause, another) in [
+        ("A", FailureCause::OutOfStock, true),
+        ("B", FailureCause::AlreadyExchanged, false),
+        ("C", FailureCause::Abandoned, false),
     ] {
-        stage.store("acme", &order(name, 2)).await;
+        stage.store("acme", &order(name, 3)).await;
         let rma = stage.start_return(&exchange_of(name, &[1, 2])).await;
         stage.tell(failed(&rma, name, &[1, 2], cause)).await;
         until_progress(&stage, &rma, &["failed", "failed"]).await;
@@ -128,8 +129,18 @@ async fn what_cannot_be_exchanged_is_refunded() {
         let last = &own[1].body["items"][1];
         assert_eq!((&last["refund_type"], &last["is_exchange"]), (&json!("REFUND"), &json!(false)));
         assert_eq!(last["refund_financials"]["shopper_refund_amount_cents"], 2165);
-        // Nothing was ordered, so it can be tried again.
         let path = format!("/v1/orders/{name}/returnable");
-        assert_eq!(stage.get(&path, "acme").await.1["exchange_possible"], true);
+        assert_eq!(stage.get(&path, "acme").await.1["exchange_possible"], another);
+        // Canceling the return gives its units back, and nothing else.
+        let cancel = format!("/v1/returns/{rma}/cancel");
+        assert_eq!(stage.post(&cancel, "acme", &json!({})).await.0, StatusCode::OK);
+        let (_, shown) = stage.get(&path, "acme").await;
+        assert_eq!(
+            (&shown["exchange_possible"], &shown["units"][0]["returnable"]),
+            (&json!(another), &json!(true))
+        );
+        let (status, _) = stage.post("/v1/returns", "acme", &exchange_of(name, &[3])).await;
+        assert_eq!(status == StatusCode::CREATED, another);
+        stage.start_return(&refund_of(name, &[1])).await;
     }
 }
