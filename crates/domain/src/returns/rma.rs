@@ -2,7 +2,7 @@
 //! send [`Rma::message`] when the [`Change`] names an event.
 //!
 //! The invariants: an event that is refused changes nothing; one that comes again changes nothing
-//! and names no event; `updated_at` moves exactly when a message is due. All fields are public so
+//! and names no event; `updated_at` moves on exactly when a message is due. All fields are public so
 //! that a return can be kept as rows, one for itself and one for each unit.
 
 mod exchanges;
@@ -14,7 +14,7 @@ mod unit;
 pub use tracking::CarrierReport;
 pub use unit::{ExchangeProgress, RmaUnit, UnitTerms};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -23,6 +23,10 @@ use super::{
     Status, StatusEvent, Step, UnitId,
 };
 use crate::merchant::Settings;
+
+/// Two messages are at least so far apart, however close what they tell of: whoever keeps the newest
+/// must see which that is, also where dates hold no more than milliseconds.
+const TICK: TimeDelta = TimeDelta::milliseconds(1);
 
 /// A return.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -192,7 +196,7 @@ impl Rma {
 
     /// Notes that the merchant is to be told.
     fn changed(&mut self, event: ServiceEvent, change: Change, now: DateTime<Utc>) -> Change {
-        self.updated_at = self.updated_at.max(now);
+        self.updated_at = now.max(self.updated_at + TICK);
         Change { event: Some(event), ..change }
     }
 }

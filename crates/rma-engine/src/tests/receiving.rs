@@ -1,6 +1,7 @@
 //! What arrives at the warehouse.
 
 use domain::warehouse::UnitReceived;
+use platform::Timestamp;
 use uuid::Uuid;
 
 use super::projecting::{order, refunded};
@@ -57,6 +58,21 @@ async fn units_are_received_undone_and_closed() {
     let all = refunded(&order("A", 4), "R1", 3, Some(&rma));
     stage.store("acme", &all).await;
     assert_eq!(stage.show(&rma).await["status"], "REFUNDED");
+}
+
+#[tokio::test]
+async fn receiving_and_closing_at_once_are_two_messages_one_newer_than_the_other() {
+    let stage = managed().await;
+    let rma = stage.start_return(&refund_of("A", &[1, 2])).await;
+    let body = json!({ "findings": [found("received", 1)], "close": true });
+    assert_eq!(stage.receive(&rma, &body).await.0, StatusCode::OK);
+    let arrivals = stage.arrivals("acme").await;
+    let updated: Vec<Timestamp> = arrivals
+        .iter()
+        .map(|it| serde_json::from_value(it.body["updated_at"].clone()).unwrap())
+        .collect();
+    assert!(updated.is_sorted_by(|before, after| before < after), "{updated:?}");
+    assert_eq!(updated.len(), 3);
 }
 
 #[tokio::test]
