@@ -15,10 +15,13 @@ impl Rma {
         self.check_receiving()?;
         let mut after = self.clone();
         let mut change = Change::default();
-        let mut is_visible = false;
         for finding in &receipt.findings {
-            is_visible |= after.find(finding, &mut change)?;
+            after.find(finding, &mut change)?;
         }
+        // What one finding changes the next may change back.
+        let statuses =
+            |rma: &Self| -> Vec<_> { rma.units.iter().map(|unit| unit.receiving_status).collect() };
+        let is_visible = statuses(self) != statuses(&after);
         *self = after;
         if is_visible {
             change = self.changed(ServiceEvent::Received, change, now);
@@ -99,8 +102,7 @@ impl Rma {
         exact.or(meant.first()).map(|unit| unit.id.clone())
     }
 
-    /// Applies one finding; says whether the merchant sees a difference.
-    fn find(&mut self, finding: &Finding, change: &mut Change) -> Result<bool, Refusal> {
+    fn find(&mut self, finding: &Finding, change: &mut Change) -> Result<(), Refusal> {
         let (id, event) = match finding {
             Finding::Received { unit } => (unit, ReceivingEvent::Received),
             Finding::Damaged { unit, .. } => (unit, ReceivingEvent::Damaged),
@@ -109,7 +111,7 @@ impl Rma {
             Finding::Undo { unit } => (unit, ReceivingEvent::Undone),
             Finding::Over { .. } => {
                 change.discrepancies.extend(self.discrepancy(finding));
-                return Ok(false);
+                return Ok(());
             }
         };
         let is_closed = self.receiving_closed_at.is_some();
@@ -123,15 +125,14 @@ impl Rma {
             Step::Refused(refusal) => return Err(refusal),
             Step::Late => {
                 change.late.push(id.clone());
-                return Ok(false);
+                return Ok(());
             }
         };
-        let is_visible = unit.receiving_status != status;
         unit.receiving_status = status;
         unit.is_damaged = event == ReceivingEvent::Damaged;
         change.units.push(id.clone());
         change.discrepancies.extend(self.discrepancy(finding));
-        Ok(is_visible)
+        Ok(())
     }
 
     fn discrepancy(&self, finding: &Finding) -> Option<Discrepancy> {

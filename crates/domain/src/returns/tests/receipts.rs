@@ -103,6 +103,23 @@ fn a_refund_after_the_receiving_was_closed_completes_the_return() {
 }
 
 #[test]
+fn a_receipt_that_takes_back_what_it_says_is_not_told() {
+    let mut rma = rma("RMA-1", &["A/L1/1", "A/L1/2"]);
+    rma.receive(&receipt(vec![received("A/L1/1")]), minute(1)).unwrap();
+    let undo = |path| Finding::Undo { unit: unit(path) };
+    let damaged = Finding::Damaged { unit: unit("A/L1/1"), note: None };
+    let corrected = rma.receive(&receipt(vec![undo("A/L1/1"), damaged]), minute(2));
+    assert_eq!(corrected.unwrap().event, None);
+    assert!(rma.units[0].is_damaged);
+    let mistaken = rma.receive(&receipt(vec![received("A/L1/2"), undo("A/L1/2")]), minute(3));
+    assert_eq!(mistaken.unwrap().event, None);
+    assert_eq!(
+        (statuses(&rma).as_str(), rma.updated_at),
+        ("CREATED [RECEIVED PENDING]", minute(1))
+    );
+}
+
+#[test]
 fn what_is_refunded_is_not_unreceived() {
     let mut rma = rma("RMA-1", &["A/L1/1", "A/L1/2"]);
     rma.receive(&receipt(vec![received("A/L1/1")]), minute(1)).unwrap();
