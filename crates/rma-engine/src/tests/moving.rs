@@ -40,6 +40,28 @@ async fn a_parcel_moves_forward_only_and_each_report_counts_once() {
     assert!(timeline["entries"][2]["delivery"].is_string());
 }
 
+#[tokio::test]
+async fn a_number_that_comes_after_the_drop_off_names_the_parcel() {
+    let stage = Stage::set().await;
+    stage.store("acme", &order("A", 1)).await;
+    let mut body = refund_of("A", &[1]);
+    body["return_method"] = json!("express-returns");
+    let rma = stage.start_return(&body).await;
+    for reported in [
+        report("e1", "accepted", Some(&rma), None),
+        report("e2", "label", Some(&rma), Some("1Z9")),
+        report("e3", "in_transit", None, Some("1Z9")),
+    ] {
+        let (status, answer) = stage.carrier(&reported).await;
+        assert_eq!((status, &answer["applied"]), (StatusCode::OK, &json!(true)));
+    }
+    let told = ["rma.created", "rma.dropped_off", "rma.tracking_updated", "rma.in_transit"];
+    assert_eq!(stage.told().await, told);
+    let numbered = &stage.arrivals("acme").await[2].body["items"][0];
+    assert_eq!(numbered["tracking_number"], "1Z9");
+    assert_eq!(numbered["package_tracking_status"], "ACCEPTED");
+}
+
 /// Two returns whose units travel in one parcel, 1Z9.
 async fn one_parcel(stage: &Stage) -> [String; 2] {
     stage.store("acme", &order("A", 4)).await;

@@ -27,9 +27,14 @@ impl Rma {
         let mut change = Change::default();
         let mut refused = None;
         let method = self.return_method;
+        let mut has_moved = false;
         for unit in self.units.iter_mut().filter(|unit| selected.contains(&unit.id)) {
+            let before = unit.package_tracking_status;
             match unit.track(report, method) {
-                Step::Applied(()) => change.units.push(unit.id.clone()),
+                Step::Applied(()) => {
+                    has_moved |= unit.package_tracking_status != before;
+                    change.units.push(unit.id.clone());
+                }
                 Step::Late => change.late.push(unit.id.clone()),
                 Step::Refused(refusal) => refused = Some(refusal),
             }
@@ -37,7 +42,9 @@ impl Rma {
         match refused {
             Some(refusal) if change.units.is_empty() && change.late.is_empty() => Err(refusal),
             _ if change.units.is_empty() => Ok(change),
-            _ => Ok(self.changed(report.event.service_event(), change, now)),
+            _ if has_moved => Ok(self.changed(report.event.service_event(), change, now)),
+            // It came late, and yet said under which number they travel.
+            _ => Ok(self.changed(ServiceEvent::TrackingUpdated, change, now)),
         }
     }
 
@@ -83,15 +90,20 @@ impl RmaUnit {
                 }
                 Step::Applied(())
             }
-            // A new label takes the place of one that was not used, whatever became of that.
-            Step::Late if report.is_label() && !self.is_scanned() => match number {
-                Some(number) if self.tracking_number.as_ref() != Some(number) => {
-                    self.tracking_number = Some(number.clone());
-                    Step::Applied(())
+            Step::Late => {
+                // A new label takes the place of one that was not used, whatever became of that.
+                let is_new_label = report.is_label() && !self.is_scanned();
+                match number {
+                    Some(number)
+                        if self.tracking_number.is_none()
+                            || (is_new_label && self.tracking_number.as_ref() != Some(number)) =>
+                    {
+                        self.tracking_number = Some(number.clone());
+                        Step::Applied(())
+                    }
+                    _ => Step::Late,
                 }
-                _ => Step::Late,
-            },
-            Step::Late => Step::Late,
+            }
         }
     }
 }

@@ -92,6 +92,19 @@ fn a_drop_off_needs_no_label_and_what_is_kept_has_no_parcel() {
     );
     let unnumbered = express.track(&report(Label, None), minute(2));
     assert_eq!(unnumbered, Err(Refusal::NoTrackingNumber));
+    // The number comes after the drop-off: it is told, and from then on the parcel is known by it.
+    for late in [Label, Accepted] {
+        let mut express = express.clone();
+        let numbered = express.track(&report(late, Some("1Z")), minute(3));
+        assert_eq!(told(&numbered), "rma.tracking_updated; changed A/L1/1");
+        let item = &express.message().items[0];
+        assert_eq!(item.tracking_number.as_deref(), Some("1Z"));
+        assert_eq!(item.package_tracking_status, Some(TrackingStatus::Accepted));
+        let again = express.track(&report(late, Some("1Z")), minute(4));
+        assert_eq!(told(&again), "no message; late A/L1/1");
+        let other = express.track(&report(late, Some("1Z-2")), minute(5));
+        assert_eq!(other, Err(Refusal::UnknownParcel));
+    }
     let mut kept = rma_of("RMA-2", ReturnMethod::CustomerKeep, &refund, &settings(false));
     for event in TrackingEvent::ALL {
         assert_eq!(kept.track(&report(event, Some("1Z")), minute(1)), Err(Refusal::CustomerKeeps));
