@@ -31,7 +31,9 @@ pub use ledger::{AppearedUnit, LedgerChange, LedgerUnit, reconcile, reconcile_mi
 pub use message::{RmaItem, RmaMessage, ServiceEvent, event_schemas, message_schema};
 pub use money::{Amounts, RefundFinancials};
 pub use receipt::{Finding, Receipt};
-pub use refund::{CoveredUnit, KnownUnit, RefundMatches, match_refunds, match_remainders};
+pub use refund::{
+    CoveredUnit, KnownUnit, Paid, PaidBefore, RefundMatches, match_refunds, match_remainders, paid,
+};
 pub use request::{ExchangeFacts, MAX_UNITS, RequestedUnit, ReturnRequest};
 pub use resolution::{RefundType, Resolution};
 pub use rma::{CarrierReport, Change, ExchangeProgress, Rma, RmaUnit, UnitTerms};

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::order::{Order, Refund};
 use domain::returns::{
-    Amounts, Discrepancy, KnownUnit, LedgerChange, LedgerUnit, UnitId, match_remainders, reconcile,
-    reconcile_missing,
+    Amounts, Discrepancy, KnownUnit, LedgerChange, LedgerUnit, PaidBefore, UnitId,
+    match_remainders, paid, reconcile, reconcile_missing,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,10 @@ pub(crate) struct Ledger {
     lines: BTreeMap<String, Vec<Unit>>,
     /// Refunds that had their effect, whatever it was.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub(crate) refunds: BTreeSet<String>,
+    refunds: BTreeSet<String>,
+    /// What each of them paid. Older ledgers do not say it until a snapshot repeats the refund.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    paid: PaidBefore,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,8 +55,7 @@ impl Ledger {
         }
         if !self.refunds.is_empty() {
             let units = self.known_units(&order.identifier, returned);
-            let is_seen = |refund: &str| self.refunds.contains(refund);
-            for covered in match_remainders(order, is_seen, &units) {
+            for covered in match_remainders(order, self.paid_before(order), &units) {
                 self.refund(&covered.unit, &covered.refund_identifier);
             }
         }
@@ -64,6 +66,23 @@ impl Ledger {
     pub(crate) fn new_refunds<'o>(&self, order: &'o Order) -> impl Iterator<Item = &'o Refund> {
         let is_seen = |refund: &Refund| self.refunds.contains(&refund.identifier);
         order.refunds.iter().filter(move |it| !it.is_ignored() && !is_seen(it))
+    }
+
+    /// What the refunds that had their effect paid, also those that the snapshot leaves out.
+    pub(crate) fn paid_before(&mut self, order: &Order) -> &PaidBefore {
+        let repeated = order.refunds.iter().filter(|it| self.refunds.contains(&it.identifier));
+        for refund in repeated {
+            if !self.paid.contains_key(&refund.identifier) {
+                self.paid.insert(refund.identifier.clone(), paid(refund));
+            }
+        }
+        &self.paid
+    }
+
+    /// Notes that a refund has had its effect.
+    pub(crate) fn settle(&mut self, refund: &Refund) {
+        self.refunds.insert(refund.identifier.clone());
+        self.paid.insert(refund.identifier.clone(), paid(refund));
     }
 
     /// Every unit of the order, as refunds see it.

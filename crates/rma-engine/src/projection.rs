@@ -229,11 +229,13 @@ impl Page<'_> {
         };
         let concerned: Vec<_> = returns.of(merchant).filter(concerns).cloned().collect();
         let units = self.ledger.known_units(&order.identifier, is_returned);
-        let is_seen = |refund: &str| self.ledger.refunds.contains(refund);
+        let before = self.ledger.paid_before(order);
         let RefundMatches { covered, discrepancies } =
-            match_refunds(order, is_seen, &concerned, &units);
+            match_refunds(order, before, &concerned, &units);
         found.extend(discrepancies);
-        self.ledger.refunds.extend(new.into_iter().map(|refund| refund.identifier.clone()));
+        for refund in new {
+            self.ledger.settle(refund);
+        }
         for CoveredUnit { refund_identifier, unit, .. } in &covered {
             self.ledger.refund(unit, refund_identifier);
         }

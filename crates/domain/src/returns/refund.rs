@@ -5,12 +5,19 @@
 //! before they shipped, and then for units that nobody returned: those can no longer be. What is
 //! left even then is for the units that ship next.
 //!
-//! The invariant: a unit is covered by one refund, and a refund is looked at once.
+//! The invariant: a unit is covered by one refund, and a refund is looked at once. What it paid
+//! counts from then on, also when a newer snapshot leaves it out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Discrepancy, ReceivingStatus, Resolution, Rma, RmaUnit, Status, UnitId};
 use crate::order::{Order, Refund};
+
+/// How many units of each line a refund paid.
+pub type Paid = BTreeMap<String, i64>;
+
+/// What each refund that was matched before paid, by its identifier.
+pub type PaidBefore = BTreeMap<String, Paid>;
 
 /// A unit on the ledger, as refunds see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,22 +45,21 @@ pub struct CoveredUnit {
     pub unit: UnitId,
 }
 
-/// Matches the refunds of a snapshot that were not seen before.
+/// Matches those refunds of a snapshot that were not matched before.
 ///
-/// * `is_seen` tells by its identifier whether a refund was matched before.
 /// * `returns` are all returns with units of this order, and those that its new refunds name.
 /// * `units` are the units of this order that are on the ledger.
 pub fn match_refunds(
     order: &Order,
-    is_seen: impl Fn(&str) -> bool,
+    before: &PaidBefore,
     returns: &[Rma],
     units: &[KnownUnit],
 ) -> RefundMatches {
-    let (seen, new) = seen_and_new(order, is_seen);
-    if new.is_empty() {
+    let mut new = new_refunds(order, before).peekable();
+    if new.peek().is_none() {
         return RefundMatches::default();
     }
-    let mut desk = Desk::open(order, &seen, returns, units);
+    let mut desk = Desk::open(order, before, returns, units);
     for refund in new {
         desk.settle(refund);
     }
@@ -64,13 +70,12 @@ pub fn match_refunds(
 /// that are there now and in no return: they shipped since, or their return was canceled.
 pub fn match_remainders(
     order: &Order,
-    is_seen: impl Fn(&str) -> bool,
+    before: &PaidBefore,
     units: &[KnownUnit],
 ) -> Vec<CoveredUnit> {
-    let (seen, _) = seen_and_new(order, is_seen);
     let mut loose = Loose::among(units);
     let mut covered = Vec::new();
-    for Remainder { refund, line, units } in Accounts::of(order, &seen, units).remainders {
+    for Remainder { refund, line, units } in Accounts::of(order, before, units).remainders {
         for unit in loose.take(line, units) {
             let refund_identifier = refund.to_owned();
             covered.push(CoveredUnit { refund_identifier, rma_identifier: None, unit });
@@ -79,16 +84,16 @@ pub fn match_remainders(
     covered
 }
 
-fn seen_and_new(order: &Order, is_seen: impl Fn(&str) -> bool) -> (Vec<&Refund>, Vec<&Refund>) {
-    let refunds = order.refunds.iter().filter(|refund| !refund.is_ignored());
-    refunds.partition(|refund| is_seen(&refund.identifier))
+fn new_refunds<'o>(order: &'o Order, before: &PaidBefore) -> impl Iterator<Item = &'o Refund> {
+    let refunds = order.refunds.iter();
+    refunds.filter(|refund| !refund.is_ignored() && !before.contains_key(&refund.identifier))
 }
 
 /// How many units of each line a refund pays.
-fn paid(refund: &Refund) -> BTreeMap<&str, i64> {
-    let mut paid: BTreeMap<&str, i64> = BTreeMap::new();
+pub fn paid(refund: &Refund) -> Paid {
+    let mut paid = Paid::new();
     for line in &refund.refund_line_items {
-        *paid.entry(line.order_item_identifier.as_str()).or_default() += line.quantity;
+        *paid.entry(line.order_item_identifier.clone()).or_default() += line.quantity;
     }
     paid
 }
@@ -108,7 +113,7 @@ struct Remainder<'a> {
 }
 
 impl<'a> Accounts<'a> {
-    fn of(order: &'a Order, seen: &[&'a Refund], units: &[KnownUnit]) -> Self {
+    fn of(order: &'a Order, before: &'a PaidBefore, units: &[KnownUnit]) -> Self {
         let mut on_units: BTreeMap<(&str, &str), i64> = BTreeMap::new();
         for unit in units {
             if let Some(refund) = &unit.refunded_by {
@@ -120,10 +125,10 @@ impl<'a> Accounts<'a> {
         let canceled =
             lines.map(|line| (line.identifier.as_str(), line.quantity_canceled)).collect();
         let mut accounts = Self { canceled, remainders: Vec::new() };
-        for refund in seen {
-            for (line, paid) in paid(refund) {
-                let refund = refund.identifier.as_str();
-                let on_units = on_units.get(&(refund, line)).copied().unwrap_or_default();
+        for (refund, paid) in before {
+            for (line, paid) in paid {
+                let on_units =
+                    on_units.get(&(refund.as_str(), line.as_str())).copied().unwrap_or_default();
                 let left = (paid - on_units).max(0);
                 let units = left - accounts.count_canceled(line, left);
                 accounts.remainders.push(Remainder { refund, line, units });
@@ -176,7 +181,7 @@ struct Desk<'a> {
 impl<'a> Desk<'a> {
     fn open(
         order: &'a Order,
-        seen: &[&'a Refund],
+        before: &'a PaidBefore,
         returns: &'a [Rma],
         units: &'a [KnownUnit],
     ) -> Self {
@@ -186,7 +191,7 @@ impl<'a> Desk<'a> {
             order,
             returns: oldest_first,
             loose: Loose::among(units),
-            accounts: Accounts::of(order, seen, units),
+            accounts: Accounts::of(order, before, units),
             covered: BTreeSet::new(),
             matches: RefundMatches::default(),
         }
@@ -213,7 +218,7 @@ impl<'a> Desk<'a> {
             _ => {}
         }
         for (line, units) in paid(refund) {
-            self.settle_line(refund, line, units, rma);
+            self.settle_line(refund, &line, units, rma);
         }
     }
 

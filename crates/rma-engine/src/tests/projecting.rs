@@ -6,6 +6,7 @@ use domain::order::sample::Orders;
 use domain::order::{Refund, RefundLine};
 
 use super::*;
+use crate::ledger::Ledger;
 
 /// An order with one line of so many shipped units that cost 2000 cents each.
 pub(super) fn order(identifier: &str, units: i64) -> Order {
@@ -155,6 +156,30 @@ async fn units_that_were_refunded_before_they_shipped_cannot_be_returned() {
 }
 
 #[tokio::test]
+async fn a_refund_that_a_newer_snapshot_leaves_out_was_paid_all_the_same() {
+    let stage = Stage::set().await;
+    let mut first = order("A", 2);
+    let line = &mut first.items[0];
+    (line.quantity_shipped, line.product_amount_cents, line.tax_amount_cents) = (1, 2000, 165);
+    line.quantity_canceled = 1;
+    // The first is for the canceled unit, so the second is not.
+    stage.store("acme", &refunded(&first, "R1", 1, None)).await;
+    assert_eq!(verdicts(&stage, "A").await, ["1 2165", "2 not_shipped"]);
+    stage.store("acme", &refunded(&later(&first, 60), "R2", 1, None)).await;
+    assert_eq!(verdicts(&stage, "A").await, ["1 already_refunded", "2 not_shipped"]);
+}
+
+#[test]
+fn an_older_ledger_learns_from_the_snapshot_what_refunds_paid() {
+    let paid = refunded(&order("A", 2), "R1", 1, None);
+    let older = json!({ "lines": {}, "refunds": ["R0", "R1"] });
+    let mut ledger: Ledger = serde_json::from_value(older).unwrap();
+    let line = &paid.items[0].identifier;
+    assert_eq!(json!(ledger.paid_before(&paid)), json!({ "R1": { line: 1 } }));
+    assert_eq!(ledger.new_refunds(&paid).count(), 0);
+}
+
+#[tokio::test]
 async fn units_appear_as_they_ship_and_keep_their_money() {
     let stage = Stage::set().await;
     let mut first = order("A", 3);
@@ -280,6 +305,6 @@ async fn look_up(conn: &mut AsyncPgConnection) {
     returns::held(conn, &keys).await.unwrap();
     returns::lock_concerned(conn, &keys, &keys).await.unwrap();
     let mut rows = orders::Rows::default();
-    rows.push(&acme, &order, 0, &crate::ledger::Ledger::default()).unwrap();
+    rows.push(&acme, &order, 0, &Ledger::default()).unwrap();
     orders::update(conn, rows).await.unwrap();
 }

@@ -51,6 +51,12 @@ fn note(units: &mut [KnownUnit], covered: &[CoveredUnit]) {
     }
 }
 
+/// What some refunds of an order paid.
+fn paid_by(order: &Order, is_settled: impl Fn(&str) -> bool) -> PaidBefore {
+    let settled = order.refunds.iter().filter(|refund| is_settled(&refund.identifier));
+    settled.map(|refund| (refund.identifier.clone(), paid(refund))).collect()
+}
+
 fn written(matches: &RefundMatches) -> String {
     let covered = matches.covered.iter().map(|it| {
         let rma = it.rma_identifier.as_deref().unwrap_or("no return");
@@ -63,7 +69,7 @@ fn written(matches: &RefundMatches) -> String {
 #[track_caller]
 fn check(refunds: Vec<Refund>, returns: &[Rma], free: &[&str], expected: Expect) {
     let units = known(returns, free);
-    let matches = match_refunds(&order_with(refunds), |_| false, returns, &units);
+    let matches = match_refunds(&order_with(refunds), &PaidBefore::new(), returns, &units);
     expected.assert_eq(&written(&matches));
 }
 
@@ -131,11 +137,16 @@ fn canceled_units_are_refunded_once() {
     let first = refund("R1", None, &[("L2", 1)]);
     let order = order_with(vec![first, refund("R2", None, &[("L2", 1)])]);
     let free = loose(&["A/L2/1"]);
-    let second = match_refunds(&order, |refund| refund == "R1", &[], &free);
-    expect![[r#"
-        R2 covers A/L2/1 in no return
-    "#]]
-    .assert_eq(&written(&second));
+    let before = paid_by(&order, |refund| refund == "R1");
+    // Also when the merchant no longer speaks of the first.
+    let forgetful = Order { refunds: order.refunds[1..].to_vec(), ..order.clone() };
+    for order in [order, forgetful] {
+        let second = match_refunds(&order, &before, &[], &free);
+        expect![[r#"
+            R2 covers A/L2/1 in no return
+        "#]]
+        .assert_eq(&written(&second));
+    }
 }
 
 #[test]
@@ -146,7 +157,8 @@ fn two_lines_of_a_refund_for_one_line_of_the_order_are_one() {
     let order = order_with(vec![first, refund("R2", None, &[("L2", 1)])]);
     let mut units = loose(&["A/L2/1", "A/L2/2"]);
     units[0].refunded_by = Some("R1".to_owned());
-    let second = match_refunds(&order, |refund| refund == "R1", &[], &units);
+    let before = paid_by(&order, |refund| refund == "R1");
+    let second = match_refunds(&order, &before, &[], &units);
     expect![[r#"
         R2 covers A/L2/2 in no return
     "#]]
@@ -169,11 +181,14 @@ fn what_was_refunded_before_it_shipped_is_refunded_when_it_ships() {
     let refunds = vec![refund("R1", None, &[("L1", 2)]), refund("R2", None, &[("L1", 1)])];
     let order = order_with(refunds);
     let mut units = loose(&["A/L1/1"]);
-    let before = match_refunds(&order, |_| false, &[], &units);
+    let before = match_refunds(&order, &PaidBefore::new(), &[], &units);
     note(&mut units, &before.covered);
+    // The snapshots that follow leave the refunds out.
+    let forgetful = order_with(Vec::new());
     let mut shipped = |more: &[&str], seen: &[&str]| {
         units.extend(loose(more));
-        let covered = match_remainders(&order, |refund| seen.contains(&refund), &units);
+        let before = paid_by(&order, |refund| seen.contains(&refund));
+        let covered = match_remainders(&forgetful, &before, &units);
         note(&mut units, &covered);
         written(&RefundMatches { covered, discrepancies: Vec::new() })
     };
@@ -189,7 +204,7 @@ fn what_was_refunded_before_it_shipped_is_refunded_when_it_ships() {
 fn canceled_and_returned_units_are_no_remainder() {
     let order = order_with(vec![refund("R1", None, &[("L2", 2)])]);
     let returned = known(&[rma("RMA-1", &["A/L2/1"])], &["A/L2/2", "A/L2/3"]);
-    let covered = match_remainders(&order, |_| true, &returned);
+    let covered = match_remainders(&order, &paid_by(&order, |_| true), &returned);
     let units: Vec<_> = covered.iter().map(|it| path(&it.unit)).collect();
     assert_eq!(units, ["A/L2/2"], "one of the two was for the canceled unit");
 }
@@ -239,7 +254,7 @@ fn some_refunds_touch_nothing() {
     let amount_only = refund("R2", Some("RMA-1"), &[]);
     check(vec![ignored, amount_only], &older_and_newer(), &["A/L1/3"], expect![[""]]);
     let order = order_with(vec![refund("R1", None, &[("L1", 1)])]);
-    let seen = match_refunds(&order, |_| true, &older_and_newer(), &[]);
+    let seen = match_refunds(&order, &paid_by(&order, |_| true), &older_and_newer(), &[]);
     assert_eq!(seen, RefundMatches::default());
 }
 
@@ -285,18 +300,23 @@ proptest! {
         let order = order_with(refunds.clone());
         let mut returns = older_and_newer();
         let mut ledger = known(&returns, &["A/L1/3", "A/L2/2", "A/L2/3"]);
-        let at_once = match_refunds(&order, |_| false, &returns, &ledger);
+        let none = PaidBefore::new();
+        let at_once = match_refunds(&order, &none, &returns, &ledger);
 
-        // The same in two snapshots, the second of which repeats the first.
+        // The same in two snapshots, whether the second repeats the first or not.
         let cut = cut.min(refunds.len());
         let is_early = |refund: &str| refunds[..cut].iter().any(|it| it.identifier == refund);
         let first = order_with(refunds[..cut].to_vec());
-        let mut covered = match_refunds(&first, |_| false, &returns, &ledger).covered;
+        let mut covered = match_refunds(&first, &none, &returns, &ledger).covered;
         for rma in &mut returns {
             rma.refund(&covered, minute(9)).unwrap();
         }
         note(&mut ledger, &covered);
-        covered.extend(match_refunds(&order, is_early, &returns, &ledger).covered);
+        let before = paid_by(&order, is_early);
+        let second = match_refunds(&order, &before, &returns, &ledger);
+        let forgetful = order_with(refunds[cut..].to_vec());
+        prop_assert_eq!(&match_refunds(&forgetful, &before, &returns, &ledger), &second);
+        covered.extend(second.covered);
         prop_assert_eq!(&covered, &at_once.covered);
 
         let mut units: Vec<_> = covered.iter().map(|it| &it.unit).collect();
