@@ -34,7 +34,7 @@ pub use receipt::{Finding, Receipt};
 pub use refund::{
     CoveredUnit, KnownUnit, Paid, PaidBefore, RefundMatches, match_refunds, match_remainders, paid,
 };
-pub use request::{ExchangeFacts, MAX_UNITS, RequestedUnit, ReturnRequest};
+pub use request::{MAX_UNITS, RequestedUnit, ReturnRequest};
 pub use resolution::{RefundType, Resolution};
 pub use rma::{CarrierReport, Change, ExchangeProgress, Rma, RmaUnit, UnitTerms};
 pub use status::{

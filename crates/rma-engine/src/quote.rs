@@ -108,7 +108,7 @@ pub(crate) fn assess(
         }
     }
     faults.extend(known.iter().filter_map(|(index, _, unit)| stranger(*index, unit, &known)));
-    faults.extend(request.faults(|id| shelf.unit(id).map(|unit| unit.exchange_facts())));
+    faults.extend(request.faults(|id| shelf.unit(id).map(|unit| unit.has_variants())));
     if !faults.is_empty() {
         return Err(Invalid { errors: faults, omitted: 0 });
     }
@@ -120,7 +120,7 @@ pub(crate) fn assess(
             requested: (*requested).clone(),
             title: unit.line.title.clone(),
             unit: RmaUnit::new(requested, unit.terms()),
-            verdict: admit(&unit.facts(), settings, now, staff),
+            verdict: admit(&unit.facts(&requested.resolution), settings, now, staff),
         })
         .collect();
     let types = units.iter().map(|it| it.unit.refund_type);

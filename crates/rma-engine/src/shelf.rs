@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::order::Line;
-use domain::returns::{ExchangeFacts, UnitFacts, UnitId, UnitTerms};
+use domain::returns::{Resolution, UnitFacts, UnitId, UnitTerms};
 use platform::database::DatabaseError;
 
 use crate::ledger::{Unit, unit_id};
@@ -28,7 +28,7 @@ pub(crate) struct Shelved<'a> {
     pub(crate) unit: Option<&'a Unit>,
     holder: Option<&'a Holder>,
     /// Whether its order can have no other exchange.
-    is_order_exchanged: bool,
+    pub(crate) is_order_exchanged: bool,
 }
 
 impl Shelf {
@@ -92,7 +92,8 @@ impl Shelf {
 }
 
 impl<'a> Shelved<'a> {
-    pub(crate) fn facts(&self) -> UnitFacts<'a> {
+    /// What is true of the unit, if this is wanted for it.
+    pub(crate) fn facts(&self, wanted: &Resolution) -> UnitFacts<'a> {
         UnitFacts {
             order_status: self.projected.order.status,
             order_created_at: self.projected.order.created_at,
@@ -101,14 +102,12 @@ impl<'a> Shelved<'a> {
             line_tags: &self.line.tags,
             rma_identifier: self.holder.map(|holder| holder.rma_identifier.as_str()),
             is_refunded: self.unit.is_some_and(|unit| unit.refund.is_some()),
+            is_exchange_taken: self.is_order_exchanged && *wanted != Resolution::Refund,
         }
     }
 
-    pub(crate) fn exchange_facts(&self) -> ExchangeFacts {
-        ExchangeFacts {
-            has_variants: self.line.variant_identifier.is_some(),
-            is_order_exchanged: self.is_order_exchanged,
-        }
+    pub(crate) fn has_variants(&self) -> bool {
+        self.line.variant_identifier.is_some()
     }
 
     /// What the unit is known by: its UPC where the order gives no SKU.

@@ -28,6 +28,8 @@ pub struct UnitFacts<'a> {
     /// The return that it is in, unless that was canceled.
     pub rma_identifier: Option<&'a str>,
     pub is_refunded: bool,
+    /// Whether an exchange is wanted for it although its order can have no other.
+    pub is_exchange_taken: bool,
 }
 
 /// Why a unit cannot be returned.
@@ -40,16 +42,19 @@ pub enum IneligibleCode {
     NotShipped,
     AlreadyReturned,
     AlreadyRefunded,
+    /// Its order can have no other exchange: it can be returned for a refund.
+    AlreadyExchanged,
     FinalSale,
     WindowExpired,
 }
 
 impl IneligibleCode {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::OrderCancelled,
         Self::NotShipped,
         Self::AlreadyReturned,
         Self::AlreadyRefunded,
+        Self::AlreadyExchanged,
         Self::FinalSale,
         Self::WindowExpired,
     ];
@@ -60,6 +65,7 @@ impl IneligibleCode {
             Self::NotShipped => "not_shipped",
             Self::AlreadyReturned => "already_returned",
             Self::AlreadyRefunded => "already_refunded",
+            Self::AlreadyExchanged => "already_exchanged",
             Self::FinalSale => "final_sale",
             Self::WindowExpired => "window_expired",
         }
@@ -95,7 +101,8 @@ pub fn eligibility(
     now: DateTime<Utc>,
 ) -> Result<(), Ineligible> {
     use IneligibleCode::{
-        AlreadyRefunded, AlreadyReturned, FinalSale, NotShipped, OrderCancelled, WindowExpired,
+        AlreadyExchanged, AlreadyRefunded, AlreadyReturned, FinalSale, NotShipped, OrderCancelled,
+        WindowExpired,
     };
     let refuse = |code, sentence| Err(Ineligible { code, sentence });
     if unit.order_status == order::Status::Cancelled {
@@ -109,6 +116,10 @@ pub fn eligibility(
     }
     if unit.is_refunded {
         return refuse(AlreadyRefunded, "the unit was already refunded".to_owned());
+    }
+    if unit.is_exchange_taken {
+        let sentence = "an exchange was already made against the order: choose a refund";
+        return refuse(AlreadyExchanged, sentence.to_owned());
     }
     if let Some(tag) = unit.line_tags.iter().find(|tag| forbids_return(tag, settings)) {
         return refuse(FinalSale, format!("items tagged {tag} cannot be returned"));

@@ -51,15 +51,6 @@ pub struct RequestedUnit {
     pub resolution: Resolution,
 }
 
-/// What a request is held against for a unit's order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExchangeFacts {
-    /// Whether the unit's line has a `variant_identifier`.
-    pub has_variants: bool,
-    /// Whether an exchange order was already asked for or placed against the unit's order.
-    pub is_order_exchanged: bool,
-}
-
 impl ReturnRequest {
     /// What a request may say.
     pub const FIELDS: [&str; 5] =
@@ -108,24 +99,18 @@ impl ReturnRequest {
         })
     }
 
-    /// What is wrong with the request in the light of its orders. `facts` knows the unit's line
-    /// and order; a unit it does not know is judged elsewhere.
-    pub fn faults(&self, facts: impl Fn(&UnitId) -> Option<ExchangeFacts>) -> Vec<FieldError> {
-        let exchanged = self.units.iter().enumerate();
-        let exchanged = exchanged.filter(|(_, unit)| unit.resolution != Resolution::Refund);
-        let faults = exchanged.filter_map(|(index, unit)| {
-            let facts = facts(&unit.id)?;
-            let is_variant = matches!(unit.resolution, Resolution::Exchange { .. });
-            let detail = if facts.is_order_exchanged {
-                "an exchange was already made against this order: only a refund can be chosen"
-            } else if is_variant && !facts.has_variants {
-                "there are no variants of this item"
-            } else {
-                return None;
-            };
-            Some(FieldError::invalid(format!("$.units[{index}].resolution"), detail))
-        });
-        faults.collect()
+    /// What is wrong with the request in the light of its orders. `has_variants` says whether the
+    /// unit's line has a `variant_identifier`; a unit it does not know is judged elsewhere.
+    pub fn faults(&self, has_variants: impl Fn(&UnitId) -> Option<bool>) -> Vec<FieldError> {
+        let units = self.units.iter().enumerate();
+        let exchanged =
+            units.filter(|(_, unit)| matches!(unit.resolution, Resolution::Exchange { .. }));
+        let faulty = exchanged.filter(|(_, unit)| has_variants(&unit.id) == Some(false));
+        let fault = |(index, _)| {
+            let detail = "there are no variants of this item";
+            FieldError::invalid(format!("$.units[{index}].resolution"), detail)
+        };
+        faulty.map(fault).collect()
     }
 }
 

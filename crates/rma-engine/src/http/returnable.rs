@@ -6,7 +6,7 @@ use actix_web::{get, web};
 use chrono::{DateTime, Utc};
 use domain::access::Scope;
 use domain::merchant::{Merchant, ReturnPolicy};
-use domain::returns::{Amounts, Ineligible, UnitId, eligibility, window_ends_at};
+use domain::returns::{Amounts, Ineligible, Resolution, UnitId, eligibility, window_ends_at};
 use platform::http::ErrorBody;
 use platform::identity::Caller;
 use platform::{Problem, Timestamp};
@@ -123,9 +123,9 @@ fn show_unit(
     merchant: &Merchant,
     now: Timestamp,
 ) -> ReturnableUnit {
-    let (settings, facts) = (&merchant.settings, unit.facts());
+    // Whatever it is returned for, it can be for a refund.
+    let (settings, facts) = (&merchant.settings, unit.facts(&Resolution::Refund));
     let ineligible = eligibility(&facts, settings, now).err();
-    let exchange = unit.exchange_facts();
     let some_reason_offers = settings.returns.reasons.iter().any(|it| it.offers_exchange);
     ReturnableUnit {
         id,
@@ -139,8 +139,6 @@ fn show_unit(
         returnable_until: window_ends_at(&facts, settings),
         amounts: unit.unit.map(|unit| unit.amounts),
         refund_amount_cents: unit.unit.map(|unit| unit.amounts.paid()),
-        exchange_offered: exchange.has_variants
-            && !exchange.is_order_exchanged
-            && some_reason_offers,
+        exchange_offered: unit.has_variants() && !unit.is_order_exchanged && some_reason_offers,
     }
 }

@@ -12,6 +12,7 @@ fn facts() -> UnitFacts<'static> {
         line_tags: &[],
         rma_identifier: None,
         is_refunded: false,
+        is_exchange_taken: false,
     }
 }
 
@@ -37,6 +38,7 @@ fn each_reason_has_its_code_and_its_sentence() {
         UnitFacts { is_shipped: false, ..facts() },
         UnitFacts { rma_identifier: Some("RMA-7"), ..facts() },
         UnitFacts { is_refunded: true, ..facts() },
+        UnitFacts { is_exchange_taken: true, ..facts() },
         UnitFacts { line_tags: &final_sale, ..facts() },
         UnitFacts { shipped_date: Some(time("2026-01-01T00:00:00Z")), ..facts() },
         UnitFacts { shipped_date: None, ..facts() },
@@ -51,6 +53,7 @@ fn each_reason_has_its_code_and_its_sentence() {
         not_shipped (final): the unit has not shipped
         already_returned (final): the unit is already in return RMA-7
         already_refunded (final): the unit was already refunded
+        already_exchanged (final): an exchange was already made against the order: choose a refund
         final_sale (staff may override): items tagged FinalSale cannot be returned
         window_expired (staff may override): the unit could be returned until 31 January 2026
         yes
