@@ -40,6 +40,12 @@ pub(super) fn read_either(order: &Object<'_>) -> Option<Customer> {
 }
 
 impl Customer {
+    /// The shopper's address, which a merchant may send as the identifier and nowhere else.
+    pub fn email_address(&self) -> Option<&str> {
+        let identifier = || Some(self.identifier.as_str()).filter(|it| it.contains('@'));
+        self.email.as_deref().or_else(identifier)
+    }
+
     fn read(customer: &Object<'_>) -> Option<Self> {
         let identifier = customer.optional("identifier", text(WORD));
         let first_name = customer.optional("first_name", text(WORD));

@@ -80,6 +80,21 @@ async fn returns_are_found_by_what_is_known_of_them() {
 }
 
 #[tokio::test]
+async fn shoppers_known_by_nothing_but_their_address_are_found_by_it() {
+    let stage = Stage::set().await;
+    for (name, identifier) in [("A", "Ada@shop.example"), ("B", "4711")] {
+        let mut order = order(name, 1);
+        order.customer.identifier = identifier.to_owned();
+        order.customer.email = None;
+        stage.store("acme", &order).await;
+    }
+    let rma = stage.start_return(&refund_of("A", &[1])).await;
+    stage.start_return(&refund_of("B", &[1])).await;
+    assert_eq!(found(&stage, "?email=ada%40SHOP.example").await, [rma]);
+    assert!(found(&stage, "?email=4711").await.is_empty());
+}
+
+#[tokio::test]
 async fn a_page_ends_where_it_gets_heavy() {
     let stage = Stage::set().await;
     let mut rmas = Vec::new();
