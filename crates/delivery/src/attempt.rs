@@ -43,7 +43,8 @@ pub struct Message {
 pub enum Reply {
     /// A 2xx is all that counts: a body that breaks off or never ends does not undo it.
     Ignored,
-    /// The body is part of the answer: without it the attempt failed.
+    /// The body is part of the answer: if it breaks off the attempt failed. One that is too long
+    /// to be read says no more than its status, which is enough for a message.
     Needed,
 }
 
@@ -221,11 +222,13 @@ async fn judge(
         answer.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
     let outcome = Outcome::of_status(status, retry_after, now);
     let Read { body, end } = read_body(answer, call.longest_answer(), deadline).await;
-    let outcome = match (&outcome, call.reply(), &end) {
-        (Outcome::Delivered { .. }, Reply::Needed, End::TooLarge) => {
+    let outcome = match (&outcome, call, &end) {
+        (Outcome::Delivered { .. }, Call::Ask(_), End::TooLarge) => {
             Outcome::AnswerTooLarge { status }
         }
-        (Outcome::Delivered { .. }, Reply::Needed, End::Broken(fault)) => fault.clone().into(),
+        (Outcome::Delivered { .. }, _, End::Broken(fault)) if call.reply() == Reply::Needed => {
+            fault.clone().into()
+        }
         _ => outcome,
     };
     // An endpoint that never finishes its answers holds a place as long as one that hangs.

@@ -210,6 +210,12 @@ async fn a_merchant_that_gives_no_name_gets_ours() {
     assert_eq!(shown["exchange_order_identifier"], placed.exchange_order_identifier);
     stage.confirm(&confirmed("R-2", "1002", &[carded("L1", 1)])).await;
     assert_eq!(stage.placed().await.exchange_order_identifier, "77");
+    // An answer that is longer than we read is a yes all the same.
+    stage.behave("/exchange_orders", json!([{"do": "huge"}])).await;
+    stage.confirm(&confirmed("R-3", "1003", &[carded("L1", 1)])).await;
+    let placed = stage.placed().await;
+    assert!(placed.exchange_order_identifier.starts_with("X-"), "{placed:?}");
+    stage.quiet().await;
 }
 
 #[tokio::test]
