@@ -7,6 +7,7 @@ mod endpoint;
 mod policy;
 mod read;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -27,7 +28,7 @@ pub struct Settings {
     /// IANA time zone, for days and windows.
     #[schema(example = "America/New_York")]
     pub time_zone: String,
-    /// ISO 4217 code.
+    /// ISO 4217 code, for shipping costs and bonus; orders in another currency have neither.
     #[schema(example = "USD")]
     pub currency: String,
     /// Whether we receive the returned goods for the merchant.
@@ -74,6 +75,22 @@ impl Settings {
             support_contact: None,
             base_url: None,
         }
+    }
+
+    /// What holds for orders in this currency. We know no rates, so an amount in another one than
+    /// the merchant's would be a wrong price.
+    pub fn in_currency(&self, code: &str) -> Cow<'_, Self> {
+        if self.currency == code {
+            return Cow::Borrowed(self);
+        }
+        let mut settings = self.clone();
+        for offer in &mut settings.returns.methods {
+            offer.shipping_cost_cents = 0;
+        }
+        if let Some(card) = &mut settings.returns.gift_card {
+            card.bonus_credit_amount_cents = 0;
+        }
+        Cow::Owned(settings)
     }
 }
 

@@ -82,7 +82,7 @@ pub(crate) struct Assessment {
     pub(crate) units: Vec<AssessedUnit>,
     pub(crate) return_shipping_cost_cents: i64,
     return_method: ReturnMethod,
-    currency: String,
+    pub(crate) currency: String,
 }
 
 pub(crate) struct AssessedUnit {
@@ -112,7 +112,9 @@ pub(crate) fn assess(
     if !faults.is_empty() {
         return Err(Invalid { errors: faults, omitted: 0 });
     }
-    let settings = &merchant.settings;
+    let currency = known.first().map(|(_, _, unit)| unit.projected.order.currency);
+    let currency = currency.map_or_else(String::new, |it| it.code().to_owned());
+    let settings = merchant.settings.in_currency(&currency);
     let staff = request.staff_override.as_ref();
     let units: Vec<_> = known
         .iter()
@@ -120,16 +122,15 @@ pub(crate) fn assess(
             requested: (*requested).clone(),
             title: unit.line.title.clone(),
             unit: RmaUnit::new(requested, unit.terms()),
-            verdict: admit(&unit.facts(&requested.resolution), settings, now, staff),
+            verdict: admit(&unit.facts(&requested.resolution), &settings, now, staff),
         })
         .collect();
     let types = units.iter().map(|it| it.unit.refund_type);
     let cost = settings.returns.return_shipping_cost(request.return_method, types);
-    let currency = known.first().map(|(_, _, unit)| unit.projected.order.currency);
     Ok(Assessment {
         return_shipping_cost_cents: cost.unwrap_or_default(),
         return_method: request.return_method,
-        currency: currency.map_or_else(String::new, |it| it.code().to_owned()),
+        currency,
         units,
     })
 }

@@ -103,7 +103,8 @@ async fn open(
         return Err(Error::Conflict(Box::new(conflict)));
     }
     let units = assessment.units.iter().map(|it| it.unit.clone()).collect();
-    let rma = Rma::open(new_identifier(), request, units, &merchant.settings, now);
+    let settings = merchant.settings.in_currency(&assessment.currency);
+    let rma = Rma::open(new_identifier(), request, units, &settings, now);
     let email = request.giftee_email.as_deref().or_else(|| {
         let order = shelf.orders.values().next()?;
         order.order.customer.email_address()
@@ -170,7 +171,7 @@ fn confirmations(
     let confirmation = |(order, units): (&str, Vec<ConfirmedUnit>)| {
         let order = &shelf.orders.get(order)?.order;
         let has_card = units.iter().any(|it| it.chosen == domain::returns::Chosen::GiftCard);
-        let card = merchant.settings.returns.gift_card.clone();
+        let settings = merchant.settings.in_currency(order.currency.code());
         (!units.is_empty()).then(|| ReturnConfirmed {
             merchant: merchant.identifier.clone(),
             rma_identifier: rma.rma_identifier.clone(),
@@ -181,7 +182,7 @@ fn confirmations(
             shipping_address: order.shipping_address.clone(),
             billing_address: order.billing_address.clone(),
             units,
-            gift_card: card.filter(|_| has_card),
+            gift_card: settings.returns.gift_card.clone().filter(|_| has_card),
             confirmed_at: now,
         })
     };

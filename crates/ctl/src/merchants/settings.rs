@@ -10,7 +10,8 @@ pub(super) struct Flags {
     /// IANA time zone, for days and windows; UTC to begin with
     #[arg(long, value_name = "ZONE")]
     time_zone: Option<String>,
-    /// ISO 4217 code; USD to begin with
+    /// ISO 4217 code, of what return shipping costs and of the gift card's bonus: for orders in
+    /// another currency both are nothing; USD to begin with
     #[arg(long, value_name = "CODE")]
     currency: Option<String>,
     /// Whether we receive the returned goods for the merchant

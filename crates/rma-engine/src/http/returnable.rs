@@ -113,7 +113,7 @@ fn show(
         original_order_identifier: projected.original_order_identifier.clone(),
         exchange_possible: !shelf.is_exchanged(identifier),
         units: units.map(|(id, unit)| show_unit(id, &unit, merchant, now)).collect(),
-        policy: merchant.settings.returns.clone(),
+        policy: merchant.settings.in_currency(order.currency.code()).returns.clone(),
     })
 }
 

@@ -308,6 +308,39 @@ async fn exchanged_units_are_confirmed_order_by_order() {
 }
 
 #[tokio::test]
+async fn what_the_merchant_charges_and_gives_is_in_its_own_currency() {
+    let stage = Stage::with(|acme| {
+        acme.settings.returns.methods[0].shipping_cost_cents = 595;
+        let (sku, bonus_credit_amount_cents) = ("GIFT".to_owned(), 500);
+        acme.settings.returns.gift_card = Some(GiftCardOffer { sku, bonus_credit_amount_cents });
+    })
+    .await;
+    let mut abroad = order("A", 2);
+    abroad.currency = serde_json::from_value(json!("JPY")).unwrap();
+    stage.store("acme", &abroad).await;
+    let (_, shown) = stage.get("/v1/orders/A/returnable", "acme").await;
+    assert_eq!(shown["methods"][0]["shipping_cost_cents"], 0);
+    assert_eq!(shown["gift_card"]["bonus_credit_amount_cents"], 0);
+    let refund = choice("A", 1, &json!({ "resolution": "refund" }));
+    let card = choice("A", 2, &json!({ "resolution": "gift_card" }));
+    let mut body = json!({ "return_method": "mail-back", "units": [refund, card] });
+    let quoted = quote(&stage, &body).await;
+    assert_eq!(
+        (&quoted["currency"], &quoted["return_shipping_cost_cents"]),
+        (&json!("JPY"), &json!(0))
+    );
+    body["quote"] = quoted["quote"].clone();
+    stage.start_return(&body).await;
+    assert_eq!(stage.arrivals("acme").await[0].body["return_shipping_cost_cents"], 0);
+    let confirmed = eventually("the return is confirmed", SOON, || async {
+        stage.started.namespace.peek("exchange.return.confirmed.v1").await.pop()
+    })
+    .await;
+    let event: Value = serde_json::from_str(confirmed["payload"].as_str().unwrap()).unwrap();
+    assert_eq!(event["data"]["gift_card"]["bonus_credit_amount_cents"], 0);
+}
+
+#[tokio::test]
 async fn a_gift_is_refunded_to_the_giftee() {
     let stage = Stage::set().await;
     stage.store("acme", &later(&order("A", 1), 1)).await;
