@@ -117,12 +117,16 @@ fn open(
     Ok(Opened { endpoint, timeout, version: merchant.version, until })
 }
 
-/// The whole URL, or the merchant's base with the interface's path below it.
+/// The whole URL, or the merchant's base with the interface's path below it. Messages go only where
+/// an endpoint was set: without one they could not be signed. A question needs no signature.
 fn address(
     merchant: &Merchant,
     endpoint: Option<&merchant::Endpoint<SecretString>>,
     interface: Interface,
 ) -> Result<Url, NoEndpoint> {
+    if endpoint.is_none() && interface != Interface::Variants {
+        return Err(NoEndpoint::NoAddress(interface));
+    }
     let whole = endpoint.and_then(|endpoint| endpoint.url.clone());
     let below = || {
         let base = merchant.settings.base_url.as_ref()?;

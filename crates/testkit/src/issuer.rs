@@ -1,5 +1,6 @@
 //! A stand-in for auth: it publishes a key, signs tokens with it, and tells of merchants.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 
@@ -7,7 +8,8 @@ use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use domain::{
     event::Event as _,
-    merchant::{Merchant, MerchantChanged, Settings},
+    kind::Kind,
+    merchant::{Authentication, Endpoint, Interface, Merchant, MerchantChanged, Settings},
 };
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use messaging::Envelope;
@@ -96,9 +98,23 @@ pub async fn introduce(namespace: &Namespace, service: &str, merchant: Merchant)
     namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
 }
 
-/// A merchant with nothing special about it.
+/// A merchant with nothing special about it. Every message goes to its usual path, as soon as there
+/// is a base URL.
 pub fn merchant(identifier: &str) -> Merchant {
-    Merchant::new(identifier.parse().unwrap(), Settings::new(identifier))
+    let mut merchant = Merchant::new(identifier.parse().unwrap(), Settings::new(identifier));
+    for kind in Kind::ALL {
+        let endpoint = Endpoint {
+            url: None,
+            path: None,
+            headers: BTreeMap::new(),
+            authentication: Authentication::None,
+            timeout_ms: None,
+            paused: false,
+            signing_secrets: Vec::new(),
+        };
+        merchant.endpoints.insert(Interface::Message(kind), endpoint);
+    }
+    merchant
 }
 
 fn answer(stream: TcpStream, body: &str) -> std::io::Result<()> {

@@ -340,6 +340,7 @@ async fn exchange_orders_and_variants_are_shown() {
     let at = format!("--merchant acme --service-url {}", service.url);
     let base = merchant.url("");
     stack.text(&format!("merchant add acme --name Acme --base-url {base}")).await;
+    stack.text("endpoint set acme exchange-order").await;
 
     let shown = eventually("the merchant is known", SOON, async || {
         let output = stack.backhaul(&format!("exchange variants TEE {at}")).await;

@@ -115,6 +115,25 @@ async fn a_message_for_nobody_fails_like_any_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_message_whose_endpoint_was_removed_goes_nowhere() {
+    let stage = Stage::new(&[]).await;
+    let mut paused = merchant("acme", 2, &stage.sandbox.url(""));
+    paused.endpoints.values_mut().for_each(|endpoint| endpoint.paused = true);
+    introduce(&stage.pool, &paused).await;
+    stage.knows("acme", 2).await;
+    stage.append(&[message(None, "rma.created", 1)]).await;
+    let mut removed = merchant("acme", 3, &stage.sandbox.url(""));
+    removed.endpoints.clear();
+    introduce(&stage.pool, &removed).await;
+    stage.settled(SOON).await;
+    assert!(stage.arrivals().await.is_empty());
+    let letters = stage.namespace.peek("notify.rma.dead").await;
+    let headers = &letters[0]["properties"]["headers"];
+    assert_eq!(headers["last-error"], "could not be reached: no address is set for rma");
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_message_nobody_can_read_is_put_aside_and_the_queue_moves_on() {
     let stage = Stage::new(&[]).await;
     stage.namespace.publish_raw("notify.rma", "this is not a delivery").await;
