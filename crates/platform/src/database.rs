@@ -39,6 +39,10 @@ pub use weigh::{is_cut, weigh};
 
 use crate::{Failure, Kind, Tasks, client::client_tls, telemetry};
 
+/// How soon the server lets go of a session whose client is lost with its machine: until then it
+/// keeps the leader's lock. Left to its system it may take two hours.
+const WATCHED: &str = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 \
+                       -c tcp_keepalives_count=3 -c tcp_user_timeout=25000";
 /// How often the pool is looked at for the metrics.
 const WATCH_EVERY: Duration = Duration::from_secs(2);
 
@@ -204,7 +208,7 @@ fn parse(url: &SecretString) -> anyhow::Result<tokio_postgres::Config> {
     Ok(config)
 }
 
-/// How to connect, with `option` behind those that the URL gives.
+/// How to connect. Of options the last counts: those that the URL gives come before `option`.
 fn postgres_config(
     service: &str,
     settings: &Settings,
@@ -212,8 +216,8 @@ fn postgres_config(
 ) -> anyhow::Result<tokio_postgres::Config> {
     let mut config = parse(&settings.url).context("database.url")?;
     let options = match config.get_options() {
-        Some(given) => format!("{given} {option}"),
-        None => option.to_owned(),
+        Some(given) => format!("{WATCHED} {given} {option}"),
+        None => format!("{WATCHED} {option}"),
     };
     config
         .application_name(format!("backhaul-{service}"))
@@ -322,7 +326,7 @@ mod tests {
             statement_timeout: Duration::from_secs(5),
         };
         let config = postgres_config("test", &settings, &statement_timeout(&settings)).unwrap();
-        assert_eq!(config.get_options(), Some(options));
+        assert_eq!(config.get_options(), Some(format!("{WATCHED} {options}").as_str()));
     }
 
     #[test]

@@ -128,3 +128,29 @@ async fn much_is_forgotten_in_pieces_and_what_is_young_stays() {
         )
         .await;
 }
+
+#[tokio::test]
+async fn a_session_whose_client_is_lost_ends_within_half_a_minute() {
+    #[derive(diesel::QueryableByName)]
+    struct Row {
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        name: String,
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        setting: String,
+    }
+    let database = Database::create(vec![]).await;
+    let mut conn = database.pool().get().await.unwrap();
+    // The server shows what its socket says.
+    let watched = "SELECT name, setting FROM pg_settings WHERE name LIKE 'tcp\\_%' ORDER BY name";
+    let rows: Vec<Row> = diesel::sql_query(watched).load(&mut conn).await.unwrap();
+    let shown: Vec<_> = rows.iter().map(|row| format!("{}={}", row.name, row.setting)).collect();
+    assert_eq!(
+        shown,
+        [
+            "tcp_keepalives_count=3",
+            "tcp_keepalives_idle=10",
+            "tcp_keepalives_interval=5",
+            "tcp_user_timeout=25000",
+        ]
+    );
+}
