@@ -1,8 +1,10 @@
 //! The tokens that merchants' token servers issue to us (OAuth 2.0 client credentials).
 //!
 //! However many messages need a token at once, one call is made for them: whoever comes while it
-//! is under way waits for the same answer, good or bad. Every token carries a generation, so a
-//! message that was refused with an old token takes the newer one that is already there.
+//! is under way waits for the same answer, good or bad; who holds a token that works does not wait.
+//! A call goes on when nobody waits for it any more: whoever comes next finds its token. Every token
+//! carries a generation, so a message that was refused with an old token takes the newer one that is
+//! already there.
 
 #[cfg(test)]
 mod tests;
@@ -19,6 +21,7 @@ use oauth2::{AuthType, ClientId, ClientSecret, HttpRequest, HttpResponse, Reques
 use oauth2::{Scope, TokenResponse, TokenUrl};
 use reqwest::header::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 use url::Url;
 
@@ -31,7 +34,7 @@ const UNSTATED_LIFETIME: Duration = Duration::from_secs(3600);
 const LONGEST_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
 /// A token is renewed when this share of its lifetime is over, in percent.
 const RENEW_BETWEEN: (u32, u32) = (80, 90);
-/// How long a working token is used on after its renewal failed.
+/// How long a working token is used on before its renewal is tried again.
 const RENEW_AGAIN: Duration = Duration::from_secs(30);
 /// Credentials not used for this long are forgotten, and their token with them.
 const FORGET_AFTER: Duration = Duration::from_secs(26 * 3600);
@@ -96,7 +99,7 @@ pub struct Tokens {
 struct Slot {
     issued: u64,
     held: Option<Held>,
-    /// The call under way. Weak: when nobody waits for it any more, it is dropped.
+    /// The call under way. Weak: it is gone with its task and those who wait, however they ended.
     flight: Option<WeakShared<BoxFuture<'static, Result<Token, TokenError>>>>,
 }
 
@@ -124,41 +127,36 @@ impl Tokens {
         roll: Roll,
     ) -> Result<Token, TokenError> {
         let slot = self.slots.get_with(Fingerprint::of(credentials), Arc::default);
-        let (flight, fallback) = {
+        let flight = {
             let mut state = lock(&slot);
+            let under_way = state.flight.as_ref().and_then(WeakShared::upgrade);
             let usable = state
                 .held
-                .as_ref()
+                .as_mut()
                 .filter(|held| now < held.expires_at)
                 .filter(|held| stale.is_none_or(|stale| held.token.generation > stale));
-            let under_way = state.flight.as_ref().and_then(WeakShared::upgrade);
-            let fallback = match (usable, &under_way) {
-                (Some(held), Some(_)) => return Ok(held.token.clone()),
-                (Some(held), None) if now < held.renew_at => return Ok(held.token.clone()),
-                (usable, _) => usable.map(|held| held.token.clone()),
-            };
-            let flight = under_way.unwrap_or_else(|| {
+            if let Some(held) = usable {
+                let token = held.token.clone();
+                if under_way.is_none() && held.renew_at <= now {
+                    held.renew_at = now + RENEW_AGAIN;
+                    let flight = self.take_off(credentials, &slot, now, roll);
+                    state.flight = flight.downgrade();
+                    Handle::current().spawn(renewal(flight));
+                }
+                return Ok(token);
+            }
+            under_way.unwrap_or_else(|| {
                 let flight = self.take_off(credentials, &slot, now, roll);
                 state.flight = flight.downgrade();
+                Handle::current().spawn(flight.clone());
                 flight
-            });
-            (flight, fallback)
+            })
         };
-        match (flight.await, fallback) {
-            (Ok(token), _) => Ok(token),
-            (Err(error), None) => Err(error),
-            (Err(error), Some(token)) => {
-                tracing::warn!(%error, "could not renew a token ahead of time");
-                if let Some(held) = &mut lock(&slot).held {
-                    held.renew_at = now + RENEW_AGAIN;
-                }
-                Ok(token)
-            }
-        }
+        flight.await
     }
 
-    /// One call to the token server, shared by all who wait. It writes its result down itself,
-    /// before anyone sees it, so nobody can join a call that is over.
+    /// One call to the token server, shared by all who wait; it is over by its deadline. It writes
+    /// its result down itself, before anyone sees it, so nobody can join a call that is over.
     fn take_off(
         &self,
         credentials: &Arc<ClientCredentials>,
@@ -196,6 +194,12 @@ impl Tokens {
         }
         .boxed()
         .shared()
+    }
+}
+
+async fn renewal(flight: Flight) {
+    if let Err(error) = flight.await {
+        tracing::warn!(%error, "could not renew a token ahead of time");
     }
 }
 
