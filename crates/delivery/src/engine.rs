@@ -25,7 +25,7 @@ pub(crate) mod header {
     pub(crate) const ATTEMPT: &str = "attempt";
     /// Set when another copy of the message may be about.
     pub(crate) const RECALLED: &str = "recalled";
-    /// Until then no other copy is about, unless recalled.
+    /// When it is recalled, and a lease after it was queued.
     pub(crate) const LEASE_UNTIL: &str = "lease-until";
     pub(crate) const TRACEPARENT: &str = "traceparent";
 }

@@ -1,6 +1,7 @@
 //! A message as a sender finds it on a work queue.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use bytes::Bytes;
 use domain::kind::Kind;
@@ -10,6 +11,10 @@ use uuid::Uuid;
 
 use crate::attempt::{Message, Reply};
 use crate::engine::header;
+
+/// A message that comes within so many milliseconds of being queued is the only copy: in that time
+/// nobody gives it back, queues it again, sends that and settles it.
+const FRESH: i64 = 1000;
 
 /// One attempt to be made.
 #[derive(Clone, Debug)]
@@ -28,7 +33,13 @@ pub(crate) struct Job {
 pub(crate) struct Unreadable(&'static str);
 
 impl Job {
-    pub(crate) fn read(kind: Kind, incoming: Incoming, now: Timestamp) -> Result<Self, Unreadable> {
+    /// Reads a message that was queued with this lease.
+    pub(crate) fn read(
+        kind: Kind,
+        incoming: Incoming,
+        lease: Duration,
+        now: Timestamp,
+    ) -> Result<Self, Unreadable> {
         let headers = &incoming.headers;
         let id: Uuid = read(headers, header::DELIVERY)?;
         let lease_until: i64 = read(headers, header::LEASE_UNTIL)?;
@@ -37,11 +48,14 @@ impl Job {
             return Err(Unreadable(header::ATTEMPT));
         }
         let recalled = find(headers, header::RECALLED).is_some();
+        let lease = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
+        let waited = now.timestamp_millis().saturating_sub(lease_until.saturating_sub(lease));
+        let fresh = waited < FRESH.min(lease);
         Ok(Self {
             id,
             round: read(headers, header::ROUND)?,
             number,
-            doubtful: incoming.redelivered || recalled || lease_until <= now.timestamp_millis(),
+            doubtful: incoming.redelivered || recalled || !fresh,
             message: Message {
                 id: id.to_string(),
                 merchant: read(headers, header::MERCHANT)?,
@@ -70,4 +84,48 @@ fn find<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
 
 fn read<T: FromStr>(headers: &[(String, String)], name: &'static str) -> Result<T, Unreadable> {
     find(headers, name).and_then(|value| value.parse().ok()).ok_or(Unreadable(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEASE: Duration = Duration::from_secs(300);
+
+    fn doubtful(waited_ms: i64, redelivered: bool, more: &[(&str, &str)]) -> bool {
+        let queued_at = 1_800_000_000_000;
+        let lease_until = (queued_at + 300_000).to_string();
+        let id = Uuid::nil().to_string();
+        let headers = [
+            (header::DELIVERY, id.as_str()),
+            (header::MERCHANT, "acme"),
+            (header::EVENT, "rma.created"),
+            (header::SEQUENCE, "1"),
+            (header::ROUND, "1"),
+            (header::ATTEMPT, "1"),
+            (header::LEASE_UNTIL, &lease_until),
+        ];
+        let headers = headers.iter().chain(more);
+        let incoming = Incoming {
+            tag: 1,
+            returns: 0,
+            redelivered,
+            headers: headers.map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+            body: Vec::new(),
+        };
+        let now = Timestamp::from_timestamp_millis(queued_at + waited_ms).unwrap();
+        Job::read(Kind::Rma, incoming, LEASE, now).unwrap().doubtful
+    }
+
+    #[test]
+    fn only_a_message_that_comes_at_once_is_the_only_copy_for_sure() {
+        assert!(!doubtful(0, false, &[]));
+        assert!(!doubtful(999, false, &[]));
+        // The clocks of two machines differ.
+        assert!(!doubtful(-50, false, &[]));
+        assert!(doubtful(1000, false, &[]));
+        assert!(doubtful(300_000, false, &[]));
+        assert!(doubtful(0, true, &[]));
+        assert!(doubtful(0, false, &[(header::RECALLED, "1")]));
+    }
 }

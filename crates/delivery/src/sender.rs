@@ -243,7 +243,7 @@ impl Sender {
         for incoming in batch {
             let tag = Tag { subscription: self.subscriptions, number: incoming.tag };
             self.receipts.arrived(tag.number);
-            match Job::read(self.kind, incoming, now) {
+            match Job::read(self.kind, incoming, self.engine.settings.lease, now) {
                 Ok(job) if job.doubtful => doubtful.push((job, tag)),
                 Ok(job) => jobs.push((job, tag)),
                 Err(error) => {
