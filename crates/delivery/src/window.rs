@@ -30,7 +30,8 @@ pub struct Window {
     careful_from: u32,
     /// Successes since the last careful step.
     credit: u32,
-    /// Failures in a row of a window that could not be smaller.
+    /// Probes that failed in a row: messages that set out alone, from a window that could not be
+    /// smaller.
     failed_probes: u32,
     largest: u32,
     probe_pause: Duration,
@@ -116,6 +117,12 @@ impl Window {
         if self.size == 1 {
             self.failed_probes = self.failed_probes.saturating_add(1);
         }
+        self.narrow();
+    }
+
+    /// Learns of a failure that is no probe's: its message had set out before the last failure was
+    /// known, together with others.
+    pub fn narrow(&mut self) {
         self.size = (self.size / 2).max(1);
         self.careful_from = self.size;
         self.credit = 0;

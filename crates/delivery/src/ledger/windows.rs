@@ -16,7 +16,7 @@ use platform::{
 };
 use tokio::time::Instant;
 
-use super::Settlement;
+use super::{Settlement, Tried};
 use crate::outcome::Signal;
 use crate::window::{Limits, Window};
 
@@ -43,15 +43,32 @@ struct Known {
     credit: i32,
     #[diesel(sql_type = Integer)]
     failed_probes: i32,
+    #[diesel(sql_type = Timestamptz)]
+    open_from: Timestamp,
 }
 
 /// What a batch says of one endpoint.
 #[derive(Default)]
 struct News {
-    signals: Vec<Signal>,
-    /// When the last of it happened.
-    until: Timestamp,
+    heard: Vec<Heard>,
     gone_at_version: Option<i64>,
+}
+
+/// What came of one message.
+struct Heard {
+    signal: Signal,
+    began_at: Timestamp,
+    ended_at: Timestamp,
+}
+
+impl Heard {
+    fn of(settlement: &Settlement) -> Self {
+        let end =
+            |tried: &Tried| tried.at.checked_add_signed(TimeDelta::from_std(tried.latency).ok()?);
+        let ended_at = settlement.tries.iter().filter_map(end).max().unwrap_or_default();
+        let began_at = settlement.tries.iter().map(|tried| tried.at).min().unwrap_or_default();
+        Self { signal: settlement.signal, began_at, ended_at }
+    }
 }
 
 /// A window as it is written down: whose, its parts, when to send again, and whether it is gone.
@@ -78,18 +95,25 @@ impl Windows {
         for ((merchant, kind), news) in &news {
             let before =
                 known.iter().find(|known| known.merchant == *merchant && known.kind == kind.name());
-            let mut window = match before {
-                Some(Known { size, careful_from, credit, failed_probes, .. }) => {
+            let (mut window, mut open_from) = match before {
+                Some(Known { size, careful_from, credit, failed_probes, open_from, .. }) => {
                     let parts = [*size, *careful_from, *credit, *failed_probes];
-                    Window::restored(self.limits, parts)
+                    (Window::restored(self.limits, parts), *open_from)
                 }
-                None => Window::new(self.limits),
+                None => (Window::new(self.limits), Timestamp::UNIX_EPOCH),
             };
-            news.signals.iter().for_each(|signal| window.learn(*signal));
+            let mut until = Timestamp::UNIX_EPOCH;
+            for Heard { signal, began_at, ended_at } in &news.heard {
+                match signal {
+                    Signal::Shrink if *began_at < open_from => window.narrow(),
+                    signal => window.learn(*signal),
+                }
+                until = until.max(*ended_at);
+                open_from = until + TimeDelta::from_std(window.pause()).unwrap_or_default();
+            }
             if window.is_wide_open() {
                 self.wide_open.insert(((*merchant).to_owned(), *kind), Instant::now());
             }
-            let open_from = news.until + TimeDelta::from_std(window.pause()).unwrap_or_default();
             changed.push((*merchant, *kind, window.parts(), open_from, news.gone_at_version));
         }
         keep(conn, &changed).await
@@ -100,17 +124,13 @@ impl Windows {
         let mut news = BTreeMap::<_, News>::new();
         for settlement in batch {
             let entry = news.entry((settlement.merchant.as_str(), settlement.kind)).or_default();
-            entry.signals.push(settlement.signal);
-            let ends = settlement.tries.iter().filter_map(|tried| {
-                tried.at.checked_add_signed(TimeDelta::from_std(tried.latency).ok()?)
-            });
-            entry.until = ends.fold(entry.until, Timestamp::max);
+            entry.heard.push(Heard::of(settlement));
             entry.gone_at_version = entry.gone_at_version.max(settlement.gone_at_version);
         }
         self.wide_open.retain(|_, seen_at| seen_at.elapsed() < TRUST);
         news.retain(|(merchant, kind), news| {
             let key = ((*merchant).to_owned(), *kind);
-            let fine = news.signals.iter().all(|signal| *signal == Signal::Grow);
+            let fine = news.heard.iter().all(|heard| heard.signal == Signal::Grow);
             if !fine {
                 self.wide_open.remove(&key);
             }
@@ -128,8 +148,8 @@ async fn known(
     Ok(prepared(
         sql_query(
             "SELECT known.* FROM unnest($1, $2) AS given (merchant, kind), LATERAL ( \
-                 SELECT merchant, kind, size, careful_from, credit, failed_probes \
-                 FROM delivery_endpoints AS row \
+                 SELECT merchant, kind, size, careful_from, credit, failed_probes, \
+                 open_from FROM delivery_endpoints AS row \
                  WHERE row.merchant = given.merchant AND row.kind = given.kind FOR UPDATE \
              ) AS known",
         )

@@ -181,6 +181,23 @@ async fn endpoints_that_hang_are_left_alone_between_probes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn messages_that_set_out_together_and_fail_are_no_probes() {
+    let stage = Stage::new(&[("DELIVERY__RETRY_BASE", "60s")]).await;
+    stage
+        .behave(json!([{"do": "answer", "status": 503, "delay_ms": 500, "times": "always"}]))
+        .await;
+    let messages: Vec<_> = (0..8).map(|number| message(None, "rma.created", number)).collect();
+    stage.append(&messages).await;
+    let tried = "SELECT count(*) AS n FROM deliveries WHERE attempts = 1";
+    eventually("all were tried", SOON, async || (stage.number(tried).await == 8).then_some(()))
+        .await;
+    let narrow =
+        "SELECT count(*) AS n FROM delivery_endpoints WHERE size = 1 AND failed_probes = 0";
+    assert_eq!(stage.number(narrow).await, 1);
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_replica_that_does_not_dispatch_keeps_its_connections() {
     let stage = Stage::new(&[]).await;
     let second = stage.another().await;
