@@ -43,7 +43,7 @@ pub(crate) struct Sender {
     subscriptions: u64,
     backoff: Backoff,
     flights: JoinSet<Done>,
-    /// What is in the air, so that no second copy joins it.
+    /// What is in the air or not settled yet, so that no second copy joins it.
     in_the_air: HashMap<(Uuid, i32, i32), Flight>,
     /// How many of them took long at the last tick.
     slow: usize,
@@ -139,12 +139,13 @@ impl Sender {
         self.leave().await;
     }
 
-    /// How many more attempts may set out. One that takes long has a place of its own, as long as
+    /// How many more attempts may set out. One that ended keeps its place until it is settled, or a
+    /// slow ledger would fill the memory. One that takes long has a place of its own, as long as
     /// there are any: endpoints that hang must not take the places of those that answer.
     fn room(&self) -> usize {
         let settings = &self.engine.settings;
         let places = settings.concurrency.get() + self.slow.min(settings.slow_concurrency);
-        places.saturating_sub(self.flights.len())
+        places.saturating_sub(self.in_the_air.len())
     }
 
     async fn look_after_slow(&mut self) {

@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use diesel_async::SimpleAsyncConnection as _;
 use platform::database::Pool;
 use testkit::{Database, Namespace, Server, Servers, eventually};
 
@@ -135,6 +136,36 @@ async fn restarts_of_broker_and_database_lose_nothing_and_repeat_little() {
     nothing_overtook(&arrivals);
     stage.leave().await;
     tokio::task::block_in_place(|| drop(servers));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_that_does_not_settle_keeps_senders_from_taking_more() {
+    let stage = Stage::new(&[
+        ("DELIVERY__INITIAL_WINDOW", "64"),
+        ("DELIVERY__CONCURRENCY", "4"),
+        ("DELIVERY__SLOW_CONCURRENCY", "0"),
+    ])
+    .await;
+    let mut locker = stage.pool.get().await.unwrap();
+    locker.batch_execute("BEGIN; LOCK TABLE delivery_counts IN EXCLUSIVE MODE").await.unwrap();
+    let messages: Vec<_> = (0..40).map(|number| message(None, "rma.created", number)).collect();
+    stage.append(&messages).await;
+    // A settler that gives up waiting begins again over another connection.
+    let waits = async |not: i64| {
+        let waiting = "SELECT COALESCE(max(pid), 0)::int8 AS n FROM pg_stat_activity \
+                       WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        eventually("settling waits", SOON, async || {
+            Some(stage.number(waiting).await).filter(|pid| *pid > 0 && *pid != not)
+        })
+        .await
+    };
+    let first = waits(0).await;
+    waits(first).await;
+    assert_eq!(stage.arrivals().await.len(), 4);
+    locker.batch_execute("ROLLBACK").await.unwrap();
+    stage.settled(SOON).await;
+    assert_eq!(stage.arrivals().await.len(), 40);
+    stage.leave().await;
 }
 
 /// A replica in a process of its own, to be killed.
