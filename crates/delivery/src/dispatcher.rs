@@ -82,7 +82,7 @@ impl Work for Dispatcher {
             keep_house(conn, engine, now).await?;
             self.kept_house_at = Some(Instant::now());
         }
-        let (merchants, kinds) = paused(engine);
+        let (merchants, kinds) = engine.paused();
         let due = Due {
             now,
             lease: engine.settings.lease,
@@ -118,16 +118,6 @@ impl Work for Dispatcher {
             (unroutable, _) => Err(DispatchError::Unroutable(unroutable)),
         }
     }
-}
-
-/// Endpoints that their merchants paused, as merchants and kinds.
-fn paused(engine: &Engine) -> (Vec<String>, Vec<String>) {
-    let merchants = engine.directory.merchants();
-    let endpoints = merchants.values().flat_map(|merchant| {
-        let paused = merchant.endpoints.iter().filter(|(_, endpoint)| endpoint.paused);
-        paused.map(|(interface, _)| (merchant.identifier.to_string(), interface.to_string()))
-    });
-    endpoints.unzip()
 }
 
 /// What goes into the broker. A kind that nobody knows stays where it is and is looked at again when

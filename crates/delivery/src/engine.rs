@@ -57,6 +57,18 @@ pub(crate) struct Engine {
     pub(crate) replayed: Notify,
 }
 
+impl Engine {
+    /// Endpoints that their merchants paused, as merchants and kinds.
+    pub(crate) fn paused(&self) -> (Vec<String>, Vec<String>) {
+        let merchants = self.directory.merchants();
+        let endpoints = merchants.values().flat_map(|merchant| {
+            let paused = merchant.endpoints.iter().filter(|(_, endpoint)| endpoint.paused);
+            paused.map(|(interface, _)| (merchant.identifier.to_string(), interface.to_string()))
+        });
+        endpoints.unzip()
+    }
+}
+
 /// The pauses between tries when the broker or the database is away.
 pub(crate) fn patience() -> platform::retry::Backoff {
     platform::retry::Backoff::new(Duration::from_millis(50), Duration::from_secs(2))
