@@ -25,6 +25,7 @@ use uuid::Uuid;
 
 use crate::engine::{Engine, header, straight_to_queue};
 use crate::ledger::{self, Content, Due, Picked};
+use crate::window::Window;
 
 /// A batch this large means that there is a lot to do: then fewer, larger batches cost less.
 const BUSY: usize = 16;
@@ -83,10 +84,11 @@ impl Work for Dispatcher {
             self.kept_house_at = Some(Instant::now());
         }
         let (merchants, kinds) = engine.paused();
+        let initial_window = Window::new(engine.settings.windows()).size();
         let due = Due {
             now,
             lease: engine.settings.lease,
-            initial_window: engine.settings.initial_window.get().try_into().unwrap_or(i32::MAX),
+            initial_window: initial_window.try_into().unwrap_or(i32::MAX),
             closed: (&merchants, &kinds),
             most: engine.settings.dispatch_batch.get().into(),
         };

@@ -1,6 +1,7 @@
 //! Messages on their way from the ledger into the broker.
 
 use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
+use serde_json::json;
 use testkit::eventually;
 
 use crate::stage::{SOON, Stage, execute, message};
@@ -66,4 +67,16 @@ async fn after_a_quiet_spell_a_look_still_reads_no_more_than_it_finds() {
     let each = (stage.number(read).await - before) / flood;
     assert!(each < 20, "{each} rows were read for each message");
     stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_window_never_begins_wider_than_it_may_become() {
+    let settings = [("DELIVERY__INITIAL_WINDOW", "8"), ("DELIVERY__LARGEST_WINDOW", "2")];
+    let stage = Stage::new(&settings).await;
+    stage.behave(json!([{"do": "hang", "times": "always"}])).await;
+    let messages: Vec<_> = (0..8).map(|number| message(None, "rma.created", number)).collect();
+    stage.append(&messages).await;
+    stage.looked().await;
+    let queued = "SELECT count(*) AS n FROM deliveries WHERE state = 'queued'";
+    assert_eq!(stage.number(queued).await, 2);
 }
