@@ -34,6 +34,7 @@ SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
 # Connections beside the pools: of each service's relay and dispatcher, of its migration, and those that
 # PostgreSQL keeps for superusers, the operator and people.
 LEADING, MIGRATING, RESERVED = 2, 1, 50
+# MAX_BYTES of crates/domain/src/warehouse.
 LONGEST_MESSAGE = 512 * 1024
 # The labels that operators give to the pods they make: none of ours with app.kubernetes.io come through.
 PODS_OF_OPERATORS = {
@@ -185,7 +186,7 @@ def connections(objects, service):
 
 
 def messages_fit(objects):
-    """The longest messages, outbound ASNs, as many as a replica may hold, fit in its memory beside what comes in."""
+    """The longest messages, as many as a replica may hold, fit in its memory beside what comes in."""
     service = "warehouse-notifier"
     (container,) = kustomize.containers(kustomize.find(objects, "Deployment", service))
     limit = int(container["resources"]["limits"]["memory"].removesuffix("Gi")) * 1024**3

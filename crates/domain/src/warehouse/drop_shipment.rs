@@ -18,6 +18,7 @@ use std::ops::RangeInclusive;
 use serde::Serialize;
 use serde_json::Number;
 
+use super::MAX_BYTES;
 use crate::document::{Document, Field, FieldError, Invalid, number, object};
 use crate::kind::Kind;
 use crate::order::Digest;
@@ -114,9 +115,16 @@ impl DropShipment {
     }
 }
 
+/// A message has at most as many bytes as one about an outbound shipment.
 fn write(message: &impl Serialize) -> Result<String, Invalid> {
-    serde_json::to_string(message)
-        .map_err(|error| FieldError::invalid("$", error.to_string()).into())
+    let refused = |detail| FieldError::invalid("$", detail);
+    let body = serde_json::to_string(message).map_err(|error| refused(error.to_string()))?;
+    if body.len() > MAX_BYTES {
+        let size = body.len();
+        let detail = format!("makes a message of {size} bytes; at most {MAX_BYTES} are sent");
+        return Err(refused(detail).into());
+    }
+    Ok(body)
 }
 
 fn hex(digest: &Digest) -> String {

@@ -1,7 +1,7 @@
 //! The three messages about drop shipments.
 
 use super::super::sample::{cancellation, confirmation, partial_cancellation};
-use super::super::{DropShipment, DropShipmentKind};
+use super::super::{DropShipment, DropShipmentKind, MAX_BYTES};
 use super::*;
 
 fn confirmed() -> Reader {
@@ -101,6 +101,26 @@ fn a_partial_cancellation_keeps_its_rules() {
     reader.accepts(&[(pointer, Some(json!(2)))]);
     reader.refuses(pointer, Some(json!(3)), Code::Invalid);
     reader.refuses(pointer, Some(json!(-1)), Code::Invalid);
+}
+
+#[test]
+fn a_message_that_is_too_long_is_refused() {
+    let mut sample = cancellation("SO-1");
+    let item = sample["order"]["order_items"][0].clone();
+    let mut with_items = |items: usize| {
+        sample["order"]["order_items"] = (0..items)
+            .map(|number| {
+                let mut item = item.clone();
+                item["id"] = json!(number);
+                item["comments"] = json!("x".repeat(5000));
+                item
+            })
+            .collect();
+        DropShipment::read(DropShipmentKind::Cancellation, &document(&sample))
+    };
+    assert!(with_items(90).unwrap().body.len() <= MAX_BYTES);
+    let refused = with_items(110).unwrap_err();
+    assert_eq!((&*refused.errors[0].field, refused.errors[0].code), ("$", Code::Invalid));
 }
 
 #[test]
