@@ -87,6 +87,7 @@ def check(overlay):
     everyone_is_scraped(objects, monitors)
     connections_suffice(objects)
     messages_fit(objects)
+    events_fit(objects)
     return len(objects)
 
 
@@ -188,12 +189,24 @@ def connections(objects, service):
 def messages_fit(objects):
     """The longest messages, as many as a replica may hold, fit in its memory beside what comes in."""
     service = "warehouse-notifier"
-    (container,) = kustomize.containers(kustomize.find(objects, "Deployment", service))
-    limit = int(container["resources"]["limits"]["memory"].removesuffix("Gi")) * 1024**3
     # One that is being sent may be acknowledged early, and then another is held in its stead.
     held = sum(setting(objects, service, "delivery", name) for name in ["prefetch", "concurrency", "slow_concurrency"])
     needed = setting(objects, service, "bodies", "bytes_in_flight") + held * LONGEST_MESSAGE
-    assert needed < limit, f"{service} may need {needed} bytes and has {limit}"
+    assert needed < memory(objects, service), f"{service} may need {needed} bytes"
+
+
+def events_fit(objects):
+    """The largest orders, as many as a consumer may hold, take half of the memory: the rest is for its work."""
+    service = "rma-engine"
+    held = setting(objects, service, "broker", "prefetch")
+    needed = held * setting(objects, "order-intake", "http", "max_body_bytes")
+    assert needed <= memory(objects, service) / 2, f"{service} may hold {needed} bytes of orders"
+
+
+def memory(objects, service):
+    (container,) = kustomize.containers(kustomize.find(objects, "Deployment", service))
+    number, unit = re.fullmatch(r"(\d+)(Mi|Gi)", container["resources"]["limits"]["memory"]).groups()
+    return int(number) * 1024 ** {"Mi": 2, "Gi": 3}[unit]
 
 
 def work_queues(scaler):
@@ -257,7 +270,7 @@ def setting(objects, service, section, name):
     data = kustomize.find(objects, "ConfigMap", service)["data"]
     if variable in data:
         return int(data[variable])
-    for crate in [service, "delivery", "platform"]:
+    for crate in [service, "delivery", "messaging", "platform"]:
         defaults = tomllib.loads((ROOT / "crates" / crate / "default.toml").read_text())
         if name in defaults.get(section, {}):
             return defaults[section][name]
