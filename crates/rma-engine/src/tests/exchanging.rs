@@ -102,6 +102,24 @@ async fn an_order_is_not_its_own_exchange_order() {
 }
 
 #[tokio::test]
+async fn an_exchange_that_was_taken_since_the_quote_is_told_with_a_new_one() {
+    let stage = Stage::set().await;
+    stage.store("acme", &order("A", 2)).await;
+    let mut body = exchange_of("A", &[1]);
+    let (_, quote) = stage.post("/v1/returns/quote", "acme", &body).await;
+    assert_eq!(quote["possible"], true);
+    body["quote"] = quote["quote"].clone();
+    stage.start_return(&exchange_of("A", &[2])).await;
+    let (status, refusal) = stage.post("/v1/returns", "acme", &body).await;
+    let change = json!({
+        "unit": unit("A", 1), "what": "ineligible", "quoted": null, "now": "already_exchanged",
+    });
+    assert_eq!((status, &refusal["changes"]), (StatusCode::CONFLICT, &json!([change])));
+    assert_eq!(refusal["quote"]["possible"], false);
+    stage.start_return(&refund_of("A", &[1])).await;
+}
+
+#[tokio::test]
 async fn what_cannot_be_exchanged_is_refunded() {
     let stage = Stage::set().await;
     // Only where nothing was ordered it can be tried again.
