@@ -17,6 +17,9 @@ use crate::guard::Refused;
 pub use retry_after::{LONGEST, parse_retry_after};
 pub use schedule::{BadSchedule, Roll, Schedule};
 
+/// The longest sentence for an operator, in bytes: a merchant's server may have written most of it.
+const LONGEST_DETAIL: usize = 500;
+
 /// What came of one attempt to deliver a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -163,9 +166,10 @@ impl Outcome {
         }
     }
 
-    /// A sentence for an operator.
+    /// A sentence for an operator, of [`LONGEST_DETAIL`] at the most: it becomes a header of a dead
+    /// letter, and all headers together must fit into one frame.
     pub fn detail(&self) -> String {
-        match self {
+        brief(match self {
             Self::Delivered { status } => format!("accepted with status {status}"),
             Self::Unauthorized => "answered 401: the credentials were refused".to_owned(),
             Self::Rejected { status, .. } => format!("answered {status}"),
@@ -181,7 +185,7 @@ impl Outcome {
                 format!("answered {status} with more than is read of an answer")
             }
             Self::TokenRefused(why) => format!("no token: {why}"),
-        }
+        })
     }
 
     /// A prompt no to one message says nothing about the next; every other failure does.
@@ -201,6 +205,12 @@ impl Outcome {
             | Self::TokenRefused(_) => Signal::Shrink,
         }
     }
+}
+
+/// As much of a text as an operator reads.
+pub(crate) fn brief(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(LONGEST_DETAIL));
+    text
 }
 
 impl From<Fault> for Outcome {

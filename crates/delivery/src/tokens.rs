@@ -27,7 +27,7 @@ use url::Url;
 
 use crate::client::{ANSWER_LIMIT, End, Fault, GuardedClient, read_body};
 use crate::guard::Refused;
-use crate::outcome::Roll;
+use crate::outcome::{Roll, brief};
 
 /// A token server that names no lifetime is asked again after this.
 const UNSTATED_LIFETIME: Duration = Duration::from_secs(3600);
@@ -263,15 +263,16 @@ async fn call(
     Ok(response)
 }
 
-/// Keeps what helps an operator and leaves out anything the server sent back of our secrets.
+/// Keeps what helps an operator and leaves out anything the server sent back of our secrets. What is
+/// wrong with an answer may be told by quoting all of it.
 fn token_error(error: RequestTokenError<TokenError, BasicErrorResponse>) -> TokenError {
     match error {
         RequestTokenError::Request(error) => error,
         RequestTokenError::ServerResponse(answer) => {
-            TokenError::Refused(answer.error().as_ref().to_owned())
+            TokenError::Refused(brief(answer.error().as_ref().to_owned()))
         }
-        RequestTokenError::Parse(error, _) => TokenError::Unusable(error.to_string()),
-        RequestTokenError::Other(why) => TokenError::Unusable(why),
+        RequestTokenError::Parse(error, _) => TokenError::Unusable(brief(error.to_string())),
+        RequestTokenError::Other(why) => TokenError::Unusable(brief(why)),
     }
 }
 

@@ -44,6 +44,16 @@ fn every_success_status_is_delivered_at_any_attempt() {
 }
 
 #[test]
+fn a_detail_has_an_end_whatever_a_merchant_sends() {
+    for length in [0, 400, 497, 498, 499, 500, 501, 100_000] {
+        let why = "é".repeat(length);
+        let detail = Outcome::TlsFailed(why.clone()).detail();
+        assert!(detail.len() <= 500, "{length}: {}", detail.len());
+        assert!(format!("TLS failed: {why}").starts_with(&detail), "{length}");
+    }
+}
+
+#[test]
 fn every_failure_is_retried_five_times_and_then_dead() {
     let mut failures = vec![
         Outcome::Unauthorized,

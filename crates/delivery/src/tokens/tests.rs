@@ -220,6 +220,19 @@ async fn an_answer_without_a_token_says_why() {
 }
 
 #[tokio::test]
+async fn an_answer_that_says_too_much_is_quoted_in_part() {
+    let (long, ok) = ("\u{7f}".repeat(60_000), "HTTP/1.1 200 OK\r\ncontent-type: application/json");
+    let odd = format!(
+        "{ok}\r\n\r\n{{\"access_token\":\"a\",\"token_type\":\"bearer\",\"expires_in\":\"{long}\"}}"
+    );
+    let refusal = format!("HTTP/1.1 400 Bad Request\r\n\r\n{{\"error\":\"{long}\"}}");
+    for answer in [odd, refusal] {
+        let why = exchange(Placement::Body, &answer).await.1.unwrap_err().to_string();
+        assert!(why.len() < 600, "{} bytes", why.len());
+    }
+}
+
+#[tokio::test]
 async fn a_token_server_is_guarded_and_bounded_like_an_endpoint() {
     let get = async |tokens: Tokens, url: &str| {
         let credentials = credentials(url, Placement::Body);

@@ -1,9 +1,10 @@
 //! What becomes of one message.
 
+use domain::merchant::{Authentication, CredentialsIn, Interface};
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::stage::{SOON, Stage, introduce, merchant, message};
+use crate::stage::{SOON, Stage, introduce, merchant, message, sealer};
 use testkit::eventually;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -130,6 +131,38 @@ async fn a_message_whose_endpoint_was_removed_goes_nowhere() {
     let letters = stage.namespace.peek("notify.rma.dead").await;
     let headers = &letters[0]["properties"]["headers"];
     assert_eq!(headers["last-error"], "could not be reached: no address is set for rma");
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_server_that_says_too_much_stops_nobody() {
+    let stage = Stage::new(&[("DELIVERY__RETRIES", "0")]).await;
+    let nonsense = json!({"access_token": "a", "token_type": "bearer",
+        "expires_in": "\u{7f}".repeat(65_000)});
+    let answer = json!({"do": "answer", "status": 200, "body": nonsense, "times": "always"});
+    let rule = json!({"path": "/oauth/token", "steps": [answer]});
+    stage.ask(reqwest::Method::PUT, "/behaviour", &rule).await;
+    let mut chatty = merchant("chatty", 1, &stage.sandbox.url("/chatty"));
+    let context = Interface::Message(domain::kind::Kind::Rma).sealing_context(&chatty.identifier);
+    for endpoint in chatty.endpoints.values_mut() {
+        endpoint.authentication = Authentication::Oauth2 {
+            token_url: stage.sandbox.url("/oauth/token"),
+            client_id: "backhaul".to_owned(),
+            client_secret: sealer().seal(&context, "secret").unwrap(),
+            scope: None,
+            credentials_in: CredentialsIn::Body,
+        };
+    }
+    introduce(&stage.pool, &chatty).await;
+    stage.knows("chatty", 1).await;
+    let mut lost = message(None, "rma.created", 1);
+    lost.merchant = "chatty".parse().unwrap();
+    stage.append(&[lost]).await;
+    stage.settled(SOON).await;
+    let letters = stage.namespace.peek("notify.rma.dead").await;
+    let why = letters[0]["properties"]["headers"]["last-error"].as_str().unwrap();
+    assert!(why.starts_with("no token: the token server's answer cannot be used"), "{why}");
+    assert!(why.len() <= 500, "{} bytes", why.len());
     stage.leave().await;
 }
 
