@@ -143,9 +143,11 @@ fn ended(done: &Done) -> Option<Ended> {
     })
 }
 
-/// Whether waiting helps.
+/// Whether waiting helps. A day that the log has dropped does not come back: what is settled for it is
+/// a second copy of a message that was settled long ago.
 fn passing(error: &LetterError) -> bool {
     match error {
+        LetterError::Database(error) if ledger::is_forgotten(error) => false,
         LetterError::Database(error) => error.kind() == Trouble::Unavailable,
         LetterError::Link(_) | LetterError::NotTaken => true,
     }

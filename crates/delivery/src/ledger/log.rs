@@ -1,7 +1,7 @@
 //! The days of the log: made ahead, dropped when they are old enough and nothing needs them.
 
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
-use diesel::{QueryableByName, sql_types::Text};
+use diesel::{QueryableByName, result::Error as QueryError, sql_types::Text};
 use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use platform::{Timestamp, database::DatabaseError};
 use uuid::Uuid;
@@ -81,11 +81,13 @@ async fn make(
         .await?)
 }
 
+/// Messages before their attempts: a message without any would look as if it were under way.
 async fn partitions(conn: &mut AsyncPgConnection) -> Result<Vec<String>, DatabaseError> {
     let children: Vec<Partition> = diesel::sql_query(
         "SELECT child.relname::text AS name FROM pg_inherits \
          JOIN pg_class child ON child.oid = inhrelid \
-         WHERE inhparent IN ('delivery_messages'::regclass, 'delivery_attempts'::regclass)",
+         WHERE inhparent IN ('delivery_messages'::regclass, 'delivery_attempts'::regclass) \
+         ORDER BY child.relname DESC",
     )
     .load(conn)
     .await?;
@@ -97,31 +99,57 @@ fn day_of(partition: &str) -> Option<NaiveDate> {
     NaiveDate::parse_from_str(day, "%Y%m%d").ok()
 }
 
-/// Drops a day, unless a message of it is still under way: paused endpoints may take long.
+/// Drops a day, unless a message of it is still under way: paused endpoints may take long. It asks
+/// before it locks, so that a day that stays is not locked every time, and again afterwards: a replay
+/// that had read the day may have put a message of it on the way.
 async fn forget(conn: &mut AsyncPgConnection, partition: &str) -> Result<(), DatabaseError> {
+    let Some((table, _)) = partition.rsplit_once('_') else { return Ok(()) };
     let Some(day) = day_of(partition) else { return Ok(()) };
-    let Some(next) = day.succ_opt() else { return Ok(()) };
-    let (start, end) = (oldest_id(start_of(day)), oldest_id(start_of(next)));
+    if is_needed(conn, day).await? {
+        return Ok(());
+    }
     let dropped = conn
         .transaction(async |conn| {
-            conn.batch_execute("SET LOCAL lock_timeout = '3s'").await?;
-            let needed: Vec<Partition> = diesel::sql_query(
-                "SELECT id::text AS name FROM deliveries WHERE id >= $1 AND id < $2 LIMIT 1",
-            )
-            .bind::<diesel::sql_types::Uuid, _>(start)
-            .bind::<diesel::sql_types::Uuid, _>(end)
-            .load(conn)
+            // The whole before its part, as everyone who reads does.
+            conn.batch_execute(&format!(
+                "SET LOCAL lock_timeout = '3s'; \
+                 LOCK TABLE ONLY {table}, {partition} IN ACCESS EXCLUSIVE MODE"
+            ))
             .await?;
-            if needed.is_empty() {
+            let needed = is_needed(conn, day).await?;
+            if !needed {
                 conn.batch_execute(&format!("DROP TABLE {partition}")).await?;
             }
-            Ok::<_, DatabaseError>(needed.is_empty())
+            Ok::<_, DatabaseError>(!needed)
         })
         .await?;
     if dropped {
         tracing::info!(partition, "dropped {partition} from the delivery log");
     }
     Ok(())
+}
+
+/// Whether a message of this day is under way.
+async fn is_needed(conn: &mut AsyncPgConnection, day: NaiveDate) -> Result<bool, DatabaseError> {
+    let Some(next) = day.succ_opt() else { return Ok(true) };
+    let any: Vec<Partition> = diesel::sql_query(
+        "SELECT id::text AS name FROM deliveries WHERE id >= $1 AND id < $2 LIMIT 1",
+    )
+    .bind::<diesel::sql_types::Uuid, _>(oldest_id(start_of(day)))
+    .bind::<diesel::sql_types::Uuid, _>(oldest_id(start_of(next)))
+    .load(conn)
+    .await?;
+    Ok(!any.is_empty())
+}
+
+/// Whether a row belongs to a day that the log does not have.
+pub(crate) fn is_forgotten(error: &DatabaseError) -> bool {
+    match error {
+        DatabaseError::Query(QueryError::DatabaseError(_, information)) => {
+            information.message().starts_with("no partition of relation")
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,12 @@
 //! The days of the log.
 
+use diesel_async::SimpleAsyncConnection as _;
+use domain::kind::Kind;
+use messaging::{Exchange, Link, Message, Publisher};
+use platform::database::Pool;
 use testkit::{Database, Namespace, eventually};
 
-use crate::stage::{SOON, Stage, execute, message, migrations};
+use crate::stage::{SOON, Stage, execute, message, migrations, topology};
 
 /// The ids of 1 and of 2 January 2020 begin with these; the third is the day after.
 const DAYS: [(&str, &str, &str); 2] = [
@@ -11,39 +15,108 @@ const DAYS: [(&str, &str, &str); 2] = [
 ];
 const UNDER_WAY: &str = "016f638d-4400-7000-8000-000000000001";
 
-#[tokio::test(flavor = "multi_thread")]
-async fn days_are_made_ahead_and_dropped_unless_something_of_them_is_under_way() {
-    let database = Database::create(migrations()).await;
-    let pool = database.pool();
+async fn make_old_days(pool: &Pool) {
     for (day, from, to) in DAYS {
         for table in ["delivery_messages", "delivery_attempts"] {
             let partition = format!(
                 "CREATE TABLE {table}_{day} PARTITION OF {table} \
                  FOR VALUES FROM ('{from}') TO ('{to}')"
             );
-            execute(&pool, &partition).await;
+            execute(pool, &partition).await;
         }
     }
-    let row = format!(
+}
+
+/// Puts a message of the second day on the way.
+fn under_way() -> String {
+    format!(
         "INSERT INTO deliveries (id, merchant, kind, sequence, state, due_at) \
          VALUES ('{UNDER_WAY}', 'acme', 'rma', 1, 'ready', 'infinity')"
-    );
-    execute(&pool, &row).await;
+    )
+}
+
+fn partitions(day: &str) -> String {
+    format!("SELECT count(*) AS n FROM pg_class WHERE relkind = 'r' AND relname LIKE '%_{day}'")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn days_are_made_ahead_and_dropped_unless_something_of_them_is_under_way() {
+    let database = Database::create(migrations()).await;
+    let pool = database.pool();
+    make_old_days(&pool).await;
+    execute(&pool, &under_way()).await;
     let stage = Stage::set(database, Namespace::create(), &[]).await;
-    let days = |day: &str| {
-        format!("SELECT count(*) AS n FROM pg_class WHERE relkind = 'r' AND relname LIKE '%{day}'")
-    };
     eventually("the old day is dropped", SOON, async || {
-        (stage.number(&days("_20200101")).await == 0).then_some(())
+        (stage.number(&partitions("20200101")).await == 0).then_some(())
     })
     .await;
-    assert_eq!(stage.number(&days("_20200102")).await, 2);
+    assert_eq!(stage.number(&partitions("20200102")).await, 2);
     let made = "SELECT count(*) AS n FROM pg_class WHERE relname LIKE 'delivery_messages_20__%' \
                 AND relkind = 'r'";
     assert!(stage.number(made).await >= 8);
     stage.append(&[message(None, "rma.created", 1)]).await;
     eventually("it is delivered", SOON, async || (stage.arrivals().await.len() == 1).then_some(()))
         .await;
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_day_that_is_being_replayed_is_not_dropped_behind_its_back() {
+    let stage = Stage::new(&[]).await;
+    make_old_days(&stage.pool).await;
+    // What a replay does: it reads the log, then puts a message on the way.
+    let mut replay = stage.pool.get().await.unwrap();
+    replay.batch_execute("BEGIN").await.unwrap();
+    let reads = "SELECT FROM delivery_messages_20200102; SELECT FROM delivery_attempts_20200102";
+    replay.batch_execute(reads).await.unwrap();
+    replay.batch_execute(&under_way()).await.unwrap();
+    let committing = async {
+        eventually("somebody wants to drop the day", SOON, async || {
+            let waiting = "SELECT count(*) AS n FROM pg_locks WHERE NOT granted \
+                           AND relation = 'delivery_messages_20200102'::regclass";
+            (stage.number(waiting).await > 0).then_some(())
+        })
+        .await;
+        replay.batch_execute("COMMIT").await.unwrap();
+    };
+    // Whoever starts looks after the log before it is ready.
+    let (second, ()) = tokio::join!(stage.another(), committing);
+    assert_eq!(stage.number(&partitions("20200101")).await, 0);
+    assert_eq!(stage.number(&partitions("20200102")).await, 2);
+    second.leave().await;
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_a_message_of_a_dropped_day_stops_nobody() {
+    let stage = Stage::new(&[]).await;
+    let (namespace, tasks) = (&stage.namespace, &stage.replica.process.tasks);
+    let url = namespace.amqp_url().to_owned().into();
+    let link = Link::start(&url, &topology(&namespace.name), "copy", tasks);
+    let headers = [
+        ("delivery-id", UNDER_WAY),
+        ("merchant", "acme"),
+        ("event", "rma.created"),
+        ("sequence", "1"),
+        ("round", "0"),
+        ("attempt", "1"),
+        ("lease-until", "9999999999999"),
+    ];
+    let copy = Message {
+        exchange: Exchange(String::new()),
+        routing_key: format!("{}.{}", namespace.name, Kind::Rma.queue()),
+        id: UNDER_WAY.to_owned(),
+        content_type: "application/json",
+        headers: headers.map(|(name, value)| (name, value.to_owned())).into(),
+        body: b"{}".to_vec(),
+    };
+    assert_eq!(Publisher::new(link).publish(&[copy]).await.unwrap(), [Ok(())]);
+    eventually("the copy is sent", SOON, async || {
+        (stage.arrivals().await.len() == 1).then_some(())
+    })
+    .await;
+    stage.append(&[message(None, "rma.created", 1)]).await;
+    stage.settled(SOON).await;
     stage.leave().await;
 }
 
