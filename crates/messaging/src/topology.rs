@@ -11,7 +11,7 @@ use lapin::{
     types::{AMQPValue, FieldTable, LongString, ShortString},
 };
 
-/// After so many failed deliveries an event is put aside.
+/// An event that fails is tried so many times more, then it is put aside.
 const DELIVERY_LIMIT: i32 = 5;
 /// The exchange all events go through.
 const EVENTS: &str = "backhaul.events";
