@@ -24,13 +24,13 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::engine::{Engine, header, straight_to_queue};
-use crate::ledger::{self, Content, Due, Picked};
+use crate::ledger::{self, Content, Due, Picked, Walked};
 use crate::window::Window;
 
 /// A batch this large means that there is a lot to do: then fewer, larger batches cost less.
 const BUSY: usize = 16;
 const BUSY_PAUSE: Duration = Duration::from_millis(25);
-/// How often it looks for lost messages and for endpoints that are back.
+/// How often it looks for lost messages, for lanes that stand still and for endpoints that are back.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
 #[derive(Debug, thiserror::Error)]
@@ -55,12 +55,13 @@ pub(crate) struct Dispatcher {
     engine: Arc<Engine>,
     publisher: Publisher,
     kept_house_at: Option<Instant>,
+    walked: Walked,
 }
 
 impl Dispatcher {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
         let publisher = Publisher::new(engine.broker.publishing.clone());
-        Self { engine, publisher, kept_house_at: None }
+        Self { engine, publisher, kept_house_at: None, walked: Walked::default() }
     }
 
     pub(crate) async fn run(self, stop: CancellationToken) {
@@ -80,7 +81,7 @@ impl Work for Dispatcher {
         let engine = &self.engine;
         let now = engine.clock.now();
         if self.kept_house_at.is_none_or(|at| at.elapsed() >= HOUSEKEEPING) {
-            keep_house(conn, engine, now).await?;
+            keep_house(conn, engine, &mut self.walked, now).await?;
             self.kept_house_at = Some(Instant::now());
         }
         let (merchants, kinds) = engine.paused();
@@ -166,16 +167,22 @@ struct Gone {
     gone_at_version: i64,
 }
 
-/// Recalls what was lost, and opens the endpoints whose merchant changed since they were gone.
+/// Recalls what was lost, moves lanes that stand still, and opens the endpoints whose merchant changed
+/// since they were gone.
 async fn keep_house(
     conn: &mut AsyncPgConnection,
     engine: &Engine,
+    walked: &mut Walked,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let recalled = ledger::recall(conn, now).await?;
     if recalled > 0 {
         tracing::warn!(messages = recalled, "{recalled} messages were lost in the broker");
         engine.meters.recalled(recalled);
+    }
+    let released = ledger::release_heads(conn, walked).await?;
+    if released > 0 {
+        tracing::warn!(lanes = released, "{released} lanes stood still");
     }
     let gone: Vec<Gone> = diesel::sql_query(
         "SELECT DISTINCT merchant, gone_at_version FROM delivery_endpoints \

@@ -18,7 +18,10 @@ use uuid::Uuid;
 pub use append::NewMessage;
 pub(crate) use append::append;
 pub(crate) use log::{Log, is_forgotten, oldest_id};
-pub(crate) use pick::{Content, Due, Look, Picked, Queued, give_back, pick, recall, still_queued};
+pub(crate) use pick::{
+    Content, Due, Look, Picked, Queued, Walked, give_back, pick, recall, release_heads,
+    still_queued,
+};
 pub(crate) use replay::{
     Overtaken, Replay, advance, find_replay, keep_replay, next_replay, revive, withdraw,
 };

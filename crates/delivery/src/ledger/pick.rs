@@ -2,7 +2,7 @@
 //!
 //! Only the first unsettled message of a lane is ever queued. A message that is found behind
 //! another is held, so that it is looked at once and not every time; settling its predecessor
-//! makes it ready again.
+//! makes it ready again. Ready too early does no harm: it is found behind the other once more.
 //!
 //! Rows to change are named by an array of ids and never by a join: a plan that was made while the
 //! table was empty is kept for a while, and would join the other way round, reading the whole table
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use diesel::{
-    QueryableByName, sql_query,
+    OptionalExtension as _, QueryableByName, sql_query,
     sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
@@ -24,6 +24,8 @@ use uuid::Uuid;
 
 /// So many bytes are a batch, however few messages they are.
 const FULL_LOAD: i64 = 8 * 1024 * 1024;
+/// So many lanes are walked along at a time: however many there are, nobody waits for it.
+const LANES_AT_ONCE: i64 = 1000;
 
 /// What a look into the ledger rests on.
 #[derive(Clone, Copy, Debug)]
@@ -203,6 +205,64 @@ async fn hold(conn: &mut AsyncPgConnection, ids: Vec<Uuid>) -> Result<usize, Dat
     )
     .execute(conn)
     .await?)
+}
+
+/// How far a walk along the lanes came: the merchant and the lane it looked at last.
+pub(crate) type Walked = (String, String);
+
+#[derive(QueryableByName)]
+struct Head {
+    #[diesel(sql_type = Text)]
+    merchant: String,
+    #[diesel(sql_type = Text)]
+    lane: String,
+    #[diesel(sql_type = BigInt)]
+    number: i64,
+    #[diesel(sql_type = BigInt)]
+    released: i64,
+}
+
+/// Makes messages ready that are held although they are the first of their lane, and returns how
+/// many. Two messages of a lane may be settled at the same moment, when one of them was replayed by
+/// force: each is then taken for what the next one waits for. Looks at [`LANES_AT_ONCE`], and goes on
+/// from there the next time.
+pub(crate) async fn release_heads(
+    conn: &mut AsyncPgConnection,
+    walked: &mut Walked,
+) -> Result<i64, DatabaseError> {
+    // Planned anew each time: a plan that was made while the table was empty may sort all of it.
+    let last: Option<Head> = sql_query(
+        "WITH RECURSIVE heads (merchant, lane, id, state, number) AS ( \
+             (SELECT merchant, lane, id, state, 1::bigint FROM deliveries \
+             WHERE lane IS NOT NULL AND (merchant, lane) > ($1, $2) \
+             ORDER BY merchant, lane, sequence LIMIT 1) \
+             UNION ALL \
+             SELECT next.*, heads.number + 1 FROM heads, LATERAL ( \
+                 SELECT merchant, lane, id, state FROM deliveries \
+                 WHERE lane IS NOT NULL AND (merchant, lane) > (heads.merchant, heads.lane) \
+                 ORDER BY merchant, lane, sequence LIMIT 1 \
+             ) AS next \
+             WHERE heads.number < $3 \
+         ), released AS ( \
+             UPDATE deliveries SET state = 'ready' WHERE id = ANY ( \
+                 ARRAY (SELECT id FROM heads WHERE state = 'held') \
+             ) AND state = 'held' RETURNING id \
+         ) \
+         SELECT merchant, lane, number, (SELECT count(*) FROM released) AS released \
+         FROM heads ORDER BY number DESC LIMIT 1",
+    )
+    .bind::<Text, _>(&walked.0)
+    .bind::<Text, _>(&walked.1)
+    .bind::<BigInt, _>(LANES_AT_ONCE)
+    .get_result(conn)
+    .await
+    .optional()?;
+    let released = last.as_ref().map_or(0, |last| last.released);
+    *walked = match last {
+        Some(last) if last.number >= LANES_AT_ONCE => (last.merchant, last.lane),
+        _ => Walked::default(),
+    };
+    Ok(released)
 }
 
 /// Makes messages ready again that were queued but never reached the broker, as far as we know.

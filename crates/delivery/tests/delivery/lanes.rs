@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
 use serde_json::json;
 use testkit::eventually;
 
@@ -87,6 +88,31 @@ async fn a_dead_message_no_longer_holds_its_successors() {
     let seen: Vec<_> = arrivals.iter().map(|a| (a.sequence, a.answer.as_str())).collect();
     assert_eq!(seen, [(1, "500"), (1, "500"), (2, "200")]);
     assert_eq!(stage.namespace.peek("notify.rma.dead").await.len(), 1);
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_held_behind_nobody_goes_on() {
+    /// More than are looked at in one go.
+    const LANES: usize = 1001;
+    let stage = Stage::new(&[]).await;
+    let mut conn = stage.pool.get().await.unwrap();
+    let now = platform::Clock::system().now();
+    // Written and held in one go, before the dispatcher can see them.
+    conn.transaction(async |conn| {
+        for number in 1..=2 {
+            let lane = |lane| message(Some(&format!("lane-{lane}")), "held", number);
+            let batch: Vec<_> = (0..LANES).map(lane).collect();
+            stage.replica.deliveries.append(conn, now, &batch).await?;
+        }
+        let hold = "UPDATE deliveries SET state = 'held'";
+        Ok::<_, platform::database::DatabaseError>(conn.batch_execute(hold).await?)
+    })
+    .await
+    .unwrap();
+    drop(conn);
+    stage.settled(SOON).await;
+    assert_eq!(stage.arrivals().await.len(), 2 * LANES);
     stage.leave().await;
 }
 
