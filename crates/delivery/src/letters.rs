@@ -164,17 +164,19 @@ pub(crate) async fn tidy(engine: &Engine, kind: Kind) -> Result<usize, LetterErr
         let mut place = Subscription::open(&engine.broker.consuming, &queue, AT_ONCE).await?;
         let letters = read_all(&mut place).await?;
         let past = superseded(&mut conn, letters.iter().filter_map(|(_, of)| *of)).await?;
-        for (tag, of) in &letters {
-            // What somebody else put here is left alone.
-            if of.is_some_and(|of| past.contains(&of)) {
-                place.ack(*tag).await?;
-                removed += 1;
-            }
-        }
-        let full = letters.len() >= usize::from(AT_ONCE);
-        places.push(place);
-        if !full {
+        // What somebody else put here is left alone.
+        let leftovers = letters.iter().filter(|(_, of)| of.is_some_and(|of| past.contains(&of)));
+        let leftovers: Vec<_> = leftovers.map(|(tag, _)| *tag).collect();
+        places.push((place, leftovers));
+        if letters.len() < usize::from(AT_ONCE) {
             break;
+        }
+    }
+    // Only now: a place with room is given more letters, which nobody would read.
+    for (place, leftovers) in &places {
+        for tag in leftovers {
+            place.ack(*tag).await?;
+            removed += 1;
         }
     }
     Ok(removed)

@@ -5,9 +5,10 @@ use messaging::{Exchange, Link, Message, Publisher};
 use reqwest::Method;
 use serde_json::json;
 use testkit::eventually;
+use uuid::Uuid;
 
 use crate::operators::Desk;
-use crate::stage::{SOON, execute, introduce, merchant, message, topology};
+use crate::stage::{SOON, Stage, execute, introduce, merchant, message, topology};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replay_keeps_its_rate_however_many_processes_look_at_it() {
@@ -66,6 +67,46 @@ async fn a_replay_that_fails_holds_up_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn all_leftovers_go_at_once_however_many_there_are() {
+    /// More than two places at the queue can hold.
+    const LEFTOVERS: usize = 450;
+    let desk = Desk::new(&[]).await;
+    let (stage, dead) = (&desk.stage, desk.kill(message(None, "rma.created", 1)).await);
+    let leftovers = vec![leftover(stage, dead); LEFTOVERS];
+    publish(stage, &leftovers).await;
+    // Left alone, and seen again when everything was looked at.
+    stage.namespace.publish_raw(Kind::Rma.dead_letter_queue(), "somebody else's").await;
+    let replay = format!("/v1/deliveries/{dead}/replay");
+    assert_eq!(desk.operator(Method::POST, &replay, &json!({})).await.0, 202);
+    eventually("no leftover is left", SOON, async || {
+        let letters = stage.namespace.peek(Kind::Rma.dead_letter_queue()).await;
+        (letters.len() == 1 && letters[0]["payload"] == "somebody else's").then_some(())
+    })
+    .await;
+    desk.leave().await;
+}
+
+/// The letter of a message's first round, as a process left it that died before it tidied up.
+fn leftover(stage: &Stage, id: Uuid) -> Message {
+    Message {
+        exchange: Exchange(String::new()),
+        routing_key: format!("{}.{}", stage.namespace.name, Kind::Rma.dead_letter_queue()),
+        id: id.to_string(),
+        content_type: "application/json",
+        headers: vec![("delivery-id", id.to_string()), ("round", "0".to_owned())],
+        body: b"{}".to_vec(),
+    }
+}
+
+async fn publish(stage: &Stage, letters: &[Message]) {
+    let (namespace, tasks) = (&stage.namespace, &stage.replica.process.tasks);
+    let url = namespace.amqp_url().to_owned().into();
+    let link = Link::start(&url, &topology(&namespace.name), "leftover", tasks);
+    let words = Publisher::new(link).publish(letters).await.unwrap();
+    assert!(words.iter().all(Result::is_ok), "{words:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_letter_of_a_later_round_outlives_that_of_an_earlier_one() {
     let desk = Desk::new(&[]).await;
     let (stage, first) = (&desk.stage, desk.kill(message(None, "first", 1)).await);
@@ -75,19 +116,7 @@ async fn the_letter_of_a_later_round_outlives_that_of_an_earlier_one() {
     stage.settled(SOON).await;
     let second = desk.kill(message(None, "second", 2)).await;
 
-    // A process that died before it tidied up left the letter of the earlier round behind.
-    let (namespace, tasks) = (&stage.namespace, &stage.replica.process.tasks);
-    let url = namespace.amqp_url().to_owned().into();
-    let link = Link::start(&url, &topology(&namespace.name), "leftover", tasks);
-    let leftover = Message {
-        exchange: Exchange(String::new()),
-        routing_key: format!("{}.{}", namespace.name, Kind::Rma.dead_letter_queue()),
-        id: first.to_string(),
-        content_type: "application/json",
-        headers: vec![("delivery-id", first.to_string()), ("round", "0".to_owned())],
-        body: b"{}".to_vec(),
-    };
-    assert_eq!(Publisher::new(link).publish(&[leftover]).await.unwrap(), [Ok(())]);
+    publish(stage, &[leftover(stage, first)]).await;
     let replay = format!("/v1/deliveries/{second}/replay");
     assert_eq!(desk.operator(Method::POST, &replay, &json!({})).await.0, 202);
     stage.settled(SOON).await;
