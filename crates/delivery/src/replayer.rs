@@ -16,6 +16,9 @@ use crate::letters;
 
 /// Replays state their rate by the second.
 const BEAT: Duration = Duration::from_secs(1);
+/// Reading the dead-letter queues takes longer than a beat: while a replay goes on, they are tidied up
+/// no more often than this.
+const TIDY_MEANWHILE: Duration = Duration::from_secs(60);
 /// Leftovers of a process that died between replaying and tidying up are found by then.
 const TIDY_EVERY: Duration = Duration::from_secs(3600);
 
@@ -29,7 +32,7 @@ impl Replayer {
     }
 
     pub(crate) async fn run(self, stop: CancellationToken) {
-        let mut tidied_at = Instant::now();
+        let (mut tidied_at, mut untidy) = (Instant::now(), false);
         loop {
             let replayed = tokio::select! {
                 () = stop.cancelled() => return,
@@ -40,8 +43,9 @@ impl Replayer {
                 tracing::warn!(error = chain(&error), "replays wait");
                 false
             });
-            if replayed || advanced || tidied_at.elapsed() > TIDY_EVERY {
-                tidied_at = Instant::now();
+            untidy |= replayed || advanced;
+            if is_time_to_tidy(untidy, advanced, tidied_at.elapsed()) {
+                (tidied_at, untidy) = (Instant::now(), false);
                 tokio::select! {
                     () = stop.cancelled() => return,
                     () = self.tidy() => {}
@@ -79,5 +83,26 @@ impl Replayer {
                 }
             }
         }
+    }
+}
+
+/// Whether to tidy up, after this long, when there may be leftovers and replays went on or not.
+fn is_time_to_tidy(untidy: bool, advanced: bool, after: Duration) -> bool {
+    let calm = !advanced || after > TIDY_MEANWHILE;
+    (untidy && calm) || after > TIDY_EVERY
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replay_that_goes_on_does_not_wait_for_tidying_up() {
+        let second = Duration::from_secs(1);
+        assert!(!is_time_to_tidy(true, true, second));
+        assert!(is_time_to_tidy(true, true, Duration::from_secs(61)));
+        assert!(is_time_to_tidy(true, false, second));
+        assert!(!is_time_to_tidy(false, false, Duration::from_secs(61)));
+        assert!(is_time_to_tidy(false, false, Duration::from_secs(3601)));
     }
 }
