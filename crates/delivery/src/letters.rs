@@ -51,23 +51,34 @@ impl From<diesel::result::Error> for LetterError {
     }
 }
 
-/// Publishes the letters of messages that are about to be dead, and returns what to announce.
+/// What to announce of the letters that are in the broker, by message and round.
+pub(crate) type Written = HashMap<(Uuid, i32), DeliveryDead>;
+
+/// Publishes the letters of messages that are about to be dead, except those that are written already.
 pub(crate) async fn write(
     engine: &Engine,
     publisher: &Publisher,
     conn: &mut AsyncPgConnection,
     dead: &[(&Settlement, &Content)],
-) -> Result<Vec<DeliveryDead>, LetterError> {
-    let begun = first_attempts(conn, dead.iter().map(|(settlement, _)| settlement.id)).await?;
-    let mut announced = Vec::with_capacity(dead.len());
-    let mut letters = Vec::with_capacity(dead.len());
-    for (settlement, content) in dead {
+    written: &mut Written,
+) -> Result<(), LetterError> {
+    let is_new = |of: &Settlement| !written.contains_key(&(of.id, of.round));
+    let new: Vec<_> = dead.iter().filter(|(settlement, _)| is_new(settlement)).collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+    let begun = first_attempts(conn, new.iter().map(|(settlement, _)| settlement.id)).await?;
+    let mut notices = Vec::with_capacity(new.len());
+    let mut letters = Vec::with_capacity(new.len());
+    for (settlement, content) in new {
         let Some(notice) = notice(engine, settlement, content, &begun) else { continue };
         letters.push(letter(engine, &notice, content, settlement.round));
-        announced.push(notice);
+        notices.push(((settlement.id, settlement.round), notice));
     }
     let words = publisher.publish(&letters).await?;
-    if words.iter().all(Result::is_ok) { Ok(announced) } else { Err(LetterError::NotTaken) }
+    let taken = notices.into_iter().zip(&words).filter(|(_, word)| word.is_ok());
+    written.extend(taken.map(|(notice, _)| notice));
+    if words.iter().all(Result::is_ok) { Ok(()) } else { Err(LetterError::NotTaken) }
 }
 
 fn notice(

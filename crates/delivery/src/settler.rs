@@ -12,7 +12,7 @@ use platform::{Failure, Kind as Trouble, chain, database::DatabaseError};
 use crate::attempt::Message;
 use crate::engine::{Engine, patience};
 use crate::ledger::{self, Settlement, Verdict, Windows};
-use crate::letters::{self, LetterError};
+use crate::letters::{self, LetterError, Written};
 use crate::witness::{Ended, Ending};
 
 /// A message that was tried, and where it came from.
@@ -50,13 +50,14 @@ impl Settler {
     /// Settles a batch, however long the broker or the database is away. What cannot be settled
     /// for another reason stays queued, and comes again when its lease is over.
     pub(crate) async fn settle(mut self, batch: Vec<Done>) -> (Self, Vec<Done>) {
-        match self.persist(&batch).await {
+        let mut written = Written::new();
+        match self.persist(&batch, &mut written).await {
             Ok(()) => {}
             Err(error) if batch.len() == 1 => give_up(&batch, &error),
             // One of them is at fault; each on its own, the others do not notice.
             Err(_) => {
                 for one in batch.chunks(1) {
-                    if let Err(error) = self.persist(one).await {
+                    if let Err(error) = self.persist(one, &mut written).await {
                         give_up(one, &error);
                     }
                 }
@@ -66,10 +67,10 @@ impl Settler {
         (self, batch)
     }
 
-    async fn persist(&mut self, batch: &[Done]) -> Result<(), LetterError> {
+    async fn persist(&mut self, batch: &[Done], written: &mut Written) -> Result<(), LetterError> {
         let mut backoff = patience();
         loop {
-            match self.attempt(batch).await {
+            match self.attempt(batch, written).await {
                 Err(error) if passing(&error) => {
                     tracing::warn!(error = chain(&error), "settling waits");
                     self.conn = None;
@@ -80,7 +81,8 @@ impl Settler {
         }
     }
 
-    async fn attempt(&mut self, batch: &[Done]) -> Result<(), LetterError> {
+    /// A letter that was written stays written: it is not written again with the next attempt.
+    async fn attempt(&mut self, batch: &[Done], written: &mut Written) -> Result<(), LetterError> {
         let mut conn = match self.conn.take() {
             Some(conn) => conn,
             None => self.engine.pool.get_own().await?,
@@ -90,11 +92,8 @@ impl Settler {
             .filter(|done| done.settlement.verdict == Verdict::Dead)
             .map(|done| (&done.settlement, &done.message))
             .collect();
-        let announced = if dead.is_empty() {
-            Vec::new()
-        } else {
-            letters::write(&self.engine, &self.publisher, &mut conn, &dead).await?
-        };
+        letters::write(&self.engine, &self.publisher, &mut conn, &dead, written).await?;
+        let announced = dead.iter().filter_map(|(of, _)| written.get(&(of.id, of.round))).collect();
         self.transact(&mut conn, batch, announced).await?;
         self.conn = Some(conn);
         Ok(())
@@ -104,7 +103,7 @@ impl Settler {
         &mut self,
         conn: &mut AsyncPgConnection,
         batch: &[Done],
-        announced: Vec<DeliveryDead>,
+        announced: Vec<&DeliveryDead>,
     ) -> Result<(), DatabaseError> {
         let settlements: Vec<_> = batch.iter().map(|done| done.settlement.clone()).collect();
         let (engine, windows) = (&self.engine, &mut self.windows);
@@ -119,7 +118,7 @@ impl Settler {
                 engine.witness.ended(conn, &ended).await?;
             }
             let announced =
-                announced.iter().filter(|dead| settled.contains(&dead.delivery)).cloned();
+                announced.iter().filter(|dead| settled.contains(&dead.delivery)).copied().cloned();
             engine.outbox.append(conn, engine.clock.now(), announced).await
         })
         .await?;

@@ -4,7 +4,7 @@ use domain::merchant::{Authentication, CredentialsIn, Interface};
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::stage::{SOON, Stage, introduce, merchant, message, sealer};
+use crate::stage::{SOON, Stage, execute, introduce, merchant, message, sealer};
 use testkit::eventually;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,6 +80,25 @@ async fn after_six_requests_a_message_is_dead_and_an_operator_understands_why() 
     let event: Value = serde_json::from_str(event["payload"].as_str().unwrap()).unwrap();
     assert_eq!(event["data"]["support_contact"]["email"], "help@acme.example");
     assert_eq!(event["data"]["delivery"], json!(ids[0]));
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_letter_is_written_once_however_often_settling_is_tried() {
+    let stage = Stage::new(&[("DELIVERY__RETRIES", "0")]).await;
+    // A ledger that can be read and, for three tries, not written to.
+    let tries = "CREATE SEQUENCE tries; \
+         CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             IF nextval('tries') <= 3 THEN RAISE EXCEPTION 'deadlock detected'; END IF; \
+             RETURN NULL; END $$; \
+         CREATE TRIGGER refuse BEFORE INSERT ON delivery_attempts \
+         FOR EACH STATEMENT EXECUTE FUNCTION refuse()";
+    execute(&stage.pool, tries).await;
+    stage.behave(json!([{"do": "answer", "status": 422, "times": 1}])).await;
+    stage.append(&[message(None, "rma.created", 1)]).await;
+    stage.settled(SOON).await;
+    assert_eq!(stage.number("SELECT last_value AS n FROM tries").await, 4);
+    assert_eq!(stage.namespace.peek("notify.rma.dead").await.len(), 1);
     stage.leave().await;
 }
 
