@@ -50,10 +50,12 @@ pub(crate) async fn append(
     now: Timestamp,
     messages: &[NewMessage],
 ) -> Result<Vec<Uuid>, DatabaseError> {
-    let ids: Vec<_> = messages.iter().map(|_| new_id(now)).collect();
+    let mut ids: Vec<_> = messages.iter().map(|_| new_id(now)).collect();
     if ids.is_empty() {
         return Ok(ids);
     }
+    // Ids of one moment are in no order, and replays go by them: the order of lanes must be theirs.
+    ids.sort_unstable();
     let sequences = sequences(conn, messages).await?;
     let each = |text: fn(&NewMessage) -> &str| messages.iter().map(text).collect::<Vec<_>>();
     let lanes: Vec<_> = messages.iter().map(|message| message.lane.as_deref()).collect();

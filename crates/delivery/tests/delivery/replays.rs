@@ -1,5 +1,6 @@
 //! Sending again by the thousand, and what becomes of the letters.
 
+use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
 use domain::kind::Kind;
 use messaging::{Exchange, Link, Message, Publisher};
 use reqwest::Method;
@@ -83,6 +84,43 @@ async fn all_leftovers_go_at_once_however_many_there_are() {
         (letters.len() == 1 && letters[0]["payload"] == "somebody else's").then_some(())
     })
     .await;
+    desk.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_of_a_lane_are_replayed_in_their_order() {
+    let desk = Desk::new(&[]).await;
+    let stage = &desk.stage;
+    let mut conn = stage.pool.get().await.unwrap();
+    let now = platform::Clock::system().now();
+    let batch: Vec<_> = (0..60).map(|n| message(Some("asn:1"), "receipt", n)).collect();
+    // Dead as soon as they are there.
+    let ids = conn
+        .transaction(async |conn| {
+            let ids = stage.replica.deliveries.append(conn, now, &batch).await?;
+            conn.batch_execute(
+                "INSERT INTO delivery_attempts SELECT id, 0, 6, due_at, 1, 'rejected', 422, '', '', \
+                 'dead' FROM deliveries; DELETE FROM deliveries",
+            )
+            .await?;
+            Ok::<_, platform::database::DatabaseError>(ids)
+        })
+        .await
+        .unwrap();
+    drop(conn);
+    let wanted = json!({"filter": {"lane": "asn:1"}, "per_second": 50});
+    let (status, replay) = desk.operator(Method::POST, "/v1/replays", &wanted).await;
+    assert_eq!(status, 202, "{replay}");
+    let path = format!("/v1/replays/{}", replay["id"].as_str().unwrap());
+    let finished = eventually("the replay is finished", SOON, async || {
+        let replay = desk.get(&path).await;
+        (!replay["finished_at"].is_null()).then_some(replay)
+    })
+    .await;
+    assert_eq!((&finished["replayed"], &finished["skipped"]), (&json!(60), &json!(0)));
+    stage.settled(SOON).await;
+    let arrived: Vec<_> = stage.arrivals().await.into_iter().map(|arrival| arrival.id).collect();
+    assert_eq!(arrived, ids.iter().map(ToString::to_string).collect::<Vec<_>>());
     desk.leave().await;
 }
 
