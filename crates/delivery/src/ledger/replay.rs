@@ -75,7 +75,7 @@ pub(crate) async fn withdraw(
     Ok(true)
 }
 
-/// A replay by filter and how far it came.
+/// A replay, who asked for it and how far it came.
 #[derive(Debug, QueryableByName)]
 pub(crate) struct Replay {
     #[diesel(sql_type = diesel::sql_types::Uuid)]
@@ -106,8 +106,9 @@ pub(crate) async fn keep_replay(
 ) -> Result<(), DatabaseError> {
     diesel::sql_query(
         "INSERT INTO delivery_replays \
-         (id, requested_by, filter, force, per_second, last_seen, created_at, advanced_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $7)",
+         (id, requested_by, filter, force, per_second, last_seen, created_at, advanced_at, \
+         replayed, finished_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9)",
     )
     .bind::<diesel::sql_types::Uuid, _>(replay.id)
     .bind::<Text, _>(&replay.requested_by)
@@ -116,6 +117,8 @@ pub(crate) async fn keep_replay(
     .bind::<Integer, _>(replay.per_second)
     .bind::<diesel::sql_types::Uuid, _>(replay.last_seen)
     .bind::<Timestamptz, _>(replay.created_at)
+    .bind::<BigInt, _>(replay.replayed)
+    .bind::<Nullable<Timestamptz>, _>(replay.finished_at)
     .execute(conn)
     .await?;
     Ok(())

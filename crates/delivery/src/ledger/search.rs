@@ -29,6 +29,9 @@ pub(crate) enum State {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Filter {
+    /// Only this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) delivery: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) merchant: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,7 +132,8 @@ impl Filter {
 
     fn range(&self) -> (Uuid, Uuid) {
         let from = self.from.map_or(Uuid::nil(), oldest_id);
-        (from, self.to.map_or(Uuid::max(), oldest_id))
+        let to = self.to.map_or(Uuid::max(), oldest_id);
+        self.delivery.map_or((from, to), |only| (from.max(only), to.min(following(only))))
     }
 
     async fn load(
@@ -173,8 +177,12 @@ pub(crate) async fn oldest_first(
     limit: i64,
 ) -> Result<Vec<Found>, DatabaseError> {
     let (from, to) = filter.range();
-    let next = Uuid::from_u128(after.as_u128().saturating_add(1));
+    let next = following(after);
     filter.load(conn, (from.max(next), to), "ORDER BY m.id LIMIT $7", limit).await
+}
+
+fn following(id: Uuid) -> Uuid {
+    Uuid::from_u128(id.as_u128().saturating_add(1))
 }
 
 #[derive(QueryableByName)]

@@ -137,6 +137,7 @@ pub(crate) async fn list_deliveries(
     let merchant = readable(&caller, merchant_id(query.merchant.as_deref())?)?;
     let limit = query.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE);
     let filter = Filter {
+        delivery: None,
         merchant: merchant.map(String::from),
         kind: query.kind,
         state: query.state,

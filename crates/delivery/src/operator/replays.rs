@@ -6,9 +6,9 @@ use actix_web::{HttpResponse, get, post, web};
 use chrono::{DateTime, Utc};
 use diesel_async::AsyncConnection;
 use domain::access::Scope;
-use platform::Problem;
 use platform::http::{Body, ErrorBody};
 use platform::identity::Caller;
+use platform::{Problem, Timestamp, database::DatabaseError};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -100,7 +100,24 @@ pub(crate) async fn replay_delivery(
     if found.state() == State::Pending {
         return Err(Refused::UnderWay(id).into());
     }
-    let revived = ledger::revive(&mut conn, engine.clock.now(), &[id], overtaken).await?;
+    let now = engine.clock.now();
+    let only = Filter { delivery: Some(id), ..Filter::default() };
+    // Who did it is written down with what was done, as for a replay by filter.
+    let replay = Replay {
+        last_seen: id,
+        replayed: 1,
+        finished_at: Some(now),
+        ..new_replay(&caller, &only, query.force, USUAL_RATE, now)?
+    };
+    let revived = conn
+        .transaction(async |conn| {
+            let revived = ledger::revive(conn, now, &[id], overtaken).await?;
+            if !revived.is_empty() {
+                ledger::keep_replay(conn, &replay).await?;
+            }
+            Ok::<_, DatabaseError>(revived)
+        })
+        .await?;
     if revived.is_empty() {
         return Err(Refused::Overtaken(id).into());
     }
@@ -148,19 +165,8 @@ pub(crate) async fn start_replay(
         let matches = ledger::count(&mut conn, &wanted.filter, COUNTED).await?;
         return Ok(HttpResponse::Ok().json(DryRun { matches }));
     }
-    let replay = Replay {
-        id: ledger::new_id(now),
-        requested_by: caller.claims.client_id.clone(),
-        filter: serde_json::to_value(&wanted.filter)
-            .map_err(|error| Refused::Malformed(error.to_string()))?,
-        force: wanted.force,
-        per_second: wanted.per_second.unwrap_or(USUAL_RATE).clamp(1, HIGHEST_RATE),
-        last_seen: Uuid::nil(),
-        replayed: 0,
-        skipped: 0,
-        created_at: now,
-        finished_at: None,
-    };
+    let per_second = wanted.per_second.unwrap_or(USUAL_RATE).clamp(1, HIGHEST_RATE);
+    let replay = new_replay(&caller, &wanted.filter, wanted.force, per_second, now)?;
     conn.transaction(async |conn| ledger::keep_replay(conn, &replay).await).await?;
     tracing::info!(replay.id = %replay.id, by = replay.requested_by, "replay {} begins", replay.id);
     Ok(HttpResponse::Accepted().json(view(replay)?))
@@ -185,6 +191,28 @@ pub(crate) async fn show_replay(
     let mut conn = deliveries.0.pool.get().await?;
     let replay = ledger::find_replay(&mut conn, id).await?.ok_or(Refused::NoReplay(id))?;
     Ok(HttpResponse::Ok().json(view(replay)?))
+}
+
+fn new_replay(
+    caller: &Caller,
+    filter: &Filter,
+    force: bool,
+    per_second: i32,
+    now: Timestamp,
+) -> Result<Replay, Refused> {
+    Ok(Replay {
+        id: ledger::new_id(now),
+        requested_by: caller.claims.client_id.clone(),
+        filter: serde_json::to_value(filter)
+            .map_err(|error| Refused::Malformed(error.to_string()))?,
+        force,
+        per_second,
+        last_seen: Uuid::nil(),
+        replayed: 0,
+        skipped: 0,
+        created_at: now,
+        finished_at: None,
+    })
 }
 
 fn view(replay: Replay) -> Result<ReplayView, Problem> {

@@ -178,6 +178,11 @@ async fn a_dead_message_is_found_replayed_and_its_letter_removed() {
     assert_eq!(desk.stage.namespace.peek("notify.rma.dead").await.len(), 1);
     let path = format!("/v1/deliveries/{dead}/replay");
     assert_eq!(desk.operator(Method::POST, &path, &json!({})).await.0, 202);
+    let recorded = format!(
+        "SELECT count(*) AS n FROM delivery_replays WHERE requested_by = 'somebody' \
+         AND filter = '{{\"delivery\": \"{dead}\"}}' AND replayed = 1 AND finished_at IS NOT NULL"
+    );
+    assert_eq!(desk.stage.number(&recorded).await, 1);
     desk.stage.settled(SOON).await;
     assert_eq!(desk.get(&format!("/v1/deliveries/{dead}")).await["state"], "delivered");
     let ids: Vec<_> = desk.stage.arrivals().await.into_iter().map(|arrival| arrival.id).collect();
