@@ -1,5 +1,6 @@
 //! `backhaul deliveries`: what was sent to merchants, what came of it, and sending it again.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 
 use clap::builder::PossibleValuesParser;
@@ -176,6 +177,7 @@ struct Request {
 #[derive(Deserialize)]
 struct Report {
     counts: Vec<Count>,
+    truncated: bool,
 }
 
 #[derive(Deserialize)]
@@ -207,8 +209,16 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
             let mut query = filter.given();
             query.push(("by", by));
             let path = ["v1", "reports", "deliveries"];
-            let counts = together(&services, "counts", async |it| it.search(&path, &query).await);
-            format.show(counts.await?, count)
+            let truncated = Cell::new(false);
+            let ask = async |it: &Operator| {
+                let part = it.search(&path, &query).await?;
+                let cut = part.get("truncated").and_then(Value::as_bool);
+                truncated.set(truncated.get() || cut.unwrap_or_default());
+                Ok(part)
+            };
+            let mut report = together(&services, "counts", ask).await?;
+            report["truncated"] = truncated.get().into();
+            format.show(report, count)
         }
     }
 }
@@ -323,5 +333,9 @@ fn count(report: &Report) -> String {
         ]
     };
     let headings = ["from", "merchant", "kind", "outcome", "status", "requests"];
-    table(headings, report.counts.iter().map(row))
+    let mut text = table(headings, report.counts.iter().map(row));
+    if report.truncated {
+        text.push_str("The oldest are left out: ask about a shorter time, or by day.\n");
+    }
+    text
 }

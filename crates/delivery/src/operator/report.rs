@@ -19,7 +19,7 @@ use crate::Deliveries;
 
 /// The usual span of a report.
 const A_DAY: TimeDelta = TimeDelta::days(1);
-const MOST_ROWS: i64 = 10_000;
+const MOST_ROWS: usize = 10_000;
 
 /// How a report is cut up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
@@ -67,6 +67,8 @@ pub(crate) struct Count {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Report {
     counts: Vec<Count>,
+    /// There are more than 10 000 counts, and the oldest are left out: ask about a shorter time, or by day.
+    truncated: bool,
 }
 
 /// Report deliveries
@@ -95,21 +97,25 @@ pub(crate) async fn report_deliveries(
         Unit::Day => "day",
     };
     let mut conn = deliveries.0.pool.get().await?;
-    let counts: Vec<Count> = diesel::sql_query(
+    let mut counts: Vec<Count> = diesel::sql_query(
         "SELECT date_trunc($1, hour, 'UTC') AS begins_at, merchant, kind, outcome, \
          NULLIF(status, 0) AS status, sum(requests)::bigint AS requests FROM delivery_counts \
          WHERE hour >= date_trunc('hour', $2, 'UTC') AND hour < $3 \
          AND ($4::text IS NULL OR merchant = $4) AND ($5::text IS NULL OR kind = $5) \
-         GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5 LIMIT $6",
+         GROUP BY 1, 2, 3, 4, 5 ORDER BY 1 DESC, 2 DESC, 3 DESC, 4 DESC, 5 DESC LIMIT $6",
     )
     .bind::<Text, _>(unit)
     .bind::<Timestamptz, _>(from)
     .bind::<Timestamptz, _>(to)
     .bind::<Nullable<Text>, _>(merchant.map(String::from))
     .bind::<Nullable<Text>, _>(query.kind.as_deref())
-    .bind::<BigInt, _>(MOST_ROWS)
+    .bind::<BigInt, _>(i64::try_from(MOST_ROWS + 1).unwrap_or(i64::MAX))
     .load(&mut conn)
     .await
     .map_err(DatabaseError::from)?;
-    Ok(HttpResponse::Ok().json(Report { counts }))
+    let truncated = counts.len() > MOST_ROWS;
+    counts.truncate(MOST_ROWS);
+    // The newest were kept, and the oldest come first.
+    counts.reverse();
+    Ok(HttpResponse::Ok().json(Report { counts, truncated }))
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use testkit::eventually;
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use crate::stage::{Own, SERVICE, SOON, Stage, message, migrations, sealer, topology};
+use crate::stage::{Own, SERVICE, SOON, Stage, execute, message, migrations, sealer, topology};
 
 /// A service that does nothing but deliver.
 struct Deliverer(Deliveries);
@@ -198,6 +198,24 @@ async fn a_dead_message_is_found_replayed_and_its_letter_removed() {
         fits.map(|count| count["requests"].as_i64().unwrap()).sum::<i64>()
     };
     assert_eq!((of(500), of(200)), (6, 2));
+    desk.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_that_is_too_long_keeps_the_newest_and_says_so() {
+    let desk = Desk::new(&[]).await;
+    // An hour ago, and more than fit in the hour before that.
+    let counts = "INSERT INTO delivery_counts SELECT date_trunc('hour', now()) - INTERVAL '2 hours', \
+         'acme-' || n, 'rma', 'delivered', 200, 1 FROM generate_series(1, 10000) AS n; \
+         INSERT INTO delivery_counts SELECT date_trunc('hour', now()) - INTERVAL '1 hour', \
+         'newest', 'rma', 'delivered', 200, 1";
+    execute(&desk.stage.pool, counts).await;
+    let report = desk.get("/v1/reports/deliveries").await;
+    let counts = report["counts"].as_array().unwrap();
+    assert_eq!((counts.len(), &report["truncated"]), (10_000, &json!(true)));
+    assert_eq!(counts.last().unwrap()["merchant"], "newest");
+    let report = desk.get("/v1/reports/deliveries?merchant=newest").await;
+    assert_eq!(report["truncated"], false);
     desk.leave().await;
 }
 
