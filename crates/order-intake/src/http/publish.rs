@@ -62,9 +62,9 @@ pub(crate) struct PublishedOrder {
 #[post("/returns_portal_orders")]
 pub(crate) async fn publish_orders(
     app: web::Data<App>,
-    _version: ApiVersion,
-    Then(caller, (room, JsonSource { document, bytes })): Then<Caller, (Room, JsonSource)>,
+    Then(caller, (_version, room, source)): Then<Caller, (ApiVersion, Room, JsonSource)>,
 ) -> Result<web::Json<PublishedOrders>, Problem> {
+    let JsonSource { document, bytes } = source;
     caller.require(Scope::Orders)?;
     let merchant = app.directory.of(&caller)?;
     let policy = Policy {

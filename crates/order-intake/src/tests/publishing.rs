@@ -154,6 +154,8 @@ async fn headers_must_be_right() {
     let kind = (415, "content type must be application/json".to_owned());
     assert_eq!(refused(&[("Api-Version", "3")]).await, kind);
     assert_eq!(refused(&[("Api-Version", "3"), ("Content-Type", "text/plain")]).await, kind);
+    let unknown = intake.client.post(&url).body("{}").send().await.unwrap();
+    assert_eq!(unknown.status(), 401, "who is not known is told no more");
     let brotli = refused(&[("Api-Version", "3"), json, ("Content-Encoding", "br")]).await;
     assert_eq!(brotli.0, 415);
 }
