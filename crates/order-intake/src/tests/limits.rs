@@ -2,6 +2,7 @@
 
 use diesel_async::SimpleAsyncConnection as _;
 use futures_util::future::join_all;
+use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
 use super::*;
 
@@ -35,6 +36,36 @@ async fn only_trusted_proxies_speak_for_others() {
         async move { knock(intake, &address).await.status().as_u16() }
     });
     assert!(join_all(answers).await.contains(&429));
+}
+
+#[tokio::test]
+async fn bodies_that_do_not_come_shut_out_nobody_else() {
+    let intake = Intake::start().await;
+    let head = format!(
+        "POST /returns_portal_orders HTTP/1.1\r\nHost: intake\r\nAuthorization: Bearer {}\r\n\
+         Api-Version: 3\r\nContent-Type: application/json\r\nContent-Length: 5242880\r\n\r\n",
+        intake.token("acme"),
+    );
+    let address = intake.started.url.strip_prefix("http://").unwrap();
+    let mut waiting = Vec::new();
+    for _ in 0..6 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        waiting.push(stream);
+    }
+    let mut large = sample_message(1);
+    large["padding"] = json!(" ".repeat(2 * 1024 * 1024));
+    testkit::eventually("acme has no room", Duration::from_secs(10), || async {
+        (intake.publish("acme", &large).await.0 == 503).then_some(())
+    })
+    .await;
+    assert_eq!(intake.publish("rival", &large).await.0, 200);
+    assert_eq!(intake.publish("rival", &sample_message(1)).await.0, 200);
+    drop(waiting);
+    testkit::eventually("acme has room again", Duration::from_secs(10), || async {
+        (intake.publish("acme", &large).await.0 == 200).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -1,26 +1,38 @@
 //! Room for bodies: so many bytes under way for everyone together, given out before a body is read.
+//! One caller has a part of it only, so that whoever sends slowly shuts nobody else out.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use actix_web::dev::Payload;
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
-use actix_web::{FromRequest, HttpRequest, web};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, web};
 
-use crate::{Failure, Kind, Problem};
+use crate::{Failure, Kind, Problem, identity::Caller};
 
 /// Room is given out in pieces of this many bytes.
 const PIECE: usize = 1024;
+/// One caller may have this part of all room.
+const PART: usize = 4;
 /// When to come back if there is no room.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The room of a process; a service shares it with its handlers, see `Service::share`.
 #[derive(Debug, Clone)]
 pub struct Rooms {
-    pieces: Arc<Semaphore>,
+    taken: Arc<Mutex<Taken>>,
+    pieces: usize,
+    pieces_each: usize,
     max_body: usize,
     copies: usize,
+}
+
+/// The pieces that are given out, to everyone together and to each caller.
+#[derive(Debug, Default)]
+struct Taken {
+    pieces: usize,
+    by_caller: HashMap<String, usize>,
 }
 
 /// Too much is being received at the moment.
@@ -41,30 +53,62 @@ impl Failure for NoRoom {
 impl Rooms {
     /// Room for so many bytes. A body and what is made of it take `copies` times the body.
     pub fn new(bytes_in_flight: usize, max_body: usize, copies: usize) -> Self {
-        let mut rooms = Self { pieces: Arc::new(Semaphore::new(0)), max_body, copies };
         // At least one body of the largest size must fit, or none of them ever would.
-        let pieces = (bytes_in_flight / PIECE).max(rooms.pieces_for(max_body));
-        rooms.pieces = Arc::new(Semaphore::new(pieces.min(Semaphore::MAX_PERMITS)));
-        rooms
+        let largest = pieces_for(max_body, copies);
+        let pieces = (bytes_in_flight / PIECE).max(largest);
+        let pieces_each = (pieces / PART).max(largest);
+        Self { taken: Arc::default(), pieces, pieces_each, max_body, copies }
     }
 
-    /// Room for a body of this many bytes, or of any size when that is not known.
-    pub fn take(&self, announced: Option<usize>) -> Result<Room, NoRoom> {
+    /// Room for a caller's body of this many bytes, or of any size when that is not known.
+    pub fn take(&self, caller: &str, announced: Option<usize>) -> Result<Room, NoRoom> {
         let body = announced.unwrap_or(self.max_body).min(self.max_body);
-        let pieces = u32::try_from(self.pieces_for(body)).unwrap_or(u32::MAX);
-        let taken = self.pieces.clone().try_acquire_many_owned(pieces);
-        taken.map(|permit| Room(Some(permit))).map_err(|_full| NoRoom)
-    }
-
-    fn pieces_for(&self, body: usize) -> usize {
-        body.saturating_mul(self.copies).div_ceil(PIECE) + 1
+        let pieces = pieces_for(body, self.copies);
+        let mut taken = lock(&self.taken);
+        let own = taken.by_caller.get(caller).copied().unwrap_or(0);
+        if own + pieces > self.pieces_each || taken.pieces + pieces > self.pieces {
+            return Err(NoRoom);
+        }
+        taken.pieces += pieces;
+        taken.by_caller.insert(caller.to_owned(), own + pieces);
+        drop(taken);
+        Ok(Room(Some(Held { taken: self.taken.clone(), caller: caller.to_owned(), pieces })))
     }
 }
 
+fn pieces_for(body: usize, copies: usize) -> usize {
+    body.saturating_mul(copies).div_ceil(PIECE) + 1
+}
+
+fn lock(taken: &Mutex<Taken>) -> MutexGuard<'_, Taken> {
+    taken.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
 /// Room for the body of a request; given back when dropped. Stands before the body in a handler's
-/// list, so that there is room before anything is read. The default is none.
+/// list, and after the [`Caller`] whose it is, so that there is room before anything is read. The
+/// default is none.
 #[derive(Debug, Default)]
-pub struct Room(#[expect(dead_code, reason = "held, not read")] Option<OwnedSemaphorePermit>);
+pub struct Room(#[expect(dead_code, reason = "held, not read")] Option<Held>);
+
+#[derive(Debug)]
+struct Held {
+    taken: Arc<Mutex<Taken>>,
+    caller: String,
+    pieces: usize,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut taken = lock(&self.taken);
+        taken.pieces -= self.pieces;
+        let own = taken.by_caller.get(&self.caller).map_or(0, |own| own - self.pieces);
+        if own == 0 {
+            taken.by_caller.remove(&self.caller);
+        } else {
+            taken.by_caller.insert(std::mem::take(&mut self.caller), own);
+        }
+    }
+}
 
 impl FromRequest for Room {
     type Error = Problem;
@@ -72,7 +116,11 @@ impl FromRequest for Room {
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let room = match request.app_data::<web::Data<Rooms>>() {
-            Some(rooms) => rooms.take(announced(request)),
+            Some(rooms) => {
+                let extensions = request.extensions();
+                let caller = extensions.get::<Caller>().map_or("", Caller::party);
+                rooms.take(caller, announced(request))
+            }
             None => Ok(Self(None)),
         };
         std::future::ready(room.map_err(Problem::from))
@@ -99,16 +147,34 @@ mod tests {
     #[test]
     fn past_the_bound_there_is_no_room_until_some_is_given_back() {
         let rooms = rooms(700 * PIECE);
-        let first = rooms.take(None).unwrap();
-        let _second = rooms.take(Some(100 * PIECE)).unwrap();
-        assert_eq!(rooms.take(Some(100 * PIECE)).unwrap_err(), NoRoom);
-        let _small = rooms.take(Some(10 * PIECE)).unwrap();
+        let first = rooms.take("a", None).unwrap();
+        let _second = rooms.take("b", Some(100 * PIECE)).unwrap();
+        assert_eq!(rooms.take("c", Some(100 * PIECE)).unwrap_err(), NoRoom);
+        let _small = rooms.take("c", Some(10 * PIECE)).unwrap();
         drop(first);
-        assert!(rooms.take(Some(usize::MAX)).is_ok());
+        assert!(rooms.take("d", Some(usize::MAX)).is_ok());
+    }
+
+    #[test]
+    fn a_caller_has_a_quarter_of_the_room() {
+        let rooms = rooms(4 * 700 * PIECE);
+        let first = rooms.take("a", None).unwrap();
+        let _second = rooms.take("a", None).unwrap();
+        assert_eq!(rooms.take("a", None).unwrap_err(), NoRoom);
+        assert!(rooms.take("b", None).is_ok());
+        drop(first);
+        assert!(rooms.take("a", None).is_ok());
     }
 
     #[test]
     fn one_body_of_the_largest_size_always_fits() {
-        assert!(rooms(0).take(None).is_ok());
+        assert!(rooms(0).take("a", None).is_ok());
+    }
+
+    #[test]
+    fn who_has_no_room_any_more_is_forgotten() {
+        let rooms = rooms(0);
+        drop(rooms.take("a", None).unwrap());
+        assert!(lock(&rooms.taken).by_caller.is_empty());
     }
 }

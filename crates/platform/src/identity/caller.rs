@@ -2,7 +2,7 @@
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
-use actix_web::{FromRequest, HttpRequest, dev::Payload, http::header, web};
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, dev::Payload, http::header, web};
 use domain::access::{MerchantId, Scope};
 
 use super::{Claims, TokenError, Verifier};
@@ -61,6 +61,12 @@ impl Caller {
         self.merchant.as_ref()
     }
 
+    /// Who must not take more than a part of what all share: the merchant whose token it is, or the
+    /// client when it is nobody's.
+    pub(crate) fn party(&self) -> &str {
+        self.claims.merchant.as_ref().map_or(&self.claims.client_id, MerchantId::as_str)
+    }
+
     fn new(claims: Arc<Claims>, named: Option<&str>) -> Result<Self, Access> {
         let named =
             named.map(str::parse::<MerchantId>).transpose().map_err(|_bad| Access::BadMerchant)?;
@@ -87,7 +93,10 @@ impl FromRequest for Caller {
             let claims = verifier.verify(token).await?;
             let named =
                 request.headers().get(MERCHANT_HEADER).map(|value| value.to_str().unwrap_or("?"));
-            Ok(Self::new(claims, named)?)
+            let caller = Self::new(claims, named)?;
+            // For what is read after it, see `Room`.
+            request.extensions_mut().insert(caller.clone());
+            Ok(caller)
         })
     }
 }
