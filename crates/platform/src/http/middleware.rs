@@ -8,7 +8,7 @@ use actix_web::{
     body::{BoxBody, MessageBody},
     dev::{ServiceRequest, ServiceResponse},
     error::InternalError,
-    http::header::{HeaderName, HeaderValue},
+    http::header::{HeaderMap, HeaderName, HeaderValue},
     middleware::Next,
     web,
 };
@@ -63,17 +63,18 @@ pub(super) async fn observe(
     );
     let parent = request.headers().get("traceparent").and_then(|value| value.to_str().ok());
     telemetry::adopt(&span, parent);
+    // Before the request is given away: one that takes too long does not come back.
+    let route = request.match_pattern().unwrap_or_else(|| "unmatched".to_owned());
     let started = Instant::now();
     let mut answer =
         CURRENT.scope(id.clone(), answer(request, next).instrument(span.clone())).await;
-    if let (Ok(answer), Ok(value)) = (&mut answer, HeaderValue::from_str(&id)) {
-        answer.headers_mut().insert(REQUEST_ID, value);
+    if let Ok(answer) = &mut answer {
+        carry(&id, answer.headers_mut());
     }
-    let (status, route) = match &answer {
-        Ok(answer) => (answer.status(), answer.request().match_pattern()),
-        Err(error) => (error.as_response_error().status_code(), None),
+    let status = match &answer {
+        Ok(answer) => answer.status().as_u16(),
+        Err(error) => error.as_response_error().status_code().as_u16(),
     };
-    let (status, route) = (status.as_u16(), route.unwrap_or_else(|| "unmatched".to_owned()));
     // For the trace only: a line in the log says them itself.
     span.set_attribute("http.route", route.clone());
     span.set_attribute("http.response.status_code", i64::from(status));
@@ -111,6 +112,12 @@ fn label(method: &str) -> &'static str {
     KNOWN.into_iter().find(|known| *known == method).unwrap_or("other")
 }
 
+fn carry(id: &str, headers: &mut HeaderMap) {
+    if let Ok(value) = HeaderValue::from_str(id) {
+        headers.insert(REQUEST_ID, value);
+    }
+}
+
 /// The handler's answer, unless the request does not come in or takes too long.
 async fn answer(
     request: ServiceRequest,
@@ -125,7 +132,8 @@ async fn answer(
         Ok(answer) => Ok(answer?.map_into_boxed_body()),
         // The answer is made here, while the request id is at hand.
         Err(_elapsed) => {
-            let answer = Problem::from(Overdue).error_response();
+            let mut answer = Problem::from(Overdue).error_response();
+            carry(&request_id().unwrap_or_default(), answer.headers_mut());
             Err(InternalError::from_response(Overdue, answer).into())
         }
     }

@@ -102,7 +102,13 @@ async fn a_request_that_takes_too_long_is_answered_anyway() {
     let answer = client().get(format!("{}/linger/60000", mirror.url)).send().await.unwrap();
     assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert!(answer.headers().contains_key(header::RETRY_AFTER));
-    assert!(answer.json::<Value>().await.unwrap()["request_id"].is_string());
+    let id = answer.headers()["x-request-id"].to_str().unwrap().to_owned();
+    assert_eq!(answer.json::<Value>().await.unwrap()["request_id"], id);
+    let metrics = client().get(format!("{}/metrics", mirror.url)).send().await.unwrap();
+    let counted = metrics.text().await.unwrap().lines().any(|line| {
+        line.contains("route=\"/linger/{millis}\"") && line.contains("status=\"503\"")
+    });
+    assert!(counted, "the route of a request that took too long is not known");
     assert!(mirror.stop().await);
 }
 
