@@ -45,7 +45,7 @@ pub struct App {
     verifier: Arc<Verifier>,
     sealer: Arc<Sealer>,
     clients: KnownClients,
-    brute_force: Arc<BruteForce>,
+    brute_force: BruteForce,
     settings: Settings,
 }
 
@@ -73,7 +73,7 @@ impl Service for App {
         let keyring = Keyring::start(process, &settings, sealer.clone(), verifier.clone());
         follow_revocations(process, verifier.clone());
         bootstrap::start(process, &settings.bootstrap);
-        let brute_force = BruteForce::start(&settings.brute_force, &process.tasks);
+        let brute_force = BruteForce::new(&settings.brute_force, process.clock.clone());
         let app = Self {
             pool: process.pool.clone(),
             clock: process.clock.clone(),

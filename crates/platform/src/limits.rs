@@ -1,22 +1,25 @@
 //! Rate limits per key (an address, a client), counted in this process.
 
 use std::{
+    collections::VecDeque,
     hash::Hash,
     net::{IpAddr, Ipv6Addr},
     num::NonZeroU32,
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-use governor::{
-    Quota, RateLimiter, clock::Clock as _, clock::DefaultClock, state::keyed::DashMapStateStore,
-};
+use chrono::{DateTime, TimeDelta};
+use moka::sync::Cache;
 use serde::Deserialize;
 
-use crate::{Failure, Kind, Tasks};
+use crate::{Clock, Failure, Kind, Timestamp};
 
-/// After so long every key is back at its full allowance.
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: i64 = 60;
+/// Of more keys than this those that were quiet longest are forgotten.
+const REMEMBERED: u64 = 100_000;
+/// Who was quiet for so long has nothing left that counts.
+const IDLE: Duration = Duration::from_secs(120);
 
 /// `[limits]`.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -26,7 +29,10 @@ pub struct Settings {
 }
 
 /// The requests of each client address to this process.
-pub struct PerAddress(PerMinute<IpAddr>);
+pub struct PerAddress {
+    counted: PerMinute<IpAddr>,
+    clock: Clock,
+}
 
 /// Why a request did not come in: try again after so long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -44,18 +50,12 @@ impl Failure for TooMany {
 }
 
 impl PerAddress {
-    pub(crate) fn start(settings: Settings, tasks: &Tasks) -> Arc<Self> {
-        let counted = Arc::new(Self(PerMinute::new(settings.requests_per_minute)));
-        let same = counted.clone();
-        tasks.every("limits", MINUTE, move || {
-            same.0.forget_idle();
-            std::future::ready(())
-        });
-        counted
+    pub(crate) fn new(settings: Settings, clock: Clock) -> Self {
+        Self { counted: PerMinute::new(settings.requests_per_minute), clock }
     }
 
     pub(crate) fn count(&self, address: IpAddr) -> Result<(), TooMany> {
-        self.0.take(&network(address)).map_err(TooMany)
+        self.counted.take(&network(address), self.clock.now()).map_err(TooMany)
     }
 }
 
@@ -68,38 +68,59 @@ pub fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// So many a minute for each key, with bursts up to the whole minute's worth.
-pub struct PerMinute<K: Hash + Eq + Clone> {
-    limiter: RateLimiter<K, DashMapStateStore<K>, DefaultClock>,
-    clock: DefaultClock,
+/// So many for each key in any minute, wherever it begins.
+pub struct PerMinute<K: Hash + Eq + Clone + Send + Sync + 'static> {
+    limit: u32,
+    taken: Cache<K, Arc<Mutex<Taken>>>,
 }
 
-impl<K: Hash + Eq + Clone> PerMinute<K> {
+/// How many were taken in each second that still counts, the oldest first.
+#[derive(Default)]
+struct Taken(VecDeque<(i64, u32)>);
+
+impl<K: Hash + Eq + Clone + Send + Sync + 'static> PerMinute<K> {
     pub fn new(limit: NonZeroU32) -> Self {
-        Self {
-            limiter: RateLimiter::dashmap(Quota::per_minute(limit)),
-            clock: DefaultClock::default(),
-        }
+        let taken = Cache::builder()
+            .max_capacity(REMEMBERED)
+            .eviction_policy(moka::policy::EvictionPolicy::lru())
+            .time_to_idle(IDLE)
+            .build();
+        Self { limit: limit.get(), taken }
     }
 
     /// Takes one; when there is none left, says how long until there is.
-    pub fn take(&self, key: &K) -> Result<(), Duration> {
-        self.limiter.check_key(key).map_err(|refused| refused.wait_time_from(self.clock.now()))
-    }
-
-    /// Forgets the keys that are back at their full allowance; call it now and then.
-    pub fn forget_idle(&self) {
-        self.limiter.retain_recent();
-        self.limiter.shrink_to_fit();
+    pub fn take(&self, key: &K, now: Timestamp) -> Result<(), Duration> {
+        let taken = self.taken.get_with_by_ref(key, Arc::default);
+        taken.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take(self.limit, now)
     }
 
     /// How many keys are remembered.
-    pub fn len(&self) -> usize {
-        self.limiter.len()
+    pub fn len(&self) -> u64 {
+        self.taken.run_pending_tasks();
+        self.taken.entry_count()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.limiter.is_empty()
+        self.len() == 0
+    }
+}
+
+impl Taken {
+    fn take(&mut self, limit: u32, now: Timestamp) -> Result<(), Duration> {
+        let second = now.timestamp();
+        // A second counts until all of it is a minute ago. One that is yet to come was counted
+        // before somebody set the clock back.
+        self.0.retain(|(taken_in, _)| (second - MINUTE..=second).contains(taken_in));
+        if self.0.iter().map(|(_, count)| count).sum::<u32>() >= limit {
+            let oldest = self.0.front().map_or(second, |(taken_in, _)| *taken_in);
+            let free_at = DateTime::UNIX_EPOCH + TimeDelta::seconds(oldest + MINUTE + 1);
+            return Err((free_at - now).to_std().unwrap_or_default());
+        }
+        match self.0.back_mut() {
+            Some((taken_in, count)) if *taken_in == second => *count += 1,
+            _ => self.0.push_back((second, 1)),
+        }
+        Ok(())
     }
 }
 
@@ -107,19 +128,71 @@ impl<K: Hash + Eq + Clone> PerMinute<K> {
 mod tests {
     use super::*;
 
+    fn at(milliseconds: i64) -> Timestamp {
+        DateTime::UNIX_EPOCH + TimeDelta::milliseconds(milliseconds)
+    }
+
+    fn limit(number: u32) -> NonZeroU32 {
+        NonZeroU32::new(number).unwrap()
+    }
+
     #[test]
     fn each_key_has_its_own_allowance() {
-        let limits = PerMinute::new(NonZeroU32::new(2).unwrap());
-        assert_eq!(limits.take(&"a"), Ok(()));
-        assert_eq!(limits.take(&"a"), Ok(()));
-        let pause = limits.take(&"a").unwrap_err();
-        assert!(pause > Duration::from_secs(20) && pause <= Duration::from_secs(30), "{pause:?}");
-        assert_eq!(limits.take(&"b"), Ok(()));
+        let limits = PerMinute::new(limit(2));
+        assert_eq!(limits.take(&"a", at(0)), Ok(()));
+        assert_eq!(limits.take(&"a", at(10)), Ok(()));
+        assert_eq!(limits.take(&"a", at(20)), Err(Duration::from_millis(60_980)));
+        assert_eq!(limits.take(&"b", at(20)), Ok(()));
+    }
+
+    #[test]
+    fn no_minute_has_more_than_the_limit() {
+        let limits = PerMinute::new(limit(60));
+        // One a second is the limit, two are not.
+        let admitted: Vec<_> =
+            (0..600).map(|n| n * 500).filter(|ms| limits.take(&"a", at(*ms)).is_ok()).collect();
+        for begin in &admitted {
+            let minute = *begin..begin + 60_000;
+            let count = admitted.iter().filter(|ms| minute.contains(ms)).count();
+            assert!(count <= 60, "{count} from {begin}");
+        }
+        assert!(admitted.len() > 4 * 60, "{}", admitted.len());
+    }
+
+    #[test]
+    fn who_waits_as_long_as_told_is_admitted() {
+        let limits = PerMinute::new(limit(3));
+        for milliseconds in [0, 30_000, 59_999] {
+            assert_eq!(limits.take(&"a", at(milliseconds)), Ok(()));
+        }
+        let pause = limits.take(&"a", at(60_100)).unwrap_err();
+        assert_eq!(pause, Duration::from_millis(900));
+        assert!(limits.take(&"a", at(60_999)).is_err());
+        assert_eq!(limits.take(&"a", at(61_000)), Ok(()));
+        assert!(limits.take(&"a", at(61_001)).is_err());
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_locks_nobody_out() {
+        let limits = PerMinute::new(limit(1));
+        assert_eq!(limits.take(&"a", at(3_600_000)), Ok(()));
+        assert_eq!(limits.take(&"a", at(0)), Ok(()));
+        assert!(limits.take(&"a", at(1)).is_err());
+    }
+
+    #[test]
+    fn so_many_keys_are_remembered_and_no_more() {
+        let limits = PerMinute::new(limit(1));
+        for key in 0..REMEMBERED + 1000 {
+            assert_eq!(limits.take(&key, at(0)), Ok(()));
+        }
+        assert_eq!(limits.len(), REMEMBERED);
     }
 
     #[test]
     fn an_ipv6_network_is_one_client() {
-        let counted = PerAddress(PerMinute::new(NonZeroU32::MIN));
+        let settings = Settings { requests_per_minute: NonZeroU32::MIN };
+        let counted = PerAddress::new(settings, Clock::from_fn(|| at(0)));
         let count = |address: &str| counted.count(address.parse().unwrap());
         assert_eq!(count("2001:db8:0:1::1"), Ok(()));
         assert!(count("2001:db8:0:1:ffff::2").is_err());

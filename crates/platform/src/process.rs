@@ -102,7 +102,7 @@ impl Running {
         });
         let process = Process { pool, tasks, clock, health, http: settings.http };
         let (service, verifier) = S::start(&process, own).await?;
-        let Process { tasks, health, http, .. } = process;
+        let Process { tasks, clock, health, http, .. } = process;
         let keys = verifier.clone();
         health.add("keys", move || {
             let known = keys.has_keys();
@@ -113,7 +113,7 @@ impl Running {
             let known = revocations.revocations().are_known();
             async move { known.then_some(()).ok_or_else(|| "not read yet".to_owned()) }
         });
-        let door = PerAddress::start(settings.limits, &tasks);
+        let door = Arc::new(PerAddress::new(settings.limits, clock));
         let bound = http::bind(&http, door, Arc::new(service), verifier, health.clone(), &tasks)?;
         let url = format!("{}://{}", bound.scheme, bound.address);
         let server = bound.server.handle();

