@@ -4,7 +4,15 @@
 //! has, then the tasks drain, all within 25 seconds.
 
 use std::{
-    ffi::OsString, future::Future, path::PathBuf, process::ExitCode, sync::Arc, time::Duration,
+    ffi::OsString,
+    future::Future,
+    path::PathBuf,
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use actix_web::{dev::ServerHandle, web};
@@ -38,6 +46,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// From the signal to the end. Requests under way may take 15 seconds of it; tasks get what is left.
 const GRACE: Duration = Duration::from_secs(24);
+
+/// How often a database that is away at the start is asked what has run.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What makes a process one service and not another. The implementing type is the service's own
 /// state, which handlers receive as `web::Data<Self>`.
@@ -93,6 +104,7 @@ impl Running {
         clock: Clock,
     ) -> anyhow::Result<Self> {
         let (tasks, health) = (Tasks::default(), Health::default());
+        check_migrations::<S>(&settings.database, &tasks, &health).await?;
         let pool = Pool::new(S::NAME, &settings.database)?;
         pool.watch(&tasks);
         let ping = pool.clone();
@@ -246,16 +258,59 @@ fn allow_open_files() {
     }
 }
 
-async fn serve<S: Service>(settings: Settings, own: S::Settings) -> anyhow::Result<()> {
-    match database::pending(S::NAME, &settings.database, S::migrations()).await {
+/// Refuses a database that lacks a migration. One that is away is asked until it answers; until then
+/// the process is not ready.
+async fn check_migrations<S: Service>(
+    settings: &database::Settings,
+    tasks: &Tasks,
+    health: &Health,
+) -> anyhow::Result<()> {
+    let complete = Arc::new(AtomicBool::new(false));
+    let known = complete.clone();
+    health.add("migrations", move || {
+        let known = known.load(Ordering::Relaxed);
+        async move { known.then_some(()).ok_or_else(|| "not known yet".to_owned()) }
+    });
+    if is_migrated::<S>(settings).await? {
+        complete.store(true, Ordering::Relaxed);
+        return Ok(());
+    }
+    let settings = settings.clone();
+    tasks.spawn("migrations", |stop| async move {
+        while !complete.load(Ordering::Relaxed) {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(ASK_AGAIN) => {}
+            }
+            match is_migrated::<S>(&settings).await {
+                Ok(migrated) => complete.store(migrated, Ordering::Relaxed),
+                // The end of this task is the end of the process.
+                Err(error) => return tracing::error!("{error:#}"),
+            }
+        }
+        stop.cancelled().await;
+    });
+    Ok(())
+}
+
+/// Whether every migration has run; not, too, while nobody can tell. One that has not is an error.
+async fn is_migrated<S: Service>(settings: &database::Settings) -> anyhow::Result<bool> {
+    match database::pending(S::NAME, settings, S::migrations()).await {
         Ok(missing) => anyhow::ensure!(
             missing.is_empty(),
             "the database lacks {}: run `{} migrate` first",
             missing.join(", "),
             S::NAME
         ),
-        Err(error) => tracing::warn!(error = format!("{error:#}"), "the database is not there yet"),
+        Err(error) => {
+            tracing::warn!(error = format!("{error:#}"), "the database is not there yet");
+            return Ok(false);
+        }
     }
+    Ok(true)
+}
+
+async fn serve<S: Service>(settings: Settings, own: S::Settings) -> anyhow::Result<()> {
     let (mut terminate, mut interrupt) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut running = Running::start::<S>(settings, own, Clock::system()).await?;

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use diesel::sql_types::BigInt;
 use diesel_async::{AsyncConnection as _, RunQueryDsl as _, SimpleAsyncConnection as _};
 use reqwest::StatusCode;
+use serde_json::Value;
 use testkit::{Database, Server, Servers, eventually};
 
-use crate::{client, start};
+use crate::{Newer, client, start, try_start};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_is_down_gives_503_within_a_second_and_the_process_heals() {
@@ -37,6 +38,65 @@ async fn a_database_that_is_down_gives_503_within_a_second_and_the_process_heals
     .await;
     assert!(mirror.stop().await);
     tokio::task::block_in_place(|| drop(servers));
+}
+
+/// A database that can be hidden; who asks for it is told that there is none.
+struct Hidden {
+    database: Database,
+    /// Where one says so.
+    beside: Database,
+}
+
+impl Hidden {
+    async fn create() -> Self {
+        let database = Database::create(Vec::new()).await;
+        let hidden = Self { database, beside: Database::create(Vec::new()).await };
+        let name = hidden.name();
+        hidden.rename(&name, &format!("{name}_away")).await;
+        hidden
+    }
+
+    async fn show(&self) {
+        let name = self.name();
+        self.rename(&format!("{name}_away"), &name).await;
+    }
+
+    fn name(&self) -> String {
+        self.database.url().rsplit('/').next().unwrap().to_owned()
+    }
+
+    async fn rename(&self, from: &str, to: &str) {
+        self.beside.tamper(&format!("ALTER DATABASE {from} RENAME TO {to}")).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_comes_late_is_asked_for_its_migrations() {
+    let hidden = Hidden::create().await;
+    let mirror = start(&[("DATABASE__URL", &hidden.database.url())]).await;
+    let migrations = async || {
+        let answer = client().get(format!("{}/readyz", mirror.url)).send().await.unwrap();
+        answer.json::<Value>().await.unwrap()["parts"]["migrations"].clone()
+    };
+    assert_eq!(migrations().await, "not known yet");
+    hidden.show().await;
+    eventually("the migrations are known", Duration::from_secs(10), async || {
+        (migrations().await == "ok").then_some(())
+    })
+    .await;
+    assert!(mirror.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_process_stays_on_a_database_that_lacks_a_migration() {
+    let hidden = Hidden::create().await;
+    let url = hidden.database.url();
+    let mut running = try_start::<Newer>(&[("DATABASE__URL", &url)]).await.unwrap();
+    hidden.show().await;
+    tokio::time::timeout(Duration::from_secs(10), running.failed()).await.unwrap();
+    running.stop().await;
+    let refused = try_start::<Newer>(&[("DATABASE__URL", &url)]).await.err().unwrap();
+    assert!(refused.to_string().contains("run `newer migrate` first"), "{refused}");
 }
 
 #[derive(diesel::QueryableByName)]

@@ -21,7 +21,7 @@ use std::{
 };
 
 use actix_web::{HttpResponse, get, post, web};
-use diesel_migrations::EmbeddedMigrations;
+use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use platform::{
     Clock, Problem, Process, Running, Service, config,
     database::Pool,
@@ -117,17 +117,44 @@ async fn address(Peer(address): Peer) -> HttpResponse {
     HttpResponse::Ok().json(address)
 }
 
+/// A mirror with tables.
+pub(crate) struct Newer;
+
+impl Service for Newer {
+    const NAME: &'static str = "newer";
+    const ABOUT: &'static str = Mirror::ABOUT;
+    const DEFAULTS: &'static [&'static str] = &[];
+    type Settings = Settings;
+
+    fn migrations() -> Vec<EmbeddedMigrations> {
+        const TABLES: EmbeddedMigrations = embed_migrations!("../../migrations/messaging");
+        vec![TABLES]
+    }
+
+    fn routes(_: &mut ServiceConfig<'_>) {}
+
+    async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
+        Mirror::start(process, settings).await.map(|(_, verifier)| (Self, verifier))
+    }
+}
+
 /// Starts the mirror; nothing has to be there for it.
 pub(crate) async fn start(settings: &[(&str, &str)]) -> Running {
+    try_start::<Mirror>(settings).await.unwrap()
+}
+
+pub(crate) async fn try_start<S: Service<Settings = Settings>>(
+    settings: &[(&str, &str)],
+) -> anyhow::Result<Running> {
     let basics =
         [("DATABASE__URL", "postgres://nobody@127.0.0.1:1/nothing"), ("HTTP__WORKERS", "1")];
     let environment: HashMap<_, _> = basics
         .iter()
         .chain(settings)
-        .map(|(key, value)| (format!("MIRROR__{key}"), (*value).to_owned()))
+        .map(|(key, value)| (format!("{}__{key}", S::NAME.to_uppercase()), (*value).to_owned()))
         .collect();
-    let (platform, own) = config::load::<Settings>("mirror", &[], None, environment).unwrap();
-    Running::start::<Mirror>(platform, own, Clock::system()).await.unwrap()
+    let (platform, own) = config::load::<Settings>(S::NAME, &[], None, environment).unwrap();
+    Running::start::<S>(platform, own, Clock::system()).await
 }
 
 pub(crate) fn client() -> reqwest::Client {
