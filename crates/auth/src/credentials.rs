@@ -11,6 +11,9 @@ use domain::document::{Document, Json};
 use platform::http::Form;
 use secrecy::SecretString;
 
+/// The parameters that anybody reads; others are ignored (RFC 6749, 3.2), whatever they hold.
+const READ: [&str; 5] = ["grant_type", "client_id", "client_secret", "scope", "token"];
+
 /// Who a request says it is, and where it said so.
 pub(crate) struct Credentials {
     pub(crate) client_id: String,
@@ -77,11 +80,12 @@ fn from_json(body: &[u8]) -> Result<Parameters, String> {
     let Json::Object(members) = document.value() else {
         return Err("the body must be a JSON object".to_owned());
     };
+    let read = members.iter().filter(|(name, value)| READ.contains(name) && !value.is_null());
     let text = |(name, value): (&str, Json<'_>)| match value {
         Json::String(text) => Ok((name.to_owned(), text.to_owned())),
         _ => Err(format!("{name} must be a string")),
     };
-    members.iter().map(text).collect::<Result<_, _>>().map(Parameters)
+    read.map(text).collect::<Result<_, _>>().map(Parameters)
 }
 
 fn from_form(body: &[u8]) -> Result<Parameters, String> {
