@@ -6,7 +6,10 @@ use domain::kind::Kind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interface<'p> {
     Token,
-    Variants { variant_identifier: &'p str },
+    /// The identifier as it stands in the path.
+    Variants {
+        variant_identifier: &'p str,
+    },
     Message(Kind),
 }
 

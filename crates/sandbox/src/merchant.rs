@@ -4,6 +4,7 @@ use std::sync::PoisonError;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use crate::Sandbox;
@@ -62,7 +63,8 @@ fn usual(
             sandbox.tokens.issue(request.headers(), body, sandbox.clock.now().timestamp())
         }
         Interface::Variants { variant_identifier } => {
-            (StatusCode::OK, variants(variant_identifier))
+            let identifier = percent_decode_str(variant_identifier).decode_utf8_lossy();
+            (StatusCode::OK, variants(&identifier))
         }
         Interface::Message(Kind::ExchangeOrder) => exchange_order(body),
         Interface::Message(_) => (StatusCode::OK, json!({"message": "received"})),

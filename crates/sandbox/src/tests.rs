@@ -61,6 +61,8 @@ async fn every_endpoint_of_a_merchant_answers() {
     assert_eq!(merchant.post("/exchange_orders", &json!({})).await.0, 422);
     let variants = merchant.get("/blue/sku/TEE/variants").await;
     assert_eq!(variants[1]["sku"], "TEE-M");
+    let variants = merchant.get("/sku/TEE%20%2F%C3%A9/variants").await;
+    assert_eq!(variants[1]["sku"], "TEE /é-M");
     assert_eq!(merchant.get("/healthz").await, json!({"status": "ok"}));
     assert_eq!(merchant.get("/readyz").await, json!({"status": "ok"}));
     assert_eq!(merchant.post("/nowhere", &json!({})).await.0, 404);
