@@ -101,8 +101,8 @@ impl<'a> Books<'a> {
                 Err(found) => faults.extend(found),
             }
         }
-        if !faults.is_empty() {
-            return Err(Invalid { errors: faults, omitted: 0 });
+        if let Some(invalid) = Invalid::of(faults) {
+            return Err(invalid);
         }
         self.drafted.absorb(draft);
         Ok(outcomes)

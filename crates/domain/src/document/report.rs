@@ -72,6 +72,15 @@ pub struct Invalid {
     pub omitted: usize,
 }
 
+impl Invalid {
+    /// What is wrong, if anything is; no longer than a report may be.
+    pub fn of(faults: impl IntoIterator<Item = FieldError>) -> Option<Self> {
+        let report = Report::default();
+        faults.into_iter().for_each(|fault| report.add(fault));
+        report.into_invalid()
+    }
+}
+
 impl From<FieldError> for Invalid {
     fn from(error: FieldError) -> Self {
         Self { errors: vec![error], omitted: 0 }

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
-    Document, Field, MAX_VALUES, Object, array, boolean, currency, integer, number, object, one_of,
-    parsed, text, timestamp,
+    Document, Field, FieldError, Invalid, MAX_VALUES, Object, array, boolean, currency, integer,
+    number, object, one_of, parsed, text, timestamp,
 };
 
 #[track_caller]
@@ -283,6 +283,16 @@ fn a_report_is_bounded_and_says_so() {
         "12000 fields are not valid, of which the first 10000 are listed"
     );
     assert_eq!(invalid.errors.len(), 10_000);
+}
+
+#[test]
+fn faults_that_were_found_elsewhere_are_as_many_as_a_report_holds() {
+    let faults = |count| (0..count).map(|n| FieldError::invalid(format!("$.refunds[{n}]"), "no"));
+    let invalid = Invalid::of(faults(12_000)).unwrap();
+    assert_eq!((invalid.errors.len(), invalid.omitted), (10_000, 2_000));
+    let invalid = Invalid::of(faults(2)).unwrap();
+    assert_eq!(invalid.errors, faults(2).collect::<Vec<_>>());
+    assert_eq!(Invalid::of(faults(0)), None);
 }
 
 fn json_value() -> impl Strategy<Value = Value> {
