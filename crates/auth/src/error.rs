@@ -22,6 +22,8 @@ pub(crate) enum Error {
     NoEndpoint(MerchantId, Interface),
     #[error("set the merchant's base_url first, or give the endpoint's whole url")]
     NoAddress,
+    #[error("requests to {0} are not signed, so there is no secret to change")]
+    NotSigned(Interface),
     #[error("sealing")]
     Sealing(#[from] SealError),
     #[error("signing keys")]
@@ -48,6 +50,7 @@ impl Failure for Error {
             | Self::NoInterface(_)
             | Self::NoEndpoint(..) => Kind::Missing,
             Self::MerchantExists(_) | Self::ClientRevoked(_) | Self::NoAddress => Kind::Conflict,
+            Self::NotSigned(_) => Kind::Invalid,
             Self::Sealing(_) | Self::Keys(_) | Self::Random(_) | Self::Document(_) => {
                 Kind::Internal
             }

@@ -68,7 +68,7 @@ pub(crate) async fn set(
 }
 
 /// Sets where messages of an interface go. The first time this also makes a signing secret, which
-/// is returned and not shown again.
+/// is returned and not shown again, unless nothing is signed there.
 pub(crate) async fn set_endpoint(
     app: &App,
     actor: &str,
@@ -84,6 +84,7 @@ pub(crate) async fn set_endpoint(
         let authentication = new.authentication.map(|secret| app.sealer.seal(&context, secret))?;
         let (made, kept) = match merchant.endpoints.get(&interface) {
             Some(endpoint) => (None, (endpoint.paused, endpoint.signing_secrets.clone())),
+            None if interface == Interface::Variants => (None, (false, Vec::new())),
             None => {
                 let secret = secrets::signing_secret()?;
                 let sealed = sign_with(app.sealer.seal(&context, &secret)?, now);
@@ -125,6 +126,9 @@ pub(crate) async fn rotate_secret(
     interface: Interface,
     overlap: Duration,
 ) -> Result<(Stored, String), Error> {
+    if interface == Interface::Variants {
+        return Err(Error::NotSigned(interface));
+    }
     change(app, actor, id, "endpoint.secret_rotated", |merchant, now| {
         let context = interface.sealing_context(&merchant.identifier);
         let until = now + TimeDelta::from_std(overlap).unwrap_or(TimeDelta::zero());

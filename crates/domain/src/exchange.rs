@@ -15,6 +15,7 @@ pub use message::{
     exchange_order_schema,
 };
 pub use outcome::{ExchangeFailed, ExchangePlaced, FailureCause};
+pub(crate) use question::has_place;
 pub use question::{BadIdentifier, NoPlace, VariantIdentifier};
 pub use reply::{Amounts, Reply};
 pub use stock::{Asked, InStock, sort_by_stock};

@@ -97,7 +97,8 @@ pub(crate) async fn list_endpoints(
 
 /// Set an endpoint
 ///
-/// The first time, the answer holds the signing secret; it is not shown again.
+/// The first time, the answer holds the signing secret; it is not shown again. The question for
+/// variants is not signed and has none.
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = [])),
     params(("merchant" = String, Path), ("interface" = String, Path, example = "rma")), request_body = NewEndpoint,
@@ -116,7 +117,7 @@ pub(crate) async fn set_endpoint(
 ) -> Result<HttpResponse, Problem> {
     let actor = operator(&caller)?;
     let interface = interface(&place.1)?;
-    let change = document.read(object(EndpointChange::read))?;
+    let change = document.read(object(|it| EndpointChange::read(it, interface)))?;
     let (stored, secret) =
         merchants::set_endpoint(&app, actor, &place.0, interface, change).await?;
     Ok(HttpResponse::Ok().json(view(&stored, interface, secret)?))

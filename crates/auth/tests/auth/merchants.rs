@@ -126,6 +126,16 @@ async fn bad_input_is_refused_with_every_failing_field() {
     );
     let nowhere = auth.call(Method::PUT, "/v1/merchants/acme/endpoints/rma", Some(json!({}))).await;
     assert_eq!(nowhere.0, StatusCode::CONFLICT, "{}", nowhere.1);
+    let variants = "/v1/merchants/acme/endpoints/exchange-variants";
+    let placeless = json!({"url": "https://acme.example/variants"});
+    let refused = auth.call(Method::PUT, variants, Some(placeless)).await;
+    assert_eq!(refused.0, StatusCode::UNPROCESSABLE_ENTITY, "{}", refused.1);
+    let place = json!({"url": "https://acme.example/sku/{variant_identifier}/variants"});
+    let (status, set) = auth.call(Method::PUT, variants, Some(place)).await;
+    assert_eq!((status, set.get("signing_secret")), (StatusCode::OK, None), "{set}");
+    let unsigned =
+        auth.call(Method::POST, &format!("{variants}/rotate_secret"), Some(json!({}))).await;
+    assert_eq!(unsigned.0, StatusCode::UNPROCESSABLE_ENTITY, "{}", unsigned.1);
     let odd =
         auth.call(Method::PUT, "/v1/merchants/acme/endpoints/telegram", Some(json!({}))).await;
     assert_eq!(odd.0, StatusCode::NOT_FOUND);

@@ -35,6 +35,12 @@ pub enum BadIdentifier {
 #[error("the address has no {{variant_identifier}} in its path")]
 pub struct NoPlace;
 
+/// Whether an identifier has a place in an address, or in a path below one.
+pub(crate) fn has_place(address: &str) -> bool {
+    let below = |path| Url::parse("http://merchant").and_then(|base| base.join(path));
+    below(address).is_ok_and(|url| url.path().contains(PLACE))
+}
+
 impl VariantIdentifier {
     pub fn parse(text: &str) -> Result<Self, BadIdentifier> {
         if text.is_empty() || text.chars().count() > LONGEST {

@@ -6,10 +6,11 @@ use chrono_tz::Tz;
 use url::Url;
 
 use super::policy::PolicyChange;
-use super::{Authentication, CredentialsIn, Settings, SupportContact};
+use super::{Authentication, CredentialsIn, Interface, Settings, SupportContact};
 use crate::{
     access::MerchantId,
     document::{Field, Object, array, boolean, currency, integer, object, one_of, parsed, text},
+    exchange::has_place,
 };
 
 const SETTINGS: [&str; 11] = [
@@ -174,10 +175,10 @@ pub struct EndpointChange {
 }
 
 impl EndpointChange {
-    pub fn read(document: &Object<'_>) -> Option<Self> {
+    pub fn read(document: &Object<'_>, interface: Interface) -> Option<Self> {
         document.refuse_unknown(&["url", "path", "headers", "authentication", "timeout_ms"]);
-        let url = document.optional("url", address);
-        let path = document.optional("path", path);
+        let url = document.optional("url", |field| placed(field, address(field)?, interface));
+        let path = document.optional("path", |field| placed(field, path(field)?, interface));
         let headers = document.optional("headers", object(headers));
         let authentication = document.optional("authentication", object(authentication));
         let timeout = document.optional("timeout_ms", integer(100..=120_000));
@@ -192,6 +193,12 @@ impl EndpointChange {
             timeout_ms: timeout?.and_then(|millis| millis.try_into().ok()),
         })
     }
+}
+
+/// A question about a product must say where in the path its identifier goes.
+fn placed(field: Field<'_>, text: String, interface: Interface) -> Option<String> {
+    let missing = interface == Interface::Variants && !has_place(&text);
+    if missing { field.invalid("must hold {variant_identifier} in its path") } else { Some(text) }
 }
 
 fn path(field: Field<'_>) -> Option<String> {

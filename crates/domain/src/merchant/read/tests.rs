@@ -1,7 +1,7 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::document::Document;
+use crate::{document::Document, kind::Kind};
 
 #[track_caller]
 fn refused<T: std::fmt::Debug>(
@@ -65,7 +65,7 @@ fn paths_are_put_behind_a_base_url() {
     }
     // An endpoint's own address is dialled as it stands.
     let json = r#"{"url": "https://acme.example/hooks?tenant=1"}"#;
-    assert!(Document::parse(json.as_bytes()).unwrap().read(object(EndpointChange::read)).is_ok());
+    assert!(Document::parse(json.as_bytes()).unwrap().read(object(endpoint)).is_ok());
 }
 
 #[test]
@@ -114,13 +114,41 @@ fn what_shoppers_are_offered_changes_part_by_part() {
     );
 }
 
+fn endpoint(document: &Object<'_>) -> Option<EndpointChange> {
+    EndpointChange::read(document, Interface::Message(Kind::Rma))
+}
+
+#[test]
+fn a_question_for_variants_has_a_place_for_the_product() {
+    let variants = |document: &Object<'_>| EndpointChange::read(document, Interface::Variants);
+    for json in [
+        r#"{}"#,
+        r#"{"path": "/products/{variant_identifier}"}"#,
+        r#"{"url": "https://acme.example/products/{variant_identifier}/variants?all=1"}"#,
+        r#"{"url": "https://acme.example/products/%7Bvariant_identifier%7D"}"#,
+    ] {
+        let document = Document::parse(json.as_bytes()).unwrap();
+        assert!(document.read(object(variants)).is_ok(), "{json}");
+    }
+    refused(
+        r#"{"path": "/products"}"#,
+        variants,
+        &expect!["$.path: invalid (must hold {variant_identifier} in its path)"],
+    );
+    refused(
+        r#"{"url": "https://acme.example/products?of={variant_identifier}"}"#,
+        variants,
+        &expect!["$.url: invalid (must hold {variant_identifier} in its path)"],
+    );
+}
+
 #[test]
 fn an_endpoint_is_checked_field_by_field() {
     refused(
         r#"{"url": "https://user:pw@acme.example/x", "path": "x y", "timeout_ms": 5,
             "headers": {"Authorization": "x", "Host": "x", "X-Service-Id": "x", "ok": "fine", "bad name": "x", "x": "a\nb"},
             "authentication": {"kind": "oauth2", "token_url": "nowhere"}}"#,
-        EndpointChange::read,
+        endpoint,
         &expect![[r#"
             $.url: invalid (must be an http or https URL without credentials or fragment)
             $.path: invalid (must be a path that begins with /)
@@ -136,14 +164,14 @@ fn an_endpoint_is_checked_field_by_field() {
     );
     refused(
         r#"{"authentication": {"kind": "magic"}}"#,
-        EndpointChange::read,
+        endpoint,
         &expect![
             "$.authentication.kind: invalid (must be one of none, basic, bearer, api_key, oauth2)"
         ],
     );
     refused(
         r#"{"url": "https://acme.example/x", "path": "/x"}"#,
-        EndpointChange::read,
+        endpoint,
         &expect!["$.path: invalid (give the whole url or a path, not both)"],
     );
 }
