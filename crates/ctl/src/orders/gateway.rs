@@ -16,6 +16,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until};
 use url::Url;
 
@@ -25,6 +26,9 @@ use crate::tokens::{self, ClientFlags, MERCHANT, NoToken, TokenService, address,
 
 const RETRIES: u32 = 3;
 const DEADLINE: Duration = Duration::from_secs(60);
+/// Messages under way have so many bytes together: the intake has room for a little more of one
+/// merchant, and refuses the rest.
+const ROOM: u32 = 5 * 1024 * 1024;
 /// A pause that the intake asks for is believed up to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
@@ -58,6 +62,8 @@ pub(crate) struct Gateway {
     token: tokio::sync::Mutex<Option<SecretString>>,
     /// Nobody sends before this.
     resume_at: Mutex<Option<Instant>>,
+    /// For messages under way.
+    room: Semaphore,
     pauses: (Duration, Duration),
 }
 
@@ -104,6 +110,7 @@ impl Gateway {
             tokens,
             token: tokio::sync::Mutex::new(None),
             resume_at: Mutex::new(None),
+            room: Semaphore::new(usize::try_from(ROOM)?),
             pauses: (Duration::from_secs(1), Duration::from_secs(30)),
         })
     }
@@ -115,6 +122,8 @@ impl Gateway {
 
     /// Sends a message until the intake has decided about it.
     pub(crate) async fn send(&self, message: &[u8]) -> anyhow::Result<Verdict> {
+        let bytes = u32::try_from(message.len()).unwrap_or(u32::MAX).min(ROOM);
+        let _room = self.room.acquire_many(bytes).await?;
         let mut backoff = Backoff::new(self.pauses.0, self.pauses.1);
         let (mut failures, mut renewed) = (0, false);
         loop {
