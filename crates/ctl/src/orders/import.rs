@@ -4,8 +4,8 @@
 //! sent with. What the intake still rejects is taken out, and the rest is sent again. Every order
 //! of the file ends up stored or in the report.
 
-use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashSet};
 use std::future;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ use domain::order::{MAX_ORDERS, Outcome};
 use futures_util::stream::{self, LocalBoxStream, StreamExt as _};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
 
 use super::batch::{Batch, Batches, Sendable, message};
 use super::check::{place_of, whole_order};
@@ -191,7 +192,8 @@ impl Importer {
         self.report.clone().unwrap_or_else(default)
     }
 
-    /// Reads and checks on a thread of its own, and sends several batches at once. Where the file
+    /// Reads and checks on a thread of its own, and sends several batches at once, but none while
+    /// one before it that names the same order has no answer. Where the file
     /// cannot be read any further, what was read before is dealt with first.
     fn send_all(
         &self,
@@ -221,7 +223,19 @@ impl Importer {
         let sound = batches.scan((), move |(), batch| {
             future::ready(batch.map_err(|error| noted.set(Some(error))).ok())
         });
-        let finished = sound.map(async |batch| self.deal_with(batch).await);
+        let under_way = Rc::new(UnderWay::default());
+        let finished = sound.map(move |batch| {
+            let (under_way, number) = (under_way.clone(), batch.number);
+            let before = under_way.enter(&batch);
+            async move {
+                for earlier in before {
+                    earlier.cancelled().await;
+                }
+                let finished = self.deal_with(batch).await;
+                under_way.leave(number);
+                finished
+            }
+        });
         let broken = stream::once(async move { broken.take().map(|error| Err(error.into())) });
         finished.buffer_unordered(self.parallel).chain(broken.flat_map(stream::iter)).boxed_local()
     }
@@ -248,6 +262,35 @@ impl Importer {
             }
         }
         Ok(Finished { number, end, outcomes, rejected })
+    }
+}
+
+/// The batches under way and the orders they name. Of two snapshots of the same moment the intake
+/// keeps the one that came later, so they must come as they stand in the file.
+#[derive(Default)]
+struct UnderWay(RefCell<Vec<Sent>>);
+
+struct Sent {
+    number: u64,
+    orders: HashSet<String>,
+    answered: CancellationToken,
+}
+
+impl UnderWay {
+    /// Adds a batch, and returns those before it that it has to wait for.
+    fn enter(&self, batch: &Batch) -> Vec<CancellationToken> {
+        let orders = batch.orders.iter().map(|order| order.identifier.clone()).collect();
+        let mut sent = self.0.borrow_mut();
+        let same = sent.iter().filter(|earlier| !earlier.orders.is_disjoint(&orders));
+        let before = same.map(|earlier| earlier.answered.clone()).collect();
+        sent.push(Sent { number: batch.number, orders, answered: CancellationToken::new() });
+        before
+    }
+
+    fn leave(&self, number: u64) {
+        for batch in self.0.borrow_mut().extract_if(.., |batch| batch.number == number) {
+            batch.answered.cancel();
+        }
     }
 }
 

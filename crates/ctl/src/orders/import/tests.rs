@@ -177,6 +177,35 @@ async fn limits_and_passing_failures_are_waited_out() {
 }
 
 #[tokio::test]
+async fn snapshots_of_one_order_arrive_as_they_stand_in_the_file() {
+    let file = file();
+    let lines = std::fs::read_to_string(&file.2).unwrap();
+    let mut orders: Vec<Value> =
+        lines.lines().take(9).map(|line| serde_json::from_str(line).unwrap()).collect();
+    // The same order in the first, the second and the third batch.
+    for (place, note) in [(0, "first"), (3, "second"), (7, "third")] {
+        orders[place] = orders[0].clone();
+        orders[place]["note"] = json!(note);
+    }
+    let lines: Vec<_> = orders.iter().map(Value::to_string).collect();
+    std::fs::write(&file.2, lines.join("\n")).unwrap();
+    let notes = Arc::new(Mutex::new(Vec::new()));
+    let (noted, mut failures) = (notes.clone(), 2);
+    let intake = Intake::start(Box::new(move |_, message| {
+        let orders = message["returns_portal_order"]["orders"].as_array().unwrap();
+        let note = orders.iter().find_map(|order| order["note"].as_str()).unwrap();
+        if note == "first" && failures > 0 {
+            failures -= 1;
+            return (503, "", json!({ "message": "later" }));
+        }
+        noted.lock().unwrap().push(note.to_owned());
+        accept(&message)
+    }));
+    assert_eq!(import(&intake, &file).await.unwrap().stored, 9);
+    assert_eq!(*notes.lock().unwrap(), ["first", "second", "third"]);
+}
+
+#[tokio::test]
 async fn an_import_goes_on_where_it_ended() {
     let file = file();
     let mut sent = 0;
