@@ -1,6 +1,7 @@
 //! HTTP as every service speaks it: one server, one way to read a body, one middleware.
 
 mod body;
+mod line;
 mod middleware;
 mod page;
 mod peer;

@@ -20,6 +20,7 @@ use uuid::Uuid;
 
 use super::{
     Peer, Settings,
+    line::UnderWay,
     server::{BadQuery, NoSuchPath},
 };
 use crate::{Failure, Kind, Problem, limits::PerAddress, telemetry};
@@ -52,6 +53,7 @@ pub(super) async fn observe(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
+    let _under_way = request.conn_data().map(UnderWay::on);
     let id = incoming_id(&request).unwrap_or_else(|| Uuid::now_v7().to_string());
     let method = request.method().to_string();
     let span = tracing::info_span!(

@@ -17,7 +17,7 @@ use anyhow::Context as _;
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::AppExt as _;
 
-use super::{Settings, middleware::observe, tls};
+use super::{Settings, line::Lines, middleware::observe, tls};
 use crate::{
     Failure, Kind, Problem, Service, Tasks,
     health::{self, Health},
@@ -77,10 +77,12 @@ pub(crate) fn bind<S: Service>(
             .route("/openapi.json", web::get().to(openapi_json))
             .default_service(web::to(nothing_here))
     };
+    let lines = Lines::start(settings.keep_alive + settings.header_timeout, tasks);
     let workers = if settings.workers == 0 { cores() } else { settings.workers };
     let server = HttpServer::new(factory)
         .disable_signals()
         .workers(workers)
+        .on_connect(move |io, data| lines.add(io, data))
         .keep_alive(settings.keep_alive)
         .client_request_timeout(settings.header_timeout)
         .client_disconnect_timeout(Duration::from_secs(2))

@@ -12,7 +12,12 @@ use tokio::{
 use crate::{client, start};
 
 async fn raw(url: &str, bytes: &str) -> (String, Duration) {
-    let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).await.unwrap();
+    let stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).await.unwrap();
+    send(stream, bytes).await
+}
+
+/// Sends this and no more; returns what comes until the server hangs up, and after how long.
+async fn send(mut stream: TcpStream, bytes: &str) -> (String, Duration) {
     stream.write_all(bytes.as_bytes()).await.unwrap();
     let (started, mut answer) = (Instant::now(), Vec::new());
     let read = tokio::time::timeout(Duration::from_secs(15), stream.read_to_end(&mut answer));
@@ -22,13 +27,26 @@ async fn raw(url: &str, bytes: &str) -> (String, Duration) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_dawdles_is_let_go() {
-    let mirror = start(&[("HTTP__HEADER_TIMEOUT", "300ms"), ("HTTP__BODY_TIMEOUT", "300ms")]).await;
+    let mirror = start(&[
+        ("HTTP__HEADER_TIMEOUT", "1s"),
+        ("HTTP__BODY_TIMEOUT", "300ms"),
+        ("HTTP__KEEP_ALIVE", "1s"),
+    ])
+    .await;
     let (answer, took) = raw(&mirror.url, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Ty").await;
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
     assert!(took < Duration::from_secs(8), "{took:?}");
     let half = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"a\":";
     let (answer, took) = raw(&mirror.url, half).await;
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    assert!(took < Duration::from_secs(8), "{took:?}");
+    // The second request of a connection, too.
+    let mut stream = TcpStream::connect(mirror.url.strip_prefix("http://").unwrap()).await.unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    let mut first = [0; 12];
+    stream.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+    let (_, took) = send(stream, "G").await;
     assert!(took < Duration::from_secs(8), "{took:?}");
     assert!(mirror.stop().await);
 }
@@ -105,9 +123,10 @@ async fn a_request_that_takes_too_long_is_answered_anyway() {
     let id = answer.headers()["x-request-id"].to_str().unwrap().to_owned();
     assert_eq!(answer.json::<Value>().await.unwrap()["request_id"], id);
     let metrics = client().get(format!("{}/metrics", mirror.url)).send().await.unwrap();
-    let counted = metrics.text().await.unwrap().lines().any(|line| {
-        line.contains("route=\"/linger/{millis}\"") && line.contains("status=\"503\"")
-    });
+    let counted =
+        metrics.text().await.unwrap().lines().any(|line| {
+            line.contains("route=\"/linger/{millis}\"") && line.contains("status=\"503\"")
+        });
     assert!(counted, "the route of a request that took too long is not known");
     assert!(mirror.stop().await);
 }

@@ -8,8 +8,11 @@ use rustls::{
     pki_types::{CertificateDer, ServerName},
     version::{TLS12, TLS13},
 };
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use crate::start;
 
@@ -24,12 +27,12 @@ fn certificate(folder: &Path, serial: u64) -> CertificateDer<'static> {
     certificate.der().clone()
 }
 
-/// Shakes hands; returns the version and the certificate shown.
-async fn shake(
+/// Shakes hands.
+async fn connect(
     url: &str,
     trusted: &[CertificateDer<'static>],
     versions: &[&'static rustls::SupportedProtocolVersion],
-) -> std::io::Result<(ProtocolVersion, CertificateDer<'static>)> {
+) -> std::io::Result<TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(trusted.iter().cloned());
     let config = ClientConfig::builder_with_provider(Arc::new(
@@ -41,7 +44,16 @@ async fn shake(
     .with_no_client_auth();
     let stream = TcpStream::connect(url.strip_prefix("https://").unwrap()).await?;
     let name = ServerName::try_from("localhost").unwrap();
-    let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
+    TlsConnector::from(Arc::new(config)).connect(name, stream).await
+}
+
+/// Shakes hands; returns the version and the certificate shown.
+async fn shake(
+    url: &str,
+    trusted: &[CertificateDer<'static>],
+    versions: &[&'static rustls::SupportedProtocolVersion],
+) -> std::io::Result<(ProtocolVersion, CertificateDer<'static>)> {
+    let stream = connect(url, trusted, versions).await?;
     let (_, session) = stream.get_ref();
     let shown = session.peer_certificates().unwrap().first().unwrap().clone().into_owned();
     Ok((session.protocol_version().unwrap(), shown))
@@ -76,5 +88,30 @@ async fn tls_is_1_2_only_unless_switched_and_certificates_are_renewed_in_place()
     both.push(("HTTP__TLS__ALLOW_TLS13", "true"));
     let mirror = start(&both).await;
     assert_eq!(shake(&mirror.url, &[second], &[&TLS13]).await.unwrap().0, ProtocolVersion::TLSv1_3);
+    assert!(mirror.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_request_that_does_not_come_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let trusted = certificate(folder.path(), 1);
+    let mirror = start(&[
+        ("HTTP__TLS__CERTIFICATE", &path("cert.pem")),
+        ("HTTP__TLS__KEY", &path("key.pem")),
+        ("HTTP__HEADER_TIMEOUT", "1s"),
+        ("HTTP__KEEP_ALIVE", "1s"),
+    ])
+    .await;
+    let mut stream = connect(&mirror.url, &[trusted], &[&TLS12]).await.unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    let mut first = [0; 12];
+    stream.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+    stream.write_all(b"G").await.unwrap();
+    let rest = &mut Vec::new();
+    // However it hangs up.
+    let end = tokio::time::timeout(Duration::from_secs(15), stream.read_to_end(rest)).await;
+    drop(end.expect("the server waits for ever"));
     assert!(mirror.stop().await);
 }
