@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::cmp::Reverse;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, value_parser};
 use domain::access::MerchantId;
 use domain::kind::Kind;
 use platform::Timestamp;
@@ -38,7 +38,7 @@ Examples:
         #[command(flatten)]
         filter: Filter,
         /// How many at the most, up to 500
-        #[arg(long, value_name = "N", default_value_t = 50)]
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u16).range(1..=500))]
         limit: u16,
     },
     /// Show a message and every request that was made for it
@@ -110,7 +110,7 @@ struct Replay {
     #[arg(long, conflicts_with = "id")]
     dry_run: bool,
     /// How many a second, up to 1000
-    #[arg(long, value_name = "N", conflicts_with = "id")]
+    #[arg(long, value_name = "N", conflicts_with = "id", value_parser = value_parser!(u16).range(1..=1000))]
     per_second: Option<u16>,
 }
 

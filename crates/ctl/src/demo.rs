@@ -23,7 +23,7 @@ use crate::orders;
 use crate::output::print;
 use crate::refusal::Refusal;
 use crate::settings::Settings;
-use crate::tokens::{Credentials, MERCHANT, NoToken, OPERATOR, Place, TokenService};
+use crate::tokens::{Credentials, MERCHANT, NoToken, OPERATOR, TokenService, known_url};
 
 const NAME: &str = "demo";
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -47,8 +47,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
 /// Sets the merchant up, and returns the settings of whoever acts for it.
 pub(crate) async fn set_up(folder: &Path, settings: Settings) -> anyhow::Result<Settings> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let auth = Place::default().url(&settings)?;
-    let credentials = Credentials::find(&settings, OPERATOR, None, None)?;
+    let auth = known_url(&settings)?;
+    let credentials = Credentials::known(&settings, OPERATOR)?;
     let operator = Operator::log_in(auth, credentials).await?;
     add_merchant(&operator).await?;
     let settings = add_client(&operator, &folder.join("env"), settings).await?;
@@ -111,8 +111,8 @@ async fn add_client(
 
 /// Whether the merchant's client gets a token for all that it has to do.
 async fn works(settings: &Settings) -> anyhow::Result<bool> {
-    let url = Place::default().url(settings)?;
-    let credentials = Credentials::find(settings, MERCHANT, None, None)?;
+    let url = known_url(settings)?;
+    let credentials = Credentials::known(settings, MERCHANT)?;
     let scope = SCOPES.map(Scope::as_str).join(" ");
     let service = TokenService::new(url, credentials);
     match service.request(&http_client(DEADLINE)?, Some(&scope)).await {

@@ -103,7 +103,7 @@ impl Operator {
     /// The same operator, at another service that no flag is for. It brings its token along: a
     /// secret that came from standard input cannot be read twice.
     pub(crate) fn elsewhere(&self, service: Setting) -> anyhow::Result<Self> {
-        Ok(self.clone().at(address(None, &Settings::load()?, service)?))
+        Ok(self.clone().at(address(None, &Settings::load()?, service.without_flag())?))
     }
 
     pub(crate) async fn search(

@@ -43,7 +43,7 @@ impl Party {
         let settings = Settings::load()?;
         let role = if self.merchant.is_some() { OPERATOR } else { MERCHANT };
         let (id, file) = (self.client_id.as_deref(), self.client_secret_file.as_deref());
-        let credentials = Credentials::find(&settings, role, id, file)?;
+        let credentials = Credentials::of_client(&settings, role, id, file)?;
         let url = address(self.service_url.as_ref(), &settings, service)?;
         let auth = self.place.url(&settings)?;
         Ok(Operator::log_in(auth, credentials).await?.at(url).naming(self.merchant.clone()))

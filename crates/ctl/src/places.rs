@@ -3,7 +3,7 @@
 use crate::settings::Setting;
 
 const fn service(name: &'static str, what: &'static str) -> Setting {
-    Setting { name, flag: "--service-url", what }
+    Setting { name, flag: Some("--service-url"), what }
 }
 
 pub(crate) const ORDERS: Setting = service("ORDERS_URL", "the address of the order intake");

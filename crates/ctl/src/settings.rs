@@ -24,20 +24,37 @@ pub(crate) struct Settings {
 
 /// A setting that nobody gave.
 #[derive(Debug, thiserror::Error)]
-#[error("{what} is not known: set {name} or give {flag}{hint}")]
+#[error("{what} is not known: set {name}{}{hint}", or_give(*flag))]
 pub(crate) struct Missing {
     what: &'static str,
     name: &'static str,
-    flag: &'static str,
+    flag: Option<&'static str>,
     hint: String,
+}
+
+fn or_give(flag: Option<&str>) -> String {
+    flag.map(|flag| format!(" or give {flag}")).unwrap_or_default()
 }
 
 /// One thing that can be set.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setting {
     pub(crate) name: &'static str,
-    pub(crate) flag: &'static str,
+    /// What says so instead, where the command has such a flag.
+    pub(crate) flag: Option<&'static str>,
     pub(crate) what: &'static str,
+}
+
+impl Setting {
+    /// The same for a command that has another flag for it.
+    pub(crate) const fn by(self, flag: &'static str) -> Self {
+        Self { flag: Some(flag), ..self }
+    }
+
+    /// The same for a command that has no flag for it.
+    pub(crate) const fn without_flag(self) -> Self {
+        Self { flag: None, ..self }
+    }
 }
 
 impl Settings {
@@ -144,7 +161,7 @@ mod tests {
     use super::*;
 
     const AUTH: Setting =
-        Setting { name: "AUTH_URL", flag: "--auth-url", what: "the address of auth" };
+        Setting { name: "AUTH_URL", flag: Some("--auth-url"), what: "the address of auth" };
 
     fn environment(values: &[(&str, &str)]) -> HashMap<String, String> {
         values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -184,6 +201,10 @@ mod tests {
         assert_eq!(
             settings.need(AUTH).unwrap_err().to_string(),
             "the address of auth is not known: set AUTH_URL or give --auth-url"
+        );
+        assert_eq!(
+            settings.need(AUTH.without_flag()).unwrap_err().to_string(),
+            "the address of auth is not known: set AUTH_URL"
         );
     }
 

@@ -13,8 +13,11 @@ use url::Url;
 use crate::refusal::Refusal;
 use crate::settings::{Setting, Settings, read_secret};
 
-const AUTH_URL: Setting =
-    Setting { name: "AUTH_URL", flag: "--auth-url", what: "the address of the token service" };
+const AUTH_URL: Setting = Setting {
+    name: "AUTH_URL",
+    flag: Some("--auth-url"),
+    what: "the address of the token service",
+};
 
 /// Whom a token is for; the names of the settings that hold the credentials.
 #[derive(Debug, Clone, Copy)]
@@ -27,25 +30,32 @@ pub(crate) struct Role {
 pub(crate) const OPERATOR: Role = Role {
     id: Setting {
         name: "OPERATOR_CLIENT_ID",
-        flag: "--operator-id",
+        flag: Some("--operator-id"),
         what: "the operator's client id",
     },
     secret: Setting {
         name: "OPERATOR_CLIENT_SECRET",
-        flag: "--operator-secret-file",
+        flag: Some("--operator-secret-file"),
         what: "the operator's client secret",
     },
 };
 
 /// Works for a merchant.
 pub(crate) const MERCHANT: Role = Role {
-    id: Setting { name: "CLIENT_ID", flag: "--client-id", what: "the client id" },
+    id: Setting { name: "CLIENT_ID", flag: Some("--client-id"), what: "the client id" },
     secret: Setting {
         name: "CLIENT_SECRET",
-        flag: "--client-secret-file",
+        flag: Some("--client-secret-file"),
         what: "the client secret",
     },
 };
+
+impl Role {
+    /// The same for a command that takes any client's credentials.
+    const fn by_client_flags(self) -> Self {
+        Self { id: self.id.by("--client-id"), secret: self.secret.by("--client-secret-file") }
+    }
+}
 
 /// Where the token service is.
 #[derive(Args, Debug, Default)]
@@ -73,8 +83,8 @@ impl ClientFlags {
         settings: &Settings,
         role: Role,
     ) -> anyhow::Result<Credentials> {
-        let secret_file = self.client_secret_file.as_deref();
-        Credentials::find(settings, role, self.client_id.as_deref(), secret_file)
+        let (id, file) = (self.client_id.as_deref(), self.client_secret_file.as_deref());
+        Credentials::of_client(settings, role, id, file)
     }
 }
 
@@ -112,6 +122,11 @@ impl Place {
     }
 }
 
+/// Where the token service is, for a command that has no flag for it.
+pub(crate) fn known_url(settings: &Settings) -> anyhow::Result<Url> {
+    address(None, settings, AUTH_URL.without_flag())
+}
+
 /// An address that a flag or a setting gives.
 pub(crate) fn address(
     flag: Option<&Url>,
@@ -141,6 +156,23 @@ impl Credentials {
             None => settings.need(role.secret)?.to_owned(),
         };
         Ok(Self { id, secret: secret.into() })
+    }
+
+    /// The same for a command with `--client-id` and `--client-secret-file`, whatever the role.
+    pub(crate) fn of_client(
+        settings: &Settings,
+        role: Role,
+        id: Option<&str>,
+        secret_file: Option<&Path>,
+    ) -> anyhow::Result<Self> {
+        Self::find(settings, role.by_client_flags(), id, secret_file)
+    }
+
+    /// The same for a command without flags.
+    pub(crate) fn known(settings: &Settings, role: Role) -> anyhow::Result<Self> {
+        let Role { id, secret } = role;
+        let role = Role { id: id.without_flag(), secret: secret.without_flag() };
+        Self::find(settings, role, None, None)
     }
 }
 

@@ -22,7 +22,9 @@ use url::Url;
 
 use super::journal::Target;
 use crate::settings::{Setting, Settings};
-use crate::tokens::{self, ClientFlags, MERCHANT, NoToken, TokenService, address, below};
+use crate::tokens::{
+    self, ClientFlags, Credentials, MERCHANT, NoToken, TokenService, address, below,
+};
 
 const RETRIES: u32 = 3;
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -32,8 +34,11 @@ const ROOM: u32 = 5 * 1024 * 1024;
 /// A pause that the intake asks for is believed up to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-const ORDERS_URL: Setting =
-    Setting { name: "ORDERS_URL", flag: "--orders-url", what: "the address of the order intake" };
+const ORDERS_URL: Setting = Setting {
+    name: "ORDERS_URL",
+    flag: Some("--orders-url"),
+    what: "the address of the order intake",
+};
 
 /// Where the intake is and who is calling.
 #[derive(Args, Default)]
@@ -101,6 +106,13 @@ impl Gateway {
         let url = address(orders_url.as_ref(), settings, ORDERS_URL)?;
         let credentials = client.credentials(settings, MERCHANT)?;
         Self::new(url, TokenService::new(place.url(settings)?, credentials))
+    }
+
+    /// The gateway for a command that has no flags for it.
+    pub(crate) fn known(settings: &Settings) -> anyhow::Result<Self> {
+        let url = address(None, settings, ORDERS_URL.without_flag())?;
+        let credentials = Credentials::known(settings, MERCHANT)?;
+        Self::new(url, TokenService::new(tokens::known_url(settings)?, credentials))
     }
 
     fn new(url: Url, tokens: TokenService) -> anyhow::Result<Self> {

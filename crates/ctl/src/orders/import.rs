@@ -169,10 +169,11 @@ impl Importer {
         tally.rejected += journal.rejected_before();
         bar.finish_and_clear();
         if *interrupted.borrow() {
-            let done = journal.done();
-            eprintln!(
-                "{name}: interrupted after {done} orders; the same command goes on from here"
-            );
+            let next = match place.path() {
+                Some(_) => "the same command goes on from here",
+                None => "nothing is kept of standard input, so begin anew",
+            };
+            eprintln!("{name}: interrupted after {} orders; {next}", journal.done());
         } else {
             journal.close()?;
         }

@@ -15,7 +15,7 @@ use crate::operator::Operator;
 use crate::output::print;
 use crate::places;
 use crate::settings::{Setting, Settings};
-use crate::tokens::{Credentials, MERCHANT, OPERATOR, address};
+use crate::tokens::{Credentials, MERCHANT, OPERATOR, address, known_url};
 
 /// How often something that is on its way is looked for.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
@@ -57,17 +57,17 @@ struct Broker {
 }
 
 const fn setting(name: &'static str, what: &'static str) -> Setting {
-    Setting { name, flag: "the environment", what }
+    Setting { name, flag: None, what }
 }
 
 impl Stage {
     pub(super) async fn set(settings: &Settings, patience: Duration) -> anyhow::Result<Self> {
         let merchant: MerchantId =
             settings.need(setting("MERCHANT_ID", "the merchant"))?.parse()?;
-        let auth = address(None, settings, setting("AUTH_URL", "the token service"))?;
-        let credentials = Credentials::find(settings, OPERATOR, None, None)?;
+        let auth = known_url(settings)?;
+        let credentials = Credentials::known(settings, OPERATOR)?;
         let operator = Operator::log_in(auth.clone(), credentials).await?;
-        let credentials = Credentials::find(settings, MERCHANT, None, None)?;
+        let credentials = Credentials::known(settings, MERCHANT)?;
         let shop = Operator::log_in(auth, credentials).await?;
         let sandbox = address(None, settings, setting("SANDBOX_URL", "the sandbox merchant"))?;
         let http = http_client(Duration::from_secs(10))?;
@@ -136,7 +136,9 @@ impl Stage {
 
 impl Players {
     fn at(party: &Operator, settings: &Settings) -> anyhow::Result<Self> {
-        let at = |place| anyhow::Ok(party.clone().at(address(None, settings, place)?));
+        let at = |place: Setting| {
+            anyhow::Ok(party.clone().at(address(None, settings, place.without_flag())?))
+        };
         Ok(Self {
             orders: at(places::ORDERS)?,
             returns: at(places::RETURNS)?,

@@ -116,6 +116,9 @@ async fn what_cannot_be_done_to_a_message_is_said() {
         "deliveries replay --all --merchant acme",
         "deliveries replay",
         "deliveries replay --force --per-second 9",
+        "deliveries replay --all --per-second 0",
+        "deliveries replay --all --per-second 1001",
+        "deliveries list --limit 501",
         "deliveries report --by minute",
     ] {
         stack.complaint(misuse, 2).await;

@@ -269,6 +269,17 @@ async fn what_goes_wrong_is_said_in_full() {
         complaint.starts_with("error: no token from http://127.0.0.1:1/oauth/token"),
         "{complaint}"
     );
+    // Advice names flags that the command has.
+    stack.remember("OPERATOR_CLIENT_ID", "");
+    for (command, advice) in [
+        ("merchant list", "set OPERATOR_CLIENT_ID or give --operator-id, or start"),
+        ("token --as operator", "set OPERATOR_CLIENT_ID or give --client-id, or start"),
+        ("returns list --merchant acme", "set OPERATOR_CLIENT_ID or give --client-id, or start"),
+        ("demo kept", "set OPERATOR_CLIENT_ID, or start"),
+    ] {
+        let complaint = stack.complaint(command, 2).await;
+        assert!(complaint.contains(advice), "{complaint}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
