@@ -221,7 +221,7 @@ impl InventoryReceipt {
             kind: None,
             original_identifier: None,
         });
-        to.kind.get_or_insert_with(|| header.to.kind.clone());
+        fill_text(&mut to.kind, &Some(header.to.kind.clone()));
         to.original_identifier.get_or_insert_with(|| header.to.identifier.clone());
         fill(&mut self.carton_identifier, &line.carton_identifier);
         fill(&mut self.reference, &line.reference);
@@ -230,15 +230,15 @@ impl InventoryReceipt {
         if detail.quantity == 1 {
             fill(&mut self.client_unit_identifier, &detail.client_unit_identifier);
             fill(&mut self.unit_identifier, &detail.unit_identifier);
-            fill(&mut self.serial_number, &detail.serial_number);
+            fill_text(&mut self.serial_number, &detail.serial_number);
         }
         fill(&mut self.unit_identifier, &self.client_unit_identifier.clone());
-        fill(&mut self.sku, &detail.sku);
-        fill(&mut self.upc, &detail.upc);
-        fill(&mut self.return_reason, &detail.return_reason);
-        fill(&mut self.merchant, &header.merchant);
-        fill(&mut self.concept, &header.concept);
-        fill(&mut self.tracking_number, &header.tracking_number);
+        fill_text(&mut self.sku, &detail.sku);
+        fill_text(&mut self.upc, &detail.upc);
+        fill_text(&mut self.return_reason, &detail.return_reason);
+        fill_text(&mut self.merchant, &header.merchant);
+        fill_text(&mut self.concept, &header.concept);
+        fill_text(&mut self.tracking_number, &header.tracking_number);
         if self.unit_identifier.is_none() {
             let (field, code) = (path("unit_identifier"), Code::MissingField);
             let detail = Some(
@@ -287,6 +287,14 @@ fn fill<T: Clone>(gap: &mut Option<T>, expected: &Option<T>) {
     if gap.is_none() {
         gap.clone_from(expected);
     }
+}
+
+/// An empty text says as little as none.
+fn fill_text(gap: &mut Option<String>, expected: &Option<String>) {
+    if gap.as_deref() == Some("") && expected.is_some() {
+        *gap = None;
+    }
+    fill(gap, expected);
 }
 
 fn asin(text: &str) -> Result<String, &'static str> {

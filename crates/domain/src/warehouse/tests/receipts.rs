@@ -159,6 +159,20 @@ fn a_line_of_several_units_names_none_of_them() {
 }
 
 #[test]
+fn an_empty_text_hides_nothing_that_the_asn_says() {
+    let texts = ["sku", "upc", "return_reason", "merchant", "concept", "tracking_number"];
+    let (mut left_out, mut empty) = (receipt("IN-1", 1), receipt("IN-1", 1));
+    for name in texts {
+        left_out.as_object_mut().unwrap().remove(name);
+        empty[name] = json!("");
+    }
+    let asn = inbound_asn("IN-1", 1);
+    let left_out = completed(&asn, &left_out).unwrap();
+    assert!(left_out.sku.is_some() && left_out.tracking_number.is_some());
+    assert_eq!(completed(&asn, &empty).unwrap(), left_out);
+}
+
+#[test]
 fn what_a_receipt_leaves_out_comes_from_the_asn() {
     let message = completed(&inbound_asn("IN-1", 1), &receipt("IN-1", 1)).unwrap();
     expect![[r#"
