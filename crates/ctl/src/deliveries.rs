@@ -217,7 +217,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
                 Ok(part)
             };
             let mut report = together(&services, "counts", ask).await?;
-            report["truncated"] = truncated.get().into();
+            if let Some(report) = report.as_object_mut() {
+                report.insert("truncated".to_owned(), truncated.get().into());
+            }
             format.show(report, count)
         }
     }

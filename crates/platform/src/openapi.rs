@@ -31,14 +31,33 @@ pub fn openapi<S: Service>() -> OpenApi {
     document
 }
 
-/// Declares every tag, says that every route is limited, and describes every answer that its handler
-/// did not by the status itself.
+const JSON: &str = "application/json";
+/// What is answered before a handler is reached, whatever the handler.
+const TO_ALL: [(&str, &str); 3] = [
+    ("400", "The request cannot be read"),
+    ("429", "Too many requests from this address; see Retry-After"),
+    ("503", "Not possible at the moment; see Retry-After"),
+];
+/// To JSON, which is read for the handler.
+const TO_BODIES: [(&str, &str); 3] = [
+    ("408", "The body did not arrive in time"),
+    ("413", "The body is too large"),
+    ("415", "The body is of another type, or packed in an unknown way"),
+];
+
+/// Declares every tag, adds the answers that handlers do not give themselves, and describes every
+/// answer that its handler did not by the status itself.
 fn complete(document: &mut OpenApi) {
     let mut tags = BTreeSet::new();
     for operation in document.paths.paths.values_mut().flat_map(operations) {
         tags.extend(operation.tags.iter().flatten().cloned());
+        let is_json = matches!(&operation.request_body,
+            Some(RefOr::T(body)) if body.content.keys().eq([JSON]));
+        let bodies = TO_BODIES.into_iter().filter(|_| is_json);
         let responses = &mut operation.responses.responses;
-        responses.entry("429".to_owned()).or_insert_with(too_many);
+        for (status, description) in bodies.chain(TO_ALL) {
+            responses.entry(status.to_owned()).or_insert_with(|| refusal(description));
+        }
         for (status, response) in responses {
             if let RefOr::T(response) = response
                 && response.description.is_empty()
@@ -50,13 +69,9 @@ fn complete(document: &mut OpenApi) {
     document.tags = Some(tags.into_iter().map(Tag::new).collect());
 }
 
-/// What [`crate::limits::PerAddress`] answers, whatever the route.
-fn too_many() -> RefOr<Response> {
+fn refusal(description: &str) -> RefOr<Response> {
     let body = Content::new(Some(Ref::from_schema_name(ErrorBody::name())));
-    ResponseBuilder::new()
-        .description("Too many requests from this address; see Retry-After")
-        .content("application/json", body)
-        .into()
+    ResponseBuilder::new().description(description).content(JSON, body).into()
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {

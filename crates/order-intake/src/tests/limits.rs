@@ -54,7 +54,7 @@ async fn bodies_that_do_not_come_shut_out_nobody_else() {
         waiting.push(stream);
     }
     let mut large = sample_message(1);
-    large["padding"] = json!(" ".repeat(2 * 1024 * 1024));
+    large["padding"] = json!(" ".repeat(4 * 1024 * 1024));
     testkit::eventually("acme has no room", Duration::from_secs(10), || async {
         (intake.publish("acme", &large).await.0 == 503).then_some(())
     })

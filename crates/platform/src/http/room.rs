@@ -1,5 +1,6 @@
 //! Room for bodies: so many bytes under way for everyone together, given out before a body is read.
-//! One caller has a part of it only, so that whoever sends slowly shuts nobody else out.
+//! One caller has a part of it only once it gets scarce, so that whoever sends slowly shuts nobody
+//! else out.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -13,7 +14,7 @@ use crate::{Failure, Kind, Problem, identity::Caller};
 
 /// Room is given out in pieces of this many bytes.
 const PIECE: usize = 1024;
-/// One caller may have this part of all room.
+/// One caller may have this part of all room, whoever else is there.
 const PART: usize = 4;
 /// When to come back if there is no room.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -66,7 +67,9 @@ impl Rooms {
         let pieces = pieces_for(body, self.copies);
         let mut taken = lock(&self.taken);
         let own = taken.by_caller.get(caller).copied().unwrap_or(0);
-        if own + pieces > self.pieces_each || taken.pieces + pieces > self.pieces {
+        // Past its part a caller has room only while half of all is left to the others.
+        let most = if own + pieces > self.pieces_each { self.pieces / 2 } else { self.pieces };
+        if taken.pieces + pieces > most {
             return Err(NoRoom);
         }
         taken.pieces += pieces;
@@ -156,14 +159,17 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_has_a_quarter_of_the_room() {
+    fn a_caller_has_a_quarter_of_the_room_and_more_while_half_is_free() {
+        // A body of the largest size takes 301 pieces.
         let rooms = rooms(4 * 700 * PIECE);
         let first = rooms.take("a", None).unwrap();
-        let _second = rooms.take("a", None).unwrap();
+        let _more = [(); 3].map(|()| rooms.take("a", None).unwrap());
         assert_eq!(rooms.take("a", None).unwrap_err(), NoRoom);
-        assert!(rooms.take("b", None).is_ok());
+        let _others = ["b", "b", "c", "c"].map(|other| rooms.take(other, None).unwrap());
+        assert_eq!(rooms.take("b", None).unwrap_err(), NoRoom);
         drop(first);
-        assert!(rooms.take("a", None).is_ok());
+        assert_eq!(rooms.take("a", None).unwrap_err(), NoRoom);
+        assert!(rooms.take("d", None).is_ok());
     }
 
     #[test]

@@ -48,7 +48,6 @@ impl Accepted {
     responses(
         (status = 201, body = Accepted), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 413, body = ErrorBody), (status = 415, body = ErrorBody),
         (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
     )
 )]
@@ -74,7 +73,6 @@ pub(crate) async fn confirm_drop_shipment(
     responses(
         (status = 201, body = Accepted), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 413, body = ErrorBody), (status = 415, body = ErrorBody),
         (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
     )
 )]
@@ -98,7 +96,6 @@ pub(crate) async fn cancel_drop_shipment(
     responses(
         (status = 201, body = Accepted), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 413, body = ErrorBody), (status = 415, body = ErrorBody),
         (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
     )
 )]

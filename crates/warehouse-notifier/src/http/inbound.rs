@@ -115,7 +115,6 @@ impl From<StoredAsn> for AsnSummary {
     responses(
         (status = 201, body = Registered), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 413, body = ErrorBody), (status = 415, body = ErrorBody),
         (status = 422, description = "Some fields are not valid; nothing is stored", body = ErrorBody),
         (status = 503, body = ErrorBody),
     )

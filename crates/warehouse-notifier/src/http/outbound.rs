@@ -125,7 +125,6 @@ impl From<StoredShipment> for ShipmentSummary {
     responses(
         (status = 201, body = ShipmentView), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 413, body = ErrorBody), (status = 415, body = ErrorBody),
         (status = 422, description = "Some fields are not valid; nothing is stored", body = ErrorBody),
         (status = 503, body = ErrorBody),
     )

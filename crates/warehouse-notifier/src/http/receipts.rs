@@ -109,7 +109,6 @@ pub(crate) struct ReceiptQuery {
     responses(
         (status = 201, body = ReceivedUnits), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 413, body = ErrorBody), (status = 415, body = ErrorBody),
         (status = 422, description = "Some fields are not valid; nothing is stored", body = ErrorBody),
         (status = 503, body = ErrorBody),
     )
