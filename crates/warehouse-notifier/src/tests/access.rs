@@ -94,10 +94,10 @@ async fn a_change_needs_room_like_everything_else() {
         warehouse.warehouse_token(),
     );
     let address = warehouse.started.url.strip_prefix("http://").unwrap();
-    // A body that does not come: one of the largest takes all that a caller may have.
+    // A body that does not come: one of the largest and most of another are more than half.
     let mut waiting = TcpStream::connect(address).await.unwrap();
     waiting.write_all(head.as_bytes()).await.unwrap();
-    let large = json!({ "status": " ".repeat(4 * 1024 * 1024) });
+    let large = json!({ "status": " ".repeat(12 * 1024 * 1024) });
     eventually("there is no room", SOON, async || {
         (warehouse.patch(path, &large).await.0 == 503).then_some(())
     })
