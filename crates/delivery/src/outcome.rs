@@ -166,7 +166,7 @@ impl Outcome {
         }
     }
 
-    /// A sentence for an operator, of [`LONGEST_DETAIL`] at the most: it becomes a header of a dead
+    /// A sentence for an operator, of 500 bytes at the most: it becomes a header of a dead
     /// letter, and all headers together must fit into one frame.
     pub fn detail(&self) -> String {
         brief(match self {

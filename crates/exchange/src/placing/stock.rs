@@ -12,9 +12,6 @@ use crate::http::exchange_orders::Stock as Word;
 use crate::offers::Offer;
 use crate::store::confirmations::Claimed;
 
-/// More of what a stranger says, in characters, is not kept.
-const LONGEST_DETAIL: usize = 1000;
-
 /// What became of the chosen variants.
 pub(super) struct Stock<'a> {
     pub(super) units: InStock<'a>,
@@ -44,7 +41,8 @@ impl Placer {
             chosen.map(|unit| unit.variant_identifier.as_deref().unwrap_or_default()).collect();
         let answers = join_all(products.iter().map(|product| self.ask(claimed, product))).await;
         let detail = answers.iter().find_map(|answer| answer.as_ref().err());
-        let detail = detail.map(|detail| kept(detail));
+        // PostgreSQL takes no NUL, whatever a token server says.
+        let detail = detail.map(|detail| detail.replace('\0', "\u{FFFD}"));
         let answers: Vec<_> = answers.into_iter().map(Result::ok).collect();
         let asked: Asked<'_> = products
             .iter()
@@ -64,10 +62,4 @@ impl Placer {
         let answer = self.offers.since(claimed.received_at, &merchant, &product).await;
         answer.map_err(|none| format!("{}: {}", none.reason.as_str(), none.detail))
     }
-}
-
-/// As much of a text as is kept, without what PostgreSQL does not take.
-fn kept(text: &str) -> String {
-    let printable = |char| if char == '\0' { char::REPLACEMENT_CHARACTER } else { char };
-    text.chars().take(LONGEST_DETAIL).map(printable).collect()
 }

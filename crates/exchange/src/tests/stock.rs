@@ -90,5 +90,5 @@ async fn whatever_a_token_server_says_the_order_goes_out() {
     stage.quiet().await;
     let (_, shown) = stage.get("/v1/exchange_orders/1001", "acme").await;
     let detail = shown["stock_detail"].as_str().unwrap();
-    assert!(detail.contains("no\u{FFFD}xx") && detail.chars().count() == 1000, "{detail}");
+    assert!(detail.contains("no\u{FFFD}xx") && detail.len() < 600, "{detail}");
 }
