@@ -112,7 +112,8 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        for node in 0..self.ports.len() {
+        // Also one that did not answer in time; of one that was never started there is nothing to end.
+        for node in 0..NODES.len() {
             self.control(node, &["kill"]);
             self.control(node, &["stop", "--wipe"]);
         }
