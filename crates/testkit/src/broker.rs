@@ -60,8 +60,14 @@ impl Namespace {
             "count": 1000, "ackmode": "ack_requeue_true", "encoding": "auto"
         });
         let path = format!("queues/{}/{}.{queue}/get", self.broker.virtual_host(), self.name);
-        let answer = self.broker.request(reqwest::Method::POST, &path).json(&body).send().await;
-        let answer = answer.unwrap();
+        // The console fails now and then while a queue finds its leader: it is asked again.
+        let answer =
+            crate::eventually("the console answers", Duration::from_secs(10), async || {
+                let asked = self.broker.request(reqwest::Method::POST, &path).json(&body);
+                let answer = asked.send().await.unwrap();
+                (answer.status() != StatusCode::INTERNAL_SERVER_ERROR).then_some(answer)
+            })
+            .await;
         if matches!(answer.status(), StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST) {
             return Vec::new();
         }
