@@ -5,6 +5,7 @@ mod histories;
 mod listing;
 mod moving;
 mod projecting;
+mod quoting;
 mod receiving;
 mod returning;
 mod transitions;

@@ -6,12 +6,12 @@ mod outbound;
 mod receipts;
 mod volume;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use domain::kind::Kind;
-use domain::merchant::{Authentication, Endpoint, Interface, Merchant, SigningSecret};
+use domain::merchant::{Merchant, SigningSecret};
 use domain::warehouse::message_schema;
 use jsonschema::Validator;
 use platform::config::List;
@@ -217,25 +217,15 @@ fn merchant(name: &str, base_url: Option<&str>) -> Merchant {
     let sealer = Arc::new(Sealer::new(&sealing::Settings { keys }).unwrap());
     let mut merchant = testkit::merchant(name);
     merchant.settings.base_url = base_url.map(str::to_owned);
-    for kind in KINDS {
-        let interface = Interface::Message(kind);
-        let context = interface.sealing_context(&merchant.identifier);
-        let secret = SigningSecret {
+    let owner = merchant.identifier.clone();
+    for (interface, endpoint) in &mut merchant.endpoints {
+        let context = interface.sealing_context(&owner);
+        endpoint.signing_secrets = vec![SigningSecret {
             id: Uuid::nil(),
             secret: sealer.seal(&context, SECRET).unwrap(),
             created_at: chrono::DateTime::UNIX_EPOCH,
             expires_at: None,
-        };
-        let endpoint = Endpoint {
-            url: None,
-            path: None,
-            headers: BTreeMap::new(),
-            authentication: Authentication::None,
-            timeout_ms: None,
-            paused: false,
-            signing_secrets: vec![secret],
-        };
-        merchant.endpoints.insert(interface, endpoint);
+        }];
     }
     merchant
 }

@@ -1,6 +1,6 @@
 //! A service that only delivers, and a merchant to deliver to.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,10 +10,7 @@ use diesel::sql_types::{BigInt, Jsonb, Text};
 use diesel_async::{AsyncConnection, RunQueryDsl, SimpleAsyncConnection};
 use directory::Directory;
 use domain::kind::Kind;
-use domain::merchant::{
-    Authentication, Endpoint, Interface, Merchant, Sealed, Settings as MerchantSettings,
-    SigningSecret, SupportContact,
-};
+use domain::merchant::{Interface, Merchant, SigningSecret, SupportContact};
 use messaging::{Broker, Topology};
 use platform::config::List;
 use platform::database::{DatabaseError, Pool};
@@ -271,34 +268,23 @@ pub(crate) fn message(lane: Option<&str>, event: &str, number: usize) -> NewMess
 
 /// A merchant that signs and receives below `base_url`.
 pub(crate) fn merchant(id: &str, version: i64, base_url: &str) -> Merchant {
-    let mut settings = MerchantSettings::new(id);
-    settings.base_url = Some(base_url.to_owned());
-    settings.support_contact =
+    let mut merchant = testkit::merchant(id);
+    merchant.settings.base_url = Some(base_url.to_owned());
+    merchant.settings.support_contact =
         Some(SupportContact { email: format!("help@{id}.example"), name: None, phone: None });
-    let mut merchant = Merchant::new(id.parse().unwrap(), settings);
     merchant.version = version;
     let interface = Interface::Message(Kind::Rma);
+    merchant.endpoints.retain(|it, _| *it == interface);
     let context = interface.sealing_context(&merchant.identifier);
-    let secret = SigningSecret {
-        id: Uuid::nil(),
-        secret: sealer().seal(&context, SECRET).unwrap(),
-        created_at: chrono::DateTime::UNIX_EPOCH,
-        expires_at: None,
-    };
-    merchant.endpoints.insert(interface, endpoint(secret));
-    merchant
-}
-
-fn endpoint(secret: SigningSecret<Sealed>) -> Endpoint<Sealed> {
-    Endpoint {
-        url: None,
-        path: None,
-        headers: BTreeMap::new(),
-        authentication: Authentication::None,
-        timeout_ms: None,
-        paused: false,
-        signing_secrets: vec![secret],
+    for endpoint in merchant.endpoints.values_mut() {
+        endpoint.signing_secrets = vec![SigningSecret {
+            id: Uuid::nil(),
+            secret: sealer().seal(&context, SECRET).unwrap(),
+            created_at: chrono::DateTime::UNIX_EPOCH,
+            expires_at: None,
+        }];
     }
+    merchant
 }
 
 /// Puts a merchant into the service's copy of the directory.
