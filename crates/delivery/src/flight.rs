@@ -28,7 +28,6 @@ pub(crate) async fn fly(engine: &Engine, mut job: Job, tag: Tag) -> Done {
         kind = job.message.kind.name(),
         delivery.id = %job.id,
         attempt = job.number,
-        trace_id = tracing::field::Empty,
         outcome = tracing::field::Empty,
     );
     telemetry::adopt(&span, parent.as_deref());

@@ -267,7 +267,6 @@ impl<H: Handler> Consumer<H> {
             queue = self.inbox.queue,
             event.id = %first.id,
             events = events.len(),
-            trace_id = tracing::field::Empty,
         );
         telemetry::adopt(&span, first.traceparent.as_deref());
         // A batch is one piece of work, done in the first event's trace; the others point to it.

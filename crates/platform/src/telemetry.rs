@@ -19,16 +19,21 @@ use opentelemetry_sdk::{
     Resource,
     metrics::SdkMeterProvider,
     propagation::TraceContextPropagator,
-    trace::{Sampler, SdkTracerProvider},
+    trace::{Sampler, SdkTracer, SdkTracerProvider},
 };
 use prometheus::{Registry, TextEncoder};
 use serde::{Deserialize, Deserializer, de::Error as _};
-use tracing::{Span, Subscriber};
-use tracing_opentelemetry::OpenTelemetrySpanExt as _;
+use tracing::{Event, Span, Subscriber};
+use tracing_opentelemetry::{OpenTelemetryLayer, OpenTelemetrySpanExt as _};
 use tracing_subscriber::{
     EnvFilter, Layer as _,
     filter::{LevelFilter, ParseError},
+    fmt::{
+        self, FmtContext, FormatEvent, FormatFields,
+        format::{Format as Formatter, Json, JsonFields, Writer},
+    },
     layer::SubscriberExt as _,
+    registry::LookupSpan,
     util::SubscriberInitExt as _,
 };
 use url::Url;
@@ -102,17 +107,56 @@ fn subscriber(
 ) -> anyhow::Result<impl Subscriber + Send + Sync + use<>> {
     let filter = EnvFilter::try_new(&settings.log).context("telemetry.log")?;
     let logs = match settings.format {
-        Format::Json => tracing_subscriber::fmt::layer().json().flatten_event(true).boxed(),
-        Format::Text => tracing_subscriber::fmt::layer().boxed(),
+        Format::Json => json_lines().boxed(),
+        Format::Text => fmt::layer().boxed(),
     };
-    // Names and times of spans are what is looked at; the rest costs more than it tells.
-    let traces = tracing_opentelemetry::layer()
+    let traces = traces(tracer).with_filter(LevelFilter::INFO);
+    Ok(tracing_subscriber::registry().with(logs.with_filter(filter)).with(traces))
+}
+
+/// Names and times of spans are what is looked at; the rest costs more than it tells.
+fn traces<S: Subscriber + for<'a> LookupSpan<'a>>(
+    tracer: &SdkTracerProvider,
+) -> OpenTelemetryLayer<S, SdkTracer> {
+    tracing_opentelemetry::layer()
         .with_tracer(tracer.tracer("backhaul"))
         .with_location(false)
         .with_threads(false)
-        .with_tracked_inactivity(false);
-    let logs = logs.with_filter(filter);
-    Ok(tracing_subscriber::registry().with(logs).with(traces.with_filter(LevelFilter::INFO)))
+        .with_tracked_inactivity(false)
+}
+
+fn json_lines<S: Subscriber + for<'a> LookupSpan<'a>>()
+-> fmt::Layer<S, JsonFields, Traced<Formatter<Json>>> {
+    fmt::layer().json().flatten_event(true).map_event_format(|lines| Traced { lines })
+}
+
+/// JSON lines that name the trace they belong to, so that logs and traces are found from each other.
+struct Traced<F> {
+    lines: F,
+}
+
+impl<S, N, F> FormatEvent<S, N> for Traced<F>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> std::fmt::Result {
+        let trace = Context::map_current(|context| context.span().span_context().trace_id());
+        let mut line = String::new();
+        self.lines.format_event(context, Writer::new(&mut line), event)?;
+        match line.trim_end().strip_suffix('}') {
+            Some(open) if trace != TraceId::INVALID => {
+                writeln!(writer, "{open},\"trace_id\":\"{trace}\"}}")
+            }
+            _ => writer.write_str(&line),
+        }
+    }
 }
 
 fn tracer_provider(
@@ -194,22 +238,20 @@ pub fn traceparent() -> Option<String> {
         }
     }
     let mut parent = Parent(None);
-    let context = Span::current().context();
-    global::get_text_map_propagator(|propagator| propagator.inject_context(&context, &mut parent));
+    Context::map_current(|context| {
+        global::get_text_map_propagator(|propagator| {
+            propagator.inject_context(context, &mut parent);
+        });
+    });
     parent.0
 }
 
-/// Makes `span` a child of the trace that `traceparent` names, and notes the trace in the span's field
-/// `trace_id`, so that logs and traces are found from each other.
+/// Makes `span` a child of the trace that `traceparent` names.
 pub fn adopt(span: &Span, traceparent: Option<&str>) {
     if let Some(parent) = traceparent
         && let Err(error) = span.set_parent(context_of(parent))
     {
         tracing::debug!(%error, "the caller's trace could not be joined");
-    }
-    let trace = span.context().span().span_context().trace_id();
-    if trace != TraceId::INVALID {
-        span.record("trace_id", tracing::field::display(trace));
     }
 }
 
@@ -239,13 +281,26 @@ fn context_of(traceparent: &str) -> Context {
 
 #[cfg(test)]
 mod tests {
-    use tracing::{field::Empty, info_span, subscriber::with_default};
+    use std::{
+        io,
+        sync::{Arc, Mutex},
+    };
+
+    use serde_json::Value;
+    use tracing::{info_span, subscriber::with_default};
 
     use super::*;
 
-    #[test]
-    fn whoever_logs_little_still_carries_traces_on() {
-        const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+    const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+
+    /// What `work` returns within a span of that trace.
+    fn in_trace<T>(work: impl FnOnce() -> T) -> T {
+        let span = info_span!("test");
+        adopt(&span, Some(&format!("00-{TRACE}-b7ad6b7169203331-01")));
+        span.in_scope(work)
+    }
+
+    fn tracer() -> (Settings, SdkTracerProvider) {
         let settings = Settings {
             log: "off".to_owned(),
             format: Format::Text,
@@ -254,12 +309,47 @@ mod tests {
         };
         global::set_text_map_propagator(TraceContextPropagator::new());
         let tracer = tracer_provider("test", &settings).unwrap();
-        let carried = with_default(subscriber(&settings, &tracer).unwrap(), || {
-            let span = info_span!("test", trace_id = Empty);
-            adopt(&span, Some(&format!("00-{TRACE}-b7ad6b7169203331-01")));
-            span.in_scope(traceparent)
-        });
-        let carried = carried.unwrap_or_default();
+        (settings, tracer)
+    }
+
+    #[test]
+    fn whoever_logs_little_still_carries_traces_on() {
+        let (settings, tracer) = tracer();
+        let subscriber = subscriber(&settings, &tracer).unwrap();
+        let carried = with_default(subscriber, || in_trace(traceparent)).unwrap_or_default();
         assert!(carried.contains(TRACE), "{carried:?}");
+    }
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_line_in_the_log_names_its_trace() {
+        let (_, tracer) = tracer();
+        let lines = Lines::default();
+        let written = lines.clone();
+        let logs = json_lines().with_writer(move || written.clone());
+        let subscriber = tracing_subscriber::registry().with(logs).with(traces(&tracer));
+        with_default(subscriber, || {
+            tracing::info!("outside");
+            in_trace(|| tracing::info!(brace = "}", "inside"));
+        });
+        let lines = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        let lines: Vec<Value> =
+            lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let [outside, inside] = &lines[..] else { panic!("{lines:?}") };
+        assert_eq!((&outside["message"], &outside["trace_id"]), (&"outside".into(), &Value::Null));
+        assert_eq!((&inside["message"], &inside["trace_id"]), (&"inside".into(), &TRACE.into()));
+        assert_eq!(inside["brace"], "}");
     }
 }

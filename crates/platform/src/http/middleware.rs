@@ -61,7 +61,6 @@ pub(super) async fn observe(
         otel.kind = "server",
         http.request.method = method,
         request.id = id,
-        trace_id = tracing::field::Empty,
     );
     let parent = request.headers().get("traceparent").and_then(|value| value.to_str().ok());
     telemetry::adopt(&span, parent);
