@@ -83,6 +83,7 @@ def check(overlay):
             hardened(each)
     names_are_looked_up(objects)
     queues_are_watched(objects)
+    broker_is_told_the_same(objects)
     certificates_are_watched(objects)
     everyone_is_scraped(objects, monitors)
     connections_suffice(objects)
@@ -152,11 +153,13 @@ def selects(selector, labels):
 
 
 def allows_dns(policy):
+    """From the cluster's servers, and from the cache that some clusters have on each node."""
     system = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}
+    cache = {"ipBlock": {"cidr": "169.254.20.10/32"}}
     open_ports = {
         (port["protocol"], port["port"])
         for rule in policy.get("egress", [])
-        if system in rule.get("to", [])
+        if system in rule.get("to", []) and cache in rule["to"]
         for port in rule["ports"]
     }
     return {("UDP", 53), ("TCP", 53)} <= open_ports
@@ -222,6 +225,29 @@ def queues_are_watched(objects):
     work = sorted(name for name in names if name.startswith("notify.") and not name.endswith(".dead"))
     watched = sorted(name for each in objects if each["kind"] == "ScaledObject" for name in work_queues(each["spec"]))
     assert watched == work, f"KEDA watches {watched}, the work queues are {work}"
+
+
+def broker_is_told_the_same(objects):
+    """A node in a cluster is told what a node in compose is told, but for what differs by nature."""
+    broker = kustomize.find(objects, "RabbitmqCluster", "rabbitmq")["spec"]["rabbitmq"]
+    # Definitions come by a job, users by the operator, which also knows the limit of the container.
+    own = ("load_definitions", "loopback_users.", "vm_memory_high_watermark.", "prometheus.")
+    files = [(ROOT / "deploy/rabbitmq/rabbitmq.conf").read_text(), broker["additionalConfig"]]
+    compose, cluster = ({key: value for key, value in settings(file) if not key.startswith(own)} for file in files)
+    assert compose == cluster, f"only in compose: {compose.items() - cluster.items()}; only in Kubernetes: {cluster.items() - compose.items()}"
+    advanced = (ROOT / "deploy/rabbitmq/advanced.config").read_text()
+    terms = "".join(line for line in advanced.splitlines() if not line.startswith("%%"))
+    assert terms == broker["advancedConfig"].strip(), "advanced.config and advancedConfig differ"
+    plugins = set(re.findall(r"\w+", (ROOT / "deploy/rabbitmq/enabled_plugins").read_text()))
+    # The operator adds the console by itself.
+    assert plugins == {*broker["additionalPlugins"], "rabbitmq_management"}, f"compose has the plugins {plugins}"
+
+
+def settings(file):
+    for line in file.splitlines():
+        if line and not line.startswith("#"):
+            key, value = line.split("=", 1)
+            yield key.strip(), value.strip()
 
 
 def certificates_are_watched(objects):
