@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # A private RabbitMQ with its management console, and an epmd of its own beside it.
-# Wants $home (folder of all server data), $state (pid files, settings), as_user (words that change user).
+# Wants $root, $home (folder of all server data), $state (pid files, settings), as_user (words that change user).
 # shellcheck disable=SC2034,SC2154
 
 rabbitmq_ports=(RABBITMQ_PORT RABBITMQ_CONSOLE_PORT RABBITMQ_DISTRIBUTION_PORT RABBITMQ_EPMD_PORT)
@@ -93,14 +93,12 @@ management.tcp.port = $RABBITMQ_CONSOLE_PORT
 default_user = backhaul
 default_pass = $RABBITMQ_PASSWORD
 default_user_tags.administrator = true
-vm_memory_high_watermark.absolute = 1GB
 disk_free_limit.absolute = 200MB
-raft.wal_max_size_bytes = 67108864
 END
+        # The rest as in an installation, without what speaks of its disk, its definitions and its metrics.
+        grep -vE '^(#|disk_free_limit|load_definitions|prometheus)' "$root/deploy/rabbitmq/rabbitmq.conf" >>"$place/rabbitmq.conf"
         rabbitmq_peers >>"$place/rabbitmq.conf"
-        cat >"$place/advanced.config" <<'END'
-[{rabbit, [{dead_letter_worker_publisher_confirm_timeout, 5000}, {dead_letter_worker_consumer_prefetch, 512}]}].
-END
+        cat "$root/deploy/rabbitmq/advanced.config" >"$place/advanced.config"
         echo '[rabbitmq_management].' >"$place/enabled_plugins"
         echo -n "${BACKHAUL_RABBITMQ_COOKIE:-$(random_hex 24)}" >"$place/.erlang.cookie"
         chmod 400 "$place/.erlang.cookie"
@@ -114,7 +112,6 @@ rabbitmq_peers() {
     [[ -n ${BACKHAUL_RABBITMQ_PEERS:-} ]] || return 0
     echo "cluster_formation.peer_discovery_backend = classic_config"
     echo "cluster_formation.discovery_retry_limit = 1"
-    echo "cluster_partition_handling = pause_minority"
     for peer in $BACKHAUL_RABBITMQ_PEERS; do
         echo "cluster_formation.classic_config.nodes.$((++number)) = $peer@localhost"
     done
