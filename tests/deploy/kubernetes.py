@@ -12,19 +12,34 @@ import kustomize
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = "1.31"
 SERVICES = ["auth", "order-intake", "rma-engine", "exchange", "warehouse-notifier"]
-# Resources of operators: their schemas come with the operators, so here only what we say of them is
-# looked at.
+# Resources of operators: their schemas come with the operators, so these are the fields that we use, as the
+# operators' documentation spells them. ... stands for anything.
+NAME = {"name": ...}
+VOLUME = {"size": ..., "storageClass": ...}
+SHARES = {"requests": ..., "limits": ...}
+ROLE = {"name": ..., "ensure": ..., "login": ..., "connectionLimit": ..., "inRoles": ..., "passwordSecret": NAME}
+ENDPOINT = {"port": ..., "path": ..., "params": ..., "interval": ..., "relabelings": [{"sourceLabels": ..., "targetLabel": ..., "replacement": ...}]}
 FOREIGN = {
-    ("rabbitmq.com/v1beta1", "RabbitmqCluster"): {"replicas", "image", "persistence", "resources", "affinity", "rabbitmq"},
-    ("postgresql.cnpg.io/v1", "Cluster"): {
-        "instances", "imageName", "primaryUpdateStrategy", "minSyncReplicas", "maxSyncReplicas", "storage",
-        "walStorage", "postgresql", "affinity", "resources", "managed",
+    ("rabbitmq.com/v1beta1", "RabbitmqCluster"): {
+        "replicas": ..., "image": ..., "persistence": {"storage": ...}, "resources": SHARES, "affinity": ...,
+        "rabbitmq": {"additionalPlugins": ..., "additionalConfig": ..., "advancedConfig": ...},
     },
-    ("postgresql.cnpg.io/v1", "Database"): {"cluster", "name", "owner", "databaseReclaimPolicy"},
-    ("keda.sh/v1alpha1", "ScaledObject"): {"scaleTargetRef", "minReplicaCount", "maxReplicaCount", "cooldownPeriod", "triggers"},
-    ("keda.sh/v1alpha1", "TriggerAuthentication"): {"secretTargetRef"},
-    ("monitoring.coreos.com/v1", "PodMonitor"): {"selector", "podMetricsEndpoints"},
-    ("monitoring.coreos.com/v1", "PrometheusRule"): {"groups"},
+    ("postgresql.cnpg.io/v1", "Cluster"): {
+        "instances": ..., "imageName": ..., "primaryUpdateStrategy": ..., "minSyncReplicas": ..., "maxSyncReplicas": ...,
+        "storage": VOLUME, "walStorage": VOLUME, "postgresql": {"parameters": ...}, "resources": SHARES,
+        "affinity": {"topologyKey": ..., "podAntiAffinityType": ...}, "managed": {"roles": [ROLE]},
+    },
+    ("postgresql.cnpg.io/v1", "Database"): {"cluster": NAME, "name": ..., "owner": ..., "databaseReclaimPolicy": ...},
+    ("keda.sh/v1alpha1", "ScaledObject"): {
+        "scaleTargetRef": NAME, "minReplicaCount": ..., "maxReplicaCount": ..., "cooldownPeriod": ...,
+        "triggers": [{
+            "type": ..., "metricType": ..., "authenticationRef": NAME,
+            "metadata": {"protocol": ..., "queueName": ..., "mode": ..., "value": ...},
+        }],
+    },
+    ("keda.sh/v1alpha1", "TriggerAuthentication"): {"secretTargetRef": [{"parameter": ..., "name": ..., "key": ...}]},
+    ("monitoring.coreos.com/v1", "PodMonitor"): {"selector": {"matchLabels": ..., "matchExpressions": ...}, "podMetricsEndpoints": [ENDPOINT]},
+    ("monitoring.coreos.com/v1", "PrometheusRule"): {"groups": ...},
 }
 # Made by whoever installs, as docs/operations.md says, or by the operators of the servers.
 SECRETS = {"sealing", "first-operator", "rabbitmq-definitions", "rabbitmq-default-user", "postgres-ca"} | {
@@ -60,7 +75,8 @@ def check(overlay):
         if known is None:
             kubernetes_validate.validate(each, VERSION, strict=True)
         else:
-            assert set(each["spec"]) <= known, f"{each['kind']}: {set(each['spec']) - known}"
+            unknown = list(strange(each["spec"], known, each["kind"]))
+            assert not unknown, f"fields that the operator does not know: {unknown}"
     names = {(each["kind"], each["metadata"]["name"]) for each in objects}
     assert len(names) == len(objects), "two objects have one name"
     for each in objects:
@@ -90,6 +106,21 @@ def check(overlay):
     messages_fit(objects)
     events_fit(objects)
     return len(objects)
+
+
+def strange(value, known, path):
+    """Where a value has fields that are not among the known ones."""
+    if known is ...:
+        return
+    if isinstance(known, list):
+        for element in value:
+            yield from strange(element, known[0], f"{path}[]")
+        return
+    for key, inner in value.items():
+        if key in known:
+            yield from strange(inner, known[key], f"{path}.{key}")
+        else:
+            yield f"{path}.{key}"
 
 
 def references(each, names):
