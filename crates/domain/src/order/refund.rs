@@ -48,7 +48,8 @@ pub struct RefundLine {
     pub order_item_identifier: String,
 }
 
-/// What the refunds of one order have used up so far.
+/// What the refunds of one order have used up so far. One that returns take no notice of uses up
+/// no units.
 #[derive(Debug, Default)]
 pub(super) struct RefundLedger {
     refunds: HashSet<String>,
@@ -65,12 +66,14 @@ impl Refund {
     ) -> Option<Self> {
         let identifier = refund.required("identifier", text(IDENTIFIER));
         let total = refund.required("total_refund_amount_cents", integer(AMOUNT));
-        let items = array(0..=MAX_LINES, object(|line| RefundLine::read(line, lines, seen)));
-        let items = refund.required("refund_line_items", items);
+        let tags = refund.optional("tags", array(0..=MAX_TAGS, text(WORD)));
+        // While its tags cannot be read, nothing is held against the other refunds.
+        let ignored = tags.as_ref().is_none_or(|tags| tags.as_deref().is_some_and(say_ignore));
+        let line = object(|line| RefundLine::read(line, lines, ignored, seen));
+        let items = refund.required("refund_line_items", array(0..=MAX_LINES, line));
         let note = refund.optional("note", text(0..=MAX_NOTE));
         let created_at = refund.required("created_at", timestamp);
         let rma_identifier = refund.optional("rma_identifier", text(WORD));
-        let tags = refund.optional("tags", array(0..=MAX_TAGS, text(WORD)));
 
         if identifier.as_ref().is_some_and(|name| !seen.refunds.insert(name.clone())) {
             refund.invalid("identifier", "another refund of this order has the same identifier");
@@ -88,12 +91,21 @@ impl Refund {
 
     /// Whether returns take no notice of this refund.
     pub fn is_ignored(&self) -> bool {
-        self.tags.iter().any(|tag| tag == IGNORE_REFUND)
+        say_ignore(&self.tags)
     }
 }
 
+fn say_ignore(tags: &[String]) -> bool {
+    tags.iter().any(|tag| tag == IGNORE_REFUND)
+}
+
 impl RefundLine {
-    fn read(line: &Object<'_>, lines: &LineLedger, seen: &mut RefundLedger) -> Option<Self> {
+    fn read(
+        line: &Object<'_>,
+        lines: &LineLedger,
+        ignored: bool,
+        seen: &mut RefundLedger,
+    ) -> Option<Self> {
         let identifier = line.required("identifier", text(IDENTIFIER));
         let quantity = line.required("quantity", integer(QUANTITY));
         let order_item = line.required("order_item_identifier", text(IDENTIFIER));
@@ -107,13 +119,13 @@ impl RefundLine {
                     line.invalid("order_item_identifier", "names no line of this order");
                 }
                 NamedLine::Known { quantity: available } => {
-                    let refunded = seen.units.entry(order_item.clone()).or_default();
-                    let with_this = *refunded + quantity.unwrap_or(0);
-                    if with_this <= available {
-                        *refunded = with_this;
-                    } else {
+                    let before = seen.units.get(order_item).filter(|_| !ignored);
+                    let with_this = before.unwrap_or(&0) + quantity.unwrap_or(0);
+                    if with_this > available {
                         let detail = format!("refunds more than the {available} units of the line");
                         line.invalid("quantity", detail);
+                    } else if !ignored {
+                        seen.units.insert(order_item.clone(), with_this);
                     }
                 }
                 NamedLine::Unclear => {}

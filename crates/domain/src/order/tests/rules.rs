@@ -223,6 +223,39 @@ fn all_refunds_together_stay_within_the_units_of_a_line() {
 }
 
 #[test]
+fn a_refund_that_is_ignored_leaves_the_units_to_the_others() {
+    let whole_line_twice = |quantity: i64, tags: Value| {
+        move |order: &mut Value| {
+            let mut ignored = order["refunds"][0].clone();
+            (ignored["identifier"], ignored["tags"]) = (json!("R0"), tags);
+            ignored["refund_line_items"][0]["identifier"] = json!("R0-1");
+            ignored["refund_line_items"][0]["quantity"] = json!(quantity);
+            order["refunds"][0]["refund_line_items"][0]["quantity"] = json!(3);
+            order["refunds"].as_array_mut().unwrap().insert(0, ignored);
+        }
+    };
+    check(whole_line_twice(3, json!(["ignore_refund"])), expect![""]);
+    check(
+        whole_line_twice(3, json!(["other"])),
+        expect![[r#"
+            .refunds[1].refund_line_items[0].quantity: invalid (refunds more than the 3 units of the line)
+        "#]],
+    );
+    check(
+        whole_line_twice(4, json!(["ignore_refund"])),
+        expect![[r#"
+            .refunds[0].refund_line_items[0].quantity: invalid (refunds more than the 3 units of the line)
+        "#]],
+    );
+    check(
+        whole_line_twice(3, json!(["ignore_refund", 7])),
+        expect![[r#"
+            .refunds[0].tags[1]: invalid_type (expected a string, found an integer)
+        "#]],
+    );
+}
+
+#[test]
 fn refunds_and_their_lines_have_identifiers_of_their_own() {
     check(
         |order| {
