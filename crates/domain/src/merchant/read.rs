@@ -121,6 +121,7 @@ pub(super) fn emptied<T>(document: &Object<'_>, key: &str, value: Option<T>) -> 
 }
 
 fn support_contact(contact: &Object<'_>) -> Option<SupportContact> {
+    contact.refuse_unknown(&["email", "name", "phone"]);
     let email = contact.required("email", email);
     let name = contact.optional("name", text(1..=200));
     let phone = contact.optional("phone", text(1..=50));
@@ -275,14 +276,20 @@ fn authentication(document: &Object<'_>) -> Option<Authentication<String>> {
         ("oauth2", "oauth2"),
     ];
     let secret = |key| document.required(key, header_value);
+    let known = |own: &[&str]| document.refuse_unknown(&[&["kind"], own].concat());
     match document.required("kind", one_of(&KINDS))? {
         "basic" => {
+            known(&["username", "password"]);
             let username = document.required("username", header_value);
             let password = secret("password");
             Some(Authentication::Basic { username: username?, password: password? })
         }
-        "bearer" => Some(Authentication::Bearer { token: secret("token")? }),
+        "bearer" => {
+            known(&["token"]);
+            Some(Authentication::Bearer { token: secret("token")? })
+        }
         "api_key" => {
+            known(&["header", "key"]);
             let header = document.required(
                 "header",
                 parsed(1..=100, |name| key_header(name).map(|()| name.to_ascii_lowercase())),
@@ -291,6 +298,7 @@ fn authentication(document: &Object<'_>) -> Option<Authentication<String>> {
             Some(Authentication::ApiKey { header: header?, key: key? })
         }
         "oauth2" => {
+            known(&["token_url", "client_id", "client_secret", "scope", "credentials_in"]);
             let token_url = document.required("token_url", address);
             let client_id = document.required("client_id", header_value);
             let client_secret = secret("client_secret");
@@ -305,7 +313,10 @@ fn authentication(document: &Object<'_>) -> Option<Authentication<String>> {
                 credentials_in: credentials_in?.unwrap_or(CredentialsIn::Basic),
             })
         }
-        _ => Some(Authentication::None),
+        _ => {
+            known(&[]);
+            Some(Authentication::None)
+        }
     }
 }
 

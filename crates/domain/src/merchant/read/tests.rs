@@ -33,7 +33,7 @@ fn a_merchant_needs_a_name_and_an_identifier() {
     );
     refused(
         r#"{"identifier": "Acme!", "name": "", "time_zone": "Mars/Base", "currency": "usd", "colour": 1,
-            "return_window_days": -1, "support_contact": {"email": "x"}, "base_url": "ftp://x"}"#,
+            "return_window_days": -1, "support_contact": {"email": "x", "fax": "1"}, "base_url": "ftp://x"}"#,
         read_new_merchant,
         &expect![[r#"
             $.colour: invalid (unknown field: known are name, time_zone, currency, managed_receiving, return_window_days, final_sale_tags, returns, strict_amounts, strict_refund_dates, support_contact, base_url, identifier)
@@ -42,6 +42,7 @@ fn a_merchant_needs_a_name_and_an_identifier() {
             $.time_zone: invalid (must be an IANA time zone, like Europe/Berlin)
             $.currency: invalid (must be an ISO 4217 currency code, like USD)
             $.return_window_days: invalid (must be between 0 and 3650)
+            $.support_contact.fax: invalid (unknown field: known are email, name, phone)
             $.support_contact.email: invalid (must have 3 to 254 characters)
             $.base_url: invalid (must be an http or https URL without credentials or fragment)"#]],
     );
@@ -191,5 +192,31 @@ fn every_kind_of_authentication_is_read() {
         let read = document.read(object(authentication)).unwrap();
         let again: Authentication<String> = serde_json::from_str(json).unwrap();
         assert_eq!(read, again);
+    }
+}
+
+#[test]
+fn a_field_of_another_authentication_is_not_overlooked() {
+    for (json, known) in [
+        (r#"{"kind": "none", "scopes": "returns"}"#, "kind"),
+        (
+            r#"{"kind": "basic", "username": "u", "password": "p", "scopes": "returns"}"#,
+            "kind, username, password",
+        ),
+        (r#"{"kind": "bearer", "token": "t", "scopes": "returns"}"#, "kind, token"),
+        (
+            r#"{"kind": "api_key", "header": "x-key", "key": "k", "scopes": "returns"}"#,
+            "kind, header, key",
+        ),
+        (
+            r#"{"kind": "oauth2", "token_url": "https://acme.example/token", "client_id": "c",
+                "client_secret": "s", "scopes": "returns"}"#,
+            "kind, token_url, client_id, client_secret, scope, credentials_in",
+        ),
+    ] {
+        let document = Document::parse(json.as_bytes()).unwrap();
+        let invalid = document.read(object(authentication)).unwrap_err();
+        let errors: Vec<_> = invalid.errors.iter().map(ToString::to_string).collect();
+        assert_eq!(errors, [format!("$.scopes: invalid (unknown field: known are {known})")]);
     }
 }
