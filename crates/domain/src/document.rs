@@ -52,6 +52,7 @@ mod report;
 mod strict;
 mod tree;
 
+pub(crate) use kind::whole;
 pub use kind::{
     any, array, boolean, currency, integer, number, object, one_of, parsed, text, timestamp,
 };

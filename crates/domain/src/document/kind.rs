@@ -63,7 +63,7 @@ pub fn integer(range: RangeInclusive<i64>) -> impl FnMut(Field<'_>) -> Option<i6
 }
 
 /// A number that was written as a fraction and is none.
-fn whole(fraction: f64) -> Option<i64> {
+pub(crate) fn whole(fraction: f64) -> Option<i64> {
     // A fraction is printed without its point when nothing follows it, and never with an exponent.
     fraction.to_string().parse().ok()
 }

@@ -5,9 +5,10 @@ use std::fmt;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::document::{Document, Json};
+use crate::document::{Document, Json, whole};
 
-/// Equal for equal values, whatever the order of their keys or the spaces between them.
+/// Equal for equal values, whatever the order of their keys, the spaces between them, or whether a
+/// whole number is written with a point.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
 
@@ -71,10 +72,13 @@ impl<'a> Writer<'a> {
                 self.bytes.push(b'u');
                 self.bytes.extend(large.to_le_bytes());
             }
-            Json::Fraction(fraction) => {
-                self.bytes.push(b'd');
-                self.bytes.extend(fraction.to_le_bytes());
-            }
+            Json::Fraction(fraction) => match whole(fraction) {
+                Some(integer) => self.write(Json::Integer(integer)),
+                None => {
+                    self.bytes.push(b'd');
+                    self.bytes.extend(fraction.to_le_bytes());
+                }
+            },
             Json::String(text) => {
                 self.bytes.push(b's');
                 self.write_text(text);
@@ -129,6 +133,9 @@ mod tests {
         check("[null]", "[false]", false);
         check("1", r#""1""#, false);
         check("1.5", "1.25", false);
+        check("[1, -20, 0]", "[1.0, -2e1, -0.0]", true);
+        check("9007199254740993", "9007199254740992.0", false);
+        check("1", "1.5", false);
         check("{}", "[]", false);
     }
 }
