@@ -1,6 +1,6 @@
 //! The contract as data. The schema of the message says what [`Message::read`] refuses, as far as
-//! a schema can: not that identifiers are unique, that units and refunds fit their line, that
-//! sums add up, or that a whole number must not be written as a fraction.
+//! a schema can: not that identifiers are unique, that units and refunds fit their line, or
+//! that sums add up.
 //!
 //! [`Message::read`]: super::Message::read
 
