@@ -209,7 +209,7 @@ impl<'a> OrderColumns<'a> {
             Status::Shipped => "Shipped",
             Status::Cancelled => "Cancelled",
         });
-        self.emails.push(order.customer.email.as_ref().map(|email| email.to_lowercase()));
+        self.emails.push(order.customer.email_address().map(str::to_lowercase));
         self.lines.push(lines.join(SEPARATOR));
         self.created_at.push(order.created_at);
         self.updated_at.push(order.updated_at);

@@ -22,6 +22,10 @@ use crate::books::{Publication, Published};
 use crate::group::{Bounds, Group};
 use crate::writer::{Answer, PublishError, Writer};
 
+const EMAIL_OF_IDENTIFIERS: &str = include_str!(
+    "../../../../migrations/order-intake/2026-11-15-030003_email_of_identifiers/up.sql"
+);
+
 /// A database with a writer in front of it.
 struct Desk {
     database: Database,
@@ -150,6 +154,36 @@ async fn an_order_is_stored_whole_and_announced() {
     let found =
         format!("SELECT identifier AS line FROM orders WHERE line_identifiers @> '{{{line}}}'");
     assert_eq!(desk.lines(&found).await, [identifier]);
+}
+
+/// As it is written now, and as the migration fills it in where it was not.
+#[tokio::test]
+async fn a_shopper_known_by_nothing_but_an_address_is_found_by_it() {
+    let desk = Desk::open().await;
+    let customers = [
+        ("customer", json!({ "identifier": "Ada@Mail.example" })),
+        ("the service", json!({ "identifier": "Bo@Mail.example", "email": "" })),
+        ("customer", json!({ "identifier": "id@shop.example", "email": "Cy@Mail.example" })),
+        ("customer", json!({ "identifier": "4711" })),
+    ];
+    let orders = samples(customers.len()).into_iter().zip(customers);
+    let orders: Vec<_> = orders
+        .map(|(order, (key, customer))| {
+            with(order, |order| {
+                order.as_object_mut().unwrap().remove("customer");
+                order[key] = customer;
+            })
+        })
+        .collect();
+    check(&desk.publish("acme", &orders).await, &[Outcome::Stored; 4]);
+    let found = "SELECT coalesce(customer_email, '-') AS line FROM orders ORDER BY line";
+    let emails = ["-", "ada@mail.example", "bo@mail.example", "cy@mail.example"];
+    assert_eq!(desk.lines(found).await, emails);
+
+    let forget = "UPDATE orders SET customer_email = NULL WHERE customer_email NOT LIKE 'cy%'";
+    desk.database.tamper(forget).await;
+    desk.database.tamper(EMAIL_OF_IDENTIFIERS).await;
+    assert_eq!(desk.lines(found).await, emails);
 }
 
 #[tokio::test]

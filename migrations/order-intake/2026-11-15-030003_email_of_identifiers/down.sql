@@ -1,0 +1,2 @@
+-- Nothing to undo: the older code can read what was filled in.
+SELECT;
