@@ -106,8 +106,7 @@ async fn open(
     let settings = merchant.settings.in_currency(&assessment.currency);
     let rma = Rma::open(new_identifier(), request, units, &settings, now);
     let email = request.giftee_email.as_deref().or_else(|| {
-        let order = shelf.orders.values().next()?;
-        order.order.customer.email_address()
+        shelf.orders.values().find_map(|projected| projected.order.customer.email_address())
     });
     store::returns::insert(conn, id, &rma, email).await.map_err(|error| match error {
         InsertError::UnitHeld => Error::UnitHeld,

@@ -95,6 +95,21 @@ async fn shoppers_known_by_nothing_but_their_address_are_found_by_it() {
 }
 
 #[tokio::test]
+async fn a_return_of_several_orders_is_found_by_the_first_address_among_them() {
+    let stage = Stage::set().await;
+    for (name, email) in [("A", None), ("B", Some("Ada@shop.example"))] {
+        let mut order = order(name, 1);
+        order.customer.identifier = "4711".to_owned();
+        order.customer.email = email.map(str::to_owned);
+        stage.store("acme", &order).await;
+    }
+    let mut both = refund_of("A", &[1]);
+    both["units"].as_array_mut().unwrap().push(refund_of("B", &[1])["units"][0].clone());
+    let rma = stage.start_return(&both).await;
+    assert_eq!(found(&stage, "?email=ada%40shop.example").await, [rma]);
+}
+
+#[tokio::test]
 async fn a_page_ends_where_it_gets_heavy() {
     let stage = Stage::set().await;
     let mut rmas = Vec::new();
