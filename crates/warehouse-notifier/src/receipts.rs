@@ -103,7 +103,8 @@ async fn tell(
         messages.push(NewMessage {
             merchant: request.merchant.clone(),
             kind: Kind::InventoryReceipt,
-            lane: Some(format!("asn:{}", new.asn_number)),
+            // Of its own: a shipment that leaves may have the same number.
+            lane: Some(format!("inbound_asn:{}", new.asn_number)),
             event: event.to_owned(),
             body: new.message.clone().into(),
         });

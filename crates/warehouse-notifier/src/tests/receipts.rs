@@ -1,6 +1,6 @@
 //! Units that arrive.
 
-use domain::warehouse::sample::{inbound_asn, receipt};
+use domain::warehouse::sample::{inbound_asn, outbound_shipment, receipt};
 
 use super::*;
 
@@ -56,6 +56,15 @@ async fn a_unit_reaches_the_merchant_field_by_field_and_the_rma_engine_hears_of_
         (&json!("1"), &json!("A"))
     );
     assert_eq!(heard["receipt"], answer["receipts"][0]["id"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shipment_of_the_same_number_has_another_lane() {
+    let warehouse = open().await;
+    warehouse.accept(PATH, &receipt("IN-1", 1)).await;
+    warehouse.accept("/v1/outbound_shipments", &outbound_shipment("IN-1", 1)).await;
+    let arrivals = warehouse.delivered(2).await;
+    assert_eq!(arrivals.iter().map(|it| it.sequence).collect::<Vec<_>>(), [1, 1]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
