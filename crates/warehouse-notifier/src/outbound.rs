@@ -37,6 +37,9 @@ pub(crate) async fn report(
         if let Some(answer) = request.begin(conn).await? {
             return Ok(answer);
         }
+        if parts.len() > 1 {
+            store::lock_cutting(conn, merchant).await?;
+        }
         let created_at = if store::insert(conn, &new).await? {
             if !store::insert_parts(conn, &new).await? {
                 return Err(used(&header));

@@ -52,7 +52,21 @@ struct ShipmentRow {
     updated_at: Timestamp,
 }
 
-/// Stores a shipment unless its number is taken by another.
+/// Keeps a merchant's other shipments from being cut at the same time, until the transaction ends:
+/// neither would see the numbers that the other takes.
+pub(crate) async fn lock_cutting(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+) -> Result<(), DatabaseError> {
+    const CUTTING: i32 = 0x0063_7574;
+    let lock = diesel::sql_query("SELECT pg_advisory_xact_lock($1, hashtext($2))")
+        .bind::<Integer, _>(CUTTING)
+        .bind::<Text, _>(merchant.as_str());
+    prepared(lock).execute(conn).await?;
+    Ok(())
+}
+
+/// Stores a shipment unless its number is taken by another, or by a part of another.
 pub(crate) async fn insert(
     conn: &mut AsyncPgConnection,
     new: &NewShipment<'_>,
@@ -61,7 +75,8 @@ pub(crate) async fn insert(
     let statement = diesel::sql_query(
         "INSERT INTO outbound_shipments \
              (merchant, asn_number, shipment_type, header, units, digest, created_at, updated_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $7) \
+         SELECT $1, $2, $3, $4, $5, $6, $7, $7 \
+         WHERE NOT EXISTS (SELECT FROM outbound_parts WHERE merchant = $1 AND asn_number = $2) \
          ON CONFLICT ON CONSTRAINT outbound_shipments_pkey DO NOTHING",
     )
     .bind::<Text, _>(new.merchant.as_str())
@@ -74,7 +89,7 @@ pub(crate) async fn insert(
     Ok(prepared(statement).execute(conn).await? == 1)
 }
 
-/// Stores the parts of a shipment, unless one of their numbers is taken.
+/// Stores the parts of a shipment, unless one of their numbers is taken by a part or a shipment.
 pub(crate) async fn insert_parts(
     conn: &mut AsyncPgConnection,
     new: &NewShipment<'_>,
@@ -87,6 +102,10 @@ pub(crate) async fn insert_parts(
         "INSERT INTO outbound_parts (merchant, asn_number, shipment, place, units, cartons) \
          SELECT $1, asn_number, $2, place, units, cartons \
          FROM unnest($3, $4, $5, $6) AS new (asn_number, place, units, cartons) \
+         WHERE asn_number = $2 OR NOT EXISTS ( \
+             SELECT FROM outbound_shipments AS other \
+             WHERE other.merchant = $1 AND other.asn_number = new.asn_number \
+         ) \
          ORDER BY asn_number \
          ON CONFLICT ON CONSTRAINT outbound_parts_pkey DO NOTHING",
     )

@@ -148,6 +148,20 @@ async fn a_number_is_used_once_suffixes_included() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_part_of_a_shipment_cannot_be_a_shipment_that_is_cut_itself() {
+    let warehouse = Warehouse::open().await;
+    let used = fault("$.asn_number", "invalid");
+    warehouse.accept(PATH, &outbound_shipment("ASN-1", 1001)).await;
+    assert_eq!(warehouse.refuse(PATH, &outbound_shipment("ASN-1_2", 1001)).await, used);
+    warehouse.accept(PATH, &outbound_shipment("ASN-2_2", 1001)).await;
+    assert_eq!(warehouse.refuse(PATH, &outbound_shipment("ASN-2", 1001)).await, used);
+    let both = ["ASN-3", "ASN-3_1"].map(|number| outbound_shipment(number, 1001));
+    let (one, other) = tokio::join!(warehouse.post(PATH, &both[0]), warehouse.post(PATH, &both[1]));
+    assert_eq!(BTreeSet::from([one.0, other.0]), BTreeSet::from([201, 422]));
+    warehouse.delivered(6).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_fault_is_told_at_once_and_nothing_is_stored() {
     let warehouse = Warehouse::open().await;
     let mut shipment = outbound_shipment("ASN 1", 2);
