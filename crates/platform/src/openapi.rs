@@ -45,6 +45,9 @@ const TO_BODIES: [(&str, &str); 3] = [
     ("415", "The body is of another type, or packed in an unknown way"),
 ];
 
+/// To those who may name a merchant.
+const TO_NAMES: (&str, &str) = ("404", "No such merchant");
+
 /// Declares every tag, adds the answers that handlers do not give themselves, and describes every
 /// answer that its handler did not by the status itself.
 fn complete(document: &mut OpenApi) {
@@ -54,8 +57,12 @@ fn complete(document: &mut OpenApi) {
         let is_json = matches!(&operation.request_body,
             Some(RefOr::T(body)) if body.content.keys().eq([JSON]));
         let bodies = TO_BODIES.into_iter().filter(|_| is_json);
+        let parameters = operation.parameters.as_deref().unwrap_or_default();
+        let names = parameters
+            .iter()
+            .any(|it| matches!(it, RefOr::T(parameter) if parameter.name == "X-Service-Id"));
         let responses = &mut operation.responses.responses;
-        for (status, description) in bodies.chain(TO_ALL) {
+        for (status, description) in bodies.chain(names.then_some(TO_NAMES)).chain(TO_ALL) {
             responses.entry(status.to_owned()).or_insert_with(|| refusal(description));
         }
         for (status, response) in responses {

@@ -122,13 +122,15 @@ pub(crate) struct Listing {
 /// merchant's.
 #[utoipa::path(
     tag = "exchange orders",
-    params(Listing),
+    params(
+        Listing,
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+    ),
     responses(
         (status = 200, description = "Exchange orders", body = Page),
         (status = 400, description = "Not a query that can be read", body = ErrorBody),
         (status = 401, description = "No valid token", body = ErrorBody),
         (status = 403, description = "The token may not do this", body = ErrorBody),
-        (status = 404, description = "No such merchant", body = ErrorBody),
         (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
     ),
     security(("bearer" = [])),
@@ -160,7 +162,7 @@ pub(crate) async fn list_exchange_orders(
     tag = "exchange orders",
     params(
         ("original_order_id" = String, Path, description = "The order whose units came back"),
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for a client that is not a merchant's own"),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
     ),
     responses(
         (status = 200, description = "The exchange order", body = Details),
@@ -192,7 +194,7 @@ pub(crate) async fn show_exchange_order(
     tag = "exchange orders",
     params(
         ("original_order_id" = String, Path, description = "The order whose units came back"),
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant"),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
     ),
     responses(
         (status = 200, description = "The exchange order, ended", body = Details),

@@ -45,14 +45,13 @@ struct OfferView<'a> {
     tag = "variants",
     params(
         ("variant_identifier" = String, Path, description = "The line's variant_identifier, 1 to 255 characters"),
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for a client that is not a merchant's own"),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
     ),
     responses(
         (status = 200, description = "What the merchant offers, or why that is not known", body = OfferView),
         (status = 400, description = "Not an identifier", body = ErrorBody),
         (status = 401, description = "No valid token", body = ErrorBody),
         (status = 403, description = "The token may not do this", body = ErrorBody),
-        (status = 404, description = "No such merchant", body = ErrorBody),
         (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
     ),
     security(("bearer" = [])),

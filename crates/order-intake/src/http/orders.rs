@@ -87,7 +87,10 @@ impl Failure for NoSuchOrder {
 /// Lists the merchant's orders.
 #[utoipa::path(
     tag = "orders",
-    params(Listing),
+    params(
+        Listing,
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+    ),
     responses(
         (status = 200, description = "Orders", body = StoredOrders),
         (status = 400, description = "Not a query that can be read", body = ErrorBody),
@@ -120,7 +123,10 @@ pub(crate) async fn list_orders(
 /// Shows one of the merchant's orders.
 #[utoipa::path(
     tag = "orders",
-    params(("identifier" = String, Path, description = "The order's identifier in the merchant's systems")),
+    params(
+        ("identifier" = String, Path, description = "The order's identifier in the merchant's systems"),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+    ),
     responses(
         (status = 200, description = "The order", body = StoredOrder),
         (status = 401, description = "No valid token", body = ErrorBody),

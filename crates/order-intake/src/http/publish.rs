@@ -44,7 +44,10 @@ pub(crate) struct PublishedOrder {
 /// changes nothing. A message is stored whole or not at all.
 #[utoipa::path(
     tag = "orders",
-    params(("Api-Version" = String, Header, description = "Always 3", example = "3")),
+    params(
+        ("Api-Version" = String, Header, description = "Always 3", example = "3"),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+    ),
     request_body = ReturnsPortalOrderMessage,
     responses(
         (status = 200, description = "Every order is dealt with", body = PublishedOrders),

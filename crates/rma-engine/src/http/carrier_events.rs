@@ -52,6 +52,7 @@ pub(crate) struct CarrierEvent {
 /// Reports what happened to a parcel.
 #[utoipa::path(
     tag = "parcels", security(("bearer" = [])), request_body = CarrierEvent,
+    params(("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one")),
     responses(
         (status = 200, description = "What came of it", body = Tracked),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),

@@ -53,7 +53,11 @@ pub(crate) struct NotedDiscrepancy {
 
 /// Lists what does not fit together.
 #[utoipa::path(
-    tag = "discrepancies", security(("bearer" = [])), params(DiscrepancyQuery),
+    tag = "discrepancies", security(("bearer" = [])),
+    params(
+        DiscrepancyQuery,
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+    ),
     responses(
         (status = 200, body = Discrepancies), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody), (status = 503, body = ErrorBody),

@@ -74,7 +74,11 @@ pub(crate) struct Timeline {
 
 /// Lists the merchant's returns.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = [])), params(Listing),
+    tag = "returns", security(("bearer" = [])),
+    params(
+        Listing,
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+    ),
     responses(
         (status = 200, body = Returns), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody), (status = 503, body = ErrorBody),
@@ -98,7 +102,12 @@ pub(crate) async fn list_returns(
 
 /// Shows everything that happened to a return.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = [])), params(("rma_identifier" = String, Path), TimelineQuery),
+    tag = "returns", security(("bearer" = [])),
+    params(
+        ("rma_identifier" = String, Path),
+        TimelineQuery,
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+    ),
     responses(
         (status = 200, body = Timeline), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody), (status = 404, body = ErrorBody), (status = 503, body = ErrorBody),

@@ -29,6 +29,7 @@ pub(crate) struct NewReceipt {
     tag = "receiving", security(("bearer" = [])), request_body = NewReceipt,
     params(
         ("rma_identifier" = String, Path),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
         ("Idempotency-Key" = Option<String>, Header, description = "Chosen by the caller, once for each receipt"),
     ),
     responses(

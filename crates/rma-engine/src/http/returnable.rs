@@ -68,7 +68,10 @@ pub(crate) struct ReturnableUnit {
 /// Shows what of an order can be returned, and how.
 #[utoipa::path(
     tag = "returns",
-    params(("identifier" = String, Path, description = "The order's identifier in the merchant's systems")),
+    params(
+        ("identifier" = String, Path, description = "The order's identifier in the merchant's systems"),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+    ),
     responses(
         (status = 200, description = "The order's units", body = ReturnableOrder),
         (status = 401, description = "No valid token", body = ErrorBody),

@@ -40,6 +40,7 @@ pub(crate) struct Cancellation {
 /// Says what a return would come to.
 #[utoipa::path(
     tag = "returns", security(("bearer" = [])), request_body = ReturnRequest,
+    params(("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one")),
     responses(
         (status = 200, description = "What it would come to, and whether it is possible", body = Quote),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -63,7 +64,10 @@ pub(crate) async fn quote_return(
 /// With an `Idempotency-Key` the same request gets the same answer, however often it is sent.
 #[utoipa::path(
     tag = "returns", security(("bearer" = [])), request_body = NewReturnBody,
-    params(("Idempotency-Key" = Option<String>, Header, description = "Chosen by the caller, once for each return")),
+    params(
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Chosen by the caller, once for each return"),
+    ),
     responses(
         (status = 201, description = "The return", body = Rma),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -110,7 +114,11 @@ fn check_staff(caller: &Caller, request: &ReturnRequest) -> Result<(), Error> {
 
 /// Shows a return.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = [])), params(("rma_identifier" = String, Path)),
+    tag = "returns", security(("bearer" = [])),
+    params(
+        ("rma_identifier" = String, Path),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+    ),
     responses(
         (status = 200, description = "The return", body = Rma),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
@@ -132,7 +140,11 @@ pub(crate) async fn show_return(
 ///
 /// Possible until a carrier has a parcel or the warehouse a unit; the units can be returned again.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = [])), params(("rma_identifier" = String, Path)),
+    tag = "returns", security(("bearer" = [])),
+    params(
+        ("rma_identifier" = String, Path),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+    ),
     request_body = Cancellation,
     responses(
         (status = 200, description = "The return; nothing changes when it was canceled before", body = Rma),
