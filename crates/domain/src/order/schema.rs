@@ -4,10 +4,14 @@
 //!
 //! [`Message::read`]: super::Message::read
 
-use serde_json::{Value, json};
-use utoipa::ToSchema;
+use std::borrow::Cow;
 
-use super::{CUSTOMER_ALIAS, Order, OrderStored};
+use serde_json::{Value, json};
+use utoipa::openapi::schema::{Object, Schema};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::{CUSTOMER_ALIAS, Customer, Order, OrderStored};
 use crate::event::Event as _;
 use crate::schema::json_schema;
 
@@ -23,25 +27,36 @@ pub struct ReturnsPortalOrderMessage {
 pub struct ReturnsPortalOrder {
     /// Accepted together or not at all.
     #[schema(min_items = 1, max_items = 500)]
-    orders: Vec<Order>,
+    orders: Vec<SentOrder>,
+}
+
+/// An order as merchants may write it, which says more than the types that are made of it.
+struct SentOrder;
+
+impl PartialSchema for SentOrder {
+    fn schema() -> RefOr<Schema> {
+        as_sent(&Order::name(), Order::schema())
+    }
+}
+
+impl ToSchema for SentOrder {
+    fn name() -> Cow<'static, str> {
+        Order::name()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        let mut parts = Vec::new();
+        Order::schemas(&mut parts);
+        schemas.extend(parts.into_iter().map(|(name, part)| {
+            let part = as_sent(&name, part);
+            (name, part)
+        }));
+    }
 }
 
 /// What merchants send.
 pub fn message_schema() -> Value {
-    let mut schema = json_schema::<ReturnsPortalOrderMessage>("Returns Portal Order message");
-    if let Some(order) = schema.pointer_mut("/$defs/Order") {
-        either_customer(order);
-    }
-    if let Some(line) = schema.pointer_mut("/$defs/Line") {
-        line["anyOf"] = json!([not_empty("sku"), not_empty("upc")]);
-    }
-    if let Some(customer) = schema.pointer_mut("/$defs/Customer") {
-        customer["anyOf"] = json!([not_empty("identifier"), not_empty("email")]);
-    }
-    if let Some(Value::Array(words)) = schema.pointer_mut("/$defs/Status/enum") {
-        words.push(json!("Canceled"));
-    }
-    schema
+    json_schema::<ReturnsPortalOrderMessage>("Returns Portal Order message")
 }
 
 /// What others hear when an order was stored.
@@ -49,21 +64,32 @@ pub fn stored_schema() -> Value {
     json_schema::<OrderStored>(OrderStored::TYPE)
 }
 
+fn as_sent(name: &str, mut schema: RefOr<Schema>) -> RefOr<Schema> {
+    if let RefOr::T(Schema::Object(part)) = &mut schema {
+        match name {
+            "Order" => either_customer(part),
+            "Line" => add(part, "anyOf", json!([not_empty("sku"), not_empty("upc")])),
+            "Customer" => add(part, "anyOf", json!([not_empty("identifier"), not_empty("email")])),
+            "Status" => part.enum_values.get_or_insert_default().push(json!("Canceled")),
+            _ => {}
+        }
+    }
+    schema
+}
+
 /// The shopper stands under one of two keys, and the other is absent or null.
-fn either_customer(order: &mut Value) {
-    let only = |key: &str, other: &str| {
-        json!({
-            "required": [key],
-            "properties": { key: { "$ref": "#/$defs/Customer" }, other: { "type": "null" } },
-        })
-    };
-    order["oneOf"] = json!([only("customer", CUSTOMER_ALIAS), only(CUSTOMER_ALIAS, "customer")]);
-    if let Some(Value::Object(properties)) = order.get_mut("properties") {
-        properties.remove("customer");
-    }
-    if let Some(Value::Array(required)) = order.get_mut("required") {
-        required.retain(|key| key != "customer");
-    }
+fn either_customer(order: &mut Object) {
+    let customer = Ref::from_schema_name(Customer::name());
+    let only = |key: &str, other: &str| json!({ "required": [key], "properties": { key: customer, other: { "type": "null" } } });
+    order.properties.remove("customer");
+    order.required.retain(|key| key != "customer");
+    let either = json!([only("customer", CUSTOMER_ALIAS), only(CUSTOMER_ALIAS, "customer")]);
+    add(order, "oneOf", either);
+}
+
+/// Adds a rule that the type has no field for.
+fn add(part: &mut Object, keyword: &str, rule: Value) {
+    part.extensions.get_or_insert_default().insert(keyword.to_owned(), rule);
 }
 
 fn not_empty(key: &str) -> Value {

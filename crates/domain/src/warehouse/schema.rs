@@ -12,7 +12,7 @@ use crate::schema::json_schema;
 /// The schema of a warehouse's message, if the kind is one.
 pub fn message_schema(kind: Kind) -> Option<Value> {
     match kind {
-        Kind::OutboundAsn => Some(json_schema::<OutboundAsn>("Outbound ASN message")),
+        Kind::OutboundAsn => Some(outbound_schema()),
         Kind::InventoryReceipt => Some(receipt_schema()),
         Kind::DropShipmentConfirmation => {
             Some(json_schema::<DropShipmentConfirmation>("Drop shipment confirmation message"))
@@ -26,6 +26,16 @@ pub fn message_schema(kind: Kind) -> Option<Value> {
         }
         Kind::Rma | Kind::ExchangeOrder => None,
     }
+}
+
+/// What a report may leave out is null on its way out, and there.
+fn outbound_schema() -> Value {
+    let mut schema = json_schema::<OutboundAsn>("Outbound ASN message");
+    if let Some(Value::Array(required)) = schema.pointer_mut("/$defs/Header/required") {
+        let always = ["tracking_number", "carrier", "carrier_payment_type"];
+        required.extend(always.map(|key| json!(key)));
+    }
+    schema
 }
 
 /// A receipt has gaps on its way in and none of these on its way out.

@@ -27,11 +27,9 @@ pub struct Header {
     #[schema(min_length = 1, max_length = 255)]
     pub shipment_identifier: String,
     /// The first one scanned; null for stock transfers, as are the next two.
-    #[schema(required = true)]
     pub tracking_number: Option<String>,
-    #[schema(required = true, max_length = 255)]
+    #[schema(max_length = 255)]
     pub carrier: Option<String>,
-    #[schema(required = true)]
     pub carrier_payment_type: Option<PaymentType>,
     /// When it was or will be shipped.
     pub ship_date: DateTime<Utc>,

@@ -1,8 +1,10 @@
 //! Every rule of the outbound ASN's tables, and the path of its status.
 
 use super::super::sample::outbound_shipment;
-use super::super::{AsnStatus, Change, OutboundShipment};
+use super::super::{AsnStatus, Change, OutboundShipment, OutboundShipmentRequest, message_schema};
 use super::*;
+use crate::kind::Kind;
+use crate::schema::json_schema;
 
 const REQUIRED: [&str; 24] = [
     "/shipment_type",
@@ -84,6 +86,25 @@ fn what_may_be_left_out_may_be_left_out() {
     reader().allows_to_leave_out(&others);
     reader().accepts(&[(objects[0], None)]);
     reader().refuses(objects[0], Some(json!("RA-5")), Code::InvalidType);
+}
+
+#[test]
+fn the_published_schemas_ask_for_the_same() {
+    let sample = outbound_shipment("ASN-1", 2);
+    let is_valid = |schema: &Value, pointer: &str| {
+        jsonschema::is_valid(schema, &changed(sample.clone(), &[(pointer, None)]))
+    };
+    let report = json_schema::<OutboundShipmentRequest>("Report");
+    for pointer in REQUIRED.iter().chain(&REQUIRED_OF_UNITS) {
+        assert!(!is_valid(&report, pointer), "{pointer}");
+    }
+    for pointer in OPTIONAL {
+        assert!(is_valid(&report, pointer), "{pointer}");
+    }
+    let message = message_schema(Kind::OutboundAsn).unwrap();
+    for pointer in ["/tracking_number", "/carrier", "/carrier_payment_type"] {
+        assert!(!is_valid(&message, pointer), "{pointer}");
+    }
 }
 
 #[test]
