@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
 use std::future;
 use std::io::{self, IsTerminal as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,6 +29,7 @@ use super::file::Place;
 use super::gateway::{self, Gateway, Verdict};
 use super::journal::Journal;
 use super::report::{Rejection, Report};
+use crate::Usage;
 use crate::settings::Settings;
 
 #[derive(Args)]
@@ -44,7 +45,8 @@ pub(crate) struct Arguments {
     /// Messages under way at once
     #[arg(long, default_value_t = 4, value_parser = value_parser!(u64).range(1..=64))]
     parallel: u64,
-    /// Where rejected orders are listed; FILE.rejected.csv unless given
+    /// Where rejected orders are listed, in the place of an earlier report; FILE.rejected.csv unless
+    /// given
     #[arg(long, value_name = "PATH")]
     report: Option<PathBuf>,
 }
@@ -123,13 +125,27 @@ struct Importer {
 }
 
 impl Importer {
-    /// Takes reports of earlier runs away. One that several files share is kept when any of them
-    /// goes on from where it ended.
+    /// Takes reports of earlier runs away, and nothing else: whatever is not a report is refused. One
+    /// that several files share is kept when any of them goes on from where it ended.
     fn begin_reports(&self, places: &[Place]) -> anyhow::Result<()> {
         let mut reports: BTreeMap<PathBuf, bool> = BTreeMap::new();
         for place in places {
             let goes_on = Journal::open(place.path(), self.gateway.target())?.resumed_at() > 0;
             *reports.entry(self.report_path(place)).or_default() |= goes_on;
+        }
+        for path in reports.keys() {
+            if places.iter().filter_map(Place::path).any(|file| is_same(file, path)) {
+                let path = path.display();
+                return Err(
+                    Usage(format!("{path} is to be imported and cannot be the report")).into()
+                );
+            }
+            if !Report::may_be_at(path)? {
+                let path = path.display();
+                return Err(
+                    Usage(format!("{path} is not a report of rejected orders: it stays")).into()
+                );
+            }
         }
         for (path, _) in reports.iter().filter(|(_, goes_on)| !**goes_on) {
             Report::begin_anew(path)?;
@@ -292,6 +308,14 @@ impl UnderWay {
         for batch in self.0.borrow_mut().extract_if(.., |batch| batch.number == number) {
             batch.answered.cancel();
         }
+    }
+}
+
+/// Whether two paths lead to one file; one that is not there yet is no other.
+fn is_same(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => one == other,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The list of rejected orders, as a file that a spreadsheet opens.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use domain::document::FieldError;
@@ -30,9 +30,26 @@ impl Report {
         Self { path, source: source.to_owned(), file: None }
     }
 
+    /// Whether a report can be written there and taken away again: nothing is there, or nothing but
+    /// a report. What is no file (a terminal, /dev/null) is only written to.
+    pub(crate) fn may_be_at(path: &Path) -> io::Result<bool> {
+        let kind = match path.metadata() {
+            Ok(metadata) => metadata.file_type(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            Err(error) => return Err(error),
+        };
+        if !kind.is_file() {
+            return Ok(!kind.is_dir());
+        }
+        let headings = row(HEADINGS);
+        let mut start = Vec::new();
+        File::open(path)?.take(headings.len().try_into().unwrap_or(0)).read_to_end(&mut start)?;
+        Ok(start.is_empty() || start == headings.as_bytes())
+    }
+
     /// Takes a report of another run away.
     pub(crate) fn begin_anew(path: &Path) -> io::Result<()> {
-        if path.exists() { std::fs::remove_file(path) } else { Ok(()) }
+        if path.is_file() { std::fs::remove_file(path) } else { Ok(()) }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -112,7 +129,26 @@ mod tests {
             orders.json,9,'=1001,$.status,invalid,"must be one of Created, Shipped"
         "#]]
         .assert_eq(&std::fs::read_to_string(&path).unwrap().replace('\r', ""));
+        assert!(Report::may_be_at(&path).unwrap());
         Report::begin_anew(&path).unwrap();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn only_a_report_is_taken_for_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rejected.csv");
+        let may_be = |content: &str| {
+            std::fs::write(&path, content).unwrap();
+            Report::may_be_at(&path).unwrap()
+        };
+        assert!(may_be("") && may_be("file,line,order,field,code,detail\r\n"));
+        assert!(!may_be("file,line\r\n") && !may_be("{}") && !may_be("\u{1f}\u{8b}"));
+        assert!(!Report::may_be_at(folder.path()).unwrap());
+        assert!(Report::may_be_at(&folder.path().join("none.csv")).unwrap());
+        let device = Path::new("/dev/null");
+        assert!(Report::may_be_at(device).unwrap());
+        Report::begin_anew(device).unwrap();
+        assert!(device.exists());
     }
 }

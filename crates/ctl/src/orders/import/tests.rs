@@ -228,7 +228,7 @@ async fn an_import_goes_on_where_it_ended() {
     assert!(second.len() < 9, "{second:?}");
     let all: std::collections::BTreeSet<_> = first.iter().chain(&second).collect();
     assert_eq!(all.len(), 9);
-    assert!(!std::path::Path::new(&format!("{}.import", file.2)).exists());
+    assert!(!Path::new(&format!("{}.import", file.2)).exists());
 }
 
 #[tokio::test]
@@ -286,6 +286,24 @@ async fn files_that_share_a_report_are_all_in_it_and_earlier_runs_are_not() {
     }
 }
 
+#[test]
+fn a_report_takes_no_other_file_away() {
+    let file = file();
+    let orders = std::fs::read_to_string(&file.2).unwrap();
+    let other = file.0.path().join("export.csv");
+    std::fs::write(&other, "order,total\n").unwrap();
+    let link = file.0.path().join("link");
+    std::os::unix::fs::symlink(&file.2, &link).unwrap();
+    let intake = Intake::start(Box::new(|_, message| accept(&message)));
+    for path in [PathBuf::from(&file.2), link, other.clone()] {
+        let importer = Importer { report: Some(path), ..intake.importer() };
+        let refused = importer.begin_reports(std::slice::from_ref(&file.1)).unwrap_err();
+        assert!(refused.is::<Usage>(), "{refused}");
+    }
+    assert_eq!(std::fs::read_to_string(&file.2).unwrap(), orders);
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "order,total\n");
+}
+
 #[tokio::test]
 async fn an_interrupted_import_keeps_its_journal() {
     let file = file();
@@ -296,5 +314,5 @@ async fn an_interrupted_import_keeps_its_journal() {
     }));
     let tally = intake.importer().import(&file.1, &file.2, interrupted).await.unwrap();
     assert!(tally.stored < 9, "{tally:?}");
-    assert!(std::path::Path::new(&format!("{}.import", file.2)).exists());
+    assert!(Path::new(&format!("{}.import", file.2)).exists());
 }
