@@ -30,6 +30,7 @@ struct Checked {
     kind: String,
     endpoint: Option<String>,
     accepted: bool,
+    outcome: String,
     status: Option<u16>,
     detail: String,
     latency_ms: u64,
@@ -50,9 +51,9 @@ pub(super) async fn run(flags: &Flags, check: &Check) -> anyhow::Result<ExitCode
 }
 
 impl Checked {
-    /// A kind that the merchant has no address for is not checked, and nothing is wrong with it.
+    /// A kind that the merchant has no endpoint for is not checked, and nothing is wrong with it.
     fn is_wrong(&self) -> bool {
-        self.endpoint.is_some() && !self.accepted
+        !self.accepted && self.outcome != "not_set"
     }
 }
 

@@ -151,6 +151,17 @@ async fn a_check_says_what_is_wrong_with_an_endpoint() {
         (check["results"][0]["status"] == Value::Null).then_some(())
     })
     .await;
+    stack.text("merchant set acme --base-url http://127.0.0.1:1").await;
+    stack.text("endpoint set acme rma --path /rmas").await;
+    stack.text("merchant set acme --no-base-url").await;
+    let unusable = eventually("an endpoint without an address is wrong", SOON, async || {
+        let check = stack.backhaul("endpoint check acme --json").await;
+        let code = check.status.code();
+        let check: Value = serde_json::from_slice(&check.stdout).unwrap();
+        (check["results"][0]["endpoint"] == Value::Null).then_some((code, check))
+    })
+    .await;
+    assert_eq!(unusable.0, Some(1), "{}", unusable.1);
     stack.text("endpoint remove acme rma").await;
     eventually("an endpoint that is not there is not wrong", SOON, async || {
         let check = stack.backhaul("endpoint check acme").await;

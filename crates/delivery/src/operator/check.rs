@@ -28,6 +28,7 @@ pub(crate) struct Checked {
     endpoint: Option<String>,
     /// Whether the merchant took it.
     accepted: bool,
+    /// `not_set` where the merchant has no such endpoint.
     outcome: String,
     status: Option<u16>,
     detail: String,
@@ -76,14 +77,17 @@ pub(crate) async fn check_endpoints(
 
 async fn check(engine: &Engine, merchant: &MerchantId, kind: Kind) -> Checked {
     let now = engine.clock.now();
-    let opened = match engine.endpoints.find(merchant.as_str(), Interface::Message(kind), now) {
+    let interface = Interface::Message(kind);
+    let opened = match engine.endpoints.find(merchant.as_str(), interface, now) {
         Ok(opened) => opened,
         Err(error) => {
+            let known = engine.directory.merchant(merchant);
+            let is_set = known.is_some_and(|known| known.endpoints.contains_key(&interface));
             return Checked {
                 kind: kind.to_string(),
                 endpoint: None,
                 accepted: false,
-                outcome: "unreachable".to_owned(),
+                outcome: if is_set { "unreachable" } else { "not_set" }.to_owned(),
                 status: None,
                 detail: chain(&error),
                 answer: String::new(),
