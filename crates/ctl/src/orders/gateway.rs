@@ -1,7 +1,8 @@
 //! The order intake as an import sees it: tokens, pauses and retries are dealt with here.
 //!
 //! A 429 is waited out by everyone, for as long as it takes. Anything else that may pass (5xx, no
-//! answer) is tried three times more, with growing pauses.
+//! answer) is tried three times more, with growing pauses. A message that does not arrive in time is
+//! better sent in parts, so it is tried again only when it has none.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -57,7 +58,15 @@ pub(crate) struct Connection {
 pub(crate) enum Verdict {
     Accepted(Vec<Outcome>),
     Rejected(Vec<FieldError>),
-    TooLarge,
+    /// More than the intake takes at once, and what it says of it.
+    TooMuch(String),
+}
+
+/// Whether a message can be sent in parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parts {
+    One,
+    Several,
 }
 
 pub(crate) struct Gateway {
@@ -133,7 +142,7 @@ impl Gateway {
     }
 
     /// Sends a message until the intake has decided about it.
-    pub(crate) async fn send(&self, message: &[u8]) -> anyhow::Result<Verdict> {
+    pub(crate) async fn send(&self, message: &[u8], parts: Parts) -> anyhow::Result<Verdict> {
         let bytes = u32::try_from(message.len()).unwrap_or(u32::MAX).min(ROOM);
         let _room = self.room.acquire_many(bytes).await?;
         let mut backoff = Backoff::new(self.pauses.0, self.pauses.1);
@@ -142,7 +151,7 @@ impl Gateway {
             self.wait_for_turn().await;
             let token = self.token().await?;
             let next = match self.post(&token, message).await {
-                Ok(answer) => read(answer).await?,
+                Ok(answer) => read(answer, parts).await?,
                 Err(error) => Next::Again(error.without_url().into(), None),
             };
             match next {
@@ -225,7 +234,7 @@ impl Gateway {
     }
 }
 
-async fn read(answer: Response) -> anyhow::Result<Next> {
+async fn read(answer: Response, parts: Parts) -> anyhow::Result<Next> {
     let (status, asked) = (answer.status(), retry_after(answer.headers()));
     Ok(match status {
         StatusCode::OK => match answer.json::<Stored>().await {
@@ -238,10 +247,15 @@ async fn read(answer: Response) -> anyhow::Result<Next> {
         StatusCode::UNPROCESSABLE_ENTITY => {
             Next::Done(Verdict::Rejected(answer.json::<Refused>().await?.errors))
         }
-        StatusCode::PAYLOAD_TOO_LARGE => Next::Done(Verdict::TooLarge),
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            Next::Done(Verdict::TooMuch("larger than the intake accepts".to_owned()))
+        }
+        StatusCode::REQUEST_TIMEOUT if parts == Parts::Several => {
+            Next::Done(Verdict::TooMuch("did not arrive in time".to_owned()))
+        }
         StatusCode::UNAUTHORIZED => Next::Renew,
         StatusCode::TOO_MANY_REQUESTS => Next::Wait(asked.unwrap_or(Duration::from_secs(1))),
-        status if status.is_server_error() => {
+        status if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => {
             Next::Again(anyhow::anyhow!("the intake answers {status}"), asked)
         }
         status => {

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use super::batch::{Batch, Batches, Sendable, message};
 use super::check::{place_of, whole_order};
 use super::file::Place;
-use super::gateway::{self, Gateway, Verdict};
+use super::gateway::{self, Gateway, Parts, Verdict};
 use super::journal::Journal;
 use super::report::{Rejection, Report};
 use crate::Usage;
@@ -260,20 +260,21 @@ impl Importer {
     async fn deal_with(&self, batch: Batch) -> anyhow::Result<Finished> {
         let Batch { number, end, orders, mut rejected } = batch;
         let mut outcomes = Vec::with_capacity(orders.len());
-        let mut parts = vec![orders];
-        while let Some(orders) = parts.pop() {
+        let mut left = vec![orders];
+        while let Some(orders) = left.pop() {
             if orders.is_empty() {
                 continue;
             }
-            match self.gateway.send(&message(&orders)).await? {
+            let parts = if orders.len() > 1 { Parts::Several } else { Parts::One };
+            match self.gateway.send(&message(&orders), parts).await? {
                 Verdict::Accepted(accepted) => outcomes.extend(accepted),
                 Verdict::Rejected(errors) => {
                     let (kept, refused) = take_out(orders, &errors);
                     rejected.extend(refused);
-                    parts.push(kept);
+                    left.push(kept);
                 }
-                Verdict::TooLarge => match halves(orders) {
-                    Ok((first, second)) => parts.extend([second, first]),
+                Verdict::TooMuch(why) => match halves(orders, &why) {
+                    Ok((first, second)) => left.extend([second, first]),
                     Err(alone) => rejected.extend(alone),
                 },
             }
@@ -338,11 +339,13 @@ fn take_out(orders: Vec<Sendable>, errors: &[FieldError]) -> (Vec<Sendable>, Vec
     (kept, rejected)
 }
 
-/// Two smaller messages, or the order that is too large by itself.
-fn halves(mut orders: Vec<Sendable>) -> Result<(Vec<Sendable>, Vec<Sendable>), Option<Rejection>> {
+/// Two smaller messages, or the order that is too much by itself.
+fn halves(
+    mut orders: Vec<Sendable>,
+    why: &str,
+) -> Result<(Vec<Sendable>, Vec<Sendable>), Option<Rejection>> {
     if orders.len() < 2 {
-        let too_large = || vec![whole_order("larger than the intake accepts")];
-        return Err(orders.pop().map(|order| rejection(order, too_large())));
+        return Err(orders.pop().map(|order| rejection(order, vec![whole_order(why)])));
     }
     let second = orders.split_off(orders.len() / 2);
     Ok((orders, second))

@@ -9,7 +9,7 @@ use domain::order::sample::Orders;
 use platform::Clock;
 use serde_json::json;
 
-use super::gateway::{Gateway, Verdict};
+use super::gateway::{Gateway, Parts, Verdict};
 use crate::settings::Settings;
 
 const COUNT: usize = 20;
@@ -21,7 +21,7 @@ pub(crate) async fn publish_samples(file: &Path, settings: &Settings) -> anyhow:
     }
     let message = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let gateway = Gateway::known(settings)?;
-    match gateway.send(&message).await? {
+    match gateway.send(&message, Parts::One).await? {
         Verdict::Accepted(outcomes) => Ok(outcomes.len()),
         verdict => bail!("the order intake refuses {}: {verdict:?}", file.display()),
     }

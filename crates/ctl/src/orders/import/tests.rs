@@ -155,13 +155,36 @@ async fn what_the_intake_rejects_is_taken_out_and_the_rest_sent_again() {
 }
 
 #[tokio::test]
-async fn too_large_messages_are_halved() {
+async fn messages_that_are_too_large_or_too_slow_are_halved() {
+    for status in [413, 408] {
+        let file = file();
+        let intake = Intake::start(Box::new(move |_, message| match identifiers(&message).len() {
+            1 => accept(&message),
+            _ => (status, "", json!({ "message": "too much" })),
+        }));
+        assert_eq!(import(&intake, &file).await.unwrap().stored, 9, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_single_order_that_is_too_slow_is_tried_again() {
     let file = file();
-    let intake = Intake::start(Box::new(|_, message| match identifiers(&message).len() {
-        1 => accept(&message),
-        _ => (413, "", json!({ "message": "too large" })),
+    let mut slow = 3;
+    let intake = Intake::start(Box::new(move |_, message| match identifiers(&message).len() {
+        1 if slow == 0 => accept(&message),
+        size => {
+            slow -= u8::from(size == 1);
+            (408, "", json!({ "message": "too slow" }))
+        }
     }));
     assert_eq!(import(&intake, &file).await.unwrap().stored, 9);
+
+    let never = Intake::start(Box::new(|_, _| (408, "", json!({ "message": "too slow" }))));
+    let error = import(&never, &file).await.unwrap_err();
+    assert_eq!(
+        format!("{error:#}"),
+        "gave up after 3 retries: the intake answers 408 Request Timeout"
+    );
 }
 
 #[tokio::test]
