@@ -102,14 +102,14 @@ impl<I: Iterator<Item = io::Result<Entry>>> Iterator for Batches<I> {
 }
 
 /// The message that carries these orders, byte for byte as they stand in the file.
-pub(crate) fn message(orders: &[Sendable]) -> Vec<u8> {
+pub(crate) fn message<'a>(orders: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     const OPENING: &[u8] = br#"{"returns_portal_order":{"orders":["#;
     let mut message = OPENING.to_vec();
-    for (index, order) in orders.iter().enumerate() {
+    for (index, order) in orders.into_iter().enumerate() {
         if index > 0 {
             message.push(b',');
         }
-        message.extend_from_slice(&order.bytes);
+        message.extend_from_slice(order);
     }
     message.extend_from_slice(b"]}}");
     message
@@ -191,7 +191,8 @@ mod tests {
     fn a_message_holds_the_orders_as_they_stand() {
         let batches = batches(entries(3), 10, 0);
         let message: serde_json::Value =
-            serde_json::from_slice(&message(&batches[0].orders)).unwrap();
+            serde_json::from_slice(&message(batches[0].orders.iter().map(|it| &*it.bytes)))
+                .unwrap();
         assert_eq!(message["returns_portal_order"]["orders"].as_array().unwrap().len(), 3);
     }
 }

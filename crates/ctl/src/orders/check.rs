@@ -1,9 +1,9 @@
 //! Whether an order would be accepted, as far as that can be said without sending it.
 
-use domain::document::{Code, Document, FieldError};
+use domain::document::{Code, Document, FieldError, Malformed};
 use domain::order::{Message, Policy};
-use serde_json::json;
 
+use super::batch::message;
 use super::file::MAX_ORDER_BYTES;
 
 /// Where the only order of a message stands.
@@ -15,12 +15,14 @@ pub(crate) fn check(order: &[u8], policy: Policy) -> Result<String, Vec<FieldErr
         let problem = "larger than 5 MiB: is the file one order a line, or a JSON array?";
         return Err(vec![whole_order(problem)]);
     }
-    let order = match Document::parse(order) {
-        Ok(order) => order,
-        Err(malformed) => return Err(vec![FieldError::invalid("$", malformed.to_string())]),
+    // First by itself, so that a place in it is one in the file; then as it will be sent, because a
+    // message is read with bounds of its own.
+    let parse = |bytes: &[u8]| {
+        let malformed = |it: Malformed| vec![FieldError::invalid("$", it.to_string())];
+        Document::parse(bytes).map_err(malformed)
     };
-    let message = Document::from(json!({ "returns_portal_order": { "orders": [order.value()] } }));
-    match Message::read(&message, policy) {
+    parse(order)?;
+    match Message::read(&parse(&message([order]))?, policy) {
         Ok(message) => {
             let identifiers = message.snapshots.into_iter().map(|it| it.order.identifier);
             Ok(identifiers.collect())
@@ -51,6 +53,8 @@ pub(crate) fn whole_order(detail: &str) -> FieldError {
 
 #[cfg(test)]
 mod tests {
+    use domain::document::MAX_DEPTH;
+
     use super::*;
 
     #[test]
@@ -74,6 +78,17 @@ mod tests {
             errors[0].to_string(),
             "$: invalid (larger than 5 MiB: is the file one order a line, or a JSON array?)"
         );
+    }
+
+    #[test]
+    fn the_bounds_are_those_of_a_message() {
+        let nested = |depth: usize| {
+            let order = format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
+            check(order.as_bytes(), Policy::default()).unwrap_err()[0].to_string()
+        };
+        assert_eq!(nested(MAX_DEPTH - 4), "$.identifier: missing_field");
+        // An order may be nested as deeply, but not inside a message.
+        assert!(nested(MAX_DEPTH - 3).starts_with("$: invalid"), "{}", nested(MAX_DEPTH - 3));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The order intake as an import sees it: tokens, pauses and retries are dealt with here.
 //!
 //! A 429 is waited out by everyone, for as long as it takes. Anything else that may pass (5xx, no
-//! answer) is tried three times more, with growing pauses. A message that does not arrive in time is
-//! better sent in parts, so it is tried again only when it has none.
+//! answer) is tried three times more, with growing pauses. A message that does not arrive in time, or
+//! is refused as a whole, is better sent in parts, as long as it has any.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -58,8 +58,8 @@ pub(crate) struct Connection {
 pub(crate) enum Verdict {
     Accepted(Vec<Outcome>),
     Rejected(Vec<FieldError>),
-    /// More than the intake takes at once, and what it says of it.
-    TooMuch(String),
+    /// More than the intake takes at once.
+    TooMuch,
 }
 
 /// Whether a message can be sent in parts.
@@ -247,11 +247,10 @@ async fn read(answer: Response, parts: Parts) -> anyhow::Result<Next> {
         StatusCode::UNPROCESSABLE_ENTITY => {
             Next::Done(Verdict::Rejected(answer.json::<Refused>().await?.errors))
         }
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            Next::Done(Verdict::TooMuch("larger than the intake accepts".to_owned()))
-        }
-        StatusCode::REQUEST_TIMEOUT if parts == Parts::Several => {
-            Next::Done(Verdict::TooMuch("did not arrive in time".to_owned()))
+        StatusCode::PAYLOAD_TOO_LARGE => Next::Done(Verdict::TooMuch),
+        // Each order of it could be read, so it was too slow, or has too many values.
+        StatusCode::REQUEST_TIMEOUT | StatusCode::BAD_REQUEST if parts == Parts::Several => {
+            Next::Done(Verdict::TooMuch)
         }
         StatusCode::UNAUTHORIZED => Next::Renew,
         StatusCode::TOO_MANY_REQUESTS => Next::Wait(asked.unwrap_or(Duration::from_secs(1))),

@@ -266,14 +266,15 @@ impl Importer {
                 continue;
             }
             let parts = if orders.len() > 1 { Parts::Several } else { Parts::One };
-            match self.gateway.send(&message(&orders), parts).await? {
+            let message = message(orders.iter().map(|order| &*order.bytes));
+            match self.gateway.send(&message, parts).await? {
                 Verdict::Accepted(accepted) => outcomes.extend(accepted),
                 Verdict::Rejected(errors) => {
                     let (kept, refused) = take_out(orders, &errors);
                     rejected.extend(refused);
                     left.push(kept);
                 }
-                Verdict::TooMuch(why) => match halves(orders, &why) {
+                Verdict::TooMuch => match halves(orders) {
                     Ok((first, second)) => left.extend([second, first]),
                     Err(alone) => rejected.extend(alone),
                 },
@@ -339,13 +340,11 @@ fn take_out(orders: Vec<Sendable>, errors: &[FieldError]) -> (Vec<Sendable>, Vec
     (kept, rejected)
 }
 
-/// Two smaller messages, or the order that is too much by itself.
-fn halves(
-    mut orders: Vec<Sendable>,
-    why: &str,
-) -> Result<(Vec<Sendable>, Vec<Sendable>), Option<Rejection>> {
+/// Two smaller messages, or the order that is too large by itself.
+fn halves(mut orders: Vec<Sendable>) -> Result<(Vec<Sendable>, Vec<Sendable>), Option<Rejection>> {
     if orders.len() < 2 {
-        return Err(orders.pop().map(|order| rejection(order, vec![whole_order(why)])));
+        let too_large = || vec![whole_order("larger than the intake accepts")];
+        return Err(orders.pop().map(|order| rejection(order, too_large())));
     }
     let second = orders.split_off(orders.len() / 2);
     Ok((orders, second))

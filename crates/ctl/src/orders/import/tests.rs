@@ -155,8 +155,8 @@ async fn what_the_intake_rejects_is_taken_out_and_the_rest_sent_again() {
 }
 
 #[tokio::test]
-async fn messages_that_are_too_large_or_too_slow_are_halved() {
-    for status in [413, 408] {
+async fn messages_that_are_too_much_are_halved() {
+    for status in [400, 408, 413] {
         let file = file();
         let intake = Intake::start(Box::new(move |_, message| match identifiers(&message).len() {
             1 => accept(&message),
@@ -164,6 +164,14 @@ async fn messages_that_are_too_large_or_too_slow_are_halved() {
         }));
         assert_eq!(import(&intake, &file).await.unwrap().stored, 9, "{status}");
     }
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_every_message_ends_the_import() {
+    let file = file();
+    let intake = Intake::start(Box::new(|_, _| (400, "", json!({ "message": "name a merchant" }))));
+    let error = import(&intake, &file).await.unwrap_err();
+    assert_eq!(error.to_string(), "the intake answers 400 Bad Request: name a merchant");
 }
 
 #[tokio::test]
