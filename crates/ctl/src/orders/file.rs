@@ -3,6 +3,7 @@
 //! A file is read as a stream and may be larger than memory. The bytes of an order are handed on
 //! as they stand in the file; whether they make sense is for others to say.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -53,6 +54,11 @@ impl Place {
             Self::File(path) => Some(path),
             Self::Stdin => None,
         }
+    }
+
+    /// As the caller wrote it.
+    pub(crate) fn name(&self) -> Cow<'_, str> {
+        self.path().map_or("-".into(), Path::to_string_lossy)
     }
 
     /// Starts reading. The counter follows the bytes taken from the file itself.

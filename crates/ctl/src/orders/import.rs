@@ -125,13 +125,18 @@ struct Importer {
 }
 
 impl Importer {
-    /// Takes reports of earlier runs away, and nothing else: whatever is not a report is refused. One
-    /// that several files share is kept when any of them goes on from where it ended.
+    /// Takes reports of earlier runs away, and nothing else: whatever is not a report is refused. Of
+    /// one that several files share, only the rows of those that begin anew are taken away when any
+    /// other goes on from where it ended.
     fn begin_reports(&self, places: &[Place]) -> anyhow::Result<()> {
-        let mut reports: BTreeMap<PathBuf, bool> = BTreeMap::new();
+        let mut reports: BTreeMap<PathBuf, (bool, Vec<_>)> = BTreeMap::new();
         for place in places {
-            let goes_on = Journal::open(place.path(), self.gateway.target())?.resumed_at() > 0;
-            *reports.entry(self.report_path(place)).or_default() |= goes_on;
+            let (any_goes_on, begun) = reports.entry(self.report_path(place)).or_default();
+            if Journal::open(place.path(), self.gateway.target())?.resumed_at() > 0 {
+                *any_goes_on = true;
+            } else {
+                begun.push(place.name());
+            }
         }
         for path in reports.keys() {
             if places.iter().filter_map(Place::path).any(|file| is_same(file, path)) {
@@ -147,8 +152,12 @@ impl Importer {
                 );
             }
         }
-        for (path, _) in reports.iter().filter(|(_, goes_on)| !**goes_on) {
-            Report::begin_anew(path)?;
+        for (path, (any_goes_on, begun)) in &reports {
+            if *any_goes_on {
+                Report::leave_out(path, begun)?;
+            } else {
+                Report::begin_anew(path)?;
+            }
         }
         Ok(())
     }
@@ -172,13 +181,9 @@ impl Importer {
         let mut tally = Tally::default();
         while let Some(batch) = finished.next().await {
             let Finished { number, end, outcomes, rejected } = batch?;
-            for rejection in &rejected {
-                report.add(rejection)?;
-            }
-            let rejected = rejected.len().try_into().unwrap_or(u64::MAX);
-            journal.finish(number, end, rejected)?;
+            tally.rejected += u64::try_from(rejected.len()).unwrap_or(u64::MAX);
+            journal.finish(number, end, rejected, &mut report)?;
             outcomes.into_iter().for_each(|outcome| tally.count(outcome));
-            tally.rejected += rejected;
             advance(&bar, &taken, &tally);
         }
         drop(finished);

@@ -12,6 +12,8 @@ use std::time::UNIX_EPOCH;
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
+use super::report::{Rejection, Report};
+
 /// What is written down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Page {
@@ -41,8 +43,8 @@ pub(crate) struct Journal {
     rejected_before: u64,
     next_batch: u64,
     /// Batches that finished before an earlier one, by number: orders of the file up to its end, and
-    /// how many of its own were rejected.
-    ahead: BTreeMap<u64, (u64, u64)>,
+    /// those of its own that were rejected.
+    ahead: BTreeMap<u64, (u64, Vec<Rejection>)>,
 }
 
 impl Journal {
@@ -82,14 +84,24 @@ impl Journal {
     }
 
     /// Notes that a batch is dealt with, which ends after `orders` orders of the file and of which
-    /// `rejected` orders were rejected.
-    pub(crate) fn finish(&mut self, batch: u64, orders: u64, rejected: u64) -> anyhow::Result<()> {
+    /// `rejected` were rejected. They are reported once no earlier batch is left: the next run does
+    /// not send them again.
+    pub(crate) fn finish(
+        &mut self,
+        batch: u64,
+        orders: u64,
+        rejected: Vec<Rejection>,
+        report: &mut Report,
+    ) -> anyhow::Result<()> {
         self.ahead.insert(batch, (orders, rejected));
         let before = self.page.done;
         while let Some((orders, rejected)) = self.ahead.remove(&self.next_batch) {
             self.next_batch += 1;
             self.page.done = orders;
-            self.page.rejected += rejected;
+            for rejection in &rejected {
+                report.add(rejection)?;
+                self.page.rejected += 1;
+            }
         }
         if self.page.done == before { Ok(()) } else { self.save() }
     }
@@ -138,15 +150,22 @@ fn read(path: &Path) -> anyhow::Result<Option<Page>> {
 mod tests {
     use super::*;
 
+    fn rejected(count: u64) -> Vec<Rejection> {
+        let rejection = |line| Rejection { line, order: String::new(), errors: Vec::new() };
+        (0..count).map(rejection).collect()
+    }
+
     fn target(intake: &str, client: &str) -> Target {
         Target { intake: intake.to_owned(), client: client.to_owned() }
     }
 
     #[test]
     fn only_what_is_dealt_with_from_the_beginning_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut report = Report::new(folder.path().join("rejected.csv"), "orders.json");
         let mut journal = Journal::open(None, target("intake", "client")).unwrap();
         for (batch, end, done) in [(1, 20, 0), (0, 10, 20), (3, 40, 20), (2, 30, 40)] {
-            journal.finish(batch, end, 0).unwrap();
+            journal.finish(batch, end, Vec::new(), &mut report).unwrap();
             assert_eq!(journal.done(), done);
         }
     }
@@ -158,15 +177,16 @@ mod tests {
         fs::write(&file, "[]").unwrap();
         let open_as = |intake, client| Journal::open(Some(&file), target(intake, client)).unwrap();
         let open = |intake| open_as(intake, "client");
+        let mut report = Report::new(folder.path().join("rejected.csv"), "orders.json");
         let mut first = open("intake");
-        first.finish(0, 10, 2).unwrap();
-        // Sent again by the next run, and counted there.
-        first.finish(2, 30, 4).unwrap();
+        first.finish(0, 10, rejected(2), &mut report).unwrap();
+        // Sent again by the next run, and counted and reported there.
+        first.finish(2, 30, rejected(4), &mut report).unwrap();
         assert_eq!((open("intake").resumed_at(), open("intake").rejected_before()), (10, 2));
         assert_eq!(open("another").resumed_at(), 0);
         assert_eq!(open_as("intake", "another").resumed_at(), 0);
         let mut again = open("intake");
-        again.finish(0, 25, 1).unwrap();
+        again.finish(0, 25, rejected(1), &mut report).unwrap();
         assert_eq!((open("intake").resumed_at(), open("intake").rejected_before()), (25, 3));
         fs::write(&file, "[ ]").unwrap();
         assert_eq!((open("intake").resumed_at(), open("intake").rejected_before()), (0, 0));
@@ -178,7 +198,8 @@ mod tests {
         let file = folder.path().join("orders.json");
         fs::write(&file, "[]").unwrap();
         let mut journal = Journal::open(Some(&file), target("intake", "client")).unwrap();
-        journal.finish(0, 10, 0).unwrap();
+        let mut report = Report::new(folder.path().join("rejected.csv"), "orders.json");
+        journal.finish(0, 10, Vec::new(), &mut report).unwrap();
         journal.close().unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }

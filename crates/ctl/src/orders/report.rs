@@ -52,6 +52,21 @@ impl Report {
         if path.is_file() { std::fs::remove_file(path) } else { Ok(()) }
     }
 
+    /// Takes the rows about these files away.
+    pub(crate) fn leave_out(path: &Path, sources: &[impl AsRef<str>]) -> io::Result<()> {
+        if sources.is_empty() || !path.is_file() {
+            return Ok(());
+        }
+        let about: Vec<_> =
+            sources.iter().map(|source| format!("{},", quoted(source.as_ref()))).collect();
+        let text = std::fs::read_to_string(path)?;
+        let (headings, rest) = text.split_at(row(HEADINGS).len().min(text.len()));
+        let kept = rows(rest).filter(|row| !about.iter().any(|start| row.starts_with(start)));
+        let draft = path.with_extension("new");
+        std::fs::write(&draft, headings.to_owned() + &kept.collect::<String>())?;
+        std::fs::rename(&draft, path)
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -83,6 +98,15 @@ fn row<const N: usize>(cells: [&str; N]) -> String {
     let mut row = cells.map(quoted).join(",");
     row.push_str("\r\n");
     row
+}
+
+/// The rows of a table, each with its end. A line may also break inside a quoted cell.
+fn rows(table: &str) -> impl Iterator<Item = &str> {
+    let mut is_quoted = false;
+    table.split_inclusive(move |c| {
+        is_quoted ^= c == '"';
+        c == '\n' && !is_quoted
+    })
 }
 
 /// A cell as RFC 4180 writes it. One that a spreadsheet would take for a formula is made text.
@@ -132,6 +156,28 @@ mod tests {
         assert!(Report::may_be_at(&path).unwrap());
         Report::begin_anew(&path).unwrap();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn the_rows_of_one_file_are_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rejected.csv");
+        for source in ["a,b.json", "c.json", "a,b.json", "a"] {
+            let errors = vec![FieldError::invalid("$", "two\na,b.json,\"lines\"")];
+            let rejection = Rejection { line: 1, order: String::new(), errors };
+            Report::new(path.clone(), source).add(&rejection).unwrap();
+        }
+        Report::leave_out(&path, &["a,b.json"]).unwrap();
+        expect![[r#"
+            file,line,order,field,code,detail
+            c.json,1,,$,invalid,"two
+            a,b.json,""lines"""
+            a,1,,$,invalid,"two
+            a,b.json,""lines"""
+        "#]]
+        .assert_eq(&std::fs::read_to_string(&path).unwrap().replace('\r', ""));
+        Report::leave_out(&path, &["a", "c.json"]).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), row(HEADINGS));
     }
 
     #[test]
