@@ -23,12 +23,12 @@ running() {
 }
 
 # spawn PIDFILE LOG COMMAND...: starts a process of its own session, away from our terminal
-# and without the locks we hold (descriptors 8 and 9).
+# and without the locks we hold (descriptors 7, 8 and 9).
 spawn() {
     local pidfile=$1 log=$2
     shift 2
     rm -f "$pidfile"
-    setsid "$@" </dev/null >>"$log" 2>&1 8>&- 9>&- &
+    setsid "$@" </dev/null >>"$log" 2>&1 7>&- 8>&- 9>&- &
     identity $! >"$pidfile" || true
     disown
 }

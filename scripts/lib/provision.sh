@@ -40,14 +40,32 @@ provision() {
     eval "$lines"
 }
 
-# release: stops what provision started, unless scripts/run has begun to use it meanwhile.
+# use_servers: until we end, nobody who asks stops the private servers. Called before provision; whoever
+# is stopping them now is waited for.
+use_servers() {
+    users=$root/.run/users
+    mkdir -p "${users%/*}"
+    exec 7>>"$users"
+    flock -s 7
+}
+
+# release: stops what provision started. If others use it, the last of them does: we write down for them
+# what there is to stop. A stack that runs keeps its servers.
 release() {
-    local pidfile
+    local pidfile left
+    [[ -n ${users:-} ]] || return 0
+    if ! flock -n 7; then
+        ((${#provisioned[@]} == 0)) || echo "${provisioned[*]}" >&7
+        return 0
+    fi
+    read -r -d '' -a left <"$users" || true
+    provisioned+=("${left[@]}")
     ((${#provisioned[@]})) || return 0
     for pidfile in "$root"/.run/pids/*; do
         ! running "$pidfile" >/dev/null || return 0
     done
     "$root/scripts/servers" stop "${provisioned[@]}"
+    : >"$users"
 }
 
 export_test_environment() {

@@ -76,7 +76,7 @@ rabbitmq_settle() {
             amqqueue:get_type(Queue) =:= rabbit_quorum_queue,
             {Name, _} = Member <- [amqqueue:get_pid(Queue)],
             ra_leaderboard:lookup_leader(Name) =:= undefined].
-        ' >>"$home/rabbitmq/console.log" 2>&1 </dev/null 8>&- 9>&- ||
+        ' >>"$home/rabbitmq/console.log" 2>&1 </dev/null 7>&- 8>&- 9>&- ||
         warn "could not look after the quorum queues: see $home/rabbitmq/console.log"
 }
 

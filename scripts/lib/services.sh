@@ -150,6 +150,7 @@ stop_stack() {
     stop_services
     rm -f "$run/env" "$run/owner"
     "$root/scripts/servers" stop "$@"
+    : >"$run/users"
 }
 
 # remove_test_servers: those of tests that were interrupted before they could do it themselves.
