@@ -29,9 +29,12 @@ postgres_user() { echo postgres; }
 postgres_running() { running "$state/postgres.pid"; }
 
 postgres_start() {
-    local bin data=$home/postgres/data
+    local bin data=$home/postgres/data own
     bin=$(postgres_bin)
     [[ -d $data ]] || postgres_create "$bin" "$data"
+    # Data can be read by the version that made it only, and a newer one may have been installed since.
+    own=/usr/lib/postgresql/$(<"$data/PG_VERSION")/bin
+    [[ ! -x $own/postgres ]] || bin=$own
     spawn "$state/postgres.pid" "$home/postgres/log" "${as_user[@]}" env -i -C / LC_ALL=C.UTF-8 \
         "$bin/postgres" -D "$data" -p "$POSTGRES_PORT" "${postgres_settings[@]}"
 }
