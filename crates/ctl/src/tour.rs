@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use clap::Args;
 use domain::kind::Kind;
-use domain::merchant::Interface;
+use domain::merchant::{Interface, ReturnPolicy};
 use platform::{Clock, Timestamp};
 use serde_json::{Value, json};
 
@@ -24,8 +24,8 @@ use stage::{Stage, body};
 /// Walk a return, an exchange, a shipment and an outage through the system
 ///
 /// Needs the operator's and the merchant's clients, the addresses of all services and of the
-/// sandbox merchant, as .run/env holds them. It points the merchant's endpoints at the sandbox, so
-/// take a merchant that is there for nothing else.
+/// sandbox merchant, as .run/env holds them. It points the merchant's endpoints at the sandbox and
+/// sets what shoppers are offered, so take a merchant that is there for nothing else.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// How long to wait for each thing before giving up
@@ -64,18 +64,23 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     ))?)
 }
 
-/// Every endpoint of the merchant is the sandbox, with a signing secret that it knows.
+/// Every endpoint of the merchant is the sandbox, with a signing secret that it knows. Whatever was
+/// tried with the merchant since the last tour, this one finds it open for what it does.
 async fn point_endpoints(stage: &Stage) -> anyhow::Result<()> {
     let merchant = ["v1", "merchants", stage.merchant.as_str()];
+    let ReturnPolicy { reasons, methods, .. } = ReturnPolicy::default();
     let change = json!({
-        "base_url": stage.mailbox.sandbox(), "managed_receiving": true,
-        "returns": { "gift_card": { "sku": "GIFT", "bonus_credit_amount_cents": 500 } },
+        "base_url": stage.mailbox.sandbox(), "managed_receiving": true, "strict_refund_dates": false,
+        "returns": { "gift_card": { "sku": "GIFT", "bonus_credit_amount_cents": 500 },
+                     "reasons": reasons, "methods": methods },
     });
     stage.operator.patch(&merchant, body(change)).await?;
     let mut secrets = Vec::new();
     for interface in Interface::all() {
         let endpoint = [&merchant[..], &["endpoints", interface.name()]].concat();
         stage.operator.put(&endpoint, body(json!({}))).await?;
+        let resume = [&endpoint[..], &["resume"]].concat();
+        stage.operator.post(&resume, body(json!({}))).await?;
         // A question is not signed.
         if interface == Interface::Variants {
             continue;
