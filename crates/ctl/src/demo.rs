@@ -8,7 +8,6 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
@@ -18,7 +17,7 @@ use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::operator::Operator;
+use crate::operator::{DEADLINE, Operator};
 use crate::orders;
 use crate::output::print;
 use crate::refusal::Refusal;
@@ -26,7 +25,6 @@ use crate::settings::Settings;
 use crate::tokens::{Credentials, MERCHANT, NoToken, OPERATOR, TokenService, known_url};
 
 const NAME: &str = "demo";
-const DEADLINE: Duration = Duration::from_secs(30);
 /// What a shop, its carrier and its warehouse may do; all but running the service.
 const SCOPES: [Scope; 4] = [Scope::Orders, Scope::Returns, Scope::Carrier, Scope::Warehouse];
 
@@ -49,7 +47,7 @@ pub(crate) async fn set_up(folder: &Path, settings: Settings) -> anyhow::Result<
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let auth = known_url(&settings)?;
     let credentials = Credentials::known(&settings, OPERATOR)?;
-    let operator = Operator::log_in(auth, credentials).await?;
+    let operator = Operator::log_in(auth, credentials, DEADLINE).await?;
     add_merchant(&operator).await?;
     let settings = add_client(&operator, &folder.join("env"), settings).await?;
     let published = orders::publish_samples(&folder.join("orders.json"), &settings).await?;

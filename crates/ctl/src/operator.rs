@@ -17,7 +17,7 @@ use crate::refusal::Refusal;
 use crate::settings::{Setting, Settings};
 use crate::tokens::{self, Credentials, OPERATOR, TokenService, address, below};
 
-const DEADLINE: Duration = Duration::from_secs(30);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 /// The most that one page of a list can hold.
 const PAGE: usize = 500;
 
@@ -68,14 +68,19 @@ impl Flags {
         let url = self.place.url(&settings)?;
         let secret_file = self.operator_secret_file.as_deref();
         let id = self.operator_id.as_deref();
-        Operator::log_in(url, Credentials::find(&settings, OPERATOR, id, secret_file)?).await
+        let credentials = Credentials::find(&settings, OPERATOR, id, secret_file)?;
+        Operator::log_in(url, credentials, DEADLINE).await
     }
 }
 
 impl Operator {
-    /// Gets a token from the token service at `url`.
-    pub(crate) async fn log_in(url: Url, credentials: Credentials) -> anyhow::Result<Self> {
-        let http = http_client(DEADLINE)?;
+    /// Gets a token from the token service at `url`. Every answer must come before the deadline.
+    pub(crate) async fn log_in(
+        url: Url,
+        credentials: Credentials,
+        deadline: Duration,
+    ) -> anyhow::Result<Self> {
+        let http = http_client(deadline)?;
         let granted = TokenService::new(url.clone(), credentials).request(&http, None).await?;
         Ok(Self { http, url, token: granted.access_token, headers: Vec::new() })
     }

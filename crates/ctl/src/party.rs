@@ -6,7 +6,7 @@ use clap::Args;
 use domain::access::MerchantId;
 use url::Url;
 
-use crate::operator::Operator;
+use crate::operator::{DEADLINE, Operator};
 use crate::output::Format;
 use crate::settings::{Setting, Settings};
 use crate::tokens::{self, Credentials, MERCHANT, OPERATOR, address};
@@ -46,6 +46,9 @@ impl Party {
         let credentials = Credentials::of_client(&settings, role, id, file)?;
         let url = address(self.service_url.as_ref(), &settings, service)?;
         let auth = self.place.url(&settings)?;
-        Ok(Operator::log_in(auth, credentials).await?.at(url).naming(self.merchant.clone()))
+        Ok(Operator::log_in(auth, credentials, DEADLINE)
+            .await?
+            .at(url)
+            .naming(self.merchant.clone()))
     }
 }

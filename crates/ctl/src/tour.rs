@@ -10,9 +10,11 @@ mod stage;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::bail;
 use clap::Args;
 use domain::kind::Kind;
 use domain::merchant::{Interface, ReturnPolicy};
+use domain::returns::Status;
 use platform::{Clock, Timestamp};
 use serde_json::{Value, json};
 
@@ -28,7 +30,7 @@ use stage::{Stage, body};
 /// sets what shoppers are offered, so take a merchant that is there for nothing else.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// How long to wait for each thing before giving up
+    /// How long each thing may take, an answer as well as a message
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = humantime::parse_duration)]
     patience: Duration,
     /// Set up the demo merchant first and take that one; its client is kept in this folder
@@ -60,7 +62,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     outage::suffer(&mut stage, &story.order).await?;
     let longest = stage.mailbox.longest_wait.as_millis();
     Ok(print(&format!(
-        "No message took longer than {longest} ms. All were signed and in order.\n"
+        "No message was waited for longer than {longest} ms. All were signed and in order.\n"
     ))?)
 }
 
@@ -135,8 +137,8 @@ impl Story {
             .mailbox
             .received("exchange_order.created", move |it| text(it, "/original_order_id") == order)
             .await?;
-        let wanted = text(&exchange, "/items/0/sku");
-        stage.say("the boot is exchanged", &format!("exchange order: {wanted}"))?;
+        says(&exchange, "/items/0/sku", &sku)?;
+        stage.say("the boot is exchanged", &format!("exchange order: {sku}"))?;
         let (message, seen) = told(stage, "rma.exchange_placed", &rma).await?;
         let new = text(&seen, "/items/1/exchange_order_identifier");
         stage.say(&format!("the shop calls the new order {new}"), &message)?;
@@ -146,18 +148,18 @@ impl Story {
     async fn travel(&self, stage: &mut Stage, rma: &str) -> anyhow::Result<()> {
         let number = format!("1Z{}", self.now.timestamp_millis());
         let steps = [
-            ("label", "rma.tracking_updated", "the carrier makes a label"),
-            ("accepted", "rma.dropped_off", "the shopper drops the parcel off"),
-            ("in_transit", "rma.in_transit", "the carrier scans the parcel"),
+            ("label", "rma.tracking_updated", "PRE_TRANSIT", "the carrier makes a label"),
+            ("accepted", "rma.dropped_off", "ACCEPTED", "the shopper drops the parcel off"),
+            ("in_transit", "rma.in_transit", "TRANSIT", "the carrier scans the parcel"),
         ];
-        for (event, service_event, what) in steps {
+        for (event, service_event, status, what) in steps {
             let report = json!({
                 "event_identifier": format!("{number}-{event}"), "event": event,
                 "rma_identifier": rma, "tracking_number": number,
             });
             stage.staff.returns.post(&["v1", "carrier_events"], body(report)).await?;
             let (message, seen) = told(stage, service_event, rma).await?;
-            let status = text(&seen, "/items/0/package_tracking_status");
+            says(&seen, "/items/0/package_tracking_status", status)?;
             stage.say(what, &format!("{message}, {status}"))?;
         }
         Ok(())
@@ -175,8 +177,11 @@ impl Story {
         }]);
         self.publish(stage, self.now + Duration::from_secs(1), refund).await?;
         let (message, seen) = told(stage, "rma.refunded", rma).await?;
-        stage
-            .say("the shop publishes the refund", &format!("{message}, {}", text(&seen, "/status")))
+        says(&seen, "/status", Status::Refunded.as_str())?;
+        stage.say(
+            "the shop publishes the refund",
+            &format!("{message}, {}", Status::Refunded.as_str()),
+        )
     }
 
     async fn publish(&self, stage: &Stage, at: Timestamp, refunds: Value) -> anyhow::Result<()> {
@@ -212,6 +217,15 @@ impl Story {
 async fn told(stage: &mut Stage, event: &str, rma: &str) -> anyhow::Result<(String, Value)> {
     let seen = stage.mailbox.received(event, |it| text(it, "/rma_identifier") == rma).await?;
     Ok((format!("{}: {event}", Kind::Rma.name().to_uppercase()), seen))
+}
+
+/// Fails unless a message says this at a place.
+fn says(message: &Value, place: &str, wanted: &str) -> anyhow::Result<()> {
+    let said = text(message, place);
+    if said != wanted {
+        bail!("the merchant was told {said:?} instead of {wanted:?} at {place} of {message}");
+    }
+    Ok(())
 }
 
 /// The text at a place, or nothing.

@@ -1,6 +1,6 @@
 //! What the sandbox merchant received since the tour began.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -22,6 +22,8 @@ pub(super) struct Mailbox {
     before: u64,
     /// What was shown already.
     seen: HashSet<u64>,
+    /// Of each return, the number in the journal and the sequence of its newest message.
+    newest: HashMap<String, (u64, u64)>,
     /// The longest that anybody waited for a message.
     pub(super) longest_wait: Duration,
 }
@@ -32,8 +34,15 @@ impl Mailbox {
         http: Client,
         patience: Duration,
     ) -> anyhow::Result<Self> {
-        let (seen, longest_wait) = (HashSet::new(), Duration::ZERO);
-        let mut mailbox = Self { sandbox, http, patience, before: 0, seen, longest_wait };
+        let mut mailbox = Self {
+            sandbox,
+            http,
+            patience,
+            before: 0,
+            seen: HashSet::new(),
+            newest: HashMap::new(),
+            longest_wait: Duration::ZERO,
+        };
         let journal = mailbox.journal(&[("limit", "0")]).await?;
         mailbox.before = journal.get("total").and_then(Value::as_u64).unwrap_or_default();
         Ok(mailbox)
@@ -73,6 +82,7 @@ impl Mailbox {
                 let taken = entry.get("answer").and_then(Value::as_str) == Some("200");
                 if taken && fits(body) && self.seen.insert(number) {
                     check_signature(event, entry)?;
+                    self.check_order(event, entry)?;
                     self.longest_wait = self.longest_wait.max(begun.elapsed());
                     return Ok(body.clone());
                 }
@@ -82,6 +92,24 @@ impl Mailbox {
             }
             sleep(LOOK).await;
         }
+    }
+
+    /// The story is told in the order in which messages of a return must come.
+    fn check_order(&mut self, event: &str, entry: &Value) -> anyhow::Result<()> {
+        let Some(rma) = entry.pointer("/body/rma_identifier").and_then(Value::as_str) else {
+            return Ok(());
+        };
+        let number = entry.get("number").and_then(Value::as_u64);
+        let sequence = entry.pointer("/headers/x-service-sequence").and_then(Value::as_str);
+        let sequence = sequence.and_then(|text| text.parse().ok());
+        let (Some(number), Some(sequence)) = (number, sequence) else {
+            bail!("{event} of {rma} arrived without a sequence");
+        };
+        let before = self.newest.insert(rma.to_owned(), (number, sequence));
+        if before.is_some_and(|before| number <= before.0 || sequence <= before.1) {
+            bail!("{event} of {rma} arrived out of order: {sequence} after {before:?}");
+        }
+        Ok(())
     }
 
     async fn journal(&self, query: &[(&str, &str)]) -> anyhow::Result<Value> {
@@ -119,5 +147,24 @@ mod tests {
         assert_eq!(nothing.to_string(), "the merchant received no rma.created within 0ns");
         let unsigned = mailbox.received(event, |_| true).await.unwrap_err();
         assert!(unsigned.to_string().contains("a signature that is"), "{unsigned}");
+    }
+
+    #[tokio::test]
+    async fn messages_of_a_return_come_in_order() {
+        let sandbox = sandbox::start(&sandbox::settings::Settings::for_tests().unwrap()).unwrap();
+        let http = platform::http_client(Duration::from_secs(10)).unwrap();
+        let url = sandbox.url("").parse().unwrap();
+        let mut mailbox = Mailbox::open(url, http, Duration::ZERO).await.unwrap();
+        let mut check = |number: u64, rma: &str, sequence: &str| {
+            let entry = serde_json::json!({ "number": number, "body": { "rma_identifier": rma },
+                "headers": { "x-service-sequence": sequence } });
+            mailbox.check_order("rma.created", &entry).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(1, "RMA-1", "1"), Ok(()));
+        assert_eq!(check(2, "RMA-2", "1"), Ok(()));
+        assert_eq!(check(3, "RMA-1", "2"), Ok(()));
+        assert!(check(4, "RMA-1", "2").unwrap_err().contains("out of order"));
+        assert!(check(1, "RMA-2", "2").unwrap_err().contains("out of order"));
+        assert!(check(5, "RMA-3", "").unwrap_err().contains("without a sequence"));
     }
 }

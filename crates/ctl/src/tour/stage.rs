@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use domain::access::MerchantId;
 use platform::http_client;
 use reqwest::Client;
 use serde_json::{Map, Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 use url::Url;
 
 use super::mailbox::Mailbox;
@@ -66,11 +66,11 @@ impl Stage {
             settings.need(setting("MERCHANT_ID", "the merchant"))?.parse()?;
         let auth = known_url(settings)?;
         let credentials = Credentials::known(settings, OPERATOR)?;
-        let operator = Operator::log_in(auth.clone(), credentials).await?;
+        let operator = Operator::log_in(auth.clone(), credentials, patience).await?;
         let credentials = Credentials::known(settings, MERCHANT)?;
-        let shop = Operator::log_in(auth, credentials).await?;
+        let shop = Operator::log_in(auth, credentials, patience).await?;
         let sandbox = address(None, settings, setting("SANDBOX_URL", "the sandbox merchant"))?;
-        let http = http_client(Duration::from_secs(10))?;
+        let http = http_client(patience)?;
         Ok(Self {
             shop: Players::at(&shop, settings)?,
             staff: Players::at(&operator.clone().naming(Some(merchant.clone())), settings)?,
@@ -84,27 +84,12 @@ impl Stage {
         })
     }
 
-    /// Asks again until there is an answer that will do.
+    /// Asks again until there is an answer that will do, which must come in time.
     pub(super) async fn until<F>(&self, what: &str, ask: F) -> anyhow::Result<Value>
     where
         F: AsyncFn() -> anyhow::Result<Option<Value>>,
     {
-        let begun = Instant::now();
-        loop {
-            let last = ask().await;
-            if let Ok(Some(answer)) = last {
-                return Ok(answer);
-            }
-            if begun.elapsed() > self.patience {
-                return match last {
-                    Err(error) => {
-                        Err(error.context(format!("{what}: not within {:?}", self.patience)))
-                    }
-                    Ok(_) => bail!("{what}: not within {:?}", self.patience),
-                };
-            }
-            sleep(LOOK).await;
-        }
+        until(what, self.patience, ask).await
     }
 
     /// A queue's name as it stands in the broker.
@@ -131,6 +116,26 @@ impl Stage {
     /// One line of the story.
     pub(super) fn say(&self, what: &str, merchant_received: &str) -> anyhow::Result<()> {
         Ok(print(&format!("{what:<58} {merchant_received}\n"))?)
+    }
+}
+
+async fn until<F>(what: &str, patience: Duration, ask: F) -> anyhow::Result<Value>
+where
+    F: AsyncFn() -> anyhow::Result<Option<Value>>,
+{
+    let late = || format!("{what}: not within {patience:?}");
+    let end = Instant::now() + patience;
+    loop {
+        let last = match timeout_at(end, ask()).await {
+            Ok(Ok(Some(answer))) => return Ok(answer),
+            Ok(Ok(None)) => None,
+            Ok(Err(error)) => Some(error),
+            Err(_elapsed) => bail!(late()),
+        };
+        if Instant::now() > end {
+            return Err(last.map_or_else(|| anyhow!(late()), |error| error.context(late())));
+        }
+        sleep(LOOK).await;
     }
 }
 
@@ -187,6 +192,17 @@ pub(super) fn body(value: Value) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_comes_late_is_none() {
+        let patience = Duration::from_millis(10);
+        let at_once = until("it is there", patience, async || Ok(Some(Value::Null))).await;
+        assert_eq!(at_once.unwrap(), Value::Null);
+        let late = until("it is there", patience, async || std::future::pending().await).await;
+        assert_eq!(late.unwrap_err().to_string(), "it is there: not within 10ms");
+        let failed = until("it is there", patience, async || bail!("away")).await.unwrap_err();
+        assert_eq!(format!("{failed:#}"), "it is there: not within 10ms: away");
+    }
 
     #[test]
     fn queues_are_looked_for_in_the_services_virtual_host() {
