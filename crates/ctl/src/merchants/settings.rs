@@ -37,8 +37,8 @@ pub(super) struct Flags {
     /// Whether a return in which every unit is exchanged ships for nothing
     #[arg(long, value_name = "BOOL")]
     free_exchange_shipping: Option<bool>,
-    /// Offer a gift card instead of a refund: the SKU agreed for it
-    #[arg(long, value_name = "SKU")]
+    /// Offer a gift card instead of a refund: the SKU agreed for it. Replaces the card and its bonus
+    #[arg(long, value_name = "SKU", requires = "gift_card_bonus_cents")]
     gift_card_sku: Option<String>,
     /// What the shopper gets on top for choosing the card
     #[arg(long, value_name = "CENTS", requires = "gift_card_sku")]
@@ -52,7 +52,8 @@ pub(super) struct Flags {
     /// Refuse new refunds dated in the past
     #[arg(long, value_name = "BOOL")]
     strict_refund_dates: Option<bool>,
-    /// Whom we tell when messages cannot be delivered
+    /// Whom we tell when messages cannot be delivered. Replaces the contact: what is not said of it,
+    /// name or phone, is removed
     #[arg(long, value_name = "EMAIL")]
     support_email: Option<String>,
     #[arg(long, value_name = "NAME", requires = "support_email")]

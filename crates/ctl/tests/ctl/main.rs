@@ -134,6 +134,10 @@ async fn a_merchant_is_added_changed_and_shown() {
     assert_eq!(emptied["support_contact"], Value::Null);
     assert_eq!(emptied["final_sale_tags"], Value::Array(vec![]));
     assert_eq!(stack.json("merchant show acme --json").await, emptied);
+    // A card is replaced whole, so its bonus is never lost unsaid.
+    for half in ["--gift-card-sku GIFT", "--gift-card-bonus-cents 500"] {
+        stack.complaint(&format!("merchant set acme {half}"), 2).await;
+    }
     stack.text("merchant add zeta --name Zeta").await;
     let list = stack.text("merchant list").await;
     assert!(list.starts_with("MERCHANT  NAME  TIME ZONE  CURRENCY  WINDOW"), "{list}");
