@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use domain::returns::{Rma, Status};
+use domain::returns::{ReturnMethod, Rma, Status};
 use platform::{Clock, Timestamp};
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
@@ -37,11 +37,15 @@ impl Simulate {
         let id = rma.rma_identifier.clone();
         say(&format!("{id} is created with {} units: rma.created", rma.units.len()))?;
         let number = format!("SIM-{id}");
+        let comes_back = rma.return_method != ReturnMethod::CustomerKeep;
         for (event, told) in [
             ("label", "has a label: rma.tracking_updated"),
             ("accepted", "is dropped off: rma.dropped_off"),
             ("in_transit", "is scanned by the carrier: rma.in_transit"),
-        ] {
+        ]
+        .into_iter()
+        .filter(|_| comes_back)
+        {
             let report = json!({
                 "event_identifier": format!("{number}-{event}"), "event": event,
                 "rma_identifier": id, "tracking_number": number,
@@ -49,7 +53,7 @@ impl Simulate {
             engine.post(&["v1", "carrier_events"], members(report)).await?;
             say(&format!("{id} {told}"))?;
         }
-        if rma.managed_receiving {
+        if rma.managed_receiving && comes_back {
             receive(engine, &rma).await?;
             say(&format!("{id} is received: rma.received"))?;
         }
@@ -83,10 +87,18 @@ impl Simulate {
         if units.is_empty() {
             bail!("nothing of order {} can be returned", self.order);
         }
-        let request = json!({ "return_method": "mail-back", "units": units });
+        let request = json!({ "return_method": method(&found), "units": units });
         let made = engine.post(&["v1", "returns"], members(request)).await?;
         serde_json::from_value(made).context("an answer that is not ours")
     }
+}
+
+/// By mail where the merchant offers that, because most is told then; else its first way.
+fn method(found: &Value) -> Option<&str> {
+    let offered = found.get("methods").and_then(Value::as_array).into_iter().flatten();
+    let mut methods = offered.filter_map(|offer| offer.get("method")?.as_str());
+    let mail = ReturnMethod::MailBack.as_str();
+    methods.clone().find(|method| *method == mail).or_else(|| methods.next())
 }
 
 async fn receive(engine: &Operator, rma: &Rma) -> anyhow::Result<()> {
@@ -123,9 +135,11 @@ async fn refund(shop: &Operator, order: &str, rma: &Rma) -> anyhow::Result<()> {
         })
         .collect();
     let now = Clock::system().now();
+    // Some merchants' refunds must be dated in the future.
+    let refunded_at = now + Duration::from_secs(24 * 60 * 60);
     let refund = json!({
         "identifier": id, "total_refund_amount_cents": rma.units.iter().map(cents).sum::<i64>(),
-        "refund_line_items": lines, "created_at": now, "rma_identifier": id,
+        "refund_line_items": lines, "created_at": refunded_at, "rma_identifier": id,
     });
     if let Some(Value::Array(refunds)) = document.get_mut("refunds") {
         refunds.push(refund);
@@ -161,5 +175,22 @@ fn members(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(members) => members,
         _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_is_taken_that_the_merchant_offers() {
+        let check = |offered: &[&str], taken: Option<&str>| {
+            let offers: Vec<_> = offered.iter().map(|it| json!({ "method": it })).collect();
+            assert_eq!(method(&json!({ "methods": offers })), taken);
+        };
+        check(&["express-returns", "mail-back"], Some("mail-back"));
+        check(&["express-returns", "customer-keep"], Some("express-returns"));
+        check(&["customer-keep"], Some("customer-keep"));
+        check(&[], None);
     }
 }
