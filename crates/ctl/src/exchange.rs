@@ -35,8 +35,9 @@ Examples:
     },
     /// End an exchange order that the merchant did not take: its units are refunded instead
     #[command(after_help = "\
-Replay it first, while its delivery is there:
-  backhaul deliveries replay --merchant acme
+Replay it first, while its delivery is there; show names it:
+  backhaul exchange show 1001 --merchant acme
+  backhaul deliveries replay DELIVERY
 Then, for good:
   backhaul exchange abandon 1001 --merchant acme")]
     Abandon {
