@@ -38,7 +38,7 @@ pub(super) struct Create {
     #[arg(long, value_name = "EMAIL")]
     giftee_email: Option<String>,
     /// The whole request as JSON from a file, - for standard input, instead of these flags
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["order", "units", "reason", "exchange_for", "gift_card", "giftee_email"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["order", "units", "reason", "method", "exchange_for", "gift_card", "giftee_email"])]
     body: Option<PathBuf>,
     /// Makes sure that the same return is not started twice; made up unless given
     #[arg(long, value_name = "KEY")]
@@ -120,5 +120,28 @@ async fn variant(engine: &Operator, order: &str, line: &str, sku: &str) -> anyho
 fn set(unit: &mut Value, name: &str, value: Value) {
     if let Value::Object(unit) = unit {
         unit.insert(name.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, error::ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn a_whole_request_takes_no_flag_beside_it() {
+        let parse = |line: &str| {
+            let command = Create::augment_args(Command::new("create"));
+            let words = line.split(' ');
+            command.try_get_matches_from(words).map(drop).map_err(|error| error.kind())
+        };
+        assert_eq!(parse("create --body return.json"), Ok(()));
+        assert_eq!(parse("create --order 1 --reason R --method customer-keep"), Ok(()));
+        for flag in ["--order 1", "--unit L", "--reason R", "--method customer-keep", "--gift-card"]
+        {
+            let line = format!("create --body return.json {flag}");
+            assert_eq!(parse(&line), Err(ErrorKind::ArgumentConflict), "{flag}");
+        }
     }
 }
