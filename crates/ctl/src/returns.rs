@@ -63,8 +63,9 @@ Examples:
     /// Act a return out: label, scan, receipt, refund. For sandbox environments
     ///
     /// Returns everything of the order that can be returned, then plays carrier, warehouse and
-    /// shop, so that the merchant's endpoint receives every message there is. The client needs
-    /// the scopes orders, returns, carrier and warehouse, or be the operator's (--merchant).
+    /// shop, so that the merchant's endpoint receives the messages of a return that is refunded; no
+    /// exchange, no cancellation. The client needs the scopes orders, returns, carrier and warehouse,
+    /// or be the operator's (--merchant).
     #[command(after_help = "\
 Example:
   backhaul returns simulate 1001")]
