@@ -54,34 +54,56 @@ fn known(settings: &Settings) -> anyhow::Result<Vec<Url>> {
     Ok(places)
 }
 
-/// The answer of the service that has the thing; when none has, the last one's refusal.
+/// The answer of the service that has the thing, also when another is away; when none has, what kept
+/// one from saying so, or the last one's refusal.
 pub(crate) async fn first<F>(services: &[Operator], ask: F) -> anyhow::Result<Value>
 where
     F: AsyncFn(&Operator) -> anyhow::Result<Value>,
 {
-    let mut refused = None;
+    let (mut failed, mut refused) = (None, None);
     for service in services {
         match ask(service).await {
             Ok(answer) => return Ok(answer),
             Err(error) if is_missing(&error) => refused = Some(error),
-            Err(error) => return Err(error),
+            Err(error) => failed = failed.or(Some(error)),
         }
     }
-    Err(refused.unwrap_or_else(|| anyhow::anyhow!("no service was asked")))
+    Err(failed.or(refused).unwrap_or_else(|| anyhow::anyhow!("no service was asked")))
 }
 
-/// One list out of the lists that all of them answer with under `key`.
-pub(crate) async fn together<F>(services: &[Operator], key: &str, ask: F) -> anyhow::Result<Value>
+/// One list out of the lists that they answer with under `key`, and whether all of them did. None at
+/// all is an error.
+pub(crate) async fn together<F>(
+    services: &[Operator],
+    key: &str,
+    ask: F,
+) -> anyhow::Result<(Value, anyhow::Result<()>)>
 where
     F: AsyncFn(&Operator) -> anyhow::Result<Value>,
 {
-    let mut all = Vec::new();
+    let (mut parts, ended) = each(services, ask).await;
+    if parts.is_empty() {
+        ended?;
+        return Ok((json!({ key: [] }), Ok(())));
+    }
+    let lists = parts.iter_mut().filter_map(|part| part.get_mut(key)?.as_array_mut());
+    let all: Vec<_> = lists.flat_map(std::mem::take).collect();
+    Ok((json!({ key: all }), ended))
+}
+
+/// What each of them answers, and the first error if there is one.
+pub(crate) async fn each<F>(services: &[Operator], ask: F) -> (Vec<Value>, anyhow::Result<()>)
+where
+    F: AsyncFn(&Operator) -> anyhow::Result<Value>,
+{
+    let (mut answers, mut ended) = (Vec::new(), Ok(()));
     for service in services {
-        if let Some(Value::Array(part)) = ask(service).await?.get_mut(key) {
-            all.append(part);
+        match ask(service).await {
+            Ok(answer) => answers.push(answer),
+            Err(error) => ended = ended.and(Err(error)),
         }
     }
-    Ok(json!({ key: all }))
+    (answers, ended)
 }
 
 fn is_missing(error: &anyhow::Error) -> bool {

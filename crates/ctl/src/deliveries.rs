@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::Usage;
-use crate::deliverers::{Deliverers, first, together};
+use crate::deliverers::{Deliverers, each, first, together};
 use crate::operator::{Flags, Operator};
 use crate::output::{or_dash, print, properties, table, time};
 
@@ -196,7 +196,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let services = deliverers.reach(&flags.connect().await?)?;
     match command {
         Command::List { filter, limit } => {
-            format.show(list(&services, &filter, limit).await?, tabulate)
+            let (found, ended) = list(&services, &filter, limit).await?;
+            format.show(found, tabulate)?;
+            ended
         }
         Command::Show { id } => {
             let found = first(&services, async |it| it.get(&["v1", "deliveries", &id]).await);
@@ -216,28 +218,33 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
                 truncated.set(truncated.get() || cut.unwrap_or_default());
                 Ok(part)
             };
-            let mut report = together(&services, "counts", ask).await?;
+            let (mut report, ended) = together(&services, "counts", ask).await?;
             if let Some(report) = report.as_object_mut() {
                 report.insert("truncated".to_owned(), truncated.get().into());
             }
-            format.show(report, count)
+            format.show(report, count)?;
+            ended
         }
     }
 }
 
 /// Of all services the newest; an id begins with the time it was made at.
-async fn list(services: &[Operator], filter: &Filter, limit: u16) -> anyhow::Result<Value> {
+async fn list(
+    services: &[Operator],
+    filter: &Filter,
+    limit: u16,
+) -> anyhow::Result<(Value, anyhow::Result<()>)> {
     let mut query = filter.given();
     query.push(("limit", limit.to_string()));
     let path = ["v1", "deliveries"];
-    let mut found =
+    let (mut found, ended) =
         together(services, "deliveries", async |it| it.search(&path, &query).await).await?;
     if let Some(Value::Array(deliveries)) = found.get_mut("deliveries") {
         let id = |delivery: &Value| delivery.get("id").map(Value::to_string);
         deliveries.sort_by_key(|delivery| Reverse(id(delivery)));
         deliveries.truncate(limit.into());
     }
-    Ok(found)
+    Ok((found, ended))
 }
 
 impl Replay {
@@ -253,25 +260,23 @@ impl Replay {
             let which = "say which: an id, a filter, or --all for every dead message there is";
             return Err(Usage(which.to_owned()).into());
         }
-        let mut started = Vec::new();
-        let ended = self.start(services, &mut started).await;
-        // What was started goes on, also when the next service refused.
+        let (path, body) = (["v1", "replays"], self.body());
+        let post = async |it: &Operator| it.post(&path, body.clone()).await;
+        let (started, ended) = each(services, post).await;
+        // What was started goes on, also when another service refused.
         if !started.is_empty() {
             show(&json!({ "replays": started }))?;
         }
         ended
     }
 
-    async fn start(&self, services: &[Operator], started: &mut Vec<Value>) -> anyhow::Result<()> {
+    fn body(&self) -> Map<String, Value> {
         let mut body = Map::new();
         body.insert("filter".to_owned(), self.filter.body().into());
         body.insert("force".to_owned(), self.force.into());
         body.insert("dry_run".to_owned(), self.dry_run.into());
         body.extend(self.per_second.map(|rate| ("per_second".to_owned(), rate.into())));
-        for service in services {
-            started.push(service.post(&["v1", "replays"], body.clone()).await?);
-        }
-        Ok(())
+        body
     }
 }
 

@@ -40,9 +40,10 @@ pub(super) async fn run(flags: &Flags, check: &Check) -> anyhow::Result<ExitCode
     let services = check.deliverers.reach(&flags.connect().await?)?;
     let path = ["v1", "endpoints", check.merchant.as_str(), "check"];
     let results = together(&services, "results", async |it| it.post(&path, Map::new()).await);
-    let results = results.await?;
+    let (results, ended) = results.await?;
     let checks = Checks::deserialize(&results).context("an answer that is not ours")?;
     flags.format().show(results, tabulate)?;
+    ended?;
     Ok(if checks.results.iter().any(Checked::is_wrong) {
         ExitCode::FAILURE
     } else {

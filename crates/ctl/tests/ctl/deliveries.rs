@@ -83,13 +83,33 @@ async fn dead_messages_are_replayed_by_filter() {
     }
     assert_eq!(stack.json("deliveries replay --all --dry-run").await["replays"][0]["matches"], 0);
 
-    // What the first service started is said although the second is away.
-    stack.remember("EXCHANGE_URL", "http://127.0.0.1:1");
-    let output = stack.backhaul(replay).await;
-    assert_eq!(output.status.code(), Some(1));
-    let started: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(started["replays"][0]["id"].is_string(), "{started}");
-    let complaint = String::from_utf8(output.stderr).unwrap();
+    desk.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_is_away_does_not_hide_the_others() {
+    let desk = Desk::open().await;
+    let id = desk.say(&json!({"number": 1})).await;
+    desk.is(&id, "delivered").await;
+    desk.move_behind_another();
+    let stack = &desk.stack;
+    stack.text(&format!("deliveries show {id}")).await;
+    stack.text(&format!("deliveries replay {id} --force")).await;
+    let partly = async |line: &str, key: &str| {
+        let output = stack.backhaul(line).await;
+        assert_eq!(output.status.code(), Some(1), "{line}");
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        assert!(complaint.starts_with("error: the service does not answer"), "{line}: {complaint}");
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(!answer[key].as_array().unwrap().is_empty(), "{line}: {answer}");
+    };
+    partly("deliveries list --json", "deliveries").await;
+    partly("deliveries report --json", "counts").await;
+    partly("deliveries replay --merchant acme", "replays").await;
+    partly("endpoint check acme --json", "results").await;
+    // Whether the one that is away has it cannot be said.
+    let nobody = "0198c0de-0000-7000-8000-000000000000";
+    let complaint = stack.complaint(&format!("deliveries show {nobody}"), 1).await;
     assert!(complaint.starts_with("error: the service does not answer"), "{complaint}");
     desk.close().await;
 }

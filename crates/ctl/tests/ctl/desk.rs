@@ -135,6 +135,12 @@ impl Desk {
         desk
     }
 
+    /// From now on commands first ask a service that is away.
+    pub(crate) fn move_behind_another(&self) {
+        self.stack.remember("RMA_URL", "http://127.0.0.1:1");
+        self.stack.remember("EXCHANGE_URL", &self.service.url);
+    }
+
     /// Says something to acme and returns its id.
     pub(crate) async fn say(&self, body: &Value) -> String {
         let client = platform::http_client(Duration::from_secs(10)).unwrap();
