@@ -221,7 +221,8 @@ struct Superseded {
     round: i32,
 }
 
-/// Of these letters, as messages and rounds, the ones whose message went on after that round.
+/// Of these letters, as messages and rounds, the ones whose message went on after that round, or was
+/// delivered in it after all.
 async fn superseded(
     conn: &mut AsyncPgConnection,
     letters: impl Iterator<Item = (Uuid, i32)>,
@@ -234,7 +235,7 @@ async fn superseded(
                            WHERE row.id = given.id AND row.round > given.round) \
              OR EXISTS (SELECT FROM delivery_attempts AS attempt \
                         WHERE attempt.delivery = given.id AND (attempt.round > given.round \
-                        OR attempt.settled = 'delivered'))",
+                        OR attempt.round = given.round AND attempt.settled = 'delivered'))",
         )
         .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
         .bind::<Array<Integer>, _>(rounds),

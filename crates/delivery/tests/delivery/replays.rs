@@ -158,7 +158,30 @@ async fn the_letter_of_a_later_round_outlives_that_of_an_earlier_one() {
     let replay = format!("/v1/deliveries/{second}/replay");
     assert_eq!(desk.operator(Method::POST, &replay, &json!({})).await.0, 202);
     stage.settled(SOON).await;
-    let expected = [(json!(first.to_string()), json!("1"))];
+    only_letter_of_round_1(stage, first).await;
+    desk.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_was_delivered_and_died_of_a_replay_keeps_its_letter() {
+    let desk = Desk::new(&[]).await;
+    let (stage, ids) = (&desk.stage, desk.stage.append(&[message(None, "first", 1)]).await);
+    stage.settled(SOON).await;
+    stage.behave(json!([{"do": "answer", "status": 500, "times": 6}])).await;
+    let replay = format!("/v1/deliveries/{}/replay", ids[0]);
+    assert_eq!(desk.operator(Method::POST, &replay, &json!({})).await.0, 202);
+    stage.settled(SOON).await;
+    let second = desk.kill(message(None, "second", 2)).await;
+    let replay = format!("/v1/deliveries/{second}/replay");
+    assert_eq!(desk.operator(Method::POST, &replay, &json!({})).await.0, 202);
+    stage.settled(SOON).await;
+    only_letter_of_round_1(stage, ids[0]).await;
+    desk.leave().await;
+}
+
+/// Waits until nothing is left in the dead-letter queue but the letter of a message's second round.
+async fn only_letter_of_round_1(stage: &Stage, id: Uuid) {
+    let expected = [(json!(id.to_string()), json!("1"))];
     eventually("only the letter of the later round is left", SOON, async || {
         let letters = stage.namespace.peek(Kind::Rma.dead_letter_queue()).await;
         let left: Vec<_> = letters
@@ -169,5 +192,4 @@ async fn the_letter_of_a_later_round_outlives_that_of_an_earlier_one() {
         (left == expected).then_some(())
     })
     .await;
-    desk.leave().await;
 }
