@@ -25,7 +25,8 @@ struct Named {
 }
 
 /// Makes settled messages ready again and returns those it did. One that is under way already, or
-/// has been overtaken, is left alone.
+/// has been overtaken, is left alone: a newer one of its lane was delivered or is being sent. One that
+/// was tried in vain waits behind it.
 pub(crate) async fn revive(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
@@ -46,8 +47,8 @@ pub(crate) async fn revive(
              AND newer.sequence > m.sequence AND ( \
                  EXISTS (SELECT FROM delivery_attempts AS attempt \
                          WHERE attempt.delivery = newer.id AND attempt.settled = 'delivered') \
-                 OR EXISTS (SELECT FROM deliveries AS row WHERE row.id = newer.id \
-                            AND (row.state = 'queued' OR row.attempts > 0))))) \
+                 OR EXISTS (SELECT FROM deliveries AS row \
+                            WHERE row.id = newer.id AND row.state = 'queued')))) \
          ON CONFLICT DO NOTHING RETURNING id",
     )
     .bind::<Array<diesel::sql_types::Uuid>, _>(ids)

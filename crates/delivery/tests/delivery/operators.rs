@@ -6,6 +6,7 @@ use std::time::Duration;
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use delivery::Deliveries;
+use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
 use directory::Directory;
 use domain::kind::Kind;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
@@ -232,6 +233,34 @@ async fn an_overtaken_message_is_replayed_with_force_only() {
     assert_eq!(desk.operator(Method::POST, &path, &json!({})).await.0, 202);
     desk.stage.settled(SOON).await;
     assert_eq!(desk.stage.arrivals().await.last().unwrap().sequence, 1);
+    desk.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_successor_that_was_tried_in_vain_waits_for_the_replay() {
+    let desk = Desk::new(&[]).await;
+    let (stage, dead) = (&desk.stage, desk.kill(message(Some("rma:1"), "rma.created", 1)).await);
+    let mut conn = stage.pool.get().await.unwrap();
+    let now = Clock::system().now();
+    // Written and tried in one go, before the dispatcher can see it.
+    conn.transaction(async |conn| {
+        let second = [message(Some("rma:1"), "rma.refunded", 2)];
+        stage.replica.deliveries.append(conn, now, &second).await?;
+        let tried = "UPDATE deliveries SET attempts = 1, due_at = due_at + INTERVAL '1 hour'";
+        Ok::<_, platform::database::DatabaseError>(conn.batch_execute(tried).await?)
+    })
+    .await
+    .unwrap();
+    drop(conn);
+    stage.behave(json!([{"do": "answer", "status": 500, "times": 1}])).await;
+    let path = format!("/v1/deliveries/{dead}/replay");
+    let (status, answer) = desk.operator(Method::POST, &path, &json!({})).await;
+    assert_eq!(status, 202, "{answer}");
+    execute(&stage.pool, "UPDATE deliveries SET due_at = now() WHERE sequence = 2").await;
+    stage.settled(SOON).await;
+    let arrivals = stage.arrivals().await;
+    let accepted = arrivals.iter().filter(|arrival| arrival.answer == "200");
+    assert_eq!(accepted.map(|arrival| arrival.sequence).collect::<Vec<_>>(), [1, 2]);
     desk.leave().await;
 }
 
