@@ -66,6 +66,9 @@ impl Dispatcher {
 
     pub(crate) async fn run(self, stop: CancellationToken) {
         let engine = self.engine.clone();
+        if !engine.knows_merchants(&stop).await {
+            return;
+        }
         let (pool, wake) = (engine.pool.clone(), engine.wake.clone());
         pool.work(self, wake, engine.settings.poll, stop).await;
     }

@@ -8,6 +8,7 @@ use domain::kind::Kind;
 use messaging::{Broker, Exchange, Outbox};
 use platform::{Clock, database::Pool};
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::attempt::Courier;
 use crate::endpoints::Endpoints;
@@ -58,6 +59,16 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
+    /// Waits until the merchants are known, and returns whether they are: until then nobody looks
+    /// paused, and nobody has an address.
+    pub(crate) async fn knows_merchants(&self, stop: &CancellationToken) -> bool {
+        let mut changes = self.directory.changes();
+        tokio::select! {
+            () = stop.cancelled() => false,
+            known = changes.wait_for(|changes| *changes > 0) => known.is_ok(),
+        }
+    }
+
     /// Endpoints that their merchants paused, as merchants and kinds.
     pub(crate) fn paused(&self) -> (Vec<String>, Vec<String>) {
         let merchants = self.directory.merchants();

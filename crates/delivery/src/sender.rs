@@ -116,6 +116,9 @@ impl Sender {
 
     pub(crate) async fn run(mut self) {
         let stop = self.stop.clone();
+        if !self.engine.knows_merchants(&stop).await {
+            return;
+        }
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {

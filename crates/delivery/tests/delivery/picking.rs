@@ -2,9 +2,11 @@
 
 use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
 use serde_json::json;
-use testkit::eventually;
+use testkit::{Database, Namespace, eventually};
 
-use crate::stage::{SOON, Stage, execute, message};
+use crate::stage::{
+    Replica, SOON, Stage, execute, introduce, merchant, message, migrations, number, settings,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_whose_body_is_gone_holds_nobody_up() {
@@ -79,4 +81,42 @@ async fn a_window_never_begins_wider_than_it_may_become() {
     stage.looked().await;
     let queued = "SELECT count(*) AS n FROM deliveries WHERE state = 'queued'";
     assert_eq!(stage.number(queued).await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_sent_before_the_merchants_are_known() {
+    let (database, namespace) = (Database::create(migrations()).await, Namespace::create());
+    let sandbox = sandbox::start(&sandbox::settings::Settings::for_tests().unwrap()).unwrap();
+    let pool = database.pool();
+    introduce(&pool, &merchant("acme", 1, &sandbox.url(""))).await;
+    let mut locker = pool.get().await.unwrap();
+    locker.batch_execute("BEGIN; LOCK TABLE directory_merchants").await.unwrap();
+    let own = settings(&database.url(), namespace.amqp_url(), &namespace.name, &[]);
+    let replica = Replica::start(testkit::process(&database), own);
+    let now = platform::Clock::system().now();
+    eventually("there is room for a message", SOON, async || {
+        let mut conn = pool.get().await.unwrap();
+        let only = [message(None, "rma.created", 1)];
+        replica.deliveries.append(&mut conn, now, &only).await.ok()
+    })
+    .await;
+    // A look that gave up waiting is followed by another: by then a dispatcher had its time.
+    let waits = async |not: i64| {
+        let since = "SELECT COALESCE(max(extract(epoch FROM query_start) * 1000), 0)::int8 AS n \
+                     FROM pg_stat_activity WHERE datname = current_database() \
+                     AND wait_event_type = 'Lock' AND query LIKE '%directory_merchants%'";
+        eventually("the directory waits", SOON, async || {
+            Some(number(&pool, since).await).filter(|since| *since > 0 && *since != not)
+        })
+        .await
+    };
+    let first = waits(0).await;
+    waits(first).await;
+    locker.batch_execute("ROLLBACK").await.unwrap();
+    eventually("it is settled", SOON, async || {
+        (number(&pool, "SELECT count(*) AS n FROM deliveries").await == 0).then_some(())
+    })
+    .await;
+    assert_eq!(number(&pool, "SELECT count(*) AS n FROM delivery_attempts").await, 1);
+    replica.leave().await;
 }
