@@ -8,6 +8,7 @@ use diesel_async::AsyncPgConnection;
 use directory::Directory;
 use domain::kind::Kind;
 use messaging::{Broker, Outbox};
+use platform::retry::Backoff;
 use platform::sealing::Sealer;
 use platform::{Process, Timestamp, chain, database::DatabaseError};
 use tokio::sync::Notify;
@@ -145,7 +146,7 @@ fn keep_log(engine: &Arc<Engine>, process: &Process) {
                 }
                 Err(error) => {
                     tracing::warn!(error = chain(&error), "the delivery log was not kept");
-                    backoff.pause()
+                    pause_after_failure(kept.load(Ordering::Relaxed), &mut backoff)
                 }
             };
             tokio::select! {
@@ -156,7 +157,24 @@ fn keep_log(engine: &Arc<Engine>, process: &Process) {
     });
 }
 
+/// Once there is room for days to come there is no hurry: everybody who writes waits while a day is
+/// made or dropped behind somebody who reads for long.
+fn pause_after_failure(kept: bool, backoff: &mut Backoff) -> Duration {
+    if kept { LOG_EVERY } else { backoff.pause() }
+}
+
 async fn keep_log_once(engine: &Engine) -> Result<(), DatabaseError> {
     let log = Log { retention_days: engine.settings.retention_days };
     log.keep(&mut *engine.pool.get().await?, engine.clock.now()).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_to_come_are_not_made_in_a_hurry() {
+        assert!(pause_after_failure(false, &mut patience()) < Duration::from_secs(1));
+        assert_eq!(pause_after_failure(true, &mut patience()), LOG_EVERY);
+    }
 }

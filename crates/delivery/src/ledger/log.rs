@@ -8,6 +8,8 @@ use uuid::Uuid;
 
 /// How many days ahead there is always room for.
 const AHEAD: u64 = 7;
+/// How long to wait for the lock on a whole table. Everybody who comes later waits as long.
+const LOCK_TIMEOUT: &str = "500ms";
 const TABLES: [&str; 2] = ["delivery_messages", "delivery_attempts"];
 
 /// Keeps the log's partitions.
@@ -73,7 +75,7 @@ async fn make(
         (day.format("%Y%m%d"), oldest_id(start_of(day)), oldest_id(start_of(next)));
     Ok(conn
         .batch_execute(&format!(
-            "SET lock_timeout = '3s'; \
+            "SET lock_timeout = '{LOCK_TIMEOUT}'; \
              CREATE TABLE IF NOT EXISTS {table}_{name} PARTITION OF {table} \
              FOR VALUES FROM ('{from}') TO ('{to}'); \
              RESET lock_timeout"
@@ -112,7 +114,7 @@ async fn forget(conn: &mut AsyncPgConnection, partition: &str) -> Result<(), Dat
         .transaction(async |conn| {
             // The whole before its part, as everyone who reads does.
             conn.batch_execute(&format!(
-                "SET LOCAL lock_timeout = '3s'; \
+                "SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'; \
                  LOCK TABLE ONLY {table}, {partition} IN ACCESS EXCLUSIVE MODE"
             ))
             .await?;
