@@ -10,6 +10,8 @@ mod pick;
 mod replay;
 mod search;
 mod settle;
+#[cfg(test)]
+mod tests;
 mod windows;
 
 use platform::{Timestamp, database::DatabaseError};

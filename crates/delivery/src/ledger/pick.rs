@@ -134,6 +134,9 @@ pub(crate) async fn pick(
 /// The endpoints are found by skipping through the index, so that a long backlog of one costs the
 /// others nothing. A body is looked up by its merchant, too: a plan made while a day of the log was
 /// empty may use either index, and with the id alone one of them would be read from end to end.
+///
+/// A row may be settled while this waits for its lock, when an older copy of the message is about:
+/// then it is no longer due. `IS TRUE` keeps that from becoming a way to look the row up.
 const PICK: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
      (SELECT merchant, kind FROM deliveries ORDER BY merchant, kind LIMIT 1) \
      UNION ALL \
@@ -175,14 +178,15 @@ const PICK: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
  ), taken AS ( \
      UPDATE deliveries SET due_at = $2, state = 'queued' WHERE id = ANY ( \
          ARRAY (SELECT id FROM candidates WHERE NOT blocked AND body IS NOT NULL) \
-     ) \
+     ) AND (state = 'ready' AND due_at <= $1) IS TRUE RETURNING id \
  ), put_off AS ( \
      UPDATE deliveries SET due_at = $2 WHERE id = ANY ( \
          ARRAY (SELECT id FROM candidates WHERE NOT blocked AND body IS NULL) \
-     ) \
+     ) AND (state = 'ready' AND due_at <= $1) IS TRUE \
  ) \
  SELECT id, merchant, kind, sequence, round, attempts, recalls, blocked, event, body, traceparent \
- FROM candidates ORDER BY due_at, id";
+ FROM candidates WHERE blocked OR body IS NULL OR id IN (SELECT id FROM taken) \
+ ORDER BY due_at, id";
 
 /// Holds messages back behind the first of their lane. That one stays locked until it is done, so
 /// whoever settles it sees what waits behind it; one that is being settled just now holds nobody.

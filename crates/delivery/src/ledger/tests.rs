@@ -1,0 +1,109 @@
+//! What the ledger does when two look at it at once, and by clocks that differ.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use diesel::{QueryableByName, sql_types::Text};
+use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
+use domain::kind::Kind;
+use platform::{Clock, Timestamp, database::Pool};
+use testkit::{Database, eventually};
+use uuid::Uuid;
+
+use super::{Due, Log, NewMessage, Settlement, Tried, Verdict, Windows};
+use crate::outcome::Signal;
+use crate::window::Limits;
+
+const SOON: Duration = Duration::from_secs(30);
+const LEASE: Duration = Duration::from_secs(300);
+
+/// A ledger with room for today.
+async fn ledger(now: Timestamp) -> (Database, Pool) {
+    let database = Database::create(vec![crate::MIGRATIONS]).await;
+    let pool = database.pool();
+    let log = Log { retention_days: 30 };
+    log.keep(&mut *pool.get().await.unwrap(), now).await.unwrap();
+    (database, pool)
+}
+
+async fn append(conn: &mut AsyncPgConnection, now: Timestamp, lane: Option<&str>) -> Uuid {
+    let message = NewMessage {
+        merchant: "acme".parse().unwrap(),
+        kind: Kind::Rma,
+        lane: lane.map(str::to_owned),
+        event: "rma.created".to_owned(),
+        body: "{}".into(),
+    };
+    super::append(conn, now, &[message]).await.unwrap()[0]
+}
+
+/// The messages that a dispatcher finds at this moment.
+async fn pick(conn: &mut AsyncPgConnection, now: Timestamp) -> Vec<Uuid> {
+    let due = Due { now, lease: LEASE, initial_window: 8, closed: (&[], &[]), most: 100 };
+    let look = super::pick(conn, due).await.unwrap();
+    look.picked.iter().map(|(picked, _)| picked.id).collect()
+}
+
+fn windows() -> Windows {
+    let size = |size| NonZeroU32::new(size).unwrap();
+    Windows::new(Limits { initial: size(8), largest: size(64), probe_pause: LEASE })
+}
+
+/// The first attempt at a message.
+fn settlement(id: Uuid, verdict: Verdict, signal: Signal, at: Timestamp) -> Settlement {
+    let (detail, answer) = (String::new(), String::new());
+    let latency = Duration::from_millis(5);
+    let tried = Tried { at, latency, outcome: "rejected", status: None, detail, answer };
+    Settlement {
+        id,
+        merchant: "acme".to_owned(),
+        kind: Kind::Rma,
+        round: 0,
+        number: 1,
+        verdict,
+        signal,
+        tries: vec![tried],
+        gone_at_version: None,
+    }
+}
+
+#[derive(QueryableByName)]
+struct Said {
+    #[diesel(sql_type = Text)]
+    text: String,
+}
+
+async fn ask(conn: &mut AsyncPgConnection, query: &str) -> String {
+    diesel::sql_query(query).get_result::<Said>(conn).await.unwrap().text
+}
+
+/// Waits until somebody waits for a row that another one holds.
+async fn somebody_waits(pool: &Pool) {
+    eventually("somebody waits for a row", SOON, async || {
+        let waiting = "SELECT count(*)::text AS text FROM pg_stat_activity \
+                       WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        (ask(&mut *pool.get().await.unwrap(), waiting).await != "0").then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_settled_while_it_is_picked_is_not_queued() {
+    let now = Clock::system().now();
+    let (_database, pool) = ledger(now).await;
+    let (mut settler, mut dispatcher) = (pool.get().await.unwrap(), pool.get().await.unwrap());
+    let id = append(&mut settler, now, None).await;
+    settler.batch_execute("BEGIN").await.unwrap();
+    let retry = Verdict::Retry(now + TimeDelta::hours(1));
+    let batch = [settlement(id, retry, Signal::Hold, now)];
+    super::settle(&mut settler, &mut windows(), &batch).await.unwrap();
+    let settling = async {
+        somebody_waits(&pool).await;
+        settler.batch_execute("COMMIT").await.unwrap();
+    };
+    let (picked, ()) = tokio::join!(pick(&mut dispatcher, now), settling);
+    assert!(picked.is_empty());
+    let state = "SELECT state || ' ' || attempts AS text FROM deliveries";
+    assert_eq!(ask(&mut dispatcher, state).await, "ready 1");
+}
