@@ -107,3 +107,17 @@ async fn a_message_that_is_settled_while_it_is_picked_is_not_queued() {
     let state = "SELECT state || ' ' || attempts AS text FROM deliveries";
     assert_eq!(ask(&mut dispatcher, state).await, "ready 1");
 }
+
+#[tokio::test]
+async fn a_late_410_of_an_older_version_opens_no_endpoint() {
+    let now = Clock::system().now();
+    let (_database, pool) = ledger(now).await;
+    let (mut conn, mut windows) = (pool.get().await.unwrap(), windows());
+    for version in [2, 1] {
+        let mut gone = settlement(super::new_id(now), Verdict::Dead, Signal::Shrink, now);
+        gone.gone_at_version = Some(version);
+        super::settle(&mut conn, &mut windows, &[gone]).await.unwrap();
+    }
+    let gone = "SELECT gone_at_version::text AS text FROM delivery_endpoints";
+    assert_eq!(ask(&mut conn, gone).await, "2");
+}

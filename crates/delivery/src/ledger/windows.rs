@@ -173,7 +173,7 @@ async fn keep(conn: &mut AsyncPgConnection, windows: &[Changed<'_>]) -> Result<(
              ON CONFLICT (merchant, kind) DO UPDATE SET size = excluded.size, \
              careful_from = excluded.careful_from, credit = excluded.credit, \
              failed_probes = excluded.failed_probes, open_from = excluded.open_from, \
-             gone_at_version = COALESCE(excluded.gone_at_version, known.gone_at_version)",
+             gone_at_version = GREATEST(excluded.gone_at_version, known.gone_at_version)",
         )
         .bind::<Array<Text>, _>(windows.iter().map(|(merchant, ..)| *merchant).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(windows.iter().map(|(_, kind, ..)| kind.name()).collect::<Vec<_>>())
