@@ -68,8 +68,8 @@ CREATE TABLE delivery_lanes (
     PRIMARY KEY (merchant, lane)
 ) WITH (fillfactor = 80);
 
--- What we learnt of an endpoint. Nothing is sent before `open_from`. Gone: it answered 410 while the
--- merchant had this version.
+-- What we learnt of an endpoint. While its probes fail nothing is sent before `open_from`. Gone: it
+-- answered 410 while the merchant had this version.
 CREATE TABLE delivery_endpoints (
     merchant TEXT NOT NULL,
     kind TEXT NOT NULL,

@@ -135,6 +135,9 @@ pub(crate) async fn pick(
 /// others nothing. A body is looked up by its merchant, too: a plan made while a day of the log was
 /// empty may use either index, and with the id alone one of them would be read from end to end.
 ///
+/// Only an endpoint whose probes fail is left alone: otherwise `open_from` is when it was last heard
+/// of, by a clock that may be ahead of this one.
+///
 /// A row may be settled while this waits for its lock, when an older copy of the message is about:
 /// then it is no longer due. `IS TRUE` keeps that from becoming a way to look the row up.
 const PICK: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
@@ -153,7 +156,8 @@ const PICK: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
      ) AS room \
      FROM endpoints LEFT JOIN delivery_endpoints AS known USING (merchant, kind) \
      WHERE (merchant, kind) NOT IN (SELECT * FROM unnest($4, $5)) \
-     AND known.gone_at_version IS NULL AND COALESCE(known.open_from <= $1, true) \
+     AND known.gone_at_version IS NULL \
+     AND COALESCE(known.failed_probes = 0 OR known.open_from <= $1, true) \
  ), due AS ( \
      SELECT due.* FROM open, LATERAL ( \
          SELECT *, EXISTS ( \

@@ -121,3 +121,15 @@ async fn a_late_410_of_an_older_version_opens_no_endpoint() {
     let gone = "SELECT gone_at_version::text AS text FROM delivery_endpoints";
     assert_eq!(ask(&mut conn, gone).await, "2");
 }
+
+#[tokio::test]
+async fn a_success_by_a_clock_that_is_ahead_closes_no_endpoint() {
+    let now = Clock::system().now();
+    let (_database, pool) = ledger(now).await;
+    let (mut conn, mut windows) = (pool.get().await.unwrap(), windows());
+    let ahead = now + TimeDelta::seconds(30);
+    let success = settlement(super::new_id(now), Verdict::Delivered, Signal::Grow, ahead);
+    super::settle(&mut conn, &mut windows, &[success]).await.unwrap();
+    let id = append(&mut conn, now, None).await;
+    assert_eq!(pick(&mut conn, now).await, [id]);
+}
