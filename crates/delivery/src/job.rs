@@ -4,6 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use bytes::Bytes;
+use chrono::TimeDelta;
 use domain::kind::Kind;
 use messaging::Incoming;
 use platform::Timestamp;
@@ -12,9 +13,9 @@ use uuid::Uuid;
 use crate::attempt::{Message, Reply};
 use crate::engine::header;
 
-/// A message that comes within so many milliseconds of being queued is the only copy: in that time
-/// nobody gives it back, queues it again, sends that and settles it.
-const FRESH: i64 = 1000;
+/// A message that comes within this time of being queued is the only copy: what is given back is not
+/// due before.
+pub(crate) const FRESH: TimeDelta = TimeDelta::seconds(1);
 
 /// One attempt to be made.
 #[derive(Clone, Debug)]
@@ -50,7 +51,7 @@ impl Job {
         let recalled = find(headers, header::RECALLED).is_some();
         let lease = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
         let waited = now.timestamp_millis().saturating_sub(lease_until.saturating_sub(lease));
-        let fresh = waited < FRESH.min(lease);
+        let fresh = waited < FRESH.num_milliseconds().min(lease);
         Ok(Self {
             id,
             round: read(headers, header::ROUND)?,

@@ -22,6 +22,8 @@ use platform::{
 };
 use uuid::Uuid;
 
+use crate::job::FRESH;
+
 /// So many bytes are a batch, however few messages they are.
 const FULL_LOAD: i64 = 8 * 1024 * 1024;
 /// So many lanes are walked along at a time: however many there are, nobody waits for it.
@@ -273,7 +275,8 @@ pub(crate) async fn release_heads(
     Ok(released)
 }
 
-/// Makes messages ready again that were queued but never reached the broker, as far as we know.
+/// Makes messages ready again that were queued but never reached the broker, as far as we know. If
+/// they did, their copies are asked about by the time that they are due: see [`FRESH`].
 pub(crate) async fn give_back(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
@@ -285,7 +288,7 @@ pub(crate) async fn give_back(
              WHERE id = ANY ($1) AND state = 'queued'",
         )
         .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-        .bind::<Timestamptz, _>(now),
+        .bind::<Timestamptz, _>(now + FRESH),
     )
     .execute(conn)
     .await?;

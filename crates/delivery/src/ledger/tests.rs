@@ -12,6 +12,7 @@ use testkit::{Database, eventually};
 use uuid::Uuid;
 
 use super::{Due, Log, NewMessage, Settlement, Tried, Verdict, Windows};
+use crate::job::FRESH;
 use crate::outcome::Signal;
 use crate::window::Limits;
 
@@ -132,4 +133,16 @@ async fn a_success_by_a_clock_that_is_ahead_closes_no_endpoint() {
     super::settle(&mut conn, &mut windows, &[success]).await.unwrap();
     let id = append(&mut conn, now, None).await;
     assert_eq!(pick(&mut conn, now).await, [id]);
+}
+
+#[tokio::test]
+async fn what_is_given_back_is_due_when_another_copy_would_be_asked_about() {
+    let now = Clock::system().now();
+    let (_database, pool) = ledger(now).await;
+    let mut conn = pool.get().await.unwrap();
+    let id = append(&mut conn, now, None).await;
+    assert_eq!(pick(&mut conn, now).await, [id]);
+    super::give_back(&mut conn, now, &[id]).await.unwrap();
+    assert!(pick(&mut conn, now + FRESH - TimeDelta::milliseconds(1)).await.is_empty());
+    assert_eq!(pick(&mut conn, now + FRESH).await, [id]);
 }
