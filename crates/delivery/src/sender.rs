@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::kind::Kind;
-use futures_util::future::{BoxFuture, Fuse, FutureExt};
+use futures_util::future::{BoxFuture, FutureExt};
 use messaging::{Incoming, LinkError, Subscription};
 use platform::{chain, database::DatabaseError, retry::Backoff};
 use tokio::task::{JoinError, JoinSet};
@@ -55,7 +55,9 @@ pub(crate) struct Sender {
     landed: Vec<Done>,
     /// When what has landed is settled at the latest.
     settle_by: Instant,
-    settling: Fuse<BoxFuture<'static, (Settler, Vec<Done>)>>,
+    /// One batch at a time. A task of its own: a transaction must not wait for a sender who waits for
+    /// something else.
+    settling: JoinSet<(Settler, Vec<Done>)>,
     settler: Option<Settler>,
 }
 
@@ -109,7 +111,7 @@ impl Sender {
             last_call,
             landed: Vec::new(),
             settle_by: Instant::now(),
-            settling: Fuse::terminated(),
+            settling: JoinSet::new(),
             settler,
         }
     }
@@ -128,7 +130,7 @@ impl Sender {
                 biased;
                 () = stop.cancelled() => break,
                 _ = ticks.tick() => self.look_after_slow().await,
-                settled = &mut self.settling => self.settled(settled).await,
+                Some(settled) = self.settling.join_next() => self.settled(settled).await,
                 Some(landed) = self.flights.join_next() => self.land_all(landed),
                 () = tokio::time::sleep_until(self.settle_by), if lingers => {}
                 arrived = self.line.next(room), if room > 0 => self.receive(arrived).await,
@@ -173,7 +175,7 @@ impl Sender {
             }
             tokio::select! {
                 () = last_call.cancelled() => break,
-                settled = &mut self.settling => self.settled(settled).await,
+                Some(settled) = self.settling.join_next() => self.settled(settled).await,
                 Some(landed) = self.flights.join_next() => self.land_all(landed),
             }
         }
@@ -200,10 +202,7 @@ impl Sender {
         }
         loop {
             self.begin_settling();
-            if self.settler.is_some() {
-                break;
-            }
-            let settled = (&mut self.settling).await;
+            let Some(settled) = self.settling.join_next().await else { break };
             self.settled(settled).await;
         }
         // First the queue lets go of them: given back and still there, they would be sent twice.
@@ -321,11 +320,13 @@ impl Sender {
         if let Some(settler) = self.settler.take() {
             let most = self.engine.settings.settle_batch.get().min(self.landed.len());
             let batch = self.landed.drain(..most).collect();
-            self.settling = settler.settle(batch).boxed().fuse();
+            self.settling.spawn(settler.settle(batch));
         }
     }
 
-    async fn settled(&mut self, (settler, batch): (Settler, Vec<Done>)) {
+    async fn settled(&mut self, settled: Result<(Settler, Vec<Done>), JoinError>) {
+        let (settler, batch) =
+            settled.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
         self.settler = Some(settler);
         for Done { tag, settlement, .. } in &batch {
             self.in_the_air.remove(&(settlement.id, settlement.round, settlement.number));

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diesel_async::SimpleAsyncConnection as _;
+use domain::kind::Kind;
 use platform::database::Pool;
 use testkit::{Database, Namespace, Server, Servers, eventually};
 
 use crate::lanes::nothing_overtook;
-use crate::stage::{Arrival, Replica, SOON, Stage, message, migrations, settings, try_number};
+use crate::stage::{
+    Arrival, Replica, SOON, Stage, copy, message, migrations, publish, settings, try_number,
+};
 
 const LONG: Duration = Duration::from_secs(240);
 /// Between two looks at the books.
@@ -165,6 +168,38 @@ async fn a_ledger_that_does_not_settle_keeps_senders_from_taking_more() {
     locker.batch_execute("ROLLBACK").await.unwrap();
     stage.settled(SOON).await;
     assert_eq!(stage.arrivals().await.len(), 40);
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settling_goes_on_while_its_sender_waits_for_a_connection() {
+    let stage = Stage::new(&[]).await;
+    // From now on the settler has a connection.
+    stage.append(&[message(None, "rma.created", 1)]).await;
+    stage.settled(SOON).await;
+    let mut locker = stage.pool.get().await.unwrap();
+    locker.batch_execute("BEGIN; LOCK TABLE delivery_counts IN EXCLUSIVE MODE").await.unwrap();
+    stage.append(&[message(None, "rma.created", 2)]).await;
+    eventually("settling waits", SOON, async || {
+        let waiting = "SELECT count(*) AS n FROM pg_stat_activity \
+                       WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        (stage.number(waiting).await > 0).then_some(())
+    })
+    .await;
+    let pool = &stage.replica.process.pool;
+    let mut taken = Vec::new();
+    for _ in 0..stage.database.settings().max_connections {
+        taken.push(pool.get().await.unwrap());
+    }
+    let copy = copy(&stage, uuid::Uuid::now_v7(), &[("recalled", "1")]);
+    publish(&stage, &[copy]).await;
+    eventually("the sender has it", SOON, async || {
+        stage.namespace.peek(Kind::Rma.queue()).await.is_empty().then_some(())
+    })
+    .await;
+    locker.batch_execute("ROLLBACK").await.unwrap();
+    stage.settled(SOON).await;
+    drop(taken);
     stage.leave().await;
 }
 

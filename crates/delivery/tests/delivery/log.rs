@@ -1,12 +1,10 @@
 //! The days of the log.
 
 use diesel_async::SimpleAsyncConnection as _;
-use domain::kind::Kind;
-use messaging::{Exchange, Link, Message, Publisher};
 use platform::database::Pool;
 use testkit::{Database, Namespace, eventually};
 
-use crate::stage::{SOON, Stage, execute, message, migrations, topology};
+use crate::stage::{SOON, Stage, copy, execute, message, migrations, publish};
 
 /// The ids of 1 and of 2 January 2020 begin with these; the third is the day after.
 const DAYS: [(&str, &str, &str); 2] = [
@@ -90,27 +88,7 @@ async fn a_day_that_is_being_replayed_is_not_dropped_behind_its_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_of_a_message_of_a_dropped_day_stops_nobody() {
     let stage = Stage::new(&[]).await;
-    let (namespace, tasks) = (&stage.namespace, &stage.replica.process.tasks);
-    let url = namespace.amqp_url().to_owned().into();
-    let link = Link::start(&url, &topology(&namespace.name), "copy", tasks);
-    let headers = [
-        ("delivery-id", UNDER_WAY),
-        ("merchant", "acme"),
-        ("event", "rma.created"),
-        ("sequence", "1"),
-        ("round", "0"),
-        ("attempt", "1"),
-        ("lease-until", "9999999999999"),
-    ];
-    let copy = Message {
-        exchange: Exchange(String::new()),
-        routing_key: format!("{}.{}", namespace.name, Kind::Rma.queue()),
-        id: UNDER_WAY.to_owned(),
-        content_type: "application/json",
-        headers: headers.map(|(name, value)| (name, value.to_owned())).into(),
-        body: b"{}".to_vec(),
-    };
-    assert_eq!(Publisher::new(link).publish(&[copy]).await.unwrap(), [Ok(())]);
+    publish(&stage, &[copy(&stage, UNDER_WAY.parse().unwrap(), &[])]).await;
     eventually("the copy is sent", SOON, async || {
         (stage.arrivals().await.len() == 1).then_some(())
     })

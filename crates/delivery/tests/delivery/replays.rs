@@ -2,14 +2,14 @@
 
 use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
 use domain::kind::Kind;
-use messaging::{Exchange, Link, Message, Publisher};
+use messaging::{Exchange, Message};
 use reqwest::Method;
 use serde_json::json;
 use testkit::eventually;
 use uuid::Uuid;
 
 use crate::operators::Desk;
-use crate::stage::{SOON, Stage, execute, introduce, merchant, message, topology};
+use crate::stage::{SOON, Stage, execute, introduce, merchant, message, publish};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replay_keeps_its_rate_however_many_processes_look_at_it() {
@@ -134,14 +134,6 @@ fn leftover(stage: &Stage, id: Uuid) -> Message {
         headers: vec![("delivery-id", id.to_string()), ("round", "0".to_owned())],
         body: b"{}".to_vec(),
     }
-}
-
-async fn publish(stage: &Stage, letters: &[Message]) {
-    let (namespace, tasks) = (&stage.namespace, &stage.replica.process.tasks);
-    let url = namespace.amqp_url().to_owned().into();
-    let link = Link::start(&url, &topology(&namespace.name), "leftover", tasks);
-    let words = Publisher::new(link).publish(letters).await.unwrap();
-    assert!(words.iter().all(Result::is_ok), "{words:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

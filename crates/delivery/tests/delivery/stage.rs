@@ -11,7 +11,7 @@ use diesel_async::{AsyncConnection, RunQueryDsl, SimpleAsyncConnection};
 use directory::Directory;
 use domain::kind::Kind;
 use domain::merchant::{Interface, Merchant, SigningSecret, SupportContact};
-use messaging::{Broker, Topology};
+use messaging::{Broker, Exchange, Link, Message, Publisher, Topology};
 use platform::config::List;
 use platform::database::{DatabaseError, Pool};
 use platform::identity::Verifier;
@@ -319,4 +319,36 @@ pub(crate) async fn try_number(pool: &Pool, query: &str) -> Result<i64, Database
 
 pub(crate) async fn execute(pool: &Pool, statements: &str) {
     pool.get().await.unwrap().batch_execute(statements).await.unwrap();
+}
+
+/// Puts messages into the broker past the engine.
+pub(crate) async fn publish(stage: &Stage, letters: &[Message]) {
+    let (namespace, tasks) = (&stage.namespace, &stage.replica.process.tasks);
+    let url = namespace.amqp_url().to_owned().into();
+    let link = Link::start(&url, &topology(&namespace.name), "past the engine", tasks);
+    let words = Publisher::new(link).publish(letters).await.unwrap();
+    assert!(words.iter().all(Result::is_ok), "{words:?}");
+}
+
+/// A message on the work queue as nobody queued it, with these headers more.
+pub(crate) fn copy(stage: &Stage, id: Uuid, more: &[(&'static str, &str)]) -> Message {
+    let id = id.to_string();
+    let headers = [
+        ("delivery-id", id.as_str()),
+        ("merchant", "acme"),
+        ("event", "rma.created"),
+        ("sequence", "1"),
+        ("round", "0"),
+        ("attempt", "1"),
+        ("lease-until", "9999999999999"),
+    ];
+    let headers = headers.iter().chain(more).map(|(name, value)| (*name, (*value).to_owned()));
+    Message {
+        exchange: Exchange(String::new()),
+        routing_key: format!("{}.{}", stage.namespace.name, Kind::Rma.queue()),
+        id: id.clone(),
+        content_type: "application/json",
+        headers: headers.collect(),
+        body: b"{}".to_vec(),
+    }
 }
