@@ -41,8 +41,6 @@ pub(crate) enum LetterError {
     Database(#[from] DatabaseError),
     #[error("dead-letter queue")]
     Link(#[from] LinkError),
-    #[error("the broker did not take a dead letter")]
-    NotTaken,
 }
 
 impl From<diesel::result::Error> for LetterError {
@@ -51,34 +49,39 @@ impl From<diesel::result::Error> for LetterError {
     }
 }
 
-/// What to announce of the letters that are in the broker, by message and round.
-pub(crate) type Written = HashMap<(Uuid, i32), DeliveryDead>;
+/// What became of letters, by message and round.
+#[derive(Default)]
+pub(crate) struct Letters {
+    /// They are in the broker; what to announce of each.
+    pub(crate) written: HashMap<(Uuid, i32), DeliveryDead>,
+    pub(crate) not_taken: HashSet<(Uuid, i32)>,
+}
 
-/// Publishes the letters of messages that are about to be dead, except those that are written already.
+/// Publishes the letters of messages that are about to be dead.
 pub(crate) async fn write(
     engine: &Engine,
     publisher: &Publisher,
     conn: &mut AsyncPgConnection,
     dead: &[(&Settlement, &Content)],
-    written: &mut Written,
-) -> Result<(), LetterError> {
-    let is_new = |of: &Settlement| !written.contains_key(&(of.id, of.round));
-    let new: Vec<_> = dead.iter().filter(|(settlement, _)| is_new(settlement)).collect();
-    if new.is_empty() {
-        return Ok(());
-    }
-    let begun = first_attempts(conn, new.iter().map(|(settlement, _)| settlement.id)).await?;
-    let mut notices = Vec::with_capacity(new.len());
-    let mut letters = Vec::with_capacity(new.len());
-    for (settlement, content) in new {
+) -> Result<Letters, LetterError> {
+    let begun = first_attempts(conn, dead.iter().map(|(settlement, _)| settlement.id)).await?;
+    let mut notices = Vec::with_capacity(dead.len());
+    let mut letters = Vec::with_capacity(dead.len());
+    for (settlement, content) in dead {
         let Some(notice) = notice(engine, settlement, content, &begun) else { continue };
         letters.push(letter(engine, &notice, content, settlement.round));
         notices.push(((settlement.id, settlement.round), notice));
     }
     let words = publisher.publish(&letters).await?;
-    let taken = notices.into_iter().zip(&words).filter(|(_, word)| word.is_ok());
-    written.extend(taken.map(|(notice, _)| notice));
-    if words.iter().all(Result::is_ok) { Ok(()) } else { Err(LetterError::NotTaken) }
+    let mut became = Letters::default();
+    for ((of, notice), word) in notices.into_iter().zip(words) {
+        if word.is_ok() {
+            became.written.insert(of, notice);
+        } else {
+            became.not_taken.insert(of);
+        }
+    }
+    Ok(became)
 }
 
 fn notice(

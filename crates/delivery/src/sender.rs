@@ -23,14 +23,17 @@ use uuid::Uuid;
 use crate::engine::{Engine, patience};
 use crate::flight::fly;
 use crate::job::Job;
-use crate::ledger;
+use crate::ledger::{self, Verdict};
 use crate::receipts::{Receipts, SLOW};
-use crate::settler::{Done, Settler, Tag};
+use crate::settler::{Done, Settled, Settler, Tag};
 
 /// Attempts that ended are settled together: when there are this many, or this long after the first.
 const TOGETHER: usize = 64;
 const LINGER: Duration = Duration::from_millis(4);
-/// How often it looks for messages that take long.
+/// The pauses before a dead letter is written again, the first and the longest. While the broker does
+/// not take it, each try may hold up settling for as long as the broker is waited for.
+const SETTLE_AGAIN: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(10));
+/// How often it looks for messages that take long, and for what was put off.
 const TICK: Duration = Duration::from_millis(250);
 /// What is left to do after the last call has this long.
 const LAST_WORDS: Duration = Duration::from_millis(1500);
@@ -57,8 +60,12 @@ pub(crate) struct Sender {
     settle_by: Instant,
     /// One batch at a time. A task of its own: a transaction must not wait for a sender who waits for
     /// something else.
-    settling: JoinSet<(Settler, Vec<Done>)>,
+    settling: JoinSet<Settled>,
     settler: Option<Settler>,
+    /// What could not be settled and is tried again, and from when.
+    put_off: Vec<Done>,
+    settle_again_at: Instant,
+    settle_again: Backoff,
 }
 
 /// An attempt under way.
@@ -113,6 +120,9 @@ impl Sender {
             settle_by: Instant::now(),
             settling: JoinSet::new(),
             settler,
+            put_off: Vec::new(),
+            settle_again_at: Instant::now(),
+            settle_again: Backoff::new(SETTLE_AGAIN.0, SETTLE_AGAIN.1),
         }
     }
 
@@ -170,11 +180,13 @@ impl Sender {
         let last_call = self.last_call.clone();
         loop {
             self.begin_settling();
-            if self.settler.is_some() && self.flights.is_empty() {
+            if self.settler.is_some() && self.flights.is_empty() && self.put_off.is_empty() {
                 return;
             }
+            let waits = self.settler.is_some() && !self.put_off.is_empty();
             tokio::select! {
                 () = last_call.cancelled() => break,
+                () = tokio::time::sleep_until(self.settle_again_at), if waits => {}
                 Some(settled) = self.settling.join_next() => self.settled(settled).await,
                 Some(landed) = self.flights.join_next() => self.land_all(landed),
             }
@@ -186,7 +198,7 @@ impl Sender {
     }
 
     /// Breaks off what is still in the air, settles the rest, and gives the messages back whose
-    /// attempts were broken off: another replica need not wait for the lease.
+    /// attempts were broken off or could not be settled: another replica need not wait for the lease.
     async fn give_up(&mut self) {
         let mut broken_off = Vec::new();
         self.flights.abort_all();
@@ -200,11 +212,13 @@ impl Sender {
                 }
             }
         }
+        self.settle_again_at = Instant::now();
         loop {
             self.begin_settling();
             let Some(settled) = self.settling.join_next().await else { break };
             self.settled(settled).await;
         }
+        broken_off.extend(self.put_off.iter().map(|done| done.settlement.id));
         // First the queue lets go of them: given back and still there, they would be sent twice.
         self.receipts.let_go();
         let let_go = matches!(self.line, Line::Open(_)) && self.acknowledge().await.is_ok();
@@ -314,6 +328,12 @@ impl Sender {
     }
 
     fn begin_settling(&mut self) {
+        if self.settle_again_at <= Instant::now() {
+            self.landed.append(&mut self.put_off);
+        } else if !self.put_off.is_empty() {
+            let is_dead = |done: &mut Done| done.settlement.verdict == Verdict::Dead;
+            self.put_off.extend(self.landed.extract_if(.., is_dead));
+        }
         if self.landed.is_empty() {
             return;
         }
@@ -324,11 +344,17 @@ impl Sender {
         }
     }
 
-    async fn settled(&mut self, settled: Result<(Settler, Vec<Done>), JoinError>) {
-        let (settler, batch) =
+    async fn settled(&mut self, settled: Result<Settled, JoinError>) {
+        let Settled { settler, over, put_off } =
             settled.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
         self.settler = Some(settler);
-        for Done { tag, settlement, .. } in &batch {
+        if !put_off.is_empty() {
+            self.put_off.extend(put_off);
+            self.settle_again_at = Instant::now() + self.settle_again.pause();
+        } else if self.put_off.is_empty() {
+            self.settle_again.reset();
+        }
+        for Done { tag, settlement, .. } in &over {
             self.in_the_air.remove(&(settlement.id, settlement.round, settlement.number));
             if tag.subscription == self.subscriptions {
                 self.receipts.settled(tag.number);

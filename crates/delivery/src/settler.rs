@@ -1,5 +1,5 @@
-//! Settles what senders did, in batches: dead letters first, then ledger and log in one
-//! transaction. Only after that may a message be let go of by its queue.
+//! Settles what senders did, in batches, ledger and log in one transaction. Only after that may a
+//! message be let go of by its queue. The dead come last, and their letters before their transaction.
 
 use std::sync::Arc;
 
@@ -8,11 +8,12 @@ use diesel_async::{AsyncConnection, AsyncPgConnection};
 use domain::delivery::DeliveryDead;
 use messaging::Publisher;
 use platform::{Failure, Kind as Trouble, chain, database::DatabaseError};
+use uuid::Uuid;
 
 use crate::attempt::Message;
 use crate::engine::{Engine, patience};
 use crate::ledger::{self, Settlement, Verdict, Windows};
-use crate::letters::{self, LetterError, Written};
+use crate::letters::{self, LetterError, Letters};
 use crate::witness::{Ended, Ending};
 
 /// A message that was tried, and where it came from.
@@ -22,6 +23,21 @@ pub(crate) struct Done {
     pub(crate) message: Message,
     /// What the merchant answered last.
     pub(crate) answer: Bytes,
+}
+
+impl Done {
+    /// Which message and round it is.
+    fn of(&self) -> (Uuid, i32) {
+        (self.settlement.id, self.settlement.round)
+    }
+}
+
+/// What became of a batch.
+pub(crate) struct Settled {
+    pub(crate) settler: Settler,
+    pub(crate) over: Vec<Done>,
+    /// To be settled later.
+    pub(crate) put_off: Vec<Done>,
 }
 
 /// A message's place on the work queue: tags mean something only to the subscription they came
@@ -47,33 +63,69 @@ impl Settler {
         Self { engine, publisher, windows, conn: None }
     }
 
-    /// Settles a batch, however long the broker or the database is away. What cannot be settled
-    /// for another reason stays queued, and comes again when its lease is over.
-    pub(crate) async fn settle(mut self, batch: Vec<Done>) -> (Self, Vec<Done>) {
-        let mut written = Written::new();
-        match self.persist(&batch, &mut written).await {
+    /// Settles a batch, however long the database is away. What cannot be settled for another reason
+    /// stays queued, and comes again when its lease is over. The dead whose letters the broker did not
+    /// take are put off: nobody else waits for them.
+    pub(crate) async fn settle(mut self, batch: Vec<Done>) -> Settled {
+        let (dead, mut over): (Vec<_>, Vec<_>) =
+            batch.into_iter().partition(|done| done.settlement.verdict == Verdict::Dead);
+        self.persist_all(&over, &Letters::default()).await;
+        let mut put_off = Vec::new();
+        if !dead.is_empty() {
+            match self.write_letters(&dead).await {
+                Ok(letters) => {
+                    let (refused, buried): (Vec<_>, Vec<_>) =
+                        dead.into_iter().partition(|done| letters.not_taken.contains(&done.of()));
+                    if !refused.is_empty() {
+                        let letters = refused.len();
+                        tracing::warn!(letters, "the broker did not take {letters} dead letters");
+                    }
+                    self.persist_all(&buried, &letters).await;
+                    over.extend(buried);
+                    put_off = refused;
+                }
+                Err(error) => {
+                    tracing::warn!(error = chain(&error), "dead letters wait");
+                    put_off = dead;
+                }
+            }
+        }
+        Settled { settler: self, over, put_off }
+    }
+
+    async fn write_letters(&mut self, dead: &[Done]) -> Result<Letters, LetterError> {
+        let mut conn = self.take_conn().await?;
+        let dead: Vec<_> = dead.iter().map(|done| (&done.settlement, &done.message)).collect();
+        let letters = letters::write(&self.engine, &self.publisher, &mut conn, &dead).await?;
+        self.conn = Some(conn);
+        Ok(letters)
+    }
+
+    async fn persist_all(&mut self, batch: &[Done], letters: &Letters) {
+        match self.persist(batch, letters).await {
             Ok(()) => {}
-            Err(error) if batch.len() == 1 => give_up(&batch, &error),
+            Err(error) if batch.len() == 1 => give_up(batch, &error),
             // One of them is at fault; each on its own, the others do not notice.
             Err(_) => {
                 for one in batch.chunks(1) {
-                    if let Err(error) = self.persist(one, &mut written).await {
+                    if let Err(error) = self.persist(one, letters).await {
                         give_up(one, &error);
                     }
                 }
             }
         }
         self.engine.wake.notify_one();
-        (self, batch)
     }
 
-    async fn persist(&mut self, batch: &[Done], written: &mut Written) -> Result<(), LetterError> {
+    async fn persist(&mut self, batch: &[Done], letters: &Letters) -> Result<(), DatabaseError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
         let mut backoff = patience();
         loop {
-            match self.attempt(batch, written).await {
+            match self.attempt(batch, letters).await {
                 Err(error) if passing(&error) => {
                     tracing::warn!(error = chain(&error), "settling waits");
-                    self.conn = None;
                     tokio::time::sleep(backoff.pause()).await;
                 }
                 settled => return settled,
@@ -81,22 +133,20 @@ impl Settler {
         }
     }
 
-    /// A letter that was written stays written: it is not written again with the next attempt.
-    async fn attempt(&mut self, batch: &[Done], written: &mut Written) -> Result<(), LetterError> {
-        let mut conn = match self.conn.take() {
-            Some(conn) => conn,
-            None => self.engine.pool.get_own().await?,
-        };
-        let dead: Vec<_> = batch
-            .iter()
-            .filter(|done| done.settlement.verdict == Verdict::Dead)
-            .map(|done| (&done.settlement, &done.message))
-            .collect();
-        letters::write(&self.engine, &self.publisher, &mut conn, &dead, written).await?;
-        let announced = dead.iter().filter_map(|(of, _)| written.get(&(of.id, of.round))).collect();
+    async fn attempt(&mut self, batch: &[Done], letters: &Letters) -> Result<(), DatabaseError> {
+        let mut conn = self.take_conn().await?;
+        let announced = batch.iter().filter_map(|done| letters.written.get(&done.of())).collect();
         self.transact(&mut conn, batch, announced).await?;
         self.conn = Some(conn);
         Ok(())
+    }
+
+    /// Whoever is done with it and content puts it back.
+    async fn take_conn(&mut self) -> Result<AsyncPgConnection, DatabaseError> {
+        match self.conn.take() {
+            Some(conn) => Ok(conn),
+            None => self.engine.pool.get_own().await,
+        }
     }
 
     async fn transact(
@@ -144,15 +194,11 @@ fn ended(done: &Done) -> Option<Ended> {
 
 /// Whether waiting helps. A day that the log has dropped does not come back: what is settled for it is
 /// a second copy of a message that was settled long ago.
-fn passing(error: &LetterError) -> bool {
-    match error {
-        LetterError::Database(error) if ledger::is_forgotten(error) => false,
-        LetterError::Database(error) => error.kind() == Trouble::Unavailable,
-        LetterError::Link(_) | LetterError::NotTaken => true,
-    }
+fn passing(error: &DatabaseError) -> bool {
+    !ledger::is_forgotten(error) && error.kind() == Trouble::Unavailable
 }
 
-fn give_up(batch: &[Done], error: &LetterError) {
+fn give_up(batch: &[Done], error: &DatabaseError) {
     for done in batch {
         tracing::error!(
             delivery.id = %done.settlement.id,

@@ -74,6 +74,26 @@ impl Namespace {
         answer.error_for_status().unwrap().json().await.unwrap()
     }
 
+    /// Has a queue take no more than one message, and refuse the others, about from now on.
+    pub async fn bound(&self, queue: &str) {
+        let name = format!("{}.{queue}", self.name);
+        let body = serde_json::json!({
+            "pattern": format!("^{}$", name.replace('.', "\\.")), "apply-to": "queues",
+            "definition": {"max-length": 1, "overflow": "reject-publish"}
+        });
+        let path = format!("policies/{}/{name}", self.broker.virtual_host());
+        let asked = self.broker.request(reqwest::Method::PUT, &path).json(&body).send().await;
+        asked.unwrap().error_for_status().unwrap();
+    }
+
+    /// Takes away what waits in a queue.
+    pub async fn purge(&self, queue: &str) {
+        let name = format!("{}.{queue}", self.name);
+        let path = format!("queues/{}/{name}/contents", self.broker.virtual_host());
+        let asked = self.broker.request(reqwest::Method::DELETE, &path).send().await;
+        asked.unwrap().error_for_status().unwrap();
+    }
+
     /// Publishes raw bytes to a queue, as no service of ours would.
     pub async fn publish_raw(&self, queue: &str, payload: &str) {
         let body = serde_json::json!({
@@ -114,7 +134,7 @@ impl Broker {
 
     /// Deletes everything under a prefix.
     async fn sweep(&self, prefix: &str) -> anyhow::Result<()> {
-        for kind in ["queues", "exchanges"] {
+        for kind in ["queues", "exchanges", "policies"] {
             let place = format!("{kind}/{}", self.virtual_host());
             let all: Vec<Value> = self
                 .request(reqwest::Method::GET, &format!("{place}?columns=name"))

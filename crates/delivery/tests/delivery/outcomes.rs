@@ -1,10 +1,11 @@
 //! What becomes of one message.
 
+use domain::kind::Kind;
 use domain::merchant::{Authentication, CredentialsIn, Interface};
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::stage::{SOON, Stage, execute, introduce, merchant, message, sealer};
+use crate::stage::{SOON, Stage, copy, execute, introduce, merchant, message, publisher, sealer};
 use testkit::eventually;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,6 +104,38 @@ async fn a_letter_is_written_once_however_often_settling_is_tried() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_letter_that_the_broker_does_not_take_holds_nobody_up() {
+    let stage = Stage::new(&[("DELIVERY__RETRIES", "0")]).await;
+    let letters = Kind::Rma.dead_letter_queue();
+    stage.namespace.bound(letters).await;
+    let (publisher, mut filler) = (publisher(&stage), copy(&stage, uuid::Uuid::nil(), &[]));
+    filler.routing_key = format!("{}.{letters}", stage.namespace.name);
+    eventually("the queue takes no more", SOON, async || {
+        let words = publisher.publish(&[filler.clone()]).await.unwrap();
+        words[0].is_err().then_some(())
+    })
+    .await;
+    stage.behave(json!([{"do": "answer", "status": 422, "times": 1}])).await;
+    let ids = stage.append(&[message(None, "dead", 1)]).await;
+    eventually("it was tried", SOON, async || (stage.arrivals().await.len() == 1).then_some(()))
+        .await;
+    for number in 2..6 {
+        stage.append(&[message(None, "well", number)]).await;
+        eventually("only the dead one is left", SOON, async || {
+            (stage.number("SELECT count(*) AS n FROM deliveries").await == 1).then_some(())
+        })
+        .await;
+    }
+    let dead = format!("SELECT count(*) AS n FROM deliveries WHERE id = '{}'", ids[0]);
+    assert_eq!(stage.number(&dead).await, 1);
+    stage.namespace.purge(letters).await;
+    stage.settled(SOON).await;
+    assert_eq!(stage.arrivals().await.len(), 5);
+    assert_eq!(stage.namespace.peek(letters).await.len(), 1);
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_gone_endpoint_is_not_called_again_until_its_merchant_changes() {
     let stage = Stage::new(&[]).await;
     stage.behave(json!([{"do": "answer", "status": 410, "times": 1}])).await;
@@ -162,7 +195,7 @@ async fn a_token_server_that_says_too_much_stops_nobody() {
     let rule = json!({"path": "/oauth/token", "steps": [answer]});
     stage.ask(reqwest::Method::PUT, "/behaviour", &rule).await;
     let mut chatty = merchant("chatty", 1, &stage.sandbox.url("/chatty"));
-    let context = Interface::Message(domain::kind::Kind::Rma).sealing_context(&chatty.identifier);
+    let context = Interface::Message(Kind::Rma).sealing_context(&chatty.identifier);
     for endpoint in chatty.endpoints.values_mut() {
         endpoint.authentication = Authentication::Oauth2 {
             token_url: stage.sandbox.url("/oauth/token"),

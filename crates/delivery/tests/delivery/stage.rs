@@ -321,12 +321,15 @@ pub(crate) async fn execute(pool: &Pool, statements: &str) {
     pool.get().await.unwrap().batch_execute(statements).await.unwrap();
 }
 
-/// Puts messages into the broker past the engine.
-pub(crate) async fn publish(stage: &Stage, letters: &[Message]) {
+/// Somebody who puts messages into the broker past the engine.
+pub(crate) fn publisher(stage: &Stage) -> Publisher {
     let (namespace, tasks) = (&stage.namespace, &stage.replica.process.tasks);
     let url = namespace.amqp_url().to_owned().into();
-    let link = Link::start(&url, &topology(&namespace.name), "past the engine", tasks);
-    let words = Publisher::new(link).publish(letters).await.unwrap();
+    Publisher::new(Link::start(&url, &topology(&namespace.name), "past the engine", tasks))
+}
+
+pub(crate) async fn publish(stage: &Stage, messages: &[Message]) {
+    let words = publisher(stage).publish(messages).await.unwrap();
     assert!(words.iter().all(Result::is_ok), "{words:?}");
 }
 
