@@ -1,5 +1,7 @@
 //! One attempt from the queue to its result: find the endpoint, try, and say what follows.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use domain::merchant::Interface;
 use platform::{Timestamp, chain, telemetry};
@@ -46,9 +48,8 @@ async fn attempt(engine: &Engine, job: Job, tag: Tag) -> Done {
     let (attempted, version) = match engine.endpoints.find(&job.message.merchant, interface, now) {
         Ok(opened) => {
             let mut courier = engine.courier.clone();
-            // A new token may make two requests of it, and both must end within the lease.
-            let longest = engine.settings.lease / 2;
-            courier.deadline = opened.timeout.unwrap_or(courier.deadline).min(longest);
+            let left = (job.lease_until - now).to_std().unwrap_or_default();
+            courier.deadline = deadline(opened.timeout, left, courier.deadline);
             let flown =
                 courier.attempt(&job.message, &opened.endpoint, number, now, Roll::draw()).await;
             (flown, opened.version)
@@ -64,6 +65,12 @@ async fn attempt(engine: &Engine, job: Job, tag: Tag) -> Done {
     }
 }
 
+/// How long a request may take. A new token may make two of an attempt, and both must end within what
+/// is left of the lease; a message that waited long still has the usual time.
+fn deadline(own: Option<Duration>, left: Duration, usual: Duration) -> Duration {
+    own.map_or(usual, |own| own.min((left / 2).max(usual)))
+}
+
 /// A message that has nowhere to go fails like one whose endpoint does not answer.
 fn grounded(courier: &Courier, why: String, number: u32, now: Timestamp) -> Attempted {
     let outcome = Outcome::Unreachable(why);
@@ -73,7 +80,7 @@ fn grounded(courier: &Courier, why: String, number: u32, now: Timestamp) -> Atte
         outcome,
         signal: Signal::Hold,
         at: now,
-        latency: std::time::Duration::ZERO,
+        latency: Duration::ZERO,
         answer: Bytes::new(),
     };
     Attempted { refused: None, last, step }
@@ -115,4 +122,27 @@ fn logged(tried: &Try, kept: usize) -> Tried {
 /// Text that PostgreSQL takes.
 fn printable(text: &str) -> String {
     text.replace('\0', "\u{FFFD}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(own: Option<u64>, left: u64, wanted: u64) {
+        let (own, left) = (own.map(Duration::from_secs), Duration::from_secs(left));
+        let usual = Duration::from_secs(20);
+        assert_eq!(deadline(own, left, usual), Duration::from_secs(wanted));
+    }
+
+    #[test]
+    fn an_endpoints_own_deadline_ends_within_what_is_left_of_the_lease() {
+        check(None, 300, 20);
+        check(Some(5), 300, 5);
+        check(Some(120), 300, 120);
+        check(Some(120), 100, 50);
+        check(Some(120), 10, 20);
+        check(Some(5), 0, 5);
+        check(None, 0, 20);
+    }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Job {
     pub(crate) id: Uuid,
     pub(crate) round: i32,
     pub(crate) number: i32,
+    /// When it is sent again unless it is settled.
+    pub(crate) lease_until: Timestamp,
     /// Another copy of it may be about: ask the ledger before sending it.
     pub(crate) doubtful: bool,
     pub(crate) message: Message,
@@ -43,19 +45,21 @@ impl Job {
     ) -> Result<Self, Unreadable> {
         let headers = &incoming.headers;
         let id: Uuid = read(headers, header::DELIVERY)?;
-        let lease_until: i64 = read(headers, header::LEASE_UNTIL)?;
+        let lease_until = Timestamp::from_timestamp_millis(read(headers, header::LEASE_UNTIL)?)
+            .ok_or(Unreadable(header::LEASE_UNTIL))?;
         let number = read(headers, header::ATTEMPT)?;
         if number < 1 {
             return Err(Unreadable(header::ATTEMPT));
         }
         let recalled = find(headers, header::RECALLED).is_some();
         let lease = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
-        let waited = now.timestamp_millis().saturating_sub(lease_until.saturating_sub(lease));
+        let waited = lease.saturating_sub((lease_until - now).num_milliseconds());
         let fresh = waited < FRESH.num_milliseconds().min(lease);
         Ok(Self {
             id,
             round: read(headers, header::ROUND)?,
             number,
+            lease_until,
             doubtful: incoming.redelivered || recalled || !fresh,
             message: Message {
                 id: id.to_string(),
