@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use directory::Directory;
 use domain::kind::Kind;
+use domain::merchant::Interface;
 use messaging::{Broker, Exchange, Outbox};
 use platform::{Clock, database::Pool};
 use tokio::sync::Notify;
@@ -67,6 +68,13 @@ impl Engine {
             () = stop.cancelled() => false,
             known = changes.wait_for(|changes| *changes > 0) => known.is_ok(),
         }
+    }
+
+    /// Whether its merchant paused this endpoint.
+    pub(crate) fn is_paused(&self, merchant: &str, kind: Kind) -> bool {
+        let known = merchant.parse().ok().and_then(|id| self.directory.merchant(&id));
+        let interface = Interface::Message(kind);
+        known.is_some_and(|known| known.endpoints.get(&interface).is_some_and(|it| it.paused))
     }
 
     /// Endpoints that their merchants paused, as merchants and kinds.

@@ -55,7 +55,7 @@ pub enum Step {
         at: DateTime<Utc>,
     },
     Dead,
-    /// The endpoint asked never to be called again: nothing further is sent to it.
+    /// The endpoint asked never to be called again: nothing further is queued for it.
     DeadAndPause,
     /// Get a token that is newer than the one refused and try at once; not counted.
     RefreshToken,

@@ -225,9 +225,7 @@ impl Sender {
         if let_go && !broken_off.is_empty() {
             let queue = self.kind.queue();
             tracing::warn!(queue, messages = broken_off.len(), "attempts were broken off");
-            if let Err(error) = give_back(&self.engine, &broken_off).await {
-                tracing::warn!(error = chain(&error), "messages were not given back");
-            }
+            give_back(&self.engine, &broken_off).await;
         }
     }
 
@@ -280,6 +278,7 @@ impl Sender {
                 () = self.stop.cancelled() => self.return_all(&tags).await?,
             }
         }
+        give_back_paused(&self.engine, &mut jobs).await;
         for (job, tag) in jobs {
             let key = (job.id, job.round, job.number);
             if !self.in_the_air.contains_key(&key) {
@@ -412,11 +411,26 @@ async fn wanted(engine: &Engine, jobs: Vec<(Job, Tag)>) -> Vec<(Job, Tag)> {
     jobs.into_iter().filter(|(job, _)| due(job)).collect()
 }
 
-async fn give_back(engine: &Engine, ids: &[Uuid]) -> Result<(), DatabaseError> {
-    let mut conn = engine.pool.get().await?;
-    ledger::give_back(&mut conn, engine.clock.now(), ids).await?;
-    engine.wake.notify_one();
-    Ok(())
+/// Gives back what was queued before its merchant paused the endpoint.
+async fn give_back_paused(engine: &Engine, jobs: &mut Vec<(Job, Tag)>) {
+    let is_paused =
+        |(job, _): &mut (Job, Tag)| engine.is_paused(&job.message.merchant, job.message.kind);
+    let paused: Vec<_> = jobs.extract_if(.., is_paused).map(|(job, _)| job.id).collect();
+    if !paused.is_empty() {
+        give_back(engine, &paused).await;
+    }
+}
+
+/// Makes messages ready again. If that fails they are recalled when their lease is over.
+async fn give_back(engine: &Engine, ids: &[Uuid]) {
+    let giving_back = async {
+        let mut conn = engine.pool.get().await?;
+        ledger::give_back(&mut conn, engine.clock.now(), ids).await
+    };
+    match giving_back.await {
+        Ok(()) => engine.wake.notify_one(),
+        Err(error) => tracing::warn!(error = chain(&error), "messages were not given back"),
+    }
 }
 
 async fn ask(engine: &Engine, ids: &[Uuid]) -> Result<HashSet<ledger::Queued>, DatabaseError> {

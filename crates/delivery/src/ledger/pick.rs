@@ -275,8 +275,8 @@ pub(crate) async fn release_heads(
     Ok(released)
 }
 
-/// Makes messages ready again that were queued but never reached the broker, as far as we know. If
-/// they did, their copies are asked about by the time that they are due: see [`FRESH`].
+/// Makes messages ready again that were queued and not sent, as far as we know. If copies are in the
+/// broker, they are asked about by the time that these are due: see [`FRESH`].
 pub(crate) async fn give_back(
     conn: &mut AsyncPgConnection,
     now: Timestamp,

@@ -5,7 +5,8 @@ use serde_json::json;
 use testkit::{Database, Namespace, eventually};
 
 use crate::stage::{
-    Replica, SOON, Stage, execute, introduce, merchant, message, migrations, number, settings,
+    Replica, SOON, Stage, copy, execute, introduce, merchant, message, migrations, number, publish,
+    settings,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -119,4 +120,27 @@ async fn nothing_is_sent_before_the_merchants_are_known() {
     .await;
     assert_eq!(number(&pool, "SELECT count(*) AS n FROM delivery_attempts").await, 1);
     replica.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_queued_before_a_pause_is_given_back() {
+    let stage = Stage::new(&[]).await;
+    let mut paused = merchant("acme", 2, &stage.sandbox.url(""));
+    paused.endpoints.values_mut().for_each(|endpoint| endpoint.paused = true);
+    introduce(&stage.pool, &paused).await;
+    stage.knows("acme", 2).await;
+    let ids = stage.append(&[message(None, "rma.created", 1)]).await;
+    let queue = "UPDATE deliveries SET state = 'queued', due_at = now() + INTERVAL '5 minutes'";
+    execute(&stage.pool, queue).await;
+    publish(&stage, &[copy(&stage, ids[0], &[])]).await;
+    eventually("it is given back", SOON, async || {
+        let ready = "SELECT count(*) AS n FROM deliveries WHERE state = 'ready' AND attempts = 0";
+        (stage.number(ready).await == 1).then_some(())
+    })
+    .await;
+    assert!(stage.arrivals().await.is_empty());
+    introduce(&stage.pool, &merchant("acme", 3, &stage.sandbox.url(""))).await;
+    stage.settled(SOON).await;
+    assert_eq!(stage.arrivals().await.len(), 1);
+    stage.leave().await;
 }
