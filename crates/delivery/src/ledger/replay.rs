@@ -8,6 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::search::{Filter, oldest_first};
+use super::settle::release;
 use super::unreadable;
 
 /// Whether a message that a newer one of its lane has overtaken is sent all the same.
@@ -33,6 +34,10 @@ pub(crate) async fn revive(
     ids: &[Uuid],
     overtaken: Overtaken,
 ) -> Result<Vec<Uuid>, DatabaseError> {
+    let held = match overtaken {
+        Overtaken::Skipped => hold_successors(conn, ids).await?,
+        Overtaken::SentToo => Vec::new(),
+    };
     let revived: Vec<Named> = diesel::sql_query(
         "INSERT INTO deliveries (id, merchant, kind, lane, sequence, state, due_at, round) \
          SELECT id, merchant, kind, lane, sequence, 'ready', $3, 1 + ( \
@@ -56,7 +61,38 @@ pub(crate) async fn revive(
     .bind::<Timestamptz, _>(now)
     .load(conn)
     .await?;
+    if !held.is_empty() {
+        let lanes = held.iter().map(|held| (held.merchant.as_str(), held.lane.as_str()));
+        release(conn, lanes.collect()).await?;
+    }
     Ok(revived.into_iter().map(|revived| revived.id).collect())
+}
+
+/// A lane of which something is held.
+#[derive(QueryableByName)]
+struct Lane {
+    #[diesel(sql_type = Text)]
+    merchant: String,
+    #[diesel(sql_type = Text)]
+    lane: String,
+}
+
+/// Holds what is ready behind messages that are about to be ready themselves. The dispatcher does not
+/// see those before they are committed, and would queue their successors meanwhile.
+async fn hold_successors(
+    conn: &mut AsyncPgConnection,
+    ids: &[Uuid],
+) -> Result<Vec<Lane>, DatabaseError> {
+    Ok(diesel::sql_query(
+        "UPDATE deliveries SET state = 'held' WHERE id = ANY (ARRAY ( \
+             SELECT later.id FROM delivery_messages AS m, deliveries AS later \
+             WHERE m.id = ANY ($1) AND later.merchant = m.merchant AND later.lane = m.lane \
+             AND later.sequence > m.sequence AND later.state = 'ready' \
+         )) AND state = 'ready' RETURNING merchant, lane",
+    )
+    .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+    .load(conn)
+    .await?)
 }
 
 /// Takes a settled message out of the log, so that nothing can send it any more. Returns whether it

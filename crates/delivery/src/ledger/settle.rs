@@ -129,7 +129,7 @@ async fn move_on(
 
 /// Lets the next message of each lane go. A statement of its own: it must see what was held while
 /// the one before waited for a lock.
-async fn release(
+pub(super) async fn release(
     conn: &mut AsyncPgConnection,
     lanes: Vec<(&str, &str)>,
 ) -> Result<(), DatabaseError> {

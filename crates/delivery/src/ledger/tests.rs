@@ -11,7 +11,7 @@ use platform::{Clock, Timestamp, database::Pool};
 use testkit::{Database, eventually};
 use uuid::Uuid;
 
-use super::{Due, Log, NewMessage, Settlement, Tried, Verdict, Windows};
+use super::{Due, Log, NewMessage, Overtaken, Settlement, Tried, Verdict, Windows};
 use crate::job::FRESH;
 use crate::outcome::Signal;
 use crate::window::Limits;
@@ -145,4 +145,46 @@ async fn what_is_given_back_is_due_when_another_copy_would_be_asked_about() {
     super::give_back(&mut conn, now, &[id]).await.unwrap();
     assert!(pick(&mut conn, now + FRESH - TimeDelta::milliseconds(1)).await.is_empty());
     assert_eq!(pick(&mut conn, now + FRESH).await, [id]);
+}
+
+#[tokio::test]
+async fn a_successor_is_not_queued_while_its_predecessor_is_replayed() {
+    let now = Clock::system().now();
+    let (_database, pool) = ledger(now).await;
+    let (mut replayer, mut dispatcher) = (pool.get().await.unwrap(), pool.get().await.unwrap());
+    let first = append(&mut replayer, now, Some("rma:1")).await;
+    let dead = settlement(first, Verdict::Dead, Signal::Hold, now);
+    super::settle(&mut replayer, &mut windows(), &[dead]).await.unwrap();
+    let second = append(&mut replayer, now, Some("rma:1")).await;
+    replayer.batch_execute("BEGIN").await.unwrap();
+    let revived = super::revive(&mut replayer, now, &[first], Overtaken::Skipped).await.unwrap();
+    assert_eq!(revived, [first]);
+    let replaying = async {
+        somebody_waits(&pool).await;
+        replayer.batch_execute("COMMIT").await.unwrap();
+    };
+    let (picked, ()) = tokio::join!(pick(&mut dispatcher, now), replaying);
+    assert!(picked.is_empty());
+    assert_eq!(pick(&mut dispatcher, now).await, [first]);
+    let mut delivered = settlement(first, Verdict::Delivered, Signal::Grow, now);
+    delivered.round = 1;
+    super::settle(&mut replayer, &mut windows(), &[delivered]).await.unwrap();
+    assert_eq!(pick(&mut dispatcher, now).await, [second]);
+}
+
+#[tokio::test]
+async fn a_replay_that_is_refused_holds_nobody_back() {
+    let now = Clock::system().now();
+    let (_database, pool) = ledger(now).await;
+    let mut conn = pool.get().await.unwrap();
+    let first = append(&mut conn, now, Some("rma:1")).await;
+    let dead = settlement(first, Verdict::Dead, Signal::Hold, now);
+    super::settle(&mut conn, &mut windows(), &[dead]).await.unwrap();
+    let second = append(&mut conn, now, Some("rma:1")).await;
+    let delivered = settlement(second, Verdict::Delivered, Signal::Grow, now);
+    super::settle(&mut conn, &mut windows(), &[delivered]).await.unwrap();
+    let third = append(&mut conn, now, Some("rma:1")).await;
+    let revived = super::revive(&mut conn, now, &[first], Overtaken::Skipped).await.unwrap();
+    assert!(revived.is_empty());
+    assert_eq!(pick(&mut conn, now).await, [third]);
 }
