@@ -24,7 +24,7 @@ async fn ledger(now: Timestamp) -> (Database, Pool) {
     let database = Database::create(vec![crate::MIGRATIONS]).await;
     let pool = database.pool();
     let log = Log { retention_days: 30 };
-    log.keep(&mut *pool.get().await.unwrap(), now).await.unwrap();
+    log.keep(&mut pool.get().await.unwrap(), now).await.unwrap();
     (database, pool)
 }
 
@@ -84,7 +84,7 @@ async fn somebody_waits(pool: &Pool) {
     eventually("somebody waits for a row", SOON, async || {
         let waiting = "SELECT count(*)::text AS text FROM pg_stat_activity \
                        WHERE datname = current_database() AND wait_event_type = 'Lock'";
-        (ask(&mut *pool.get().await.unwrap(), waiting).await != "0").then_some(())
+        (ask(&mut pool.get().await.unwrap(), waiting).await != "0").then_some(())
     })
     .await;
 }
