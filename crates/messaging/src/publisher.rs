@@ -1,5 +1,7 @@
 //! Publishing with confirms: a message counts only when the broker has it in a queue.
 
+use std::collections::HashSet;
+
 use lapin::{
     BasicProperties, Channel, Confirmation,
     options::{BasicPublishOptions, ConfirmSelectOptions},
@@ -19,6 +21,7 @@ pub struct Message {
     /// Empty is the broker's default exchange: the routing key is a queue's name.
     pub exchange: Exchange,
     pub routing_key: String,
+    /// By it a message is known that leads to no queue: no two of a batch have the same.
     pub id: String,
     pub content_type: &'static str,
     pub headers: Vec<(&'static str, String)>,
@@ -97,15 +100,23 @@ async fn send(
             channel.basic_publish(exchange, key, options, &message.body, properties(message));
         confirms.push(bounded(publish).await?);
     }
-    let mut words = Vec::with_capacity(confirms.len());
+    let (mut taken, mut returned) = (Vec::with_capacity(confirms.len()), HashSet::new());
     for confirm in confirms {
-        words.push(match bounded(confirm).await? {
-            Confirmation::Ack(None) => Ok(()),
-            Confirmation::Ack(Some(_)) => Err(Undelivered::Unroutable),
-            Confirmation::Nack(_) | Confirmation::NotRequested => Err(Undelivered::Refused),
-        });
+        let (took, back) = match bounded(confirm).await? {
+            Confirmation::Ack(back) => (true, back),
+            Confirmation::Nack(back) => (false, back),
+            Confirmation::NotRequested => (false, None),
+        };
+        taken.push(took);
+        // The library hangs what came back on any confirm, not on that of the same message.
+        returned.extend(back.and_then(|back| back.delivery.properties.message_id().clone()));
     }
-    Ok(words)
+    let word = |(message, took): (&Message, bool)| match took {
+        _ if returned.contains(&short(&message.id)) => Err(Undelivered::Unroutable),
+        true => Ok(()),
+        false => Err(Undelivered::Refused),
+    };
+    Ok(messages.iter().zip(taken).map(word).collect())
 }
 
 fn properties(message: &Message) -> BasicProperties {
@@ -117,6 +128,6 @@ fn properties(message: &Message) -> BasicProperties {
     BasicProperties::default()
         .with_delivery_mode(PERSISTENT)
         .with_content_type(message.content_type.into())
-        .with_message_id(message.id.as_str().into())
+        .with_message_id(short(&message.id))
         .with_headers(headers)
 }

@@ -16,6 +16,7 @@ use testkit::{Database, Namespace, Server, Servers, eventually, process};
 
 mod definitions;
 mod failing;
+mod publishing;
 mod relaying;
 mod weighing;
 
