@@ -13,6 +13,9 @@ if [[ -n ${BACKHAUL_RABBITMQ_PEERS:-} ]]; then
     unset 'rabbitmq_ports[3]'
 fi
 
+# So much memory, and it takes no more messages.
+rabbitmq_memory=1GB
+
 # Not the wrappers in sbin: they insist on the system's cookie, data and logs.
 rabbitmq_programs=/usr/lib/rabbitmq/bin
 
@@ -70,14 +73,28 @@ rabbitmq_environment() {
 # A cluster elects by itself.
 rabbitmq_settle() {
     [[ -z ${BACKHAUL_RABBITMQ_PEERS:-} ]] || return 0
-    rabbitmq_environment "$home/rabbitmq"
-    "${as_user[@]}" "${environment[@]}" "$rabbitmq_programs/rabbitmqctl" --quiet eval '
+    rabbitmq_control eval '
         [ra:trigger_election(Member) || Queue <- rabbit_amqqueue:list(),
             amqqueue:get_type(Queue) =:= rabbit_quorum_queue,
             {Name, _} = Member <- [amqqueue:get_pid(Queue)],
             ra_leaderboard:lookup_leader(Name) =:= undefined].
-        ' >>"$home/rabbitmq/console.log" 2>&1 </dev/null 7>&- 8>&- 9>&- ||
-        warn "could not look after the quorum queues: see $home/rabbitmq/console.log"
+        ' || warn "could not look after the quorum queues: see $home/rabbitmq/console.log"
+}
+
+rabbitmq_fill() { rabbitmq_watermark 1MB; }
+rabbitmq_drain() { rabbitmq_watermark "$rabbitmq_memory"; }
+
+# rabbitmq_watermark SIZE: from so much memory on it takes no messages.
+rabbitmq_watermark() {
+    rabbitmq_control set_vm_memory_high_watermark absolute "$1" ||
+        die "could not set the watermark: see $home/rabbitmq/console.log"
+}
+
+# rabbitmq_control WORDS: tells the broker something.
+rabbitmq_control() {
+    rabbitmq_environment "$home/rabbitmq"
+    "${as_user[@]}" "${environment[@]}" "$rabbitmq_programs/rabbitmqctl" --quiet "$@" \
+        >>"$home/rabbitmq/console.log" 2>&1 </dev/null 7>&- 8>&- 9>&-
 }
 
 rabbitmq_configure() {
@@ -93,10 +110,11 @@ management.tcp.port = $RABBITMQ_CONSOLE_PORT
 default_user = backhaul
 default_pass = $RABBITMQ_PASSWORD
 default_user_tags.administrator = true
+vm_memory_high_watermark.absolute = $rabbitmq_memory
 disk_free_limit.absolute = 200MB
 END
-        # The rest as in an installation, without what speaks of its disk, its definitions and its metrics.
-        grep -vE '^(#|disk_free_limit|load_definitions|prometheus)' "$root/deploy/rabbitmq/rabbitmq.conf" >>"$place/rabbitmq.conf"
+        # The rest as in an installation, without what speaks of its memory, disk, definitions and metrics.
+        grep -vE '^(#|vm_memory_high_watermark|disk_free_limit|load_definitions|prometheus)' "$root/deploy/rabbitmq/rabbitmq.conf" >>"$place/rabbitmq.conf"
         rabbitmq_peers >>"$place/rabbitmq.conf"
         cat "$root/deploy/rabbitmq/advanced.config" >"$place/advanced.config"
         echo '[rabbitmq_management].' >"$place/enabled_plugins"

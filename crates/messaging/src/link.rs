@@ -3,7 +3,8 @@
 //! The client library's own recovery can hang, so it is off. Here any error, any silence and any
 //! doubt means the same: let the connection go, dial again with growing pauses, declare the
 //! topology again. Whoever uses the link waits for the next connection and starts over; what was
-//! not confirmed or acknowledged comes again.
+//! not confirmed or acknowledged comes again. Only a broker that says it has no room for messages
+//! is waited for.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -27,6 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub enum LinkError {
     #[error("not connected to the broker")]
     Down,
+    /// It is short of memory or disk.
+    #[error("the broker takes no messages at the moment")]
+    Blocked,
     #[error("no answer from the broker within {} s", PATIENCE.as_secs())]
     Silent,
     #[error("broker")]
@@ -52,6 +56,24 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) async fn channel(&self) -> Result<lapin::Channel, LinkError> {
         bounded(self.connection.create_channel()).await
+    }
+
+    /// Whether the broker takes messages over it. One that is short of memory or disk reads nothing
+    /// from whoever publishes until it has room again, not even a farewell.
+    pub(crate) fn takes_messages(&self) -> Result<(), LinkError> {
+        if self.connection.status().blocked() { Err(LinkError::Blocked) } else { Ok(()) }
+    }
+
+    /// Gives the connection up, unless the broker has said why it is silent: another connection
+    /// would fare no better, and this one could not be closed.
+    pub(crate) fn doubt_after(&self, error: LinkError) -> LinkError {
+        match self.takes_messages() {
+            Ok(()) => {
+                self.doubt();
+                error
+            }
+            Err(blocked) => blocked,
+        }
     }
 
     /// Something went wrong: no one should use this connection any more.

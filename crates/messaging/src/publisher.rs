@@ -64,26 +64,33 @@ impl Publisher {
             Some(current) if current.channel.status().connected() => current,
             _ => self.open().await?,
         };
-        let published = send(&current.channel, messages).await;
-        match &published {
-            // Something that leads nowhere means that a queue is gone; a new session declares it.
-            Ok(words) if words.iter().all(|word| *word != Err(Undelivered::Unroutable)) => {
-                *open = Some(current)
-            }
-            _ => current.session.doubt(),
+        if let Err(blocked) = current.session.takes_messages() {
+            *open = Some(current);
+            return Err(blocked);
         }
-        published
+        // A channel on which something went wrong is not used again: late confirms may come on it.
+        let words = send(&current.channel, messages)
+            .await
+            .map_err(|error| current.session.doubt_after(error))?;
+        if words.contains(&Err(Undelivered::Unroutable)) {
+            // Something that leads nowhere means that a queue is gone; a new session declares it.
+            current.session.doubt();
+        } else {
+            *open = Some(current);
+        }
+        Ok(words)
     }
 
     async fn open(&self) -> Result<Open, LinkError> {
         // Whoever leads must not hold on to that in vain: another replica may reach the broker.
         let session = self.link.clone().session_soon().await?;
+        session.takes_messages()?;
         let opened = async {
             let channel = session.channel().await?;
             bounded(channel.confirm_select(ConfirmSelectOptions::default())).await?;
             Ok(channel)
         };
-        let channel = opened.await.inspect_err(|_: &LinkError| session.doubt())?;
+        let channel = opened.await.map_err(|error| session.doubt_after(error))?;
         Ok(Open { channel, session })
     }
 }

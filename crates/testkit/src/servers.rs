@@ -66,6 +66,16 @@ impl Servers {
         self.bring_back(&["start", server.name(), "--wipe"]);
     }
 
+    /// Lets the broker believe that its memory is full.
+    pub fn fill(&self) {
+        self.control(&["fill", Server::Rabbitmq.name()]);
+    }
+
+    /// Lets it find that there is room again.
+    pub fn drain(&self) {
+        self.control(&["drain", Server::Rabbitmq.name()]);
+    }
+
     /// Whoever is tested looks for a server where it was.
     fn bring_back(&self, arguments: &[&str]) {
         for (name, value) in parse(&self.control(arguments)) {
