@@ -103,16 +103,6 @@ impl Failure for DatabaseError {
 
 impl Failure for QueryError {
     fn kind(&self) -> Kind {
-        // Diesel does not pass SQLSTATE on; the messages are the server's, in its fixed wording.
-        const PASSING: [&str; 6] = [
-            "canceling statement due to",
-            "terminating connection due to",
-            "the database system is",
-            "deadlock detected",
-            "remaining connection slots are reserved",
-            // Whoever keeps the partitions is about to make it.
-            "no partition of relation",
-        ];
         match self {
             Self::NotFound => Kind::Missing,
             Self::BrokenTransactionManager => Kind::Unavailable,
@@ -122,14 +112,32 @@ impl Failure for QueryError {
                 | DatabaseErrorKind::UnableToSendCommand
                 | DatabaseErrorKind::SerializationFailure
                 | DatabaseErrorKind::ReadOnlyTransaction => Kind::Unavailable,
-                _ if PASSING.iter().any(|text| information.message().starts_with(text)) => {
-                    Kind::Unavailable
-                }
+                _ if passes(information.message()) => Kind::Unavailable,
                 _ => Kind::Internal,
             },
             _ => Kind::Internal,
         }
     }
+}
+
+/// Whether what the server complains of is a matter of time. Diesel does not pass SQLSTATE on; the
+/// messages are the server's, in its fixed wording.
+fn passes(message: &str) -> bool {
+    const PASSING: [&str; 9] = [
+        "canceling statement due to",
+        "terminating connection due to",
+        "the database system is",
+        "deadlock detected",
+        "remaining connection slots are reserved",
+        // Whoever keeps the partitions is about to make it.
+        "no partition of relation",
+        // Somebody has to make room first, as after its death.
+        "could not extend file",
+        "out of memory",
+        "out of shared memory",
+    ];
+    const DISK_FULL: &str = "No space left on device";
+    PASSING.iter().any(|text| message.starts_with(text)) || message.ends_with(DISK_FULL)
 }
 
 /// Whether a statement did not end in its time. The database answers then, so waiting for it may be
@@ -327,6 +335,25 @@ mod tests {
         };
         let config = postgres_config("test", &settings, &statement_timeout(&settings)).unwrap();
         assert_eq!(config.get_options(), Some(format!("{WATCHED} {options}").as_str()));
+    }
+
+    #[test]
+    fn a_server_without_room_is_as_good_as_away() {
+        let kind = |message: &str| {
+            let unknown = DatabaseErrorKind::Unknown;
+            QueryError::DatabaseError(unknown, Box::new(message.to_owned())).kind()
+        };
+        for message in [
+            "could not extend file \"base/5/16384\": No space left on device",
+            "could not extend file \"base/5/16384\": wrote only 4096 of 8192 bytes at block 7",
+            "could not write to file \"base/pgsql_tmp/pgsql_tmp7.0\": No space left on device",
+            "out of memory",
+            "out of shared memory",
+        ] {
+            assert_eq!(kind(message), Kind::Unavailable, "{message}");
+        }
+        assert_eq!(kind("invalid memory alloc request size 1073741824"), Kind::Internal);
+        assert_eq!(kind("relation \"orders\" does not exist"), Kind::Internal);
     }
 
     #[test]
