@@ -27,9 +27,9 @@ use tracing::{Event, Span, Subscriber};
 use tracing_opentelemetry::{OpenTelemetryLayer, OpenTelemetrySpanExt as _};
 use tracing_subscriber::{
     EnvFilter, Layer as _,
-    filter::{LevelFilter, ParseError},
+    filter::{FilterExt as _, LevelFilter, ParseError, Targets},
     fmt::{
-        self, FmtContext, FormatEvent, FormatFields,
+        self, FmtContext, FormatEvent, FormatFields, MakeWriter,
         format::{Format as Formatter, Json, JsonFields, Writer},
     },
     layer::SubscriberExt as _,
@@ -87,7 +87,7 @@ impl Telemetry {
     /// Sets up logging and tracing for the whole process; once.
     pub fn start(service: &'static str, settings: &Settings) -> anyhow::Result<Self> {
         let tracer = tracer_provider(service, settings)?;
-        subscriber(settings, &tracer)?.try_init()?;
+        subscriber(settings, &tracer, std::io::stdout)?.try_init()?;
         global::set_text_map_propagator(TraceContextPropagator::new());
         registry();
         Ok(Self { tracer })
@@ -101,17 +101,25 @@ impl Telemetry {
 }
 
 /// Logs and traces, each by a measure of its own: whoever logs less still carries traces on.
-fn subscriber(
+fn subscriber<W: for<'a> MakeWriter<'a> + Send + Sync + 'static>(
     settings: &Settings,
     tracer: &SdkTracerProvider,
-) -> anyhow::Result<impl Subscriber + Send + Sync + use<>> {
+    writer: W,
+) -> anyhow::Result<impl Subscriber + Send + Sync + use<W>> {
     let filter = EnvFilter::try_new(&settings.log).context("telemetry.log")?;
     let logs = match settings.format {
-        Format::Json => json_lines().boxed(),
-        Format::Text => fmt::layer().boxed(),
+        Format::Json => json_lines().with_writer(writer).boxed(),
+        Format::Text => fmt::layer().with_writer(writer).boxed(),
     };
-    let traces = traces(tracer).with_filter(LevelFilter::INFO);
-    Ok(tracing_subscriber::registry().with(logs.with_filter(filter)).with(traces))
+    let logs = logs.with_filter(filter.and(discreet(LevelFilter::TRACE)));
+    let traces = traces(tracer).with_filter(discreet(LevelFilter::INFO));
+    Ok(tracing_subscriber::registry().with(logs).with(traces))
+}
+
+/// Leaves out what is not for logs or traces, whoever asks for it: the broker's client says the
+/// whole of every message that comes back.
+fn discreet(most: LevelFilter) -> Targets {
+    Targets::new().with_default(most).with_target("lapin::returned_messages", LevelFilter::OFF)
 }
 
 /// Names and times of spans are what is looked at; the rest costs more than it tells.
@@ -315,7 +323,7 @@ mod tests {
     #[test]
     fn whoever_logs_little_still_carries_traces_on() {
         let (settings, tracer) = tracer();
-        let subscriber = subscriber(&settings, &tracer).unwrap();
+        let subscriber = subscriber(&settings, &tracer, io::stdout).unwrap();
         let carried = with_default(subscriber, || in_trace(traceparent)).unwrap_or_default();
         assert!(carried.contains(TRACE), "{carried:?}");
     }
@@ -330,6 +338,23 @@ mod tests {
 
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
+        }
+    }
+
+    #[test]
+    fn a_message_that_comes_back_is_not_logged_whatever_is_asked_for() {
+        for log in ["trace", "lapin::returned_messages=trace,lapin=trace"] {
+            let (mut settings, tracer) = tracer();
+            settings.log = log.to_owned();
+            let lines = Lines::default();
+            let written = lines.clone();
+            let subscriber = subscriber(&settings, &tracer, move || written.clone()).unwrap();
+            with_default(subscriber, || {
+                tracing::warn!(target: "lapin::channels", "said");
+                tracing::warn!(target: "lapin::returned_messages", message = "Ada Lovelace");
+            });
+            let lines = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+            assert!(lines.contains("said") && !lines.contains("Ada Lovelace"), "{log}: {lines}");
         }
     }
 
