@@ -5,10 +5,11 @@
 //! is down nothing is settled and nothing is lost: the batch waits. A database that answers, but
 //! again and again not in time, is another matter: one of the events may be too much for it.
 
-use std::{sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::event::Event;
+use futures_util::FutureExt;
 use opentelemetry::{
     KeyValue,
     metrics::{Counter, Histogram},
@@ -27,6 +28,16 @@ pub struct HandleError(Box<dyn Failure>);
 impl<F: Failure> From<F> for HandleError {
     fn from(failure: F) -> Self {
         Self(Box::new(failure))
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the handler panicked")]
+struct Panicked;
+
+impl Failure for Panicked {
+    fn kind(&self) -> Kind {
+        Kind::Internal
     }
 }
 
@@ -276,9 +287,12 @@ impl<H: Handler> Consumer<H> {
         let mut timeouts = 0;
         async {
             loop {
-                let error = match self.transact(events).await {
-                    Ok(()) => return Ok(()),
-                    Err(error) => error,
+                // A panic is the events' own, as any failure: a process that ended over it would
+                // give back what else it holds, counted as they are.
+                let error = match AssertUnwindSafe(self.transact(events)).catch_unwind().await {
+                    Ok(Ok(())) => return Ok(()),
+                    Ok(Err(error)) => error,
+                    Err(_panic) => Panicked.into(),
                 };
                 timeouts += u32::from(timed_out(error.0.as_ref()));
                 if error.0.kind() != Kind::Unavailable || timeouts >= TIMEOUTS {

@@ -55,6 +55,37 @@ async fn an_event_that_fails_is_tried_again_after_growing_pauses() {
     stage.leave().await;
 }
 
+/// Note 7 is more than it can bear.
+struct Fragile(Count);
+
+impl Handler for Fragile {
+    type Event = NoteWritten;
+
+    async fn handle(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[&Received<NoteWritten>],
+    ) -> Result<(), HandleError> {
+        self.0.handle(conn, events).await?;
+        assert!(events.iter().all(|event| event.data.number != 7), "note 7 came");
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handler_that_panics_over_an_event_handles_its_neighbours() {
+    let stage = Stage::new().await;
+    stage.write(0..20).await;
+    consume(&stage.broker, "listener", &stage.process, Fragile(Count { refuses: None }));
+    let letter = put_aside(&stage).await;
+    assert!(letter["payload"].as_str().unwrap().contains("\"number\":7"));
+    eventually("the neighbours are handled", SOON, async || {
+        (stage.number("SELECT count(*) AS n FROM seen WHERE times = 1").await == 19).then_some(())
+    })
+    .await;
+    stage.leave().await;
+}
+
 /// Note 7 takes longer than the database allows.
 struct Sluggish(Count);
 
