@@ -228,9 +228,11 @@ impl<H: Handler> Consumer<H> {
     ) -> Result<(), LinkError> {
         let mut failed = Vec::new();
         for (came, event) in came.iter().zip(events) {
-            match self.handle(std::slice::from_ref(event)).await {
+            let event = std::slice::from_ref(event);
+            match self.handle(event).await {
                 Ok(()) => {
                     self.count("handled", 1);
+                    self.show_ages(event);
                     subscription.ack(came.tag).await?;
                 }
                 Err(Unhandled::Leaving) => return Ok(()),

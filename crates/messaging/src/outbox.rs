@@ -210,11 +210,11 @@ impl Work for Relay {
         }
         let words = publish(&self.publisher, &self.exchange, &waiting).await?;
         let each = waiting.iter().zip(&words);
-        let confirmed: Vec<_> =
-            each.filter(|(_, word)| word.is_ok()).map(|(row, _)| row.position).collect();
-        remove(conn, &confirmed).await?;
+        let confirmed: Vec<_> = each.filter(|(_, word)| word.is_ok()).map(|(row, _)| row).collect();
+        let positions: Vec<_> = confirmed.iter().map(|row| row.position).collect();
+        remove(conn, &positions).await?;
         let now = platform::Clock::system().now();
-        for row in &waiting {
+        for row in &confirmed {
             self.lag.record((now - row.created_at).as_seconds_f64(), &[]);
         }
         self.published.add(confirmed.len().try_into().unwrap_or(u64::MAX), &[]);
