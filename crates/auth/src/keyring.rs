@@ -28,7 +28,7 @@ use secrecy::ExposeSecret;
 
 use crate::{
     error::Error,
-    settings::{Keys, Settings},
+    settings::{Keys, LONGEST_LIFETIME},
     store::{
         audit::{self, Entry},
         keys::{self, StoredKey},
@@ -69,14 +69,13 @@ pub(crate) struct Keyring {
     sealer: Arc<Sealer>,
     verifier: Arc<Verifier>,
     settings: Keys,
-    token_lifetime: TimeDelta,
 }
 
 impl Keyring {
     /// Makes the first key when there is none, and every later one when it is time.
     pub(crate) fn start(
         process: &Process,
-        settings: &Settings,
+        settings: &Keys,
         sealer: Arc<Sealer>,
         verifier: Arc<Verifier>,
     ) -> Arc<Self> {
@@ -86,8 +85,7 @@ impl Keyring {
             clock: process.clock.clone(),
             sealer,
             verifier,
-            settings: settings.keys.clone(),
-            token_lifetime: settings.tokens.longest_life(),
+            settings: settings.clone(),
         });
         let same = keyring.clone();
         process.health.add("signing keys", move || {
@@ -145,7 +143,7 @@ impl Keyring {
         let now = self.clock.now();
         let mut conn = self.pool.get().await?;
         let mut stored = keys::all(&mut conn).await?;
-        if self.is_due(&stored, now) || !self.outlived(&stored, now).is_empty() {
+        if self.is_due(&stored, now) || !outlived(&stored, now).is_empty() {
             stored = conn.transaction(async |conn| self.tend(conn, now).await).await?;
         }
         let keys = stored.into_iter().map(|key| self.open(key)).collect::<Result<Vec<_>, _>>()?;
@@ -166,7 +164,7 @@ impl Keyring {
             let activates_at = if stored.is_empty() { now } else { now + self.ahead() };
             self.make(conn, activates_at).await?;
         }
-        keys::remove(conn, &self.outlived(&stored, now)).await?;
+        keys::remove(conn, &outlived(&stored, now)).await?;
         keys::all(conn).await
     }
 
@@ -220,17 +218,16 @@ impl Keyring {
         stored.last().is_none_or(|newest| now - newest.activates_at > lifetime)
     }
 
-    /// Keys whose successor has been signing for longer than any token lives.
-    fn outlived(&self, stored: &[StoredKey], now: Timestamp) -> Vec<String> {
-        let gone =
-            |successor: &StoredKey| now - successor.activates_at > self.token_lifetime + MARGIN;
-        let pairs = stored.iter().zip(stored.iter().skip(1));
-        pairs.filter(|(_, successor)| gone(successor)).map(|(key, _)| key.id.clone()).collect()
-    }
-
     fn ahead(&self) -> TimeDelta {
         TimeDelta::from_std(self.settings.publish_ahead).unwrap_or(TimeDelta::MAX)
     }
+}
+
+/// Keys whose successor has been signing for longer than any token lives.
+fn outlived(stored: &[StoredKey], now: Timestamp) -> Vec<String> {
+    let gone = |successor: &StoredKey| now - successor.activates_at > LONGEST_LIFETIME + MARGIN;
+    let pairs = stored.iter().zip(stored.iter().skip(1));
+    pairs.filter(|(_, successor)| gone(successor)).map(|(key, _)| key.id.clone()).collect()
 }
 
 fn sealing_context(id: &str) -> String {

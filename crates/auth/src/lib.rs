@@ -70,7 +70,7 @@ impl Service for App {
         let topology = Topology::backhaul(&settings.broker.namespace);
         let broker = Broker::start(NAME, process, settings.broker.clone(), topology);
         let outbox = broker.relay(NAME, process);
-        let keyring = Keyring::start(process, &settings, sealer.clone(), verifier.clone());
+        let keyring = Keyring::start(process, &settings.keys, sealer.clone(), verifier.clone());
         follow_revocations(process, verifier.clone());
         bootstrap::start(process, &settings.bootstrap);
         let brute_force = BruteForce::new(&settings.brute_force, process.clock.clone());

@@ -11,7 +11,7 @@ use platform::{
     identity::{Claims, Verifier},
 };
 
-use crate::{App, error::Error, store::revocations};
+use crate::{App, error::Error, settings::LONGEST_LIFETIME, store::revocations};
 
 /// How often a replica looks what other replicas revoked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -75,7 +75,7 @@ pub(crate) async fn revoke_client(
     id: String,
     now: Timestamp,
 ) -> Result<Revocation, Error> {
-    let until = now + app.settings.tokens.longest_life() + MARGIN;
+    let until = now + LONGEST_LIFETIME + MARGIN;
     revoke(app, conn, Revocation { what: Revoked::Client(id), until }, now).await
 }
 

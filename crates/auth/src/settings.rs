@@ -5,13 +5,14 @@ use std::{num::NonZeroU32, time::Duration};
 use chrono::TimeDelta;
 use platform::sealing;
 use secrecy::{ExposeSecret, SecretString};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 
 use crate::clients;
 
 const SHORTEST_SECRET: usize = 20;
-/// The 25 hours of the contract.
-const USUAL_LIFETIME: Duration = Duration::from_secs(90_000);
+/// How long any token that is about can live, whatever `tokens.lifetime` was when it was granted: the
+/// 25 hours of the contract.
+pub(crate) const LONGEST_LIFETIME: TimeDelta = TimeDelta::hours(25);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,14 +30,17 @@ pub struct Settings {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Tokens {
     pub(crate) issuer: String,
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "lifetime")]
     pub(crate) lifetime: Duration,
 }
 
-impl Tokens {
-    /// How long any token that is about can live: some were granted before `lifetime` was lowered.
-    pub(crate) fn longest_life(&self) -> TimeDelta {
-        TimeDelta::from_std(self.lifetime.max(USUAL_LIFETIME)).unwrap_or(TimeDelta::MAX)
+/// Refuses what would outlive a revocation once it is lowered.
+fn lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let lifetime: Duration = humantime_serde::deserialize(deserializer)?;
+    if TimeDelta::from_std(lifetime).is_ok_and(|lifetime| lifetime <= LONGEST_LIFETIME) {
+        Ok(lifetime)
+    } else {
+        Err(D::Error::custom("a token lives for 25 hours at the most"))
     }
 }
 
@@ -94,5 +98,32 @@ impl TryFrom<WrittenBootstrap> for Bootstrap {
             ));
         }
         Ok(Self { client_id, client_secret })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use platform::{Service as _, config};
+
+    use super::*;
+    use crate::App;
+
+    #[test]
+    fn a_token_that_would_outlive_its_revocation_is_refused() {
+        let read = |lifetime: &str| {
+            let given = [
+                ("AUTH__DATABASE__URL", "postgres://h"),
+                ("AUTH__BROKER__URL", "amqp://h"),
+                ("AUTH__SEALING__KEYS", testkit::sealing_keys()),
+                ("AUTH__TOKENS__LIFETIME", lifetime),
+            ];
+            let given = given.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            config::load::<Settings>(App::NAME, App::DEFAULTS, None, given.into())
+        };
+        read("25h").unwrap();
+        for lifetime in ["25h 1s", "2days", "1000000000years"] {
+            let refused = read(lifetime).unwrap_err().to_string();
+            assert!(refused.contains("25 hours at the most"), "{lifetime}: {refused}");
+        }
     }
 }
