@@ -43,6 +43,9 @@ use crate::{Failure, Kind, Tasks, client::client_tls, telemetry};
 /// keeps the leader's lock. Left to its system it may take two hours.
 const WATCHED: &str = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 \
                        -c tcp_keepalives_count=3 -c tcp_user_timeout=25000";
+/// How soon we let go of a server that is lost with its machine: what it does not acknowledge for so
+/// long was sent in vain, and whoever waits for its answer asks after so long whether it is there.
+const VANISHED: Duration = Duration::from_secs(5);
 /// How often the pool is looked at for the metrics.
 const WATCH_EVERY: Duration = Duration::from_secs(2);
 
@@ -230,8 +233,10 @@ fn postgres_config(
     config
         .application_name(format!("backhaul-{service}"))
         .connect_timeout(settings.acquire_timeout)
-        .tcp_user_timeout(Duration::from_secs(10))
-        .keepalives_idle(Duration::from_secs(30))
+        .tcp_user_timeout(VANISHED)
+        .keepalives_idle(VANISHED)
+        .keepalives_interval(Duration::from_secs(2))
+        .keepalives_retries(2)
         .options(options);
     Ok(config)
 }
