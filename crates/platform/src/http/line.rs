@@ -1,6 +1,7 @@
 //! Connections on which nothing happens: somebody begins a second request and sends no more of it,
 //! or does not read the answer. The library's own clocks are for the first request of a connection
-//! and for the quiet after an answer.
+//! and for the quiet after an answer. How much of an answer was read is not looked at: who reads it
+//! slowly has as long as who does not.
 
 use std::{
     any::Any,
