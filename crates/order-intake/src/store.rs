@@ -12,7 +12,7 @@ use domain::access::MerchantId;
 use domain::order::{Digest, KnownOrder, KnownRefund, Status};
 use messaging::{Outbox, Statement};
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, is_cut, prepared, weigh};
 use serde_json::value::RawValue;
 
 use self::refunds::Rest;
@@ -23,8 +23,6 @@ use crate::http::orders::StoredOrder;
 const SEPARATOR: &str = "\u{1f}";
 /// Stands for a separator within a line identifier.
 const SEPARATOR_SIGN: &str = "\u{241f}";
-/// A page of orders ends after the one with which its documents reach this many bytes.
-pub(crate) const PAGE_BYTES: usize = 4 << 20;
 /// Chosen once; the same in every replica.
 const LOSERS_LOCK: i64 = 0x6F72_6465_7273;
 
@@ -264,22 +262,25 @@ struct FoundRow {
     received_at: Timestamp,
     #[diesel(sql_type = Text)]
     document: String,
+    #[diesel(sql_type = BigInt)]
+    found: i64,
 }
 
-/// A merchant's orders, sorted by identifier: so many at most, and fewer if they are large.
+/// A merchant's orders, sorted by identifier: so many at most, fewer when they are heavy, and whether
+/// some were left out for that.
 pub(crate) async fn search(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     search: &Search,
     most: i64,
-) -> Result<Vec<StoredOrder>, DatabaseError> {
+) -> Result<(Vec<StoredOrder>, bool), DatabaseError> {
     let line_identifier = search.line_identifier.as_deref().map(searchable);
-    let mut query = diesel::sql_query(
-        "SELECT identifier, status, created_at, updated_at, received_at, document FROM ( \
-             SELECT *, sum(octet_length(document)) OVER (ORDER BY identifier) \
-                 - octet_length(document) AS bytes_before \
-             FROM orders WHERE merchant = $1",
-    )
+    let (weighing, cutting) = weigh("identifier");
+    let mut query = diesel::sql_query(format!(
+        "{weighing}SELECT identifier, status, created_at, updated_at, received_at, document, \
+             octet_length(document) AS weight \
+         FROM orders WHERE merchant = $1"
+    ))
     .into_boxed()
     .bind::<Text, _>(merchant.as_str());
     let mut bound = 1;
@@ -296,21 +297,20 @@ pub(crate) async fn search(
         let closing = if condition.ends_with('[') { "]" } else { "" };
         query = query.sql(format!(" AND {condition}${bound}{closing}")).bind::<Text, _>(value);
     }
-    let page = format!(
-        " ORDER BY identifier LIMIT ${}) AS page WHERE bytes_before < {PAGE_BYTES} ORDER BY identifier",
-        bound + 1
-    );
+    let page = format!(" ORDER BY identifier LIMIT ${}{cutting}", bound + 1);
     query = query.sql(page).bind::<BigInt, _>(most);
     let rows: Vec<FoundRow> = prepared(query).load(conn).await?;
+    let is_cut = is_cut(&rows, |row| row.found);
     let orders: Result<_, _> = rows.into_iter().map(StoredOrder::try_from).collect();
-    Ok(orders.map_err(unreadable)?)
+    Ok((orders.map_err(unreadable)?, is_cut))
 }
 
 impl TryFrom<FoundRow> for StoredOrder {
     type Error = serde_json::Error;
 
     fn try_from(row: FoundRow) -> Result<Self, serde_json::Error> {
-        let FoundRow { identifier, status, created_at, updated_at, received_at, document } = row;
+        let FoundRow { identifier, status, created_at, updated_at, received_at, document, .. } =
+            row;
         let document = RawValue::from_string(document)?;
         Ok(Self { identifier, status, created_at, updated_at, received_at, document })
     }

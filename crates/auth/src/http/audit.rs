@@ -54,8 +54,8 @@ pub(crate) async fn list_audit_records(
     operator(&caller)?;
     let limit = page_limit(query.limit)?;
     let before = query.before.unwrap_or(i64::MAX);
-    let records =
-        audit::page(&mut *app.pool.get().await?, query.merchant.as_deref(), before, limit).await?;
-    let next = next(&records, limit, |record| record.position.to_string());
+    let mut conn = app.pool.get().await?;
+    let mut records = audit::page(&mut conn, query.merchant.as_deref(), before, limit + 1).await?;
+    let next = next(&mut records, limit, |record| record.position.to_string());
     Ok(HttpResponse::Ok().json(AuditPage { records, next }))
 }

@@ -120,8 +120,9 @@ pub(crate) async fn list_clients(
     let limit = page_limit(query.limit)?;
     let after = query.after.as_deref().unwrap_or("");
     let mut conn = app.pool.get().await?;
-    let found = store::clients::page(&mut conn, query.merchant.as_deref(), after, limit).await?;
-    let next = next(&found, limit, |client| client.id.clone());
+    let merchant = query.merchant.as_deref();
+    let mut found = store::clients::page(&mut conn, merchant, after, limit + 1).await?;
+    let next = next(&mut found, limit, |client| client.id.clone());
     let clients = found.into_iter().map(|client| ClientView::new(client, None)).collect();
     Ok(HttpResponse::Ok().json(ClientPage { clients, next }))
 }

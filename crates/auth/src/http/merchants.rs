@@ -159,8 +159,8 @@ pub(crate) async fn list_merchants(
     operator(&caller)?;
     let limit = page.limit()?;
     let mut conn = app.pool.get().await?;
-    let found = store::merchants::page(&mut conn, page.after(), limit).await?;
-    let next = next(&found, limit, |stored| stored.merchant.identifier.to_string());
+    let mut found = store::merchants::page(&mut conn, page.after(), limit + 1).await?;
+    let next = next(&mut found, limit, |stored| stored.merchant.identifier.to_string());
     let merchants = found.into_iter().map(MerchantView::from).collect();
     Ok(HttpResponse::Ok().json(MerchantPage { merchants, next }))
 }

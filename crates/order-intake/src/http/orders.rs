@@ -111,9 +111,9 @@ pub(crate) async fn list_orders(
     let (search, limit) = listing.into_inner().understand()?;
     let mut conn = app.pool.get().await?;
     let most = i64::from(limit) + 1;
-    let mut orders = store::search(&mut conn, &merchant.identifier, &search, most).await?;
-    let bytes: usize = orders.iter().map(|order| order.document.get().len()).sum();
-    let more = orders.len() > usize::from(limit) || bytes >= store::PAGE_BYTES;
+    let found = store::search(&mut conn, &merchant.identifier, &search, most).await?;
+    let (mut orders, is_cut) = found;
+    let more = is_cut || orders.len() > usize::from(limit);
     orders.truncate(limit.into());
     let last = orders.last().filter(|_| more);
     let next = last.map(|last| URL_SAFE_NO_PAD.encode(&last.identifier));
@@ -149,8 +149,8 @@ pub(crate) async fn find_order(
     if !identifier.contains('\0') {
         let mut conn = app.pool.get().await?;
         let search = Search { identifier: Some(identifier.clone()), ..Search::default() };
-        let found = store::search(&mut conn, &merchant.identifier, &search, 1).await?.pop();
-        if let Some(order) = found {
+        let (mut found, _) = store::search(&mut conn, &merchant.identifier, &search, 1).await?;
+        if let Some(order) = found.pop() {
             return Ok(web::Json(order));
         }
     }

@@ -64,10 +64,15 @@ async fn a_long_list_comes_in_pages() {
 #[tokio::test]
 async fn a_page_of_large_orders_is_shorter() {
     let intake = Intake::start().await;
-    for mut order in sample_orders(3) {
-        order["padding"] = json!("x".repeat(2 << 20));
-        intake.publish("acme", &enclose(&[order])).await;
+    let mut orders = sample_orders(3);
+    orders.iter_mut().for_each(|order| order["padding"] = json!("x".repeat(2 << 20)));
+    let (last, first) = orders.split_last().unwrap();
+    for order in first {
+        intake.publish("acme", &enclose(std::slice::from_ref(order))).await;
     }
+    let only: Value = intake.get("/v1/orders", "acme").await.json().await.unwrap();
+    assert_eq!((only["orders"].as_array().unwrap().len(), only.get("next")), (2, None));
+    intake.publish("acme", &enclose(std::slice::from_ref(last))).await;
     let first: Value = intake.get("/v1/orders", "acme").await.json().await.unwrap();
     assert_eq!(first["orders"].as_array().unwrap().len(), 2);
     let rest = format!("?after={}", first["next"].as_str().unwrap());

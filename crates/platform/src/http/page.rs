@@ -50,10 +50,15 @@ pub fn page_limit(limit: Option<i64>) -> Result<i64, BadPage> {
     if (1..=LONGEST).contains(&limit) { Ok(limit) } else { Err(BadPage::Limit) }
 }
 
-/// Where the next page begins, if this one was full.
-pub fn next<T>(page: &[T], limit: i64, name: impl Fn(&T) -> String) -> Option<String> {
-    let full = i64::try_from(page.len()).is_ok_and(|length| length >= limit);
-    page.last().filter(|_| full).map(name)
+/// Cuts a page, which was asked for with one more than its limit, to that limit; the last one shown is
+/// where the next page begins, if there is one.
+pub fn next<T>(page: &mut Vec<T>, limit: i64, name: impl Fn(&T) -> String) -> Option<String> {
+    let limit = usize::try_from(limit).unwrap_or(0);
+    if page.len() <= limit {
+        return None;
+    }
+    page.truncate(limit);
+    page.last().map(name)
 }
 
 #[cfg(test)]
@@ -69,10 +74,14 @@ mod tests {
     }
 
     #[test]
-    fn only_a_full_page_has_a_next_one() {
-        let name = |number: &i32| number.to_string();
-        assert_eq!(next(&[1, 2], 2, name).as_deref(), Some("2"));
-        assert_eq!(next(&[1], 2, name), None);
-        assert_eq!(next(&[], 2, name), None);
+    fn a_page_has_a_next_one_if_there_is_more() {
+        let check = |found: &[i32], shown: &[i32], after: Option<&str>| {
+            let mut page = found.to_vec();
+            let next = next(&mut page, 2, ToString::to_string);
+            assert_eq!((page.as_slice(), next.as_deref()), (shown, after));
+        };
+        check(&[1, 2, 3], &[1, 2], Some("2"));
+        check(&[1, 2], &[1, 2], None);
+        check(&[], &[], None);
     }
 }

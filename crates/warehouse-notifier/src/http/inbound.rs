@@ -215,8 +215,8 @@ pub(crate) async fn list_asns(
     let merchant = warehouse_or_merchant(&app, &caller)?;
     let (after, limit) = (page.after(), page.limit()?);
     let mut conn = app.pool.get().await?;
-    let found = store::page(&mut conn, &merchant.identifier, after, limit).await?;
-    let next = next(&found, limit, |stored| stored.header.asn_number.to_string());
+    let mut found = store::page(&mut conn, &merchant.identifier, after, limit + 1).await?;
+    let next = next(&mut found, limit, |stored| stored.header.asn_number.to_string());
     let inbound_asns = found.into_iter().map(AsnSummary::from).collect();
     Ok(HttpResponse::Ok().json(AsnPage { inbound_asns, next }))
 }

@@ -223,9 +223,11 @@ pub(crate) async fn list_shipments(
     let merchant = warehouse_or_merchant(&app, &caller)?;
     let (after, limit) = (page.after(), page.limit()?);
     let mut conn = app.pool.get().await?;
-    let (found, is_cut) = store::page(&mut conn, &merchant.identifier, after, limit).await?;
+    let (mut found, is_cut) =
+        store::page(&mut conn, &merchant.identifier, after, limit + 1).await?;
     let name = |stored: &StoredShipment| stored.asn_number.clone();
-    let next = if is_cut { found.last().map(name) } else { next(&found, limit, name) };
+    let next = next(&mut found, limit, name);
+    let next = next.or_else(|| found.last().filter(|_| is_cut).map(name));
     let outbound_shipments = found.into_iter().map(ShipmentSummary::from).collect();
     Ok(HttpResponse::Ok().json(ShipmentPage { outbound_shipments, next }))
 }

@@ -156,8 +156,9 @@ pub(crate) async fn list_receipts(
     let after = after.map_err(|_garbage| BadPage::Unreadable("after"))?;
     let mut conn = app.pool.get().await?;
     let merchant = &merchant.identifier;
-    let found = store::page(&mut conn, merchant, asn_number.as_deref(), after, limit).await?;
-    let next = next(&found, limit, |stored| stored.id.to_string());
+    let mut found =
+        store::page(&mut conn, merchant, asn_number.as_deref(), after, limit + 1).await?;
+    let next = next(&mut found, limit, |stored| stored.id.to_string());
     let receipts: Result<_, Error> = found.into_iter().map(ReceiptDetails::try_from).collect();
     Ok(HttpResponse::Ok().json(ReceiptPage { receipts: receipts?, next }))
 }
