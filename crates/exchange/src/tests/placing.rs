@@ -283,7 +283,8 @@ async fn an_operator_ends_an_order_that_cannot_be_delivered() {
     let replay = format!("/v1/deliveries/{}/replay", shown["delivery"].as_str().unwrap());
     assert_eq!(post(&replay).await.0, StatusCode::ACCEPTED);
     assert_eq!(post(abandon).await.0, StatusCode::CONFLICT);
-    stage.behave("/exchange_orders", json!([{"do": "answer", "status": 503}])).await;
+    let refusing = json!([{"do": "answer", "status": 503, "times": "always"}]);
+    stage.behave("/exchange_orders", refusing).await;
     stage.quiet().await;
 
     for _ in 0..2 {
@@ -301,6 +302,7 @@ async fn an_operator_ends_an_order_that_cannot_be_delivered() {
     assert_eq!(listed["exchange_orders"][0]["rma_identifier"], "R-1");
     stage.quiet().await;
 
+    stage.behave("/exchange_orders", json!([])).await;
     stage.confirm(&confirmed("R-3", "1003", &[carded("L1", 1)])).await;
     stage.placed().await;
     assert_eq!(post("/v1/exchange_orders/1003/abandon").await.0, StatusCode::CONFLICT);
