@@ -55,6 +55,20 @@ async fn an_event_that_fails_is_tried_again_after_growing_pauses() {
     stage.leave().await;
 }
 
+/// Of twenty notes the seventh is put aside, and the others are handled.
+async fn note_7_blocks_nobody(handler: impl Handler<Event = NoteWritten>) {
+    let stage = Stage::new().await;
+    stage.write(0..20).await;
+    consume(&stage.broker, "listener", &stage.process, handler);
+    let letter = put_aside(&stage).await;
+    assert!(letter["payload"].as_str().unwrap().contains("\"number\":7"));
+    eventually("the neighbours are handled", SOON, async || {
+        (stage.number("SELECT count(*) AS n FROM seen WHERE times = 1").await == 19).then_some(())
+    })
+    .await;
+    stage.leave().await;
+}
+
 /// Note 7 is more than it can bear.
 struct Fragile(Count);
 
@@ -74,16 +88,7 @@ impl Handler for Fragile {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handler_that_panics_over_an_event_handles_its_neighbours() {
-    let stage = Stage::new().await;
-    stage.write(0..20).await;
-    consume(&stage.broker, "listener", &stage.process, Fragile(Count { refuses: None }));
-    let letter = put_aside(&stage).await;
-    assert!(letter["payload"].as_str().unwrap().contains("\"number\":7"));
-    eventually("the neighbours are handled", SOON, async || {
-        (stage.number("SELECT count(*) AS n FROM seen WHERE times = 1").await == 19).then_some(())
-    })
-    .await;
-    stage.leave().await;
+    note_7_blocks_nobody(Fragile(Count { refuses: None })).await;
 }
 
 /// Note 7 takes longer than the database allows.
@@ -106,14 +111,5 @@ impl Handler for Sluggish {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_that_the_database_does_not_manage_in_time_blocks_nobody() {
-    let stage = Stage::new().await;
-    stage.write(0..20).await;
-    consume(&stage.broker, "listener", &stage.process, Sluggish(Count { refuses: None }));
-    let letter = put_aside(&stage).await;
-    assert!(letter["payload"].as_str().unwrap().contains("\"number\":7"));
-    eventually("the neighbours are handled", SOON, async || {
-        (stage.number("SELECT count(*) AS n FROM seen WHERE times = 1").await == 19).then_some(())
-    })
-    .await;
-    stage.leave().await;
+    note_7_blocks_nobody(Sluggish(Count { refuses: None })).await;
 }
