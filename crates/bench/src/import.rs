@@ -1,4 +1,5 @@
-//! A hundred orders a message, as `backhaul orders import` sends them, beside one.
+//! A hundred orders a message, as `backhaul orders import` sends them, beside one: on the many
+//! connections of a busy gateway, and on the few of an import.
 
 use crate::orders::Intake;
 use crate::report::Report;
@@ -15,16 +16,20 @@ pub(crate) async fn run() -> anyhow::Result<Report> {
     let mut intake = Intake::start().await?;
     // Once before it counts, for connections, statements and caches.
     seconds(&mut intake, CONNECTIONS, 1).await?;
-    let (mut one, mut hundred, mut orders) = (0.0, 0.0, 0.0);
+    let (mut one, mut alike, mut hundred, mut orders) = (0.0, 0.0, 0.0, 0.0);
     for _ in 0..ROUNDS {
         one += seconds(&mut intake, CONNECTIONS, 1).await?;
+        alike += seconds(&mut intake, IMPORT_CONNECTIONS, 1).await?;
         hundred += seconds(&mut intake, IMPORT_CONNECTIONS, 100).await?;
         orders += f64::from(u32::try_from(TURN)?);
     }
     let mut report = Report::default();
     report.figure("one.per_second", orders / one, "orders/s");
+    report.figure("one.per_second_on_4", orders / alike, "orders/s");
     report.figure("hundred.per_second", orders / hundred, "orders/s");
     report.at_least("rate_ratio", one / hundred, 4.0, "hundred/one");
+    // What an import gains by its messages alone: as many connections either way.
+    report.figure("rate_ratio_on_4", alike / hundred, "hundred/one");
     Ok(report)
 }
 
