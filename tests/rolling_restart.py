@@ -57,6 +57,9 @@ class Caller(threading.Thread):
                     if status >= 400:
                         self.faults[status] += 1
                 ready = ready or status == 200
+            except http.client.IncompleteRead:
+                self.faults["half an answer"] += 1
+                connection.close()
             except TimeoutError:
                 self.faults["no answer"] += 1
                 connection.close()

@@ -54,17 +54,15 @@ use_servers() {
 release() {
     local pidfile left
     [[ -n ${users:-} ]] || return 0
-    if ! flock -n 7; then
-        ((${#provisioned[@]} == 0)) || echo "${provisioned[*]}" >&7
-        return 0
-    fi
+    # Before we let go of our lock, or the last one may not find it.
+    ((${#provisioned[@]} == 0)) || echo "${provisioned[*]}" >&7
+    flock -n 7 || return 0
     read -r -d '' -a left <"$users" || true
-    provisioned+=("${left[@]}")
-    ((${#provisioned[@]})) || return 0
+    ((${#left[@]})) || return 0
     for pidfile in "$root"/.run/pids/*; do
         ! running "$pidfile" >/dev/null || return 0
     done
-    "$root/scripts/servers" stop "${provisioned[@]}"
+    "$root/scripts/servers" stop "${left[@]}"
     : >"$users"
 }
 

@@ -212,7 +212,6 @@ impl Sender {
                 }
             }
         }
-        self.settle_again_at = Instant::now();
         loop {
             self.begin_settling();
             let Some(settled) = self.settling.join_next().await else { break };

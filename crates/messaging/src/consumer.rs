@@ -212,7 +212,7 @@ impl<H: Handler> Consumer<H> {
             // Unsettled, they go back to the queue.
             Err(Unhandled::Leaving) => Ok(()),
             Err(Unhandled::Failed(error)) if came.len() == 1 => {
-                self.failed(&error);
+                self.failed(events, &error);
                 self.hand_back(subscription, came).await
             }
             // One of them is at fault; each on its own, the others do not notice.
@@ -237,7 +237,7 @@ impl<H: Handler> Consumer<H> {
                 }
                 Err(Unhandled::Leaving) => return Ok(()),
                 Err(Unhandled::Failed(error)) => {
-                    self.failed(&error);
+                    self.failed(event, &error);
                     failed.push(*came);
                 }
             }
@@ -245,10 +245,13 @@ impl<H: Handler> Consumer<H> {
         self.hand_back(subscription, &failed).await
     }
 
-    fn failed(&self, error: &HandleError) {
+    fn failed(&self, events: &[Received<H::Event>], error: &HandleError) {
         let error = chain(error.0.as_ref());
-        tracing::error!(queue = self.inbox.queue, error, "an event was not handled");
-        self.count("failed", 1);
+        for event in events {
+            let queue = &self.inbox.queue;
+            tracing::error!(queue, event.id = %event.id, error, "an event was not handled");
+        }
+        self.count("failed", events.len());
     }
 
     /// Returns events that failed to their queue. Not at once: what was wrong may pass, and the
@@ -289,12 +292,9 @@ impl<H: Handler> Consumer<H> {
         let mut timeouts = 0;
         async {
             loop {
-                // A panic is the events' own, as any failure: a process that ended over it would
-                // give back what else it holds, counted as they are.
-                let error = match AssertUnwindSafe(self.transact(events)).catch_unwind().await {
-                    Ok(Ok(())) => return Ok(()),
-                    Ok(Err(error)) => error,
-                    Err(_panic) => Panicked.into(),
+                let error = match self.transact(events).await {
+                    Ok(()) => return Ok(()),
+                    Err(error) => error,
                 };
                 timeouts += u32::from(timed_out(error.0.as_ref()));
                 if error.0.kind() != Kind::Unavailable || timeouts >= TIMEOUTS {
@@ -317,7 +317,13 @@ impl<H: Handler> Consumer<H> {
             let ids = events.iter().map(|event| event.id).collect();
             let mut fresh = self.inbox.remember(conn, ids).await?;
             let events: Vec<_> = events.iter().filter(|event| fresh.remove(&event.id)).collect();
-            if events.is_empty() { Ok(()) } else { self.handler.handle(conn, &events).await }
+            if events.is_empty() {
+                return Ok(());
+            }
+            // A panic is the events' own, as any failure: a process that ended over it would give back
+            // what else it holds, counted as they are. Caught here, the transaction is rolled back.
+            let handling = AssertUnwindSafe(self.handler.handle(conn, &events)).catch_unwind();
+            handling.await.unwrap_or_else(|_panic| Err(Panicked.into()))
         })
         .await?;
         self.handler.committed();

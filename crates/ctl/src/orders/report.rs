@@ -62,8 +62,10 @@ impl Report {
         let text = std::fs::read_to_string(path)?;
         let (headings, rest) = text.split_at(row(HEADINGS).len().min(text.len()));
         let kept = rows(rest).filter(|row| !about.iter().any(|start| row.starts_with(start)));
-        let draft = path.with_extension("new");
-        std::fs::write(&draft, headings.to_owned() + &kept.collect::<String>())?;
+        let mut draft = path.as_os_str().to_owned();
+        draft.push(format!(".{}.draft", std::process::id()));
+        let rows = headings.to_owned() + &kept.collect::<String>();
+        File::create_new(&draft)?.write_all(rows.as_bytes())?;
         std::fs::rename(&draft, path)
     }
 

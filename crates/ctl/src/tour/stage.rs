@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow};
 use domain::access::MerchantId;
 use platform::http_client;
 use reqwest::Client;
@@ -125,18 +125,17 @@ where
 {
     let late = || format!("{what}: not within {patience:?}");
     let end = Instant::now() + patience;
-    loop {
-        let last = match timeout_at(end, ask()).await {
+    let mut last = None;
+    while Instant::now() < end {
+        match timeout_at(end, ask()).await {
             Ok(Ok(Some(answer))) => return Ok(answer),
-            Ok(Ok(None)) => None,
-            Ok(Err(error)) => Some(error),
-            Err(_elapsed) => bail!(late()),
-        };
-        if Instant::now() > end {
-            return Err(last.map_or_else(|| anyhow!(late()), |error| error.context(late())));
+            Ok(Ok(None)) => last = None,
+            Ok(Err(error)) => last = Some(error),
+            Err(_elapsed) => break,
         }
         sleep(LOOK).await;
     }
+    Err(last.map_or_else(|| anyhow!(late()), |error: anyhow::Error| error.context(late())))
 }
 
 impl Players {
@@ -191,6 +190,10 @@ pub(super) fn body(value: Value) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use anyhow::bail;
+
     use super::*;
 
     #[tokio::test]
@@ -200,8 +203,18 @@ mod tests {
         assert_eq!(at_once.unwrap(), Value::Null);
         let late = until("it is there", patience, async || std::future::pending().await).await;
         assert_eq!(late.unwrap_err().to_string(), "it is there: not within 10ms");
-        let failed = until("it is there", patience, async || bail!("away")).await.unwrap_err();
-        assert_eq!(format!("{failed:#}"), "it is there: not within 10ms: away");
+        let asked = AtomicUsize::new(0);
+        let failed = until("it is there", patience, async || {
+            // The second time it hangs.
+            if asked.fetch_add(1, Ordering::Relaxed) > 0 {
+                std::future::pending().await
+            }
+            bail!("away")
+        });
+        assert_eq!(
+            format!("{:#}", failed.await.unwrap_err()),
+            "it is there: not within 10ms: away"
+        );
     }
 
     #[test]

@@ -234,7 +234,8 @@ struct Head {
 
 /// Makes messages ready that are held although they are the first of their lane, and returns how
 /// many. Two messages of a lane may be settled at the same moment, when one of them was replayed by
-/// force: each is then taken for what the next one waits for. Looks at [`LANES_AT_ONCE`], and goes on
+/// force, or one while a replay holds what is behind it: each is then taken for what the next one
+/// waits for. Looks at [`LANES_AT_ONCE`], and goes on
 /// from there the next time.
 pub(crate) async fn release_heads(
     conn: &mut AsyncPgConnection,

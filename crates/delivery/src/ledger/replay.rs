@@ -35,7 +35,10 @@ pub(crate) async fn revive(
     overtaken: Overtaken,
 ) -> Result<Vec<Uuid>, DatabaseError> {
     let held = match overtaken {
-        Overtaken::Skipped => hold_successors(conn, ids).await?,
+        Overtaken::Skipped => {
+            lock_lanes(conn, ids).await?;
+            hold_successors(conn, ids).await?
+        }
         Overtaken::SentToo => Vec::new(),
     };
     let revived: Vec<Named> = diesel::sql_query(
@@ -66,6 +69,20 @@ pub(crate) async fn revive(
         release(conn, lanes.collect()).await?;
     }
     Ok(revived.into_iter().map(|revived| revived.id).collect())
+}
+
+/// Keeps the lanes of these messages as they are until the transaction ends: whoever adds to one waits,
+/// or was waited for.
+async fn lock_lanes(conn: &mut AsyncPgConnection, ids: &[Uuid]) -> Result<(), DatabaseError> {
+    diesel::sql_query(
+        "SELECT FROM delivery_lanes AS known WHERE (merchant, lane) IN ( \
+             SELECT merchant, lane FROM delivery_messages WHERE id = ANY ($1) \
+         ) ORDER BY merchant, lane FOR UPDATE OF known",
+    )
+    .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 /// A lane of which something is held.

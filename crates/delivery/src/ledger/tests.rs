@@ -173,6 +173,24 @@ async fn a_successor_is_not_queued_while_its_predecessor_is_replayed() {
 }
 
 #[tokio::test]
+async fn what_is_written_during_a_replay_waits_for_it() {
+    let now = Clock::system().now();
+    let (_database, pool) = ledger(now).await;
+    let (mut replayer, mut writer) = (pool.get().await.unwrap(), pool.get().await.unwrap());
+    let first = append(&mut replayer, now, Some("rma:1")).await;
+    let dead = settlement(first, Verdict::Dead, Signal::Hold, now);
+    super::settle(&mut replayer, &mut windows(), &[dead]).await.unwrap();
+    replayer.batch_execute("BEGIN").await.unwrap();
+    super::revive(&mut replayer, now, &[first], Overtaken::Skipped).await.unwrap();
+    let replaying = async {
+        somebody_waits(&pool).await;
+        replayer.batch_execute("COMMIT").await.unwrap();
+    };
+    tokio::join!(append(&mut writer, now, Some("rma:1")), replaying);
+    assert_eq!(pick(&mut writer, now).await, [first]);
+}
+
+#[tokio::test]
 async fn a_replay_that_is_refused_holds_nobody_back() {
     let now = Clock::system().now();
     let (_database, pool) = ledger(now).await;

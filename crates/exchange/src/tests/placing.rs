@@ -302,7 +302,7 @@ async fn an_operator_ends_an_order_that_cannot_be_delivered() {
     assert_eq!(listed["exchange_orders"][0]["rma_identifier"], "R-1");
     stage.quiet().await;
 
-    stage.behave("/exchange_orders", json!([])).await;
+    stage.ask(Method::DELETE, "/behaviour", &Value::Null).await;
     stage.confirm(&confirmed("R-3", "1003", &[carded("L1", 1)])).await;
     stage.placed().await;
     assert_eq!(post("/v1/exchange_orders/1003/abandon").await.0, StatusCode::CONFLICT);

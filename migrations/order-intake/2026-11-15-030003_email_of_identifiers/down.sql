@@ -1,2 +1,0 @@
--- Nothing to undo: the older code can read what was filled in.
-SELECT;
