@@ -102,10 +102,18 @@ async fn rabbitmq_pid() -> anyhow::Result<u32> {
     );
     let amqp: reqwest::Url = amqp.parse()?;
     let client = platform::http_client(Duration::from_secs(10))?;
-    let request = client.get(format!("{api}/nodes")).basic_auth(amqp.username(), amqp.password());
-    let nodes: Value = request.send().await?.error_for_status()?.json().await?;
-    let pid = nodes.pointer("/0/os_pid").and_then(Value::as_str);
-    Ok(pid.context("RabbitMQ does not say its process")?.parse()?)
+    let mut nodes: reqwest::Url = format!("{api}/nodes").parse()?;
+    // In the URL, so that what is escaped there is read as it was meant.
+    let named =
+        nodes.set_username(amqp.username()).and_then(|()| nodes.set_password(amqp.password()));
+    anyhow::ensure!(named.is_ok(), "{api} is no address for a user and a password");
+    // A broker that has just started counts for some seconds before it says anything of itself.
+    let pid =
+        testkit::eventually("RabbitMQ says its process", Duration::from_secs(30), async || {
+            let answer = client.get(nodes.clone()).send().await.ok()?.json::<Value>().await.ok()?;
+            answer.pointer("/0/os_pid").and_then(Value::as_str).map(str::to_owned)
+        });
+    Ok(pid.await.parse()?)
 }
 
 /// What follows the name in `/proc/PID/stat`: state, parent, ….
