@@ -7,14 +7,16 @@
 //! gives back what it cannot finish. When the broker goes away, attempts go on and are
 //! settled; the copies that come again afterwards find nothing to do.
 
-use std::collections::{HashMap, HashSet};
+mod copies;
+mod line;
+
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::kind::Kind;
-use futures_util::future::{BoxFuture, FutureExt};
-use messaging::{Incoming, LinkError, Subscription};
-use platform::{chain, database::DatabaseError, retry::Backoff};
+use messaging::{Incoming, LinkError};
+use platform::{chain, retry::Backoff};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -23,9 +25,11 @@ use uuid::Uuid;
 use crate::engine::{Engine, patience};
 use crate::flight::fly;
 use crate::job::Job;
-use crate::ledger::{self, Verdict};
+use crate::ledger::Verdict;
 use crate::receipts::{Receipts, SLOW};
 use crate::settler::{Done, Settled, Settler, Tag};
+use copies::{give_back, give_back_paused, wanted};
+use line::{Arrived, Line};
 
 /// Attempts that ended are settled together: when there are this many, or this long after the first.
 const TOGETHER: usize = 64;
@@ -74,27 +78,6 @@ struct Flight {
     since: Instant,
 }
 
-/// The place at the queue, or the wait for one.
-enum Line {
-    Opening(BoxFuture<'static, Result<Subscription, LinkError>>),
-    Open(Box<Subscription>),
-}
-
-enum Arrived {
-    Subscribed(Box<Subscription>),
-    Messages(Vec<Incoming>),
-}
-
-impl Line {
-    /// Cancel-safe: an opening goes on, and a message that was not returned is still there.
-    async fn next(&mut self, most: usize) -> Result<Arrived, LinkError> {
-        match self {
-            Self::Opening(opening) => Ok(Arrived::Subscribed(Box::new(opening.await?))),
-            Self::Open(subscription) => Ok(Arrived::Messages(subscription.next(most).await?)),
-        }
-    }
-}
-
 impl Sender {
     pub(crate) fn new(
         engine: Arc<Engine>,
@@ -103,7 +86,7 @@ impl Sender {
     ) -> Self {
         let settler = Some(Settler::new(engine.clone()));
         let receipts = Receipts::new(engine.settings.prefetch);
-        let line = open(&engine, kind, Duration::ZERO);
+        let line = Line::open(&engine, kind, Duration::ZERO);
         Self {
             engine,
             kind,
@@ -248,7 +231,7 @@ impl Sender {
     fn reopen(&mut self, error: &LinkError) {
         let queue = self.kind.queue();
         tracing::warn!(queue, error = chain(error), "subscribing again");
-        self.line = open(&self.engine, self.kind, self.backoff.pause());
+        self.line = Line::open(&self.engine, self.kind, self.backoff.pause());
     }
 
     async fn take(&mut self, batch: Vec<Incoming>) -> Result<(), LinkError> {
@@ -376,63 +359,4 @@ impl Sender {
             Line::Opening(_) => Ok(()),
         }
     }
-}
-
-fn open(engine: &Engine, kind: Kind, pause: Duration) -> Line {
-    let link = engine.broker.consuming.clone();
-    let queue = engine.broker.topology.name(kind.queue());
-    let prefetch = engine.settings.prefetch;
-    Line::Opening(
-        async move {
-            tokio::time::sleep(pause).await;
-            Subscription::open(&link, &queue, prefetch).await
-        }
-        .boxed(),
-    )
-}
-
-/// Of these messages, the ones that are still waiting for exactly this attempt.
-async fn wanted(engine: &Engine, jobs: Vec<(Job, Tag)>) -> Vec<(Job, Tag)> {
-    let ids: Vec<_> = jobs.iter().map(|(job, _)| job.id).collect();
-    let mut backoff = patience();
-    let queued = loop {
-        match ask(engine, &ids).await {
-            Ok(queued) => break queued,
-            Err(error) => {
-                tracing::warn!(error = chain(&error), "messages wait for the ledger");
-                tokio::time::sleep(backoff.pause()).await;
-            }
-        }
-    };
-    let due = |job: &Job| {
-        queued.contains(&ledger::Queued { id: job.id, round: job.round, attempts: job.number - 1 })
-    };
-    jobs.into_iter().filter(|(job, _)| due(job)).collect()
-}
-
-/// Gives back what was queued before its merchant paused the endpoint.
-async fn give_back_paused(engine: &Engine, jobs: &mut Vec<(Job, Tag)>) {
-    let is_paused =
-        |(job, _): &mut (Job, Tag)| engine.is_paused(&job.message.merchant, job.message.kind);
-    let paused: Vec<_> = jobs.extract_if(.., is_paused).map(|(job, _)| job.id).collect();
-    if !paused.is_empty() {
-        give_back(engine, &paused).await;
-    }
-}
-
-/// Makes messages ready again. If that fails they are recalled when their lease is over.
-async fn give_back(engine: &Engine, ids: &[Uuid]) {
-    let giving_back = async {
-        let mut conn = engine.pool.get().await?;
-        ledger::give_back(&mut conn, engine.clock.now(), ids).await
-    };
-    match giving_back.await {
-        Ok(()) => engine.wake.notify_one(),
-        Err(error) => tracing::warn!(error = chain(&error), "messages were not given back"),
-    }
-}
-
-async fn ask(engine: &Engine, ids: &[Uuid]) -> Result<HashSet<ledger::Queued>, DatabaseError> {
-    let mut conn = engine.pool.get().await?;
-    Ok(ledger::still_queued(&mut conn, ids).await?.into_iter().collect())
 }

@@ -1,5 +1,7 @@
 //! Imports into an intake that says what it is told to say.
 
+mod reporting;
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -284,65 +286,6 @@ async fn a_resumed_import_counts_what_was_rejected_before() {
 }
 
 #[tokio::test]
-async fn a_resumed_import_reports_an_order_once() {
-    let file = file();
-    let begins_with = |message: &Value, end: &str| identifiers(message)[0].ends_with(end);
-    let judge = move |message: &Value| {
-        if !begins_with(message, "0000007") {
-            return accept(message);
-        }
-        let field = "$.returns_portal_order.orders[0].refunds";
-        let errors = json!([{ "field": field, "code": "invalid" }]);
-        (422, "", json!({ "message": "no", "errors": errors }))
-    };
-    // The second batch fails, but only after an order of the third was rejected.
-    let mut is_third_done = false;
-    let broken = Intake::start(Box::new(move |_, message| {
-        is_third_done |= begins_with(&message, "0000008");
-        match begins_with(&message, "0000004") {
-            true if is_third_done => (500, "", json!({ "message": "broken" })),
-            true => (429, "retry-after: 0\r\n", json!({ "message": "slow down" })),
-            false => judge(&message),
-        }
-    }));
-    import(&broken, &file).await.unwrap_err();
-
-    let fixed = Intake::start(Box::new(move |_, message| judge(&message)));
-    goes_on(&file, &broken, &fixed);
-    let tally = import(&fixed, &file).await.unwrap();
-    assert_eq!((tally.stored, tally.rejected), (5, 2));
-    assert_eq!(report(&file).matches(",7,1-0000007,").count(), 1, "{}", report(&file));
-}
-
-#[tokio::test]
-async fn a_file_that_begins_anew_leaves_the_rows_of_others_in_a_shared_report() {
-    let (one, other) = (file(), file());
-    let shared = one.0.path().join("rejected.csv");
-    let intake = Intake::start(Box::new(|_, message| accept(&message)));
-    let importer = Importer { report: Some(shared.clone()), ..intake.importer() };
-    let (_interrupt, interrupted) = watch::channel(false);
-    importer.import(&one.1, &one.2, interrupted.clone()).await.unwrap();
-    // The other file was interrupted after some orders.
-    let other_row = Rejection { line: 2, order: String::new(), errors: vec![whole_order("no")] };
-    let mut report = Report::new(shared.clone(), &other.2);
-    let mut journal = Journal::open(other.1.path(), importer.gateway.target()).unwrap();
-    journal.finish(0, 3, vec![other_row], &mut report).unwrap();
-
-    importer.begin_reports(&[one.1.clone(), other.1.clone()]).unwrap();
-    for (_, place, name) in [&one, &other] {
-        importer.import(place, name, interrupted.clone()).await.unwrap();
-    }
-    let report = std::fs::read_to_string(&shared).unwrap();
-    for (name, row) in [
-        (&one.2, "10,,$.identifier,missing_field,"),
-        (&other.2, "2,,$,invalid,no"),
-        (&other.2, "10,,$.identifier,missing_field,"),
-    ] {
-        assert_eq!(report.matches(&format!("{name},{row}")).count(), 1, "{report}");
-    }
-}
-
-#[tokio::test]
 async fn what_was_read_before_the_damage_is_stored_however_often_it_is_tried() {
     let file = file();
     let orders = std::fs::read_to_string(&file.2).unwrap();
@@ -354,44 +297,6 @@ async fn what_was_read_before_the_damage_is_stored_however_often_it_is_tried() {
         assert_eq!(error.to_string(), "line 2: the file ends inside the array");
         assert_eq!(intake.stored().len(), 2);
     }
-}
-
-#[tokio::test]
-async fn files_that_share_a_report_are_all_in_it_and_earlier_runs_are_not() {
-    let (one, other) = (file(), file());
-    let shared = one.0.path().join("rejected.csv");
-    let intake = Intake::start(Box::new(|_, message| accept(&message)));
-    let importer = Importer { report: Some(shared.clone()), ..intake.importer() };
-    let (_interrupt, interrupted) = watch::channel(false);
-    for _run in 0..2 {
-        importer.begin_reports(&[one.1.clone(), other.1.clone()]).unwrap();
-        for (_, place, name) in [&one, &other] {
-            importer.import(place, name, interrupted.clone()).await.unwrap();
-        }
-        let report = std::fs::read_to_string(&shared).unwrap();
-        for (_, _, name) in [&one, &other] {
-            let row = format!("{name},10,,$.identifier,missing_field,");
-            assert_eq!(report.matches(&row).count(), 1, "{report}");
-        }
-    }
-}
-
-#[test]
-fn a_report_takes_no_other_file_away() {
-    let file = file();
-    let orders = std::fs::read_to_string(&file.2).unwrap();
-    let other = file.0.path().join("export.csv");
-    std::fs::write(&other, "order,total\n").unwrap();
-    let link = file.0.path().join("link");
-    std::os::unix::fs::symlink(&file.2, &link).unwrap();
-    let intake = Intake::start(Box::new(|_, message| accept(&message)));
-    for path in [PathBuf::from(&file.2), link, other.clone()] {
-        let importer = Importer { report: Some(path), ..intake.importer() };
-        let refused = importer.begin_reports(std::slice::from_ref(&file.1)).unwrap_err();
-        assert!(refused.is::<Usage>(), "{refused}");
-    }
-    assert_eq!(std::fs::read_to_string(&file.2).unwrap(), orders);
-    assert_eq!(std::fs::read_to_string(&other).unwrap(), "order,total\n");
 }
 
 #[tokio::test]

@@ -1,0 +1,44 @@
+//! A sender's place at its work queue.
+
+use std::time::Duration;
+
+use domain::kind::Kind;
+use futures_util::future::{BoxFuture, FutureExt};
+use messaging::{Incoming, LinkError, Subscription};
+
+use crate::engine::Engine;
+
+/// The place at the queue, or the wait for one.
+pub(super) enum Line {
+    Opening(BoxFuture<'static, Result<Subscription, LinkError>>),
+    Open(Box<Subscription>),
+}
+
+pub(super) enum Arrived {
+    Subscribed(Box<Subscription>),
+    Messages(Vec<Incoming>),
+}
+
+impl Line {
+    /// Asks for a place after a pause.
+    pub(super) fn open(engine: &Engine, kind: Kind, pause: Duration) -> Self {
+        let link = engine.broker.consuming.clone();
+        let queue = engine.broker.topology.name(kind.queue());
+        let prefetch = engine.settings.prefetch;
+        Self::Opening(
+            async move {
+                tokio::time::sleep(pause).await;
+                Subscription::open(&link, &queue, prefetch).await
+            }
+            .boxed(),
+        )
+    }
+
+    /// Cancel-safe: an opening goes on, and a message that was not returned is still there.
+    pub(super) async fn next(&mut self, most: usize) -> Result<Arrived, LinkError> {
+        match self {
+            Self::Opening(opening) => Ok(Arrived::Subscribed(Box::new(opening.await?))),
+            Self::Open(subscription) => Ok(Arrived::Messages(subscription.next(most).await?)),
+        }
+    }
+}
