@@ -91,14 +91,20 @@ impl Bench {
         Ok(Self { namespace, pool, sandbox, engine, client, meter, _database: database })
     }
 
-    /// The bare loop consumes, posts and acknowledges. Its messages were published before, too; what
-    /// that costs is shown beside it.
+    /// The bare loop consumes, posts and acknowledges. What it costs with its messages published, and
+    /// at its cheapest, is shown beside it.
     async fn beside_bare_loop(&self, report: &mut Report, cost: Cost) -> anyhow::Result<()> {
-        let (publishing, consuming) = self.bare_loop(report).await?;
-        let (all, bare) = (cost.all_ms(), consuming.all_ms());
-        report.at_most("all_well.cpu_in_bare_loops", all / bare, MOST_BARE_LOOPS, "bare loops");
-        let published = all / (publishing.all_ms() + bare);
-        report.figure("all_well.cpu_in_published_loops", published, "with publishing");
+        let program = deliverer::start_bare(&self.namespace, &self.sandbox.url, DELIVERIES).await?;
+        let (publishing, each) = self.bare_loop(&program, "go").await?;
+        let (_, together) = self.bare_loop(&program, "go_together").await?;
+        let [publish, each, together] = [publishing, each, together].map(|cost| cost.all_ms());
+        report.figure("bare_loop.cpu.publish", publish, "CPU-ms each");
+        report.figure("bare_loop.cpu.consume_post_ack", each, "CPU-ms each");
+        report.figure("bare_loop.cpu.acknowledged_together", together, "CPU-ms each");
+        let all = cost.all_ms();
+        report.at_most("all_well.cpu_in_bare_loops", all / each, MOST_BARE_LOOPS, "bare loops");
+        report.figure("all_well.cpu_in_published_loops", all / (publish + each), "with publishing");
+        report.figure("all_well.cpu_in_cheapest_loops", all / together, "acknowledged together");
         Ok(())
     }
 
@@ -181,25 +187,18 @@ impl Bench {
         Ok(p99)
     }
 
-    /// What publishing costs, and what consuming, posting and acknowledging does.
-    async fn bare_loop(&self, report: &mut Report) -> anyhow::Result<(Cost, Cost)> {
-        let program = deliverer::start_bare(&self.namespace, &self.sandbox.url, DELIVERIES).await?;
+    /// What publishing costs, and what consuming, posting and acknowledging in such a way does.
+    async fn bare_loop(&self, program: &Program, way: &str) -> anyhow::Result<(Cost, Cost)> {
         let tell = async |word| {
             let told = self.client.post(format!("{}/{word}", program.url)).send().await?;
             told.error_for_status()
         };
-        let before = self.meter.read_bare(&program)?;
+        let before = self.meter.read_bare(program)?;
         tell("fill").await?;
-        let filled = self.meter.read_bare(&program)?;
-        let begun = Instant::now();
-        tell("go").await?;
-        let took = begun.elapsed();
-        let consuming = self.meter.read_bare(&program)?.since(&filled, DELIVERIES);
-        let publishing = filled.since(&before, DELIVERIES);
-        report.figure("bare_loop.per_second", count(DELIVERIES) / took.as_secs_f64(), "posts/s");
-        report.figure("bare_loop.cpu.publish", publishing.all_ms(), "CPU-ms each");
-        report.figure("bare_loop.cpu.consume_post_ack", consuming.all_ms(), "CPU-ms each");
-        Ok((publishing, consuming))
+        let filled = self.meter.read_bare(program)?;
+        tell(way).await?;
+        let consuming = self.meter.read_bare(program)?.since(&filled, DELIVERIES);
+        Ok((filled.since(&before, DELIVERIES), consuming))
     }
 }
 

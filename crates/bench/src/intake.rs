@@ -4,11 +4,12 @@
 
 use std::time::Duration;
 
-use domain::order::sample::Orders;
+use anyhow::Context as _;
+use domain::order::Order;
 use serde_json::json;
 
 use crate::load::Round;
-use crate::orders::{Intake, MERCHANT};
+use crate::orders::{Intake, MERCHANT, shop};
 use crate::report::Report;
 use crate::turns::{Turns, micros};
 use crate::wire::drive;
@@ -26,7 +27,7 @@ const SAME_WORK: &str = "\
 WITH stored AS (
     INSERT INTO orders (merchant, identifier, status, customer_email, line_identifiers, created_at,
         updated_at, digest, document, received_at)
-    VALUES (:merchant, :id::text, 'Shipped', :id || '@mail.example', ARRAY[:id || '-1', :id || '-2'],
+    VALUES (:merchant, :id::text, 'Shipped', :id || '@mail.example', ARRAY[:id || '-1', :id || '-2', :id || '-3'],
         now(), now(), sha256(:id::text::bytea), :document, now())
     ON CONFLICT ON CONSTRAINT orders_pkey DO UPDATE SET status = excluded.status,
         customer_email = excluded.customer_email, line_identifiers = excluded.line_identifiers,
@@ -103,7 +104,7 @@ impl Measured {
 }
 
 fn pgbench(intake: &Intake) -> anyhow::Result<Duration> {
-    let order = Orders::new(2, "2026-06-01T00:00:00Z".parse()?).at(3);
+    let order = typical()?;
     let document = json!(order).to_string();
     let event = json!({ "specversion": "1.0", "data": { "merchant": MERCHANT, "order": order } });
     let variables =
@@ -111,16 +112,20 @@ fn pgbench(intake: &Intake) -> anyhow::Result<Duration> {
     intake.postgres.pgbench(SAME_WORK, &variables, CONNECTIONS, TURN)
 }
 
+/// An order like the others, of three lines as the statements say.
+fn typical() -> anyhow::Result<Order> {
+    shop(2)?.find(|order| order.items.len() == 3).context("an endless shop ended")
+}
+
 /// Stores orders until there are so many, then lets PostgreSQL tidy up.
 async fn fill(intake: &mut Intake, history: i64) -> anyhow::Result<()> {
     let stored = intake.postgres.count("SELECT count(*) FROM orders").await?;
-    let order = json!(Orders::new(3, "2026-06-01T00:00:00Z".parse()?).at(5)).to_string();
-    let order = order.replace('\'', "''");
+    let order = json!(typical()?).to_string().replace('\'', "''");
     for from in (stored..history).step_by(50_000) {
         let to = (from + 50_000).min(history);
         let statement = format!(
             "INSERT INTO orders SELECT '{MERCHANT}', 'h' || n, 'Shipped', n || '@mail.example', \
-                 ARRAY['h' || n || '-1', 'h' || n || '-2'], now(), now(), sha256(n::text::bytea), \
+                 ARRAY['h' || n || '-1', 'h' || n || '-2', 'h' || n || '-3'], now(), now(), sha256(n::text::bytea), \
                  '{order}', now() \
              FROM generate_series({from}, {to} - 1) AS n"
         );

@@ -1,5 +1,6 @@
 //! An order intake of the benchmark's own, as a process beside it.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use domain::order::Order;
@@ -7,6 +8,7 @@ use domain::order::sample::{Orders, message};
 use messaging::LEADER_LOCK;
 use order_intake::App;
 use platform::Service as _;
+use serde_json::json;
 use testkit::{Database, Issuer, Namespace, introduce, merchant};
 
 use crate::postgres::Postgres;
@@ -14,13 +16,21 @@ use crate::process::{Program, free_port};
 use crate::wire::post;
 
 pub(crate) const MERCHANT: &str = "bench";
+/// How long an order is, in bytes: about 2.5 KB.
+const USUAL: RangeInclusive<usize> = 2_300..=2_700;
+
+/// Orders of the usual length.
+pub(crate) fn shop(seed: u64) -> anyhow::Result<impl Iterator<Item = Order>> {
+    let orders = Orders::new(seed, "2026-06-01T00:00:00Z".parse()?);
+    Ok(orders.filter(|order| USUAL.contains(&json!(order).to_string().len())))
+}
 
 pub(crate) struct Intake {
     pub(crate) postgres: Postgres,
     pub(crate) program: Program,
     pub(crate) address: String,
     token: String,
-    shop: Orders,
+    shop: Box<dyn Iterator<Item = Order>>,
     pub(crate) namespace: Namespace,
     pub(crate) issuer: Issuer,
     /// The service needs it for as long as it runs.
@@ -56,7 +66,7 @@ impl Intake {
             program,
             address: format!("127.0.0.1:{port}"),
             token: issuer.token(Some(MERCHANT), "orders"),
-            shop: Orders::new(1, "2026-06-01T00:00:00Z".parse()?),
+            shop: Box::new(shop(1)?),
             namespace,
             issuer,
             _database: database,

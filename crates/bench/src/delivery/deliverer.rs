@@ -171,6 +171,7 @@ pub(crate) async fn bare() -> anyhow::Result<()> {
             .route("/", web::get().to(HttpResponse::Ok))
             .route("/fill", web::post().to(fill))
             .route("/go", web::post().to(go))
+            .route("/go_together", web::post().to(go_together))
     };
     HttpServer::new(app).workers(1).bind(("127.0.0.1", port))?.run().await?;
     Ok(())
@@ -189,6 +190,10 @@ async fn fill(bare: web::Data<BareLoop>) -> actix_web::Result<&'static str> {
 
 async fn go(bare: web::Data<BareLoop>) -> actix_web::Result<&'static str> {
     done(bare.consume().await)
+}
+
+async fn go_together(bare: web::Data<BareLoop>) -> actix_web::Result<&'static str> {
+    done(bare.consume_together().await)
 }
 
 fn done(result: anyhow::Result<()>) -> actix_web::Result<&'static str> {
@@ -214,7 +219,30 @@ impl BareLoop {
         Ok(())
     }
 
+    /// As a worker does it: each message is posted, and acknowledged when it was answered.
     async fn consume(&self) -> anyhow::Result<()> {
+        let client = platform::http_client(Duration::from_secs(20))?;
+        let mut subscription = Subscription::open(&self.link, &self.queue, TAKEN_AT_ONCE).await?;
+        let (mut posts, mut done) = (JoinSet::new(), 0);
+        while done < self.messages {
+            let room = IN_FLIGHT - posts.len();
+            tokio::select! {
+                Some(posted) = posts.join_next() => {
+                    subscription.ack(posted??).await?;
+                    done += 1;
+                }
+                batch = subscription.next(room), if room > 0 => {
+                    for incoming in batch? {
+                        posts.spawn(self.post(&client, incoming));
+                    }
+                }
+            }
+        }
+        Ok(subscription.cease().await?)
+    }
+
+    /// As cheap as it gets: so many are posted, and acknowledged with one word when all are answered.
+    async fn consume_together(&self) -> anyhow::Result<()> {
         let client = platform::http_client(Duration::from_secs(20))?;
         let mut subscription = Subscription::open(&self.link, &self.queue, TAKEN_AT_ONCE).await?;
         let mut done = 0;
@@ -222,17 +250,27 @@ impl BareLoop {
             let batch = subscription.next(IN_FLIGHT).await?;
             let last = batch.last().map(|incoming| incoming.tag).context("an empty batch")?;
             done += batch.len();
-            let mut posts = JoinSet::new();
-            for Incoming { body, .. } in batch {
-                let request = client.post(&self.url).header("content-type", "application/json");
-                let sent = request.body(body).send();
-                posts.spawn(async move { sent.await?.error_for_status()?.bytes().await });
-            }
-            while let Some(posted) = posts.join_next().await {
-                posted??;
+            let posts: JoinSet<_> =
+                batch.into_iter().map(|incoming| self.post(&client, incoming)).collect();
+            for posted in posts.join_all().await {
+                posted?;
             }
             subscription.ack_through(last).await?;
         }
-        Ok(())
+        Ok(subscription.cease().await?)
+    }
+
+    /// Posts a message and says which it was.
+    fn post(
+        &self,
+        client: &reqwest::Client,
+        Incoming { tag, body, .. }: Incoming,
+    ) -> impl Future<Output = reqwest::Result<u64>> + use<> {
+        let request = client.post(&self.url).header("content-type", "application/json");
+        let sent = request.body(body).send();
+        async move {
+            sent.await?.error_for_status()?.bytes().await?;
+            Ok(tag)
+        }
     }
 }
