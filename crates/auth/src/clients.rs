@@ -119,6 +119,10 @@ pub(crate) async fn rotate(
     id: &str,
     overlap: Duration,
 ) -> Result<(Client, String), Error> {
+    // The next start would bring the old secret back.
+    if id == app.settings.bootstrap.client_id {
+        return Err(Error::SecretIsSetting(id.to_owned()));
+    }
     let (now, secret) = (app.clock.now(), secrets::client_secret()?);
     let until = now + TimeDelta::from_std(overlap).unwrap_or(TimeDelta::zero());
     let mut conn = app.pool.get().await?;

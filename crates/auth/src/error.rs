@@ -16,6 +16,8 @@ pub(crate) enum Error {
     NoClient(String),
     #[error("client {0} was revoked")]
     ClientRevoked(String),
+    #[error("the secret of {0} is a setting: change bootstrap.client_secret and restart")]
+    SecretIsSetting(String),
     #[error(transparent)]
     NoInterface(#[from] UnknownInterface),
     #[error("merchant {0} has no endpoint for {1}")]
@@ -49,7 +51,10 @@ impl Failure for Error {
             | Self::NoClient(_)
             | Self::NoInterface(_)
             | Self::NoEndpoint(..) => Kind::Missing,
-            Self::MerchantExists(_) | Self::ClientRevoked(_) | Self::NoAddress => Kind::Conflict,
+            Self::MerchantExists(_)
+            | Self::ClientRevoked(_)
+            | Self::SecretIsSetting(_)
+            | Self::NoAddress => Kind::Conflict,
             Self::NotSigned(_) => Kind::Invalid,
             Self::Sealing(_) | Self::Keys(_) | Self::Random(_) | Self::Document(_) => {
                 Kind::Internal

@@ -25,6 +25,7 @@ use platform::{
     sealing::{SealError, Sealer},
 };
 use secrecy::ExposeSecret;
+use serde_json::Value;
 
 use crate::{
     error::Error,
@@ -37,6 +38,8 @@ use crate::{
 
 /// How often a replica looks whether another one made a key.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// Who makes and removes keys when it is time.
+const ITSELF: &str = "keyring";
 /// Clocks differ, caches linger: published keys stay a little longer than they must.
 const MARGIN: TimeDelta = TimeDelta::minutes(10);
 
@@ -118,20 +121,14 @@ impl Keyring {
         JwkSet { keys: self.keys.load().iter().map(|key| key.public.clone()).collect() }
     }
 
-    /// Makes a key now, on record. It signs once every copy of the published keys has had time to be renewed.
+    /// Makes a key now. It signs once every copy of the published keys has had time to be renewed.
     pub(crate) async fn rotate(&self, actor: &str) -> Result<(String, Timestamp), Error> {
         let now = self.clock.now();
         let mut conn = self.pool.get().await?;
         let made = conn
             .transaction(async |conn| {
                 keys::lock(conn).await?;
-                let (id, activates_at) = self.make(conn, now + self.ahead()).await?;
-                let subject = format!("signing_key/{id}");
-                let detail = serde_json::json!({ "activates_at": activates_at });
-                let action = "signing_key.made";
-                audit::write(conn, Entry { actor, action, subject, merchant: None, detail }, now)
-                    .await?;
-                Ok::<_, Error>((id, activates_at))
+                self.make(conn, actor, now + self.ahead()).await
             })
             .await?;
         drop(conn);
@@ -162,15 +159,22 @@ impl Keyring {
         let stored = keys::all(conn).await?;
         if self.is_due(&stored, now) {
             let activates_at = if stored.is_empty() { now } else { now + self.ahead() };
-            self.make(conn, activates_at).await?;
+            self.make(conn, ITSELF, activates_at).await?;
         }
-        keys::remove(conn, &outlived(&stored, now)).await?;
+        let outlived = outlived(&stored, now);
+        keys::remove(conn, &outlived).await?;
+        for id in outlived {
+            let detail = serde_json::json!({});
+            audit::write(conn, entry(ITSELF, "signing_key.removed", &id, detail), now).await?;
+        }
         keys::all(conn).await
     }
 
+    /// Makes a key, on record.
     async fn make(
         &self,
         conn: &mut AsyncPgConnection,
+        actor: &str,
         activates_at: Timestamp,
     ) -> Result<(String, Timestamp), Error> {
         let pair = Ed25519KeyPair::generate()?;
@@ -194,6 +198,8 @@ impl Keyring {
             },
         )
         .await?;
+        let detail = serde_json::json!({ "activates_at": activates_at });
+        audit::write(conn, entry(actor, "signing_key.made", &id, detail), created_at).await?;
         tracing::info!(key.id = id, %activates_at, "made signing key {id}");
         Ok((id, activates_at))
     }
@@ -228,6 +234,10 @@ fn outlived(stored: &[StoredKey], now: Timestamp) -> Vec<String> {
     let gone = |successor: &StoredKey| now - successor.activates_at > LONGEST_LIFETIME + MARGIN;
     let pairs = stored.iter().zip(stored.iter().skip(1));
     pairs.filter(|(_, successor)| gone(successor)).map(|(key, _)| key.id.clone()).collect()
+}
+
+fn entry<'a>(actor: &'a str, action: &'static str, id: &str, detail: Value) -> Entry<'a> {
+    Entry { actor, action, subject: format!("signing_key/{id}"), merchant: None, detail }
 }
 
 fn sealing_context(id: &str) -> String {

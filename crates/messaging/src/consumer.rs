@@ -148,7 +148,7 @@ impl<H: Handler> Consumer<H> {
         let link = &self.broker.consuming;
         let mut subscription = tokio::select! {
             () = self.stop.cancelled() => return Ok(()),
-            opened = Subscription::open(link, &self.inbox.queue, settings.prefetch) => opened?,
+            opened = Subscription::open(link, &self.inbox.queue, settings.prefetch.get()) => opened?,
         };
         backoff.reset();
         loop {
@@ -156,7 +156,7 @@ impl<H: Handler> Consumer<H> {
                 // First of all: acknowledging another batch would also settle what was left alone.
                 biased;
                 () = self.stop.cancelled() => return Ok(()),
-                batch = subscription.next(settings.batch) => batch?,
+                batch = subscription.next(settings.batch.get()) => batch?,
             };
             self.settle(&subscription, batch).await?;
         }

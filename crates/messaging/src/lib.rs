@@ -20,7 +20,10 @@ mod schema;
 mod subscription;
 mod topology;
 
-use std::{num::NonZeroUsize, time::Duration};
+use std::{
+    num::{NonZeroU16, NonZeroUsize},
+    time::Duration,
+};
 
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use platform::{Process, chain};
@@ -47,10 +50,11 @@ pub const DEFAULTS: &str = include_str!("../default.toml");
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `amqp://` or `amqps://`, with user, password and virtual host.
+    #[serde(deserialize_with = "link::address")]
     pub url: SecretString,
     pub namespace: String,
-    pub prefetch: u16,
-    pub batch: usize,
+    pub prefetch: NonZeroU16,
+    pub batch: NonZeroUsize,
     pub relay_batch: NonZeroUsize,
     #[serde(with = "humantime_serde")]
     pub relay_poll: Duration,
@@ -114,18 +118,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_relay_that_would_publish_nothing_is_refused() {
-        let read = |batch: &str| {
-            let given = [
-                ("TEST__DATABASE__URL", "postgres://h"),
-                ("TEST__BROKER__URL", "amqp://h"),
-                ("TEST__BROKER__RELAY_BATCH", batch),
-            ];
-            let given = given.map(|(key, value)| (key.to_owned(), value.to_owned()));
-            config::load::<HashMap<String, Settings>>("test", &[DEFAULTS], None, given.into())
+    fn settings_that_can_never_work_are_refused() {
+        let read = |name: &str, value: &str| {
+            let mut given = HashMap::from(
+                [("DATABASE__URL", "postgres://h"), ("BROKER__URL", "amqp://h")]
+                    .map(|(name, value)| (format!("TEST__{name}"), value.to_owned())),
+            );
+            given.insert(format!("TEST__BROKER__{name}"), value.to_owned());
+            config::load::<HashMap<String, Settings>>("test", &[DEFAULTS], None, given)
         };
-        assert!(read("1").is_ok());
-        let refused = read("0").unwrap_err().to_string();
-        assert!(refused.contains("broker.relay_batch"), "{refused}");
+        assert!(read("RELAY_BATCH", "1").is_ok());
+        assert!(read("URL", "amqps://user:secret@host:5671/%2f").is_ok());
+        for (name, value) in [
+            ("RELAY_BATCH", "0"),
+            ("BATCH", "0"),
+            ("PREFETCH", "0"),
+            ("URL", "rabbitmq:5672"),
+            ("URL", "http://user:secret@host"),
+        ] {
+            let refused = read(name, value).unwrap_err().to_string();
+            assert!(refused.contains(&format!("broker.{}", name.to_lowercase())), "{refused}");
+            assert!(!refused.contains("secret"), "{refused}");
+        }
     }
 }

@@ -12,9 +12,11 @@ use futures_util::StreamExt;
 use lapin::{
     Connection, ConnectionProperties, ErrorKind, Event,
     protocol::{AMQPErrorKind, AMQPSoftError},
+    uri::AMQPUri,
 };
 use platform::{Tasks, chain, retry::Backoff};
 use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize as _, Deserializer, de::Error as _};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +37,15 @@ pub enum LinkError {
     Silent,
     #[error("broker")]
     Broker(#[from] lapin::Error),
+}
+
+/// An address that can be dialled. What is wrong with it is not said: a password is in it.
+pub(crate) fn address<'de, D: Deserializer<'de>>(from: D) -> Result<SecretString, D::Error> {
+    let url = SecretString::deserialize(from)?;
+    let parsed: Result<AMQPUri, _> = url.expose_secret().parse();
+    parsed
+        .map_err(|_reason| D::Error::custom("it is not like amqp://user:password@host:5672/%2f"))?;
+    Ok(url)
 }
 
 /// Waits for the broker, but not for ever.

@@ -1,6 +1,9 @@
 //! A corner of the broker for each test.
 
-use std::{num::NonZeroUsize, time::Duration};
+use std::{
+    num::{NonZeroU16, NonZeroUsize},
+    time::Duration,
+};
 
 use messaging::Settings;
 use reqwest::{Client, StatusCode};
@@ -44,8 +47,8 @@ impl Namespace {
         Settings {
             url: SecretString::from(self.broker.amqp.clone()),
             namespace: self.name.clone(),
-            prefetch: 256,
-            batch: 64,
+            prefetch: NonZeroU16::new(256).unwrap(),
+            batch: NonZeroUsize::new(64).unwrap(),
             relay_batch: NonZeroUsize::new(500).unwrap(),
             relay_poll: Duration::from_millis(50),
             inbox_retention: Duration::from_secs(3600),

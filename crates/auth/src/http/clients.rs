@@ -134,7 +134,7 @@ pub(crate) async fn list_clients(
     tag = "clients", security(("bearer" = [])), params(("client" = String, Path)), request_body = Overlap,
     responses(
         (status = 200, body = ClientView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, description = "The client was revoked", body = ErrorBody),
+        (status = 404, body = ErrorBody), (status = 409, description = "The client was revoked, or its secret is a setting", body = ErrorBody),
         (status = 422, body = ErrorBody),
     )
 )]

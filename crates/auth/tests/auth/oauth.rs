@@ -257,6 +257,32 @@ async fn keys_rotate_without_anyone_noticing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn every_key_is_on_record_with_who_made_it() {
+    let auth = Auth::start().await;
+    let first = kid(&auth.operator);
+    let (_, made) = auth.call(Method::POST, "/v1/signing_keys/rotate", None).await;
+    let (_, audit) = auth.call(Method::GET, "/v1/audit", None).await;
+    let records = audit["records"].as_array().unwrap();
+    let keys = records.iter().filter(|record| record["action"] == "signing_key.made");
+    let keys: Vec<_> = keys.map(|record| (&record["subject"], &record["actor"])).collect();
+    let (second, first) =
+        (format!("signing_key/{}", made["id"].as_str().unwrap()), format!("signing_key/{first}"));
+    assert_eq!(keys, [(&json!(second), &json!(OPERATOR)), (&json!(first), &json!("keyring"))]);
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_operators_secret_is_changed_where_it_is_configured() {
+    let auth = Auth::start().await;
+    let path = format!("/v1/clients/{OPERATOR}/rotate");
+    let (status, refused) = auth.call(Method::POST, &path, Some(json!({}))).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert!(refused.to_string().contains("bootstrap.client_secret"), "{refused}");
+    assert_eq!(auth.grant(OPERATOR, OPERATOR_SECRET).await.0, StatusCode::OK);
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_published_before_it_signs() {
     let auth = Auth::with(&[("KEYS__PUBLISH_AHEAD", "1h")]).await;
     let before = auth.token(OPERATOR, OPERATOR_SECRET).await;
