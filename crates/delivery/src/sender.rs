@@ -28,7 +28,7 @@ use crate::job::Job;
 use crate::ledger::Verdict;
 use crate::receipts::{Receipts, SLOW};
 use crate::settler::{Done, Settled, Settler, Tag};
-use copies::{give_back, give_back_paused, wanted};
+use copies::{give_back, take_paused, wanted};
 use line::{Arrived, Line};
 
 /// Attempts that ended are settled together: when there are this many, or this long after the first.
@@ -254,13 +254,15 @@ impl Sender {
             }
         }
         if !doubtful.is_empty() {
+            // The answer may be long in coming, and what is fresh now is in doubt by then.
+            doubtful.append(&mut jobs);
             let tags: Vec<_> = doubtful.iter().map(|(_, tag)| tag.number).collect();
             tokio::select! {
-                wanted = wanted(&self.engine, doubtful) => jobs.extend(wanted),
+                wanted = wanted(&self.engine, doubtful) => jobs = wanted,
                 () = self.stop.cancelled() => self.return_all(&tags).await?,
             }
         }
-        give_back_paused(&self.engine, &mut jobs).await;
+        let paused = take_paused(&self.engine, &mut jobs);
         for (job, tag) in jobs {
             let key = (job.id, job.round, job.number);
             if !self.in_the_air.contains_key(&key) {
@@ -269,6 +271,10 @@ impl Sender {
                 let task = self.flights.spawn(async move { fly(&engine, job, tag).await }).id();
                 self.in_the_air.insert(key, Flight { task, since });
             }
+        }
+        // Last: this too may be a wait for the ledger.
+        if !paused.is_empty() {
+            give_back(&self.engine, &paused).await;
         }
         self.acknowledge().await
     }

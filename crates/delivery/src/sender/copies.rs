@@ -29,14 +29,11 @@ pub(super) async fn wanted(engine: &Engine, jobs: Vec<(Job, Tag)>) -> Vec<(Job, 
     jobs.into_iter().filter(|(job, _)| due(job)).collect()
 }
 
-/// Gives back what was queued before its merchant paused the endpoint.
-pub(super) async fn give_back_paused(engine: &Engine, jobs: &mut Vec<(Job, Tag)>) {
+/// Takes out what was queued before its merchant paused the endpoint.
+pub(super) fn take_paused(engine: &Engine, jobs: &mut Vec<(Job, Tag)>) -> Vec<Uuid> {
     let is_paused =
         |(job, _): &mut (Job, Tag)| engine.is_paused(&job.message.merchant, job.message.kind);
-    let paused: Vec<_> = jobs.extract_if(.., is_paused).map(|(job, _)| job.id).collect();
-    if !paused.is_empty() {
-        give_back(engine, &paused).await;
-    }
+    jobs.extract_if(.., is_paused).map(|(job, _)| job.id).collect()
 }
 
 /// Makes messages ready again. If that fails they are recalled when their lease is over.

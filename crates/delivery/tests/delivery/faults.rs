@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use diesel_async::SimpleAsyncConnection as _;
 use domain::kind::Kind;
-use platform::database::Pool;
+use messaging::Message;
+use platform::database::{Connection, Pool};
 use testkit::{Database, Namespace, Server, Servers, eventually};
+use uuid::Uuid;
 
 use crate::lanes::nothing_overtook;
 use crate::stage::{
@@ -186,20 +188,46 @@ async fn settling_goes_on_while_its_sender_waits_for_a_connection() {
         (stage.number(waiting).await > 0).then_some(())
     })
     .await;
-    let pool = &stage.replica.process.pool;
-    let mut taken = Vec::new();
-    for _ in 0..stage.database.settings().max_connections {
-        taken.push(pool.get().await.unwrap());
-    }
-    let copy = copy(&stage, uuid::Uuid::now_v7(), &[("recalled", "1")]);
-    publish(&stage, &[copy]).await;
-    eventually("the sender has it", SOON, async || {
-        stage.namespace.peek(Kind::Rma.queue()).await.is_empty().then_some(())
-    })
-    .await;
+    let taken = all_connections(&stage).await;
+    hand_over(&stage, &[copy(&stage, Uuid::now_v7(), &[("recalled", "1")])]).await;
     locker.batch_execute("ROLLBACK").await.unwrap();
     stage.settled(SOON).await;
     drop(taken);
+    stage.leave().await;
+}
+
+/// Leaves the replica none, as if its ledger were away.
+async fn all_connections(stage: &Stage) -> Vec<Connection> {
+    let mut taken = Vec::new();
+    for _ in 0..stage.database.settings().max_connections {
+        taken.push(stage.replica.process.pool.get().await.unwrap());
+    }
+    taken
+}
+
+/// Publishes messages past the engine and waits until the sender has them.
+async fn hand_over(stage: &Stage, messages: &[Message]) {
+    publish(stage, messages).await;
+    eventually("the sender has them", SOON, async || {
+        stage.namespace.peek(Kind::Rma.queue()).await.is_empty().then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_came_with_a_doubtful_copy_is_not_sent_without_asking() {
+    let stage = Stage::new(&[]).await;
+    let taken = all_connections(&stage).await;
+    let doubtful = || copy(&stage, Uuid::now_v7(), &[("recalled", "1")]);
+    hand_over(&stage, &[doubtful()]).await;
+    // The sender waits for the ledger and finds these two together afterwards. Both were settled by
+    // somebody else.
+    hand_over(&stage, &[doubtful(), copy(&stage, Uuid::now_v7(), &[])]).await;
+    drop(taken);
+    let ids = stage.append(&[message(None, "rma.created", 1)]).await;
+    stage.settled(SOON).await;
+    let arrived: Vec<_> = stage.arrivals().await.into_iter().map(|arrival| arrival.id).collect();
+    assert_eq!(arrived, [ids[0].to_string()]);
     stage.leave().await;
 }
 
