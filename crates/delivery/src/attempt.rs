@@ -231,10 +231,11 @@ async fn judge(
         }
         _ => outcome,
     };
-    // An endpoint that never finishes its answers holds a place as long as one that hangs.
+    // An endpoint that never finishes its answers holds a place as long as one that hangs. One that
+    // breaks them off was prompt.
     let signal = match end {
-        End::Broken(_) => Signal::Shrink,
-        End::Complete | End::TooLarge => outcome.signal(),
+        End::Broken(Fault::TimedOut) => Signal::Shrink,
+        End::Broken(_) | End::Complete | End::TooLarge => outcome.signal(),
     };
     (outcome, signal, body)
 }

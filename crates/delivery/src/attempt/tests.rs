@@ -1,3 +1,4 @@
+use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -152,6 +153,41 @@ async fn what_the_endpoint_does_becomes_an_outcome() {
 
     let reset = on(json!({"do": "reset"}), Reply::Ignored).await;
     assert!(matches!(reset.last.outcome, Outcome::Unreachable(_)), "{reset:?}");
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_says_no_more_than_its_status() {
+    let send = async |answer: &'static [u8], reply| {
+        let endpoint = endpoint(&breaks_off(answer), &Authentication::None);
+        attempt(&courier(5000), &endpoint, reply, 1).await
+    };
+    let accepted = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{".as_slice();
+    let delivered = Outcome::Delivered { status: 200 };
+    check(&send(accepted, Reply::Ignored).await, &delivered, Signal::Grow);
+    let needed = send(accepted, Reply::Needed).await;
+    assert!(matches!(needed.last.outcome, Outcome::Unreachable(_)), "{needed:?}");
+    assert_eq!(needed.last.signal, Signal::Shrink);
+    let refused = b"HTTP/1.1 422 No\r\ncontent-length: 100\r\n\r\n{".as_slice();
+    let rejected = Outcome::Rejected { status: 422, retry_after: None };
+    check(&send(refused, Reply::Ignored).await, &rejected, Signal::Hold);
+}
+
+/// The address of a server that reads one request, says this much, and hangs up.
+fn breaks_off(answer: &'static [u8]) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = Vec::new();
+        while !request.ends_with(BODY.as_bytes()) {
+            let mut part = [0; 4096];
+            let read = stream.read(&mut part).unwrap();
+            assert!(read > 0, "the request broke off");
+            request.extend_from_slice(&part[..read]);
+        }
+        stream.write_all(answer).unwrap();
+    });
+    format!("http://127.0.0.1:{port}/rmas")
 }
 
 #[tokio::test]
