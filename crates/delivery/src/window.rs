@@ -94,7 +94,8 @@ impl Window {
     pub fn learn(&mut self, signal: Signal) {
         match signal {
             Signal::Grow => self.grow(),
-            Signal::Hold => {}
+            // It was prompt, so this was no probe that failed.
+            Signal::Hold => self.failed_probes = 0,
             Signal::Shrink => self.shrink(),
         }
     }
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_between_failing_probes_grow_and_end_with_the_first_success() {
+    fn pauses_between_failing_probes_grow_and_end_with_the_first_prompt_answer() {
         let mut window = Window::new(limits(8, 64));
         let mut pauses = |signal| {
             window.learn(signal);
@@ -198,7 +199,8 @@ mod tests {
         };
         let failing = [Shrink; 9].map(&mut pauses);
         assert_eq!(failing, [0, 0, 0, 10, 20, 40, 60, 60, 60]);
-        assert_eq!([Hold, Grow, Shrink, Shrink].map(pauses), [60, 0, 0, 10]);
+        assert_eq!([Hold, Shrink, Shrink].map(&mut pauses), [0, 10, 20]);
+        assert_eq!([Grow, Shrink, Shrink].map(pauses), [0, 0, 10]);
     }
 
     #[test]
