@@ -77,6 +77,14 @@ impl Namespace {
         answer.error_for_status().unwrap().json().await.unwrap()
     }
 
+    /// How many take messages off a queue.
+    pub async fn consumers(&self, queue: &str) -> usize {
+        let path = format!("queues/{}/{}.{queue}", self.broker.virtual_host(), self.name);
+        let answer = self.broker.request(reqwest::Method::GET, &path).send().await.unwrap();
+        let queue: Value = answer.error_for_status().unwrap().json().await.unwrap();
+        queue["consumer_details"].as_array().map_or(0, Vec::len)
+    }
+
     /// Has a queue take no more than one message, and refuse the others, about from now on.
     pub async fn bound(&self, queue: &str) {
         let name = format!("{}.{queue}", self.name);
