@@ -95,8 +95,8 @@ impl Found {
 }
 
 const SELECT: &str = "SELECT m.id, m.merchant, m.kind, m.lane, m.sequence, m.event, m.created_at, \
-     row.due_at, row.attempts, last.settled, last.outcome, last.status, last.detail, \
-     last.started_at \
+     CASE row.state WHEN 'ready' THEN row.due_at END AS due_at, row.attempts, last.settled, \
+     last.outcome, last.status, last.detail, last.started_at \
      FROM delivery_messages AS m LEFT JOIN deliveries AS row ON row.id = m.id \
      LEFT JOIN LATERAL ( \
          SELECT * FROM delivery_attempts WHERE delivery = m.id \

@@ -53,7 +53,7 @@ pub(crate) struct DeliveryView {
     sequence: i64,
     state: State,
     created_at: DateTime<Utc>,
-    /// When it is tried next, while it waits.
+    /// When it is tried next at the earliest. Null while it is being tried or waits for one before it.
     due_at: Option<DateTime<Utc>>,
     /// Counted attempts since it was created or last replayed, while it waits.
     attempts: Option<i32>,
@@ -92,7 +92,7 @@ pub(crate) struct DeliveryPage {
     next: Option<Uuid>,
 }
 
-/// One request to the merchant.
+/// One request to the merchant, or a try that did not get as far.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AttemptView {
     /// 0 when it was first sent, then counts the replays.
@@ -107,7 +107,7 @@ pub(crate) struct AttemptView {
     answer: String,
 }
 
-/// A message with its body and every request that was made for it.
+/// A message with its body and every try.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct DeliveryDetails {
     #[serde(flatten)]
@@ -157,7 +157,7 @@ pub(crate) async fn list_deliveries(
 
 /// Show a delivery
 ///
-/// With its body and every request that was made for it.
+/// With its body and every try.
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = [])), params(("id" = Uuid, Path)),
     responses(

@@ -73,7 +73,7 @@ pub(crate) struct Report {
 
 /// Report deliveries
 ///
-/// Every request to a merchant is counted, also those that were tried again.
+/// Every try is counted, also one that ended before the merchant was asked.
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = [])), params(ReportQuery),
     responses(

@@ -163,10 +163,21 @@ async fn a_dead_message_is_found_replayed_and_its_letter_removed() {
         assert_eq!(page["deliveries"].as_array().unwrap().len(), 1, "{query}: {page}");
         assert_eq!(page["deliveries"][0]["id"], json!(dead), "{query}");
     }
-    for query in ["state=pending", "status=404", "merchant=other", "to=2020-01-01T00:00:00Z"] {
+    for query in [
+        "state=pending",
+        "status=404",
+        "merchant=other",
+        "to=2020-01-01T00:00:00Z",
+        "from=2100-01-01T00:00:00Z",
+    ] {
         let page = desk.get(&format!("/v1/deliveries?{query}")).await;
         assert_eq!(page["deliveries"], json!([]), "{query}");
     }
+    let page = desk.get("/v1/deliveries").await;
+    let newest = page["deliveries"][0]["created_at"].as_str().unwrap();
+    let from = desk.get(&format!("/v1/deliveries?from={}", newest.replace('+', "%2B"))).await;
+    assert_eq!(from["deliveries"][0], page["deliveries"][0], "{newest}");
+    assert_eq!(from["deliveries"].as_array().unwrap().len(), 1, "{newest}");
     let first = desk.get("/v1/deliveries?limit=1").await;
     let next = first["next"].as_str().unwrap();
     let second = desk.get(&format!("/v1/deliveries?limit=1&after={next}")).await;
@@ -199,6 +210,38 @@ async fn a_dead_message_is_found_replayed_and_its_letter_removed() {
         fits.map(|count| count["requests"].as_i64().unwrap()).sum::<i64>()
     };
     assert_eq!((of(500), of(200)), (6, 2));
+    desk.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_message_that_waits_for_its_time_has_one() {
+    let desk = Desk::new(&[]).await;
+    let mut conn = desk.stage.pool.get().await.unwrap();
+    let now = Clock::system().now();
+    // Written and moved on in one go, before the dispatcher can see them.
+    let ids = conn
+        .transaction(async |conn| {
+            let lanes = ["rma:1", "rma:1", "rma:2"];
+            let batch = lanes.map(|lane| message(Some(lane), "rma.created", 1));
+            let ids = desk.stage.replica.deliveries.append(conn, now, &batch).await?;
+            let moved = format!(
+                "UPDATE deliveries SET due_at = due_at + INTERVAL '1 hour', state = CASE id \
+                 WHEN '{}' THEN 'queued' WHEN '{}' THEN 'held' ELSE 'ready' END",
+                ids[0], ids[1]
+            );
+            conn.batch_execute(&moved).await?;
+            Ok::<_, platform::database::DatabaseError>(ids)
+        })
+        .await
+        .unwrap();
+    drop(conn);
+    let mut due = Vec::new();
+    for id in ids {
+        due.push(desk.get(&format!("/v1/deliveries/{id}")).await["due_at"].take());
+    }
+    assert!(due[0].is_null() && due[1].is_null(), "{due:?}");
+    let later: platform::Timestamp = due[2].as_str().unwrap().parse().unwrap();
+    assert!(later > now, "{due:?}");
     desk.leave().await;
 }
 
