@@ -8,6 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::interface::Interface;
+
 /// What a path does instead of answering as it should.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -164,19 +166,51 @@ impl Standing {
     }
 }
 
+impl Step {
+    fn check(&self) -> Result<(), String> {
+        let own: &[&str] = match self.act {
+            Act::Answer => &["status", "body", "retry_after"],
+            Act::Redirect => &["status", "location"],
+            Act::Huge => &["bytes"],
+            Act::Drip => &["bytes", "every_ms"],
+            Act::Hang | Act::Reset | Act::ExpireToken => &[],
+        };
+        let given = [
+            ("status", self.status.is_some()),
+            ("body", self.body.is_some()),
+            ("retry_after", self.retry_after.is_some()),
+            ("location", self.location.is_some()),
+            ("bytes", self.bytes.is_some()),
+            ("every_ms", self.every_ms.is_some()),
+        ];
+        if let Some((name, _)) = given.iter().find(|(name, is)| *is && !own.contains(name)) {
+            return Err(format!("`{name}` means nothing to this step; see GET /"));
+        }
+        match self.status {
+            Some(status) if !(200..=999).contains(&status) => {
+                Err(format!("`status` {status} cannot be answered"))
+            }
+            Some(status @ (204 | 304)) if self.body.is_some() => {
+                Err(format!("`status` {status} has no `body`"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Rule {
     /// Says what is wrong with a rule that could not be obeyed.
     pub fn check(&self) -> Result<(), String> {
         if !self.path.starts_with('/') {
             return Err("`path` must begin with a slash".to_owned());
         }
+        if !self.path.ends_with('*') && Interface::of(&self.path).is_none() {
+            return Err(format!("a merchant has no endpoint at `path`; {}", Interface::known()));
+        }
         if self.steps.is_empty() {
             return Err("`steps` is empty; DELETE /behaviour lifts a rule".to_owned());
         }
-        match self.steps.iter().filter_map(|step| step.status).find(|s| !(200..=999).contains(s)) {
-            Some(status) => Err(format!("`status` {status} cannot be answered")),
-            None => Ok(()),
-        }
+        self.steps.iter().try_for_each(Step::check)
     }
 
     fn covers(&self, path: &str) -> bool {
@@ -225,14 +259,14 @@ mod tests {
     fn always_is_until_the_rule_is_lifted_or_replaced() {
         let rules = behaviours(json!([
             {"path": "/rmas", "steps": [{"do": "answer", "status": 500, "times": "always"}]},
-            {"path": "/b", "steps": [{"do": "answer", "status": 400, "times": "always"}]},
+            {"path": "/b/rmas", "steps": [{"do": "answer", "status": 400, "times": "always"}]},
         ]));
         check(&rules, "/rmas", &[Some(500); 9]);
         rules.lift(Some("/rmas"));
         check(&rules, "/rmas", &[None]);
-        check(&rules, "/b", &[Some(400)]);
+        check(&rules, "/b/rmas", &[Some(400)]);
         rules.lift(None);
-        check(&rules, "/b", &[None]);
+        check(&rules, "/b/rmas", &[None]);
     }
 
     #[test]
@@ -254,6 +288,15 @@ mod tests {
             json!({"path": "rmas", "steps": [{"do": "hang"}]}),
             json!({"path": "/rmas", "steps": []}),
             json!({"path": "/rmas", "steps": [{"do": "answer", "status": 99}]}),
+            json!({"path": "/rma", "steps": [{"do": "hang"}]}),
+            json!({"path": "/rmas", "steps": [{"do": "hang", "status": 500}]}),
+            json!({"path": "/rmas", "steps": [{"do": "huge", "status": 500}]}),
+            json!({"path": "/rmas", "steps": [{"do": "drip", "body": "x"}]}),
+            json!({"path": "/rmas", "steps": [{"do": "answer", "location": "/x"}]}),
+            json!({"path": "/rmas", "steps": [{"do": "answer", "bytes": 7}]}),
+            json!({"path": "/rmas", "steps": [{"do": "redirect", "retry_after": "7"}]}),
+            json!({"path": "/rmas", "steps": [{"do": "huge", "every_ms": 7}]}),
+            json!({"path": "/rmas", "steps": [{"do": "answer", "status": 204, "body": "x"}]}),
         ] {
             assert!(
                 serde_json::from_value::<Rule>(rule.clone()).unwrap().check().is_err(),

@@ -27,6 +27,12 @@ impl<'p> Interface<'p> {
         Kind::ALL.into_iter().find(|kind| path.ends_with(kind.default_path())).map(Self::Message)
     }
 
+    /// How paths end that are known.
+    pub(crate) fn known() -> String {
+        let messages = Kind::ALL.map(Kind::default_path).join(", ");
+        format!("known are {messages}, /sku/{{variant_identifier}}/variants and /oauth/token")
+    }
+
     pub(crate) fn method(self) -> &'static str {
         match self {
             Self::Token | Self::Message(_) => "POST",

@@ -56,6 +56,7 @@ fn answer(step: &Step) -> HttpResponse {
     }
     match &step.body {
         Some(body) => answer.json(body),
+        None if matches!(status, 204 | 304) => answer.finish(),
         None => answer.json(json!({"message": format!("told to answer {status}")})),
     }
 }

@@ -141,6 +141,10 @@ async fn answers_can_be_ordered() {
     merchant.behave("/rmas", json!({"do": "answer", "body": {"a": 1}})).await;
     assert_eq!(merchant.post("/rmas", &json!({})).await, (200, json!({"a": 1})));
 
+    merchant.behave("/rmas", json!({"do": "answer", "status": 204})).await;
+    let answer = merchant.send(Method::POST, "/rmas", &json!({})).await.unwrap();
+    assert_eq!((answer.status().as_u16(), answer.headers().get("content-type")), (204, None));
+
     merchant.behave("/rmas", json!({"do": "redirect", "location": "http://elsewhere/"})).await;
     let answer = merchant.send(Method::POST, "/rmas", &json!({})).await.unwrap();
     assert_eq!(answer.status(), 302);
@@ -159,6 +163,8 @@ async fn answers_can_be_ordered() {
     assert_eq!(by_hand.unwrap().status(), 204);
     let nonsense = json!({"path": "/rmas", "steps": [{"do": "sing"}]});
     assert_eq!(merchant.put("/behaviour", &nonsense).await, 400);
+    let nowhere = json!({"path": "/rma", "steps": [{"do": "hang"}]});
+    assert_eq!(merchant.put("/behaviour", &nowhere).await, 400);
 }
 
 #[tokio::test]
