@@ -37,7 +37,8 @@ pub(crate) async fn add(
     settings: Settings,
 ) -> Result<Stored, Error> {
     let now = app.clock.now();
-    let merchant = Merchant::new(id, settings);
+    let mut merchant = Merchant::new(id, settings);
+    merchant.version = newer(merchant.version, now);
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         merchants::insert(conn, &merchant, now).await?;
@@ -172,11 +173,13 @@ pub(crate) enum Flow {
     Running,
 }
 
-/// Announces every merchant and every revocation again, for services whose copy was lost.
+/// Announces every merchant, under a newer version, and every revocation again: for services whose
+/// copy was lost, or is of a time that this database has forgotten.
 pub(crate) async fn republish(app: &App, actor: &str) -> Result<u64, Error> {
     let now = app.clock.now();
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
+        merchants::renew(conn, newer(0, now)).await?;
         let (mut after, mut count) = (String::new(), 0);
         loop {
             let page = merchants::page(conn, &after, REPUBLISH_BATCH).await?;
@@ -212,7 +215,7 @@ async fn change<T: Send>(
     conn.transaction(async |conn| {
         let mut stored = merchants::lock(conn, id).await?;
         let (value, detail) = decide(&mut stored.merchant, now)?;
-        stored.merchant.version += 1;
+        stored.merchant.version = newer(stored.merchant.version, now);
         stored.updated_at = now;
         merchants::save(conn, &stored.merchant, now).await?;
         audit::write(conn, entry(actor, action, &stored.merchant.identifier, detail), now).await?;
@@ -222,6 +225,12 @@ async fn change<T: Send>(
         Ok((stored, value))
     })
     .await
+}
+
+/// The next version. By the clock it is newer than all that were announced, also those that a
+/// database restored from a backup has forgotten.
+fn newer(version: i64, now: Timestamp) -> i64 {
+    now.timestamp_millis().max(version + 1)
 }
 
 fn endpoint(merchant: &mut Merchant, interface: Interface) -> Result<&mut Endpoint<Sealed>, Error> {

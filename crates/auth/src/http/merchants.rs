@@ -37,7 +37,7 @@ pub(crate) enum Hidden {
 pub(crate) struct MerchantView {
     #[schema(example = "acme")]
     identifier: String,
-    /// Grows with every change.
+    /// Grows with every change, and when it is announced again.
     version: i64,
     #[serde(flatten)]
     settings: Settings,
@@ -167,7 +167,8 @@ pub(crate) async fn list_merchants(
 
 /// Announce every merchant and every revocation in force again
 ///
-/// For a service whose copy was lost or that was added to an installation with history.
+/// For a service whose copy was lost or that was added to an installation with history, and for all
+/// of them when this service's database was restored.
 #[utoipa::path(
     tag = "merchants", security(("bearer" = [])),
     responses(

@@ -1,6 +1,8 @@
 //! Merchants, whole.
 
-use diesel::{ExpressionMethods as _, OptionalExtension as _, QueryDsl as _, Queryable};
+use diesel::{
+    ExpressionMethods as _, OptionalExtension as _, QueryDsl as _, Queryable, sql_types::BigInt,
+};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::merchant::Merchant;
 use platform::{Timestamp, database::DatabaseError};
@@ -78,6 +80,18 @@ pub(crate) async fn save(
         ))
         .execute(conn)
         .await?;
+    Ok(())
+}
+
+/// Gives every merchant a newer version, this one at least.
+pub(crate) async fn renew(conn: &mut AsyncPgConnection, least: i64) -> Result<(), Error> {
+    diesel::sql_query(
+        "UPDATE merchants SET version = GREATEST(version + 1, $1), document = jsonb_set( \
+         document, '{version}', to_jsonb(GREATEST(version + 1, $1)))",
+    )
+    .bind::<BigInt, _>(least)
+    .execute(conn)
+    .await?;
     Ok(())
 }
 

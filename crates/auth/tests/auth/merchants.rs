@@ -10,7 +10,7 @@ use crate::{Auth, SOON, send};
 
 const QUEUE: &str = "order-intake.merchant.changed.v1";
 
-async fn announced(auth: &Auth, version: i64) -> Value {
+async fn announced(auth: &Auth, version: &Value) -> Value {
     eventually("the change is announced", SOON, async || {
         let letters = auth.service.namespace.peek(QUEUE).await;
         let events = letters.iter().map(|letter| {
@@ -18,7 +18,7 @@ async fn announced(auth: &Auth, version: i64) -> Value {
         });
         events
             .map(|event| event["data"]["merchant"].clone())
-            .find(|merchant| merchant["version"] == version)
+            .find(|merchant| merchant["version"] == *version)
     })
     .await
 }
@@ -32,11 +32,12 @@ async fn a_merchant_is_added_changed_shown_announced_and_recorded() {
         "support_contact": {"email": "help@acme.example"}, "base_url": "https://acme.example/hooks"});
     let (status, changed) = auth.call(Method::PATCH, "/v1/merchants/acme", Some(change)).await;
     assert_eq!(status, StatusCode::OK, "{changed}");
-    assert_eq!((&changed["version"], &changed["return_window_days"]), (&json!(2), &json!(60)));
+    assert!(changed["version"].as_i64() > merchant["version"].as_i64(), "{changed}");
+    assert_eq!(changed["return_window_days"], 60);
     let (_, shown) = auth.call(Method::GET, "/v1/merchants/acme", None).await;
     assert_eq!(shown, changed);
 
-    let event = announced(&auth, 2).await;
+    let event = announced(&auth, &changed["version"]).await;
     assert_eq!(event["identifier"], "acme");
     assert_eq!(event["settings"]["support_contact"]["email"], "help@acme.example");
     assert_eq!(event["settings"]["strict_amounts"], true);
@@ -82,7 +83,7 @@ async fn an_endpoints_secrets_are_shown_once_sealed_at_rest_and_rotated() {
     let (_, resumed) = auth.call(Method::POST, &format!("{path}/resume"), None).await;
     assert_eq!(resumed["endpoints"]["rma"]["paused"], false);
 
-    let event = announced(&auth, 6).await.to_string();
+    let event = announced(&auth, &resumed["version"]).await.to_string();
     assert!(!event.contains("open-sesame") && !event.contains("whsec_"), "a secret is in an event");
     let (_, audit) = auth.call(Method::GET, "/v1/audit", None).await;
     assert!(!audit.to_string().contains("open-sesame"), "a secret is on record");
@@ -215,13 +216,39 @@ async fn lists_go_on_where_the_page_before_ended() {
 #[tokio::test(flavor = "multi_thread")]
 async fn merchants_are_announced_again_on_demand() {
     let auth = Auth::start().await;
-    auth.add_merchant("acme").await;
-    announced(&auth, 1).await;
+    let added = auth.add_merchant("acme").await;
+    announced(&auth, &added["version"]).await;
     let (status, body) = auth.call(Method::POST, "/v1/merchants/republish", None).await;
     assert_eq!((status, &body["merchants"]), (StatusCode::OK, &json!(1)));
     eventually("it was announced twice", Duration::from_secs(10), async || {
         (auth.service.namespace.peek(QUEUE).await.len() == 2).then_some(())
     })
     .await;
+    auth.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restored_database_announces_newer_versions_than_it_has_forgotten() {
+    let auth = Auth::start().await;
+    let added = auth.add_merchant("acme").await;
+    let database = &auth.service.database;
+    database.tamper("CREATE TABLE backup AS TABLE merchants").await;
+    let change = |days: u32| Some(json!({"return_window_days": days}));
+    let mut forgotten = json!(null);
+    for days in 50..60 {
+        (_, forgotten) = auth.call(Method::PATCH, "/v1/merchants/acme", change(days)).await;
+    }
+    database
+        .tamper(
+            "UPDATE merchants SET version = backup.version, document = backup.document FROM backup",
+        )
+        .await;
+    auth.call(Method::POST, "/v1/merchants/republish", None).await;
+    let (_, shown) = auth.call(Method::GET, "/v1/merchants/acme", None).await;
+    assert!(shown["version"].as_i64() > forgotten["version"].as_i64(), "{shown}");
+    let told = announced(&auth, &shown["version"]).await;
+    assert_eq!(told["settings"]["return_window_days"], added["return_window_days"]);
+    let (_, changed) = auth.call(Method::PATCH, "/v1/merchants/acme", change(70)).await;
+    assert!(changed["version"].as_i64() > shown["version"].as_i64(), "{changed}");
     auth.stop().await;
 }

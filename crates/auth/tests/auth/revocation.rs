@@ -221,7 +221,7 @@ async fn what_is_not_recorded_does_not_happen() {
             event["data"]["merchant"]["version"].as_i64().unwrap()
         });
         let versions: Vec<_> = versions.collect();
-        (versions.last() == Some(&2)).then(|| assert_eq!(versions, [1, 1, 2]))
+        (versions.len() == 3).then(|| assert!(versions.is_sorted_by(|a, b| a < b), "{versions:?}"))
     })
     .await;
     auth.stop().await;
