@@ -107,6 +107,29 @@ async fn a_message_arrives_signed_and_byte_for_byte() {
     .assert_eq(&serde_json::to_string_pretty(&entry.headers).unwrap());
 }
 
+#[tokio::test]
+async fn a_retry_is_signed_anew() {
+    let merchant = Merchant::new();
+    let secrets = json!({"secrets": [SECRET]});
+    merchant.ask(reqwest::Method::PUT, "/secrets", &secrets).await;
+    let endpoint = endpoint(&merchant.running.url("/rmas"), &Authentication::None);
+    let (courier, message, first) = (courier(5000), message(Reply::Ignored), now());
+    let times = [first, first + TimeDelta::minutes(2)];
+    for (number, at) in (1..).zip(times) {
+        courier.attempt(&message, &endpoint, number, at, Roll::MIDDLE).await;
+    }
+    let entries = merchant.journal("/rmas").await.entries;
+    for (entry, at) in entries.iter().zip(times) {
+        assert_eq!(serde_json::to_value(entry.signature).unwrap(), "valid");
+        let (headers, at) = (&entry.headers, at.timestamp().to_string());
+        assert_eq!(
+            (&headers["webhook-id"], &headers["webhook-timestamp"]),
+            (&json!("msg_1"), &json!(at))
+        );
+    }
+    assert_eq!(entries.len(), 2);
+}
+
 #[track_caller]
 fn check(done: &Attempted, outcome: &Outcome, signal: Signal) {
     assert_eq!((&done.last.outcome, done.last.signal), (outcome, signal));

@@ -155,6 +155,25 @@ async fn a_gone_endpoint_is_not_called_again_until_its_merchant_changes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_retry_goes_where_its_merchant_is_by_then() {
+    let stage = Stage::new(&[("DELIVERY__RETRY_BASE", "1h")]).await;
+    stage.behave(json!([{"do": "answer", "status": 503, "times": "always"}])).await;
+    let ids = stage.append(&[message(None, "rma.created", 1)]).await;
+    let tried = "SELECT count(*) AS n FROM deliveries WHERE attempts = 1";
+    eventually("it was tried", SOON, async || (stage.number(tried).await == 1).then_some(())).await;
+    introduce(&stage.pool, &merchant("acme", 2, &stage.sandbox.url("/moved"))).await;
+    stage.knows("acme", 2).await;
+    execute(&stage.pool, "UPDATE deliveries SET due_at = now()").await;
+    execute(&stage.pool, "UPDATE delivery_endpoints SET open_from = now()").await;
+    stage.settled(SOON).await;
+    assert_eq!(stage.arrivals().await.len(), 1);
+    let moved = stage.ask(reqwest::Method::GET, "/journal?path=/moved/rmas", &json!({})).await;
+    assert_eq!(moved["entries"].as_array().unwrap().len(), 1);
+    assert_eq!(moved["entries"][0]["headers"]["webhook-id"], json!(ids[0]));
+    stage.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_message_for_nobody_fails_like_any_other() {
     let stage = Stage::new(&[]).await;
     let mut lost = message(None, "rma.created", 1);

@@ -1,5 +1,6 @@
 //! Sending again by the thousand, and what becomes of the letters.
 
+use delivery::NewMessage;
 use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
 use domain::kind::Kind;
 use messaging::{Exchange, Message};
@@ -91,23 +92,8 @@ async fn all_leftovers_go_at_once_however_many_there_are() {
 async fn messages_of_a_lane_are_replayed_in_their_order() {
     let desk = Desk::new(&[]).await;
     let stage = &desk.stage;
-    let mut conn = stage.pool.get().await.unwrap();
-    let now = platform::Clock::system().now();
     let batch: Vec<_> = (0..60).map(|n| message(Some("asn:1"), "receipt", n)).collect();
-    // Dead as soon as they are there.
-    let ids = conn
-        .transaction(async |conn| {
-            let ids = stage.replica.deliveries.append(conn, now, &batch).await?;
-            conn.batch_execute(
-                "INSERT INTO delivery_attempts SELECT id, 0, 6, due_at, 1, 'rejected', 422, '', '', \
-                 'dead' FROM deliveries; DELETE FROM deliveries",
-            )
-            .await?;
-            Ok::<_, platform::database::DatabaseError>(ids)
-        })
-        .await
-        .unwrap();
-    drop(conn);
+    let ids = dead(stage, &batch).await;
     let wanted = json!({"filter": {"lane": "asn:1"}, "per_second": 50});
     let (status, replay) = desk.operator(Method::POST, "/v1/replays", &wanted).await;
     assert_eq!(status, 202, "{replay}");
@@ -122,6 +108,55 @@ async fn messages_of_a_lane_are_replayed_in_their_order() {
     let arrived: Vec<_> = stage.arrivals().await.into_iter().map(|arrival| arrival.id).collect();
     assert_eq!(arrived, ids.iter().map(ToString::to_string).collect::<Vec<_>>());
     desk.leave().await;
+}
+
+/// Writes messages that are dead as soon as they are there.
+async fn dead(stage: &Stage, batch: &[NewMessage]) -> Vec<Uuid> {
+    let mut conn = stage.pool.get().await.unwrap();
+    let now = platform::Clock::system().now();
+    conn.transaction(async |conn| {
+        let ids = stage.replica.deliveries.append(conn, now, batch).await?;
+        conn.batch_execute(
+            "INSERT INTO delivery_attempts SELECT id, 0, 6, due_at, 1, 'rejected', 422, '', '', \
+             'dead' FROM deliveries; DELETE FROM deliveries",
+        )
+        .await?;
+        Ok::<_, platform::database::DatabaseError>(ids)
+    })
+    .await
+    .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_goes_on_in_the_next_process() {
+    let stage = Stage::new(&[]).await;
+    let batch: Vec<_> = (0..30).map(|n| message(None, "rma.created", n)).collect();
+    let ids = dead(&stage, &batch).await;
+    execute(
+        &stage.pool,
+        "INSERT INTO delivery_replays \
+         (id, requested_by, filter, force, per_second, last_seen, created_at, advanced_at) \
+         VALUES ('00000000-0000-7000-8000-000000000001', 'somebody', '{}', false, 5, \
+         '00000000-0000-0000-0000-000000000000', now(), now())",
+    )
+    .await;
+    eventually("it has begun", SOON, async || {
+        (stage.number("SELECT replayed::int8 AS n FROM delivery_replays").await > 0).then_some(())
+    })
+    .await;
+    assert!(stage.replica.process.tasks.drain(SOON).await, "tasks did not stop");
+    let unfinished = "SELECT count(*) AS n FROM delivery_replays WHERE finished_at IS NULL";
+    assert_eq!(stage.number(unfinished).await, 1);
+    let next = stage.another().await;
+    eventually("it is finished", SOON, async || {
+        (stage.number(unfinished).await == 0).then_some(())
+    })
+    .await;
+    stage.settled(SOON).await;
+    let mut arrived: Vec<_> = stage.arrivals().await.into_iter().map(|it| it.id).collect();
+    arrived.sort_unstable();
+    assert_eq!(arrived, ids.iter().map(ToString::to_string).collect::<Vec<_>>());
+    next.leave().await;
 }
 
 /// The letter of a message's first round, as a process left it that died before it tidied up.
