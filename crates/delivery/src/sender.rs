@@ -85,7 +85,7 @@ impl Sender {
         (stop, last_call): (CancellationToken, CancellationToken),
     ) -> Self {
         let settler = Some(Settler::new(engine.clone()));
-        let receipts = Receipts::new(engine.settings.prefetch);
+        let receipts = Receipts::new(engine.settings.prefetch.get());
         let line = Line::open(&engine, kind, Duration::ZERO);
         Self {
             engine,
@@ -216,7 +216,7 @@ impl Sender {
             Ok(Arrived::Subscribed(subscription)) => {
                 self.line = Line::Open(subscription);
                 self.subscriptions += 1;
-                self.receipts = Receipts::new(self.engine.settings.prefetch);
+                self.receipts = Receipts::new(self.engine.settings.prefetch.get());
                 self.backoff.reset();
             }
             Ok(Arrived::Messages(batch)) => {

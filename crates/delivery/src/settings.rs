@@ -1,6 +1,6 @@
 //! `[delivery]`.
 
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub struct Settings {
     pub dispatch_batch: NonZeroU32,
     #[serde(with = "humantime_serde")]
     pub poll: Duration,
-    pub prefetch: u16,
+    pub prefetch: NonZeroU16,
     pub concurrency: NonZeroUsize,
     pub slow_concurrency: usize,
     pub settle_batch: NonZeroUsize,

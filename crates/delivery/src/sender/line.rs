@@ -24,7 +24,7 @@ impl Line {
     pub(super) fn open(engine: &Engine, kind: Kind, pause: Duration) -> Self {
         let link = engine.broker.consuming.clone();
         let queue = engine.broker.topology.name(kind.queue());
-        let prefetch = engine.settings.prefetch;
+        let prefetch = engine.settings.prefetch.get();
         Self::Opening(
             async move {
                 tokio::time::sleep(pause).await;
