@@ -16,7 +16,7 @@ use crate::idempotency::Request;
 use crate::store::new_id;
 use crate::store::receipts::{self as store, NewReceipt};
 
-/// Stores units and tells the merchant of each, except those received before.
+/// Stores units and tells the merchant of each, except those known before.
 pub(crate) async fn receive(
     app: &App,
     request: Request<'_>,
@@ -82,6 +82,7 @@ fn written(receipt: &InventoryReceipt, id: Uuid) -> Result<NewReceipt, Error> {
         line_identifier: receipt.line_identifier.to_string(),
         unit_identifier: unit.unwrap_or_default(),
         message: serde_json::to_string(receipt)?,
+        rejected: receipt.reject_reason.is_some(),
     })
 }
 
@@ -97,9 +98,8 @@ async fn tell(
     let (mut messages, mut events) = (Vec::with_capacity(stored.len()), Vec::new());
     let told = completed.iter().zip(new).filter(|(_, new)| stored.contains(&new.id));
     for (receipt, new) in told {
-        let rejected = receipt.reject_reason.is_some();
         let event =
-            if rejected { "inventory_receipt.rejected" } else { "inventory_receipt.received" };
+            if new.rejected { "inventory_receipt.rejected" } else { "inventory_receipt.received" };
         messages.push(NewMessage {
             merchant: request.merchant.clone(),
             kind: Kind::InventoryReceipt,
@@ -115,7 +115,7 @@ async fn tell(
     Ok(())
 }
 
-/// The answer for every unit, in the order they came; for one received before, the answer of then.
+/// The answer for every unit, in the order they came; for one known before, the answer of then.
 async fn answer(
     conn: &mut AsyncPgConnection,
     request: &Request<'_>,

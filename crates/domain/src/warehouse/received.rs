@@ -13,7 +13,7 @@ use crate::event::Event;
 pub struct UnitReceived {
     pub merchant: MerchantId,
     pub rma_identifier: String,
-    /// The receipt, once for each unit.
+    /// The receipt: one for each unit, and one more if it was rejected first.
     pub receipt: Uuid,
     pub asn_number: String,
     /// The line in the RMA, as the ASN names it: an order line's identifier.

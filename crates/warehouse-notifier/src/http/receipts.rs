@@ -35,7 +35,7 @@ impl ReceivedUnits {
     }
 }
 
-/// A unit that was received, for the first time and for good.
+/// A unit as it was first received, or, while it was not, first rejected.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub(crate) struct ReceiptView {
     id: Uuid,
@@ -98,7 +98,8 @@ pub(crate) struct ReceiptQuery {
 /// Receive units
 ///
 /// One, or many at once: then all of them or none. What a receipt leaves out comes from the ASN.
-/// The merchant is told of each unit once, however often it is received.
+/// The merchant is told of each unit once, however often it is received. One that was rejected may
+/// still be received; the merchant is told of that too.
 #[utoipa::path(
     tag = "receipts", security(("bearer" = [])),
     params(

@@ -55,7 +55,8 @@ struct AsnRow {
 
 const ASN: &str = "SELECT header, lines, units, digest, created_at, updated_at, \
     (SELECT count(*) FROM receipts \
-     WHERE receipts.merchant = asns.merchant AND receipts.asn_number = asns.asn_number) AS received \
+     WHERE receipts.merchant = asns.merchant AND receipts.asn_number = asns.asn_number \
+     AND NOT receipts.rejected) AS received \
     FROM inbound_asns AS asns WHERE merchant = $1";
 
 /// Stores an ASN unless its number is taken.
@@ -184,7 +185,7 @@ pub(crate) async fn lines(
     let query = diesel::sql_query(
         "SELECT line, coalesce(received, 0) AS received FROM inbound_lines LEFT JOIN ( \
              SELECT line_identifier, count(*) AS received FROM receipts \
-             WHERE merchant = $1 AND asn_number = $2 GROUP BY line_identifier \
+             WHERE merchant = $1 AND asn_number = $2 AND NOT rejected GROUP BY line_identifier \
          ) AS counted USING (line_identifier) \
          WHERE merchant = $1 AND asn_number = $2 ORDER BY place",
     )

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use diesel::QueryableByName;
-use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::warehouse::{InboundHeader, InboundLine};
@@ -21,6 +21,7 @@ pub(crate) struct NewReceipt {
     pub(crate) line_identifier: String,
     pub(crate) unit_identifier: String,
     pub(crate) message: String,
+    pub(crate) rejected: bool,
 }
 
 /// A unit as it is stored.
@@ -108,7 +109,8 @@ struct Inserted {
     id: Uuid,
 }
 
-/// Stores units, except those received before; returns the ids of those that were stored.
+/// Stores units, except those known before; returns the ids of those that were stored. A unit that
+/// was received takes the place of one that was rejected.
 pub(crate) async fn insert(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -117,15 +119,20 @@ pub(crate) async fn insert(
 ) -> Result<HashSet<Uuid>, DatabaseError> {
     let each = |text: fn(&NewReceipt) -> &str| new.iter().map(text).collect::<Vec<_>>();
     let ids: Vec<_> = new.iter().map(|receipt| receipt.id).collect();
+    let rejected: Vec<_> = new.iter().map(|receipt| receipt.rejected).collect();
     // In the order of the key: two transactions that hold the same units do not deadlock.
     let statement = diesel::sql_query(
-        "INSERT INTO receipts \
-             (merchant, asn_number, unit_identifier, id, line_identifier, message, received_at) \
-         SELECT $1, asn_number, unit_identifier, id, line_identifier, message, $2 \
-         FROM unnest($3, $4, $5, $6, $7) WITH ORDINALITY \
-             AS new (asn_number, unit_identifier, id, line_identifier, message, place) \
-         ORDER BY asn_number, unit_identifier, place \
-         ON CONFLICT ON CONSTRAINT receipts_pkey DO NOTHING RETURNING id",
+        "INSERT INTO receipts AS known (merchant, asn_number, unit_identifier, id, \
+             line_identifier, message, rejected, received_at) \
+         SELECT DISTINCT ON (asn_number, unit_identifier) \
+             $1, asn_number, unit_identifier, id, line_identifier, message, rejected, $2 \
+         FROM unnest($3, $4, $5, $6, $7, $8) WITH ORDINALITY \
+             AS new (asn_number, unit_identifier, id, line_identifier, message, rejected, place) \
+         ORDER BY asn_number, unit_identifier, rejected, place \
+         ON CONFLICT ON CONSTRAINT receipts_pkey DO UPDATE SET id = excluded.id, \
+             line_identifier = excluded.line_identifier, message = excluded.message, \
+             rejected = excluded.rejected, received_at = excluded.received_at \
+         WHERE known.rejected AND NOT excluded.rejected RETURNING id",
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Timestamptz, _>(at)
@@ -133,7 +140,8 @@ pub(crate) async fn insert(
     .bind::<Array<Text>, _>(each(|receipt| &receipt.unit_identifier))
     .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
     .bind::<Array<Text>, _>(each(|receipt| &receipt.line_identifier))
-    .bind::<Array<Text>, _>(each(|receipt| &receipt.message));
+    .bind::<Array<Text>, _>(each(|receipt| &receipt.message))
+    .bind::<Array<Bool>, _>(rejected);
     let stored: Vec<Inserted> = prepared(statement).load(conn).await?;
     Ok(stored.into_iter().map(|row| row.id).collect())
 }

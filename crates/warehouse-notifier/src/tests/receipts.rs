@@ -84,6 +84,49 @@ async fn a_rejected_unit_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_unit_that_was_rejected_can_still_be_received() {
+    let warehouse = open().await;
+    let rejected = |unit| {
+        let mut rejected = receipt("IN-1", unit);
+        rejected["reject_reason"] = json!("another product");
+        rejected
+    };
+    let first = warehouse.accept(PATH, &rejected(1)).await;
+    assert_eq!(warehouse.accept(PATH, &rejected(1)).await, first);
+    let shown = || async { warehouse.get("acme", "/v1/inbound_asns/IN-1").await.1 };
+    let before = shown().await;
+    assert_eq!((&before["received"], &before["lines"][0]["received"]), (&json!(0), &json!(0)));
+
+    let taken = warehouse.accept(PATH, &receipt("IN-1", 1)).await;
+    assert_ne!(taken["receipts"][0]["id"], first["receipts"][0]["id"]);
+    assert_eq!(warehouse.accept(PATH, &receipt("IN-1", 1)).await, taken);
+    assert_eq!(warehouse.accept(PATH, &rejected(1)).await, taken, "what was taken stays");
+    // Together, too: what was taken counts.
+    let batch = json!({ "receipts": [rejected(2), receipt("IN-1", 2), rejected(2)] });
+    let answer = warehouse.accept(PATH, &batch).await;
+    assert_eq!(answer["receipts"][0], answer["receipts"][1]);
+    assert_eq!(answer["receipts"][2], answer["receipts"][1]);
+    let after = shown().await;
+    assert_eq!((&after["received"], &after["lines"][0]["received"]), (&json!(2), &json!(1)));
+
+    let arrivals = warehouse.delivered(3).await;
+    let heard: Vec<_> = arrivals
+        .iter()
+        .map(|it| (it.event.as_str(), it.body["unit_identifier"].as_str().unwrap()))
+        .collect();
+    let received = "inventory_receipt.received";
+    assert_eq!(
+        heard,
+        [("inventory_receipt.rejected", "U-1"), (received, "U-1"), (received, "U-2")]
+    );
+    let news = eventually("the events are in the queue", SOON, || async {
+        let events = warehouse.started.namespace.peek("rma-engine.unit.received.v1").await;
+        (events.len() == 3).then_some(events)
+    });
+    news.await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_unit_is_received_once_however_it_comes() {
     let warehouse = open().await;
     let first = warehouse.accept(PATH, &receipt("IN-1", 1)).await;
