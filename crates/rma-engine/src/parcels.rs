@@ -134,8 +134,9 @@ impl Reported {
                 continue;
             }
             found += units.as_ref().map_or(0, Vec::len);
-            let (event, tracking_number) = (self.event, self.tracking_number.clone());
-            reports.push((rma, CarrierReport { event, tracking_number, units }));
+            let Self { event, occurred_at, .. } = *self;
+            let tracking_number = self.tracking_number.clone();
+            reports.push((rma, CarrierReport { event, tracking_number, units, occurred_at }));
         }
         // A unit is active in one return at most, so each that is known was found once.
         if found < self.units.as_ref().map_or(0, Vec::len) {

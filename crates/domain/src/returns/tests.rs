@@ -124,7 +124,8 @@ fn rma(identifier: &str, paths: &[&str]) -> Rma {
 }
 
 fn report(event: TrackingEvent, number: Option<&str>) -> CarrierReport {
-    CarrierReport { event, tracking_number: number.map(str::to_owned), units: None }
+    let tracking_number = number.map(str::to_owned);
+    CarrierReport { event, tracking_number, units: None, occurred_at: None }
 }
 
 fn covers(refund: &str, rma: &str, paths: &[&str]) -> Vec<CoveredUnit> {

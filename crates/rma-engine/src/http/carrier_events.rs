@@ -44,6 +44,7 @@ pub(crate) struct CarrierEvent {
     units: Option<Vec<UnitId>>,
     #[schema(max_length = 2048)]
     label_url: Option<String>,
+    /// Of two labels that were not used the one made last counts.
     occurred_at: Option<DateTime<Utc>>,
     #[schema(max_length = 1000)]
     detail: Option<String>,

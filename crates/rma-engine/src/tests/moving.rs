@@ -62,6 +62,22 @@ async fn a_number_that_comes_after_the_drop_off_names_the_parcel() {
     assert_eq!(numbered["package_tracking_status"], "ACCEPTED");
 }
 
+#[tokio::test]
+async fn an_older_label_that_comes_late_does_not_rename_the_parcel() {
+    let stage = Stage::set().await;
+    stage.store("acme", &order("A", 1)).await;
+    let rma = stage.start_return(&refund_of("A", &[1])).await;
+    for (number, made_at) in [("1Z9", "2026-03-10T10:05:00Z"), ("1Z8", "2026-03-10T10:00:00Z")] {
+        let mut label = report(number, "label", Some(&rma), Some(number));
+        label["occurred_at"] = json!(made_at);
+        let (status, answer) = stage.carrier(&label).await;
+        assert_eq!((status, &answer["applied"]), (StatusCode::OK, &json!(number == "1Z9")));
+    }
+    let (status, answer) = stage.carrier(&report("e1", "in_transit", None, Some("1Z9"))).await;
+    assert_eq!((status, &answer["applied"]), (StatusCode::OK, &json!(true)), "{answer}");
+    assert_eq!(stage.told().await, ["rma.created", "rma.tracking_updated", "rma.in_transit"]);
+}
+
 /// Two returns whose units travel in one parcel, 1Z9.
 async fn one_parcel(stage: &Stage) -> [String; 2] {
     stage.store("acme", &order("A", 4)).await;

@@ -15,6 +15,7 @@ pub struct CarrierReport {
     pub event: TrackingEvent,
     pub tracking_number: Option<String>,
     pub units: Option<Vec<UnitId>>,
+    pub occurred_at: Option<DateTime<Utc>>,
 }
 
 impl Rma {
@@ -86,19 +87,20 @@ impl RmaUnit {
             Step::Applied(status) => {
                 self.package_tracking_status = Some(status);
                 if let Some(number) = number {
-                    self.tracking_number = Some(number.clone());
+                    self.travel_under(number, report);
                 }
                 Step::Applied(())
             }
             Step::Late => {
                 // A new label takes the place of one that was not used, whatever became of that.
-                let is_new_label = report.is_label() && !self.is_scanned();
+                let is_new_label =
+                    report.is_label() && !self.is_scanned() && !report.is_before(self.labeled_at);
                 match number {
                     Some(number)
                         if self.tracking_number.is_none()
                             || (is_new_label && self.tracking_number.as_ref() != Some(number)) =>
                     {
-                        self.tracking_number = Some(number.clone());
+                        self.travel_under(number, report);
                         Step::Applied(())
                     }
                     _ => Step::Late,
@@ -106,11 +108,23 @@ impl RmaUnit {
             }
         }
     }
+
+    fn travel_under(&mut self, number: &str, report: &CarrierReport) {
+        self.tracking_number = Some(number.to_owned());
+        if report.is_label() {
+            self.labeled_at = report.occurred_at.or(self.labeled_at);
+        }
+    }
 }
 
 impl CarrierReport {
     fn is_label(&self) -> bool {
         self.event == TrackingEvent::Label
+    }
+
+    /// Whether it happened before that, as far as both are known.
+    fn is_before(&self, time: Option<DateTime<Utc>>) -> bool {
+        self.occurred_at.zip(time).is_some_and(|(own, other)| own < other)
     }
 }
 

@@ -30,6 +30,9 @@ pub struct RmaUnit {
     pub exchange: Option<ExchangeProgress>,
     pub exchange_order_identifier: Option<String>,
     pub tracking_number: Option<String>,
+    /// When its newest label was made, as far as carriers say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labeled_at: Option<DateTime<Utc>>,
     pub package_tracking_status: Option<TrackingStatus>,
     /// Meaningful only with managed receiving.
     pub receiving_status: ReceivingStatus,
@@ -96,6 +99,7 @@ impl RmaUnit {
             exchange: is_exchanged.then_some(ExchangeProgress::Pending),
             exchange_order_identifier: None,
             tracking_number: None,
+            labeled_at: None,
             package_tracking_status: None,
             receiving_status: ReceivingStatus::Pending,
             is_damaged: false,

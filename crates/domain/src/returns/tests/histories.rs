@@ -27,8 +27,9 @@ fn happening() -> impl Strategy<Value = Happening> {
     let event = prop::sample::select(&TrackingEvent::ALL[..]);
     let number = prop::option::of(prop::sample::select(vec!["1Z-1", "1Z-2"]));
     let units = || prop::option::of(prop::collection::vec(any_unit(), 1..3));
-    let track = (event, number, units()).prop_map(|(event, number, units)| {
-        Happening::Track(CarrierReport { units, ..report(event, number) })
+    let time = prop::option::of((0..3_i64).prop_map(minute));
+    let track = (event, number, units(), time).prop_map(|(event, number, units, occurred_at)| {
+        Happening::Track(CarrierReport { units, occurred_at, ..report(event, number) })
     });
     let finding = (any_unit(), 0..6).prop_map(|(unit, kind)| match kind {
         0 | 1 => Finding::Received { unit },

@@ -83,6 +83,27 @@ fn a_parcel_is_told_of_once_and_in_order() {
 }
 
 #[test]
+fn an_older_label_that_comes_late_changes_nothing() {
+    let mut rma = rma("RMA-1", &["A/L1/1"]);
+    let label = |number, minutes: Option<i64>| CarrierReport {
+        occurred_at: minutes.map(minute),
+        ..report(Label, Some(number))
+    };
+    let mut track = |report: &CarrierReport| {
+        let told = told(&rma.track(report, minute(20)));
+        format!("{told} [{}]", rma.units[0].tracking_number.as_deref().unwrap_or("-"))
+    };
+    let late = "no message; late A/L1/1 [1Z-2]";
+    assert_eq!(track(&label("1Z-2", Some(5))), "rma.tracking_updated; changed A/L1/1 [1Z-2]");
+    assert_eq!(track(&label("1Z-1", Some(0))), late);
+    // Without a time what comes later is newer, and what is known of times stays.
+    assert_eq!(track(&label("1Z-3", None)), "rma.tracking_updated; changed A/L1/1 [1Z-3]");
+    assert_eq!(track(&label("1Z-2", Some(5))), "rma.tracking_updated; changed A/L1/1 [1Z-2]");
+    assert_eq!(track(&label("1Z-1", Some(4))), late);
+    assert_eq!(track(&report(InTransit, Some("1Z-2"))), "rma.in_transit; changed A/L1/1 [1Z-2]");
+}
+
+#[test]
 fn a_drop_off_needs_no_label_and_what_is_kept_has_no_parcel() {
     let refund = [("A/L1/1", Resolution::Refund)];
     let mut express = rma_of("RMA-1", ReturnMethod::ExpressReturns, &refund, &settings(false));
