@@ -28,12 +28,13 @@ impl Rma {
         let mut change = Change::default();
         let mut refused = None;
         let method = self.return_method;
-        let mut has_moved = false;
+        let (mut has_moved, mut is_renamed) = (false, false);
         for unit in self.units.iter_mut().filter(|unit| selected.contains(&unit.id)) {
-            let before = unit.package_tracking_status;
+            let (number, status) = (unit.tracking_number.clone(), unit.package_tracking_status);
             match unit.track(report, method) {
                 Step::Applied(()) => {
-                    has_moved |= unit.package_tracking_status != before;
+                    has_moved |= unit.package_tracking_status != status;
+                    is_renamed |= unit.tracking_number != number;
                     change.units.push(unit.id.clone());
                 }
                 Step::Late => change.late.push(unit.id.clone()),
@@ -42,10 +43,10 @@ impl Rma {
         }
         match refused {
             Some(refusal) if change.units.is_empty() && change.late.is_empty() => Err(refusal),
-            _ if change.units.is_empty() => Ok(change),
             _ if has_moved => Ok(self.changed(report.event.service_event(), change, now)),
             // It came late, and yet said under which number they travel.
-            _ => Ok(self.changed(ServiceEvent::TrackingUpdated, change, now)),
+            _ if is_renamed => Ok(self.changed(ServiceEvent::TrackingUpdated, change, now)),
+            _ => Ok(change),
         }
     }
 
@@ -85,6 +86,7 @@ impl RmaUnit {
                 Step::Refused(Refusal::NoTrackingNumber)
             }
             Step::Applied(status) => {
+                self.failed_unscanned = status == TrackingStatus::Failure && !self.is_scanned();
                 self.package_tracking_status = Some(status);
                 if let Some(number) = number {
                     self.travel_under(number, report);
@@ -95,16 +97,17 @@ impl RmaUnit {
                 // A new label takes the place of one that was not used, whatever became of that.
                 let is_new_label =
                     report.is_label() && !self.is_scanned() && !report.is_before(self.labeled_at);
-                match number {
-                    Some(number)
-                        if self.tracking_number.is_none()
-                            || (is_new_label && self.tracking_number.as_ref() != Some(number)) =>
-                    {
-                        self.travel_under(number, report);
-                        Step::Applied(())
-                    }
-                    _ => Step::Late,
+                let number = number.filter(|number| {
+                    self.tracking_number.is_none()
+                        || (is_new_label && self.tracking_number.as_ref() != Some(number))
+                });
+                if let Some(number) = number {
+                    self.travel_under(number, report);
                 }
+                // A scan after the failure does not move the parcel, but the carrier has it.
+                let is_first_scan = self.failed_unscanned && report.event.is_scan();
+                self.failed_unscanned &= !is_first_scan;
+                if number.is_some() || is_first_scan { Step::Applied(()) } else { Step::Late }
             }
         }
     }

@@ -34,6 +34,9 @@ pub struct RmaUnit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labeled_at: Option<DateTime<Utc>>,
     pub package_tracking_status: Option<TrackingStatus>,
+    /// Whether the carrier reports a failure of a parcel that it never had.
+    #[serde(default)]
+    pub failed_unscanned: bool,
     /// Meaningful only with managed receiving.
     pub receiving_status: ReceivingStatus,
     pub is_damaged: bool,
@@ -101,6 +104,7 @@ impl RmaUnit {
             tracking_number: None,
             labeled_at: None,
             package_tracking_status: None,
+            failed_unscanned: false,
             receiving_status: ReceivingStatus::Pending,
             is_damaged: false,
             refunded_by: None,
@@ -112,8 +116,10 @@ impl RmaUnit {
         RefundFinancials::new(self.amounts, self.refund_type)
     }
 
+    /// Whether the carrier has, or had, its parcel in its hands.
     pub(super) fn is_scanned(&self) -> bool {
-        self.package_tracking_status.is_some_and(TrackingStatus::is_scanned)
+        !self.failed_unscanned
+            && self.package_tracking_status.is_some_and(|it| it >= TrackingStatus::Accepted)
     }
 
     pub(super) fn item(&self, managed_receiving: bool) -> RmaItem {

@@ -69,6 +69,14 @@ impl TrackingEvent {
         }
     }
 
+    /// Whether the carrier must have the parcel, or have had it. What failed may never have come.
+    pub fn is_scan(self) -> bool {
+        match self {
+            Self::Label | Self::NotDroppedOff | Self::Failure => false,
+            Self::Accepted | Self::InTransit | Self::Delivered | Self::Returned => true,
+        }
+    }
+
     /// The status it leads to.
     pub fn status(self) -> TrackingStatus {
         match self {
@@ -104,11 +112,6 @@ impl TrackingStatus {
             Self::Delivered => "DELIVERED",
             Self::Returned => "RETURNED",
         }
-    }
-
-    /// Whether the carrier has, or had, the parcel in its hands.
-    pub fn is_scanned(self) -> bool {
-        self >= Self::Accepted
     }
 
     /// What becomes of an event for a parcel in the given state.

@@ -104,6 +104,35 @@ fn an_older_label_that_comes_late_changes_nothing() {
 }
 
 #[test]
+fn a_failure_before_any_scan_leaves_the_parcel_with_the_shopper() {
+    let mut failed = rma("RMA-1", &["A/L1/1"]);
+    failed.track(&report(Label, Some("1Z-1")), minute(1)).unwrap();
+    failed.track(&report(Failure, Some("1Z-1")), minute(2)).unwrap();
+    let mut canceled = failed.clone();
+    assert_eq!(told(&canceled.cancel(None, minute(3))), "rma.canceled; changed A/L1/1");
+    let relabeled = failed.track(&report(Label, Some("1Z-2")), minute(3));
+    assert_eq!(told(&relabeled), "rma.tracking_updated; changed A/L1/1");
+    // A scan does not move it back from the failure, and is not forgotten.
+    let scan = report(InTransit, Some("1Z-2"));
+    assert_eq!(told(&failed.track(&scan, minute(4))), "no message; changed A/L1/1");
+    assert_eq!(told(&failed.track(&scan, minute(5))), "no message; late A/L1/1");
+    assert_eq!(failed.units[0].package_tracking_status, Some(TrackingStatus::Failure));
+    assert_eq!(failed.cancel(None, minute(6)), Err(Refusal::Scanned));
+    let other = failed.track(&report(Label, Some("1Z-3")), minute(6));
+    assert_eq!(other, Err(Refusal::UnknownParcel));
+}
+
+#[test]
+fn a_failure_that_was_noted_before_scans_were_counts_as_scanned() {
+    let mut rma = rma("RMA-1", &["A/L1/1"]);
+    rma.track(&report(Failure, Some("1Z")), minute(1)).unwrap();
+    let mut old = json!(rma);
+    old["units"][0].as_object_mut().unwrap().remove("failed_unscanned").unwrap();
+    let mut old: Rma = serde_json::from_value(old).unwrap();
+    assert_eq!(old.cancel(None, minute(2)), Err(Refusal::Scanned));
+}
+
+#[test]
 fn a_drop_off_needs_no_label_and_what_is_kept_has_no_parcel() {
     let refund = [("A/L1/1", Resolution::Refund)];
     let mut express = rma_of("RMA-1", ReturnMethod::ExpressReturns, &refund, &settings(false));
