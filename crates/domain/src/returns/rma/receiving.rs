@@ -120,16 +120,21 @@ impl Rma {
         if event == ReceivingEvent::Undone && unit.refunded_by.is_some() {
             return Err(Refusal::Refunded);
         }
+        let is_known = event == ReceivingEvent::Damaged && unit.is_damaged;
         let status = match unit.receiving_status.step(event, is_closed) {
-            Step::Applied(status) => status,
+            Step::Applied(status) if !is_known => status,
             Step::Refused(refusal) => return Err(refusal),
-            Step::Late => {
+            Step::Applied(_) | Step::Late => {
                 change.late.push(id.clone());
                 return Ok(());
             }
         };
         unit.receiving_status = status;
-        unit.is_damaged = event == ReceivingEvent::Damaged;
+        match event {
+            ReceivingEvent::Damaged => unit.is_damaged = true,
+            ReceivingEvent::Undone => unit.is_damaged = false,
+            _ => {}
+        }
         change.units.push(id.clone());
         change.discrepancies.extend(self.discrepancy(finding));
         Ok(())

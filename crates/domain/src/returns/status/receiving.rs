@@ -59,12 +59,14 @@ impl ReceivingStatus {
                 Step::Applied(Self::Received)
             }
             (Self::Pending, Short | Wrong) => Step::Applied(Self::Pending),
+            // Found at a second look.
+            (Self::Received, Damaged | Wrong) | (Self::NotReceived, Wrong) => Step::Applied(self),
             (Self::Pending, Closed) => Step::Applied(Self::NotReceived),
             (_, Undone) if closed => Step::Refused(Refusal::ReceivingClosed),
             (Self::Received, Undone) => Step::Applied(Self::Pending),
             (Self::Pending | Self::NotReceived, Undone) => Step::Refused(Refusal::NothingReceived),
-            (Self::NotReceived, Short | Wrong | Closed) => Step::Late,
-            (Self::Received, Received | Damaged | Short | Wrong | Closed) => Step::Late,
+            (Self::NotReceived, Short | Closed) => Step::Late,
+            (Self::Received, Received | Short | Closed) => Step::Late,
         }
     }
 }

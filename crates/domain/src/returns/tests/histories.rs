@@ -74,7 +74,7 @@ fn is_undo(what: &Happening) -> bool {
     matches!(what, Happening::Receive(Finding::Undo { .. }))
 }
 
-/// What the warehouse notes of a unit that is not there; it may note it again.
+/// What the warehouse finds missing or in a unit's place; it may find it again.
 fn is_note(what: &Happening) -> bool {
     matches!(what, Happening::Receive(Finding::Short { .. } | Finding::Wrong { .. }))
 }

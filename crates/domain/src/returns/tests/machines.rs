@@ -89,9 +89,9 @@ fn a_unit_at_the_warehouse() {
     expect![[r#"
          | Received | Damaged | Short | Wrong | Undone | Closed
         open | PENDING -> RECEIVED | PENDING -> RECEIVED | PENDING -> PENDING | PENDING -> PENDING | PENDING -> refused: nothing_received | PENDING -> NOT_RECEIVED
-        closed | NOT_RECEIVED -> RECEIVED | NOT_RECEIVED -> RECEIVED | NOT_RECEIVED -> late | NOT_RECEIVED -> late | NOT_RECEIVED -> refused: receiving_closed | NOT_RECEIVED -> late
-        open | RECEIVED -> late | RECEIVED -> late | RECEIVED -> late | RECEIVED -> late | RECEIVED -> PENDING | RECEIVED -> late
-        closed | RECEIVED -> late | RECEIVED -> late | RECEIVED -> late | RECEIVED -> late | RECEIVED -> refused: receiving_closed | RECEIVED -> late
+        closed | NOT_RECEIVED -> RECEIVED | NOT_RECEIVED -> RECEIVED | NOT_RECEIVED -> late | NOT_RECEIVED -> NOT_RECEIVED | NOT_RECEIVED -> refused: receiving_closed | NOT_RECEIVED -> late
+        open | RECEIVED -> late | RECEIVED -> RECEIVED | RECEIVED -> late | RECEIVED -> RECEIVED | RECEIVED -> PENDING | RECEIVED -> late
+        closed | RECEIVED -> late | RECEIVED -> RECEIVED | RECEIVED -> late | RECEIVED -> RECEIVED | RECEIVED -> refused: receiving_closed | RECEIVED -> late
     "#]].assert_eq(&table);
 }
 

@@ -77,6 +77,35 @@ fn a_return_arrives_in_several_parcels() {
 }
 
 #[test]
+fn what_a_second_look_finds_is_noted() {
+    let mut rma = rma("RMA-1", &["A/L1/1", "A/L1/2"]);
+    let damaged = || receipt(vec![Finding::Damaged { unit: unit("A/L1/1"), note: None }]);
+    let wrong = |path| {
+        Some(receipt(vec![Finding::Wrong { unit: unit(path), found_sku: None, note: None }]))
+    };
+    let story = walk(
+        &mut rma,
+        &[
+            Some(receipt(vec![received("A/L1/1")])),
+            Some(damaged()),
+            Some(damaged()),
+            wrong("A/L1/1"),
+            None,
+            wrong("A/L1/2"),
+        ],
+    );
+    expect![[r#"
+        rma.received; changed A/L1/1: CREATED [RECEIVED PENDING]
+        no message; changed A/L1/1; received_damaged: return RMA-1: unit 1 of line L1 of order A arrived damaged: CREATED [RECEIVED PENDING]
+        no message; late A/L1/1: CREATED [RECEIVED PENDING]
+        no message; changed A/L1/1; received_wrong: return RMA-1: unit 1 of line L1 of order A was not what arrived: CREATED [RECEIVED PENDING]
+        rma.received; changed A/L1/2; closed: PARTIAL_REFUND [RECEIVED NOT_RECEIVED]
+        no message; changed A/L1/2; received_wrong: return RMA-1: unit 2 of line L1 of order A was not what arrived: PARTIAL_REFUND [RECEIVED NOT_RECEIVED]
+    "#]].assert_eq(&story);
+    assert!(rma.units[0].is_damaged);
+}
+
+#[test]
 fn closing_after_everything_was_refunded_changes_nothing_the_merchant_sees() {
     let mut rma = rma("RMA-1", &["A/L1/1"]);
     rma.receive(&receipt(vec![received("A/L1/1")]), minute(1)).unwrap();
