@@ -70,7 +70,7 @@ pub struct DropShipment {
     /// What the message is known by: there is one for each shipment confirmed and each order
     /// cancelled, and any number of different ones for what is cancelled in part.
     pub reference: String,
-    /// Of the body as it came.
+    /// Of the message: what it does not say makes no difference.
     pub digest: Digest,
     /// The message.
     pub body: String,
@@ -78,8 +78,7 @@ pub struct DropShipment {
 
 impl DropShipment {
     pub fn read(kind: DropShipmentKind, document: &Document) -> Result<Self, Invalid> {
-        let digest = Digest::of(document.value());
-        let (order, reference, body) = match kind {
+        let (order, reference, (body, digest)) = match kind {
             DropShipmentKind::Confirmation => {
                 let message = document.read(object(DropShipmentConfirmation::read))?;
                 let shipment = &message.shipment;
@@ -92,7 +91,8 @@ impl DropShipment {
             }
             DropShipmentKind::PartialCancellation => {
                 let message = document.read(object(DropShipmentPartialCancellation::read))?;
-                (message.order.client_identifier.clone(), hex(&digest), write(&message)?)
+                let (body, digest) = write(&message)?;
+                (message.order.client_identifier, hex(&digest), (body, digest))
             }
         };
         Ok(Self { kind, order: order.to_string(), reference, digest, body })
@@ -116,15 +116,17 @@ impl DropShipment {
 }
 
 /// A message has at most as many bytes as one about an outbound shipment.
-fn write(message: &impl Serialize) -> Result<String, Invalid> {
+fn write(message: &impl Serialize) -> Result<(String, Digest), Invalid> {
     let refused = |detail| FieldError::invalid("$", detail);
-    let body = serde_json::to_string(message).map_err(|error| refused(error.to_string()))?;
+    let unwritten = |error: serde_json::Error| refused(error.to_string());
+    let body = serde_json::to_string(message).map_err(unwritten)?;
     if body.len() > MAX_BYTES {
         let size = body.len();
         let detail = format!("makes a message of {size} bytes; at most {MAX_BYTES} are sent");
         return Err(refused(detail).into());
     }
-    Ok(body)
+    let digest = Digest::of_value(&serde_json::to_value(message).map_err(unwritten)?);
+    Ok((body, digest))
 }
 
 fn hex(digest: &Digest) -> String {

@@ -42,6 +42,11 @@ async fn repeated_requests_send_nothing_twice() {
         assert_eq!(warehouse.accept(path, &body).await, first);
         let keyed = warehouse.post_keyed(path, "k", &body).await;
         assert_eq!(keyed, (201, first.clone()));
+        // What is not told makes no difference, except under the key.
+        let mut exported = body.clone();
+        exported["exported_at"] = json!("2026-03-10T12:00:00Z");
+        assert_eq!(warehouse.accept(path, &exported).await, first);
+        assert_eq!(warehouse.post_keyed(path, "k", &exported).await.0, 422);
     }
     // Also after the cancellation: what was accepted then is answered as it was then.
     warehouse.accept(CONFIRMATIONS, &confirmation("SO-1")).await;
