@@ -163,13 +163,17 @@ async fn a_unit_is_received_once_however_it_comes() {
 async fn parallel_receipts_of_one_unit_send_one_message() {
     let warehouse = open().await;
     let (one, two) = (receipt("IN-1", 1), receipt("IN-1", 2));
+    // The first was rejected before.
+    let mut rejected = one.clone();
+    rejected["reject_reason"] = json!("another product");
+    warehouse.accept(PATH, &rejected).await;
     let forth = json!({ "receipts": [one, two] });
     let back = json!({ "receipts": [two, one] });
     let ask = |batch| warehouse.accept(PATH, batch);
     let (a, b, c, d) = tokio::join!(ask(&forth), ask(&back), ask(&forth), ask(&back));
     assert_eq!((&a, &b), (&c, &d));
     assert_eq!(a["receipts"][0], b["receipts"][1]);
-    warehouse.delivered(2).await;
+    warehouse.delivered(3).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
