@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use domain::order::Order;
+use domain::order::sample::document;
 use serde_json::json;
 
 use crate::load::Round;
@@ -105,7 +106,7 @@ impl Measured {
 
 fn pgbench(intake: &Intake) -> anyhow::Result<Duration> {
     let order = typical()?;
-    let document = json!(order).to_string();
+    let document = document(&order).to_string();
     let event = json!({ "specversion": "1.0", "data": { "merchant": MERCHANT, "order": order } });
     let variables =
         [("merchant", MERCHANT), ("document", &document), ("event", &event.to_string())];
@@ -120,7 +121,7 @@ fn typical() -> anyhow::Result<Order> {
 /// Stores orders until there are so many, then lets PostgreSQL tidy up.
 async fn fill(intake: &mut Intake, history: i64) -> anyhow::Result<()> {
     let stored = intake.postgres.count("SELECT count(*) FROM orders").await?;
-    let order = json!(typical()?).to_string().replace('\'', "''");
+    let order = document(&typical()?).to_string().replace('\'', "''");
     for from in (stored..history).step_by(50_000) {
         let to = (from + 50_000).min(history);
         let statement = format!(

@@ -4,11 +4,10 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use domain::order::Order;
-use domain::order::sample::{Orders, message};
+use domain::order::sample::{Orders, document, message};
 use messaging::LEADER_LOCK;
 use order_intake::App;
 use platform::Service as _;
-use serde_json::json;
 use testkit::{Database, Issuer, Namespace, introduce, merchant};
 
 use crate::postgres::Postgres;
@@ -22,7 +21,7 @@ const USUAL: RangeInclusive<usize> = 2_300..=2_700;
 /// Orders of the usual length.
 pub(crate) fn shop(seed: u64) -> anyhow::Result<impl Iterator<Item = Order>> {
     let orders = Orders::new(seed, "2026-06-01T00:00:00Z".parse()?);
-    Ok(orders.filter(|order| USUAL.contains(&json!(order).to_string().len())))
+    Ok(orders.filter(|order| USUAL.contains(&document(order).to_string().len())))
 }
 
 pub(crate) struct Intake {

@@ -124,7 +124,7 @@ pub(crate) fn identifier_of(order: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use domain::order::sample::Orders;
+    use domain::order::sample::{Orders, document};
 
     use super::*;
 
@@ -132,7 +132,7 @@ mod tests {
         let orders = Orders::new(5, "2026-03-01T00:00:00Z".parse().unwrap());
         let entries = (1..=count).zip(orders);
         entries
-            .map(|(line, order)| Entry { line, bytes: serde_json::to_vec(&order).unwrap() })
+            .map(|(line, order)| Entry { line, bytes: document(&order).to_string().into_bytes() })
             .collect()
     }
 

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use clap::Args;
-use domain::order::sample::Orders;
+use domain::order::sample::{Orders, document};
 use platform::Clock;
 
 #[derive(Args)]
@@ -44,7 +44,7 @@ fn write(
         if index > 0 {
             out.write_all(between.as_bytes())?;
         }
-        serde_json::to_writer(&mut *out, &order)?;
+        serde_json::to_writer(&mut *out, &document(&order))?;
     }
     out.write_all(closing.as_bytes())
 }

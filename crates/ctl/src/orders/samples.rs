@@ -5,9 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use domain::order::Order;
-use domain::order::sample::Orders;
+use domain::order::sample::{Orders, message};
 use platform::Clock;
-use serde_json::json;
 
 use super::gateway::{Gateway, Parts, Verdict};
 use crate::settings::Settings;
@@ -31,7 +30,6 @@ fn write(file: &Path) -> std::io::Result<()> {
     let now = Clock::system().now();
     let seed = now.timestamp_micros().unsigned_abs();
     let orders: Vec<Order> = Orders::new(seed, now).take(COUNT).collect();
-    let message = json!({ "returns_portal_order": { "orders": orders } });
     let draft = file.with_extension("new");
-    fs::write(&draft, message.to_string()).and_then(|()| fs::rename(&draft, file))
+    fs::write(&draft, message(&orders).to_string()).and_then(|()| fs::rename(&draft, file))
 }

@@ -45,8 +45,17 @@ impl Iterator for Orders {
 
 /// The message that carries these orders.
 pub fn message<'a>(orders: impl IntoIterator<Item = &'a Order>) -> Value {
-    let orders: Vec<_> = orders.into_iter().map(|order| json!(order)).collect();
+    let orders: Vec<_> = orders.into_iter().map(document).collect();
     json!({ "returns_portal_order": { "orders": orders } })
+}
+
+/// The order as its merchant sends it.
+pub fn document(order: &Order) -> Value {
+    let mut document = json!(order);
+    for unread in ["transactions", "discounts"] {
+        document[unread] = json!([]);
+    }
+    document
 }
 
 fn order(seed: u64, index: u64, until: DateTime<Utc>) -> Order {
@@ -89,8 +98,6 @@ fn order(seed: u64, index: u64, until: DateTime<Utc>) -> Order {
         customer,
         shipping_address: address.clone(),
         billing_address: address,
-        transactions: Vec::new(),
-        discounts: Vec::new(),
         identifier,
         items,
         refunds,

@@ -7,11 +7,11 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
-use utoipa::openapi::schema::{Object, Schema};
+use utoipa::openapi::schema::{ArrayBuilder, Object, Schema, SchemaType};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::{CUSTOMER_ALIAS, Customer, Order, OrderStored};
+use super::{CUSTOMER_ALIAS, Customer, MAX_OPAQUE, Order, OrderStored};
 use crate::event::Event as _;
 use crate::schema::json_schema;
 
@@ -67,7 +67,11 @@ pub fn stored_schema() -> Value {
 fn as_sent(name: &str, mut schema: RefOr<Schema>) -> RefOr<Schema> {
     if let RefOr::T(Schema::Object(part)) = &mut schema {
         match name {
-            "Order" => either_customer(part),
+            "Order" => {
+                either_customer(part);
+                unread(part, "transactions");
+                unread(part, "discounts");
+            }
             "Line" => add(part, "anyOf", json!([not_empty("sku"), not_empty("upc")])),
             "Customer" => add(part, "anyOf", json!([not_empty("identifier"), not_empty("email")])),
             "Status" => part.enum_values.get_or_insert_default().push(json!("Canceled")),
@@ -85,6 +89,14 @@ fn either_customer(order: &mut Object) {
     order.required.retain(|key| key != "customer");
     let either = json!([only("customer", CUSTOMER_ALIAS), only(CUSTOMER_ALIAS, "customer")]);
     add(order, "oneOf", either);
+}
+
+/// An array that must be there and of which nothing is kept.
+fn unread(order: &mut Object, key: &str) {
+    let anything = Object::with_type(SchemaType::AnyValue);
+    let array = ArrayBuilder::new().items(anything).max_items(Some(MAX_OPAQUE));
+    order.properties.insert(key.to_owned(), array.into());
+    order.required.push(key.to_owned());
 }
 
 /// Adds a rule that the type has no field for.

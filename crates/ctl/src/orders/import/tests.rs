@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use domain::order::sample::Orders;
+use domain::order::sample::{Orders, document};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -100,7 +100,7 @@ fn file() -> (TempDir, Place, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("orders.ndjson");
     let orders = Orders::new(1, "2026-03-01T00:00:00Z".parse().unwrap()).take(9);
-    let mut lines: Vec<_> = orders.map(|order| json!(order).to_string()).collect();
+    let mut lines: Vec<_> = orders.map(|order| document(&order).to_string()).collect();
     lines.push("{}".to_owned());
     std::fs::write(&path, lines.join("\n")).unwrap();
     let name = path.to_str().unwrap().to_owned();

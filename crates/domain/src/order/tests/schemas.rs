@@ -87,13 +87,20 @@ fn list_places(value: &Value, at: &str, places: &mut Vec<String>) {
     }
 }
 
+fn with(change: fn(&mut Value)) -> Value {
+    let mut order = plain_order();
+    change(&mut order);
+    enclose(order)
+}
+
+#[test]
+fn what_nobody_reads_may_be_anything_to_both() {
+    check(&with(|order| order["transactions"] = json!([null, 1, { "id": "T1" }])));
+    check(&with(|order| order["discounts"] = json!(["SPRING", [true]])));
+}
+
 #[test]
 fn either_name_of_a_line_or_shopper_is_enough_for_both() {
-    let with = |change: fn(&mut Value)| {
-        let mut order = plain_order();
-        change(&mut order);
-        enclose(order)
-    };
     check(&with(|_| {}));
     check(&with(|order| order["items"][0]["sku"] = json!("")));
     check(&with(|order| order["items"][0]["upc"] = json!("")));

@@ -45,6 +45,7 @@ fn the_newest_snapshot_wins_and_the_same_one_changes_nothing() {
     check(|_| {}, Outcome::Unchanged);
     check(|order| order["note"] = json!("same time, other words"), Outcome::Stored);
     check(|order| order["unknown"] = json!(1), Outcome::Stored);
+    check(|order| order["transactions"] = json!([{}]), Outcome::Stored);
     check(|order| order["updated_at"] = json!("2026-01-02T09:00:01Z"), Outcome::Stored);
     check(|order| order["updated_at"] = json!("2026-01-02T08:59:59Z"), Outcome::Stale);
 }
