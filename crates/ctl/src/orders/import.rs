@@ -89,18 +89,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         parallel: usize::try_from(parallel).unwrap_or(1),
         report,
     };
-    let interrupted = watch_for_interrupt();
-    let mut rejected = 0;
-    let places: Vec<_> = files.iter().map(|file| Place::from(file.as_str())).collect();
-    importer.begin_reports(&places)?;
-    for (file, place) in files.iter().zip(&places) {
-        let tally = importer.import(place, file, interrupted.clone()).await;
-        rejected += tally.with_context(|| format!("{file} was not imported completely"))?.rejected;
-        if *interrupted.borrow() {
-            return Ok(ExitCode::from(130));
-        }
-    }
-    Ok(if rejected == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(match importer.import_all(&files, watch_for_interrupt()).await? {
+        None => ExitCode::from(130),
+        Some(0) => ExitCode::SUCCESS,
+        Some(_) => ExitCode::FAILURE,
+    })
 }
 
 /// Turns true at the first Ctrl-C; the second one ends the program.
@@ -125,6 +118,27 @@ struct Importer {
 }
 
 impl Importer {
+    /// Imports one file after the other; how many orders were rejected, unless it was interrupted.
+    async fn import_all(
+        &self,
+        files: &[String],
+        interrupted: watch::Receiver<bool>,
+    ) -> anyhow::Result<Option<u64>> {
+        let places: Vec<_> = files.iter().map(|file| Place::from(file.as_str())).collect();
+        self.begin_reports(&places)?;
+        let mut rejected = 0;
+        for (file, place) in files.iter().zip(&places) {
+            let tally = self.import(place, file, interrupted.clone()).await;
+            let tally = tally.with_context(|| format!("{file} was not imported completely"))?;
+            rejected += tally.rejected;
+            if *interrupted.borrow() {
+                return Ok(None);
+            }
+        }
+        places.iter().filter_map(Place::path).try_for_each(Journal::forget)?;
+        Ok(Some(rejected))
+    }
+
     /// Takes reports of earlier runs away, and nothing else: whatever is not a report is refused. Of
     /// one that several files share, only the rows of those that begin anew are taken away when any
     /// other goes on from where it ended.
@@ -195,8 +209,6 @@ impl Importer {
                 None => "nothing is kept of standard input, so begin anew",
             };
             eprintln!("{name}: interrupted after {} orders; {next}", journal.done());
-        } else {
-            journal.close()?;
         }
         summarize(name, &tally, &report);
         Ok(tally)

@@ -1,7 +1,9 @@
 //! How far an import came, kept beside the file so that the next run goes on from there.
 //!
 //! Batches finish out of order. The journal knows only how many orders from the beginning are
-//! dealt with; what came after is sent again, which changes nothing.
+//! dealt with; what came after is sent again, in the same order, and ends as it did. A file that is
+//! done keeps its journal until all files of its command are: sent again after the next one, it
+//! would put back what that one changed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -106,11 +108,12 @@ impl Journal {
         if self.page.done == before { Ok(()) } else { self.save() }
     }
 
-    /// The file is dealt with: nothing is left to continue.
-    pub(crate) fn close(self) -> anyhow::Result<()> {
-        match &self.path {
-            Some(path) if path.exists() => {
-                fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))
+    /// Takes the journal of a file away: nothing is left to continue.
+    pub(crate) fn forget(file: &Path) -> anyhow::Result<()> {
+        let path = beside(file);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("cannot remove {}", path.display()))
             }
             _ => Ok(()),
         }
@@ -193,14 +196,16 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_import_leaves_no_journal() {
+    fn what_is_forgotten_leaves_no_journal() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("orders.json");
         fs::write(&file, "[]").unwrap();
         let mut journal = Journal::open(Some(&file), target("intake", "client")).unwrap();
         let mut report = Report::new(folder.path().join("rejected.csv"), "orders.json");
         journal.finish(0, 10, Vec::new(), &mut report).unwrap();
-        journal.close().unwrap();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        for _twice in 0..2 {
+            Journal::forget(&file).unwrap();
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        }
     }
 }

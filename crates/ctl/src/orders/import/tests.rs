@@ -261,7 +261,37 @@ async fn an_import_goes_on_where_it_ended() {
     assert!(second.len() < 9, "{second:?}");
     let all: std::collections::BTreeSet<_> = first.iter().chain(&second).collect();
     assert_eq!(all.len(), 9);
-    assert!(!Path::new(&format!("{}.import", file.2)).exists());
+}
+
+#[tokio::test]
+async fn the_same_command_goes_on_after_the_files_that_are_done() {
+    let (done, next) = (file(), file());
+    let files = [done.2.clone(), next.2.clone()];
+    let (interrupt, interrupted) = watch::channel(false);
+    let mut sent = 0;
+    let first = Intake::start(Box::new(move |_, message| {
+        sent += 1;
+        // The first message of the second file.
+        if sent == 4 {
+            interrupt.send_replace(true);
+        }
+        accept(&message)
+    }));
+    assert_eq!(first.importer().import_all(&files, interrupted).await.unwrap(), None);
+    assert!((10..18).contains(&first.stored().len()), "{:?}", first.stored());
+
+    let second = Intake::start(Box::new(|_, message| accept(&message)));
+    for file in [&done, &next] {
+        goes_on(file, &first, &second);
+    }
+    let (_interrupt, interrupted) = watch::channel(false);
+    let rejected = second.importer().import_all(&files, interrupted).await.unwrap();
+    assert_eq!(rejected, Some(2));
+    assert!(second.stored().len() < 9, "{:?}", second.stored());
+    for file in [&done, &next] {
+        assert_eq!(report(file).matches(",10,,$.identifier,").count(), 1, "{}", report(file));
+        assert!(!Path::new(&format!("{}.import", file.2)).exists());
+    }
 }
 
 #[tokio::test]

@@ -40,17 +40,14 @@ async fn a_file_that_begins_anew_leaves_the_rows_of_others_in_a_shared_report() 
     let intake = Intake::start(Box::new(|_, message| accept(&message)));
     let importer = Importer { report: Some(shared.clone()), ..intake.importer() };
     let (_interrupt, interrupted) = watch::channel(false);
-    importer.import(&one.1, &one.2, interrupted.clone()).await.unwrap();
+    importer.import_all(&[one.2.clone()], interrupted.clone()).await.unwrap();
     // The other file was interrupted after some orders.
     let other_row = Rejection { line: 2, order: String::new(), errors: vec![whole_order("no")] };
     let mut report = Report::new(shared.clone(), &other.2);
     let mut journal = Journal::open(other.1.path(), importer.gateway.target()).unwrap();
     journal.finish(0, 3, vec![other_row], &mut report).unwrap();
 
-    importer.begin_reports(&[one.1.clone(), other.1.clone()]).unwrap();
-    for (_, place, name) in [&one, &other] {
-        importer.import(place, name, interrupted.clone()).await.unwrap();
-    }
+    importer.import_all(&[one.2.clone(), other.2.clone()], interrupted).await.unwrap();
     let report = std::fs::read_to_string(&shared).unwrap();
     for (name, row) in [
         (&one.2, "10,,$.identifier,missing_field,"),
@@ -69,10 +66,8 @@ async fn files_that_share_a_report_are_all_in_it_and_earlier_runs_are_not() {
     let importer = Importer { report: Some(shared.clone()), ..intake.importer() };
     let (_interrupt, interrupted) = watch::channel(false);
     for _run in 0..2 {
-        importer.begin_reports(&[one.1.clone(), other.1.clone()]).unwrap();
-        for (_, place, name) in [&one, &other] {
-            importer.import(place, name, interrupted.clone()).await.unwrap();
-        }
+        let files = [one.2.clone(), other.2.clone()];
+        importer.import_all(&files, interrupted.clone()).await.unwrap();
         let report = std::fs::read_to_string(&shared).unwrap();
         for (_, _, name) in [&one, &other] {
             let row = format!("{name},10,,$.identifier,missing_field,");
