@@ -87,11 +87,19 @@ pub fn boolean(field: Field<'_>) -> Option<bool> {
 /// An RFC 3339 time with its offset, to the microsecond: what the database keeps.
 pub fn timestamp(field: Field<'_>) -> Option<DateTime<Utc>> {
     let Json::String(text) = field.value() else { return field.wrong_type("a string") };
-    match DateTime::parse_from_rfc3339(text).map(|time| time.to_utc().trunc_subsecs(6)) {
+    let time = DateTime::parse_from_rfc3339(text).map(|time| time.to_utc().trunc_subsecs(6));
+    match time {
         // A time near either end can leave the four-digit years when its offset is taken off.
-        Ok(time) if (1..=9999).contains(&time.year()) => Some(time),
+        Ok(time) if is_strict(text) && (1..=9999).contains(&time.year()) => Some(time),
         _ => field.invalid("must be an RFC 3339 time with an offset, like 2026-03-01T09:30:00Z"),
     }
+}
+
+/// The library also takes a space for the `T`, a minus sign that is not ASCII, and second 60 in any
+/// minute. A true leap second is not kept either: the database makes the next second of it.
+fn is_strict(time: &str) -> bool {
+    let has_t = matches!(time.as_bytes().get(10), Some(b'T' | b't'));
+    time.is_ascii() && has_t && time.get(17..19) != Some("60")
 }
 
 /// An ISO 4217 code in capitals.

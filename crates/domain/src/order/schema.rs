@@ -1,6 +1,6 @@
 //! The contract as data. The schema of the message says what [`Message::read`] refuses, as far as
-//! a schema can: not that identifiers are unique, that units and refunds fit their line, or
-//! that sums add up.
+//! a schema can: not that identifiers are unique, that units and refunds fit their line, that sums
+//! add up, or that times lie in the years 1 to 9999 and in no leap second.
 //!
 //! [`Message::read`]: super::Message::read
 

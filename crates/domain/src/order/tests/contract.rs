@@ -154,6 +154,9 @@ impl Kind {
                 invalid(json!("yesterday")),
                 invalid(json!("2026-01-01T00:00:00")),
                 invalid(json!("2026-13-01T00:00:00Z")),
+                invalid(json!("2026-01-01 00:00:00Z")),
+                invalid(json!("2026-01-01T00:00:60Z")),
+                invalid(json!("2026-01-01T00:00:00\u{2212}01:00")),
             ],
             Tags => vec![invalid(json!(vec!["tag"; 251])), (json!("tag"), Code::InvalidType)],
             Array { may_be_empty, most } => {
