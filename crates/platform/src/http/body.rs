@@ -8,7 +8,7 @@ use domain::document::{Document, Malformed};
 use flate2::read::MultiGzDecoder;
 use futures_util::StreamExt;
 
-use super::Settings;
+use super::{Room, Settings};
 use crate::{Failure, Kind, Problem};
 
 /// Why a body could not be read.
@@ -138,7 +138,9 @@ async fn read(request: &HttpRequest, payload: Payload) -> Result<Bytes, BodyErro
     }
     let raw = tokio::time::timeout(patience, collect(payload, limit)).await;
     let raw = raw.map_err(|_elapsed| BodyError::TooSlow)??;
-    if gzipped { unpack(&raw, limit) } else { Ok(raw) }
+    let body = if gzipped { unpack(&raw, limit)? } else { raw };
+    Room::of(request).fit(body.len());
+    Ok(body)
 }
 
 async fn collect(mut payload: Payload, limit: usize) -> Result<Bytes, BodyError> {

@@ -3,6 +3,7 @@
 //! else out.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -75,7 +76,8 @@ impl Rooms {
         taken.pieces += pieces;
         taken.by_caller.insert(caller.to_owned(), own + pieces);
         drop(taken);
-        Ok(Room(Some(Held { taken: self.taken.clone(), caller: caller.to_owned(), pieces })))
+        let (rooms, caller) = (self.clone(), caller.to_owned());
+        Ok(Room(Some(Arc::new(Held { rooms, caller, pieces: pieces.into() }))))
     }
 }
 
@@ -87,29 +89,53 @@ fn lock(taken: &Mutex<Taken>) -> MutexGuard<'_, Taken> {
     taken.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Room for the body of a request; given back when dropped. Stands before the body in a handler's
-/// list, and after the [`Caller`] whose it is, so that there is room before anything is read. The
-/// default is none.
-#[derive(Debug, Default)]
-pub struct Room(#[expect(dead_code, reason = "held, not read")] Option<Held>);
+/// Room for the body of a request; given back when the request and whoever else holds it let go of
+/// it. Stands before the body in a handler's list, and after the [`Caller`] whose it is, so that
+/// there is room before anything is read. The default is none.
+#[derive(Debug, Clone, Default)]
+pub struct Room(Option<Arc<Held>>);
 
 #[derive(Debug)]
 struct Held {
-    taken: Arc<Mutex<Taken>>,
+    rooms: Rooms,
     caller: String,
-    pieces: usize,
+    /// Changes under the lock of all rooms only.
+    pieces: AtomicUsize,
+}
+
+impl Room {
+    /// The room that a request has.
+    pub(super) fn of(request: &HttpRequest) -> Self {
+        request.extensions().get::<Self>().cloned().unwrap_or_default()
+    }
+
+    /// Gives back what a body of this size does not need.
+    pub(super) fn fit(&self, body: usize) {
+        if let Some(held) = &self.0 {
+            held.shrink(pieces_for(body, held.rooms.copies));
+        }
+    }
+}
+
+impl Held {
+    /// Keeps so many pieces at the most.
+    fn shrink(&self, most: usize) {
+        let mut taken = lock(&self.rooms.taken);
+        let back = self.pieces.load(Relaxed).saturating_sub(most);
+        self.pieces.fetch_sub(back, Relaxed);
+        taken.pieces -= back;
+        if let Some(own) = taken.by_caller.get_mut(&self.caller) {
+            *own -= back;
+            if *own == 0 {
+                taken.by_caller.remove(&self.caller);
+            }
+        }
+    }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let mut taken = lock(&self.taken);
-        taken.pieces -= self.pieces;
-        let own = taken.by_caller.get(&self.caller).map_or(0, |own| own - self.pieces);
-        if own == 0 {
-            taken.by_caller.remove(&self.caller);
-        } else {
-            taken.by_caller.insert(std::mem::take(&mut self.caller), own);
-        }
+        self.shrink(0);
     }
 }
 
@@ -126,11 +152,14 @@ impl FromRequest for Room {
             }
             None => Ok(Self(None)),
         };
+        if let Ok(room) = &room {
+            request.extensions_mut().insert(room.clone());
+        }
         std::future::ready(room.map_err(Problem::from))
     }
 }
 
-/// How large the body says it is; a packed one may grow to any size.
+/// How large the body says it is; a packed one may grow to any size until it is unpacked.
 fn announced(request: &HttpRequest) -> Option<usize> {
     let headers = request.headers();
     if headers.contains_key(CONTENT_ENCODING) {
@@ -141,6 +170,12 @@ fn announced(request: &HttpRequest) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
+    use actix_web::test::TestRequest;
+    use flate2::{Compression, write::GzEncoder};
+
+    use super::super::Json;
     use super::*;
 
     fn rooms(bytes_in_flight: usize) -> Rooms {
@@ -175,6 +210,27 @@ mod tests {
     #[test]
     fn one_body_of_the_largest_size_always_fits() {
         assert!(rooms(0).take("a", None).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_packed_body_has_room_for_what_it_is_once_it_is_unpacked() {
+        let rooms = rooms(0);
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(br#""ten bytes""#).unwrap();
+        let (request, mut payload) = TestRequest::post()
+            .app_data(web::Data::new(rooms.clone()))
+            .insert_header((CONTENT_ENCODING, "gzip"))
+            .insert_header(("content-type", "application/json"))
+            .set_payload(packed.finish().unwrap())
+            .to_http_parts();
+        let room = Room::from_request(&request, &mut payload).await.unwrap();
+        assert_eq!(lock(&rooms.taken).pieces, 301);
+        let _read = Json::from_request(&request, &mut payload).await.unwrap();
+        assert_eq!(lock(&rooms.taken).pieces, 2);
+        drop(request);
+        assert_eq!(lock(&rooms.taken).by_caller[""], 2);
+        drop(room);
+        assert_eq!(lock(&rooms.taken).pieces, 0);
     }
 
     #[test]
