@@ -1,10 +1,15 @@
 //! A service that did not do as asked, in its own words.
 
 use std::fmt;
+use std::time::Duration;
 
 use domain::document::FieldError;
+use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
 use serde::Deserialize;
+
+/// A pause that a service asks for is believed up to this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 /// An answer that is no success.
 #[derive(Debug)]
@@ -13,6 +18,7 @@ pub(crate) struct Refusal {
     message: String,
     errors: Vec<FieldError>,
     request_id: Option<String>,
+    pub(crate) retry_after: Option<Duration>,
 }
 
 /// Our services' error body, and OAuth's.
@@ -30,7 +36,8 @@ impl Refusal {
         let status = answer.status();
         let request_id = answer.headers().get("x-request-id");
         let request_id = request_id.and_then(|id| id.to_str().ok()).map(str::to_owned);
-        match answer.json::<Body>().await {
+        let retry_after = retry_after(answer.headers());
+        let refusal = match answer.json::<Body>().await {
             Ok(body) => Self::new(status, body, request_id),
             // Something between us and the service, most likely.
             Err(_not_ours) => Self {
@@ -38,8 +45,10 @@ impl Refusal {
                 message: format!("the service answers {status}"),
                 errors: vec![],
                 request_id,
+                retry_after: None,
             },
-        }
+        };
+        Self { retry_after, ..refusal }
     }
 
     fn new(status: StatusCode, body: Body, request_id: Option<String>) -> Self {
@@ -50,8 +59,14 @@ impl Refusal {
             (None, Some(code), None) => code,
             (None, None, _) => format!("the service answers {status}"),
         };
-        Self { status, message: said, errors, request_id }
+        Self { status, message: said, errors, request_id, retry_after: None }
     }
+}
+
+/// When a service wants to be asked again.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds).min(LONGEST_PAUSE))
 }
 
 impl fmt::Display for Refusal {

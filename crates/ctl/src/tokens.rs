@@ -111,6 +111,9 @@ pub(crate) struct Granted {
 pub(crate) enum NoToken {
     #[error("no token for client {client_id}")]
     Refused { client_id: String, source: Refusal },
+    /// It will work later: too much was asked for.
+    #[error("no token from {url} at the moment")]
+    Busy { url: Url, source: Refusal },
     /// It may work later.
     #[error("no token from {url}")]
     Unavailable { url: Url, source: anyhow::Error },
@@ -217,13 +220,13 @@ impl TokenService {
             return Ok(Granted { access_token, answer });
         }
         let refusal = Refusal::read(answer).await;
-        if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
-            return Err(NoToken::Refused {
-                client_id: self.credentials.id.clone(),
-                source: refusal,
-            });
-        }
-        Err(unavailable(refusal.into()))
+        Err(match status {
+            StatusCode::TOO_MANY_REQUESTS => NoToken::Busy { url, source: refusal },
+            status if status.is_client_error() => {
+                NoToken::Refused { client_id: self.credentials.id.clone(), source: refusal }
+            }
+            _ => unavailable(refusal.into()),
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The order intake as an import sees it: tokens, pauses and retries are dealt with here.
 //!
-//! A 429 is waited out by everyone, for as long as it takes. Anything else that may pass (5xx, no
+//! A 429, also one of the token service, is waited out by everyone, for as long as it takes. Anything else that may pass (5xx, no
 //! answer) is tried three times more, with growing pauses. A message that does not arrive in time, or
 //! is refused as a whole, is better sent in parts, as long as it has any.
 
@@ -13,7 +13,7 @@ use domain::document::FieldError;
 use domain::order::Outcome;
 use platform::http_client;
 use platform::retry::Backoff;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -22,6 +22,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use url::Url;
 
 use super::journal::Target;
+use crate::refusal::retry_after;
 use crate::settings::{Setting, Settings};
 use crate::tokens::{
     self, ClientFlags, Credentials, MERCHANT, NoToken, TokenService, address, below,
@@ -32,8 +33,8 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// Messages under way have so many bytes together: the intake has room for a little more of one
 /// merchant, and refuses the rest.
 const ROOM: u32 = 5 * 1024 * 1024;
-/// A pause that the intake asks for is believed up to this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// How long to wait where a 429 does not say.
+const PAUSE: Duration = Duration::from_secs(1);
 
 const ORDERS_URL: Setting = Setting {
     name: "ORDERS_URL",
@@ -228,6 +229,9 @@ impl Gateway {
                     failures += 1;
                     sleep(backoff.pause()).await;
                 }
+                Err(NoToken::Busy { source, .. }) => {
+                    sleep(source.retry_after.unwrap_or(PAUSE)).await;
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -244,16 +248,17 @@ async fn read(answer: Response, parts: Parts) -> anyhow::Result<Next> {
             // It may have been stored; sending it again does no harm.
             Err(error) => Next::Again(error.without_url().into(), None),
         },
-        StatusCode::UNPROCESSABLE_ENTITY => {
-            Next::Done(Verdict::Rejected(answer.json::<Refused>().await?.errors))
-        }
+        StatusCode::UNPROCESSABLE_ENTITY => match answer.json::<Refused>().await {
+            Ok(refused) => Next::Done(Verdict::Rejected(refused.errors)),
+            Err(error) => Next::Again(error.without_url().into(), None),
+        },
         StatusCode::PAYLOAD_TOO_LARGE => Next::Done(Verdict::TooMuch),
         // Each order of it could be read, so it was too slow, or has too many values.
         StatusCode::REQUEST_TIMEOUT | StatusCode::BAD_REQUEST if parts == Parts::Several => {
             Next::Done(Verdict::TooMuch)
         }
         StatusCode::UNAUTHORIZED => Next::Renew,
-        StatusCode::TOO_MANY_REQUESTS => Next::Wait(asked.unwrap_or(Duration::from_secs(1))),
+        StatusCode::TOO_MANY_REQUESTS => Next::Wait(asked.unwrap_or(PAUSE)),
         status if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => {
             Next::Again(anyhow::anyhow!("the intake answers {status}"), asked)
         }
@@ -262,11 +267,6 @@ async fn read(answer: Response, parts: Parts) -> anyhow::Result<Next> {
             bail!("the intake answers {status}: {}", said.unwrap_or_default());
         }
     })
-}
-
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
-    Some(Duration::from_secs(seconds).min(LONGEST_PAUSE))
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ struct Intake {
     url: String,
     /// Identifiers of the orders that were answered 200.
     stored: Arc<Mutex<Vec<String>>>,
+    /// How often tokens are refused for now.
+    busy: Arc<AtomicU64>,
 }
 
 impl Intake {
@@ -26,13 +28,14 @@ impl Intake {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let stored = Arc::new(Mutex::new(Vec::new()));
-        let remembered = stored.clone();
+        let (remembered, busy) = (stored.clone(), Arc::new(AtomicU64::new(0)));
+        let still_busy = busy.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                answer(stream.unwrap(), &mut handler, &remembered);
+                answer(stream.unwrap(), &mut handler, &remembered, &still_busy);
             }
         });
-        Self { url, stored }
+        Self { url, stored, busy }
     }
 
     fn importer(&self) -> Importer {
@@ -48,7 +51,12 @@ impl Intake {
 }
 
 /// Answers one request and closes the connection.
-fn answer(stream: TcpStream, handler: &mut Box<Handler>, stored: &Mutex<Vec<String>>) {
+fn answer(
+    stream: TcpStream,
+    handler: &mut Box<Handler>,
+    stored: &Mutex<Vec<String>>,
+    busy: &AtomicU64,
+) {
     let mut reader = BufReader::new(stream);
     let (mut line, mut length) = (String::new(), 0);
     reader.read_line(&mut line).unwrap();
@@ -66,10 +74,13 @@ fn answer(stream: TcpStream, handler: &mut Box<Handler>, stored: &Mutex<Vec<Stri
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
     let body: Value = serde_json::from_slice(&body).unwrap();
-    let (status, header, answer) = if path == "/oauth/token" {
-        (200, "", json!({ "access_token": "t" }))
-    } else {
-        handler(&path, body.clone())
+    let (status, header, answer) = match &*path {
+        "/oauth/token" if busy.load(Ordering::SeqCst) > 0 => {
+            busy.fetch_sub(1, Ordering::SeqCst);
+            (429, "retry-after: 0\r\n", json!({ "message": "slow down" }))
+        }
+        "/oauth/token" => (200, "", json!({ "access_token": "t" })),
+        _ => handler(&path, body.clone()),
     };
     if status == 200 && path != "/oauth/token" {
         stored.lock().unwrap().extend(identifiers(&body));
@@ -205,6 +216,29 @@ async fn limits_and_passing_failures_are_waited_out() {
         Some(429) => (429, "retry-after: 0\r\n", json!({ "message": "slow down" })),
         Some(status) => (status, "", json!({ "message": "later" })),
         None => accept(&message),
+    }));
+    assert_eq!(import(&intake, &file).await.unwrap().stored, 9);
+}
+
+#[tokio::test]
+async fn a_busy_token_service_is_waited_out_however_often_it_says_so() {
+    let file = file();
+    let intake = Intake::start(Box::new(|_, message| accept(&message)));
+    intake.busy.store(10, Ordering::SeqCst);
+    assert_eq!(import(&intake, &file).await.unwrap().stored, 9);
+    assert_eq!(intake.busy.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_refusal_that_cannot_be_read_is_asked_for_again() {
+    let file = file();
+    let mut broken = 3;
+    let intake = Intake::start(Box::new(move |_, message| {
+        if broken == 0 {
+            return accept(&message);
+        }
+        broken -= 1;
+        (422, "", json!("the rest is missing"))
     }));
     assert_eq!(import(&intake, &file).await.unwrap().stored, 9);
 }
