@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
 use std::future;
 use std::io::{self, IsTerminal as _};
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -141,12 +141,17 @@ impl Importer {
 
     /// Takes reports of earlier runs away, and nothing else: whatever is not a report is refused. Of
     /// one that several files share, only the rows of those that begin anew are taken away when any
-    /// other goes on from where it ended.
+    /// other goes on from where it ended. That one goes on in the report it began.
     fn begin_reports(&self, places: &[Place]) -> anyhow::Result<()> {
         let mut reports: BTreeMap<PathBuf, (bool, Vec<_>)> = BTreeMap::new();
         for place in places {
-            let (any_goes_on, begun) = reports.entry(self.report_path(place)).or_default();
-            if Journal::open(place.path(), self.gateway.target())?.resumed_at() > 0 {
+            let path = self.report_path(place);
+            let journal = Journal::open(place.path(), self.gateway.target())?;
+            if let Some(before) = journal.report_before().filter(|before| !is_same(before, &path)) {
+                return Err(other_report(place, before).into());
+            }
+            let (any_goes_on, begun) = reports.entry(path).or_default();
+            if journal.resumed_at() > 0 {
                 *any_goes_on = true;
             } else {
                 begun.push(place.name());
@@ -334,8 +339,16 @@ impl UnderWay {
 fn is_same(one: &Path, other: &Path) -> bool {
     match (one.canonicalize(), other.canonicalize()) {
         (Ok(one), Ok(other)) => one == other,
-        _ => one == other,
+        _ => path::absolute(one).ok() == path::absolute(other).ok(),
     }
+}
+
+fn other_report(place: &Place, before: &Path) -> Usage {
+    let (name, before) = (place.name(), before.display());
+    Usage(format!(
+        "an import of {name} was not finished and lists rejected orders in {before}: go on with \
+         --report {before}, or remove {name}.import to begin anew"
+    ))
 }
 
 /// Splits a message into the orders that were fine and those that were not.

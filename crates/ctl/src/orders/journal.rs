@@ -23,9 +23,17 @@ struct Page {
     bytes: u64,
     modified_nanos: u128,
     target: Target,
+    progress: Progress,
+}
+
+/// How far the import came.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Progress {
     done: u64,
     /// Of those, the ones that were rejected.
     rejected: u64,
+    /// Where they are listed, if there are any.
+    report: Option<PathBuf>,
 }
 
 /// The intake that the orders went to, and the client they came from: another client may be
@@ -41,8 +49,7 @@ pub(crate) struct Journal {
     /// Nothing is kept for standard input.
     path: Option<PathBuf>,
     page: Page,
-    resumed_at: u64,
-    rejected_before: u64,
+    before: Progress,
     next_batch: u64,
     /// Batches that finished before an earlier one, by number: orders of the file up to its end, and
     /// those of its own that were rejected.
@@ -52,7 +59,8 @@ pub(crate) struct Journal {
 impl Journal {
     /// Opens the journal of a file, continuing it if it is about the same file and target.
     pub(crate) fn open(file: Option<&Path>, target: Target) -> anyhow::Result<Self> {
-        let blank = Page { bytes: 0, modified_nanos: 0, target, done: 0, rejected: 0 };
+        let progress = Progress::default();
+        let blank = Page { bytes: 0, modified_nanos: 0, target, progress };
         let (path, mut page) = match file {
             Some(file) => (Some(beside(file)), describe(file, blank)?),
             None => (None, blank),
@@ -60,29 +68,33 @@ impl Journal {
         if let Some(path) = &path
             && let Some(left) = read(path)?
         {
-            let comparable = Page { done: 0, rejected: 0, ..left.clone() };
+            let comparable = Page { progress: Progress::default(), ..left.clone() };
             if comparable == page {
                 page = left;
             }
         }
-        let (resumed_at, rejected_before) = (page.done, page.rejected);
-        let ahead = BTreeMap::new();
-        Ok(Self { path, page, resumed_at, rejected_before, next_batch: 0, ahead })
+        let before = page.progress.clone();
+        Ok(Self { path, page, before, next_batch: 0, ahead: BTreeMap::new() })
     }
 
     /// How many orders from the beginning an earlier run dealt with.
     pub(crate) fn resumed_at(&self) -> u64 {
-        self.resumed_at
+        self.before.done
     }
 
     /// How many of those it rejected.
     pub(crate) fn rejected_before(&self) -> u64 {
-        self.rejected_before
+        self.before.rejected
+    }
+
+    /// Where those are listed.
+    pub(crate) fn report_before(&self) -> Option<&Path> {
+        self.before.report.as_deref()
     }
 
     /// How many orders from the beginning are dealt with.
     pub(crate) fn done(&self) -> u64 {
-        self.page.done
+        self.page.progress.done
     }
 
     /// Notes that a batch is dealt with, which ends after `orders` orders of the file and of which
@@ -96,16 +108,18 @@ impl Journal {
         report: &mut Report,
     ) -> anyhow::Result<()> {
         self.ahead.insert(batch, (orders, rejected));
-        let before = self.page.done;
+        let progress = &mut self.page.progress;
+        let before = progress.done;
         while let Some((orders, rejected)) = self.ahead.remove(&self.next_batch) {
             self.next_batch += 1;
-            self.page.done = orders;
+            progress.done = orders;
             for rejection in &rejected {
                 report.add(rejection)?;
-                self.page.rejected += 1;
+                progress.rejected += 1;
+                progress.report = Some(std::path::absolute(report.path())?);
             }
         }
-        if self.page.done == before { Ok(()) } else { self.save() }
+        if progress.done == before { Ok(()) } else { self.save() }
     }
 
     /// Takes the journal of a file away: nothing is left to continue.

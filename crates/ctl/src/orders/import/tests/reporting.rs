@@ -76,6 +76,26 @@ async fn files_that_share_a_report_are_all_in_it_and_earlier_runs_are_not() {
     }
 }
 
+#[tokio::test]
+async fn an_import_goes_on_in_the_report_it_began() {
+    let file = file();
+    let intake = Intake::start(Box::new(|_, message| accept(&message)));
+    let listed = file.0.path().join("listed.csv");
+    let with = |report: Option<&Path>| Importer {
+        report: report.map(Path::to_owned),
+        ..intake.importer()
+    };
+    let (_interrupt, interrupted) = watch::channel(false);
+    with(Some(&listed)).import(&file.1, &file.2, interrupted.clone()).await.unwrap();
+
+    let refused = with(None).import_all(&[file.2.clone()], interrupted.clone()).await.unwrap_err();
+    assert!(refused.is::<Usage>(), "{refused}");
+    assert!(refused.to_string().contains(&format!("--report {}", listed.display())), "{refused}");
+    let rejected = with(Some(&listed)).import_all(&[file.2.clone()], interrupted).await;
+    assert_eq!(rejected.unwrap(), Some(1));
+    assert!(!Path::new(&format!("{}.rejected.csv", file.2)).exists());
+}
+
 #[test]
 fn a_report_takes_no_other_file_away() {
     let file = file();
