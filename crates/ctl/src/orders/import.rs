@@ -141,7 +141,8 @@ impl Importer {
 
     /// Takes reports of earlier runs away, and nothing else: whatever is not a report is refused. Of
     /// one that several files share, only the rows of those that begin anew are taken away when any
-    /// other goes on from where it ended. That one goes on in the report it began.
+    /// other goes on from where it ended. That one goes on in the report it began, after the rows of
+    /// which its journal knows.
     fn begin_reports(&self, places: &[Place]) -> anyhow::Result<()> {
         let mut reports: BTreeMap<PathBuf, (bool, Vec<_>)> = BTreeMap::new();
         for place in places {
@@ -150,12 +151,9 @@ impl Importer {
             if let Some(before) = journal.report_before().filter(|before| !is_same(before, &path)) {
                 return Err(other_report(place, before).into());
             }
-            let (any_goes_on, begun) = reports.entry(path).or_default();
-            if journal.resumed_at() > 0 {
-                *any_goes_on = true;
-            } else {
-                begun.push(place.name());
-            }
+            let (any_goes_on, sources) = reports.entry(path).or_default();
+            *any_goes_on |= journal.resumed_at() > 0;
+            sources.push((place.name(), journal.rows_before()));
         }
         for path in reports.keys() {
             if places.iter().filter_map(Place::path).any(|file| is_same(file, path)) {
@@ -171,9 +169,9 @@ impl Importer {
                 );
             }
         }
-        for (path, (any_goes_on, begun)) in &reports {
+        for (path, (any_goes_on, sources)) in &reports {
             if *any_goes_on {
-                Report::leave_out(path, begun)?;
+                Report::cut(path, sources)?;
             } else {
                 Report::begin_anew(path)?;
             }

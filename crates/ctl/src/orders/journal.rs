@@ -34,6 +34,8 @@ struct Progress {
     rejected: u64,
     /// Where they are listed, if there are any.
     report: Option<PathBuf>,
+    /// On so many rows, one for each failing field.
+    rows: usize,
 }
 
 /// The intake that the orders went to, and the client they came from: another client may be
@@ -92,6 +94,11 @@ impl Journal {
         self.before.report.as_deref()
     }
 
+    /// On how many rows. The report has more where the end came between the two.
+    pub(crate) fn rows_before(&self) -> usize {
+        self.before.rows
+    }
+
     /// How many orders from the beginning are dealt with.
     pub(crate) fn done(&self) -> u64 {
         self.page.progress.done
@@ -116,6 +123,7 @@ impl Journal {
             for rejection in &rejected {
                 report.add(rejection)?;
                 progress.rejected += 1;
+                progress.rows += rejection.errors.len();
                 progress.report = Some(std::path::absolute(report.path())?);
             }
         }

@@ -52,16 +52,26 @@ impl Report {
         if path.is_file() { std::fs::remove_file(path) } else { Ok(()) }
     }
 
-    /// Takes the rows about these files away.
-    pub(crate) fn leave_out(path: &Path, sources: &[impl AsRef<str>]) -> io::Result<()> {
-        if sources.is_empty() || !path.is_file() {
+    /// Keeps so many rows about each of these files, and all about others. A row without its end
+    /// is nobody's.
+    pub(crate) fn cut(path: &Path, sources: &[(impl AsRef<str>, usize)]) -> io::Result<()> {
+        if !path.is_file() {
             return Ok(());
         }
-        let about: Vec<_> =
-            sources.iter().map(|source| format!("{},", quoted(source.as_ref()))).collect();
-        let text = std::fs::read_to_string(path)?;
+        let mut left: Vec<_> = sources
+            .iter()
+            .map(|(source, rows)| (format!("{},", quoted(source.as_ref())), *rows))
+            .collect();
+        let text = String::from_utf8_lossy(&std::fs::read(path)?).into_owned();
         let (headings, rest) = text.split_at(row(HEADINGS).len().min(text.len()));
-        let kept = rows(rest).filter(|row| !about.iter().any(|start| row.starts_with(start)));
+        let kept = rows(rest).filter(|row| row.ends_with("\r\n")).filter(|row| {
+            let about = left.iter_mut().find(|(start, _)| row.starts_with(start.as_str()));
+            about.is_none_or(|(_, left)| {
+                let is_kept = *left > 0;
+                *left = left.saturating_sub(1);
+                is_kept
+            })
+        });
         let mut draft = path.as_os_str().to_owned();
         draft.push(format!(".{}.draft", std::process::id()));
         let rows = headings.to_owned() + &kept.collect::<String>();
@@ -169,7 +179,7 @@ mod tests {
             let rejection = Rejection { line: 1, order: String::new(), errors };
             Report::new(path.clone(), source).add(&rejection).unwrap();
         }
-        Report::leave_out(&path, &["a,b.json"]).unwrap();
+        Report::cut(&path, &[("a,b.json", 0), ("c.json", 1)]).unwrap();
         expect![[r#"
             file,line,order,field,code,detail
             c.json,1,,$,invalid,"two
@@ -178,8 +188,29 @@ mod tests {
             a,b.json,""lines"""
         "#]]
         .assert_eq(&std::fs::read_to_string(&path).unwrap().replace('\r', ""));
-        Report::leave_out(&path, &["a", "c.json"]).unwrap();
+        Report::cut(&path, &[("a", 0), ("c.json", 0)]).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), row(HEADINGS));
+    }
+
+    #[test]
+    fn rows_past_those_that_count_are_cut_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rejected.csv");
+        for (source, line) in [("a", 3), ("b", 3), ("a", 9)] {
+            Report::new(path.clone(), source).add(&rejection(line)).unwrap();
+        }
+        // The program ended in the middle of a row, and of a letter.
+        let mut torn = std::fs::read(&path).unwrap();
+        torn.extend_from_slice(b"a,11,1002,\"$.titl\xc3");
+        std::fs::write(&path, torn).unwrap();
+        Report::cut(&path, &[("a", 3)]).unwrap();
+        let kept: Vec<_> = std::fs::read_to_string(&path)
+            .unwrap()
+            .lines()
+            .skip(1)
+            .map(|row| row.split(',').take(2).collect::<String>())
+            .collect();
+        assert_eq!(kept, ["a3", "a3", "b3", "b3", "a9"]);
     }
 
     #[test]

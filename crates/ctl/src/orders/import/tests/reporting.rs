@@ -34,6 +34,26 @@ async fn a_resumed_import_reports_an_order_once() {
 }
 
 #[tokio::test]
+async fn an_order_that_was_listed_and_not_noted_is_listed_once() {
+    let file = file();
+    let intake = Intake::start(Box::new(|_, message| accept(&message)));
+    let importer = intake.importer();
+    let mut listing = Report::new(importer.report_path(&file.1), &file.2);
+    let mut journal = Journal::open(file.1.path(), importer.gateway.target()).unwrap();
+    let row = |line| Rejection { line, order: String::new(), errors: vec![whole_order("no")] };
+    journal.finish(0, 3, vec![row(2)], &mut listing).unwrap();
+    // The program ended before it could write down that the whole file is done.
+    listing.add(&row(10)).unwrap();
+
+    let tally = import(&intake, &file).await.unwrap();
+    assert_eq!((tally.stored, tally.rejected), (6, 2));
+    let rows = report(&file);
+    for (row, times) in [(",2,,$,", 1), (",10,,$,", 0), (",10,,$.identifier,", 1)] {
+        assert_eq!(rows.matches(row).count(), times, "{rows}");
+    }
+}
+
+#[tokio::test]
 async fn a_file_that_begins_anew_leaves_the_rows_of_others_in_a_shared_report() {
     let (one, other) = (file(), file());
     let shared = one.0.path().join("rejected.csv");
