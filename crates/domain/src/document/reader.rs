@@ -2,10 +2,11 @@
 
 use super::path::Path;
 use super::report::{Code, FieldError, Report};
+use super::strict::is_taint;
 use super::tree::{Json, Members};
 
 /// One value of a document. A kind of field is a function `Field -> Option<T>` that reports what
-/// is wrong before it returns `None`.
+/// is wrong before it returns `None`. A value that nobody may send was reported before any was read.
 #[derive(Debug, Clone, Copy)]
 pub struct Field<'a> {
     value: Json<'a>,
@@ -24,12 +25,17 @@ impl<'a> Field<'a> {
 
     /// Reports that the value is of the right type but not acceptable: `return field.invalid(…)`.
     pub fn invalid<T>(&self, detail: impl Into<String>) -> Option<T> {
-        self.report.add(FieldError::invalid(self.path.to_string(), detail));
+        if !is_taint(self.value) {
+            self.report.add(FieldError::invalid(self.path.to_string(), detail));
+        }
         None
     }
 
     /// Reports a value of another type: `return field.wrong_type("a string")`.
     pub fn wrong_type<T>(&self, expected: &str) -> Option<T> {
+        if is_taint(self.value) {
+            return None;
+        }
         let found = match self.value {
             Json::Null => "null",
             Json::Bool(_) => "a boolean",

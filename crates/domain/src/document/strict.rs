@@ -92,6 +92,10 @@ pub(super) fn report_taints(value: Json<'_>, path: &Path<'_>, report: &Report) {
                 if has_nul(key) {
                     let detail = "the key must not hold a NUL character";
                     report.add(FieldError::invalid(path.to_string(), detail));
+                    // The same field again.
+                    if is_taint(member) {
+                        continue;
+                    }
                 }
                 report_taints(member, &path, report);
             }
@@ -102,16 +106,23 @@ pub(super) fn report_taints(value: Json<'_>, path: &Path<'_>, report: &Report) {
 
 pub(super) fn is_tainted(value: Json<'_>) -> bool {
     match value {
-        Json::String(text) => has_nul(text),
         Json::Array(elements) => elements.iter().any(is_tainted),
         Json::Object(members) => {
             members.iter().any(|(key, value)| has_nul(key) || is_tainted(value))
         }
+        _ => is_taint(value),
+    }
+}
+
+/// Whether this value itself is what [`report_taints`] reports.
+pub(super) fn is_taint(value: Json<'_>) -> bool {
+    match value {
+        Json::String(text) => has_nul(text),
         _ => is_too_large(value),
     }
 }
 
-pub(super) fn has_nul(text: &str) -> bool {
+fn has_nul(text: &str) -> bool {
     text.as_bytes().contains(&0)
 }
 

@@ -295,6 +295,18 @@ fn faults_that_were_found_elsewhere_are_as_many_as_a_report_holds() {
     assert_eq!(Invalid::of(faults(0)), None);
 }
 
+#[test]
+fn what_cannot_be_stored_is_counted_once() {
+    let values = json!(vec![json!(["a\0", "b\0", u64::MAX, { "c\0": "d\0" }]); 3_000]);
+    let all = array(0..=4, |field: Field<'_>| match field.value().as_str() {
+        Some(_) => text(1..=9)(field).map(drop),
+        None => integer(0..=9)(field).map(drop),
+    });
+    let invalid = Document::from(values).read(array(0..=3_000, all)).unwrap_err();
+    // Of each row two texts, a number, a key with its text, and the object that is no number.
+    assert_eq!((invalid.errors.len(), invalid.omitted), (10_000, 5_000));
+}
+
 fn json_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
