@@ -1,11 +1,11 @@
 //! `GET /v1/orders`: a merchant's own orders.
 
-use actix_web::{get, web};
+use actix_web::{HttpRequest, get, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
 use domain::access::Scope;
-use platform::http::ErrorBody;
+use platform::http::{ErrorBody, Room};
 use platform::identity::Caller;
 use platform::{Failure, Kind, Problem};
 use serde::{Deserialize, Serialize};
@@ -105,6 +105,7 @@ pub(crate) async fn list_orders(
     app: web::Data<App>,
     caller: Caller,
     listing: web::Query<Listing>,
+    request: HttpRequest,
 ) -> Result<web::Json<StoredOrders>, Problem> {
     caller.require(Scope::Orders)?;
     let merchant = app.directory.of(&caller)?;
@@ -115,6 +116,8 @@ pub(crate) async fn list_orders(
     let (mut orders, is_cut) = found;
     let more = is_cut || orders.len() > usize::from(limit);
     orders.truncate(limit.into());
+    // While there is a connection: so many pages at most are here without room.
+    Room::for_answer(&request, orders.iter().map(|order| order.document.get().len()).sum())?;
     let last = orders.last().filter(|_| more);
     let next = last.map(|last| URL_SAFE_NO_PAD.encode(&last.identifier));
     Ok(web::Json(StoredOrders { orders, next }))
@@ -141,6 +144,7 @@ pub(crate) async fn find_order(
     app: web::Data<App>,
     caller: Caller,
     identifier: web::Path<String>,
+    request: HttpRequest,
 ) -> Result<web::Json<StoredOrder>, Problem> {
     caller.require(Scope::Orders)?;
     let merchant = app.directory.of(&caller)?;
@@ -151,6 +155,7 @@ pub(crate) async fn find_order(
         let search = Search { identifier: Some(identifier.clone()), ..Search::default() };
         let (mut found, _) = store::search(&mut conn, &merchant.identifier, &search, 1).await?;
         if let Some(order) = found.pop() {
+            Room::for_answer(&request, order.document.get().len())?;
             return Ok(web::Json(order));
         }
     }

@@ -69,6 +69,40 @@ async fn bodies_that_do_not_come_shut_out_nobody_else() {
 }
 
 #[tokio::test]
+async fn answers_that_nobody_reads_are_bounded() {
+    // Room for ten megabytes, the least there can be.
+    let limits = [("HTTP__MAX_BODY_BYTES", "1048576"), ("BODIES__BYTES_IN_FLIGHT", "0")];
+    let intake = Intake::with(&limits, merchant("acme")).await;
+    for order in &mut sample_orders(4) {
+        order["padding"] = json!(" ".repeat(900_000));
+        let (status, answer) = intake.publish("acme", &enclose(std::slice::from_ref(order))).await;
+        assert_eq!(status, 200, "{answer}");
+    }
+    // More than the buffers of the connection take.
+    let asked = format!(
+        "GET /v1/orders HTTP/1.1\r\nHost: intake\r\nAuthorization: Bearer {}\r\n\r\n",
+        intake.token("acme"),
+    )
+    .repeat(8);
+    let address = intake.started.url.strip_prefix("http://").unwrap();
+    let mut unread = Vec::new();
+    for _ in 0..3 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(asked.as_bytes()).await.unwrap();
+        unread.push(stream);
+    }
+    let page = async |status: u16| {
+        let answer = intake.get("/v1/orders", "acme").await;
+        (answer.status() == status).then_some(answer)
+    };
+    let refused =
+        testkit::eventually("there is no room", Duration::from_secs(10), || page(503)).await;
+    assert_eq!(retry_after(&refused), 1);
+    drop(unread);
+    testkit::eventually("there is room again", Duration::from_secs(10), || page(200)).await;
+}
+
+#[tokio::test]
 async fn past_the_bound_the_answer_is_503_at_once() {
     let intake = Intake::with(&[("STORING__WAITING_ORDERS", "10")], merchant("acme")).await;
     let pool = intake.started.database.pool();

@@ -19,7 +19,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use uuid::Uuid;
 
 use super::{
-    Peer, Settings,
+    Peer, Room, Settings,
     line::UnderWay,
     server::{BadQuery, NoSuchPath},
 };
@@ -130,7 +130,7 @@ async fn answer(
     let settings = request.app_data::<web::Data<Settings>>().cloned();
     let patience = settings.map_or(Duration::from_secs(30), |settings| settings.request_timeout);
     match tokio::time::timeout(patience, next.call(request)).await {
-        Ok(answer) => Ok(answer?.map_into_boxed_body()),
+        Ok(answer) => Ok(Room::keep(answer?.map_into_boxed_body())),
         // The answer is made here, while the request id is at hand.
         Err(_elapsed) => {
             let mut answer = Problem::from(Overdue).error_response();

@@ -1,15 +1,19 @@
-//! Room for bodies: so many bytes under way for everyone together, given out before a body is read.
-//! One caller has a part of it only once it gets scarce, so that whoever sends slowly shuts nobody
+//! Room for bodies: so many bytes under way for everyone together, given out before a body is read,
+//! and for large answers until they are sent. One caller has a part of it only once it gets scarce, so that whoever sends slowly shuts nobody
 //! else out.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use actix_web::dev::Payload;
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::dev::{Payload, ServiceResponse};
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, web};
+use bytes::Bytes;
 
 use crate::{Failure, Kind, Problem, identity::Caller};
 
@@ -37,9 +41,9 @@ struct Taken {
     by_caller: HashMap<String, usize>,
 }
 
-/// Too much is being received at the moment.
+/// Too much is under way at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("too much is being received at the moment")]
+#[error("too much is under way at the moment")]
 pub struct NoRoom;
 
 impl Failure for NoRoom {
@@ -65,7 +69,10 @@ impl Rooms {
     /// Room for a caller's body of this many bytes, or of any size when that is not known.
     pub fn take(&self, caller: &str, announced: Option<usize>) -> Result<Room, NoRoom> {
         let body = announced.unwrap_or(self.max_body).min(self.max_body);
-        let pieces = pieces_for(body, self.copies);
+        self.hold(caller, pieces_for(body, self.copies))
+    }
+
+    fn hold(&self, caller: &str, pieces: usize) -> Result<Room, NoRoom> {
         let mut taken = lock(&self.taken);
         let own = taken.by_caller.get(caller).copied().unwrap_or(0);
         // Past its part a caller has room only while half of all is left to the others.
@@ -89,8 +96,8 @@ fn lock(taken: &Mutex<Taken>) -> MutexGuard<'_, Taken> {
     taken.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Room for the body of a request; given back when the request and whoever else holds it let go of
-/// it. Stands before the body in a handler's list, and after the [`Caller`] whose it is, so that
+/// Room for the body of a request; given back when the answer is sent and whoever else holds it let
+/// go of it. Stands before the body in a handler's list, and after the [`Caller`] whose it is, so that
 /// there is room before anything is read. The default is none.
 #[derive(Debug, Clone, Default)]
 pub struct Room(Option<Arc<Held>>);
@@ -104,6 +111,37 @@ struct Held {
 }
 
 impl Room {
+    /// Takes room for an answer of about this many bytes, which keeps it until it is sent: one that
+    /// is not read stays here for a while.
+    pub fn for_answer(request: &HttpRequest, bytes: usize) -> Result<(), NoRoom> {
+        // What it is made of, and itself.
+        Self::enter(request, |rooms, caller| rooms.hold(caller, pieces_for(bytes, 2)))?;
+        Ok(())
+    }
+
+    /// Takes room for a request, which has it from then on.
+    fn enter(
+        request: &HttpRequest,
+        take: impl FnOnce(&Rooms, &str) -> Result<Self, NoRoom>,
+    ) -> Result<Self, NoRoom> {
+        let Some(rooms) = request.app_data::<web::Data<Rooms>>() else { return Ok(Self(None)) };
+        let mut extensions = request.extensions_mut();
+        let room = take(rooms, extensions.get::<Caller>().map_or("", Caller::party))?;
+        extensions.insert(room.clone());
+        Ok(room)
+    }
+
+    /// Leaves what the request has with its answer, as much as that needs: it may be shorter than
+    /// the body was, or a long list of what is wrong with a short one.
+    pub(super) fn keep(answer: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+        let room = Self::of(answer.request());
+        let Some(held) = &room.0 else { return answer };
+        if let BodySize::Sized(bytes) = answer.response().body().size() {
+            held.resize(pieces_for(usize::try_from(bytes).unwrap_or(0), 1));
+        }
+        answer.map_body(|_, body| Kept { body, _room: room }.boxed())
+    }
+
     /// The room that a request has.
     pub(super) fn of(request: &HttpRequest) -> Self {
         request.extensions().get::<Self>().cloned().unwrap_or_default()
@@ -112,30 +150,29 @@ impl Room {
     /// Gives back what a body of this size does not need.
     pub(super) fn fit(&self, body: usize) {
         if let Some(held) = &self.0 {
-            held.shrink(pieces_for(body, held.rooms.copies));
+            held.resize(pieces_for(body, held.rooms.copies));
         }
     }
 }
 
 impl Held {
-    /// Keeps so many pieces at the most.
-    fn shrink(&self, most: usize) {
+    /// Has so many pieces from now on, whether they are free or not.
+    fn resize(&self, pieces: usize) {
         let mut taken = lock(&self.rooms.taken);
-        let back = self.pieces.load(Relaxed).saturating_sub(most);
-        self.pieces.fetch_sub(back, Relaxed);
-        taken.pieces -= back;
-        if let Some(own) = taken.by_caller.get_mut(&self.caller) {
-            *own -= back;
-            if *own == 0 {
-                taken.by_caller.remove(&self.caller);
-            }
+        let before = self.pieces.swap(pieces, Relaxed);
+        taken.pieces = taken.pieces - before + pieces;
+        let own = taken.by_caller.get(&self.caller).map_or(0, |own| own - before) + pieces;
+        if own == 0 {
+            taken.by_caller.remove(&self.caller);
+        } else {
+            taken.by_caller.insert(self.caller.clone(), own);
         }
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.shrink(0);
+        self.resize(0);
     }
 }
 
@@ -144,18 +181,29 @@ impl FromRequest for Room {
     type Future = std::future::Ready<Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let room = match request.app_data::<web::Data<Rooms>>() {
-            Some(rooms) => {
-                let extensions = request.extensions();
-                let caller = extensions.get::<Caller>().map_or("", Caller::party);
-                rooms.take(caller, announced(request))
-            }
-            None => Ok(Self(None)),
-        };
-        if let Ok(room) = &room {
-            request.extensions_mut().insert(room.clone());
-        }
+        let room = Self::enter(request, |rooms, caller| rooms.take(caller, announced(request)));
         std::future::ready(room.map_err(Problem::from))
+    }
+}
+
+/// An answer with its room. The server lets go of it when the last of it is nearly sent.
+struct Kept {
+    body: BoxBody,
+    _room: Room,
+}
+
+impl MessageBody for Kept {
+    type Error = Box<dyn std::error::Error>;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        Pin::new(&mut self.body).poll_next(cx)
     }
 }
 
@@ -172,6 +220,8 @@ fn announced(request: &HttpRequest) -> Option<usize> {
 mod tests {
     use std::io::Write as _;
 
+    use actix_web::HttpResponse;
+    use actix_web::body::to_bytes;
     use actix_web::test::TestRequest;
     use flate2::{Compression, write::GzEncoder};
 
@@ -231,6 +281,22 @@ mod tests {
         assert_eq!(lock(&rooms.taken).by_caller[""], 2);
         drop(room);
         assert_eq!(lock(&rooms.taken).pieces, 0);
+    }
+
+    #[tokio::test]
+    async fn an_answer_keeps_the_room_it_needs_until_it_is_sent() {
+        let rooms = rooms(0);
+        for announced in [2, 20 * PIECE] {
+            let request = TestRequest::get().app_data(web::Data::new(rooms.clone()));
+            let request = request.to_srv_request();
+            Room::for_answer(request.request(), announced).unwrap();
+            let answer = HttpResponse::Ok().body("x".repeat(10 * PIECE));
+            let (request, answer) = Room::keep(request.into_response(answer)).into_parts();
+            drop(request);
+            assert_eq!(lock(&rooms.taken).pieces, 11);
+            assert_eq!(to_bytes(answer.into_body()).await.unwrap().len(), 10 * PIECE);
+            assert_eq!(lock(&rooms.taken).pieces, 0);
+        }
     }
 
     #[test]
