@@ -152,7 +152,6 @@ async fn an_order_is_stored_whole_and_announced() {
     assert_eq!(desk.lines(&found).await, [identifier]);
 }
 
-/// As it is written now, and as the migration fills it in where it was not.
 #[tokio::test]
 async fn a_shopper_known_by_nothing_but_an_address_is_found_by_it() {
     let desk = Desk::open().await;
