@@ -52,8 +52,8 @@ pub fn message<'a>(orders: impl IntoIterator<Item = &'a Order>) -> Value {
 /// The order as its merchant sends it.
 pub fn document(order: &Order) -> Value {
     let mut document = json!(order);
-    for unread in ["transactions", "discounts"] {
-        document[unread] = json!([]);
+    if let Some(members) = document.as_object_mut() {
+        members.extend(["transactions", "discounts"].map(|key| (key.to_owned(), json!([]))));
     }
     document
 }

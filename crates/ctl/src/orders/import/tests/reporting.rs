@@ -60,7 +60,7 @@ async fn a_file_that_begins_anew_leaves_the_rows_of_others_in_a_shared_report() 
     let intake = Intake::start(Box::new(|_, message| accept(&message)));
     let importer = Importer { report: Some(shared.clone()), ..intake.importer() };
     let (_interrupt, interrupted) = watch::channel(false);
-    importer.import_all(&[one.2.clone()], interrupted.clone()).await.unwrap();
+    importer.import_all(std::slice::from_ref(&one.2), interrupted.clone()).await.unwrap();
     // The other file was interrupted after some orders.
     let other_row = Rejection { line: 2, order: String::new(), errors: vec![whole_order("no")] };
     let mut report = Report::new(shared.clone(), &other.2);
@@ -108,10 +108,13 @@ async fn an_import_goes_on_in_the_report_it_began() {
     let (_interrupt, interrupted) = watch::channel(false);
     with(Some(&listed)).import(&file.1, &file.2, interrupted.clone()).await.unwrap();
 
-    let refused = with(None).import_all(&[file.2.clone()], interrupted.clone()).await.unwrap_err();
+    let refused = with(None)
+        .import_all(std::slice::from_ref(&file.2), interrupted.clone())
+        .await
+        .unwrap_err();
     assert!(refused.is::<Usage>(), "{refused}");
     assert!(refused.to_string().contains(&format!("--report {}", listed.display())), "{refused}");
-    let rejected = with(Some(&listed)).import_all(&[file.2.clone()], interrupted).await;
+    let rejected = with(Some(&listed)).import_all(std::slice::from_ref(&file.2), interrupted).await;
     assert_eq!(rejected.unwrap(), Some(1));
     assert!(!Path::new(&format!("{}.rejected.csv", file.2)).exists());
 }
