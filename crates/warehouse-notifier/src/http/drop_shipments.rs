@@ -113,7 +113,7 @@ async fn tell(
     caller: &Caller,
     kind: DropShipmentKind,
     key: Key,
-    (room, Json(document)): (Room, Json),
+    (_room, Json(document)): (Room, Json),
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(app, caller)?;
     let shipment = DropShipment::read(kind, &document)?;
@@ -121,6 +121,5 @@ async fn tell(
     let digest = Digest::of(document.value());
     let request = Request { merchant, operation: kind.word(), key, digest, at };
     let answer = drop_shipments::tell(app, request, shipment).await?;
-    drop(room);
     Ok(HttpResponse::Created().json(answer))
 }

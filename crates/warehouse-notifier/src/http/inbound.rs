@@ -123,7 +123,7 @@ impl From<StoredAsn> for AsnSummary {
 pub(crate) async fn register_asn(
     app: web::Data<App>,
     key: Key,
-    Then(caller, (room, Json(document))): Then<Caller, (Room, Json)>,
+    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse_or_merchant(&app, &caller)?;
     let asn = InboundAsn::read(&document)?;
@@ -132,7 +132,6 @@ pub(crate) async fn register_asn(
     let (at, merchant) = (app.clock.now(), &merchant.identifier);
     let request = Request { merchant, operation: "inbound_asns", key, digest, at };
     let answer = inbound::register(&app, request, asn).await?;
-    drop(room);
     Ok(HttpResponse::Created().json(answer))
 }
 
@@ -157,13 +156,12 @@ pub(crate) async fn register_asn(
 pub(crate) async fn change_asn(
     app: web::Data<App>,
     asn_number: web::Path<String>,
-    Then(caller, (room, Json(document))): Then<Caller, (Room, Json)>,
+    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse_or_merchant(&app, &caller)?;
     let asn = InboundAsn::read(&document)?;
     let digest = Digest::of(document.value());
     let answer = inbound::change(&app, &merchant.identifier, &asn_number, asn, digest).await?;
-    drop(room);
     Ok(HttpResponse::Ok().json(answer))
 }
 

@@ -133,7 +133,7 @@ impl From<StoredShipment> for ShipmentSummary {
 pub(crate) async fn report_shipment(
     app: web::Data<App>,
     key: Key,
-    Then(caller, (room, Json(document))): Then<Caller, (Room, Json)>,
+    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
     let shipment = OutboundShipment::read(&document)?;
@@ -142,7 +142,6 @@ pub(crate) async fn report_shipment(
     let (at, merchant) = (app.clock.now(), &merchant.identifier);
     let request = Request { merchant, operation: "outbound_shipments", key, digest, at };
     let answer = outbound::report(&app, request, shipment).await?;
-    drop(room);
     Ok(HttpResponse::Created().json(answer))
 }
 
@@ -168,12 +167,11 @@ pub(crate) async fn report_shipment(
 pub(crate) async fn change_shipment(
     app: web::Data<App>,
     asn_number: web::Path<String>,
-    Then(caller, (room, Json(document))): Then<Caller, (Room, Json)>,
+    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
     let change = Change::read(&document)?;
     let answer = outbound::change(&app, &merchant.identifier, &asn_number, change).await?;
-    drop(room);
     Ok(HttpResponse::Ok().json(answer))
 }
 

@@ -118,7 +118,7 @@ pub(crate) struct ReceiptQuery {
 pub(crate) async fn receive_units(
     app: web::Data<App>,
     key: Key,
-    Then(caller, (room, Json(document))): Then<Caller, (Room, Json)>,
+    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
     let receipts = Receipts::read(&document)?;
@@ -127,7 +127,6 @@ pub(crate) async fn receive_units(
     let (at, merchant) = (app.clock.now(), &merchant.identifier);
     let request = Request { merchant, operation: "receipts", key, digest, at };
     let answer = receipts::receive(&app, request, receipts).await?;
-    drop(room);
     Ok(HttpResponse::Created().json(answer))
 }
 
