@@ -1,6 +1,6 @@
 //! Room for bodies: so many bytes under way for everyone together, given out before a body is read,
-//! and for large answers until they are sent. One caller has a part of it only once it gets scarce, so that whoever sends slowly shuts nobody
-//! else out.
+//! and for large answers until they are sent. One caller has a part of it only once it gets scarce,
+//! so that whoever sends slowly shuts nobody else out.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -161,11 +161,10 @@ impl Held {
         let mut taken = lock(&self.rooms.taken);
         let before = self.pieces.swap(pieces, Relaxed);
         taken.pieces = taken.pieces - before + pieces;
-        let own = taken.by_caller.get(&self.caller).map_or(0, |own| own - before) + pieces;
-        if own == 0 {
+        let Some(own) = taken.by_caller.get_mut(&self.caller) else { return };
+        *own = *own - before + pieces;
+        if *own == 0 {
             taken.by_caller.remove(&self.caller);
-        } else {
-            taken.by_caller.insert(self.caller.clone(), own);
         }
     }
 }
