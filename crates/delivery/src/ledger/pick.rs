@@ -15,7 +15,9 @@ use diesel::{
     OptionalExtension as _, QueryableByName, sql_query,
     sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz},
 };
-use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use diesel_async::{
+    AsyncConnection as _, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection as _,
+};
 use platform::{
     Timestamp, chain,
     database::{DatabaseError, prepared},
@@ -235,14 +237,29 @@ struct Head {
 /// Makes messages ready that are held although they are the first of their lane, and returns how
 /// many. Two messages of a lane may be settled at the same moment, when one of them was replayed by
 /// force, or one while a replay holds what is behind it: each is then taken for what the next one
-/// waits for. Looks at [`LANES_AT_ONCE`], and goes on
-/// from there the next time.
+/// waits for. Looks at [`LANES_AT_ONCE`], and goes on from there the next time.
 pub(crate) async fn release_heads(
     conn: &mut AsyncPgConnection,
     walked: &mut Walked,
 ) -> Result<i64, DatabaseError> {
-    // Planned anew each time: a plan that was made while the table was empty may sort all of it.
-    let last: Option<Head> = sql_query(
+    let last = conn.transaction(async |conn| walk(conn, walked).await).await?;
+    let released = last.as_ref().map_or(0, |last| last.released);
+    *walked = match last {
+        Some(last) if last.number >= LANES_AT_ONCE => (last.merchant, last.lane),
+        _ => Walked::default(),
+    };
+    Ok(released)
+}
+
+/// The last lane that was looked at.
+async fn walk(
+    conn: &mut AsyncPgConnection,
+    (merchant, lane): &Walked,
+) -> Result<Option<Head>, DatabaseError> {
+    // While the planner believes the table empty, it would read and sort all of it for every lane.
+    conn.batch_execute("SET LOCAL enable_sort = off; SET LOCAL enable_incremental_sort = off")
+        .await?;
+    Ok(sql_query(
         "WITH RECURSIVE heads (merchant, lane, id, state, number) AS ( \
              (SELECT merchant, lane, id, state, 1::bigint FROM deliveries \
              WHERE lane IS NOT NULL AND (merchant, lane) > ($1, $2) \
@@ -262,18 +279,12 @@ pub(crate) async fn release_heads(
          SELECT merchant, lane, number, (SELECT count(*) FROM released) AS released \
          FROM heads ORDER BY number DESC LIMIT 1",
     )
-    .bind::<Text, _>(&walked.0)
-    .bind::<Text, _>(&walked.1)
+    .bind::<Text, _>(merchant)
+    .bind::<Text, _>(lane)
     .bind::<BigInt, _>(LANES_AT_ONCE)
     .get_result(conn)
     .await
-    .optional()?;
-    let released = last.as_ref().map_or(0, |last| last.released);
-    *walked = match last {
-        Some(last) if last.number >= LANES_AT_ONCE => (last.merchant, last.lane),
-        _ => Walked::default(),
-    };
-    Ok(released)
+    .optional()?)
 }
 
 /// Makes messages ready again that were queued and not sent, as far as we know. If copies are in the

@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use diesel::{QueryableByName, sql_types::Text};
-use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
+use diesel_async::{AsyncConnection as _, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use domain::kind::Kind;
-use platform::{Clock, Timestamp, database::Pool};
+use platform::{
+    Clock, Timestamp,
+    database::{DatabaseError, Pool},
+};
 use testkit::{Database, eventually};
 use uuid::Uuid;
 
@@ -205,4 +208,34 @@ async fn a_replay_that_is_refused_holds_nobody_back() {
     let revived = super::revive(&mut conn, now, &[first], Overtaken::Skipped).await.unwrap();
     assert!(revived.is_empty());
     assert_eq!(pick(&mut conn, now).await, [third]);
+}
+
+#[tokio::test]
+async fn a_walk_along_the_lanes_reads_each_once_whatever_the_planner_believes() {
+    const LANES: usize = 500;
+    let now = Clock::system().now();
+    let (_database, pool) = ledger(now).await;
+    let mut conn = pool.get_own().await.unwrap();
+    // From now on the planner believes that the table is nearly empty, and nobody tells it otherwise.
+    append(&mut conn, now, Some("quiet")).await;
+    conn.batch_execute("ALTER TABLE deliveries SET (autovacuum_enabled = off)").await.unwrap();
+    conn.batch_execute("VACUUM ANALYZE deliveries").await.unwrap();
+    let lanes = (0..LANES).map(|number| NewMessage {
+        merchant: "acme".parse().unwrap(),
+        kind: Kind::Rma,
+        lane: Some(format!("lane-{number}")),
+        event: "rma.created".to_owned(),
+        body: "{}".into(),
+    });
+    super::append(&mut conn, now, &lanes.collect::<Vec<_>>()).await.unwrap();
+    let read = "SELECT idx_tup_fetch::text AS text FROM pg_stat_xact_user_tables \
+                WHERE relname = 'deliveries'";
+    let read: usize = conn
+        .transaction(async |conn| {
+            super::release_heads(conn, &mut super::Walked::default()).await?;
+            Ok::<_, DatabaseError>(ask(conn, read).await.parse().unwrap())
+        })
+        .await
+        .unwrap();
+    assert!((LANES..LANES * 3).contains(&read), "{read} rows were read for {LANES} lanes");
 }
