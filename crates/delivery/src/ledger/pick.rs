@@ -15,9 +15,7 @@ use diesel::{
     OptionalExtension as _, QueryableByName, sql_query,
     sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz},
 };
-use diesel_async::{
-    AsyncConnection as _, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection as _,
-};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
     Timestamp, chain,
     database::{DatabaseError, prepared},
@@ -142,6 +140,9 @@ pub(crate) async fn pick(
 /// Only an endpoint whose probes fail is left alone: otherwise `open_from` is when it was last heard
 /// of, by a clock that may be ahead of this one.
 ///
+/// What stands before a message in its lane is asked for in order, as everywhere: only the index of
+/// lanes has that order, and one that finds the merchant alone would read all its messages for each.
+///
 /// A row may be settled while this waits for its lock, when an older copy of the message is about:
 /// then it is no longer due. `IS TRUE` keeps that from becoming a way to look the row up.
 const PICK: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
@@ -164,11 +165,11 @@ const PICK: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
      AND COALESCE(known.failed_probes = 0 OR known.open_from <= $1, true) \
  ), due AS ( \
      SELECT due.* FROM open, LATERAL ( \
-         SELECT *, EXISTS ( \
-             SELECT FROM deliveries AS earlier \
+         SELECT *, ( \
+             SELECT true FROM deliveries AS earlier \
              WHERE earlier.merchant = ready.merchant AND earlier.lane = ready.lane \
-             AND earlier.sequence < ready.sequence \
-         ) AS blocked \
+             AND earlier.sequence < ready.sequence ORDER BY earlier.sequence LIMIT 1 \
+         ) IS TRUE AS blocked \
          FROM deliveries AS ready \
          WHERE ready.merchant = open.merchant AND ready.kind = open.kind \
          AND ready.state = 'ready' AND ready.due_at <= $1 \
@@ -242,24 +243,8 @@ pub(crate) async fn release_heads(
     conn: &mut AsyncPgConnection,
     walked: &mut Walked,
 ) -> Result<i64, DatabaseError> {
-    let last = conn.transaction(async |conn| walk(conn, walked).await).await?;
-    let released = last.as_ref().map_or(0, |last| last.released);
-    *walked = match last {
-        Some(last) if last.number >= LANES_AT_ONCE => (last.merchant, last.lane),
-        _ => Walked::default(),
-    };
-    Ok(released)
-}
-
-/// The last lane that was looked at.
-async fn walk(
-    conn: &mut AsyncPgConnection,
-    (merchant, lane): &Walked,
-) -> Result<Option<Head>, DatabaseError> {
-    // While the planner believes the table empty, it would read and sort all of it for every lane.
-    conn.batch_execute("SET LOCAL enable_sort = off; SET LOCAL enable_incremental_sort = off")
-        .await?;
-    Ok(sql_query(
+    // Planned anew each time, with the values at hand.
+    let last: Option<Head> = sql_query(
         "WITH RECURSIVE heads (merchant, lane, id, state, number) AS ( \
              (SELECT merchant, lane, id, state, 1::bigint FROM deliveries \
              WHERE lane IS NOT NULL AND (merchant, lane) > ($1, $2) \
@@ -279,12 +264,18 @@ async fn walk(
          SELECT merchant, lane, number, (SELECT count(*) FROM released) AS released \
          FROM heads ORDER BY number DESC LIMIT 1",
     )
-    .bind::<Text, _>(merchant)
-    .bind::<Text, _>(lane)
+    .bind::<Text, _>(&walked.0)
+    .bind::<Text, _>(&walked.1)
     .bind::<BigInt, _>(LANES_AT_ONCE)
     .get_result(conn)
     .await
-    .optional()?)
+    .optional()?;
+    let released = last.as_ref().map_or(0, |last| last.released);
+    *walked = match last {
+        Some(last) if last.number >= LANES_AT_ONCE => (last.merchant, last.lane),
+        _ => Walked::default(),
+    };
+    Ok(released)
 }
 
 /// Makes messages ready again that were queued and not sent, as far as we know. If copies are in the

@@ -53,10 +53,12 @@ impl Pool {
 }
 
 /// Makes the planner look rows up by index, whatever it believes about sizes: a plan made while a
-/// table was empty would otherwise be kept when it is full. And has it plan each statement once.
+/// table was empty would otherwise be kept when it is full. What is asked for in an index's order is
+/// read in it and not sorted. And has it plan each statement once.
 async fn look_up_by_index(conn: &mut AsyncPgConnection) -> Result<(), DatabaseError> {
     conn.batch_execute(
         "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; \
+         SET enable_sort = off; SET enable_incremental_sort = off; \
          SET jit = off; SET plan_cache_mode = force_generic_plan",
     )
     .await?;
