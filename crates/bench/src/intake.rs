@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::load::Round;
 use crate::orders::{Intake, MERCHANT, shop};
+use crate::process::cpu_of;
 use crate::report::Report;
 use crate::turns::{Turns, micros};
 use crate::wire::drive;
@@ -48,6 +49,8 @@ struct Measured {
     round: Round,
     /// The service's own CPU time.
     service_cpu: Duration,
+    /// That of whoever sends the requests.
+    load_cpu: Duration,
 }
 
 pub(crate) async fn run() -> anyhow::Result<Report> {
@@ -68,7 +71,7 @@ pub(crate) async fn run() -> anyhow::Result<Report> {
     let requests = intake.requests(TURN.into(), 1);
     let relaying = drive(&intake.address, CONNECTIONS.into(), requests).await?;
 
-    let Measured { turns: ours, round, service_cpu } = &ours;
+    let Measured { turns: ours, round, service_cpu, load_cpu } = &ours;
     let mut report = Report::default();
     report.figure("intake.per_second", ours.rate(), "orders/s");
     report.figure("pgbench.per_second", theirs.rate(), "orders/s");
@@ -77,6 +80,7 @@ pub(crate) async fn run() -> anyhow::Result<Report> {
     report.figure("pgbench.postgres_cpu", theirs.cost(), "CPU-us each");
     report.at_most("postgres_cpu_ratio", ours.cost() / theirs.cost(), 0.6, "intake/pgbench");
     report.figure("intake.own_cpu", micros(*service_cpu) / ours.items, "CPU-us each");
+    report.figure("intake.load_cpu", micros(*load_cpu) / ours.items, "CPU-us each");
     report.figure("intake.p50", round.quantile(0.50).as_secs_f64() * 1e3, "ms");
     report.figure("intake.p99", round.quantile(0.99).as_secs_f64() * 1e3, "ms");
     report.figure("intake.per_second_at_10x", at_10x.turns.rate(), "orders/s");
@@ -95,9 +99,11 @@ impl Measured {
     async fn turn(&mut self, intake: &mut Intake) -> anyhow::Result<()> {
         let requests = intake.requests(TURN.into(), 1);
         let (before, own_before) = (intake.postgres.cpu()?, intake.program.cpu()?);
+        let load_before = cpu_of("self")?;
         let round = drive(&intake.address, CONNECTIONS.into(), requests).await?;
         let cpu = intake.postgres.cpu()?.saturating_sub(before);
         self.service_cpu += intake.program.cpu()?.saturating_sub(own_before);
+        self.load_cpu += cpu_of("self")?.saturating_sub(load_before);
         self.turns.add(round.requests(), round.took(), cpu);
         self.round.join(round);
         intake.forget_events().await

@@ -66,13 +66,17 @@ impl Program {
 
     /// CPU time used so far, user and system together.
     pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
-        let pid = self.pid()?;
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-        // The name in parentheses may hold anything; what follows it is numbers.
-        let (_, numbers) = stat.rsplit_once(')').context("/proc/PID/stat")?;
-        let ticks = numbers.split_whitespace().skip(11).take(2).map(str::parse::<f64>);
-        Ok(Duration::from_secs_f64(ticks.sum::<Result<f64, _>>()? / TICKS_PER_SECOND))
+        cpu_of(&self.pid()?.to_string())
     }
+}
+
+/// CPU time that a process used so far: one by its number, or "self".
+pub(crate) fn cpu_of(process: &str) -> anyhow::Result<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The name in parentheses may hold anything; what follows it is numbers.
+    let (_, numbers) = stat.rsplit_once(')').context("/proc/PID/stat")?;
+    let ticks = numbers.split_whitespace().skip(11).take(2).map(str::parse::<f64>);
+    Ok(Duration::from_secs_f64(ticks.sum::<Result<f64, _>>()? / TICKS_PER_SECOND))
 }
 
 fn beside(name: &str) -> anyhow::Result<PathBuf> {

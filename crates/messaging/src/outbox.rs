@@ -82,7 +82,8 @@ impl Outbox {
 
     /// Ends a statement, of which so many values are bound, with leaving these events, in this
     /// order. Their numbers are drawn after `condition` was worked out. If it does not hold, a
-    /// column is null that must not be: nothing of the statement happens.
+    /// column is null that must not be: nothing of the statement happens. If it is null, no event is
+    /// left.
     ///
     /// Whoever executes it calls [`Outbox::wake`].
     pub fn leave<'a>(
@@ -106,7 +107,8 @@ impl Outbox {
                 "INSERT INTO outbox (event_id, routing_key, event, created_at) \
                  SELECT event_id, routing_key, event, CASE WHEN holds THEN {at} END \
                  FROM (SELECT {condition} AS holds OFFSET 0) AS checked, \
-                 unnest({id}, {key}, {body}) AS new (event_id, routing_key, event)"
+                 unnest({id}, {key}, {body}) AS new (event_id, routing_key, event) \
+                 WHERE holds IS NOT NULL"
             ))
             .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
             .bind::<Array<Text>, _>(keys)

@@ -31,7 +31,7 @@ const LOSERS_LOCK: i64 = 0x6F72_6465_7273;
 pub(crate) enum WriteError {
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    #[error("someone else stored one of these orders or refunds at the same time")]
+    #[error("what is stored of these orders or refunds is not what was expected")]
     Raced,
 }
 
@@ -120,8 +120,8 @@ pub(crate) async fn queue_behind_losers(conn: &mut AsyncPgConnection) -> Result<
     Ok(())
 }
 
-/// Writes the books and leaves their events, unless something they rest on has changed: one
-/// statement, which is a transaction of its own where the caller has none.
+/// Writes the books and leaves their events, unless they do not fit what is stored: one statement,
+/// which is a transaction of its own where the caller has none.
 ///
 /// The events are numbered after the orders are written. Writing those waits for whoever writes the
 /// same ones, and so the events of an order are numbered as its snapshots were stored.
@@ -137,20 +137,29 @@ pub(crate) async fn write(
         return Ok(());
     }
     let mut columns = OrderColumns::default();
-    rows.for_each(|(key, row)| columns.push(key, &row));
-    let statement = columns.bind(diesel::sql_query(ORDERS).into_boxed());
-    let (statement, bound, complete) = if rest.is_empty() {
-        (statement, ORDERS_BOUND, ORDERS_COMPLETE.to_owned())
+    rows.for_each(|(key, row)| columns.push(*key, row));
+    let (fit, more, complete) = if rest.is_empty() {
+        (ORDERS_FIT.to_owned(), "", ORDERS_COMPLETE.to_owned())
     } else {
-        let complete = format!("{ORDERS_COMPLETE} AND {}", refunds::COMPLETE);
-        (rest.bind(statement.sql(refunds::REST)), refunds::REST_BOUND, complete)
+        let fit = format!("{ORDERS_FIT} AND {}", refunds::FIT);
+        (fit, refunds::REST, format!("{ORDERS_COMPLETE} AND {}", refunds::COMPLETE))
     };
-    let statement = outbox.leave(statement, bound, now, books.events().iter().copied(), &complete);
+    let text = format!("WITH fits AS MATERIALIZED (SELECT {fit} AS holds), {ORDERS}{more} ");
+    let statement = columns.bind(diesel::sql_query(text).into_boxed());
+    let (statement, bound) = if rest.is_empty() {
+        (statement, ORDERS_BOUND)
+    } else {
+        (rest.bind(statement), refunds::REST_BOUND)
+    };
+    let events = books.events();
+    let condition = format!("CASE WHEN (SELECT holds FROM fits) THEN {complete} END");
+    let statement = outbox.leave(statement, bound, now, events.iter().copied(), &condition);
     match prepared(statement).execute(&mut conn).await {
-        Ok(_events) => {
+        Ok(left) if left == events.len() => {
             outbox.wake();
             Ok(())
         }
+        Ok(_) => Err(WriteError::Raced),
         Err(diesel::result::Error::DatabaseError(DatabaseErrorKind::NotNullViolation, _)) => {
             Err(WriteError::Raced)
         }
@@ -158,23 +167,33 @@ pub(crate) async fn write(
     }
 }
 
-const ORDERS: &str = "WITH stored AS ( \
+/// Nothing newer is stored, nor the same.
+const ORDERS_FIT: &str = "NOT EXISTS ( \
+         SELECT FROM unnest($1, $2, $7, $8) AS new (merchant, identifier, updated_at, digest), \
+         LATERAL ( \
+             SELECT FROM orders \
+             WHERE merchant = new.merchant AND identifier = new.identifier \
+                 AND (updated_at > new.updated_at OR digest = new.digest) LIMIT 1 \
+         ) AS better \
+     )";
+const ORDERS: &str = "stored AS ( \
          INSERT INTO orders (merchant, identifier, status, customer_email, line_identifiers, \
              created_at, updated_at, digest, document, received_at) \
-         SELECT merchant, identifier, status, customer_email, string_to_array(lines, $13), \
+         SELECT merchant, identifier, status, customer_email, string_to_array(lines, $11), \
              created_at, updated_at, digest, document, received_at \
          FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS new (merchant, identifier, \
              status, customer_email, lines, created_at, updated_at, digest, document, received_at) \
+         WHERE (SELECT holds FROM fits) \
          ON CONFLICT ON CONSTRAINT orders_pkey DO UPDATE SET \
              status = excluded.status, customer_email = excluded.customer_email, \
              line_identifiers = excluded.line_identifiers, created_at = excluded.created_at, \
              updated_at = excluded.updated_at, digest = excluded.digest, \
              document = excluded.document, received_at = excluded.received_at \
-         WHERE (orders.merchant, orders.digest) IN (SELECT * FROM unnest($11, $12)) \
+         WHERE orders.updated_at <= excluded.updated_at AND orders.digest <> excluded.digest \
          RETURNING 1 \
-     ) ";
-const ORDERS_BOUND: usize = 13;
-/// Everyone else's changes left what was expected.
+     )";
+const ORDERS_BOUND: usize = 11;
+/// What was found to fit still did when it was written.
 const ORDERS_COMPLETE: &str = "(SELECT count(*) FROM stored) = cardinality($1)";
 
 #[derive(Default)]
@@ -189,15 +208,11 @@ struct OrderColumns<'a> {
     digests: Vec<&'a [u8]>,
     documents: Vec<&'a str>,
     received_at: Vec<Timestamp>,
-    /// Whose rows may be overwritten, and their digests. A digest names a content, and with it the
-    /// order: its identifier is part of the content.
-    owners: Vec<&'a str>,
-    replaced: Vec<Vec<u8>>,
 }
 
 impl<'a> OrderColumns<'a> {
     fn push(&mut self, (merchant, identifier): Key<'a>, row: &Row<'a>) {
-        let Row { published, received_at, replaces } = row;
+        let Row { published, received_at } = row;
         let order = &published.snapshot.order;
         let lines: Vec<_> = order.items.iter().map(|line| searchable(&line.identifier)).collect();
         self.merchants.push(merchant);
@@ -214,8 +229,6 @@ impl<'a> OrderColumns<'a> {
         self.digests.push(published.snapshot.digest.as_bytes());
         self.documents.push(&published.document);
         self.received_at.push(*received_at);
-        self.owners.extend(replaces.map(|_| merchant));
-        self.replaced.extend(replaces.map(|digest| digest.as_bytes().to_vec()));
     }
 
     /// As the first of the statement.
@@ -231,8 +244,6 @@ impl<'a> OrderColumns<'a> {
             .bind::<Array<Binary>, _>(self.digests)
             .bind::<Array<Text>, _>(self.documents)
             .bind::<Array<Timestamptz>, _>(self.received_at)
-            .bind::<Array<Text>, _>(self.owners)
-            .bind::<Array<Binary>, _>(self.replaced)
             .bind::<Text, _>(SEPARATOR)
     }
 }

@@ -140,9 +140,12 @@ impl Writer {
             Some(conn) => conn,
             None => self.pool.get_own().await?,
         };
+        let mut stored = store_news(&conn, &self.outbox, publications).await;
         let mut lost = 0;
-        loop {
-            let stored = if lost == 0 {
+        while let Err(WriteError::Raced) = stored
+            && lost <= races
+        {
+            stored = if lost == 0 {
                 store_together(&conn, &self.outbox, publications).await
             } else {
                 conn.transaction(async |conn| {
@@ -151,16 +154,31 @@ impl Writer {
                 })
                 .await
             };
-            match stored {
-                Err(WriteError::Raced) if lost < races => lost += 1,
-                Err(WriteError::Database(error)) => return Err(error.into()),
-                stored => {
-                    self.conn = Some(conn);
-                    return stored;
-                }
-            }
+            lost += 1;
         }
+        if !matches!(stored, Err(WriteError::Database(_))) {
+            self.conn = Some(conn);
+        }
+        stored
     }
+}
+
+/// Saves and announces orders that nobody has heard of, or newer snapshots of those that are
+/// stored: nearly everything is, and then PostgreSQL is asked once. What is anything else is not
+/// stored by this.
+async fn store_news(
+    conn: &AsyncPgConnection,
+    outbox: &Outbox,
+    publications: &[&Publication],
+) -> Result<Vec<Answer>, WriteError> {
+    let mut books = Books::open(Stored::default());
+    let answers = post(&mut books, publications);
+    let orders: usize = publications.iter().map(|publication| publication.orders.len()).sum();
+    if books.rows().len() < orders {
+        return Err(WriteError::Raced);
+    }
+    save(conn, outbox, publications, &books).await?;
+    Ok(answers)
 }
 
 /// Loads, decides, saves and announces. Two questions to PostgreSQL, however many orders; nothing
@@ -171,14 +189,26 @@ async fn store_together(
     publications: &[&Publication],
 ) -> Result<Vec<Answer>, WriteError> {
     let mut books = Books::open(look_up(conn, publications).await?);
-    let answers = publications
-        .iter()
-        .map(|publication| books.post(publication).map_err(PublishError::Refunds))
-        .collect();
-    if let Some(now) = publications.iter().map(|publication| publication.received_at).max() {
-        store::write(conn, outbox, &books, now).await?;
-    }
+    let answers = post(&mut books, publications);
+    save(conn, outbox, publications, &books).await?;
     Ok(answers)
+}
+
+fn post<'a>(books: &mut Books<'a>, publications: &[&'a Publication]) -> Vec<Answer> {
+    let answers = publications.iter();
+    answers.map(|it| books.post(it).map_err(PublishError::Refunds)).collect()
+}
+
+async fn save(
+    conn: &AsyncPgConnection,
+    outbox: &Outbox,
+    publications: &[&Publication],
+    books: &Books<'_>,
+) -> Result<(), WriteError> {
+    match publications.iter().map(|publication| publication.received_at).max() {
+        Some(now) => store::write(conn, outbox, books, now).await,
+        None => Ok(()),
+    }
 }
 
 /// What is stored of everything these publications speak of.

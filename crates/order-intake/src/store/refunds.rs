@@ -12,26 +12,39 @@ pub(super) struct Rest<'a> {
     late: &'a [Late<'a>],
 }
 
+/// They are still unknown.
+pub(super) const FIT: &str = "NOT EXISTS ( \
+         SELECT FROM unnest($12, $13) AS new (merchant, identifier), LATERAL ( \
+             SELECT FROM refunds \
+             WHERE merchant = new.merchant AND identifier = new.identifier LIMIT 1 \
+         ) AS known \
+     ) AND NOT EXISTS ( \
+         SELECT FROM unnest($17, $18) AS new (merchant, identifier), LATERAL ( \
+             SELECT FROM refund_lines \
+             WHERE merchant = new.merchant AND identifier = new.identifier LIMIT 1 \
+         ) AS known \
+     )";
 pub(super) const REST: &str = ", seen AS ( \
          INSERT INTO refunds (merchant, identifier, order_identifier, digest, first_seen_at) \
-         SELECT * FROM unnest($14, $15, $16, $17, $18) \
+         SELECT * FROM unnest($12, $13, $14, $15, $16) WHERE (SELECT holds FROM fits) \
          ON CONFLICT ON CONSTRAINT refunds_pkey DO NOTHING RETURNING 1 \
      ), seen_lines AS ( \
          INSERT INTO refund_lines (merchant, identifier, refund_identifier) \
-         SELECT * FROM unnest($19, $20, $21) \
+         SELECT * FROM unnest($17, $18, $19) WHERE (SELECT holds FROM fits) \
          ON CONFLICT ON CONSTRAINT refund_lines_pkey DO NOTHING RETURNING 1 \
      ), late AS ( \
          INSERT INTO stale_snapshots \
              (merchant, order_identifier, digest, updated_at, received_at) \
-         SELECT * FROM unnest($22, $23, $24, $25, $26) AS late (merchant, order_identifier, \
+         SELECT * FROM unnest($20, $21, $22, $23, $24) AS late (merchant, order_identifier, \
              digest, updated_at, received_at) \
+         WHERE (SELECT holds FROM fits) \
          ORDER BY merchant, order_identifier, digest \
          ON CONFLICT ON CONSTRAINT stale_snapshots_pkey DO NOTHING \
-     ) ";
-pub(super) const REST_BOUND: usize = 26;
+     )";
+pub(super) const REST_BOUND: usize = 24;
 /// Nobody else wrote some of it meanwhile.
-pub(super) const COMPLETE: &str = "(SELECT count(*) FROM seen) = cardinality($14) \
-     AND (SELECT count(*) FROM seen_lines) = cardinality($19)";
+pub(super) const COMPLETE: &str = "(SELECT count(*) FROM seen) = cardinality($12) \
+     AND (SELECT count(*) FROM seen_lines) = cardinality($17)";
 
 impl<'a> Rest<'a> {
     pub(super) fn of(books: &'a Books<'_>) -> Self {
