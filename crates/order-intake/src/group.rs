@@ -2,8 +2,9 @@
 //! one together.
 //!
 //! A job is answered after the group it went into was dealt with, never before. Nothing waits for
-//! company: when the writer is free it takes what is there. The number of waiting rows is bounded, and
-//! past the bound a job is refused at once.
+//! company: when the writer is free it takes what is there. A writer that is not free yet can ask for
+//! a group that is worth having ready. The number of waiting rows is bounded, and past the bound a job
+//! is refused at once.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -29,6 +30,8 @@ pub(crate) struct Bounds {
 struct Waiting<J, A> {
     tickets: VecDeque<Ticket<J, A>>,
     rows: usize,
+    /// So many rows are worth telling the writer of.
+    wanted: usize,
 }
 
 /// One job of a group, and the one who waits for its answer.
@@ -56,14 +59,14 @@ pub(crate) enum Refused {
 
 impl<J, A> Group<J, A> {
     pub(crate) fn new(bounds: Bounds) -> Self {
-        let waiting = Waiting { tickets: VecDeque::new(), rows: 0 };
+        let waiting = Waiting { tickets: VecDeque::new(), rows: 0, wanted: 1 };
         Self { waiting: Mutex::new(waiting), arrived: Notify::new(), bounds }
     }
 
     /// Hands in a job of so many rows and waits for its answer.
     pub(crate) async fn submit(&self, job: J, rows: usize) -> Result<A, Refused> {
         let (answer, answered) = oneshot::channel();
-        {
+        let enough = {
             let mut waiting = self.lock();
             // An empty queue takes any job, or one above the bound could never be done.
             if waiting.rows > 0 && waiting.rows + rows > self.bounds.waiting_rows {
@@ -71,20 +74,32 @@ impl<J, A> Group<J, A> {
             }
             waiting.rows += rows;
             waiting.tickets.push_back(Ticket { job, rows, answer });
+            waiting.rows >= waiting.wanted
+        };
+        if enough {
+            self.arrived.notify_one();
         }
-        self.arrived.notify_one();
         answered.await.map_err(|_gone| Refused::Lost)
     }
 
-    /// The next group, as soon as there is a job. Dropping the future loses nothing.
-    pub(crate) async fn next(&self) -> Vec<Ticket<J, A>> {
+    /// The next group, as soon as so many rows wait. Dropping the future loses nothing.
+    pub(crate) async fn next(&self, wanted: usize) -> Vec<Ticket<J, A>> {
         loop {
-            let group = self.take();
-            if !group.is_empty() {
-                return group;
+            if self.is_there(wanted) {
+                let group = self.take();
+                if !group.is_empty() {
+                    return group;
+                }
             }
             self.arrived.notified().await;
         }
+    }
+
+    /// Whether so many rows wait; who hands in a job tells when they do.
+    fn is_there(&self, wanted: usize) -> bool {
+        let mut waiting = self.lock();
+        waiting.wanted = wanted;
+        waiting.rows >= wanted
     }
 
     /// The next group, empty when nothing waits. Jobs that nobody waits for any more are dropped.
@@ -120,8 +135,10 @@ impl<J, A> Group<J, A> {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
     use std::sync::Arc;
 
+    use futures_util::poll;
     use tokio::task::{JoinHandle, yield_now};
 
     use super::*;
@@ -163,10 +180,22 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_group_is_had_once_it_is_as_large_as_asked_for() {
+        let jobs = group(10, 100);
+        submit(&jobs, "a", 2).await;
+        let mut next = pin!(jobs.next(4));
+        assert!(poll!(next.as_mut()).is_pending());
+        submit(&jobs, "b", 1).await;
+        assert!(poll!(next.as_mut()).is_pending());
+        submit(&jobs, "c", 1).await;
+        assert_eq!(names(&next.await), ["a", "b", "c"]);
+    }
+
+    #[tokio::test]
     async fn each_job_gets_its_own_answer() {
         let jobs = group(10, 100);
         let (a, b) = (submit(&jobs, "a", 1).await, submit(&jobs, "b", 1).await);
-        for ticket in jobs.next().await {
+        for ticket in jobs.next(1).await {
             let answer = format!("{} is done", ticket.job);
             ticket.answer(answer);
         }
@@ -191,7 +220,7 @@ mod tests {
         let _waiting = submit(&jobs, "waiting", 1).await;
         gone.abort();
         yield_now().await;
-        assert_eq!(names(&jobs.next().await), ["waiting"]);
+        assert_eq!(names(&jobs.next(1).await), ["waiting"]);
         assert_eq!(jobs.waiting_rows(), 0);
     }
 

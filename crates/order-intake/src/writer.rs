@@ -11,6 +11,8 @@ use diesel_async::pooled_connection::PoolableConnection as _;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::document::Invalid;
 use domain::order::{Outcome, Snapshot};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesOrdered;
 use messaging::Outbox;
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram};
@@ -22,6 +24,8 @@ use crate::books::{Books, Publication, Published, Stored};
 use crate::group::{Group, Ticket};
 use crate::store::{self, WriteError};
 
+/// Groups in PostgreSQL's hands: one that it works on, and one that it finds when it is done.
+const UNDER_WAY: usize = 2;
 /// A group is written one by one when it lost this many races against other writers.
 const RACES: usize = 2;
 /// And a single publication is given up after so many.
@@ -77,30 +81,83 @@ impl Writer {
         loop {
             let group = tokio::select! {
                 () = stop.cancelled() => break,
-                group = self.group.next() => group,
+                group = self.group.next(1) => group,
             };
-            self.deal_with(group).await;
+            self.store_all(group, &stop).await;
         }
         loop {
             let group = self.group.take();
             if group.is_empty() {
                 return;
             }
-            self.deal_with(group).await;
+            self.store_all(group, &stop).await;
         }
     }
 
-    async fn deal_with(&mut self, group: Vec<Ticket<Publication, Answer>>) {
-        let publications: Vec<_> = group.iter().map(|ticket| &ticket.job).collect();
-        let races = if group.len() > 1 { RACES } else { LONELY_RACES };
-        match self.store(&publications, races).await {
-            Ok(answers) => {
-                self.sizes.record(answers.len().try_into().unwrap_or(u64::MAX), &[]);
-                for (ticket, answer) in group.into_iter().zip(answers) {
-                    self.count(&answer);
-                    ticket.answer(answer);
+    /// Stores a group, and those that come while it is stored.
+    async fn store_all(&mut self, group: Tickets, stop: &CancellationToken) {
+        match self.connection().await {
+            Ok(conn) => {
+                let (others, is_sound) = self.store_news(&conn, group, stop).await;
+                self.conn = Some(conn).filter(|_| is_sound);
+                for group in others {
+                    self.deal_with(group).await;
                 }
             }
+            Err(error) => refuse(group, error.into()),
+        }
+    }
+
+    /// Stores this group and the following ones, as long as all they say is news. Gives back those
+    /// that say something else, of which nothing is stored, and whether the connection can be used
+    /// again.
+    ///
+    /// A group is handed to PostgreSQL before the one ahead of it is done, if it is as large: then
+    /// PostgreSQL never waits, and groups do not become small.
+    async fn store_news(
+        &self,
+        conn: &AsyncPgConnection,
+        first: Tickets,
+        stop: &CancellationToken,
+    ) -> (Vec<Tickets>, bool) {
+        let (mut others, mut is_sound) = (Vec::new(), true);
+        let mut under_way = FuturesOrdered::new();
+        let mut wanted = orders(&first);
+        under_way.push_back(store_as_news(conn, &self.outbox, first));
+        while !under_way.is_empty() {
+            let goes_well = others.is_empty() && is_sound && !stop.is_cancelled();
+            let done = tokio::select! {
+                biased;
+                Some(done) = under_way.next() => done,
+                group = self.group.next(wanted), if goes_well && under_way.len() < UNDER_WAY => {
+                    wanted = orders(&group);
+                    under_way.push_back(store_as_news(conn, &self.outbox, group));
+                    continue;
+                }
+                else => break,
+            };
+            is_sound &= !matches!(&done, (_, Err(WriteError::Database(_))));
+            match done {
+                (group, Ok(answers)) => self.answer(group, answers),
+                (group, Err(error)) if harms_only_some(&error) => others.push(group),
+                (group, Err(error)) => refuse(group, error),
+            }
+        }
+        (others, is_sound)
+    }
+
+    fn answer(&self, group: Tickets, answers: Vec<Answer>) {
+        self.sizes.record(answers.len().try_into().unwrap_or(u64::MAX), &[]);
+        for (ticket, answer) in group.into_iter().zip(answers) {
+            self.count(&answer);
+            ticket.answer(answer);
+        }
+    }
+
+    async fn deal_with(&mut self, group: Tickets) {
+        let races = if group.len() > 1 { RACES } else { LONELY_RACES };
+        match self.store(&publications(&group), races).await {
+            Ok(answers) => self.answer(group, answers),
             Err(error) if group.len() > 1 && harms_only_some(&error) => {
                 tracing::warn!(error = chain(&error), "a group is stored one by one");
                 for ticket in group {
@@ -112,10 +169,7 @@ impl Writer {
                     ticket.answer(answer);
                 }
             }
-            Err(error) => {
-                let error = PublishError::from(error);
-                group.into_iter().for_each(|ticket| ticket.answer(Err(error.clone())));
-            }
+            Err(error) => refuse(group, error),
         }
     }
 
@@ -130,22 +184,16 @@ impl Writer {
         }
     }
 
+    /// Loads, decides, saves and announces, again and again while others change the same.
     async fn store(
         &mut self,
         publications: &[&Publication],
         races: usize,
     ) -> Result<Vec<Answer>, WriteError> {
-        // Taken out, so that one that broke in the middle is not used again.
-        let mut conn = match self.conn.take_if(|conn| !conn.is_broken()) {
-            Some(conn) => conn,
-            None => self.pool.get_own().await?,
-        };
-        let mut stored = store_news(&conn, &self.outbox, publications).await;
+        let mut conn = self.connection().await?;
         let mut lost = 0;
-        while let Err(WriteError::Raced) = stored
-            && lost <= races
-        {
-            stored = if lost == 0 {
+        loop {
+            let stored = if lost == 0 {
                 store_together(&conn, &self.outbox, publications).await
             } else {
                 conn.transaction(async |conn| {
@@ -154,31 +202,58 @@ impl Writer {
                 })
                 .await
             };
-            lost += 1;
+            match stored {
+                Err(WriteError::Raced) if lost < races => lost += 1,
+                Err(WriteError::Database(error)) => return Err(error.into()),
+                stored => {
+                    self.conn = Some(conn);
+                    return stored;
+                }
+            }
         }
-        if !matches!(stored, Err(WriteError::Database(_))) {
-            self.conn = Some(conn);
+    }
+
+    /// Its connection, or a new one. Taken out, so that one that broke in the middle is not used
+    /// again.
+    async fn connection(&mut self) -> Result<AsyncPgConnection, DatabaseError> {
+        match self.conn.take_if(|conn| !conn.is_broken()) {
+            Some(conn) => Ok(conn),
+            None => self.pool.get_own().await,
         }
-        stored
     }
 }
 
-/// Saves and announces orders that nobody has heard of, or newer snapshots of those that are
-/// stored: nearly everything is, and then PostgreSQL is asked once. What is anything else is not
-/// stored by this.
-async fn store_news(
+type Tickets = Vec<Ticket<Publication, Answer>>;
+
+fn publications(group: &Tickets) -> Vec<&Publication> {
+    group.iter().map(|ticket| &ticket.job).collect()
+}
+
+fn orders(group: &Tickets) -> usize {
+    group.iter().map(|ticket| ticket.job.orders.len()).sum()
+}
+
+fn refuse(group: Tickets, error: WriteError) {
+    let error = PublishError::from(error);
+    group.into_iter().for_each(|ticket| ticket.answer(Err(error.clone())));
+}
+
+/// Saves and announces a group of orders that nobody has heard of, or newer snapshots of those
+/// that are stored. Nearly everything is that, and then PostgreSQL is asked once.
+async fn store_as_news(
     conn: &AsyncPgConnection,
     outbox: &Outbox,
-    publications: &[&Publication],
-) -> Result<Vec<Answer>, WriteError> {
+    group: Tickets,
+) -> (Tickets, Result<Vec<Answer>, WriteError>) {
+    let publications = publications(&group);
     let mut books = Books::open(Stored::default());
-    let answers = post(&mut books, publications);
-    let orders: usize = publications.iter().map(|publication| publication.orders.len()).sum();
-    if books.rows().len() < orders {
-        return Err(WriteError::Raced);
-    }
-    save(conn, outbox, publications, &books).await?;
-    Ok(answers)
+    let answers = post(&mut books, &publications);
+    let saved = if books.rows().len() == orders(&group) {
+        save(conn, outbox, &publications, &books).await
+    } else {
+        Err(WriteError::Raced)
+    };
+    (group, saved.map(|()| answers))
 }
 
 /// Loads, decides, saves and announces. Two questions to PostgreSQL, however many orders; nothing

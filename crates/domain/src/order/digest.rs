@@ -66,17 +66,17 @@ impl<'a> Writer<'a> {
             Json::Bool(false) => self.bytes.push(b'f'),
             Json::Integer(integer) => {
                 self.bytes.push(b'i');
-                self.bytes.extend(integer.to_le_bytes());
+                self.bytes.extend_from_slice(&integer.to_le_bytes());
             }
             Json::Large(large) => {
                 self.bytes.push(b'u');
-                self.bytes.extend(large.to_le_bytes());
+                self.bytes.extend_from_slice(&large.to_le_bytes());
             }
             Json::Fraction(fraction) => match whole(fraction) {
                 Some(integer) => self.write(Json::Integer(integer)),
                 None => {
                     self.bytes.push(b'd');
-                    self.bytes.extend(fraction.to_le_bytes());
+                    self.bytes.extend_from_slice(&fraction.to_le_bytes());
                 }
             },
             Json::String(text) => {
@@ -85,12 +85,12 @@ impl<'a> Writer<'a> {
             }
             Json::Array(elements) => {
                 self.bytes.push(b'a');
-                self.bytes.extend(elements.len().to_le_bytes());
+                self.bytes.extend_from_slice(&elements.len().to_le_bytes());
                 elements.iter().for_each(|element| self.write(element));
             }
             Json::Object(members) => {
                 self.bytes.push(b'o');
-                self.bytes.extend(members.len().to_le_bytes());
+                self.bytes.extend_from_slice(&members.len().to_le_bytes());
                 let first = self.members.len();
                 self.members.extend(members.iter());
                 // Last key first, because they are taken from the end.
@@ -108,7 +108,7 @@ impl<'a> Writer<'a> {
     }
 
     fn write_text(&mut self, text: &str) {
-        self.bytes.extend(text.len().to_le_bytes());
+        self.bytes.extend_from_slice(&text.len().to_le_bytes());
         self.bytes.extend_from_slice(text.as_bytes());
     }
 }

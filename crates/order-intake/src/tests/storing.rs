@@ -220,6 +220,34 @@ async fn several_snapshots_of_one_order_in_one_group_follow_each_other() {
 }
 
 #[tokio::test]
+async fn the_first_of_two_snapshots_can_be_older_than_what_is_stored() {
+    let desk = Desk::open().await;
+    let order = samples(1).remove(0);
+    let [oldest, middle, newest] = [1, 2, 3].map(|day| {
+        with(order.clone(), |order| {
+            order["updated_at"] = json!(format!("2026-01-0{day}T00:00:00Z"))
+        })
+    });
+    check(&desk.publish("acme", &[middle]).await, &[Outcome::Stored]);
+    let both = desk.publish("acme", &[oldest, newest]).await;
+    check(&both, &[Outcome::Stale, Outcome::Stored]);
+    assert_eq!(desk.events().await.len(), 2);
+}
+
+/// Or else PostgreSQL would write rows and take them back, and its log would be full of errors.
+#[tokio::test]
+async fn what_is_no_news_is_seen_before_anything_is_written() {
+    let desk = Desk::open().await;
+    let (order, other) = (refunded(), samples(101).remove(100));
+    check(&desk.publish("acme", one(&order)).await, &[Outcome::Stored]);
+    let newer = with(order.clone(), |order| order["updated_at"] = json!("2027-01-01T00:00:00Z"));
+    check(&desk.publish("acme", &[newer]).await, &[Outcome::Stored]);
+    check(&desk.publish("acme", &[order, other]).await, &[Outcome::Stale, Outcome::Stored]);
+    let positions = desk.lines("SELECT position::text AS line FROM outbox ORDER BY position").await;
+    assert_eq!(positions, ["1", "2", "3"]);
+}
+
+#[tokio::test]
 async fn a_changed_refund_rejects_its_message_and_no_other() {
     let desk = Desk::open().await;
     let (order, others) = (refunded(), samples(104).split_off(100));
