@@ -1,5 +1,7 @@
 mod contract;
+mod desk;
 mod limits;
+mod meeting;
 mod publishing;
 mod reading;
 mod storing;
