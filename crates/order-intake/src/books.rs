@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use domain::access::MerchantId;
 use domain::document::{FieldError, Invalid};
-use domain::order::{KnownOrder, KnownRefund, Outcome, Policy, Snapshot};
+use domain::order::{Digest, KnownOrder, KnownRefund, Outcome, Policy, Snapshot};
 use messaging::Prepared;
 use platform::Timestamp;
 use platform::http::Room;
@@ -40,6 +40,8 @@ pub(crate) type Key<'a> = (&'a str, &'a str);
 pub(crate) struct Row<'a> {
     pub(crate) published: &'a Published,
     pub(crate) received_at: Timestamp,
+    /// What was stored when the books were opened, if that was looked up.
+    pub(crate) replaces: Option<Digest>,
 }
 
 /// A refund seen for the first time.
@@ -73,7 +75,7 @@ pub(crate) struct Books<'a> {
 
 #[derive(Default)]
 struct Draft<'a> {
-    orders: BTreeMap<Key<'a>, Row<'a>>,
+    orders: BTreeMap<Key<'a>, (&'a Published, Timestamp)>,
     refunds: BTreeMap<Key<'a>, (KnownRefund, Timestamp)>,
     refund_lines: BTreeMap<Key<'a>, &'a str>,
     late: Vec<Late<'a>>,
@@ -116,7 +118,7 @@ impl<'a> Books<'a> {
         let merchant = publication.merchant.as_str();
         let key = (merchant, snapshot.order.identifier.as_str());
         let drafted = draft.orders.get(&key).or_else(|| self.drafted.orders.get(&key));
-        let drafted = drafted.map(|row| row.published.snapshot.known());
+        let drafted = drafted.map(|(published, _)| published.snapshot.known());
         let stored = drafted.as_ref().or_else(|| self.stored.orders.get(&key));
         snapshot.decide(
             stored,
@@ -138,8 +140,11 @@ impl<'a> Books<'a> {
     }
 
     /// The orders to write, each once, sorted by key.
-    pub(crate) fn rows(&self) -> impl ExactSizeIterator<Item = (&Key<'a>, &Row<'a>)> {
-        self.drafted.orders.iter()
+    pub(crate) fn rows(&self) -> impl ExactSizeIterator<Item = (Key<'a>, Row<'a>)> {
+        self.drafted.orders.iter().map(|(key, (published, received_at))| {
+            let replaces = self.stored.orders.get(key).map(|known| known.digest);
+            (*key, Row { published, received_at: *received_at, replaces })
+        })
     }
 
     /// The refunds to write, sorted by key.
@@ -178,7 +183,7 @@ impl<'a> Draft<'a> {
         match outcome {
             Outcome::Stored => {
                 let key = (merchant.as_str(), snapshot.order.identifier.as_str());
-                self.orders.insert(key, Row { published, received_at: *received_at });
+                self.orders.insert(key, (published, *received_at));
                 for (identifier, known) in snapshot.known_refunds() {
                     let key = (merchant.as_str(), identifier);
                     self.refunds.entry(key).or_insert((known, *received_at));

@@ -1,10 +1,9 @@
-//! Commits in groups: while one transaction is under way, further jobs wait and go into the next
-//! one together.
+//! Commits in groups: while the writer is busy, jobs wait and go into the next group together.
 //!
 //! A job is answered after the group it went into was dealt with, never before. Nothing waits for
-//! company: when the writer is free it takes what is there. A writer that is not free yet can ask for
-//! a group that is worth having ready. The number of waiting rows is bounded, and past the bound a job
-//! is refused at once.
+//! company: when the writer is free it takes what is there. While it is not, it can ask for a group
+//! that is worth having ready. There is one writer: what it wants to be told of is one figure. The
+//! number of waiting rows is bounded, and past the bound a job is refused at once.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

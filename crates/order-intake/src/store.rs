@@ -120,7 +120,16 @@ pub(crate) async fn queue_behind_losers(conn: &mut AsyncPgConnection) -> Result<
     Ok(())
 }
 
-/// Writes the books and leaves their events, unless they do not fit what is stored: one statement,
+/// What books rest on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Basis {
+    /// The hope that they are news, which is looked at before anything is written.
+    Hope,
+    /// What was read: it must still be there, and nothing else.
+    Reading,
+}
+
+/// Writes the books and leaves their events, unless what they rest on does not hold: one statement,
 /// which is a transaction of its own where the caller has none.
 ///
 /// The events are numbered after the orders are written. Writing those waits for whoever writes the
@@ -129,6 +138,7 @@ pub(crate) async fn write(
     mut conn: &AsyncPgConnection,
     outbox: &Outbox,
     books: &Books<'_>,
+    basis: Basis,
     now: Timestamp,
 ) -> Result<(), WriteError> {
     let rows = books.rows();
@@ -137,15 +147,24 @@ pub(crate) async fn write(
         return Ok(());
     }
     let mut columns = OrderColumns::default();
-    rows.for_each(|(key, row)| columns.push(*key, row));
-    let (fit, more, complete) = if rest.is_empty() {
-        (ORDERS_FIT.to_owned(), "", ORDERS_COMPLETE.to_owned())
-    } else {
-        let fit = format!("{ORDERS_FIT} AND {}", refunds::FIT);
-        (fit, refunds::REST, format!("{ORDERS_COMPLETE} AND {}", refunds::COMPLETE))
+    rows.for_each(|(key, row)| columns.push(key, &row));
+    let (mut fit, replaceable) = match basis {
+        Basis::Hope => (ORDERS_FIT.to_owned(), OLDER),
+        Basis::Reading => ("true".to_owned(), READ),
     };
-    let text = format!("WITH fits AS MATERIALIZED (SELECT {fit} AS holds), {ORDERS}{more} ");
-    let statement = columns.bind(diesel::sql_query(text).into_boxed());
+    let mut complete = ORDERS_COMPLETE.to_owned();
+    if !rest.is_empty() {
+        if basis == Basis::Hope {
+            fit = format!("{fit} AND {}", refunds::FIT);
+        }
+        complete = format!("{complete} AND {}", refunds::complete(basis));
+    }
+    let more = if rest.is_empty() { "" } else { refunds::REST };
+    let statement = diesel::sql_query(format!(
+        "WITH fits AS MATERIALIZED (SELECT {fit} AS holds), \
+         stored AS ({ORDERS} WHERE {replaceable} RETURNING 1){more} "
+    ));
+    let statement = columns.bind(statement.into_boxed());
     let (statement, bound) = if rest.is_empty() {
         (statement, ORDERS_BOUND)
     } else {
@@ -176,24 +195,23 @@ const ORDERS_FIT: &str = "NOT EXISTS ( \
                  AND (updated_at > new.updated_at OR digest = new.digest) LIMIT 1 \
          ) AS better \
      )";
-const ORDERS: &str = "stored AS ( \
-         INSERT INTO orders (merchant, identifier, status, customer_email, line_identifiers, \
-             created_at, updated_at, digest, document, received_at) \
-         SELECT merchant, identifier, status, customer_email, string_to_array(lines, $11), \
-             created_at, updated_at, digest, document, received_at \
-         FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS new (merchant, identifier, \
-             status, customer_email, lines, created_at, updated_at, digest, document, received_at) \
-         WHERE (SELECT holds FROM fits) \
-         ON CONFLICT ON CONSTRAINT orders_pkey DO UPDATE SET \
-             status = excluded.status, customer_email = excluded.customer_email, \
-             line_identifiers = excluded.line_identifiers, created_at = excluded.created_at, \
-             updated_at = excluded.updated_at, digest = excluded.digest, \
-             document = excluded.document, received_at = excluded.received_at \
-         WHERE orders.updated_at <= excluded.updated_at AND orders.digest <> excluded.digest \
-         RETURNING 1 \
-     )";
-const ORDERS_BOUND: usize = 11;
-/// What was found to fit still did when it was written.
+const ORDERS: &str = "INSERT INTO orders (merchant, identifier, status, customer_email, \
+         line_identifiers, created_at, updated_at, digest, document, received_at) \
+     SELECT merchant, identifier, status, customer_email, string_to_array(lines, $13), \
+         created_at, updated_at, digest, document, received_at \
+     FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS new (merchant, identifier, \
+         status, customer_email, lines, created_at, updated_at, digest, document, received_at) \
+     WHERE (SELECT holds FROM fits) \
+     ON CONFLICT ON CONSTRAINT orders_pkey DO UPDATE SET \
+         status = excluded.status, customer_email = excluded.customer_email, \
+         line_identifiers = excluded.line_identifiers, created_at = excluded.created_at, \
+         updated_at = excluded.updated_at, digest = excluded.digest, \
+         document = excluded.document, received_at = excluded.received_at";
+/// Which rows may be overwritten.
+const OLDER: &str = "orders.updated_at <= excluded.updated_at AND orders.digest <> excluded.digest";
+const READ: &str = "(orders.merchant, orders.digest) IN (SELECT * FROM unnest($11, $12))";
+const ORDERS_BOUND: usize = 13;
+/// Every order is written: what was found still held.
 const ORDERS_COMPLETE: &str = "(SELECT count(*) FROM stored) = cardinality($1)";
 
 #[derive(Default)]
@@ -208,11 +226,15 @@ struct OrderColumns<'a> {
     digests: Vec<&'a [u8]>,
     documents: Vec<&'a str>,
     received_at: Vec<Timestamp>,
+    /// Whose rows were read, and their digests. A digest names a content, and with it the order: its
+    /// identifier is part of the content.
+    owners: Vec<&'a str>,
+    replaced: Vec<Vec<u8>>,
 }
 
 impl<'a> OrderColumns<'a> {
     fn push(&mut self, (merchant, identifier): Key<'a>, row: &Row<'a>) {
-        let Row { published, received_at } = row;
+        let Row { published, received_at, replaces } = row;
         let order = &published.snapshot.order;
         let lines: Vec<_> = order.items.iter().map(|line| searchable(&line.identifier)).collect();
         self.merchants.push(merchant);
@@ -229,6 +251,8 @@ impl<'a> OrderColumns<'a> {
         self.digests.push(published.snapshot.digest.as_bytes());
         self.documents.push(&published.document);
         self.received_at.push(*received_at);
+        self.owners.extend(replaces.map(|_| merchant));
+        self.replaced.extend(replaces.map(|digest| digest.as_bytes().to_vec()));
     }
 
     /// As the first of the statement.
@@ -244,6 +268,8 @@ impl<'a> OrderColumns<'a> {
             .bind::<Array<Binary>, _>(self.digests)
             .bind::<Array<Text>, _>(self.documents)
             .bind::<Array<Timestamptz>, _>(self.received_at)
+            .bind::<Array<Text>, _>(self.owners)
+            .bind::<Array<Binary>, _>(self.replaced)
             .bind::<Text, _>(SEPARATOR)
     }
 }

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::books::{Books, Publication, Published, Stored};
 use crate::group::{Group, Ticket};
-use crate::store::{self, WriteError};
+use crate::store::{self, Basis, WriteError};
 
 /// Groups in PostgreSQL's hands: one that it works on, and one that it finds when it is done.
 const UNDER_WAY: usize = 2;
@@ -249,7 +249,7 @@ async fn store_as_news(
     let mut books = Books::open(Stored::default());
     let answers = post(&mut books, &publications);
     let saved = if books.rows().len() == orders(&group) {
-        save(conn, outbox, &publications, &books).await
+        save(conn, outbox, &publications, &books, Basis::Hope).await
     } else {
         Err(WriteError::Raced)
     };
@@ -265,7 +265,7 @@ async fn store_together(
 ) -> Result<Vec<Answer>, WriteError> {
     let mut books = Books::open(look_up(conn, publications).await?);
     let answers = post(&mut books, publications);
-    save(conn, outbox, publications, &books).await?;
+    save(conn, outbox, publications, &books, Basis::Reading).await?;
     Ok(answers)
 }
 
@@ -279,9 +279,10 @@ async fn save(
     outbox: &Outbox,
     publications: &[&Publication],
     books: &Books<'_>,
+    basis: Basis,
 ) -> Result<(), WriteError> {
     match publications.iter().map(|publication| publication.received_at).max() {
-        Some(now) => store::write(conn, outbox, books, now).await,
+        Some(now) => store::write(conn, outbox, books, basis, now).await,
         None => Ok(()),
     }
 }

@@ -4,31 +4,28 @@
 //! sent with. What the intake still rejects is taken out, and the rest is sent again. Every order
 //! of the file ends up stored or in the report.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashSet};
-use std::future;
+mod sending;
+
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 use std::path::{self, Path, PathBuf};
 use std::process::ExitCode;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, value_parser};
-use domain::document::FieldError;
 use domain::order::{MAX_ORDERS, Outcome};
-use futures_util::stream::{self, LocalBoxStream, StreamExt as _};
+use futures_util::StreamExt as _;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tokio::sync::{mpsc, watch};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::watch;
 
-use super::batch::{Batch, Batches, Sendable, message};
-use super::check::{place_of, whole_order};
+use self::sending::Finished;
+use super::batch::Batches;
 use super::file::Place;
-use super::gateway::{self, Gateway, Parts, Verdict};
+use super::gateway::{self, Gateway};
 use super::journal::Journal;
-use super::report::{Rejection, Report};
+use super::report::Report;
 use crate::Usage;
 use crate::settings::Settings;
 
@@ -70,15 +67,6 @@ impl Tally {
             Outcome::Stale => &mut self.stale,
         } += 1;
     }
-}
-
-/// A batch that is dealt with.
-#[derive(Debug)]
-struct Finished {
-    number: u64,
-    end: u64,
-    outcomes: Vec<Outcome>,
-    rejected: Vec<Rejection>,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -228,109 +216,6 @@ impl Importer {
         };
         self.report.clone().unwrap_or_else(default)
     }
-
-    /// Reads and checks on a thread of its own, and sends several batches at once, but none while
-    /// one before it that names the same order has no answer. Where the file
-    /// cannot be read any further, what was read before is dealt with first.
-    fn send_all(
-        &self,
-        batches: impl Iterator<Item = io::Result<Batch>> + Send + 'static,
-        interrupted: watch::Receiver<bool>,
-    ) -> LocalBoxStream<'_, anyhow::Result<Finished>> {
-        let (gathered, waiting) = mpsc::channel(self.parallel);
-        std::thread::spawn(move || {
-            for batch in batches {
-                let is_last = batch.is_err();
-                if gathered.blocking_send(batch).is_err() || is_last {
-                    break;
-                }
-            }
-        });
-        let batches =
-            stream::unfold((waiting, interrupted), |(mut waiting, mut interrupted)| async {
-                let batch = tokio::select! {
-                    biased;
-                    _ = interrupted.wait_for(|interrupted| *interrupted) => None,
-                    batch = waiting.recv() => batch,
-                };
-                batch.map(|batch| (batch, (waiting, interrupted)))
-            });
-        let broken = Rc::new(Cell::new(None));
-        let noted = broken.clone();
-        let sound = batches.scan((), move |(), batch| {
-            future::ready(batch.map_err(|error| noted.set(Some(error))).ok())
-        });
-        let under_way = Rc::new(UnderWay::default());
-        let finished = sound.map(move |batch| {
-            let (under_way, number) = (under_way.clone(), batch.number);
-            let before = under_way.enter(&batch);
-            async move {
-                for earlier in before {
-                    earlier.cancelled().await;
-                }
-                let finished = self.deal_with(batch).await;
-                under_way.leave(number);
-                finished
-            }
-        });
-        let broken = stream::once(async move { broken.take().map(|error| Err(error.into())) });
-        finished.buffer_unordered(self.parallel).chain(broken.flat_map(stream::iter)).boxed_local()
-    }
-
-    async fn deal_with(&self, batch: Batch) -> anyhow::Result<Finished> {
-        let Batch { number, end, orders, mut rejected } = batch;
-        let mut outcomes = Vec::with_capacity(orders.len());
-        let mut left = vec![orders];
-        while let Some(orders) = left.pop() {
-            if orders.is_empty() {
-                continue;
-            }
-            let parts = if orders.len() > 1 { Parts::Several } else { Parts::One };
-            let message = message(orders.iter().map(|order| &*order.bytes));
-            match self.gateway.send(&message, parts).await? {
-                Verdict::Accepted(accepted) => outcomes.extend(accepted),
-                Verdict::Rejected(errors) => {
-                    let (kept, refused) = take_out(orders, &errors);
-                    rejected.extend(refused);
-                    left.push(kept);
-                }
-                Verdict::TooMuch => match halves(orders) {
-                    Ok((first, second)) => left.extend([second, first]),
-                    Err(alone) => rejected.extend(alone),
-                },
-            }
-        }
-        Ok(Finished { number, end, outcomes, rejected })
-    }
-}
-
-/// The batches under way and the orders they name. Of two snapshots of the same moment the intake
-/// keeps the one that came later, so they must come as they stand in the file.
-#[derive(Default)]
-struct UnderWay(RefCell<Vec<Sent>>);
-
-struct Sent {
-    number: u64,
-    orders: HashSet<String>,
-    answered: CancellationToken,
-}
-
-impl UnderWay {
-    /// Adds a batch, and returns those before it that it has to wait for.
-    fn enter(&self, batch: &Batch) -> Vec<CancellationToken> {
-        let orders = batch.orders.iter().map(|order| order.identifier.clone()).collect();
-        let mut sent = self.0.borrow_mut();
-        let same = sent.iter().filter(|earlier| !earlier.orders.is_disjoint(&orders));
-        let before = same.map(|earlier| earlier.answered.clone()).collect();
-        sent.push(Sent { number: batch.number, orders, answered: CancellationToken::new() });
-        before
-    }
-
-    fn leave(&self, number: u64) {
-        for batch in self.0.borrow_mut().extract_if(.., |batch| batch.number == number) {
-            batch.answered.cancel();
-        }
-    }
 }
 
 /// Whether two paths lead to one file; one that is not there yet is no other.
@@ -347,42 +232,6 @@ fn other_report(place: &Place, before: &Path) -> Usage {
         "an import of {name} was not finished and lists rejected orders in {before}: go on with \
          --report {before}, or remove {name}.import to begin anew"
     ))
-}
-
-/// Splits a message into the orders that were fine and those that were not.
-fn take_out(orders: Vec<Sendable>, errors: &[FieldError]) -> (Vec<Sendable>, Vec<Rejection>) {
-    let mut by_order: BTreeMap<usize, Vec<FieldError>> = BTreeMap::new();
-    for (index, error) in errors.iter().filter_map(place_of) {
-        by_order.entry(index).or_default().push(error);
-    }
-    let blames_none = !(0..orders.len()).any(|index| by_order.contains_key(&index));
-    let (mut kept, mut rejected) = (Vec::new(), Vec::new());
-    for (index, order) in orders.into_iter().enumerate() {
-        match by_order.remove(&index) {
-            Some(errors) => rejected.push(rejection(order, errors)),
-            // Without this a message that is refused as a whole would be sent for ever.
-            None if blames_none => rejected.push(rejection(order, errors.to_vec())),
-            None => kept.push(order),
-        }
-    }
-    (kept, rejected)
-}
-
-/// Two smaller messages, or the order that is too large by itself.
-fn halves(mut orders: Vec<Sendable>) -> Result<(Vec<Sendable>, Vec<Sendable>), Option<Rejection>> {
-    if orders.len() < 2 {
-        let too_large = || vec![whole_order("larger than the intake accepts")];
-        return Err(orders.pop().map(|order| rejection(order, too_large())));
-    }
-    let second = orders.split_off(orders.len() / 2);
-    Ok((orders, second))
-}
-
-fn rejection(order: Sendable, mut errors: Vec<FieldError>) -> Rejection {
-    if errors.is_empty() {
-        errors.push(whole_order("rejected without a reason"));
-    }
-    Rejection { line: order.line, order: order.identifier, errors }
 }
 
 fn progress_bar(place: &Place, name: &str) -> ProgressBar {

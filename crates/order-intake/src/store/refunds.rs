@@ -3,6 +3,7 @@
 use diesel::sql_types::{Array, Binary, Text, Timestamptz};
 use messaging::Statement;
 
+use super::Basis;
 use crate::books::{Books, Key, Late, NewRefund};
 
 /// What is written beside the orders, if there is any: refunds, their lines, and what came too late.
@@ -12,39 +13,59 @@ pub(super) struct Rest<'a> {
     late: &'a [Late<'a>],
 }
 
-/// They are still unknown.
+/// Whatever of it is known says the same.
 pub(super) const FIT: &str = "NOT EXISTS ( \
-         SELECT FROM unnest($12, $13) AS new (merchant, identifier), LATERAL ( \
-             SELECT FROM refunds \
-             WHERE merchant = new.merchant AND identifier = new.identifier LIMIT 1 \
-         ) AS known \
+         SELECT FROM unnest($14, $15, $16, $17) \
+             AS new (merchant, identifier, order_identifier, digest), LATERAL ( \
+             SELECT FROM refunds WHERE merchant = new.merchant AND identifier = new.identifier \
+                 AND (order_identifier <> new.order_identifier OR digest <> new.digest) LIMIT 1 \
+         ) AS other \
      ) AND NOT EXISTS ( \
-         SELECT FROM unnest($17, $18) AS new (merchant, identifier), LATERAL ( \
+         SELECT FROM unnest($19, $20, $21) AS new (merchant, identifier, refund_identifier), \
+         LATERAL ( \
              SELECT FROM refund_lines \
-             WHERE merchant = new.merchant AND identifier = new.identifier LIMIT 1 \
-         ) AS known \
+             WHERE merchant = new.merchant AND identifier = new.identifier \
+                 AND refund_identifier <> new.refund_identifier LIMIT 1 \
+         ) AS other \
      )";
 pub(super) const REST: &str = ", seen AS ( \
          INSERT INTO refunds (merchant, identifier, order_identifier, digest, first_seen_at) \
-         SELECT * FROM unnest($12, $13, $14, $15, $16) WHERE (SELECT holds FROM fits) \
+         SELECT * FROM unnest($14, $15, $16, $17, $18) WHERE (SELECT holds FROM fits) \
          ON CONFLICT ON CONSTRAINT refunds_pkey DO NOTHING RETURNING 1 \
      ), seen_lines AS ( \
          INSERT INTO refund_lines (merchant, identifier, refund_identifier) \
-         SELECT * FROM unnest($17, $18, $19) WHERE (SELECT holds FROM fits) \
+         SELECT * FROM unnest($19, $20, $21) WHERE (SELECT holds FROM fits) \
          ON CONFLICT ON CONSTRAINT refund_lines_pkey DO NOTHING RETURNING 1 \
      ), late AS ( \
          INSERT INTO stale_snapshots \
              (merchant, order_identifier, digest, updated_at, received_at) \
-         SELECT * FROM unnest($20, $21, $22, $23, $24) AS late (merchant, order_identifier, \
+         SELECT * FROM unnest($22, $23, $24, $25, $26) AS late (merchant, order_identifier, \
              digest, updated_at, received_at) \
          WHERE (SELECT holds FROM fits) \
          ORDER BY merchant, order_identifier, digest \
          ON CONFLICT ON CONSTRAINT stale_snapshots_pkey DO NOTHING \
      )";
-pub(super) const REST_BOUND: usize = 24;
-/// Nobody else wrote some of it meanwhile.
-pub(super) const COMPLETE: &str = "(SELECT count(*) FROM seen) = cardinality($12) \
-     AND (SELECT count(*) FROM seen_lines) = cardinality($17)";
+pub(super) const REST_BOUND: usize = 26;
+
+/// Nobody else wrote some of it meanwhile: all of it is new, or was known before in the same words.
+pub(super) fn complete(basis: Basis) -> String {
+    let each = [("seen", "refunds", 14), ("seen_lines", "refund_lines", 19)];
+    let conditions = each.map(|(new, table, first)| {
+        let known = match basis {
+            Basis::Reading => "0".to_owned(),
+            Basis::Hope => format!(
+                "(SELECT count(*) FROM unnest(${first}, ${}) AS asked (merchant, identifier), \
+                 LATERAL ( \
+                     SELECT FROM {table} \
+                     WHERE merchant = asked.merchant AND identifier = asked.identifier LIMIT 1 \
+                 ) AS known)",
+                first + 1
+            ),
+        };
+        format!("(SELECT count(*) FROM {new}) + {known} = cardinality(${first})")
+    });
+    conditions.join(" AND ")
+}
 
 impl<'a> Rest<'a> {
     pub(super) fn of(books: &'a Books<'_>) -> Self {

@@ -31,22 +31,26 @@ pub(super) struct Desk {
 impl Desk {
     pub(super) async fn open() -> Self {
         let migrations = vec![messaging::MIGRATIONS, crate::MIGRATIONS];
-        let bounds = Bounds { group_rows: 128, waiting_rows: 10_000 };
         Self {
             database: Database::create(migrations).await,
             outbox: Outbox::new("order-intake"),
-            group: Arc::new(Group::new(bounds)),
+            group: Self::queue(),
         }
     }
 
-    pub(super) fn writer(&self, pool: Pool) -> Writer {
-        Writer::new(pool, self.outbox.clone(), self.group.clone())
+    /// One that nobody takes from yet.
+    pub(super) fn queue() -> Arc<Group<Publication, Answer>> {
+        Arc::new(Group::new(Bounds { group_rows: 128, waiting_rows: 10_000 }))
+    }
+
+    pub(super) fn writer(&self, pool: Pool, queue: &Arc<Group<Publication, Answer>>) -> Writer {
+        Writer::new(pool, self.outbox.clone(), queue.clone())
     }
 
     /// What comes of this while a writer works.
     pub(super) async fn with_writer<T>(&self, work: impl Future<Output = T>) -> T {
         let stop = CancellationToken::new();
-        let writer = self.writer(self.database.pool());
+        let writer = self.writer(self.database.pool(), &self.group);
         let work = async {
             let done = work.await;
             stop.cancel();

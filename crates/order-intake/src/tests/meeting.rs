@@ -80,6 +80,22 @@ async fn a_group_that_is_overtaken_leaves_the_one_behind_alone() {
     assert_eq!(desk.events().await.len(), 2);
 }
 
+/// A refund that is known when it is looked at needs no second look; one that comes meanwhile does.
+#[tokio::test]
+async fn a_refund_that_comes_in_between_is_noticed() {
+    let desk = Desk::open().await;
+    let order = refunded();
+    check(&desk.publish("acme", one(&order)).await, &[Outcome::Stored]);
+    let new = with(of_year(&order, 2027), |order| {
+        order["refunds"][0]["identifier"] = json!("in between");
+        order["refunds"][0]["refund_line_items"][0]["identifier"] = json!("its line");
+    });
+    let come = "INSERT INTO refunds VALUES ('acme', 'in between', 'another order', sha256('x'), now()); COMMIT";
+    let [refused, behind] = publish_in_a_row(&desk, &new, &samples(101)[100], come).await;
+    assert!(matches!(refused, Err(PublishError::Refunds(_))), "{refused:?}");
+    check(&behind, &[Outcome::Stored]);
+}
+
 #[tokio::test]
 async fn groups_that_lose_their_connection_are_refused_and_the_next_is_stored() {
     let desk = Desk::open().await;
@@ -95,13 +111,14 @@ async fn groups_that_lose_their_connection_are_refused_and_the_next_is_stored() 
     check(&desk.publish("acme", &[newer, orders[1].clone()]).await, &[Outcome::Stored; 2]);
 }
 
-/// Every writer reads before it writes; whoever is second has to read again.
+/// As many replicas: whoever is second has to look what is stored.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn writers_that_meet_at_the_same_orders_lose_nothing() {
     let desk = Desk::open().await;
     let (tasks, pool) = (Tasks::default(), desk.database.pool());
-    for _ in 0..4 {
-        tasks.spawn("writer", |stop| desk.writer(pool.clone()).run(stop));
+    let queues = [(); 4].map(|()| Desk::queue());
+    for queue in &queues {
+        tasks.spawn("writer", |stop| desk.writer(pool.clone(), queue).run(stop));
     }
     let order = refunded();
     let snapshot = |second: u32| {
@@ -109,7 +126,8 @@ async fn writers_that_meet_at_the_same_orders_lose_nothing() {
         with(order.clone(), |order| order["updated_at"] = json!(updated_at))
     };
     let publications = (0..60).map(|second| desk.publication("acme", &[snapshot(second)]));
-    let waiting = publications.map(|publication| desk.group.submit(publication, 128));
+    let queues = queues.iter().cycle();
+    let waiting = publications.zip(queues).map(|(publication, queue)| queue.submit(publication, 1));
     let answers = futures_util::future::join_all(waiting).await;
     assert!(tasks.drain(Duration::from_secs(5)).await);
     let stored = answers.iter().filter(|answer| match answer.as_ref().unwrap() {

@@ -109,15 +109,40 @@ async fn the_first_of_two_snapshots_can_be_older_than_what_is_stored() {
     assert_eq!(desk.events().await.len(), 2);
 }
 
+#[tokio::test]
+async fn two_snapshots_of_one_moment_end_the_same_however_often_they_come() {
+    let desk = Desk::open().await;
+    let one = samples(1).remove(0);
+    let other = with(one.clone(), |order| order["note"] = json!("of the same moment"));
+    for _ in 0..2 {
+        let both = desk.publish("acme", &[other.clone(), one.clone()]).await;
+        check(&both, &[Outcome::Stored; 2]);
+        assert_eq!(desk.lines("SELECT document AS line FROM orders").await, [one.to_string()]);
+    }
+    assert_eq!(desk.events().await.len(), 4);
+}
+
 /// Or else PostgreSQL would write rows and take them back, and its log would be full of errors.
 #[tokio::test]
 async fn what_is_no_news_is_seen_before_anything_is_written() {
     let desk = Desk::open().await;
-    let (order, other) = (refunded(), samples(101).remove(100));
+    let (order, new) = (refunded(), samples(101).remove(100));
     check(&desk.publish("acme", one(&order)).await, &[Outcome::Stored]);
     let newer = with(order.clone(), |order| order["updated_at"] = json!("2027-01-01T00:00:00Z"));
     check(&desk.publish("acme", &[newer]).await, &[Outcome::Stored]);
-    check(&desk.publish("acme", &[order, other]).await, &[Outcome::Stale, Outcome::Stored]);
+    check(&desk.publish("acme", &[order.clone(), new]).await, &[Outcome::Stale, Outcome::Stored]);
+    for changed in [
+        with(order.clone(), |order| order["refunds"][0]["note"] = json!("changed")),
+        with(order.clone(), |order| order["identifier"] = json!("another")),
+        with(order, |order| {
+            order["identifier"] = json!("another");
+            order["refunds"][0]["identifier"] = json!("another refund");
+        }),
+    ] {
+        let newest = with(changed, |order| order["updated_at"] = json!("2028-01-01T00:00:00Z"));
+        let answer = desk.publish("acme", &[newest]).await;
+        assert!(matches!(answer, Err(PublishError::Refunds(_))), "{answer:?}");
+    }
     let positions = desk.lines("SELECT position::text AS line FROM outbox ORDER BY position").await;
     assert_eq!(positions, ["1", "2", "3"]);
 }

@@ -1,6 +1,8 @@
 //! The list of rejected orders: each once, also when files share it, and in no other file's place.
 
 use super::*;
+use crate::orders::check::whole_order;
+use crate::orders::report::Rejection;
 
 #[tokio::test]
 async fn a_resumed_import_reports_an_order_once() {
