@@ -50,6 +50,8 @@ pub(crate) struct Writer {
     pool: Pool,
     /// Its own, so that no number of readers keeps orders from being stored.
     conn: Option<AsyncPgConnection>,
+    /// Whether the last orders were all stored, and so the next ones probably are.
+    expects_news: bool,
     outbox: Outbox,
     group: Arc<Group<Publication, Answer>>,
     orders: Counter<u64>,
@@ -62,6 +64,7 @@ impl Writer {
         Self {
             pool,
             conn: None,
+            expects_news: true,
             outbox,
             group,
             orders: meter
@@ -96,6 +99,9 @@ impl Writer {
 
     /// Stores a group, and those that come while it is stored.
     async fn store_all(&mut self, group: Tickets, stop: &CancellationToken) {
+        if !self.expects_news {
+            return self.deal_with(group).await;
+        }
         match self.connection().await {
             Ok(conn) => {
                 let (others, is_sound) = self.store_news(&conn, group, stop).await;
@@ -157,7 +163,11 @@ impl Writer {
     async fn deal_with(&mut self, group: Tickets) {
         let races = if group.len() > 1 { RACES } else { LONELY_RACES };
         match self.store(&publications(&group), races).await {
-            Ok(answers) => self.answer(group, answers),
+            Ok(answers) => {
+                let mut outcomes = answers.iter().flatten().flatten();
+                self.expects_news = outcomes.all(|outcome| *outcome == Outcome::Stored);
+                self.answer(group, answers);
+            }
             Err(error) if group.len() > 1 && harms_only_some(&error) => {
                 tracing::warn!(error = chain(&error), "a group is stored one by one");
                 for ticket in group {
