@@ -105,6 +105,16 @@ make_secrets() {
     remember "$1" OPERATOR_CLIENT_ID OPERATOR_CLIENT_SECRET SEALING_KEYS
 }
 
+# note_foreign_data FILE, protects_foreign_data FILE: that its keys protect data in a PostgreSQL that is not
+# ours, and whether they do. The note stands in the file itself and stays as long as the keys.
+note_foreign_data() {
+    # shellcheck disable=SC2034
+    FOREIGN_DATA=true
+    remember "$1" FOREIGN_DATA
+}
+
+protects_foreign_data() { grep -qs '^FOREIGN_DATA=true$' "$1"; }
+
 migrate_service() {
     local name=$1 log=$run/logs/$1.migrate.log
     create_database "${database:-$(database_name "$name")}"
