@@ -158,11 +158,11 @@ impl Importer {
             }
         }
         for (path, (any_goes_on, sources)) in &reports {
-            if *any_goes_on {
-                Report::cut(path, sources)?;
-            } else {
-                Report::begin_anew(path)?;
-            }
+            let begun = match any_goes_on {
+                true => Report::cut(path, sources),
+                false => Report::begin_anew(path),
+            };
+            begun.with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(())
     }

@@ -73,9 +73,9 @@ impl Report {
             })
         });
         let mut draft = path.as_os_str().to_owned();
-        draft.push(format!(".{}.draft", std::process::id()));
-        let rows = headings.to_owned() + &kept.collect::<String>();
-        File::create_new(&draft)?.write_all(rows.as_bytes())?;
+        draft.push(".new");
+        // A rename is all or nothing: a crash leaves the old report or the new one.
+        std::fs::write(&draft, headings.to_owned() + &kept.collect::<String>())?;
         std::fs::rename(&draft, path)
     }
 
@@ -203,7 +203,10 @@ mod tests {
         let mut torn = std::fs::read(&path).unwrap();
         torn.extend_from_slice(b"a,11,1002,\"$.titl\xc3");
         std::fs::write(&path, torn).unwrap();
+        // Another one ended while it was cutting.
+        std::fs::write(folder.path().join("rejected.csv.new"), [b'x'; 1000]).unwrap();
         Report::cut(&path, &[("a", 3)]).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
         let kept: Vec<_> = std::fs::read_to_string(&path)
             .unwrap()
             .lines()
