@@ -246,11 +246,11 @@ async fn read(answer: Response, parts: Parts) -> anyhow::Result<Next> {
                 Next::Done(Verdict::Accepted(stored.orders.iter().map(|it| it.result).collect()))
             }
             // It may have been stored; sending it again does no harm.
-            Err(error) => Next::Again(error.without_url().into(), None),
+            Err(error) => unreadable(status, error),
         },
         StatusCode::UNPROCESSABLE_ENTITY => match answer.json::<Refused>().await {
             Ok(refused) => Next::Done(Verdict::Rejected(refused.errors)),
-            Err(error) => Next::Again(error.without_url().into(), None),
+            Err(error) => unreadable(status, error),
         },
         StatusCode::PAYLOAD_TOO_LARGE => Next::Done(Verdict::TooMuch),
         // Each order of it could be read, so it was too slow, or has too many values.
@@ -267,6 +267,11 @@ async fn read(answer: Response, parts: Parts) -> anyhow::Result<Next> {
             bail!("the intake answers {status}: {}", said.unwrap_or_default());
         }
     })
+}
+
+fn unreadable(status: StatusCode, error: reqwest::Error) -> Next {
+    let context = format!("the intake answers {status}, and not as it should");
+    Next::Again(anyhow::Error::new(error.without_url()).context(context), None)
 }
 
 #[cfg(test)]

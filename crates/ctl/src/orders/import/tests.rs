@@ -241,6 +241,12 @@ async fn a_refusal_that_cannot_be_read_is_asked_for_again() {
         (422, "", json!("the rest is missing"))
     }));
     assert_eq!(import(&intake, &file).await.unwrap().stored, 9);
+
+    let never = Intake::start(Box::new(|_, _| (422, "", json!("<html>"))));
+    let error = format!("{:#}", import(&never, &file).await.unwrap_err());
+    let expected = "gave up after 3 retries: the intake answers 422 Unprocessable Entity, and not as it \
+                    should: error decoding response body";
+    assert!(error.starts_with(expected), "{error}");
 }
 
 #[tokio::test]
