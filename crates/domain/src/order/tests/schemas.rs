@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use jsonschema::Validator;
 use proptest::prelude::*;
-use proptest::sample::{Index, select};
+use proptest::sample::Index;
 
 use super::super::{OrderStored, message_schema, stored_schema};
 use super::violations::{Violation, sample_message, violations};
@@ -70,18 +70,24 @@ proptest! {
         *message.pointer_mut(place).unwrap() = value;
         check(&message);
     }
+}
 
-    #[test]
-    fn a_time_has_the_same_verdict_however_it_is_written(
-        date in select(vec!["2026-01-02", "2024-02-29", "2023-02-29", "2026-1-2", "26-01-02"]),
-        separator in select(vec!["T", "t", " ", "_", ""]),
-        time in select(vec!["10:00:00", "23:59:59", "24:00:00", "10:60:00", "10:00:60", "10:00"]),
-        fraction in select(vec!["", ".5", ".1234567890", ".", ",5"]),
-        offset in select(vec!["Z", "z", "+02:00", "-23:59", "\u{2212}02:00", "+24:00", "+0200", ""]),
-    ) {
-        let mut order = plain_order();
-        order["created_at"] = json!([date, separator, time, fraction, offset].concat());
-        check(&enclose(order));
+#[test]
+fn a_time_has_the_same_verdict_however_it_is_written() {
+    let parts: [&[&str]; 5] = [
+        &["2026-01-02", "2024-02-29", "2023-02-29", "2026-1-2", "26-01-02"],
+        &["T", "t", " ", "_", ""],
+        &["10:00:00", "23:59:59", "24:00:00", "10:60:00", "10:00:60", "10:00"],
+        &["", ".5", ".1234567890", ".", ",5"],
+        &["Z", "z", "+02:00", "-23:59", "\u{2212}02:00", "+24:00", "+0200", ""],
+    ];
+    let every_way = parts.iter().fold(vec![String::new()], |begun, part| {
+        begun.iter().flat_map(|time| part.iter().map(move |it| format!("{time}{it}"))).collect()
+    });
+    let mut order = plain_order();
+    for time in every_way {
+        order["created_at"] = json!(time);
+        check(&enclose(order.clone()));
     }
 }
 
