@@ -118,6 +118,8 @@ async fn an_import_goes_on_in_the_report_it_began() {
     assert!(refused.to_string().contains(&format!("--report {}", listed.display())), "{refused}");
     let rejected = with(Some(&listed)).import_all(std::slice::from_ref(&file.2), interrupted).await;
     assert_eq!(rejected.unwrap(), Some(1));
+    let report = std::fs::read_to_string(&listed).unwrap();
+    assert_eq!(report.matches(",10,,$.identifier,").count(), 1, "{report}");
     assert!(!Path::new(&format!("{}.rejected.csv", file.2)).exists());
 }
 
