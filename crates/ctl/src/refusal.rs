@@ -37,21 +37,25 @@ impl Refusal {
         let request_id = answer.headers().get("x-request-id");
         let request_id = request_id.and_then(|id| id.to_str().ok()).map(str::to_owned);
         let retry_after = retry_after(answer.headers());
-        let refusal = match answer.json::<Body>().await {
-            Ok(body) => Self::new(status, body, request_id),
+        match answer.json::<Body>().await {
+            Ok(body) => Self::new(status, body, request_id, retry_after),
             // Something between us and the service, most likely.
             Err(_not_ours) => Self {
                 status,
                 message: format!("the service answers {status}"),
                 errors: vec![],
                 request_id,
-                retry_after: None,
+                retry_after,
             },
-        };
-        Self { retry_after, ..refusal }
+        }
     }
 
-    fn new(status: StatusCode, body: Body, request_id: Option<String>) -> Self {
+    fn new(
+        status: StatusCode,
+        body: Body,
+        request_id: Option<String>,
+        retry_after: Option<Duration>,
+    ) -> Self {
         let Body { message, errors, error, error_description } = body;
         let said = match (message, error, error_description) {
             (Some(message), ..) => message,
@@ -59,7 +63,7 @@ impl Refusal {
             (None, Some(code), None) => code,
             (None, None, _) => format!("the service answers {status}"),
         };
-        Self { status, message: said, errors, request_id, retry_after: None }
+        Self { status, message: said, errors, request_id, retry_after }
     }
 }
 
@@ -93,7 +97,7 @@ mod tests {
     #[track_caller]
     fn check(body: &str, shown: &Expect) {
         let body = serde_json::from_str(body).unwrap();
-        let refusal = Refusal::new(StatusCode::BAD_REQUEST, body, Some("r-1".to_owned()));
+        let refusal = Refusal::new(StatusCode::BAD_REQUEST, body, Some("r-1".to_owned()), None);
         shown.assert_eq(&refusal.to_string());
     }
 
