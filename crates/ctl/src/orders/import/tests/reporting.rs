@@ -4,6 +4,18 @@ use super::*;
 use crate::orders::check::whole_order;
 use crate::orders::report::Rejection;
 
+/// Leaves what an import does that ended after three orders, the second of which was rejected.
+fn break_off(importer: &Importer, (_, place, name): &(TempDir, Place, String)) -> Report {
+    let mut report = Report::new(importer.report_path(place), name);
+    let mut journal = Journal::open(place.path(), importer.gateway.target()).unwrap();
+    journal.finish(0, 3, vec![rejection(2)], &mut report).unwrap();
+    report
+}
+
+fn rejection(line: u64) -> Rejection {
+    Rejection { line, order: String::new(), errors: vec![whole_order("no")] }
+}
+
 #[tokio::test]
 async fn a_resumed_import_reports_an_order_once() {
     let file = file();
@@ -40,12 +52,8 @@ async fn an_order_that_was_listed_and_not_noted_is_listed_once() {
     let file = file();
     let intake = Intake::start(Box::new(|_, message| accept(&message)));
     let importer = intake.importer();
-    let mut listing = Report::new(importer.report_path(&file.1), &file.2);
-    let mut journal = Journal::open(file.1.path(), importer.gateway.target()).unwrap();
-    let row = |line| Rejection { line, order: String::new(), errors: vec![whole_order("no")] };
-    journal.finish(0, 3, vec![row(2)], &mut listing).unwrap();
     // The program ended before it could write down that the whole file is done.
-    listing.add(&row(10)).unwrap();
+    break_off(&importer, &file).add(&rejection(10)).unwrap();
 
     let tally = import(&intake, &file).await.unwrap();
     assert_eq!((tally.stored, tally.rejected), (6, 2));
@@ -63,11 +71,7 @@ async fn a_file_that_begins_anew_leaves_the_rows_of_others_in_a_shared_report() 
     let importer = Importer { report: Some(shared.clone()), ..intake.importer() };
     let (_interrupt, interrupted) = watch::channel(false);
     importer.import_all(std::slice::from_ref(&one.2), interrupted.clone()).await.unwrap();
-    // The other file was interrupted after some orders.
-    let other_row = Rejection { line: 2, order: String::new(), errors: vec![whole_order("no")] };
-    let mut report = Report::new(shared.clone(), &other.2);
-    let mut journal = Journal::open(other.1.path(), importer.gateway.target()).unwrap();
-    journal.finish(0, 3, vec![other_row], &mut report).unwrap();
+    break_off(&importer, &other);
 
     importer.import_all(&[one.2.clone(), other.2.clone()], interrupted).await.unwrap();
     let report = std::fs::read_to_string(&shared).unwrap();
