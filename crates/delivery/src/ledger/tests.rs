@@ -28,15 +28,26 @@ async fn ledger(now: Timestamp) -> (Database, Pool) {
     (database, pool)
 }
 
-async fn append(conn: &mut AsyncPgConnection, now: Timestamp, lane: Option<&str>) -> Uuid {
-    let message = NewMessage {
+fn message(lane: Option<&str>) -> NewMessage {
+    NewMessage {
         merchant: "acme".parse().unwrap(),
         kind: Kind::Rma,
         lane: lane.map(str::to_owned),
         event: "rma.created".to_owned(),
         body: "{}".into(),
-    };
-    super::append(conn, now, &[message]).await.unwrap()[0]
+    }
+}
+
+async fn append(conn: &mut AsyncPgConnection, now: Timestamp, lane: Option<&str>) -> Uuid {
+    super::append(conn, now, &[message(lane)]).await.unwrap()[0]
+}
+
+/// A message that is dead already.
+async fn append_dead(conn: &mut AsyncPgConnection, now: Timestamp, lane: &str) -> Uuid {
+    let id = append(conn, now, Some(lane)).await;
+    let dead = settlement(id, Verdict::Dead, Signal::Hold, now);
+    super::settle(conn, &mut windows(), &[dead]).await.unwrap();
+    id
 }
 
 /// The messages that a dispatcher finds at this moment.
@@ -152,9 +163,7 @@ async fn a_successor_is_not_queued_while_its_predecessor_is_replayed() {
     let now = Clock::system().now();
     let (_database, pool) = ledger(now).await;
     let (mut replayer, mut dispatcher) = (pool.get().await.unwrap(), pool.get().await.unwrap());
-    let first = append(&mut replayer, now, Some("rma:1")).await;
-    let dead = settlement(first, Verdict::Dead, Signal::Hold, now);
-    super::settle(&mut replayer, &mut windows(), &[dead]).await.unwrap();
+    let first = append_dead(&mut replayer, now, "rma:1").await;
     let second = append(&mut replayer, now, Some("rma:1")).await;
     replayer.batch_execute("BEGIN").await.unwrap();
     let revived = super::revive(&mut replayer, now, &[first], Overtaken::Skipped).await.unwrap();
@@ -177,9 +186,7 @@ async fn what_is_written_during_a_replay_waits_for_it() {
     let now = Clock::system().now();
     let (_database, pool) = ledger(now).await;
     let (mut replayer, mut writer) = (pool.get().await.unwrap(), pool.get().await.unwrap());
-    let first = append(&mut replayer, now, Some("rma:1")).await;
-    let dead = settlement(first, Verdict::Dead, Signal::Hold, now);
-    super::settle(&mut replayer, &mut windows(), &[dead]).await.unwrap();
+    let first = append_dead(&mut replayer, now, "rma:1").await;
     replayer.batch_execute("BEGIN").await.unwrap();
     super::revive(&mut replayer, now, &[first], Overtaken::Skipped).await.unwrap();
     let replaying = async {
@@ -195,9 +202,7 @@ async fn a_replay_that_is_refused_holds_nobody_back() {
     let now = Clock::system().now();
     let (_database, pool) = ledger(now).await;
     let mut conn = pool.get().await.unwrap();
-    let first = append(&mut conn, now, Some("rma:1")).await;
-    let dead = settlement(first, Verdict::Dead, Signal::Hold, now);
-    super::settle(&mut conn, &mut windows(), &[dead]).await.unwrap();
+    let first = append_dead(&mut conn, now, "rma:1").await;
     let second = append(&mut conn, now, Some("rma:1")).await;
     let delivered = settlement(second, Verdict::Delivered, Signal::Grow, now);
     super::settle(&mut conn, &mut windows(), &[delivered]).await.unwrap();
@@ -216,13 +221,7 @@ async fn a_look_reads_little_of_a_full_table_that_the_planner_believes_empty() {
     append(&mut conn, now, Some("quiet")).await;
     conn.batch_execute("ALTER TABLE deliveries SET (autovacuum_enabled = off)").await.unwrap();
     conn.batch_execute("VACUUM ANALYZE deliveries").await.unwrap();
-    let lanes = (0..LANES).map(|number| NewMessage {
-        merchant: "acme".parse().unwrap(),
-        kind: Kind::Rma,
-        lane: Some(format!("lane-{number}")),
-        event: "rma.created".to_owned(),
-        body: "{}".into(),
-    });
+    let lanes = (0..LANES).map(|number| message(Some(&format!("lane-{number}"))));
     super::append(&mut conn, now, &lanes.collect::<Vec<_>>()).await.unwrap();
     let picking = read_by(&mut conn, async |conn| assert_eq!(pick(conn, now).await.len(), 8)).await;
     assert!((8..100).contains(&picking), "{picking} rows were read for 8 messages");
