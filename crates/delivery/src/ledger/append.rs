@@ -101,7 +101,7 @@ async fn sequences(
     if wanted.is_empty() {
         return Ok(vec![1; messages.len()]);
     }
-    // In the order of the key: two transactions that touch the same lanes do not deadlock.
+    // In the order of the key's bytes: two transactions that touch the same lanes do not deadlock.
     let counted: Vec<Lane> = prepared(
         sql_query(
             "INSERT INTO delivery_lanes AS known (merchant, lane, last) \

@@ -72,12 +72,12 @@ pub(crate) async fn revive(
 }
 
 /// Keeps the lanes of these messages as they are until the transaction ends: whoever adds to one waits,
-/// or was waited for.
+/// or was waited for. In the order of bytes, in which they are counted: see `append`.
 async fn lock_lanes(conn: &mut AsyncPgConnection, ids: &[Uuid]) -> Result<(), DatabaseError> {
     diesel::sql_query(
         "SELECT FROM delivery_lanes AS known WHERE (merchant, lane) IN ( \
              SELECT merchant, lane FROM delivery_messages WHERE id = ANY ($1) \
-         ) ORDER BY merchant, lane FOR UPDATE OF known",
+         ) ORDER BY merchant COLLATE \"C\", lane COLLATE \"C\" FOR UPDATE OF known",
     )
     .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
     .execute(conn)

@@ -198,6 +198,30 @@ async fn what_is_written_during_a_replay_waits_for_it() {
 }
 
 #[tokio::test]
+async fn a_replay_and_a_writer_of_the_same_lanes_come_one_after_the_other() {
+    let now = Clock::system().now();
+    let (_database, pool) = ledger(now).await;
+    let (mut replayer, mut writer) = (pool.get().await.unwrap(), pool.get().await.unwrap());
+    // As in a database that sorts like a dictionary: by bytes, B comes before a.
+    let sorted = "ALTER TABLE delivery_lanes ALTER lane TYPE TEXT COLLATE \"en-x-icu\"";
+    writer.batch_execute(sorted).await.unwrap();
+    let mut ids = Vec::new();
+    for lane in ["rma:B", "rma:a"] {
+        ids.push(append_dead(&mut writer, now, lane).await);
+    }
+    writer.batch_execute("BEGIN").await.unwrap();
+    append(&mut writer, now, Some("rma:B")).await;
+    let writing = async {
+        somebody_waits(&pool).await;
+        append(&mut writer, now, Some("rma:a")).await;
+        writer.batch_execute("COMMIT").await.unwrap();
+    };
+    let replaying = super::revive(&mut replayer, now, &ids, Overtaken::Skipped);
+    let (revived, ()) = tokio::join!(replaying, writing);
+    assert_eq!(revived.unwrap().len(), 2);
+}
+
+#[tokio::test]
 async fn a_replay_that_is_refused_holds_nobody_back() {
     let now = Clock::system().now();
     let (_database, pool) = ledger(now).await;
