@@ -21,6 +21,7 @@ use self::call::Call;
 use crate::client::{End, Fault, GuardedClient, Read, read_body};
 use crate::endpoint::Endpoint;
 use crate::outcome::{self, Outcome, Renewal, Roll, Schedule, Signal, Step, decide};
+use crate::receipts::SLOW;
 use crate::tokens::{Generation, Token, Tokens};
 
 /// A message as it was stored.
@@ -159,7 +160,7 @@ impl Courier {
         };
         let (outcome, signal, answer) = match answered {
             Err(outcome) => (outcome.clone(), outcome.signal(), Bytes::new()),
-            Ok(answer) => judge(call, answer, later(at, started), deadline).await,
+            Ok(answer) => judge(call, answer, at, started, deadline).await,
         };
         (Try { outcome, signal, at, latency: started.elapsed(), answer }, generation)
     }
@@ -214,13 +215,14 @@ fn later(then: DateTime<Utc>, since: Instant) -> DateTime<Utc> {
 async fn judge(
     call: Call<'_>,
     answer: Response,
-    now: DateTime<Utc>,
+    at: DateTime<Utc>,
+    started: Instant,
     deadline: Instant,
 ) -> (Outcome, Signal, Bytes) {
     let status = answer.status().as_u16();
     let retry_after =
         answer.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
-    let outcome = Outcome::of_status(status, retry_after, now);
+    let outcome = Outcome::of_status(status, retry_after, later(at, started));
     let Read { body, end } = read_body(answer, call.longest_answer(), deadline).await;
     let outcome = match (&outcome, call, &end) {
         (Outcome::Delivered { .. }, Call::Ask(_), End::TooLarge) => {
@@ -231,10 +233,11 @@ async fn judge(
         }
         _ => outcome,
     };
-    // An endpoint that never finishes its answers holds a place as long as one that hangs. One that
-    // breaks them off was prompt.
+    // An endpoint that never finishes its answers holds a place as long as one that hangs, and one
+    // that breaks them off late nearly as long.
     let signal = match end {
         End::Broken(Fault::TimedOut) => Signal::Shrink,
+        End::Broken(_) if started.elapsed() >= SLOW => Signal::Shrink,
         End::Broken(_) | End::Complete | End::TooLarge => outcome.signal(),
     };
     (outcome, signal, body)

@@ -1,4 +1,3 @@
-use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,13 +7,15 @@ use domain::kind::Kind;
 use expect_test::expect;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 use url::Url;
 
 use super::{Attempted, Courier, Message, Question, Reply};
 use crate::endpoint::{Authentication, Endpoint};
-use crate::fixture::{Merchant, client, guarded};
+use crate::fixture::{Merchant, answer_and_close, client, guarded};
 use crate::guard::Refused;
 use crate::outcome::{Outcome, Roll, Schedule, Signal, Step};
+use crate::receipts::SLOW;
 use crate::signing::Secret;
 use crate::tokens::{ClientCredentials, Placement, Tokens};
 
@@ -178,39 +179,43 @@ async fn what_the_endpoint_does_becomes_an_outcome() {
     assert!(matches!(reset.last.outcome, Outcome::Unreachable(_)), "{reset:?}");
 }
 
-#[tokio::test]
-async fn an_answer_that_breaks_off_says_no_more_than_its_status() {
-    let send = async |answer: &'static [u8], reply| {
-        let endpoint = endpoint(&breaks_off(answer), &Authentication::None);
-        attempt(&courier(5000), &endpoint, reply, 1).await
+const ACCEPTED: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{";
+const REFUSED: &[u8] = b"HTTP/1.1 422 No\r\ncontent-length: 100\r\n\r\n{";
+
+/// An attempt whose answer is this much, after so long, and then nothing more.
+async fn cut_short(answer: &[u8], after: Duration, reply: Reply) -> Attempted {
+    let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/rmas", server.local_addr().unwrap());
+    let endpoint = endpoint(&url, &Authentication::None);
+    let courier = courier(5000);
+    let serving = async {
+        let (stream, _) = server.accept().await.unwrap();
+        tokio::time::pause();
+        tokio::time::advance(after).await;
+        tokio::time::resume();
+        answer_and_close(stream, answer).await
     };
-    let accepted = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{".as_slice();
-    let delivered = Outcome::Delivered { status: 200 };
-    check(&send(accepted, Reply::Ignored).await, &delivered, Signal::Grow);
-    let needed = send(accepted, Reply::Needed).await;
-    assert!(matches!(needed.last.outcome, Outcome::Unreachable(_)), "{needed:?}");
-    assert_eq!(needed.last.signal, Signal::Shrink);
-    let refused = b"HTTP/1.1 422 No\r\ncontent-length: 100\r\n\r\n{".as_slice();
-    let rejected = Outcome::Rejected { status: 422, retry_after: None };
-    check(&send(refused, Reply::Ignored).await, &rejected, Signal::Hold);
+    tokio::join!(attempt(&courier, &endpoint, reply, 1), serving).0
 }
 
-/// The address of a server that reads one request, says this much, and hangs up.
-fn breaks_off(answer: &'static [u8]) -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut request = Vec::new();
-        while !request.ends_with(BODY.as_bytes()) {
-            let mut part = [0; 4096];
-            let read = stream.read(&mut part).unwrap();
-            assert!(read > 0, "the request broke off");
-            request.extend_from_slice(&part[..read]);
-        }
-        stream.write_all(answer).unwrap();
-    });
-    format!("http://127.0.0.1:{port}/rmas")
+#[tokio::test]
+async fn an_answer_that_breaks_off_says_no_more_than_its_status() {
+    let send = async |answer, reply| cut_short(answer, Duration::ZERO, reply).await;
+    let delivered = Outcome::Delivered { status: 200 };
+    check(&send(ACCEPTED, Reply::Ignored).await, &delivered, Signal::Grow);
+    let needed = send(ACCEPTED, Reply::Needed).await;
+    assert!(matches!(needed.last.outcome, Outcome::Unreachable(_)), "{needed:?}");
+    assert_eq!(needed.last.signal, Signal::Shrink);
+    let rejected = Outcome::Rejected { status: 422, retry_after: None };
+    check(&send(REFUSED, Reply::Ignored).await, &rejected, Signal::Hold);
+}
+
+#[tokio::test]
+async fn an_endpoint_that_breaks_off_late_is_sent_less() {
+    let send = async |answer| cut_short(answer, SLOW, Reply::Ignored).await;
+    check(&send(ACCEPTED).await, &Outcome::Delivered { status: 200 }, Signal::Shrink);
+    let rejected = Outcome::Rejected { status: 422, retry_after: None };
+    check(&send(REFUSED).await, &rejected, Signal::Shrink);
 }
 
 #[tokio::test]
