@@ -127,6 +127,13 @@ mod tests {
             ],
         );
         refused(
+            "TEST__DELIVERY__PREFETCH",
+            "0",
+            &expect![
+                "invalid value: integer `0`, expected a nonzero u16 for key `delivery.prefetch`"
+            ],
+        );
+        refused(
             "TEST__DELIVERY__LEASE",
             "40s",
             &expect!["lease must be longer than two attempts (deadline) for key `delivery`"],
