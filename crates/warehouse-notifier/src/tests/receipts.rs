@@ -12,6 +12,21 @@ async fn open() -> Warehouse {
     warehouse
 }
 
+/// Waits for so many events, and returns what they say.
+async fn heard_by_the_rma_engine(warehouse: &Warehouse, count: usize) -> Vec<Value> {
+    let events = eventually("the events are in the queue", SOON, || async {
+        let events = warehouse.started.namespace.peek("rma-engine.unit.received.v1").await;
+        (events.len() >= count).then_some(events)
+    });
+    let events = events.await;
+    assert_eq!(events.len(), count);
+    let data = |event: &Value| {
+        let event: Value = serde_json::from_str(event["payload"].as_str().unwrap()).unwrap();
+        event["data"].clone()
+    };
+    events.iter().map(data).collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_unit_reaches_the_merchant_field_by_field_and_the_rma_engine_hears_of_it() {
     let warehouse = open().await;
@@ -38,14 +53,8 @@ async fn a_unit_reaches_the_merchant_field_by_field_and_the_rma_engine_hears_of_
     });
     assert_eq!(body, &expected);
 
-    let news = eventually("the event is in the queue", SOON, || async {
-        let events = warehouse.started.namespace.peek("rma-engine.unit.received.v1").await;
-        (!events.is_empty()).then_some(events)
-    });
-    let news = news.await;
-    assert_eq!(news.len(), 1);
-    let news: Value = serde_json::from_str(news[0]["payload"].as_str().unwrap()).unwrap();
-    let heard = &news["data"];
+    let news = heard_by_the_rma_engine(&warehouse, 1).await;
+    let heard = &news[0];
     assert_eq!(heard["merchant"], "acme");
     assert_eq!(
         (&heard["rma_identifier"], &heard["unit_identifier"]),
@@ -119,11 +128,17 @@ async fn a_unit_that_was_rejected_can_still_be_received() {
         heard,
         [("inventory_receipt.rejected", "U-1"), (received, "U-1"), (received, "U-2")]
     );
-    let news = eventually("the events are in the queue", SOON, || async {
-        let events = warehouse.started.namespace.peek("rma-engine.unit.received.v1").await;
-        (events.len() == 3).then_some(events)
-    });
-    news.await;
+    let news = heard_by_the_rma_engine(&warehouse, 3).await;
+    let told: Vec<_> = news.iter().map(|it| (&it["receipt"], &it["reject_reason"])).collect();
+    let id = |answer: &Value| answer["receipts"][0]["id"].clone();
+    assert_eq!(
+        told,
+        [
+            (&id(&first), &json!("another product")),
+            (&id(&taken), &Value::Null),
+            (&id(&answer), &Value::Null)
+        ]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
