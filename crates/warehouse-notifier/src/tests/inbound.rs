@@ -55,6 +55,24 @@ async fn an_announcement_changes_until_the_first_unit_arrives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_announcement_changes_though_a_unit_was_rejected() {
+    let warehouse = Warehouse::open().await;
+    warehouse.accept(PATH, &inbound_asn("IN-1", 2)).await;
+    let mut rejected = receipt("IN-1", 1);
+    rejected["reject_reason"] = json!("another product");
+    warehouse.accept("/v1/receipts", &rejected).await;
+    let one = "/v1/inbound_asns/IN-1";
+    let (status, changed) = warehouse.put(one, &inbound_asn("IN-1", 3)).await;
+    assert_eq!((status, &changed["expected"]), (200, &json!(3)));
+
+    // The unit that was rejected is taken after all.
+    warehouse.accept("/v1/receipts", &receipt("IN-1", 1)).await;
+    let (status, refused) = warehouse.put(one, &inbound_asn("IN-1", 4)).await;
+    assert_eq!((status, faults(&refused)), (422, fault("$.asn_number", "invalid")));
+    warehouse.delivered(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn numbers_may_be_numbers() {
     let warehouse = Warehouse::open().await;
     let mut asn = inbound_asn("", 1);
