@@ -5,7 +5,7 @@ use std::time::Instant;
 use reqwest::{Method, RequestBuilder, StatusCode, header};
 use serde_json::{Value, json};
 
-use crate::{Auth, OPERATOR, OPERATOR_SECRET, send};
+use crate::{Auth, OPERATOR, OPERATOR_SECRET, SOON, send};
 
 fn form(request: RequestBuilder, fields: &str) -> RequestBuilder {
     request
@@ -256,18 +256,35 @@ async fn keys_rotate_without_anyone_noticing() {
     auth.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn every_key_is_on_record_with_who_made_it() {
-    let auth = Auth::start().await;
-    let first = kid(&auth.operator);
-    let (_, made) = auth.call(Method::POST, "/v1/signing_keys/rotate", None).await;
-    let (_, audit) = auth.call(Method::GET, "/v1/audit", None).await;
+/// The subjects and actors of what is on record of signing keys, newest first.
+async fn keys_on_record(auth: &Auth, token: &str, action: &str) -> Vec<(Value, Value)> {
+    let (_, audit) = auth.call_as(token, Method::GET, "/v1/audit", None).await;
     let records = audit["records"].as_array().unwrap();
-    let keys = records.iter().filter(|record| record["action"] == "signing_key.made");
-    let keys: Vec<_> = keys.map(|record| (&record["subject"], &record["actor"])).collect();
-    let (second, first) =
-        (format!("signing_key/{}", made["id"].as_str().unwrap()), format!("signing_key/{first}"));
-    assert_eq!(keys, [(&json!(second), &json!(OPERATOR)), (&json!(first), &json!("keyring"))]);
+    let fitting = records.iter().filter(|record| record["action"] == action);
+    fitting.map(|record| (record["subject"].clone(), record["actor"].clone())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_key_is_on_record_with_who_made_and_who_removed_it() {
+    let auth = Auth::start().await;
+    let first = json!(format!("signing_key/{}", kid(&auth.operator)));
+    let (_, made) = auth.call(Method::POST, "/v1/signing_keys/rotate", None).await;
+    let second = json!(format!("signing_key/{}", made["id"].as_str().unwrap()));
+    let token = auth.token(OPERATOR, OPERATOR_SECRET).await;
+    let made = keys_on_record(&auth, &token, "signing_key.made").await;
+    assert_eq!(made, [(second, json!(OPERATOR)), (first.clone(), json!("keyring"))]);
+    assert_eq!(keys_on_record(&auth, &token, "signing_key.removed").await, []);
+
+    // Longer ago than any token lives.
+    let aged = "UPDATE signing_keys SET activates_at = activates_at - INTERVAL '26 hours'";
+    auth.service.database.tamper(aged).await;
+    testkit::eventually("one key is published", SOON, async || {
+        let (_, keys) = send(auth.request(Method::GET, "/.well-known/jwks.json")).await;
+        (keys["keys"].as_array().unwrap().len() == 1).then_some(())
+    })
+    .await;
+    let removed = keys_on_record(&auth, &token, "signing_key.removed").await;
+    assert_eq!(removed, [(first, json!("keyring"))]);
     auth.stop().await;
 }
 
