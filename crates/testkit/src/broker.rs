@@ -79,10 +79,19 @@ impl Namespace {
 
     /// How many take messages off a queue.
     pub async fn consumers(&self, queue: &str) -> usize {
+        self.about(queue).await["consumer_details"].as_array().map_or(0, Vec::len)
+    }
+
+    /// How many messages of a queue its consumers were given so far. The console hears of it some
+    /// seconds later.
+    pub async fn handed_out(&self, queue: &str) -> u64 {
+        self.about(queue).await["message_stats"]["deliver"].as_u64().unwrap_or_default()
+    }
+
+    async fn about(&self, queue: &str) -> Value {
         let path = format!("queues/{}/{}.{queue}", self.broker.virtual_host(), self.name);
         let answer = self.broker.request(reqwest::Method::GET, &path).send().await.unwrap();
-        let queue: Value = answer.error_for_status().unwrap().json().await.unwrap();
-        queue["consumer_details"].as_array().map_or(0, Vec::len)
+        answer.error_for_status().unwrap().json().await.unwrap()
     }
 
     /// Has a queue take no more than one message, and refuse the others, about from now on.
