@@ -8,6 +8,7 @@
 
 mod cluster;
 mod deadlines;
+mod desk;
 mod faults;
 mod lanes;
 mod leaving;

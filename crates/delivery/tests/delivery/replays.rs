@@ -1,16 +1,89 @@
-//! Sending again by the thousand, and what becomes of the letters.
+//! Sending again, once or by the thousand, and what becomes of the letters.
 
 use delivery::NewMessage;
 use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
 use domain::kind::Kind;
 use messaging::{Exchange, Message};
+use platform::Clock;
 use reqwest::Method;
 use serde_json::json;
 use testkit::eventually;
 use uuid::Uuid;
 
-use crate::operators::Desk;
+use crate::desk::Desk;
 use crate::stage::{SOON, Stage, execute, introduce, merchant, message, publish};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_overtaken_message_is_replayed_with_force_only() {
+    let desk = Desk::new(&[]).await;
+    let dead = desk.kill(message(Some("rma:1"), "rma.created", 1)).await;
+    desk.stage.append(&[message(Some("rma:1"), "rma.refunded", 2)]).await;
+    desk.stage.settled(SOON).await;
+    let path = format!("/v1/deliveries/{dead}/replay");
+    let (status, answer) = desk.operator(Method::POST, &path, &json!({})).await;
+    assert_eq!(status, 409, "{answer}");
+    let path = format!("{path}?force=true");
+    assert_eq!(desk.operator(Method::POST, &path, &json!({})).await.0, 202);
+    desk.stage.settled(SOON).await;
+    assert_eq!(desk.stage.arrivals().await.last().unwrap().sequence, 1);
+    desk.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_successor_that_was_tried_in_vain_waits_for_the_replay() {
+    let desk = Desk::new(&[]).await;
+    let (stage, dead) = (&desk.stage, desk.kill(message(Some("rma:1"), "rma.created", 1)).await);
+    let mut conn = stage.pool.get().await.unwrap();
+    let now = Clock::system().now();
+    // Written and tried in one go, before the dispatcher can see it.
+    conn.transaction(async |conn| {
+        let second = [message(Some("rma:1"), "rma.refunded", 2)];
+        stage.replica.deliveries.append(conn, now, &second).await?;
+        let tried = "UPDATE deliveries SET attempts = 1, due_at = due_at + INTERVAL '1 hour'";
+        Ok::<_, platform::database::DatabaseError>(conn.batch_execute(tried).await?)
+    })
+    .await
+    .unwrap();
+    drop(conn);
+    stage.behave(json!([{"do": "answer", "status": 500, "times": 1}])).await;
+    let path = format!("/v1/deliveries/{dead}/replay");
+    let (status, answer) = desk.operator(Method::POST, &path, &json!({})).await;
+    assert_eq!(status, 202, "{answer}");
+    execute(&stage.pool, "UPDATE deliveries SET due_at = now() WHERE sequence = 2").await;
+    stage.settled(SOON).await;
+    let arrivals = stage.arrivals().await;
+    let accepted = arrivals.iter().filter(|arrival| arrival.answer == "200");
+    assert_eq!(accepted.map(|arrival| arrival.sequence).collect::<Vec<_>>(), [1, 2]);
+    desk.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_by_filter_counts_first_and_then_sends_everything() {
+    let desk = Desk::new(&[("DELIVERY__RETRIES", "0")]).await;
+    desk.stage.behave(json!([{"do": "answer", "status": 422, "times": "always"}])).await;
+    desk.stage.append(&(0..20).map(|n| message(None, "rma.created", n)).collect::<Vec<_>>()).await;
+    // The other replica retries; what it took is dead after six requests.
+    desk.stage.settled(SOON).await;
+    desk.stage.ask(Method::DELETE, "/behaviour", &json!({})).await;
+    let filter = json!({"merchant": "acme", "status": 422});
+    let dry = json!({"filter": filter, "dry_run": true});
+    let (status, answer) = desk.operator(Method::POST, "/v1/replays", &dry).await;
+    assert_eq!((status, &answer["matches"]), (200, &json!(20)));
+    let real = json!({"filter": filter, "per_second": 15});
+    let (status, replay) = desk.operator(Method::POST, "/v1/replays", &real).await;
+    assert_eq!(status, 202, "{replay}");
+    let path = format!("/v1/replays/{}", replay["id"].as_str().unwrap());
+    eventually("the replay is finished", SOON, async || {
+        let replay = desk.get(&path).await;
+        (!replay["finished_at"].is_null()).then_some(replay)
+    })
+    .await;
+    assert_eq!(desk.get(&path).await["replayed"], 20);
+    desk.stage.settled(SOON).await;
+    let delivered = desk.get("/v1/deliveries?state=delivered").await;
+    assert_eq!(delivered["deliveries"].as_array().unwrap().len(), 20);
+    desk.leave().await;
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replay_keeps_its_rate_however_many_processes_look_at_it() {
@@ -113,7 +186,7 @@ async fn messages_of_a_lane_are_replayed_in_their_order() {
 /// Writes messages that are dead as soon as they are there.
 async fn dead(stage: &Stage, batch: &[NewMessage]) -> Vec<Uuid> {
     let mut conn = stage.pool.get().await.unwrap();
-    let now = platform::Clock::system().now();
+    let now = Clock::system().now();
     conn.transaction(async |conn| {
         let ids = stage.replica.deliveries.append(conn, now, batch).await?;
         conn.batch_execute(
