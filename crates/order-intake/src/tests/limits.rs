@@ -15,6 +15,14 @@ async fn knock(intake: &Intake, forwarded_for: &str) -> Response {
     intake.request().header("X-Forwarded-For", forwarded_for).body("{}").send().await.unwrap()
 }
 
+/// A connection over which this was said, and nothing was read.
+async fn say(intake: &Intake, words: &str) -> TcpStream {
+    let address = intake.started.url.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(words.as_bytes()).await.unwrap();
+    stream
+}
+
 #[tokio::test]
 async fn an_address_has_so_many_requests_a_minute_with_or_without_a_token() {
     let limits = [("LIMITS__REQUESTS_PER_MINUTE", "60"), ("HTTP__TRUSTED_PROXIES", "127.0.0.1")];
@@ -46,13 +54,7 @@ async fn bodies_that_do_not_come_shut_out_nobody_else() {
          Api-Version: 3\r\nContent-Type: application/json\r\nContent-Length: 5242880\r\n\r\n",
         intake.token("acme"),
     );
-    let address = intake.started.url.strip_prefix("http://").unwrap();
-    let mut waiting = Vec::new();
-    for _ in 0..6 {
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        stream.write_all(head.as_bytes()).await.unwrap();
-        waiting.push(stream);
-    }
+    let waiting = join_all((0..6).map(|_| say(&intake, &head))).await;
     let mut large = sample_message(1);
     large["padding"] = json!(" ".repeat(4 * 1024 * 1024));
     testkit::eventually("acme has no room", Duration::from_secs(10), || async {
@@ -84,13 +86,7 @@ async fn answers_that_nobody_reads_are_bounded() {
         intake.token("acme"),
     )
     .repeat(8);
-    let address = intake.started.url.strip_prefix("http://").unwrap();
-    let mut unread = Vec::new();
-    for _ in 0..3 {
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        stream.write_all(asked.as_bytes()).await.unwrap();
-        unread.push(stream);
-    }
+    let unread = join_all((0..3).map(|_| say(&intake, &asked))).await;
     let page = async |status: u16| {
         let answer = intake.get("/v1/orders", "acme").await;
         (answer.status() == status).then_some(answer)
