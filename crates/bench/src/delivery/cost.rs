@@ -110,10 +110,19 @@ async fn rabbitmq_pid() -> anyhow::Result<u32> {
     // A broker that has just started counts for some seconds before it says anything of itself.
     let pid =
         testkit::eventually("RabbitMQ says its process", Duration::from_secs(30), async || {
-            let answer = client.get(nodes.clone()).send().await.ok()?.json::<Value>().await.ok()?;
-            answer.pointer("/0/os_pid").and_then(Value::as_str).map(str::to_owned)
+            said_pid(&client, &nodes).await.transpose()
         });
-    Ok(pid.await.parse()?)
+    Ok(pid.await?.parse()?)
+}
+
+/// `None` where nothing was said yet.
+async fn said_pid(
+    client: &reqwest::Client,
+    nodes: &reqwest::Url,
+) -> anyhow::Result<Option<String>> {
+    let answer = client.get(nodes.clone()).send().await?.error_for_status()?;
+    let answer: Value = answer.json().await?;
+    Ok(answer.pointer("/0/os_pid").and_then(Value::as_str).map(str::to_owned))
 }
 
 /// What follows the name in `/proc/PID/stat`: state, parent, ….
@@ -142,4 +151,30 @@ fn family(pid: u32) -> anyhow::Result<Duration> {
 
 fn sum(numbers: &[String], from: usize, many: usize) -> f64 {
     numbers.iter().skip(from).take(many).filter_map(|number| number.parse::<f64>().ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_refusal_is_not_taken_for_a_broker_that_has_just_started() {
+        let console = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let nodes = format!("http://{}/nodes", console.local_addr().unwrap()).parse().unwrap();
+        let client = platform::http_client(Duration::from_secs(10)).unwrap();
+        let answering = async |answer: &[u8]| {
+            let (mut stream, _) = console.accept().await.unwrap();
+            assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
+            stream.write_all(answer).await.unwrap();
+        };
+        let refused = b"HTTP/1.1 401 No\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}";
+        let (said, ()) = tokio::join!(said_pid(&client, &nodes), answering(refused));
+        assert!(said.unwrap_err().to_string().contains("401"));
+        let young = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 4\r\n\r\n[{}]";
+        let (said, ()) = tokio::join!(said_pid(&client, &nodes), answering(young));
+        assert_eq!(said.unwrap(), None);
+    }
 }
