@@ -166,6 +166,8 @@ fn message(
 struct Gone {
     #[diesel(sql_type = Text)]
     merchant: String,
+    #[diesel(sql_type = Text)]
+    kind: String,
     #[diesel(sql_type = BigInt)]
     gone_at_version: i64,
 }
@@ -188,7 +190,7 @@ async fn keep_house(
         tracing::warn!(lanes = released, "{released} lanes stood still");
     }
     let gone: Vec<Gone> = diesel::sql_query(
-        "SELECT DISTINCT merchant, gone_at_version FROM delivery_endpoints \
+        "SELECT merchant, kind, gone_at_version FROM delivery_endpoints \
          WHERE gone_at_version IS NOT NULL",
     )
     .load(conn)
@@ -197,11 +199,13 @@ async fn keep_house(
         let id = gone.merchant.parse().map_err(ledger::unreadable)?;
         let version = engine.directory.merchant(&id).map(|merchant| merchant.version);
         if version.is_some_and(|version| version > gone.gone_at_version) {
+            // One at a time: whoever holds several locks them in an order of its own.
             diesel::sql_query(
                 "UPDATE delivery_endpoints SET gone_at_version = NULL \
-                 WHERE merchant = $1 AND gone_at_version <= $2",
+                 WHERE merchant = $1 AND kind = $2 AND gone_at_version <= $3",
             )
             .bind::<Text, _>(&gone.merchant)
+            .bind::<Text, _>(&gone.kind)
             .bind::<BigInt, _>(gone.gone_at_version)
             .execute(conn)
             .await?;
