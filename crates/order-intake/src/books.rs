@@ -46,9 +46,16 @@ pub(crate) struct Row<'a> {
 
 /// A refund seen for the first time.
 pub(crate) struct NewRefund<'a> {
+    pub(crate) key: Key<'a>,
     pub(crate) known: KnownRefund,
     pub(crate) received_at: Timestamp,
-    pub(crate) key: Key<'a>,
+}
+
+/// The refund that a line belongs to: a name that thousands may share, and its digest.
+#[derive(Clone, Copy)]
+struct Owner<'a> {
+    refund: &'a str,
+    digest: Digest,
 }
 
 /// A snapshot that came too late.
@@ -63,8 +70,8 @@ pub(crate) struct Late<'a> {
 pub(crate) struct Stored<'a> {
     pub(crate) orders: HashMap<Key<'a>, KnownOrder>,
     pub(crate) refunds: HashMap<Key<'a>, KnownRefund>,
-    /// The refunds that lines belong to.
-    pub(crate) refund_lines: HashMap<Key<'a>, String>,
+    /// The names of the refunds that lines belong to, digested.
+    pub(crate) refund_lines: HashMap<Key<'a>, Digest>,
 }
 
 /// The books of one transaction.
@@ -77,7 +84,7 @@ pub(crate) struct Books<'a> {
 struct Draft<'a> {
     orders: BTreeMap<Key<'a>, (&'a Published, Timestamp)>,
     refunds: BTreeMap<Key<'a>, (KnownRefund, Timestamp)>,
-    refund_lines: BTreeMap<Key<'a>, &'a str>,
+    refund_lines: BTreeMap<Key<'a>, Owner<'a>>,
     late: Vec<Late<'a>>,
     events: Vec<&'a Prepared>,
 }
@@ -131,8 +138,8 @@ impl<'a> Books<'a> {
                 let key = (merchant, identifier);
                 let drafted =
                     draft.refund_lines.get(&key).or_else(|| self.drafted.refund_lines.get(&key));
-                let stored = || self.stored.refund_lines.get(&key).map(String::as_str);
-                drafted.copied().or_else(stored)
+                let drafted = drafted.map(|owner| owner.digest);
+                drafted.or_else(|| self.stored.refund_lines.get(&key).copied())
             },
             publication.policy,
             publication.received_at,
@@ -153,17 +160,18 @@ impl<'a> Books<'a> {
             self.drafted.refunds.iter().filter(|(key, _)| !self.stored.refunds.contains_key(*key));
         unknown.map(|(key, (known, received_at))| NewRefund {
             key: *key,
-            known: known.clone(),
+            known: *known,
             received_at: *received_at,
         })
     }
 
     /// The lines of those refunds, sorted by key, each with its refund.
-    pub(crate) fn new_refund_lines(&self) -> impl Iterator<Item = (Key<'a>, &'a str)> {
-        let all = self.drafted.refund_lines.iter().map(|(key, refund)| (*key, *refund));
-        all.filter(|((merchant, _), refund)| {
-            !self.stored.refunds.contains_key(&(*merchant, *refund))
-        })
+    pub(crate) fn new_refund_lines(&self) -> impl Iterator<Item = (Key<'a>, Digest)> {
+        let all = self.drafted.refund_lines.iter();
+        let new = all.filter(|((merchant, _), owner)| {
+            !self.stored.refunds.contains_key(&(*merchant, owner.refund))
+        });
+        new.map(|(key, owner)| (*key, owner.digest))
     }
 
     pub(crate) fn late(&self) -> &[Late<'a>] {
@@ -189,9 +197,11 @@ impl<'a> Draft<'a> {
                     self.refunds.entry(key).or_insert((known, *received_at));
                 }
                 for refund in &snapshot.order.refunds {
+                    let digest = Digest::of_name(&refund.identifier);
+                    let owner = Owner { refund: &refund.identifier, digest };
                     for line in &refund.refund_line_items {
                         let key = (merchant.as_str(), line.identifier.as_str());
-                        self.refund_lines.entry(key).or_insert(&refund.identifier);
+                        self.refund_lines.entry(key).or_insert(owner);
                     }
                 }
                 self.events.push(event);

@@ -37,13 +37,19 @@ struct Waiting<J, A> {
 pub(crate) struct Ticket<J, A> {
     pub(crate) job: J,
     rows: usize,
-    answer: oneshot::Sender<A>,
+    answer: oneshot::Sender<(J, A)>,
 }
 
 impl<J, A> Ticket<J, A> {
-    /// Answers the job; nobody may be listening any more.
+    /// Answers the job; nobody may be listening any more. The job goes back with the answer: it is
+    /// cheaper to clear away on the thread it was made on, and the writer has other things to do.
     pub(crate) fn answer(self, answer: A) {
-        drop(self.answer.send(answer));
+        drop(self.answer.send((self.job, answer)));
+    }
+
+    /// Whether nobody waits for the answer any more.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.answer.is_closed()
     }
 }
 
@@ -78,7 +84,9 @@ impl<J, A> Group<J, A> {
         if enough {
             self.arrived.notify_one();
         }
-        answered.await.map_err(|_gone| Refused::Lost)
+        let (job, answer) = answered.await.map_err(|_gone| Refused::Lost)?;
+        drop(job);
+        Ok(answer)
     }
 
     /// The next group, as soon as so many rows wait. Dropping the future loses nothing.
@@ -107,7 +115,7 @@ impl<J, A> Group<J, A> {
         let mut group = Vec::new();
         let mut rows = 0;
         while let Some(next) = waiting.tickets.front() {
-            let abandoned = next.answer.is_closed();
+            let abandoned = next.is_abandoned();
             if !abandoned && !group.is_empty() && rows + next.rows > self.bounds.group_rows {
                 break;
             }

@@ -57,8 +57,8 @@ struct KnownRow {
     #[diesel(sql_type = Nullable<Binary>)]
     digest: Option<Vec<u8>>,
     /// The order of a refund, or the refund of a line.
-    #[diesel(sql_type = Nullable<Text>)]
-    owner: Option<String>,
+    #[diesel(sql_type = Nullable<Binary>)]
+    owner: Option<Vec<u8>>,
 }
 
 /// What is stored of these orders, refunds and lines of refunds: one question for all three.
@@ -75,15 +75,15 @@ pub(crate) async fn known<'a>(
              WHERE merchant = asked.merchant AND identifier = asked.identifier LIMIT 1 \
          ) AS orders \
          UNION ALL \
-         SELECT {REFUND}, place, NULL, digest, order_identifier \
+         SELECT {REFUND}, place, NULL, digest, order_digest \
          FROM unnest($3, $4) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
-             SELECT order_identifier, digest FROM refunds \
+             SELECT order_digest, digest FROM refunds \
              WHERE merchant = asked.merchant AND identifier = asked.identifier LIMIT 1 \
          ) AS refunds \
          UNION ALL \
-         SELECT {REFUND_LINE}, place, NULL, NULL, refund_identifier \
+         SELECT {REFUND_LINE}, place, NULL, NULL, refund_digest \
          FROM unnest($5, $6) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
-             SELECT refund_identifier FROM refund_lines \
+             SELECT refund_digest FROM refund_lines \
              WHERE merchant = asked.merchant AND identifier = asked.identifier LIMIT 1 \
          ) AS refund_lines",
     ))
@@ -94,8 +94,10 @@ pub(crate) async fn known<'a>(
     }
     let mut stored = Stored::default();
     for row in prepared(query).load::<KnownRow>(&mut conn).await? {
-        let digest = row.digest.as_deref().map(Digest::try_from).transpose().map_err(unreadable)?;
-        match (row.kind, row.updated_at, digest, row.owner) {
+        let digest = |bytes: Option<Vec<u8>>| {
+            bytes.as_deref().map(Digest::try_from).transpose().map_err(unreadable)
+        };
+        match (row.kind, row.updated_at, digest(row.digest)?, digest(row.owner)?) {
             (ORDER, Some(updated_at), Some(digest), _) => {
                 let key = at(orders, row.place);
                 stored.orders.extend(key.map(|key| (key, KnownOrder { updated_at, digest })));

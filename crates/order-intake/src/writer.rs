@@ -16,7 +16,7 @@ use futures_util::stream::FuturesOrdered;
 use messaging::Outbox;
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram};
-use platform::database::{DatabaseError, Pool};
+use platform::database::{DatabaseError, Pool, timed_out};
 use platform::{Failure, Kind, chain, telemetry};
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +30,8 @@ const UNDER_WAY: usize = 2;
 const RACES: usize = 2;
 /// And a single publication is given up after so many.
 const LONELY_RACES: usize = 20;
+/// Of a group that is written one by one, so many may run out of time; then it is not theirs.
+const OVERDUE: usize = 2;
 
 /// What became of each order of a publication, or why none was stored.
 pub(crate) type Answer = Result<Vec<Outcome>, PublishError>;
@@ -106,17 +108,19 @@ impl Writer {
             Ok(conn) => {
                 let (others, is_sound) = self.store_news(&conn, group, stop).await;
                 self.conn = Some(conn).filter(|_| is_sound);
-                for group in others {
-                    self.deal_with(group).await;
+                for (group, error) in others {
+                    match error {
+                        WriteError::Raced => self.deal_with(group).await,
+                        error => self.split(group, error).await,
+                    }
                 }
             }
-            Err(error) => refuse(group, error.into()),
+            Err(error) => refuse(group, WriteError::from(error).into()),
         }
     }
 
     /// Stores this group and the following ones, as long as all they say is news. Gives back those
-    /// that say something else, of which nothing is stored, and whether the connection can be used
-    /// again.
+    /// that are not stored, and whether the connection can be used again.
     ///
     /// A group is handed to PostgreSQL before the one ahead of it is done, if it is as large: then
     /// PostgreSQL never waits, and groups do not become small.
@@ -125,7 +129,7 @@ impl Writer {
         conn: &AsyncPgConnection,
         first: Tickets,
         stop: &CancellationToken,
-    ) -> (Vec<Tickets>, bool) {
+    ) -> (Vec<(Tickets, WriteError)>, bool) {
         let (mut others, mut is_sound) = (Vec::new(), true);
         let mut under_way = FuturesOrdered::new();
         let mut wanted = orders(&first);
@@ -145,8 +149,7 @@ impl Writer {
             is_sound &= !matches!(&done, (_, Err(WriteError::Database(_))));
             match done {
                 (group, Ok(answers)) => self.answer(group, answers),
-                (group, Err(error)) if harms_only_some(&error) => others.push(group),
-                (group, Err(error)) => refuse(group, error),
+                (group, Err(error)) => others.push((group, error)),
             }
         }
         (others, is_sound)
@@ -168,18 +171,31 @@ impl Writer {
                 self.expects_news = outcomes.all(|outcome| *outcome == Outcome::Stored);
                 self.answer(group, answers);
             }
-            Err(error) if group.len() > 1 && harms_only_some(&error) => {
-                tracing::warn!(error = chain(&error), "a group is stored one by one");
-                for ticket in group {
-                    let answer = match self.store(&[&ticket.job], LONELY_RACES).await {
-                        Ok(mut answers) => answers.pop().unwrap_or(Ok(Vec::new())),
-                        Err(error) => Err(error.into()),
-                    };
-                    self.count(&answer);
-                    ticket.answer(answer);
+            Err(error) => self.split(group, error).await,
+        }
+    }
+
+    /// Stores a group one by one that cannot be stored together, unless that would not help.
+    async fn split(&mut self, group: Tickets, error: WriteError) {
+        if group.len() == 1 || !harms_only_some(&error) {
+            return refuse(group, error.into());
+        }
+        tracing::warn!(error = chain(&error), "a group is stored one by one");
+        let mut overdue = 0;
+        let mut group = group.into_iter().filter(|ticket| !ticket.is_abandoned());
+        while let Some(ticket) = group.next() {
+            match self.store(&[&ticket.job], LONELY_RACES).await {
+                Ok(answers) => self.answer(vec![ticket], answers),
+                Err(error) => {
+                    overdue += usize::from(is_overdue(&error));
+                    let is_its_own = harms_only_some(&error) && overdue < OVERDUE;
+                    let error = PublishError::from(error);
+                    ticket.answer(Err(error.clone()));
+                    if !is_its_own {
+                        return refuse(group, error);
+                    }
                 }
             }
-            Err(error) => refuse(group, error),
         }
     }
 
@@ -243,8 +259,7 @@ fn orders(group: &Tickets) -> usize {
     group.iter().map(|ticket| ticket.job.orders.len()).sum()
 }
 
-fn refuse(group: Tickets, error: WriteError) {
-    let error = PublishError::from(error);
+fn refuse(group: impl IntoIterator<Item = Ticket<Publication, Answer>>, error: PublishError) {
     group.into_iter().for_each(|ticket| ticket.answer(Err(error.clone())));
 }
 
@@ -322,8 +337,12 @@ async fn look_up<'a>(
 fn harms_only_some(error: &WriteError) -> bool {
     match error {
         WriteError::Raced => true,
-        WriteError::Database(error) => error.kind() == Kind::Internal,
+        WriteError::Database(failure) => failure.kind() == Kind::Internal || is_overdue(error),
     }
+}
+
+fn is_overdue(error: &WriteError) -> bool {
+    matches!(error, WriteError::Database(error) if timed_out(error))
 }
 
 impl From<WriteError> for PublishError {

@@ -40,9 +40,11 @@ pub use weigh::{is_cut, weigh};
 use crate::{Failure, Kind, Tasks, client::client_tls, telemetry};
 
 /// How soon the server lets go of a session whose client is lost with its machine: until then it
-/// keeps the leader's lock. Left to its system it may take two hours.
+/// keeps the leader's lock. Left to its system it may take two hours. And of one whose client stands
+/// still within a transaction, with all it has locked: none of ours pauses for so long.
 const WATCHED: &str = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 \
-                       -c tcp_keepalives_count=3 -c tcp_user_timeout=25000";
+                       -c tcp_keepalives_count=3 -c tcp_user_timeout=25000 \
+                       -c idle_in_transaction_session_timeout=60000";
 /// How soon we let go of a server that is lost with its machine: what it does not acknowledge for so
 /// long was sent in vain, and whoever waits for its answer asks after so long whether it is there.
 const VANISHED: Duration = Duration::from_secs(5);

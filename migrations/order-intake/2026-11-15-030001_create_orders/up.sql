@@ -28,7 +28,8 @@ CREATE INDEX orders_by_line ON orders USING gin (line_identifiers) WITH (fastupd
 CREATE TABLE refunds (
     merchant TEXT COLLATE "C" NOT NULL,
     identifier TEXT COLLATE "C" NOT NULL,
-    order_identifier TEXT NOT NULL,
+    -- Of the order's identifier, which may be long and have thousands of refunds.
+    order_digest BYTEA NOT NULL,
     digest BYTEA NOT NULL,
     first_seen_at TIMESTAMPTZ NOT NULL,
     CONSTRAINT refunds_pkey PRIMARY KEY (merchant, identifier)

@@ -64,8 +64,8 @@ pub fn integer(range: RangeInclusive<i64>) -> impl FnMut(Field<'_>) -> Option<i6
 
 /// A number that was written as a fraction and is none.
 pub(crate) fn whole(fraction: f64) -> Option<i64> {
-    // A fraction is printed without its point when nothing follows it, and never with an exponent.
-    fraction.to_string().parse().ok()
+    // What has no fraction is printed without a point, and never with an exponent.
+    (fraction.fract() == 0.0).then(|| fraction.to_string().parse().ok())?
 }
 
 /// A number between two bounds, fractions allowed.

@@ -163,7 +163,7 @@ enum Refusal {
 impl<'t> Scan<'t> {
     fn new(text: &'t str) -> Self {
         let tree = Tree::new(text);
-        Self { text, tree, tainted: false, keys: Vec::new(), refusal: None }
+        Self { text, tree, tainted: false, keys: Vec::with_capacity(64), refusal: None }
     }
 
     /// Ends the pass; the parser adds the position.

@@ -52,7 +52,9 @@ pub(super) struct Open(usize);
 
 impl Tree {
     pub(super) fn new(text: &str) -> Self {
-        Self { text: text.into(), unescaped: String::new(), nodes: Vec::new() }
+        // About as many as there are in an order.
+        let nodes = Vec::with_capacity(text.len() / 10);
+        Self { text: text.into(), unescaped: String::new(), nodes }
     }
 
     /// The same value as a tree, without a body.

@@ -15,13 +15,19 @@ pub struct Digest([u8; 32]);
 impl Digest {
     pub fn of(value: Json<'_>) -> Self {
         // One long update is much cheaper than hundreds of short ones.
-        let mut writer = Writer { bytes: Vec::with_capacity(4096), members: Vec::new() };
+        let mut writer =
+            Writer { bytes: Vec::with_capacity(4096), members: Vec::with_capacity(64) };
         writer.write(value);
         Self(Sha256::digest(&writer.bytes).into())
     }
 
     pub fn of_value(value: &Value) -> Self {
         Self::of(Document::from(value).value())
+    }
+
+    /// Of a name, where the name itself may be long and is only compared.
+    pub fn of_name(name: &str) -> Self {
+        Self(Sha256::digest(name).into())
     }
 
     pub fn as_bytes(&self) -> &[u8; 32] {
@@ -93,8 +99,9 @@ impl<'a> Writer<'a> {
                 self.bytes.extend_from_slice(&members.len().to_le_bytes());
                 let first = self.members.len();
                 self.members.extend(members.iter());
-                // Last key first, because they are taken from the end.
+                // Last key first, because they are taken from the end. Many senders sort them.
                 if let Some(own) = self.members.get_mut(first..) {
+                    own.reverse();
                     own.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
                 }
                 while self.members.len() > first

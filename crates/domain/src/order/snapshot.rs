@@ -2,6 +2,8 @@
 //!
 //! The newest snapshot wins, the same one again changes nothing, and a refund is written in ink.
 
+use std::cell::LazyCell;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -29,32 +31,34 @@ pub struct KnownOrder {
 }
 
 /// What is stored of a refund.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownRefund {
-    /// The order it belongs to.
-    pub order: String,
+    /// Of the name of the order it belongs to: an order may have thousands of refunds and a long name.
+    pub order: Digest,
     pub digest: Digest,
 }
 
 impl Snapshot {
     /// Decides what becomes of this order. `refund_by` finds what is known of a refund of the same
-    /// merchant by its identifier, and `refund_of` the refund that a refund line belongs to.
+    /// merchant by its identifier, and `refund_of` the digest of the name of the refund that a refund
+    /// line belongs to.
     pub fn decide<'a>(
         &'a self,
         stored: Option<&KnownOrder>,
         refund_by: impl Fn(&'a str) -> Option<&'a KnownRefund>,
-        refund_of: impl Fn(&'a str) -> Option<&'a str>,
+        refund_of: impl Fn(&'a str) -> Option<Digest>,
         policy: Policy,
         now: DateTime<Utc>,
     ) -> Result<Outcome, Vec<FieldError>> {
         let outcome = self.outcome(stored);
         let must_be_future = policy.strict_refund_dates && outcome == Outcome::Stored;
         let mut faults = Vec::new();
+        let name = LazyCell::new(|| Digest::of_name(&self.order.identifier));
         let seen = self.order.refunds.iter().zip(&self.refund_digests).enumerate();
         for (index, (refund, digest)) in seen {
             let field = format!("$.returns_portal_order.orders[{}].refunds[{index}]", self.index);
             match refund_by(&refund.identifier) {
-                Some(known) if known.order != self.order.identifier => {
+                Some(known) if known.order != *name => {
                     let detail = "a refund of another order has the same identifier";
                     faults.push(FieldError::invalid(format!("{field}.identifier"), detail));
                 }
@@ -81,9 +85,9 @@ impl Snapshot {
 
     /// What to remember of its refunds once it is stored, by identifier.
     pub fn known_refunds(&self) -> impl Iterator<Item = (&str, KnownRefund)> {
-        self.order.refunds.iter().zip(&self.refund_digests).map(|(refund, digest)| {
-            let known = KnownRefund { order: self.order.identifier.clone(), digest: *digest };
-            (refund.identifier.as_str(), known)
+        let name = LazyCell::new(|| Digest::of_name(&self.order.identifier));
+        self.order.refunds.iter().zip(&self.refund_digests).map(move |(refund, digest)| {
+            (refund.identifier.as_str(), KnownRefund { order: *name, digest: *digest })
         })
     }
 
@@ -100,12 +104,12 @@ impl Snapshot {
 fn taken_lines<'a>(
     refund: &'a Refund,
     field: &str,
-    refund_of: impl Fn(&'a str) -> Option<&'a str>,
+    refund_of: impl Fn(&'a str) -> Option<Digest>,
 ) -> Vec<FieldError> {
+    let name = Digest::of_name(&refund.identifier);
     let lines = refund.refund_line_items.iter().enumerate();
-    let taken = lines.filter(|(_, line)| {
-        refund_of(&line.identifier).is_some_and(|owner| owner != refund.identifier)
-    });
+    let taken =
+        lines.filter(|(_, line)| refund_of(&line.identifier).is_some_and(|owner| owner != name));
     let fault = |index: usize| {
         let field = format!("{field}.refund_line_items[{index}].identifier");
         FieldError::invalid(field, "a line of another refund has the same identifier")

@@ -1,6 +1,7 @@
 //! Refunds and their lines, which never change and belong to one order and one refund.
 
 use diesel::sql_types::{Array, Binary, Text, Timestamptz};
+use domain::order::Digest;
 use messaging::Statement;
 
 use super::Basis;
@@ -9,31 +10,31 @@ use crate::books::{Books, Key, Late, NewRefund};
 /// What is written beside the orders, if there is any: refunds, their lines, and what came too late.
 pub(super) struct Rest<'a> {
     refunds: Vec<NewRefund<'a>>,
-    lines: Vec<(Key<'a>, &'a str)>,
+    lines: Vec<(Key<'a>, Digest)>,
     late: &'a [Late<'a>],
 }
 
 /// Whatever of it is known says the same.
 pub(super) const FIT: &str = "NOT EXISTS ( \
          SELECT FROM unnest($14, $15, $16, $17) \
-             AS new (merchant, identifier, order_identifier, digest), LATERAL ( \
+             AS new (merchant, identifier, order_digest, digest), LATERAL ( \
              SELECT FROM refunds WHERE merchant = new.merchant AND identifier = new.identifier \
-                 AND (order_identifier <> new.order_identifier OR digest <> new.digest) LIMIT 1 \
+                 AND (order_digest <> new.order_digest OR digest <> new.digest) LIMIT 1 \
          ) AS other \
      ) AND NOT EXISTS ( \
-         SELECT FROM unnest($19, $20, $21) AS new (merchant, identifier, refund_identifier), \
+         SELECT FROM unnest($19, $20, $21) AS new (merchant, identifier, refund_digest), \
          LATERAL ( \
              SELECT FROM refund_lines \
              WHERE merchant = new.merchant AND identifier = new.identifier \
-                 AND refund_identifier <> new.refund_identifier LIMIT 1 \
+                 AND refund_digest <> new.refund_digest LIMIT 1 \
          ) AS other \
      )";
 pub(super) const REST: &str = ", seen AS ( \
-         INSERT INTO refunds (merchant, identifier, order_identifier, digest, first_seen_at) \
+         INSERT INTO refunds (merchant, identifier, order_digest, digest, first_seen_at) \
          SELECT * FROM unnest($14, $15, $16, $17, $18) WHERE (SELECT holds FROM fits) \
          ON CONFLICT ON CONSTRAINT refunds_pkey DO NOTHING RETURNING 1 \
      ), seen_lines AS ( \
-         INSERT INTO refund_lines (merchant, identifier, refund_identifier) \
+         INSERT INTO refund_lines (merchant, identifier, refund_digest) \
          SELECT * FROM unnest($19, $20, $21) WHERE (SELECT holds FROM fits) \
          ON CONFLICT ON CONSTRAINT refund_lines_pkey DO NOTHING RETURNING 1 \
      ), late AS ( \
@@ -81,21 +82,22 @@ impl<'a> Rest<'a> {
     pub(super) fn bind(self, statement: Statement<'a>) -> Statement<'a> {
         let Self { refunds, lines, late } = self;
         let refund = |text: fn(&NewRefund<'a>) -> &'a str| refunds.iter().map(text).collect();
-        let line = |text: fn(&(Key<'a>, &'a str)) -> &'a str| lines.iter().map(text).collect();
+        let refund_digest = |digest: fn(&NewRefund<'a>) -> Digest| {
+            refunds.iter().map(|it| digest(it).as_bytes().to_vec()).collect()
+        };
+        let line = |text: fn(&Key<'a>) -> &'a str| lines.iter().map(|(key, _)| text(key)).collect();
         let order = |it: &Late<'a>| it.snapshot.order.identifier.as_str();
         statement
             .bind::<Array<Text>, Vec<&str>>(refund(|it| it.key.0))
             .bind::<Array<Text>, Vec<&str>>(refund(|it| it.key.1))
-            .bind::<Array<Text>, Vec<String>>(
-                refunds.iter().map(|it| it.known.order.clone()).collect(),
-            )
-            .bind::<Array<Binary>, Vec<Vec<u8>>>(
-                refunds.iter().map(|it| it.known.digest.as_bytes().to_vec()).collect(),
-            )
+            .bind::<Array<Binary>, Vec<Vec<u8>>>(refund_digest(|it| it.known.order))
+            .bind::<Array<Binary>, Vec<Vec<u8>>>(refund_digest(|it| it.known.digest))
             .bind::<Array<Timestamptz>, Vec<_>>(refunds.iter().map(|it| it.received_at).collect())
-            .bind::<Array<Text>, Vec<&str>>(line(|((merchant, _), _)| merchant))
-            .bind::<Array<Text>, Vec<&str>>(line(|((_, identifier), _)| identifier))
-            .bind::<Array<Text>, Vec<&str>>(line(|(_, refund)| refund))
+            .bind::<Array<Text>, Vec<&str>>(line(|(merchant, _)| merchant))
+            .bind::<Array<Text>, Vec<&str>>(line(|(_, identifier)| identifier))
+            .bind::<Array<Binary>, Vec<Vec<u8>>>(
+                lines.iter().map(|(_, refund)| refund.as_bytes().to_vec()).collect(),
+            )
             .bind::<Array<Text>, Vec<_>>(late.iter().map(|it| it.merchant.as_str()).collect())
             .bind::<Array<Text>, Vec<_>>(late.iter().map(order).collect())
             .bind::<Array<Binary>, Vec<_>>(

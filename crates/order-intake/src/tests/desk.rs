@@ -11,7 +11,7 @@ use domain::order::sample::{Orders, message};
 use domain::order::{Message, Order, OrderStored, Outcome, Policy};
 use messaging::Outbox;
 use platform::Timestamp;
-use platform::database::Pool;
+use platform::database::{Pool, Settings};
 use platform::http::Room;
 use serde_json::{Value, json};
 use testkit::Database;
@@ -24,6 +24,8 @@ use crate::writer::{Answer, Writer};
 /// A database with a writer in front of it.
 pub(super) struct Desk {
     pub(super) database: Database,
+    /// What its writer has.
+    pool: Pool,
     outbox: Outbox,
     pub(super) group: Arc<Group<Publication, Answer>>,
 }
@@ -31,11 +33,20 @@ pub(super) struct Desk {
 impl Desk {
     pub(super) async fn open() -> Self {
         let migrations = vec![messaging::MIGRATIONS, crate::MIGRATIONS];
+        let database = Database::create(migrations).await;
         Self {
-            database: Database::create(migrations).await,
+            pool: database.pool(),
+            database,
             outbox: Outbox::new("order-intake"),
             group: Self::queue(),
         }
+    }
+
+    /// One whose writer gives each statement so long.
+    pub(super) async fn with_patience(statement_timeout: Duration) -> Self {
+        let desk = Self::open().await;
+        let settings = Settings { statement_timeout, ..desk.database.settings() };
+        Self { pool: Pool::new("test", &settings).unwrap(), ..desk }
     }
 
     /// One that nobody takes from yet.
@@ -50,7 +61,7 @@ impl Desk {
     /// What comes of this while a writer works.
     pub(super) async fn with_writer<T>(&self, work: impl Future<Output = T>) -> T {
         let stop = CancellationToken::new();
-        let writer = self.writer(self.database.pool(), &self.group);
+        let writer = self.writer(self.pool.clone(), &self.group);
         let work = async {
             let done = work.await;
             stop.cancel();

@@ -90,10 +90,39 @@ async fn a_refund_that_comes_in_between_is_noticed() {
         order["refunds"][0]["identifier"] = json!("in between");
         order["refunds"][0]["refund_line_items"][0]["identifier"] = json!("its line");
     });
-    let come = "INSERT INTO refunds VALUES ('acme', 'in between', 'another order', sha256('x'), now()); COMMIT";
+    let come = "INSERT INTO refunds VALUES ('acme', 'in between', sha256('another order'), sha256('x'), now()); COMMIT";
     let [refused, behind] = publish_in_a_row(&desk, &new, &samples(101)[100], come).await;
     assert!(matches!(refused, Err(PublishError::Refunds(_))), "{refused:?}");
     check(&behind, &[Outcome::Stored]);
+}
+
+/// Somebody keeps an order to himself for too long: that is nobody else's trouble.
+#[tokio::test]
+async fn an_order_that_runs_out_of_time_takes_its_group_along_only_once() {
+    let desk = Desk::with_patience(Duration::from_secs(1)).await;
+    let orders = samples(5);
+    check(&desk.publish("acme", &orders[..2]).await, &[Outcome::Stored; 2]);
+    let pool = desk.database.pool();
+    let mut holder = pool.get().await.unwrap();
+    let publish = async |orders: Vec<Value>| {
+        let publications = orders.iter().map(|order| desk.publication("acme", one(order)));
+        desk.publish_together(publications.collect()).await
+    };
+
+    let held = orders[0]["identifier"].as_str().unwrap();
+    let hold = format!("BEGIN; SELECT FROM orders WHERE identifier = '{held}' FOR UPDATE");
+    holder.batch_execute(&hold).await.unwrap();
+    let newer = of_year(&orders[0], 2027);
+    let answers = publish(vec![orders[2].clone(), newer, orders[3].clone()]).await;
+    let [before, Err(overdue), behind] = &answers[..] else { panic!("{answers:?}") };
+    assert_eq!(overdue.kind(), Kind::Unavailable);
+    [before, behind].into_iter().for_each(|answer| check(answer, &[Outcome::Stored]));
+
+    // When one after the other runs out of time, those behind them are told so at once.
+    holder.batch_execute("COMMIT; BEGIN; SELECT FROM orders FOR UPDATE").await.unwrap();
+    let newer = orders[..3].iter().map(|order| of_year(order, 2027));
+    let answers = publish(newer.chain([orders[4].clone()]).collect()).await;
+    answers.iter().for_each(|answer| assert!(answer.is_err(), "{answers:?}"));
 }
 
 #[tokio::test]

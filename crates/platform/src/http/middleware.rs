@@ -84,19 +84,11 @@ pub(super) async fn observe(
 }
 
 fn record(span: &Span, method: String, route: String, status: u16, elapsed: Duration) {
-    let _in_span = span.enter();
+    let elapsed_ms = elapsed.as_millis();
     if status >= 400 {
-        tracing::info!(
-            status,
-            elapsed_ms = elapsed.as_millis(),
-            "{method} {route} answered {status}"
-        );
-    } else {
-        tracing::debug!(
-            status,
-            elapsed_ms = elapsed.as_millis(),
-            "{method} {route} answered {status}"
-        );
+        span.in_scope(|| tracing::info!(status, elapsed_ms, "{method} {route} answered {status}"));
+    } else if tracing::enabled!(tracing::Level::DEBUG) {
+        span.in_scope(|| tracing::debug!(status, elapsed_ms, "{method} {route} answered {status}"));
     }
     let labels = [
         KeyValue::new("method", label(&method)),

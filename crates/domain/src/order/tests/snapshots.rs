@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use super::super::{KnownRefund, Outcome, Snapshot};
+use super::super::{Digest, KnownRefund, Outcome, Snapshot};
 use super::*;
 
 fn snapshot(change: impl FnOnce(&mut Value)) -> Snapshot {
@@ -94,8 +94,13 @@ fn a_line_of_a_new_refund_belongs_to_no_other() {
     let now = time("2026-02-01T00:00:00Z");
     let snapshot = snapshot(|_| {});
     let decide = |owner: &'static str, refunds: &HashMap<String, KnownRefund>| {
-        let decided =
-            snapshot.decide(None, |id| refunds.get(id), |_| Some(owner), Policy::default(), now);
+        let decided = snapshot.decide(
+            None,
+            |id| refunds.get(id),
+            |_| Some(Digest::of_name(owner)),
+            Policy::default(),
+            now,
+        );
         decided.map_err(|faults| faults[0].to_string())
     };
     let fault = "$.returns_portal_order.orders[0].refunds[0].refund_line_items[0].identifier: \
