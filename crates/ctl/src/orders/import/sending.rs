@@ -40,17 +40,19 @@ impl Importer {
         std::thread::spawn(move || {
             for batch in batches {
                 let is_last = batch.is_err();
-                if gathered.blocking_send(batch).is_err() || is_last {
-                    break;
+                if gathered.blocking_send(Some(batch)).is_err() || is_last {
+                    return;
                 }
             }
+            drop(gathered.blocking_send(None));
         });
         let batches =
             stream::unfold((waiting, interrupted), |(mut waiting, mut interrupted)| async {
                 let batch = tokio::select! {
                     biased;
-                    _ = interrupted.wait_for(|interrupted| *interrupted) => None,
-                    batch = waiting.recv() => batch,
+                    Ok(_) = interrupted.wait_for(|interrupted| *interrupted) => None,
+                    // One that ends without a word did not get to the end of the file.
+                    batch = waiting.recv() => batch.unwrap_or_else(|| Some(Err(broke_off()))),
                 };
                 batch.map(|batch| (batch, (waiting, interrupted)))
             });
@@ -101,6 +103,10 @@ impl Importer {
         }
         Ok(Finished { number, end, outcomes, rejected })
     }
+}
+
+fn broke_off() -> io::Error {
+    io::Error::other("reading it broke off: this is a fault of this program")
 }
 
 /// The batches under way and the orders they name. Of two snapshots of the same moment the intake

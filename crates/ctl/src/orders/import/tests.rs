@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 
 use super::*;
+use crate::orders::batch::Batch;
 
 type Handler = dyn FnMut(&str, Value) -> (u16, &'static str, Value) + Send;
 
@@ -250,6 +251,22 @@ async fn a_refusal_that_cannot_be_read_is_asked_for_again() {
     let expected = "gave up after 3 retries: the intake answers 422 Unprocessable Entity, and not as it \
                     should: error decoding response body";
     assert!(error.starts_with(expected), "{error}");
+}
+
+#[tokio::test]
+async fn a_reader_that_falls_over_is_not_the_end_of_the_file() {
+    let intake = Intake::start(Box::new(|_, message| accept(&message)));
+    // Nobody can interrupt this one, which is no reason to end it.
+    let (_, interrupted) = watch::channel(false);
+    let batches = (0..2).map(|number| match number {
+        0 => Ok(Batch { number, end: 1, ..Batch::default() }),
+        _ => panic!("as if an order made the check fall over"),
+    });
+    let importer = intake.importer();
+    let finished: Vec<_> = importer.send_all(batches, interrupted).collect().await;
+    let [Ok(first), Err(error)] = &finished[..] else { panic!("{finished:?}") };
+    assert_eq!(first.end, 1);
+    assert_eq!(error.to_string(), "reading it broke off: this is a fault of this program");
 }
 
 #[tokio::test]
