@@ -12,6 +12,11 @@ use messaging::Prepared;
 use platform::Timestamp;
 use platform::http::Room;
 
+use crate::group::Job;
+
+/// An order of more than this is as much work as several.
+const USUAL_BYTES: usize = 8 * 1024;
+
 /// The orders of one message, ready to be stored.
 #[derive(Debug)]
 pub(crate) struct Publication {
@@ -21,6 +26,17 @@ pub(crate) struct Publication {
     pub(crate) orders: Vec<Published>,
     /// What it takes up for as long as it waits, also when nobody waits for the answer any more.
     pub(crate) _room: Room,
+}
+
+impl Job for Publication {
+    fn owner(&self) -> &str {
+        self.merchant.as_str()
+    }
+
+    fn weight(&self) -> usize {
+        let weight = |order: &Published| order.document.len().div_ceil(USUAL_BYTES).max(1);
+        self.orders.iter().map(weight).sum()
+    }
 }
 
 /// One order as it was published.

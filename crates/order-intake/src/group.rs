@@ -2,13 +2,23 @@
 //!
 //! A job is answered after the group it went into was dealt with, never before. Nothing waits for
 //! company: when the writer is free it takes what is there. While it is not, it can ask for a group
-//! that is worth having ready. There is one writer: what it wants to be told of is one figure. The
-//! number of waiting rows is bounded, and past the bound a job is refused at once.
+//! that is worth having ready. There is one writer: what it wants to be told of is one figure. What
+//! waits is bounded, and past the bound a job is refused at once.
+//!
+//! Owners take turns: one who hands in thousands of jobs waits for them, and nobody else does.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, oneshot};
+
+/// What can wait.
+pub(crate) trait Job {
+    /// Whose it is; those of one owner are done in the order in which they came.
+    fn owner(&self) -> &str;
+    /// How much there is to do.
+    fn weight(&self) -> usize;
+}
 
 /// Jobs that wait for the writer.
 pub(crate) struct Group<J, A> {
@@ -17,26 +27,28 @@ pub(crate) struct Group<J, A> {
     bounds: Bounds,
 }
 
-/// How much waits and how much goes together.
+/// How much waits and how much goes together, by weight.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Rows in one group; a job with more of its own is a group by itself.
-    pub(crate) group_rows: usize,
-    /// Rows that may wait.
-    pub(crate) waiting_rows: usize,
+    /// In one group; a job with more of its own is a group by itself.
+    pub(crate) together: usize,
+    /// What may wait.
+    pub(crate) waiting: usize,
 }
 
 struct Waiting<J, A> {
-    tickets: VecDeque<Ticket<J, A>>,
-    rows: usize,
-    /// So many rows are worth telling the writer of.
+    /// By owner; none is empty.
+    queues: HashMap<String, VecDeque<Ticket<J, A>>>,
+    /// The owners in the order of their turns, each once.
+    turns: VecDeque<String>,
+    weight: usize,
+    /// So much is worth telling the writer of.
     wanted: usize,
 }
 
 /// One job of a group, and the one who waits for its answer.
 pub(crate) struct Ticket<J, A> {
     pub(crate) job: J,
-    rows: usize,
     answer: oneshot::Sender<(J, A)>,
 }
 
@@ -62,24 +74,24 @@ pub(crate) enum Refused {
     Lost,
 }
 
-impl<J, A> Group<J, A> {
+impl<J: Job, A> Group<J, A> {
     pub(crate) fn new(bounds: Bounds) -> Self {
-        let waiting = Waiting { tickets: VecDeque::new(), rows: 0, wanted: 1 };
+        let waiting =
+            Waiting { queues: HashMap::new(), turns: VecDeque::new(), weight: 0, wanted: 1 };
         Self { waiting: Mutex::new(waiting), arrived: Notify::new(), bounds }
     }
 
-    /// Hands in a job of so many rows and waits for its answer.
-    pub(crate) async fn submit(&self, job: J, rows: usize) -> Result<A, Refused> {
+    /// Hands in a job and waits for its answer.
+    pub(crate) async fn submit(&self, job: J) -> Result<A, Refused> {
         let (answer, answered) = oneshot::channel();
         let enough = {
             let mut waiting = self.lock();
             // An empty queue takes any job, or one above the bound could never be done.
-            if waiting.rows > 0 && waiting.rows + rows > self.bounds.waiting_rows {
+            if waiting.weight > 0 && waiting.weight + job.weight() > self.bounds.waiting {
                 return Err(Refused::Full);
             }
-            waiting.rows += rows;
-            waiting.tickets.push_back(Ticket { job, rows, answer });
-            waiting.rows >= waiting.wanted
+            waiting.push(Ticket { job, answer });
+            waiting.weight >= waiting.wanted
         };
         if enough {
             self.arrived.notify_one();
@@ -89,7 +101,7 @@ impl<J, A> Group<J, A> {
         Ok(answer)
     }
 
-    /// The next group, as soon as so many rows wait. Dropping the future loses nothing.
+    /// The next group, as soon as so much waits. Dropping the future loses nothing.
     pub(crate) async fn next(&self, wanted: usize) -> Vec<Ticket<J, A>> {
         loop {
             if self.is_there(wanted) {
@@ -102,41 +114,73 @@ impl<J, A> Group<J, A> {
         }
     }
 
-    /// Whether so many rows wait; who hands in a job tells when they do.
+    /// Whether so much waits; who hands in a job tells when it does.
     fn is_there(&self, wanted: usize) -> bool {
         let mut waiting = self.lock();
         waiting.wanted = wanted;
-        waiting.rows >= wanted
+        waiting.weight >= wanted
     }
 
     /// The next group, empty when nothing waits. Jobs that nobody waits for any more are dropped.
     pub(crate) fn take(&self) -> Vec<Ticket<J, A>> {
         let mut waiting = self.lock();
         let mut group = Vec::new();
-        let mut rows = 0;
-        while let Some(next) = waiting.tickets.front() {
-            let abandoned = next.is_abandoned();
-            if !abandoned && !group.is_empty() && rows + next.rows > self.bounds.group_rows {
+        let mut weight = 0;
+        while let Some(next) = waiting.front() {
+            let next_weight = next.job.weight();
+            if next.is_abandoned() {
+                drop(waiting.pop());
+            } else if group.is_empty() || weight + next_weight <= self.bounds.together {
+                weight += next_weight;
+                group.extend(waiting.pop());
+            } else {
                 break;
-            }
-            let Some(ticket) = waiting.tickets.pop_front() else { break };
-            waiting.rows -= ticket.rows;
-            if !abandoned {
-                rows += ticket.rows;
-                group.push(ticket);
             }
         }
         group
     }
 
-    /// Rows that wait for the writer.
-    pub(crate) fn waiting_rows(&self) -> usize {
-        self.lock().rows
+    /// What waits for the writer.
+    pub(crate) fn waiting(&self) -> usize {
+        self.lock().weight
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting<J, A>> {
         // The queue is consistent between any two statements that could panic.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<J: Job, A> Waiting<J, A> {
+    fn push(&mut self, ticket: Ticket<J, A>) {
+        self.weight += ticket.job.weight();
+        match self.queues.get_mut(ticket.job.owner()) {
+            Some(queue) => queue.push_back(ticket),
+            None => {
+                let owner = ticket.job.owner().to_owned();
+                self.turns.push_back(owner.clone());
+                self.queues.insert(owner, VecDeque::from([ticket]));
+            }
+        }
+    }
+
+    /// The job whose turn it is.
+    fn front(&self) -> Option<&Ticket<J, A>> {
+        self.queues.get(self.turns.front()?)?.front()
+    }
+
+    /// Takes that job out; then it is somebody else's turn.
+    fn pop(&mut self) -> Option<Ticket<J, A>> {
+        let owner = self.turns.pop_front()?;
+        let queue = self.queues.get_mut(&owner)?;
+        let ticket = queue.pop_front()?;
+        self.weight -= ticket.job.weight();
+        if queue.is_empty() {
+            self.queues.remove(&owner);
+        } else {
+            self.turns.push_back(owner);
+        }
+        Some(ticket)
     }
 }
 
@@ -150,10 +194,24 @@ mod tests {
 
     use super::*;
 
-    type Jobs = Arc<Group<&'static str, String>>;
+    /// A name, which begins with its owner's, and a weight.
+    #[derive(Debug)]
+    struct Errand(&'static str, usize);
 
-    fn group(group_rows: usize, waiting_rows: usize) -> Jobs {
-        Arc::new(Group::new(Bounds { group_rows, waiting_rows }))
+    impl Job for Errand {
+        fn owner(&self) -> &str {
+            self.0.split(' ').next().unwrap_or_default()
+        }
+
+        fn weight(&self) -> usize {
+            self.1
+        }
+    }
+
+    type Jobs = Arc<Group<Errand, String>>;
+
+    fn group(together: usize, waiting: usize) -> Jobs {
+        Arc::new(Group::new(Bounds { together, waiting }))
     }
 
     /// Hands in a job and lets it reach the queue.
@@ -161,29 +219,53 @@ mod tests {
     async fn submit(
         jobs: &Jobs,
         job: &'static str,
-        rows: usize,
+        weight: usize,
     ) -> JoinHandle<Result<String, Refused>> {
         let jobs = jobs.clone();
-        let task = tokio::spawn(async move { jobs.submit(job, rows).await });
+        let task = tokio::spawn(async move { jobs.submit(Errand(job, weight)).await });
         yield_now().await;
         task
     }
 
-    fn names(group: &[Ticket<&'static str, String>]) -> Vec<&'static str> {
-        group.iter().map(|ticket| ticket.job).collect()
+    fn names(group: &[Ticket<Errand, String>]) -> Vec<&'static str> {
+        group.iter().map(|ticket| ticket.job.0).collect()
     }
 
     #[tokio::test]
     async fn what_waits_goes_together_up_to_the_bound() {
         let jobs = group(3, 100);
-        for (job, rows) in [("a", 1), ("b", 2), ("c", 1), ("d", 9), ("e", 1)] {
-            submit(&jobs, job, rows).await;
+        for (job, weight) in [("a", 1), ("b", 2), ("c", 1), ("d", 9), ("e", 1)] {
+            submit(&jobs, job, weight).await;
         }
         assert_eq!(names(&jobs.take()), ["a", "b"]);
         assert_eq!(names(&jobs.take()), ["c"]);
         assert_eq!(names(&jobs.take()), ["d"]);
         assert_eq!(names(&jobs.take()), ["e"]);
-        assert_eq!((jobs.take().len(), jobs.waiting_rows()), (0, 0));
+        assert_eq!((jobs.take().len(), jobs.waiting()), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn owners_take_turns_and_each_one_s_jobs_stay_in_order() {
+        let jobs = group(4, 100);
+        for job in ["a 1", "a 2", "a 3", "a 4", "a 5", "b 1", "c 1", "b 2"] {
+            submit(&jobs, job, 1).await;
+        }
+        assert_eq!(names(&jobs.take()), ["a 1", "b 1", "c 1", "a 2"]);
+        submit(&jobs, "c 2", 1).await;
+        assert_eq!(names(&jobs.take()), ["b 2", "a 3", "c 2", "a 4"]);
+        assert_eq!(names(&jobs.take()), ["a 5"]);
+    }
+
+    /// What does not fit is next, or it would wait for ever behind what does.
+    #[tokio::test]
+    async fn a_heavy_job_keeps_its_turn() {
+        let jobs = group(4, 100);
+        for (job, weight) in [("a 1", 1), ("b heavy", 4), ("c 1", 1), ("a 2", 1)] {
+            submit(&jobs, job, weight).await;
+        }
+        assert_eq!(names(&jobs.take()), ["a 1"]);
+        assert_eq!(names(&jobs.take()), ["b heavy"]);
+        assert_eq!(names(&jobs.take()), ["c 1", "a 2"]);
     }
 
     #[tokio::test]
@@ -203,7 +285,7 @@ mod tests {
         let jobs = group(10, 100);
         let (a, b) = (submit(&jobs, "a", 1).await, submit(&jobs, "b", 1).await);
         for ticket in jobs.next(1).await {
-            let answer = format!("{} is done", ticket.job);
+            let answer = format!("{} is done", ticket.job.0);
             ticket.answer(answer);
         }
         assert_eq!(a.await.unwrap().unwrap(), "a is done");
@@ -214,7 +296,7 @@ mod tests {
     async fn past_the_bound_a_job_is_refused_at_once() {
         let jobs = group(10, 4);
         let _waiting = submit(&jobs, "a", 3).await;
-        assert_eq!(jobs.submit("b", 2).await, Err(Refused::Full));
+        assert_eq!(jobs.submit(Errand("b", 2)).await, Err(Refused::Full));
         assert_eq!(names(&jobs.take()), ["a"]);
         let _large = submit(&jobs, "larger than the bound", 9).await;
         assert_eq!(names(&jobs.take()), ["larger than the bound"]);
@@ -228,7 +310,7 @@ mod tests {
         gone.abort();
         yield_now().await;
         assert_eq!(names(&jobs.next(1).await), ["waiting"]);
-        assert_eq!(jobs.waiting_rows(), 0);
+        assert_eq!(jobs.waiting(), 0);
     }
 
     #[tokio::test]

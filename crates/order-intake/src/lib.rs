@@ -105,8 +105,8 @@ impl Service for App {
             outbox: broker.relay(Self::NAME, process),
             rooms: Rooms::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES),
             group: Arc::new(Group::new(Bounds {
-                group_rows: storing.group_orders,
-                waiting_rows: storing.waiting_orders,
+                together: storing.group_orders,
+                waiting: storing.waiting_orders,
             })),
         };
         let writer = Writer::new(app.pool.clone(), app.outbox.clone(), app.group.clone());
@@ -121,9 +121,9 @@ impl App {
         let group = self.group.clone();
         telemetry::meter()
             .u64_observable_gauge("orders_waiting")
-            .with_description("Orders that wait for a transaction")
+            .with_description("Orders that wait for a transaction; a large one counts as several")
             .with_callback(move |gauge| {
-                gauge.observe(group.waiting_rows().try_into().unwrap_or(u64::MAX), &[]);
+                gauge.observe(group.waiting().try_into().unwrap_or(u64::MAX), &[]);
             })
             .build();
     }

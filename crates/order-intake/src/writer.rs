@@ -21,7 +21,7 @@ use platform::{Failure, Kind, chain, telemetry};
 use tokio_util::sync::CancellationToken;
 
 use crate::books::{Books, Publication, Published, Stored};
-use crate::group::{Group, Ticket};
+use crate::group::{Group, Job as _, Ticket};
 use crate::store::{self, Basis, WriteError};
 
 /// Groups in PostgreSQL's hands: one that it works on, and one that it finds when it is done.
@@ -132,7 +132,7 @@ impl Writer {
     ) -> (Vec<(Tickets, WriteError)>, bool) {
         let (mut others, mut is_sound) = (Vec::new(), true);
         let mut under_way = FuturesOrdered::new();
-        let mut wanted = orders(&first);
+        let mut wanted = weight(&first);
         under_way.push_back(store_as_news(conn, &self.outbox, first));
         while !under_way.is_empty() {
             let goes_well = others.is_empty() && is_sound && !stop.is_cancelled();
@@ -140,7 +140,7 @@ impl Writer {
                 biased;
                 Some(done) = under_way.next() => done,
                 group = self.group.next(wanted), if goes_well && under_way.len() < UNDER_WAY => {
-                    wanted = orders(&group);
+                    wanted = weight(&group);
                     under_way.push_back(store_as_news(conn, &self.outbox, group));
                     continue;
                 }
@@ -253,6 +253,10 @@ type Tickets = Vec<Ticket<Publication, Answer>>;
 
 fn publications(group: &Tickets) -> Vec<&Publication> {
     group.iter().map(|ticket| &ticket.job).collect()
+}
+
+fn weight(group: &Tickets) -> usize {
+    group.iter().map(|ticket| ticket.job.weight()).sum()
 }
 
 fn orders(group: &Tickets) -> usize {

@@ -88,8 +88,7 @@ pub(crate) async fn publish_orders(
     }
     let merchant = merchant.identifier.clone();
     let publication = Publication { merchant, policy, received_at, orders, _room: room };
-    let count = identifiers.len();
-    let outcomes = app.group.submit(publication, count).await??;
+    let outcomes = app.group.submit(publication).await??;
     let message = summary(&outcomes);
     let orders = identifiers.into_iter().zip(outcomes);
     let orders = orders.map(|(identifier, result)| PublishedOrder { identifier, result });

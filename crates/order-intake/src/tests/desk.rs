@@ -51,7 +51,7 @@ impl Desk {
 
     /// One that nobody takes from yet.
     pub(super) fn queue() -> Arc<Group<Publication, Answer>> {
-        Arc::new(Group::new(Bounds { group_rows: 128, waiting_rows: 10_000 }))
+        Arc::new(Group::new(Bounds { together: 128, waiting: 10_000 }))
     }
 
     pub(super) fn writer(&self, pool: Pool, queue: &Arc<Group<Publication, Answer>>) -> Writer {
@@ -82,10 +82,7 @@ impl Desk {
 
     /// Publishes all of these in one group and gives their answers.
     pub(super) async fn publish_together(&self, publications: Vec<Publication>) -> Vec<Answer> {
-        let waiting = publications.into_iter().map(|publication| {
-            let rows = publication.orders.len();
-            self.group.submit(publication, rows)
-        });
+        let waiting = publications.into_iter().map(|publication| self.group.submit(publication));
         let answers = self.with_writer(futures_util::future::join_all(waiting)).await;
         answers.into_iter().map(Result::unwrap).collect()
     }

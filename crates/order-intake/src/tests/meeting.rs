@@ -24,13 +24,13 @@ async fn publish_in_a_row(desk: &Desk, first: &Value, second: &Value, then: &str
     let held = first["identifier"].as_str().unwrap();
     let hold = format!("BEGIN; SELECT FROM orders WHERE identifier = '{held}' FOR UPDATE");
     holder.batch_execute(&hold).await.unwrap();
-    let submit = |order| desk.group.submit(desk.publication("acme", one(order)), 1);
+    let submit = |order| desk.group.submit(desk.publication("acme", one(order)));
     desk.with_writer(async {
         let later = async {
             desk.writer_waits().await;
             let going_on = async {
                 testkit::eventually("it is under way", Duration::from_secs(30), async || {
-                    (desk.group.waiting_rows() == 0).then_some(())
+                    (desk.group.waiting() == 0).then_some(())
                 })
                 .await;
                 holder.batch_execute(then).await.unwrap();
@@ -156,7 +156,7 @@ async fn writers_that_meet_at_the_same_orders_lose_nothing() {
     };
     let publications = (0..60).map(|second| desk.publication("acme", &[snapshot(second)]));
     let queues = queues.iter().cycle();
-    let waiting = publications.zip(queues).map(|(publication, queue)| queue.submit(publication, 1));
+    let waiting = publications.zip(queues).map(|(publication, queue)| queue.submit(publication));
     let answers = futures_util::future::join_all(waiting).await;
     assert!(tasks.drain(Duration::from_secs(5)).await);
     let stored = answers.iter().filter(|answer| match answer.as_ref().unwrap() {
