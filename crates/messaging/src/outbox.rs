@@ -4,7 +4,10 @@
 //! every queue that asked for it. The relay may die between the two; then the event is published
 //! twice, under the same id.
 
-use std::{sync::Arc, time::Duration};
+mod horizon;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use diesel::pg::Pg;
 use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
@@ -21,6 +24,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use self::horizon::Horizon;
 use crate::{
     Envelope, Exchange, LinkError, Message, Publisher, Settings, Topology, Undelivered,
     schema::outbox,
@@ -159,6 +163,7 @@ pub(crate) struct Relay {
     wake: Arc<Notify>,
     batch: i64,
     poll: Duration,
+    horizon: Horizon,
     published: Counter<u64>,
     lag: Histogram<f64>,
 }
@@ -179,6 +184,7 @@ impl Relay {
             wake: outbox.wake.clone(),
             batch: settings.relay_batch.get().try_into().unwrap_or(i64::MAX),
             poll: settings.relay_poll,
+            horizon: Horizon::new(Instant::now()),
             published: meter
                 .u64_counter("outbox_published")
                 .with_description("Events confirmed by the broker")
@@ -197,6 +203,19 @@ impl Relay {
         let (pool, wake, poll) = (self.pool.clone(), self.wake.clone(), self.poll);
         pool.work(self, wake, poll, stop).await;
     }
+
+    /// The events that go next.
+    async fn waiting(&mut self, conn: &mut AsyncPgConnection) -> Result<Vec<Waiting>, RelayError> {
+        let started = Instant::now();
+        let from = self.horizon.begin(started);
+        let waiting = waiting(conn, from, self.batch).await;
+        self.horizon.looked(from, started.elapsed(), Instant::now());
+        let waiting = waiting?;
+        if let [first, ..] = &waiting[..] {
+            self.horizon.found(first.position, Instant::now());
+        }
+        Ok(waiting)
+    }
 }
 
 impl Work for Relay {
@@ -206,15 +225,16 @@ impl Work for Relay {
 
     /// Publishes one batch.
     async fn look(&mut self, conn: &mut AsyncPgConnection) -> Result<Look, RelayError> {
-        let waiting = waiting(conn, self.batch).await?;
-        if waiting.is_empty() {
-            return Ok(Look::Nothing);
-        }
+        let waiting = self.waiting(conn).await?;
+        let Some(last) = waiting.last() else { return Ok(Look::Nothing) };
         let words = publish(&self.publisher, &self.exchange, &waiting).await?;
         let each = waiting.iter().zip(&words);
         let confirmed: Vec<_> = each.filter(|(_, word)| word.is_ok()).map(|(row, _)| row).collect();
         let positions: Vec<_> = confirmed.iter().map(|row| row.position).collect();
         remove(conn, &positions).await?;
+        if confirmed.len() == waiting.len() {
+            self.horizon.gone(last.position, Instant::now());
+        }
         let now = platform::Clock::system().now();
         for row in &confirmed {
             self.lag.record((now - row.created_at).as_seconds_f64(), &[]);
@@ -243,15 +263,20 @@ struct Waiting {
     created_at: Timestamp,
 }
 
-/// The events that go next: at the most so many, and no more once they are a full load.
-async fn waiting(conn: &mut AsyncPgConnection, most: i64) -> Result<Vec<Waiting>, DatabaseError> {
+/// The events from this number on: at the most so many, and no more once they are a full load.
+async fn waiting(
+    conn: &mut AsyncPgConnection,
+    from: i64,
+    most: i64,
+) -> Result<Vec<Waiting>, DatabaseError> {
     let statement = diesel::sql_query(
         "SELECT position, event_id, routing_key, event, created_at FROM ( \
              SELECT *, sum(octet_length(event)) OVER (ORDER BY position) \
              - octet_length(event) AS bytes_before \
-             FROM (SELECT * FROM outbox ORDER BY position LIMIT $1) AS next \
-         ) AS next WHERE bytes_before < $2 ORDER BY position",
+             FROM (SELECT * FROM outbox WHERE position >= $1 ORDER BY position LIMIT $2) AS next \
+         ) AS next WHERE bytes_before < $3 ORDER BY position",
     )
+    .bind::<BigInt, _>(from)
     .bind::<BigInt, _>(most)
     .bind::<BigInt, _>(FULL_LOAD);
     Ok(prepared(statement).load(conn).await?)

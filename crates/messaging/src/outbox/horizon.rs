@@ -1,0 +1,116 @@
+//! Where to look for the next events.
+//!
+//! What was published leaves dead entries at the low end of the index, and PostgreSQL cannot clear
+//! them away while anybody has an old view of the database, as a backup does for as long as it runs.
+//! A look from the very beginning would step over all of them, more and more of them each time. So
+//! most looks begin where nothing was left a while ago. Numbers are drawn before their transaction
+//! commits: now and then a look from the beginning finds those that came late.
+
+use std::time::{Duration, Instant};
+
+/// A transaction that left events has ended after so long, nearly always.
+const SETTLED: Duration = Duration::from_secs(10);
+/// A look from the beginning may take one part in so many of the time.
+const SHARE: u32 = 20;
+
+#[derive(Debug)]
+pub(super) struct Horizon {
+    /// Below this nothing is expected any more.
+    floor: i64,
+    /// What the floor will be, and since when nothing was left below it.
+    next: (i64, Instant),
+    /// When to look from the beginning again.
+    whole_at: Instant,
+}
+
+impl Horizon {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { floor: i64::MIN, next: (i64::MIN, now), whole_at: now }
+    }
+
+    /// The first number to look at.
+    pub(super) fn begin(&self, now: Instant) -> i64 {
+        if now >= self.whole_at { i64::MIN } else { self.floor }
+    }
+
+    /// A look that began there took so long, whether or not it found anything.
+    pub(super) fn looked(&mut self, from: i64, took: Duration, now: Instant) {
+        if from == i64::MIN {
+            self.whole_at = now + SETTLED.max(took * SHARE);
+        }
+    }
+
+    /// These are the first that are there.
+    pub(super) fn found(&mut self, first: i64, now: Instant) {
+        if first < self.floor {
+            self.floor = first;
+        }
+        if first < self.next.0 {
+            self.next = (first, now);
+        }
+    }
+
+    /// Everything that was found is gone, up to this one.
+    pub(super) fn gone(&mut self, last: i64, now: Instant) {
+        let (next, since) = self.next;
+        if now.saturating_duration_since(since) >= SETTLED {
+            self.floor = next;
+            self.next = (last, now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEGINNING: i64 = i64::MIN;
+
+    /// Looks, finds these and publishes them; where it began.
+    fn look(horizon: &mut Horizon, now: Instant, found: &[i64]) -> i64 {
+        let from = horizon.begin(now);
+        horizon.looked(from, Duration::from_millis(1), now);
+        if let [first, ..] = found {
+            horizon.found(*first, now);
+            horizon.gone(found[found.len() - 1], now);
+        }
+        from
+    }
+
+    #[test]
+    fn looks_begin_where_nothing_was_left_a_while_ago() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut horizon = Horizon::new(start);
+        assert_eq!(look(&mut horizon, at(0), &[1, 2]), BEGINNING);
+        assert_eq!(look(&mut horizon, at(1), &[3, 4]), BEGINNING);
+        assert_eq!(look(&mut horizon, at(10), &[5, 6]), BEGINNING);
+        // Six is gone, but a number below it may have been drawn just before.
+        assert_eq!(look(&mut horizon, at(11), &[7, 8]), BEGINNING);
+        assert_eq!(look(&mut horizon, at(20), &[9]), BEGINNING);
+        assert_eq!(look(&mut horizon, at(21), &[10]), 6);
+        assert_eq!(look(&mut horizon, at(29), &[]), 6);
+        assert_eq!(look(&mut horizon, at(30), &[]), BEGINNING);
+    }
+
+    #[test]
+    fn what_comes_late_is_found_and_nothing_behind_it_waits() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut horizon = Horizon { floor: 900, next: (950, start), whole_at: at(5) };
+        assert_eq!(look(&mut horizon, at(1), &[]), 900);
+        // Also when the database is one of before, with lower numbers throughout.
+        assert_eq!(look(&mut horizon, at(5), &[100, 101]), BEGINNING);
+        assert_eq!(look(&mut horizon, at(6), &[102]), 100);
+    }
+
+    #[test]
+    fn a_look_that_takes_long_is_rare() {
+        let start = Instant::now();
+        let mut horizon = Horizon { floor: 7, next: (8, start), whole_at: start };
+        let from = horizon.begin(start);
+        horizon.looked(from, Duration::from_secs(5), start);
+        assert_eq!(horizon.begin(start + Duration::from_secs(99)), 7);
+        assert_eq!(horizon.begin(start + Duration::from_secs(100)), BEGINNING);
+    }
+}
