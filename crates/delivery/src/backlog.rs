@@ -13,8 +13,9 @@ use diesel::{
     sql_types::{Array, Double, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use domain::kind::Kind;
 use opentelemetry::KeyValue;
-use platform::{Process, Timestamp, chain, database::DatabaseError, telemetry};
+use platform::{Process, Timestamp, chain, database::DatabaseError, telemetry, telemetry::Ages};
 
 use crate::engine::Engine;
 
@@ -29,19 +30,20 @@ pub(crate) fn watch(engine: &Arc<Engine>, process: &Process) {
             "For how long the oldest message that can be sent has been due; 0 when none is",
         )
         .build();
-    let engine = engine.clone();
+    let labels = engine.kinds.iter().map(|kind| vec![KeyValue::new("kind", kind.name())]);
+    let (engine, ages) = (engine.clone(), Arc::new(Ages::new(gauge, labels.collect())));
     process.tasks.every("backlog", LOOK_EVERY, move || {
-        let (engine, gauge) = (engine.clone(), gauge.clone());
+        let (engine, ages) = (engine.clone(), ages.clone());
         async move {
-            match oldest(&engine).await {
-                Ok(late) => {
-                    for kind in &engine.kinds {
-                        let seconds = late.get(kind.name()).copied().unwrap_or_default();
-                        gauge.record(seconds, &[KeyValue::new("kind", kind.name())]);
-                    }
-                }
-                Err(error) => tracing::debug!(error = chain(&error), "the ledger was not seen"),
-            }
+            let late = oldest(&engine).await.inspect_err(|error| {
+                tracing::debug!(error = chain(error), "the ledger was not seen");
+            });
+            let of = |late: &HashMap<String, f64>, kind: &Kind| {
+                late.get(kind.name()).copied().unwrap_or_default()
+            };
+            ages.show(
+                late.ok().map(|late| engine.kinds.iter().map(|kind| of(&late, kind)).collect()),
+            );
         }
     });
 }

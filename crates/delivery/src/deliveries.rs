@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use diesel_async::AsyncPgConnection;
 use directory::Directory;
 use domain::kind::Kind;
 use messaging::{Broker, Outbox};
+use platform::database::{DatabaseError, forget};
 use platform::retry::Backoff;
 use platform::sealing::Sealer;
-use platform::{Process, Timestamp, chain, database::DatabaseError};
+use platform::{Process, Timestamp, chain};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
@@ -26,8 +28,11 @@ use crate::sender::Sender;
 use crate::settings::Settings;
 use crate::witness::Witness;
 
-/// How often the days of the log are looked after.
-const LOG_EVERY: Duration = Duration::from_secs(60);
+/// How often the days of the log are looked after, by every replica. While a backup reads the log,
+/// each that finds a day to be made or dropped makes everybody wait for half a second.
+const LOG_EVERY: Duration = Duration::from_secs(10 * 60);
+/// For so long it is known how many messages there were, with room to compare two years.
+const COUNTS_KEPT: TimeDelta = TimeDelta::days(800);
 
 /// What is left of an operator's request when every sample took its time.
 const SPARE: Duration = Duration::from_secs(2);
@@ -165,7 +170,9 @@ fn pause_after_failure(kept: bool, backoff: &mut Backoff) -> Duration {
 
 async fn keep_log_once(engine: &Engine) -> Result<(), DatabaseError> {
     let log = Log { retention_days: engine.settings.retention_days };
-    log.keep(&mut *engine.pool.get().await?, engine.clock.now()).await
+    let now = engine.clock.now();
+    log.keep(&mut *engine.pool.get().await?, now).await?;
+    forget(&engine.pool, "delivery_counts", "hour", now - COUNTS_KEPT).await
 }
 
 #[cfg(test)]

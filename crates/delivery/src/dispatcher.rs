@@ -96,6 +96,8 @@ impl Work for Dispatcher {
             closed: (&merchants, &kinds),
             most: engine.settings.dispatch_batch.get().into(),
         };
+        // Picking writes, and what is picked in vain has to be given back.
+        self.publisher.ready().await?;
         let ledger::Look { picked, held } = ledger::pick(conn, due).await?;
         if picked.is_empty() {
             return Ok(if held > 0 { Look::Found } else { Look::Nothing });

@@ -3,6 +3,7 @@
 //! Looked at by every replica and apart from the relay: a relay that waits for the broker could not
 //! say so itself.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use diesel::{QueryableByName, sql_query, sql_types::Double};
@@ -10,10 +11,10 @@ use diesel_async::RunQueryDsl;
 use platform::{
     Process, chain,
     database::{DatabaseError, Pool},
-    telemetry,
+    telemetry::{self, Ages},
 };
 
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 /// Shows the age of the oldest event that was not published yet.
 pub(crate) fn watch(process: &Process) {
@@ -21,14 +22,14 @@ pub(crate) fn watch(process: &Process) {
         .f64_gauge("outbox_oldest_seconds")
         .with_description("The age of the oldest event that waits for the broker; 0 when none does")
         .build();
-    let pool = process.pool.clone();
+    let (pool, ages) = (process.pool.clone(), Arc::new(Ages::new(gauge, vec![vec![]])));
     process.tasks.every("backlog", LOOK_EVERY, move || {
-        let (pool, gauge) = (pool.clone(), gauge.clone());
+        let (pool, ages) = (pool.clone(), ages.clone());
         async move {
-            match oldest(&pool).await {
-                Ok(seconds) => gauge.record(seconds, &[]),
-                Err(error) => tracing::debug!(error = chain(&error), "the outbox was not seen"),
-            }
+            let oldest = oldest(&pool).await.inspect_err(|error| {
+                tracing::debug!(error = chain(error), "the outbox was not seen");
+            });
+            ages.show(oldest.ok().map(|seconds| vec![seconds]));
         }
     });
 }

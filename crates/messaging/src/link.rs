@@ -25,11 +25,17 @@ use crate::Topology;
 /// No word from the broker for so long is as good as no connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How often, in seconds, either side says that it is there, unless the address says otherwise. After
+/// twice as long a broker that is lost with its machine is let go; left to itself it takes two minutes.
+const HEARTBEAT: u16 = 10;
+
 /// Why the broker did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     #[error("not connected to the broker")]
     Down,
+    #[error("the broker's address: {0}")]
+    Address(&'static str),
     /// It is short of memory or disk.
     #[error("the broker takes no messages at the moment")]
     Blocked,
@@ -42,10 +48,15 @@ pub enum LinkError {
 /// An address that can be dialled. What is wrong with it is not said: a password is in it.
 pub(crate) fn address<'de, D: Deserializer<'de>>(from: D) -> Result<SecretString, D::Error> {
     let url = SecretString::deserialize(from)?;
-    let parsed: Result<AMQPUri, _> = url.expose_secret().parse();
-    parsed
-        .map_err(|_reason| D::Error::custom("it is not like amqp://user:password@host:5672/%2f"))?;
+    parse(&url).map_err(D::Error::custom)?;
     Ok(url)
+}
+
+fn parse(url: &SecretString) -> Result<AMQPUri, &'static str> {
+    let parsed = url.expose_secret().parse::<AMQPUri>();
+    let mut uri = parsed.map_err(|_reason| "it is not like amqp://user:password@host:5672/%2f")?;
+    uri.query.heartbeat.get_or_insert(HEARTBEAT);
+    Ok(uri)
 }
 
 /// Waits for the broker, but not for ever.
@@ -169,7 +180,8 @@ impl Dialler {
     async fn dial(&self) -> Result<Session, LinkError> {
         let properties =
             ConnectionProperties::default().with_connection_name(self.name.as_str().into());
-        let connection = bounded(Connection::connect(self.url.expose_secret(), properties)).await?;
+        let uri = parse(&self.url).map_err(LinkError::Address)?;
+        let connection = bounded(Connection::connect_uri(uri, properties)).await?;
         let session = Session { connection, doubted: CancellationToken::new() };
         let mut channel = session.channel().await?;
         match bounded(self.topology.declare(&channel)).await {

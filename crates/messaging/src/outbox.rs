@@ -17,7 +17,7 @@ use domain::event::Event;
 use opentelemetry::metrics::{Counter, Histogram};
 use platform::{
     Timestamp,
-    database::{DatabaseError, Look, Pool, Work, prepared},
+    database::{DatabaseError, Look, Pool, Work, prepared, timed_out},
     telemetry,
 };
 use tokio::sync::Notify;
@@ -208,9 +208,17 @@ impl Relay {
     async fn waiting(&mut self, conn: &mut AsyncPgConnection) -> Result<Vec<Waiting>, RelayError> {
         let started = Instant::now();
         let from = self.horizon.begin(started);
-        let waiting = waiting(conn, from, self.batch).await;
+        let looked = waiting(conn, from, self.batch).await;
         self.horizon.looked(from, started.elapsed(), Instant::now());
-        let waiting = waiting?;
+        let waiting = match looked {
+            // Another replica would fare no better.
+            Err(error) if from == i64::MIN && timed_out(&error) => {
+                tracing::warn!("the outbox is not seen whole: is some transaction open for long?");
+                self.horizon.give_up_beginning(newest(conn).await?);
+                waiting(conn, self.horizon.begin(Instant::now()), self.batch).await?
+            }
+            looked => looked?,
+        };
         if let [first, ..] = &waiting[..] {
             self.horizon.found(first.position, Instant::now());
         }
@@ -226,14 +234,17 @@ impl Work for Relay {
     /// Publishes one batch.
     async fn look(&mut self, conn: &mut AsyncPgConnection) -> Result<Look, RelayError> {
         let waiting = self.waiting(conn).await?;
-        let Some(last) = waiting.last() else { return Ok(Look::Nothing) };
+        let Some(last) = waiting.last() else {
+            self.horizon.gone(None, Instant::now());
+            return Ok(Look::Nothing);
+        };
         let words = publish(&self.publisher, &self.exchange, &waiting).await?;
         let each = waiting.iter().zip(&words);
         let confirmed: Vec<_> = each.filter(|(_, word)| word.is_ok()).map(|(row, _)| row).collect();
         let positions: Vec<_> = confirmed.iter().map(|row| row.position).collect();
         remove(conn, &positions).await?;
         if confirmed.len() == waiting.len() {
-            self.horizon.gone(last.position, Instant::now());
+            self.horizon.gone(Some(last.position), Instant::now());
         }
         let now = platform::Clock::system().now();
         for row in &confirmed {
@@ -280,6 +291,21 @@ async fn waiting(
     .bind::<BigInt, _>(most)
     .bind::<BigInt, _>(FULL_LOAD);
     Ok(prepared(statement).load(conn).await?)
+}
+
+#[derive(diesel::QueryableByName)]
+struct Newest {
+    #[diesel(sql_type = BigInt)]
+    position: i64,
+}
+
+/// The last number that was drawn.
+async fn newest(conn: &mut AsyncPgConnection) -> Result<i64, DatabaseError> {
+    let asked = diesel::sql_query(
+        "SELECT COALESCE(pg_sequence_last_value( \
+             pg_get_serial_sequence('outbox', 'position')::regclass), 0) AS position",
+    );
+    Ok(asked.get_result::<Newest>(conn).await?.position)
 }
 
 /// Publishes and returns the broker's word on each.

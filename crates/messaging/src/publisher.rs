@@ -60,14 +60,7 @@ impl Publisher {
         messages: &[Message],
     ) -> Result<Vec<Result<(), Undelivered>>, LinkError> {
         let mut open = self.open.lock().await;
-        let current = match open.take() {
-            Some(current) if current.channel.status().connected() => current,
-            _ => self.open().await?,
-        };
-        if let Err(blocked) = current.session.takes_messages() {
-            *open = Some(current);
-            return Err(blocked);
-        }
+        let current = self.current(&mut open).await?;
         // A channel on which something went wrong is not used again: late confirms may come on it.
         let words = send(&current.channel, messages)
             .await
@@ -79,6 +72,26 @@ impl Publisher {
             *open = Some(current);
         }
         Ok(words)
+    }
+
+    /// Whether the broker would take messages now, for whoever has something to do before.
+    pub async fn ready(&self) -> Result<(), LinkError> {
+        let mut open = self.open.lock().await;
+        *open = Some(self.current(&mut open).await?);
+        Ok(())
+    }
+
+    /// The channel, made again if it broke, unless the broker takes nothing over it.
+    async fn current(&self, open: &mut Option<Open>) -> Result<Open, LinkError> {
+        let current = match open.take() {
+            Some(current) if current.channel.status().connected() => current,
+            _ => self.open().await?,
+        };
+        if let Err(blocked) = current.session.takes_messages() {
+            *open = Some(current);
+            return Err(blocked);
+        }
+        Ok(current)
     }
 
     async fn open(&self) -> Result<Open, LinkError> {

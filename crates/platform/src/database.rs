@@ -128,10 +128,12 @@ impl Failure for QueryError {
 /// Whether what the server complains of is a matter of time. Diesel does not pass SQLSTATE on; the
 /// messages are the server's, in its fixed wording.
 fn passes(message: &str) -> bool {
-    const PASSING: [&str; 9] = [
+    const PASSING: [&str; 10] = [
         "canceling statement due to",
         "terminating connection due to",
         "the database system is",
+        // Numbers of transactions run out, and somebody has to vacuum.
+        "database is not accepting commands",
         "deadlock detected",
         "remaining connection slots are reserved",
         // Whoever keeps the partitions is about to make it.

@@ -15,7 +15,7 @@ use std::{
 use actix_web::{HttpResponse, web};
 use anyhow::Context as _;
 use futures_util::{FutureExt, future::BoxFuture, future::join_all};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::http;
 
@@ -55,6 +55,11 @@ impl Health {
     }
 
     pub async fn report(&self) -> Report {
+        self.report_without(None).await
+    }
+
+    /// The same, where the parts whose names begin so are shown and do not decide.
+    async fn report_without(&self, left_out: Option<&str>) -> Report {
         let checks = self.checks.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
         let asked = checks.into_iter().map(|(part, check)| async move {
             let verdict = tokio::time::timeout(PATIENCE, check()).await;
@@ -64,7 +69,8 @@ impl Health {
         if self.draining.load(Ordering::Relaxed) {
             parts.insert("process", Err("shutting down".to_owned()));
         }
-        let ready = parts.values().all(Result::is_ok);
+        let decides = |part: &str| left_out.is_none_or(|left_out| !part.starts_with(left_out));
+        let ready = parts.iter().all(|(part, verdict)| verdict.is_ok() || !decides(part));
         let words = |verdict: Result<(), String>| verdict.err().unwrap_or_else(|| "ok".to_owned());
         Report {
             ready,
@@ -77,8 +83,24 @@ pub(crate) async fn healthz() -> HttpResponse {
     HttpResponse::Ok().json(serde_json::json!({ "status": "alive" }))
 }
 
-pub(crate) async fn readyz(health: web::Data<Health>) -> HttpResponse {
-    let report = health.report().await;
+/// What to leave out of the question.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Asked {
+    exclude: Option<Exclude>,
+}
+
+/// Requests are served from the database alone: whoever only wants to know where to send them can
+/// leave the broker out.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Exclude {
+    Broker,
+}
+
+pub(crate) async fn readyz(health: web::Data<Health>, asked: web::Query<Asked>) -> HttpResponse {
+    let left_out = asked.exclude.as_ref().map(|Exclude::Broker| "broker");
+    let report = health.report_without(left_out).await;
     let mut answer =
         if report.ready { HttpResponse::Ok() } else { HttpResponse::ServiceUnavailable() };
     answer.json(report)
@@ -121,6 +143,18 @@ mod tests {
         assert!(!report.ready);
         assert_eq!(report.parts["broker"], "connection refused");
         assert_eq!(report.parts["database"], "ok");
+    }
+
+    #[tokio::test]
+    async fn a_part_that_is_left_out_is_named_and_does_not_decide() {
+        let health = Health::default();
+        health.add("database", || async { Ok(()) });
+        health.add("broker.publishing", || async { Err("connection refused".to_owned()) });
+        let report = health.report_without(Some("broker")).await;
+        assert!(report.ready);
+        assert_eq!(report.parts["broker.publishing"], "connection refused");
+        health.add("database", || async { Err("gone".to_owned()) });
+        assert!(!health.report_without(Some("broker")).await.ready);
     }
 
     #[tokio::test(start_paused = true)]

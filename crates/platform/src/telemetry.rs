@@ -4,6 +4,8 @@
 //! Every process carries W3C trace context on, also when it exports no traces itself, so that a
 //! trace begun elsewhere is never cut here.
 
+mod ages;
+
 use std::sync::OnceLock;
 
 use actix_web::{HttpResponse, http::header};
@@ -36,6 +38,8 @@ use tracing_subscriber::{
     registry::LookupSpan,
     util::SubscriberInitExt as _,
 };
+
+pub use self::ages::Ages;
 use url::Url;
 
 /// `[telemetry]`.

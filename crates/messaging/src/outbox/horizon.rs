@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 const SETTLED: Duration = Duration::from_secs(10);
 /// A look from the beginning may take one part in so many of the time.
 const SHARE: u32 = 20;
+/// Who has not published yet and cannot look from the beginning begins so many numbers back.
+const BACK: i64 = 1_000_000;
 
 #[derive(Debug)]
 pub(super) struct Horizon {
@@ -50,12 +52,18 @@ impl Horizon {
         }
     }
 
-    /// Everything that was found is gone, up to this one.
-    pub(super) fn gone(&mut self, last: i64, now: Instant) {
+    /// A look from the beginning does not end in its time, and this is the newest number: what is
+    /// far below it has to wait until one does.
+    pub(super) fn give_up_beginning(&mut self, newest: i64) {
+        self.floor = self.floor.max(newest.saturating_sub(BACK));
+    }
+
+    /// Everything that was found is gone, up to this one if there was any.
+    pub(super) fn gone(&mut self, last: Option<i64>, now: Instant) {
         let (next, since) = self.next;
         if now.saturating_duration_since(since) >= SETTLED {
-            self.floor = next;
-            self.next = (last, now);
+            self.floor = self.floor.max(next);
+            self.next = (last.unwrap_or(next), now);
         }
     }
 }
@@ -72,8 +80,8 @@ mod tests {
         horizon.looked(from, Duration::from_millis(1), now);
         if let [first, ..] = found {
             horizon.found(*first, now);
-            horizon.gone(found[found.len() - 1], now);
         }
+        horizon.gone(found.last().copied(), now);
         from
     }
 
@@ -91,6 +99,29 @@ mod tests {
         assert_eq!(look(&mut horizon, at(21), &[10]), 6);
         assert_eq!(look(&mut horizon, at(29), &[]), 6);
         assert_eq!(look(&mut horizon, at(30), &[]), BEGINNING);
+    }
+
+    #[test]
+    fn nobody_steps_again_and_again_over_what_went_before_a_quiet_time() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut horizon = Horizon { floor: 5, next: (7, start), whole_at: at(100) };
+        assert_eq!(look(&mut horizon, at(10), &[8, 9]), 5);
+        assert_eq!(look(&mut horizon, at(11), &[]), 7);
+        assert_eq!(look(&mut horizon, at(20), &[]), 7);
+        assert_eq!(look(&mut horizon, at(21), &[]), 9);
+    }
+
+    #[test]
+    fn who_cannot_begin_at_the_beginning_begins_somewhere() {
+        let start = Instant::now();
+        let mut horizon = Horizon::new(start);
+        horizon.looked(BEGINNING, Duration::from_secs(5), start);
+        horizon.give_up_beginning(8_000_000);
+        assert_eq!(horizon.begin(start), 7_000_000);
+        horizon.give_up_beginning(20);
+        assert_eq!(horizon.begin(start), 7_000_000);
+        assert_eq!(horizon.begin(start + Duration::from_secs(100)), BEGINNING);
     }
 
     #[test]

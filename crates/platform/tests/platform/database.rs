@@ -29,8 +29,12 @@ async fn a_database_that_is_down_gives_503_within_a_second_and_the_process_heals
         assert!(started.elapsed() < Duration::from_millis(1500), "{:?}", started.elapsed());
         assert!(answer.headers().contains_key("retry-after"));
         assert_eq!(ask("/readyz").await.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let served = ask("/readyz?exclude=broker").await;
+        assert_eq!(served.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(ask("/healthz").await.status(), StatusCode::OK);
     }
+    // Nobody serves without it, whatever is asked.
+    assert_eq!(ask("/readyz?exclude=database").await.status(), StatusCode::BAD_REQUEST);
     tokio::task::block_in_place(|| servers.revive(Server::Postgres));
     eventually("the process has healed", Duration::from_secs(10), async || {
         (ask("/database").await.status() == StatusCode::OK).then_some(())
