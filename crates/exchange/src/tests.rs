@@ -1,3 +1,4 @@
+mod claiming;
 mod contract;
 mod placing;
 mod reading;

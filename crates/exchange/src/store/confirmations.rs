@@ -13,6 +13,9 @@ use platform::{Timestamp, chain};
 
 use super::{document, written};
 
+/// So many bytes are taken at once, however few confirmations they are.
+const FULL_LOAD: i64 = 8 * 1024 * 1024;
+
 /// What became of a confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
@@ -82,9 +85,9 @@ struct ClaimedRow {
     taken: bool,
 }
 
-/// Takes some of what waits, oldest first, and holds it for a while. Of those that speak of one
-/// order the first goes alone, until there is an order and the others can be told. What cannot be
-/// read is put aside.
+/// Takes some of what waits, oldest first, and holds it for a while: at the most so many, and no more
+/// once they are a full load. Of those that speak of one order the first goes alone, until there is
+/// an order and the others can be told. What cannot be read is put aside.
 pub(crate) async fn claim(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
@@ -94,7 +97,8 @@ pub(crate) async fn claim(
     let until = now + TimeDelta::from_std(lease).unwrap_or(TimeDelta::MAX);
     let claim = diesel::sql_query(
         "WITH next AS ( \
-             SELECT own.position, orders.confirmation IS NOT NULL AS taken \
+             SELECT own.position, octet_length(own.document) AS bytes, \
+             orders.confirmation IS NOT NULL AS taken \
              FROM confirmations AS own \
              LEFT JOIN exchange_orders AS orders USING (merchant, original_order_id) \
              WHERE own.state = 'waiting' AND own.claimed_until <= $1 \
@@ -105,14 +109,17 @@ pub(crate) async fn claim(
                  AND earlier.position < own.position \
              )) \
              ORDER BY own.position LIMIT $2 FOR UPDATE OF own SKIP LOCKED \
+         ), weighed AS ( \
+             SELECT *, sum(bytes) OVER (ORDER BY position) - bytes AS bytes_before FROM next \
          ) \
-         UPDATE confirmations AS own SET claimed_until = $3 FROM next \
-         WHERE own.position = next.position \
+         UPDATE confirmations AS own SET claimed_until = $3 FROM weighed AS next \
+         WHERE own.position = next.position AND next.bytes_before < $4 \
          RETURNING own.position, own.document, own.received_at, own.traceparent, next.taken",
     )
     .bind::<Timestamptz, _>(now)
     .bind::<BigInt, _>(i64::from(most.get()))
-    .bind::<Timestamptz, _>(until);
+    .bind::<Timestamptz, _>(until)
+    .bind::<BigInt, _>(FULL_LOAD);
     let rows: Vec<ClaimedRow> = prepared(claim).load(conn).await?;
     let mut claimed = Vec::with_capacity(rows.len());
     for row in rows {
