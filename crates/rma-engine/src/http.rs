@@ -15,8 +15,10 @@ use domain::document::Document;
 use domain::merchant::Merchant;
 use domain::order::Digest;
 use platform::Problem;
+use platform::http::Room;
 use platform::identity::Caller;
 use platform::once::{BadKey, HEADER, Keyed, key_of};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::App;
@@ -45,13 +47,25 @@ fn keyed<'a>(
         operation,
         key,
         name: HEADER,
-        request: Digest::of_value(&json!([request.path(), document.value()])),
+        // Digests are small; as values, a body may be a hundred times as large as it was.
+        request: Digest::of_value(&json!([
+            request.path(),
+            Digest::of(document.value()).as_bytes()
+        ])),
     }))
 }
 
 /// An answer that is JSON already.
 fn written(status: StatusCode, answer: String) -> HttpResponse {
     HttpResponse::build(status).content_type("application/json").body(answer)
+}
+
+/// An answer that may be large, with room for it until it is sent. Written by who still has a
+/// connection to the database: so many at most are here without room.
+fn with_room<T: Serialize>(request: &HttpRequest, answer: &T) -> Result<HttpResponse, Problem> {
+    let answer = serde_json::to_string(answer).map_err(Error::from)?;
+    Room::for_answer(request, answer.len())?;
+    Ok(written(StatusCode::OK, answer))
 }
 
 /// How many to show, and one more to know whether that is all.

@@ -105,7 +105,8 @@ impl Ledger {
     }
 
     pub(crate) fn unit(&self, line: &str, unit: i32) -> Option<&Unit> {
-        self.units(line).iter().find(|it| it.unit == unit)
+        let units = self.units(line);
+        units.get(units.binary_search_by_key(&unit, |it| it.unit).ok()?)
     }
 
     /// Every unit of the order.

@@ -36,6 +36,7 @@ use directory::Directory;
 use domain::kind::Kind;
 use messaging::{Broker, Outbox, Topology};
 use platform::database::Pool;
+use platform::http::Rooms;
 use platform::identity::{self, Verifier};
 use platform::sealing::{self, Sealer};
 use platform::{Clock, Process, Service, once as requests};
@@ -45,6 +46,10 @@ use utoipa_actix_web::service_config::ServiceConfig;
 /// The tables of this service.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/rma-engine");
 
+/// A body and what is made of it, as a multiple of the body: itself, its copy beside the list of
+/// its values, and what is hashed of them, each at its longest.
+const COPIES: usize = 20;
+
 /// The service.
 pub struct App {
     pool: Pool,
@@ -52,6 +57,7 @@ pub struct App {
     directory: Arc<Directory>,
     outbox: Outbox,
     deliveries: Deliveries,
+    rooms: Rooms,
 }
 
 /// The sections of this service.
@@ -61,8 +67,16 @@ pub struct Settings {
     broker: messaging::Settings,
     delivery: delivery::Settings,
     identity: identity::Settings,
+    bodies: Bodies,
     idempotency: Idempotency,
     sealing: sealing::Settings,
+}
+
+/// `[bodies]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Bodies {
+    bytes_in_flight: usize,
 }
 
 /// `[idempotency]`.
@@ -97,10 +111,11 @@ impl Service for App {
 
     fn share(&self, app: &mut web::ServiceConfig) {
         app.app_data(web::Data::new(self.deliveries.clone()));
+        app.app_data(web::Data::new(self.rooms.clone()));
     }
 
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        let Settings { broker, delivery, identity, idempotency, sealing } = settings;
+        let Settings { broker, delivery, identity, bodies, idempotency, sealing } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.follow(&identity, &process.tasks)?;
         let sealer = Arc::new(Sealer::new(&sealing)?);
@@ -117,6 +132,7 @@ impl Service for App {
             directory,
             outbox,
             deliveries,
+            rooms: Rooms::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES),
         };
         consumers::start(&app, &broker, process);
         requests::forget_answers(process, idempotency.retention);

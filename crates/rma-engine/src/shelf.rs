@@ -20,6 +20,13 @@ pub(crate) struct Shelf {
     exchanged: BTreeSet<String>,
 }
 
+/// A unit of an order: which of its lines, and the number there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    line: usize,
+    number: i32,
+}
+
 /// A unit that an order speaks of, on the ledger or not yet.
 #[derive(Clone, Copy)]
 pub(crate) struct Shelved<'a> {
@@ -55,34 +62,50 @@ impl Shelf {
         let projected = self.orders.get(&id.order_identifier)?;
         let mut lines = projected.order.items.iter();
         let line = lines.find(|line| line.identifier == id.order_line_item_identifier)?;
-        let unit = projected.ledger.unit(&line.identifier, id.unit);
-        let is_of_line = unit.is_some() || i64::from(id.unit) <= line.quantity;
-        is_of_line.then(|| Shelved {
-            projected,
-            line,
-            unit,
-            holder: self.held.get(id),
-            is_order_exchanged: self.is_exchanged(&id.order_identifier),
-        })
+        let shelved = self.shelve(projected, line, id);
+        let is_of_line = shelved.unit.is_some() || i64::from(id.unit) <= line.quantity;
+        is_of_line.then_some(shelved)
     }
 
     /// All units of an order's lines, in the order of the lines and of their numbers.
-    pub(crate) fn units<'a>(&'a self, projected: &'a Projected) -> Vec<(UnitId, Shelved<'a>)> {
-        let order = &projected.order;
-        let is_order_exchanged = self.is_exchanged(&order.identifier);
-        let of_line = |line: &'a Line| {
-            let ordered =
-                (1..=i32::try_from(line.quantity).unwrap_or(i32::MAX)).map(|it| (it, None));
-            let shipped = projected.ledger.units(&line.identifier).iter();
-            let shipped = shipped.map(|it| (it.unit, Some(it)));
-            let units: BTreeMap<_, _> = ordered.chain(shipped).collect();
-            units.into_iter().map(move |(number, unit)| {
-                let id = unit_id(&order.identifier, &line.identifier, number);
-                let holder = self.held.get(&id);
-                (id, Shelved { projected, line, unit, holder, is_order_exchanged })
-            })
+    pub(crate) fn places(projected: &Projected) -> Vec<Place> {
+        let of_line = |(index, line): (usize, &Line)| {
+            let ordered = 1..=i32::try_from(line.quantity).unwrap_or(i32::MAX);
+            let shipped = projected.ledger.units(&line.identifier).iter().map(|it| it.unit);
+            let numbers: BTreeSet<_> = ordered.chain(shipped).collect();
+            numbers.into_iter().map(move |number| Place { line: index, number })
         };
-        order.items.iter().flat_map(of_line).collect()
+        projected.order.items.iter().enumerate().flat_map(of_line).collect()
+    }
+
+    /// The unit at one of an order's [places](Self::places).
+    pub(crate) fn at(&self, order: &str, place: Place) -> Option<(UnitId, Shelved<'_>)> {
+        let projected = self.orders.get(order)?;
+        let line = projected.order.items.get(place.line)?;
+        let id = unit_id(order, &line.identifier, place.number);
+        let shelved = self.shelve(projected, line, &id);
+        Some((id, shelved))
+    }
+
+    fn shelve<'a>(&'a self, projected: &'a Projected, line: &'a Line, id: &UnitId) -> Shelved<'a> {
+        Shelved {
+            projected,
+            line,
+            unit: projected.ledger.unit(&line.identifier, id.unit),
+            holder: self.held.get(id),
+            is_order_exchanged: self.is_exchanged(&id.order_identifier),
+        }
+    }
+
+    /// About how many bytes it is made of.
+    pub(crate) fn weight(&self) -> usize {
+        let held = |(id, holder): (&UnitId, &Holder)| {
+            let UnitId { order_identifier, order_line_item_identifier, .. } = id;
+            let names = [order_identifier, order_line_item_identifier, &holder.rma_identifier];
+            size_of::<(UnitId, Holder)>() + names.map(String::len).iter().sum::<usize>()
+        };
+        let orders: usize = self.orders.values().map(|it| it.weight).sum();
+        orders + self.held.iter().map(held).sum::<usize>()
     }
 
     /// Whether an exchange was asked for against an order and keeps its place there.

@@ -2,6 +2,7 @@ mod canceling;
 mod contract;
 mod exchanging;
 mod histories;
+mod limits;
 mod listing;
 mod moving;
 mod projecting;
@@ -53,6 +54,13 @@ impl Stage {
 
     /// With acme as `adjust` makes it.
     async fn with(adjust: impl FnOnce(&mut Merchant)) -> Self {
+        Self::with_settings(&[], adjust).await
+    }
+
+    async fn with_settings(
+        own: &[(&'static str, &'static str)],
+        adjust: impl FnOnce(&mut Merchant),
+    ) -> Self {
         let issuer = Issuer::start();
         let settings = [
             ("SEALING__KEYS", testkit::sealing_keys()),
@@ -61,7 +69,8 @@ impl Stage {
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
             ("DELIVERY__POLL", "20ms"),
         ];
-        let settings: Vec<_> = issuer.settings().into_iter().chain(settings).collect();
+        let settings = issuer.settings().into_iter().chain(settings);
+        let settings: Vec<_> = settings.chain(own.iter().copied()).collect();
         let started = Started::new::<App>(&settings).await;
         let client = platform::http_client(Duration::from_secs(10)).unwrap();
         let mut own = sandbox::settings::Settings::for_tests().unwrap();

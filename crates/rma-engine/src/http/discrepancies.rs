@@ -2,7 +2,7 @@
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
-use actix_web::{get, web};
+use actix_web::{HttpRequest, HttpResponse, get, web};
 use chrono::{DateTime, Utc};
 use domain::access::Scope;
 use domain::returns::Discrepancy;
@@ -12,7 +12,7 @@ use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{cut, merchant_of, page_size, without_nul};
+use super::{cut, merchant_of, page_size, with_room, without_nul};
 use crate::App;
 use crate::store::discrepancies::{Noted, Search, search};
 
@@ -68,7 +68,8 @@ pub(crate) async fn list_discrepancies(
     app: web::Data<App>,
     caller: Caller,
     query: web::Query<DiscrepancyQuery>,
-) -> Result<web::Json<Discrepancies>, Problem> {
+    head: HttpRequest,
+) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let DiscrepancyQuery { kind, order_identifier, rma_identifier, limit, after } =
         query.into_inner();
@@ -85,5 +86,6 @@ pub(crate) async fn list_discrepancies(
         message: discrepancy.to_string(),
         detail: discrepancy,
     };
-    Ok(web::Json(Discrepancies { discrepancies: noted.into_iter().map(show).collect(), next }))
+    let discrepancies = noted.into_iter().map(show).collect();
+    with_room(&head, &Discrepancies { discrepancies, next })
 }

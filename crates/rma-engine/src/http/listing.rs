@@ -2,7 +2,7 @@
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
-use actix_web::{get, web};
+use actix_web::{HttpRequest, HttpResponse, get, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Datelike as _, Utc};
@@ -14,7 +14,7 @@ use platform::{Problem, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{cut, merchant_of, page_size, without_nul};
+use super::{cut, merchant_of, page_size, with_room, without_nul};
 use crate::App;
 use crate::error::Error;
 use crate::returns::find;
@@ -89,7 +89,8 @@ pub(crate) async fn list_returns(
     app: web::Data<App>,
     caller: Caller,
     listing: web::Query<Listing>,
-) -> Result<web::Json<Returns>, Problem> {
+    head: HttpRequest,
+) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let (size, most) = page_size(listing.limit)?;
     let wanted = listing.into_inner().understand()?;
@@ -97,7 +98,7 @@ pub(crate) async fn list_returns(
     let (mut returns, is_cut) = search(&mut conn, &merchant.identifier, &wanted, most).await?;
     let next = cut(&mut returns, size, cursor);
     let next = next.or_else(|| returns.last().filter(|_| is_cut).map(cursor));
-    Ok(web::Json(Returns { returns, next }))
+    with_room(&head, &Returns { returns, next })
 }
 
 /// Shows everything that happened to a return.
@@ -119,7 +120,8 @@ pub(crate) async fn show_timeline(
     caller: Caller,
     rma_identifier: web::Path<String>,
     query: web::Query<TimelineQuery>,
-) -> Result<web::Json<Timeline>, Problem> {
+    head: HttpRequest,
+) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let (size, most) = page_size(query.limit)?;
     let mut conn = app.pool.get().await?;
@@ -130,7 +132,7 @@ pub(crate) async fn show_timeline(
     let position = |entry: &TimelineEntry| entry.position;
     let next = cut(&mut entries, size, position);
     let next = next.or_else(|| entries.last().filter(|_| is_cut).map(position));
-    Ok(web::Json(Timeline { entries, next }))
+    with_room(&head, &Timeline { entries, next })
 }
 
 impl Listing {

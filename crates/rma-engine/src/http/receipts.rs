@@ -6,7 +6,7 @@ use domain::access::Scope;
 use domain::document::{Object, boolean, object};
 use domain::returns::{Finding, Receipt, Rma};
 use platform::Problem;
-use platform::http::{ErrorBody, Json};
+use platform::http::{ErrorBody, Json, Room, Then};
 use platform::identity::Caller;
 use utoipa::ToSchema;
 
@@ -44,10 +44,9 @@ pub(crate) struct NewReceipt {
 #[post("/v1/returns/{rma_identifier}/receipts")]
 pub(crate) async fn receive_units(
     app: web::Data<App>,
-    caller: Caller,
     head: HttpRequest,
     rma_identifier: web::Path<String>,
-    Json(document): Json,
+    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Warehouse)?;
     let keyed = keyed(&head, &merchant, "receipts", &document)?;

@@ -1,13 +1,20 @@
 //! `GET /v1/orders/{identifier}/returnable`: what a shopper sees when starting a return.
 
 use std::collections::BTreeSet;
+use std::iter::Peekable;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::{mem, vec};
 
-use actix_web::{get, web};
+use actix_web::body::{BodySize, MessageBody};
+use actix_web::web::Bytes;
+use actix_web::{HttpRequest, HttpResponse, get, web};
 use chrono::{DateTime, Utc};
 use domain::access::Scope;
 use domain::merchant::{Merchant, ReturnPolicy};
 use domain::returns::{Amounts, Ineligible, Resolution, UnitId, eligibility, window_ends_at};
-use platform::http::ErrorBody;
+use platform::http::{ErrorBody, Room};
 use platform::identity::Caller;
 use platform::{Problem, Timestamp};
 use serde::Serialize;
@@ -16,8 +23,13 @@ use utoipa::ToSchema;
 use super::merchant_of;
 use crate::App;
 use crate::error::Error;
-use crate::shelf::{Shelf, Shelved};
+use crate::shelf::{Place, Shelf, Shelved};
 use crate::store::orders::Reading;
+
+/// An answer is sent in pieces of at least this many bytes.
+const PIECE: usize = 32 * 1024;
+/// Where the list of units begins.
+const UNITS: &str = r#""units":["#;
 
 /// An order, unit by unit, and what the shopper can choose.
 #[derive(Debug, Serialize, ToSchema)]
@@ -86,7 +98,8 @@ pub(crate) async fn show_returnable(
     app: web::Data<App>,
     caller: Caller,
     identifier: web::Path<String>,
-) -> Result<web::Json<ReturnableOrder>, Problem> {
+    head: HttpRequest,
+) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let identifier = identifier.into_inner();
     // What PostgreSQL cannot hold cannot be there.
@@ -96,28 +109,93 @@ pub(crate) async fn show_returnable(
     let wanted = BTreeSet::from([identifier.as_str()]);
     let mut conn = app.pool.get().await?;
     let shelf = Shelf::load(&mut conn, &merchant.identifier, &wanted, Reading::Looking).await?;
-    let shown = show(&shelf, &identifier, &merchant, app.clock.now());
-    Ok(web::Json(shown.ok_or(Error::NoOrder(identifier))?))
+    // While there is a connection: so many orders at most are here without room.
+    Room::for_answer(&head, shelf.weight())?;
+    let answer = Answer::open(shelf, &identifier, merchant, app.clock.now())?;
+    Ok(HttpResponse::Ok().content_type("application/json").body(answer))
 }
 
-fn show(
-    shelf: &Shelf,
-    identifier: &str,
-    merchant: &Merchant,
+/// An answer that is written while it is sent. Each unit repeats what its line says, so that a
+/// small order may have an answer of hundreds of megabytes.
+struct Answer {
+    shelf: Shelf,
+    order: String,
+    merchant: Arc<Merchant>,
     now: Timestamp,
-) -> Option<ReturnableOrder> {
-    let projected = shelf.orders.get(identifier)?;
-    let order = &projected.order;
-    let units = shelf.units(projected).into_iter();
-    Some(ReturnableOrder {
-        order_identifier: order.identifier.clone(),
-        order_updated_at: order.updated_at,
-        currency: order.currency.code().to_owned(),
-        original_order_identifier: projected.original_order_identifier.clone(),
-        exchange_possible: !shelf.is_exchanged(identifier),
-        units: units.map(|(id, unit)| show_unit(id, &unit, merchant, now)).collect(),
-        policy: merchant.settings.in_currency(order.currency.code()).returns.clone(),
-    })
+    left: Peekable<vec::IntoIter<Place>>,
+    /// What stands before the units, until it is sent, and behind them.
+    head: String,
+    tail: Option<String>,
+}
+
+impl Answer {
+    fn open(
+        shelf: Shelf,
+        identifier: &str,
+        merchant: Arc<Merchant>,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let no_order = || Error::NoOrder(identifier.to_owned());
+        let projected = shelf.orders.get(identifier).ok_or_else(no_order)?;
+        let places = Shelf::places(projected);
+        let order = &projected.order;
+        let frame = serde_json::to_string(&ReturnableOrder {
+            order_identifier: order.identifier.clone(),
+            order_updated_at: order.updated_at,
+            currency: order.currency.code().to_owned(),
+            original_order_identifier: projected.original_order_identifier.clone(),
+            exchange_possible: !shelf.is_exchanged(identifier),
+            units: Vec::new(),
+            policy: merchant.settings.in_currency(order.currency.code()).returns.clone(),
+        })?;
+        // Quotes inside of names are escaped, so this is the list and nothing else.
+        let (head, tail) = frame.split_once(UNITS).ok_or(Error::Damaged("order"))?;
+        Ok(Self {
+            left: places.into_iter().peekable(),
+            head: format!("{head}{UNITS}"),
+            tail: Some(tail.to_owned()),
+            order: identifier.to_owned(),
+            shelf,
+            merchant,
+            now,
+        })
+    }
+
+    /// The next piece; none once everything is written.
+    fn write(&mut self) -> serde_json::Result<Option<Bytes>> {
+        if self.tail.is_none() {
+            return Ok(None);
+        }
+        let mut piece = mem::take(&mut self.head).into_bytes();
+        while piece.len() < PIECE {
+            let Some(place) = self.left.next() else {
+                piece.extend(self.tail.take().unwrap_or_default().into_bytes());
+                break;
+            };
+            if let Some((id, unit)) = self.shelf.at(&self.order, place) {
+                serde_json::to_writer(&mut piece, &show_unit(id, &unit, &self.merchant, self.now))?;
+            }
+            if self.left.peek().is_some() {
+                piece.push(b',');
+            }
+        }
+        Ok(Some(piece.into()))
+    }
+}
+
+impl MessageBody for Answer {
+    type Error = serde_json::Error;
+
+    fn size(&self) -> BodySize {
+        BodySize::Stream
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<serde_json::Result<Bytes>>> {
+        Poll::Ready(self.write().transpose())
+    }
 }
 
 fn show_unit(

@@ -6,12 +6,12 @@ use domain::access::Scope;
 use domain::document::{Object, array, object, parsed, text};
 use domain::returns::{MAX_UNITS, ReturnRequest, Rma, UnitId};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, request_id};
+use platform::http::{ErrorBody, Json, Room, Then, request_id};
 use platform::identity::Caller;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{keyed, merchant_of, written};
+use super::{keyed, merchant_of, with_room, written};
 use crate::App;
 use crate::error::Error;
 use crate::once::answered;
@@ -50,8 +50,7 @@ pub(crate) struct Cancellation {
 #[post("/v1/returns/quote")]
 pub(crate) async fn quote_return(
     app: web::Data<App>,
-    caller: Caller,
-    Json(document): Json,
+    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
 ) -> Result<web::Json<Quote>, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let request = ReturnRequest::read(&document, &merchant.settings.returns)?;
@@ -79,9 +78,8 @@ pub(crate) async fn quote_return(
 #[post("/v1/returns")]
 pub(crate) async fn create_return(
     app: web::Data<App>,
-    caller: Caller,
     head: HttpRequest,
-    Json(document): Json,
+    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let keyed = keyed(&head, &merchant, "returns", &document)?;
@@ -130,10 +128,11 @@ pub(crate) async fn show_return(
     app: web::Data<App>,
     caller: Caller,
     rma_identifier: web::Path<String>,
-) -> Result<web::Json<Rma>, Problem> {
+    head: HttpRequest,
+) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let mut conn = app.pool.get().await?;
-    Ok(web::Json(returns::find(&mut conn, &merchant, &rma_identifier).await?))
+    with_room(&head, &returns::find(&mut conn, &merchant, &rma_identifier).await?)
 }
 
 /// Cancels a return, or some of its units.
@@ -156,9 +155,8 @@ pub(crate) async fn show_return(
 #[post("/v1/returns/{rma_identifier}/cancel")]
 pub(crate) async fn cancel_return(
     app: web::Data<App>,
-    caller: Caller,
     rma_identifier: web::Path<String>,
-    Json(document): Json,
+    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
 ) -> Result<web::Json<Rma>, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let (units, reason) = document.read(object(read_cancellation))?;

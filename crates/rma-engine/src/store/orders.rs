@@ -40,6 +40,8 @@ pub(crate) struct Projected {
     pub(crate) ledger: Ledger,
     /// The order that this one was placed in exchange against.
     pub(crate) original_order_identifier: Option<String>,
+    /// How many bytes it was read from.
+    pub(crate) weight: usize,
 }
 
 #[derive(QueryableByName)]
@@ -220,6 +222,7 @@ pub(crate) async fn find(
             sequence: row.sequence,
             ledger: read(&row.ledger)?,
             original_order_identifier: row.original_order_identifier,
+            weight: row.document.len() + row.ledger.len(),
         })
     };
     rows.into_iter().map(projected).collect()

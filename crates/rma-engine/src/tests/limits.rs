@@ -1,0 +1,87 @@
+//! What holds under any load.
+
+use futures_util::future::join_all;
+use tokio::{io::AsyncWriteExt as _, net::TcpStream};
+
+use super::projecting::order;
+use super::*;
+
+/// The least room there can be: for a body of 64 KiB, which is 1.25 MiB.
+const SMALL: [(&str, &str); 2] =
+    [("HTTP__MAX_BODY_BYTES", "65536"), ("BODIES__BYTES_IN_FLIGHT", "0")];
+
+/// A connection over which this was said, and nothing was read.
+async fn say(stage: &Stage, words: &str) -> TcpStream {
+    let address = stage.started.url.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(words.as_bytes()).await.unwrap();
+    stream
+}
+
+/// An order with 300 units in a return. Both are small as bodies and large as answers.
+async fn large_return(stage: &Stage) -> String {
+    let mut order = order("A", 300);
+    let line = &mut order.items[0];
+    line.image_url = Some(format!("https://shop.example/{}", "x".repeat(5_000)));
+    (line.sku, line.upc) = (Some("s".repeat(255)), Some("u".repeat(255)));
+    stage.store("acme", &order).await;
+    stage.start_return(&refund_of("A", &Vec::from_iter(1..=300))).await
+}
+
+/// Asks for a page often and reads nothing, until there is no room for it; then lets go.
+async fn check_bound(stage: &Stage, path: &str) {
+    let token = stage.issuer.token(Some("acme"), "returns");
+    // More than the buffers of the connection take.
+    let asked =
+        format!("GET {path} HTTP/1.1\r\nHost: rma\r\nAuthorization: Bearer {token}\r\n\r\n")
+            .repeat(40);
+    let answer =
+        async |status: StatusCode| (stage.get(path, "acme").await.0 == status).then_some(());
+    let unread = join_all((0..16).map(|_| say(stage, &asked))).await;
+    eventually("there is no room", SOON, || answer(StatusCode::SERVICE_UNAVAILABLE)).await;
+    drop(unread);
+    eventually("there is room again", SOON, || answer(StatusCode::OK)).await;
+}
+
+#[tokio::test]
+async fn bodies_that_do_not_come_shut_out_nobody_else() {
+    let stage = Stage::set().await;
+    let head = format!(
+        "POST /v1/returns/quote HTTP/1.1\r\nHost: rma\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nContent-Length: 1048576\r\n\r\n",
+        stage.issuer.token(Some("acme"), "returns"),
+    );
+    let waiting = join_all((0..8).map(|_| say(&stage, &head))).await;
+    let large = json!({ "padding": " ".repeat(1_000_000) });
+    let quote = async |merchant: &str| stage.post("/v1/returns/quote", merchant, &large).await.0;
+    eventually("acme has no room", SOON, || async {
+        (quote("acme").await == StatusCode::SERVICE_UNAVAILABLE).then_some(())
+    })
+    .await;
+    assert_eq!(quote("rival").await, StatusCode::UNPROCESSABLE_ENTITY);
+    drop(waiting);
+    eventually("acme has room again", SOON, || async {
+        (quote("acme").await == StatusCode::UNPROCESSABLE_ENTITY).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn returns_that_nobody_reads_are_bounded() {
+    let stage = Stage::with_settings(&SMALL, |_| {}).await;
+    let rma = large_return(&stage).await;
+    check_bound(&stage, "/v1/returns").await;
+    check_bound(&stage, &format!("/v1/returns/{rma}")).await;
+}
+
+#[tokio::test]
+async fn orders_that_nobody_reads_are_bounded_and_larger_than_the_room() {
+    let stage = Stage::with_settings(&SMALL, |_| {}).await;
+    large_return(&stage).await;
+    check_bound(&stage, "/v1/orders/A/returnable").await;
+    let (_, shown) = stage.get("/v1/orders/A/returnable", "acme").await;
+    let units = shown["units"].as_array().unwrap();
+    assert!(units.iter().map(|unit| unit["unit"].as_i64().unwrap()).eq(1..=300));
+    assert!(shown.to_string().len() > 65_536 * crate::COPIES);
+    assert!(shown["reasons"].is_array());
+}
