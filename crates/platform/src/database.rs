@@ -45,6 +45,9 @@ use crate::{Failure, Kind, Tasks, client::client_tls, telemetry};
 const WATCHED: &str = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 \
                        -c tcp_keepalives_count=3 -c tcp_user_timeout=25000 \
                        -c idle_in_transaction_session_timeout=60000";
+/// What a statement is believed to cost may be a thousand times too much. Compiling it, as the server
+/// then does, takes a second, and ours take milliseconds.
+const NOT_COMPILED: &str = "-c jit=off";
 /// How soon we let go of a server that is lost with its machine: what it does not acknowledge for so
 /// long was sent in vain, and whoever waits for its answer asks after so long whether it is there.
 const VANISHED: Duration = Duration::from_secs(5);
@@ -231,8 +234,8 @@ fn postgres_config(
 ) -> anyhow::Result<tokio_postgres::Config> {
     let mut config = parse(&settings.url).context("database.url")?;
     let options = match config.get_options() {
-        Some(given) => format!("{WATCHED} {given} {option}"),
-        None => format!("{WATCHED} {option}"),
+        Some(given) => format!("{WATCHED} {NOT_COMPILED} {given} {option}"),
+        None => format!("{WATCHED} {NOT_COMPILED} {option}"),
     };
     config
         .application_name(format!("backhaul-{service}"))
@@ -343,7 +346,10 @@ mod tests {
             statement_timeout: Duration::from_secs(5),
         };
         let config = postgres_config("test", &settings, &statement_timeout(&settings)).unwrap();
-        assert_eq!(config.get_options(), Some(format!("{WATCHED} {options}").as_str()));
+        assert_eq!(
+            config.get_options(),
+            Some(format!("{WATCHED} {NOT_COMPILED} {options}").as_str())
+        );
     }
 
     #[test]

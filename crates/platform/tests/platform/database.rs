@@ -218,3 +218,11 @@ async fn a_session_whose_client_is_lost_ends_within_half_a_minute() {
         ]
     );
 }
+
+#[tokio::test]
+async fn statements_are_not_compiled() {
+    let database = Database::create(vec![]).await;
+    let not_compiled = "DO $$ BEGIN ASSERT current_setting('jit') = 'off'; END $$";
+    let mut conn = database.pool().get().await.unwrap();
+    diesel::sql_query(not_compiled).execute(&mut conn).await.unwrap();
+}
