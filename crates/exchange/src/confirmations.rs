@@ -22,6 +22,9 @@ pub(crate) struct Confirmations {
 impl Handler for Confirmations {
     type Event = ReturnConfirmed;
 
+    /// One may be eight megabytes: a thousand units, and all that is said of each.
+    const MOST_HELD: u16 = 16;
+
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,

@@ -65,6 +65,10 @@ struct Came {
 pub trait Handler: Send + Sync + 'static {
     type Event: Event;
 
+    /// No more events are held at once, whatever the settings say: all that are held are in memory,
+    /// and of some types each may be megabytes.
+    const MOST_HELD: u16 = u16::MAX;
+
     /// A transaction takes no more events once they weigh so much together.
     const FULL_WEIGHT: usize = usize::MAX;
 
@@ -146,9 +150,12 @@ impl<H: Handler> Consumer<H> {
     async fn attend(&self, backoff: &mut Backoff) -> Result<(), LinkError> {
         let settings = &self.broker.settings;
         let link = &self.broker.consuming;
+        // None would mean: without a bound.
+        const { assert!(H::MOST_HELD > 0) };
+        let prefetch = settings.prefetch.get().min(H::MOST_HELD);
         let mut subscription = tokio::select! {
             () = self.stop.cancelled() => return Ok(()),
-            opened = Subscription::open(link, &self.inbox.queue, settings.prefetch.get()) => opened?,
+            opened = Subscription::open(link, &self.inbox.queue, prefetch) => opened?,
         };
         backoff.reset();
         loop {

@@ -12,6 +12,9 @@ use platform::{Clock, Process, Service as _};
 use crate::projection::{self, Snapshot};
 use crate::{App, exchanges, receiving};
 
+/// So many events about exchanges are held at once: each may name a thousand units.
+const MOST_EXCHANGES: u16 = 16;
+
 /// Begins to listen.
 pub(crate) fn start(app: &App, broker: &Broker, process: &Process) {
     let ears = || Ears { deliveries: app.deliveries.clone(), clock: app.clock.clone() };
@@ -86,6 +89,8 @@ struct PlacedExchanges(Ears);
 impl Handler for PlacedExchanges {
     type Event = ExchangePlaced;
 
+    const MOST_HELD: u16 = MOST_EXCHANGES;
+
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
@@ -103,6 +108,8 @@ struct FailedExchanges(Ears);
 
 impl Handler for FailedExchanges {
     type Event = ExchangeFailed;
+
+    const MOST_HELD: u16 = MOST_EXCHANGES;
 
     async fn handle(
         &self,

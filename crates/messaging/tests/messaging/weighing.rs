@@ -54,3 +54,41 @@ async fn a_transaction_takes_no_more_than_its_weight() {
     }
     stage.leave().await;
 }
+
+/// Writes down how many notes came together, and holds no more than four.
+struct FewHeld {
+    together: Arc<Mutex<Vec<usize>>>,
+    count: Count,
+}
+
+impl Handler for FewHeld {
+    type Event = NoteWritten;
+
+    const MOST_HELD: u16 = 4;
+
+    async fn handle(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[&Received<NoteWritten>],
+    ) -> Result<(), HandleError> {
+        self.together.lock().unwrap().push(events.len());
+        self.count.handle(conn, events).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_consumer_of_long_events_holds_few_of_them() {
+    let stage = Stage::new().await;
+    let together = Arc::new(Mutex::new(Vec::new()));
+    let few = FewHeld { together: together.clone(), count: Count { refuses: Some(70) } };
+    stage.write(0..100).await;
+    consume(&stage.broker, "listener", &stage.process, few);
+    eventually("all but one took effect", SOON, async || {
+        (stage.number("SELECT count(*) AS n FROM seen WHERE times = 1").await == 99).then_some(())
+    })
+    .await;
+    let together = together.lock().unwrap().clone();
+    assert!(together.iter().any(|some| *some > 1), "they did not come together: {together:?}");
+    assert!(together.iter().all(|some| *some <= 4), "{together:?}");
+    stage.leave().await;
+}
