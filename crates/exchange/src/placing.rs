@@ -5,6 +5,7 @@
 //! Whoever works on one holds it for a while; if that replica dies, another takes it up.
 
 mod stock;
+mod under_way;
 
 use std::sync::Arc;
 
@@ -14,7 +15,6 @@ use directory::Directory;
 use domain::exchange::{ExchangeFailed, ExchangeOrder, FailureCause};
 use domain::kind::Kind;
 use domain::returns::{ConfirmedUnit, ReturnConfirmed, UnitId};
-use futures_util::future::join_all;
 use messaging::Outbox;
 use platform::database::{DatabaseError, Pool};
 use platform::retry::Backoff;
@@ -27,9 +27,10 @@ use uuid::Uuid;
 
 use crate::offers::Offers;
 use crate::settings::Placing;
-use crate::store::confirmations::{self, Claimed, Decision};
+use crate::store::confirmations::{self, Claimed, Decision, Space};
 use crate::store::orders::{self, NewOrder};
 use stock::Stock;
+use under_way::UnderWay;
 
 /// Broken when somebody else placed the order first.
 const ONE_PER_ORDER: &str = "exchange_orders_one_per_original_order";
@@ -51,50 +52,73 @@ pub(crate) struct Placer {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+enum Step {
     Worked,
     Idle,
 }
 
 impl Placer {
     pub(crate) async fn run(self, stop: CancellationToken) {
+        let placer = Arc::new(self);
+        let most = placer.settings.batch.get().try_into().unwrap_or(usize::MAX);
+        let mut under_way = UnderWay::new(most);
         let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(3));
         while !stop.is_cancelled() {
-            let pause = match self.step().await {
-                Ok(Step::Worked) => {
-                    backoff.reset();
-                    continue;
-                }
-                Ok(Step::Idle) => {
-                    backoff.reset();
-                    self.settings.poll
-                }
-                Err(error) => {
-                    tracing::warn!(error = chain(&error), "confirmed returns wait");
-                    backoff.pause()
-                }
+            let Err(error) = placer.turn(&mut under_way, &stop).await else {
+                backoff.reset();
+                continue;
             };
+            tracing::warn!(error = chain(&error), "confirmed returns wait");
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = tokio::time::sleep(pause) => {}
-                () = self.heard.notified() => {}
+                () = tokio::time::sleep(backoff.pause()) => {}
+            }
+        }
+        // What was begun is finished.
+        while let Some(done) = under_way.done().await {
+            if let Err(error) = done {
+                tracing::warn!(error = chain(&error), "a confirmed return waits for its lease");
             }
         }
     }
 
-    /// Decides some of what waits, all at once.
-    async fn step(&self) -> Result<Step, DatabaseError> {
+    /// Takes up what there is room for, or waits until there may be more of it.
+    async fn turn(
+        self: &Arc<Self>,
+        under_way: &mut UnderWay,
+        stop: &CancellationToken,
+    ) -> Result<(), DatabaseError> {
+        let space = under_way.space();
+        if let Some(space) = &space
+            && self.take_up(under_way, space).await? == Step::Worked
+        {
+            return Ok(());
+        }
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => Ok(()),
+            Some(done) = under_way.done() => done,
+            () = tokio::time::sleep(self.settings.poll), if space.is_some() => Ok(()),
+            () = self.heard.notified(), if space.is_some() => Ok(()),
+        }
+    }
+
+    async fn take_up(
+        self: &Arc<Self>,
+        under_way: &mut UnderWay,
+        space: &Space,
+    ) -> Result<Step, DatabaseError> {
         let now = self.clock.now();
         let claimed = {
             let mut conn = self.pool.get().await?;
-            confirmations::claim(&mut conn, now, self.settings.lease, self.settings.batch).await?
+            confirmations::claim(&mut conn, now, self.settings.lease, space).await?
         };
-        if claimed.is_empty() {
-            return Ok(Step::Idle);
+        let step = if claimed.is_empty() { Step::Idle } else { Step::Worked };
+        for claimed in claimed {
+            let placer = self.clone();
+            under_way.begin(claimed, async move |claimed| placer.attend(&claimed).await);
         }
-        let decided = join_all(claimed.iter().map(|claimed| self.attend(claimed))).await;
-        decided.into_iter().collect::<Result<Vec<()>, _>>()?;
-        Ok(Step::Worked)
+        Ok(step)
     }
 
     async fn attend(&self, claimed: &Claimed) -> Result<(), DatabaseError> {

@@ -4,4 +4,7 @@ mod placing;
 mod reading;
 mod stage;
 mod stock;
+mod turns;
 mod variants;
+
+pub(crate) use stage::confirmed;

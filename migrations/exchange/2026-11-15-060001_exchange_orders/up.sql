@@ -24,7 +24,7 @@ CREATE TABLE confirmations (
     CONSTRAINT confirmations_decided CHECK ((state = 'waiting') = (decided_at IS NULL))
 );
 
-CREATE INDEX confirmations_next ON confirmations (position) WHERE state = 'waiting';
+CREATE INDEX confirmations_next ON confirmations (merchant, position) WHERE state = 'waiting';
 CREATE INDEX confirmations_before ON confirmations (merchant, original_order_id, position)
     WHERE state = 'waiting';
 CREATE INDEX confirmations_by_rma ON confirmations (merchant, rma_identifier);

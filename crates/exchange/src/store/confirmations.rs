@@ -1,20 +1,16 @@
 //! Confirmed returns: heard, claimed by whoever works on them, decided once.
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use chrono::TimeDelta;
 use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::returns::{ReturnConfirmed, UnitId};
 use platform::database::{DatabaseError, prepared};
 use platform::{Timestamp, chain};
 
 use super::{document, written};
-
-/// So many bytes are taken at once, however few confirmations they are.
-const FULL_LOAD: i64 = 8 * 1024 * 1024;
 
 /// What became of a confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +42,17 @@ pub(crate) struct Claimed {
     pub(crate) traceparent: Option<String>,
     /// Whether an exchange order was placed for its order already.
     pub(crate) taken: bool,
+    /// How long it is as it was written down.
+    pub(crate) bytes: usize,
+}
+
+/// What there is room for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Space {
+    pub(crate) places: i64,
+    pub(crate) bytes: i64,
+    /// The merchants of what is under way, each as often as it has something there.
+    pub(crate) busy: Vec<String>,
 }
 
 /// Writes a confirmation down, unless it is known.
@@ -85,41 +92,22 @@ struct ClaimedRow {
     taken: bool,
 }
 
-/// Takes some of what waits, oldest first, and holds it for a while: at the most so many, and no more
-/// once they are a full load. Of those that speak of one order the first goes alone, until there is
-/// an order and the others can be told. What cannot be read is put aside.
+/// Takes some of what waits and holds it for a while: what there are places for, and no more once it
+/// is as long as it may be. Of those that speak of one order the first goes alone, until there is an
+/// order and the others can be told. What cannot be read is put aside.
 pub(crate) async fn claim(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
     lease: Duration,
-    most: NonZeroU32,
+    space: &Space,
 ) -> Result<Vec<Claimed>, DatabaseError> {
     let until = now + TimeDelta::from_std(lease).unwrap_or(TimeDelta::MAX);
-    let claim = diesel::sql_query(
-        "WITH next AS ( \
-             SELECT own.position, octet_length(own.document) AS bytes, \
-             orders.confirmation IS NOT NULL AS taken \
-             FROM confirmations AS own \
-             LEFT JOIN exchange_orders AS orders USING (merchant, original_order_id) \
-             WHERE own.state = 'waiting' AND own.claimed_until <= $1 \
-             AND (orders.confirmation IS NOT NULL OR NOT EXISTS ( \
-                 SELECT FROM confirmations AS earlier WHERE earlier.state = 'waiting' \
-                 AND earlier.merchant = own.merchant \
-                 AND earlier.original_order_id = own.original_order_id \
-                 AND earlier.position < own.position \
-             )) \
-             ORDER BY own.position LIMIT $2 FOR UPDATE OF own SKIP LOCKED \
-         ), weighed AS ( \
-             SELECT *, sum(bytes) OVER (ORDER BY position) - bytes AS bytes_before FROM next \
-         ) \
-         UPDATE confirmations AS own SET claimed_until = $3 FROM weighed AS next \
-         WHERE own.position = next.position AND next.bytes_before < $4 \
-         RETURNING own.position, own.document, own.received_at, own.traceparent, next.taken",
-    )
-    .bind::<Timestamptz, _>(now)
-    .bind::<BigInt, _>(i64::from(most.get()))
-    .bind::<Timestamptz, _>(until)
-    .bind::<BigInt, _>(FULL_LOAD);
+    let claim = diesel::sql_query(CLAIM)
+        .bind::<Timestamptz, _>(now)
+        .bind::<Timestamptz, _>(until)
+        .bind::<BigInt, _>(space.places)
+        .bind::<BigInt, _>(space.bytes)
+        .bind::<Array<Text>, _>(&space.busy);
     let rows: Vec<ClaimedRow> = prepared(claim).load(conn).await?;
     let mut claimed = Vec::with_capacity(rows.len());
     for row in rows {
@@ -130,6 +118,7 @@ pub(crate) async fn claim(
                 received_at: row.received_at,
                 traceparent: row.traceparent,
                 taken: row.taken,
+                bytes: row.document.len(),
             }),
             Err(error) => {
                 let position = row.position;
@@ -140,6 +129,52 @@ pub(crate) async fn claim(
     }
     Ok(claimed)
 }
+
+/// Merchants take turns: everyone's first goes before anyone's second, and what a merchant has under
+/// way counts. Among equals chance decides; the oldest first would always be the same merchant's.
+///
+/// Merchants are found by skipping through the index, and none is asked for more than its part of
+/// the places, so that a long backlog of one costs the others nothing. Whether there is an order is
+/// looked up for each: a join might read them all.
+const CLAIM: &str = "WITH RECURSIVE merchants (merchant) AS ( \
+     (SELECT merchant FROM confirmations WHERE state = 'waiting' ORDER BY merchant LIMIT 1) \
+     UNION ALL \
+     SELECT next.merchant FROM merchants, LATERAL ( \
+         SELECT merchant FROM confirmations \
+         WHERE state = 'waiting' AND merchant > merchants.merchant \
+         ORDER BY merchant LIMIT 1 \
+     ) AS next \
+ ), next AS ( \
+     SELECT next.* FROM merchants, LATERAL ( \
+         SELECT own.merchant, own.position, octet_length(own.document) AS bytes, ordered.taken \
+         FROM confirmations AS own, LATERAL (SELECT ( \
+             SELECT true FROM exchange_orders AS orders WHERE orders.merchant = own.merchant \
+             AND orders.original_order_id = own.original_order_id \
+         ) IS TRUE AS taken) AS ordered \
+         WHERE own.merchant = merchants.merchant AND own.state = 'waiting' \
+         AND own.claimed_until <= $1 AND (ordered.taken OR NOT EXISTS ( \
+             SELECT FROM confirmations AS earlier WHERE earlier.state = 'waiting' \
+             AND earlier.merchant = own.merchant \
+             AND earlier.original_order_id = own.original_order_id \
+             AND earlier.position < own.position \
+         )) \
+         ORDER BY own.position LIMIT (SELECT GREATEST($3 / count(*), 1) FROM merchants) \
+         FOR UPDATE OF own SKIP LOCKED \
+     ) AS next \
+ ), ranked AS ( \
+     SELECT position, bytes, taken, random() AS luck, \
+     row_number() OVER (PARTITION BY merchant ORDER BY position) + ( \
+         SELECT count(*) FROM unnest($5) AS busy (merchant) WHERE busy.merchant = next.merchant \
+     ) AS turn FROM next \
+ ), weighed AS ( \
+     SELECT position, taken, sum(bytes) OVER (ORDER BY turn, luck) - bytes AS bytes_before \
+     FROM (SELECT * FROM ranked ORDER BY turn, luck LIMIT $3) AS first \
+ ), claimed AS ( \
+     UPDATE confirmations SET claimed_until = $2 WHERE position = ANY ( \
+         ARRAY (SELECT position FROM weighed WHERE bytes_before < $4) \
+     ) RETURNING position, document, received_at, traceparent \
+ ) \
+ SELECT claimed.*, weighed.taken FROM claimed JOIN weighed USING (position)";
 
 #[derive(QueryableByName)]
 struct Waiting {

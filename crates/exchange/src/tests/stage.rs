@@ -245,7 +245,7 @@ async fn count(pool: &platform::database::Pool, query: &str) -> i64 {
 }
 
 /// A confirmed return of acme's, with these units.
-pub(super) fn confirmed(rma: &str, order: &str, units: &[Value]) -> ReturnConfirmed {
+pub(crate) fn confirmed(rma: &str, order: &str, units: &[Value]) -> ReturnConfirmed {
     let address = json!({
         "name": "Ada Byron", "street1": "1 Long Lane", "city": "London", "country_code": "GB",
         "zip_code": "N1",
