@@ -32,7 +32,8 @@ pub use message::{RmaItem, RmaMessage, ServiceEvent, event_schemas, message_sche
 pub use money::{Amounts, RefundFinancials};
 pub use receipt::{Finding, Receipt};
 pub use refund::{
-    CoveredUnit, KnownUnit, Paid, PaidBefore, RefundMatches, match_refunds, match_remainders, paid,
+    CoveredUnit, KnownReturn, KnownUnit, Paid, PaidBefore, RefundMatches, match_refunds,
+    match_remainders, paid,
 };
 pub use request::{MAX_UNITS, RequestedUnit, ReturnRequest};
 pub use resolution::{RefundType, Resolution};

@@ -6,20 +6,18 @@
 //! refund only when it was not matched before, whichever snapshot has it. Of two with the same
 //! `updated_at` the later event has the newer one, whichever replica is faster.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod concerned;
 
+use std::collections::{BTreeMap, HashMap};
+
+use concerned::Concerned;
 use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
-use domain::event::Event as _;
 use domain::order::OrderStored;
-use domain::returns::{
-    Change, CoveredUnit, Discrepancy, RefundMatches, Rma, UnitId, match_refunds,
-};
+use domain::returns::{CoveredUnit, Discrepancy, RefundMatches, UnitId, match_refunds};
 use platform::Timestamp;
-use serde_json::json;
 
-use crate::chronicle::{self, Cause};
 use crate::error::Error;
 use crate::ledger::Ledger;
 use crate::store::orders::{Age, Kept, Key, Projected, Rows};
@@ -142,21 +140,16 @@ impl<'a> Books<'a> {
         let mut returns = self.concerned(conn).await?;
         for page in &mut self.pages {
             for snapshot in page.snapshots.clone() {
-                let found = page.take_in(snapshot, held, &mut returns, now)?;
+                let found = page.take_in(snapshot, held, &mut returns);
                 let merchant = &snapshot.stored.merchant;
                 self.discrepancies.extend(found.into_iter().map(|it| (merchant, it)));
             }
         }
-        for ((merchant, _), (rma, change)) in returns.0 {
-            let merchant = merchant.parse().map_err(|_damaged| Error::Damaged("merchant"))?;
-            let cause = Cause { actor: OrderStored::TYPE, what: "refund", detail: json!({}) };
-            chronicle::record(conn, deliveries, &merchant, &rma, &change, cause, now).await?;
-        }
-        Ok(())
+        returns.record(conn, deliveries, now).await
     }
 
     /// Locks the returns that new refunds may be for.
-    async fn concerned(&self, conn: &mut AsyncPgConnection) -> Result<Returns, Error> {
+    async fn concerned(&self, conn: &mut AsyncPgConnection) -> Result<Concerned, Error> {
         let (mut orders, mut named) = (Vec::new(), Vec::new());
         for page in &self.pages {
             for Snapshot { stored, .. } in &page.snapshots {
@@ -169,12 +162,7 @@ impl<'a> Books<'a> {
                 named.extend(names.map(|name| (merchant.as_str(), name)));
             }
         }
-        let concerned = if orders.is_empty() && named.is_empty() {
-            Vec::new()
-        } else {
-            store::returns::lock_concerned(conn, &orders, &named).await?
-        };
-        Ok(Returns::new(concerned))
+        Concerned::lock(conn, &orders, &named).await
     }
 
     async fn write(self, conn: &mut AsyncPgConnection, now: Timestamp) -> Result<(), Error> {
@@ -209,9 +197,8 @@ impl Page<'_> {
         &mut self,
         snapshot: Snapshot<'_>,
         held: &Held,
-        returns: &mut Returns,
-        now: Timestamp,
-    ) -> Result<Vec<Discrepancy>, Error> {
+        returns: &mut Concerned,
+    ) -> Vec<Discrepancy> {
         let OrderStored { merchant, order } = snapshot.stored;
         let is_returned = |unit: &UnitId| is_held(held, merchant, unit);
         let mut found = Vec::new();
@@ -220,18 +207,14 @@ impl Page<'_> {
         }
         let new: Vec<_> = self.ledger.new_refunds(order).collect();
         if new.is_empty() {
-            return Ok(found);
+            return found;
         }
         let names: Vec<_> = new.iter().filter_map(|it| it.rma_identifier.as_deref()).collect();
-        let concerns = |rma: &&Rma| {
-            names.contains(&rma.rma_identifier.as_str())
-                || rma.units.iter().any(|it| it.id.order_identifier == order.identifier)
-        };
-        let concerned: Vec<_> = returns.of(merchant).filter(concerns).cloned().collect();
         let units = self.ledger.known_units(&order.identifier, is_returned);
         let before = self.ledger.paid_before(order);
+        let concerned = returns.of(merchant, &order.identifier, &names);
         let RefundMatches { covered, discrepancies } =
-            match_refunds(order, before, &concerned, &units);
+            match_refunds(order, before, concerned, &units);
         found.extend(discrepancies);
         for refund in new {
             self.ledger.settle(refund);
@@ -239,46 +222,8 @@ impl Page<'_> {
         for CoveredUnit { refund_identifier, unit, .. } in &covered {
             self.ledger.refund(unit, refund_identifier);
         }
-        returns.cover(merchant, &covered, now)?;
-        Ok(found)
-    }
-}
-
-/// The returns that a batch of orders concerns.
-struct Returns(BTreeMap<(String, String), (Rma, Change)>);
-
-impl Returns {
-    fn new(concerned: Vec<(String, Rma)>) -> Self {
-        let entry = |(merchant, rma): (String, Rma)| {
-            ((merchant, rma.rma_identifier.clone()), (rma, Change::default()))
-        };
-        Self(concerned.into_iter().map(entry).collect())
-    }
-
-    fn of(&self, merchant: &MerchantId) -> impl Iterator<Item = &Rma> {
-        let own = self.0.iter().filter(|((owner, _), _)| owner == merchant.as_str());
-        own.map(|(_, (rma, _))| rma)
-    }
-
-    fn cover(
-        &mut self,
-        merchant: &MerchantId,
-        covered: &[CoveredUnit],
-        now: Timestamp,
-    ) -> Result<(), Error> {
-        let names: BTreeSet<_> =
-            covered.iter().filter_map(|it| it.rma_identifier.clone()).collect();
-        for name in names {
-            let key = (merchant.to_string(), name);
-            let Some((rma, all)) = self.0.get_mut(&key) else { continue };
-            let refused = |refusal| Error::Refused(key.1.clone(), refusal);
-            let change = rma.refund(covered, now).map_err(refused)?;
-            all.event = all.event.or(change.event);
-            all.units.extend(change.units);
-            all.late.extend(change.late);
-            all.discrepancies.extend(change.discrepancies);
-        }
-        Ok(())
+        returns.cover(merchant, covered);
+        found
     }
 }
 

@@ -8,6 +8,7 @@ mod moving;
 mod projecting;
 mod quoting;
 mod receiving;
+mod refunding;
 mod returning;
 mod transitions;
 

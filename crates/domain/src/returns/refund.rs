@@ -10,6 +10,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::{DateTime, Utc};
+
 use super::{Discrepancy, ReceivingStatus, Resolution, Rma, RmaUnit, Status, UnitId};
 use crate::order::{Order, Refund};
 
@@ -27,6 +29,70 @@ pub struct KnownUnit {
     pub is_returned: bool,
     /// The refund that covers it.
     pub refunded_by: Option<String>,
+}
+
+/// A return, as refunds see it: many times smaller than the return itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownReturn {
+    pub rma_identifier: String,
+    created_at: DateTime<Utc>,
+    is_canceled: bool,
+    /// Its units that wait for a refund, by order and line.
+    waiting: BTreeMap<String, BTreeMap<String, BTreeSet<Waiting>>>,
+}
+
+/// Which of a line's units a refund is rather for, the likeliest first: what the shopper wants
+/// refunded before what is exchanged, what arrived before what did not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    is_exchanged: bool,
+    is_missing: bool,
+    unit: i32,
+}
+
+impl KnownReturn {
+    /// With its units of the orders that matter.
+    pub fn new(rma: &Rma, does_matter: impl Fn(&str) -> bool) -> Self {
+        let mut waiting: BTreeMap<_, BTreeMap<_, BTreeSet<_>>> = BTreeMap::new();
+        let units = rma
+            .active_units()
+            .filter(|unit| unit.refunded_by.is_none() && does_matter(&unit.id.order_identifier));
+        for unit in units.filter(|_| rma.status.is_open()) {
+            let UnitId { order_identifier, order_line_item_identifier, .. } = unit.id.clone();
+            let lines = waiting.entry(order_identifier).or_default();
+            lines.entry(order_line_item_identifier).or_default().insert(Waiting::new(unit));
+        }
+        Self {
+            rma_identifier: rma.rma_identifier.clone(),
+            created_at: rma.created_at,
+            is_canceled: rma.status == Status::Canceled,
+            waiting,
+        }
+    }
+
+    /// Whether units of this order wait for a refund.
+    pub fn awaits(&self, order: &str) -> bool {
+        self.waiting.contains_key(order)
+    }
+
+    /// Notes that its unit waits no longer.
+    pub fn cover(&mut self, id: &UnitId) {
+        let lines = self.waiting.get_mut(&id.order_identifier);
+        let units = lines.and_then(|lines| lines.get_mut(&id.order_line_item_identifier));
+        if let Some(units) = units {
+            units.retain(|it| it.unit != id.unit);
+        }
+    }
+}
+
+impl Waiting {
+    fn new(unit: &RmaUnit) -> Self {
+        Self {
+            is_exchanged: unit.resolution != Resolution::Refund,
+            is_missing: unit.receiving_status != ReceivingStatus::Received,
+            unit: unit.id.unit,
+        }
+    }
 }
 
 /// What the new refunds of an order cover.
@@ -47,19 +113,20 @@ pub struct CoveredUnit {
 
 /// Matches those refunds of a snapshot that were not matched before.
 ///
-/// * `returns` are all returns with units of this order, and those that its new refunds name.
+/// * `returns` are all returns in which units of this order wait, and those that its new refunds
+///   name.
 /// * `units` are the units of this order that are on the ledger.
-pub fn match_refunds(
-    order: &Order,
-    before: &PaidBefore,
-    returns: &[Rma],
-    units: &[KnownUnit],
+pub fn match_refunds<'a>(
+    order: &'a Order,
+    before: &'a PaidBefore,
+    returns: impl IntoIterator<Item = &'a KnownReturn>,
+    units: &'a [KnownUnit],
 ) -> RefundMatches {
     let mut new = new_refunds(order, before).peekable();
     if new.peek().is_none() {
         return RefundMatches::default();
     }
-    let mut desk = Desk::open(order, before, returns, units);
+    let mut desk = Desk::open(order, before, returns.into_iter().collect(), units);
     for refund in new {
         desk.settle(refund);
     }
@@ -171,7 +238,7 @@ impl<'a> Loose<'a> {
 struct Desk<'a> {
     order: &'a Order,
     /// Oldest first.
-    returns: Vec<&'a Rma>,
+    returns: Vec<&'a KnownReturn>,
     loose: Loose<'a>,
     accounts: Accounts<'a>,
     covered: BTreeSet<UnitId>,
@@ -182,14 +249,13 @@ impl<'a> Desk<'a> {
     fn open(
         order: &'a Order,
         before: &'a PaidBefore,
-        returns: &'a [Rma],
+        mut returns: Vec<&'a KnownReturn>,
         units: &'a [KnownUnit],
     ) -> Self {
-        let mut oldest_first: Vec<_> = returns.iter().collect();
-        oldest_first.sort_by_key(|rma| (rma.created_at, &rma.rma_identifier));
+        returns.sort_by_key(|rma| (rma.created_at, &rma.rma_identifier));
         Self {
             order,
-            returns: oldest_first,
+            returns,
             loose: Loose::among(units),
             accounts: Accounts::of(order, before, units),
             covered: BTreeSet::new(),
@@ -208,7 +274,7 @@ impl<'a> Desk<'a> {
                     rma_identifier: name.to_owned(),
                 });
             }
-            (Some(name), Some(Some(rma))) if rma.status == Status::Canceled => {
+            (Some(name), Some(Some(rma))) if rma.is_canceled => {
                 self.matches.discrepancies.push(Discrepancy::RefundOfCanceledReturn {
                     refund_identifier: refund.identifier.clone(),
                     order_identifier: self.order.identifier.clone(),
@@ -228,19 +294,19 @@ impl<'a> Desk<'a> {
         refund: &Refund,
         line: &str,
         units: i64,
-        named: Option<Option<&'a Rma>>,
+        named: Option<Option<&'a KnownReturn>>,
     ) {
         let candidates = match named {
             Some(rma) => rma.into_iter().collect(),
             None => self.returns.clone(),
         };
         let mut left = units;
-        for rma in candidates.into_iter().filter(|rma| rma.status.is_open()) {
+        for rma in candidates {
             let units = self.waiting_in(rma, line, left);
             left -= self.cover(refund, Some(&rma.rma_identifier), units);
         }
         if let Some(Some(rma)) = named.filter(|_| left > 0)
-            && rma.status != Status::Canceled
+            && !rma.is_canceled
         {
             self.matches.discrepancies.push(Discrepancy::RefundExceedsReturn {
                 refund_identifier: refund.identifier.clone(),
@@ -264,18 +330,16 @@ impl<'a> Desk<'a> {
     }
 
     /// Up to `most` units of a line that wait for a refund in a return, the likeliest first.
-    fn waiting_in(&self, rma: &Rma, line: &str, most: i64) -> Vec<UnitId> {
-        let is_of_line = |id: &UnitId| {
-            id.order_identifier == self.order.identifier && id.order_line_item_identifier == line
-        };
-        let mut units: Vec<_> = rma
-            .active_units()
-            .filter(|unit| is_of_line(&unit.id))
-            .filter(|unit| unit.refunded_by.is_none() && !self.covered.contains(&unit.id))
-            .collect();
-        units.sort_by_key(|unit| likelihood(unit));
-        units.truncate(usize::try_from(most).unwrap_or_default());
-        units.into_iter().map(|unit| unit.id.clone()).collect()
+    fn waiting_in(&self, rma: &KnownReturn, line: &str, most: i64) -> Vec<UnitId> {
+        let order = &self.order.identifier;
+        let units = rma.waiting.get(order).and_then(|lines| lines.get(line));
+        let ids = units.into_iter().flatten().map(|it| UnitId {
+            order_identifier: order.clone(),
+            order_line_item_identifier: line.to_owned(),
+            unit: it.unit,
+        });
+        let most = usize::try_from(most).unwrap_or_default();
+        ids.filter(|id| !self.covered.contains(id)).take(most).collect()
     }
 
     /// Says how many units there were.
@@ -292,15 +356,7 @@ impl<'a> Desk<'a> {
         count
     }
 
-    fn find(&self, rma_identifier: &str) -> Option<&'a Rma> {
+    fn find(&self, rma_identifier: &str) -> Option<&'a KnownReturn> {
         self.returns.iter().copied().find(|rma| rma.rma_identifier == rma_identifier)
     }
-}
-
-/// Which of a line's units a refund is rather for: what the shopper wants refunded before what is
-/// exchanged, what arrived before what did not.
-fn likelihood(unit: &RmaUnit) -> (bool, bool, i32) {
-    let is_exchanged = unit.resolution != Resolution::Refund;
-    let is_missing = unit.receiving_status != ReceivingStatus::Received;
-    (is_exchanged, is_missing, unit.id.unit)
 }

@@ -230,21 +230,31 @@ pub(crate) async fn held(
     Ok(held)
 }
 
+/// A return that is locked, and how many bytes it has.
+#[derive(Debug, Clone)]
+pub(crate) struct Locked {
+    pub(crate) merchant: String,
+    pub(crate) rma_identifier: String,
+    pub(crate) weight: usize,
+}
+
 #[derive(QueryableByName)]
-struct ReturnRow {
+struct LockedRow {
     #[diesel(sql_type = Text)]
     merchant: String,
     #[diesel(sql_type = Text)]
-    document: String,
+    rma_identifier: String,
+    #[diesel(sql_type = Integer)]
+    weight: i32,
 }
 
-/// Locks the returns that have units of these orders, and those that are named, one after the other
+/// Locks the returns that hold units of these orders, and those that are named, one after the other
 /// in the order of their keys. Looked up as in [`held`].
 pub(crate) async fn lock_concerned(
     conn: &mut AsyncPgConnection,
     orders: &[Key<'_>],
     named: &[Key<'_>],
-) -> Result<Vec<(String, Rma)>, DatabaseError> {
+) -> Result<Vec<Locked>, DatabaseError> {
     let (order_merchants, orders): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
     let (named_merchants, named): (Vec<_>, Vec<_>) = named.iter().copied().unzip();
     let query = diesel::sql_query(
@@ -252,14 +262,15 @@ pub(crate) async fn lock_concerned(
              SELECT units.* FROM unnest($1, $2) AS asked (merchant, order_identifier), LATERAL ( \
                  SELECT merchant, rma_identifier FROM return_units AS own \
                  WHERE own.merchant = asked.merchant \
-                 AND own.order_identifier = asked.order_identifier OFFSET 0 \
+                 AND own.order_identifier = asked.order_identifier AND held OFFSET 0 \
              ) AS units \
              UNION SELECT * FROM unnest($3, $4) \
          ), sorted AS ( \
              SELECT * FROM concerned ORDER BY merchant, rma_identifier \
          ) \
          SELECT kept.* FROM sorted, LATERAL ( \
-             SELECT merchant, document FROM returns AS own \
+             SELECT merchant, rma_identifier, octet_length(document) AS weight \
+             FROM returns AS own \
              WHERE own.merchant = sorted.merchant AND own.rma_identifier = sorted.rma_identifier \
              FOR NO KEY UPDATE \
          ) AS kept",
@@ -268,8 +279,12 @@ pub(crate) async fn lock_concerned(
     .bind::<Array<Text>, _>(orders)
     .bind::<Array<Text>, _>(named_merchants)
     .bind::<Array<Text>, _>(named);
-    let rows: Vec<ReturnRow> = prepared(query).load(conn).await?;
-    rows.into_iter().map(|row| Ok((row.merchant, read(&row.document)?))).collect()
+    let rows: Vec<LockedRow> = prepared(query).load(conn).await?;
+    let locked = |LockedRow { merchant, rma_identifier, weight }| {
+        let weight = usize::try_from(weight).unwrap_or_default();
+        Locked { merchant, rma_identifier, weight }
+    };
+    Ok(rows.into_iter().map(locked).collect())
 }
 
 #[derive(QueryableByName)]
@@ -278,14 +293,34 @@ struct DocumentRow {
     document: String,
 }
 
+/// Returns that are locked, in the order in which they are asked for. Looked up as in [`held`].
+pub(crate) async fn load(
+    conn: &mut AsyncPgConnection,
+    locked: &[Locked],
+) -> Result<Vec<Rma>, DatabaseError> {
+    let key = |it: &Locked| (it.merchant.clone(), it.rma_identifier.clone());
+    let (merchants, identifiers): (Vec<_>, Vec<_>) = locked.iter().map(key).unzip();
+    let query = diesel::sql_query(
+        "SELECT kept.document FROM unnest($1, $2) WITH ORDINALITY \
+             AS asked (merchant, rma_identifier, place), LATERAL ( \
+             SELECT document FROM returns AS own \
+             WHERE own.merchant = asked.merchant AND own.rma_identifier = asked.rma_identifier \
+             OFFSET 0 \
+         ) AS kept ORDER BY asked.place",
+    )
+    .bind::<Array<Text>, _>(merchants)
+    .bind::<Array<Text>, _>(identifiers);
+    let rows: Vec<DocumentRow> = prepared(query).load(conn).await?;
+    rows.into_iter().map(|row| read(&row.document)).collect()
+}
+
 /// Locks one of a merchant's returns.
 pub(crate) async fn lock(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     rma_identifier: &str,
 ) -> Result<Option<Rma>, DatabaseError> {
-    let named = [(merchant.as_str(), rma_identifier)];
-    Ok(lock_concerned(conn, &[], &named).await?.pop().map(|(_, rma)| rma))
+    one(conn, merchant, rma_identifier, " FOR NO KEY UPDATE").await
 }
 
 /// Locks those of a merchant's returns that have units in a parcel with this tracking number. What
@@ -313,10 +348,19 @@ pub(crate) async fn find(
     merchant: &MerchantId,
     rma_identifier: &str,
 ) -> Result<Option<Rma>, DatabaseError> {
+    one(conn, merchant, rma_identifier, "").await
+}
+
+async fn one(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    rma_identifier: &str,
+    lock: &str,
+) -> Result<Option<Rma>, DatabaseError> {
     use diesel::OptionalExtension as _;
-    let query = diesel::sql_query(
-        "SELECT document FROM returns WHERE merchant = $1 AND rma_identifier = $2",
-    )
+    let query = diesel::sql_query(format!(
+        "SELECT document FROM returns WHERE merchant = $1 AND rma_identifier = $2{lock}"
+    ))
     .bind::<Text, _>(merchant.as_str())
     .bind::<Text, _>(rma_identifier);
     let row: Option<DocumentRow> = prepared(query).get_result(conn).await.optional()?;

@@ -304,6 +304,12 @@ async fn look_up(conn: &mut AsyncPgConnection) {
     orders::lock_kept(conn, &keys).await.unwrap();
     returns::held(conn, &keys).await.unwrap();
     returns::lock_concerned(conn, &keys, &keys).await.unwrap();
+    let locked = keys.map(|(merchant, rma)| returns::Locked {
+        merchant: merchant.to_owned(),
+        rma_identifier: rma.to_owned(),
+        weight: 2,
+    });
+    returns::load(conn, &locked).await.unwrap();
     let mut rows = orders::Rows::default();
     rows.push(&acme, &order, 0, &Ledger::default()).unwrap();
     orders::update(conn, rows).await.unwrap();
