@@ -59,7 +59,7 @@ async fn look_up_by_index(conn: &mut AsyncPgConnection) -> Result<(), DatabaseEr
     conn.batch_execute(
         "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; \
          SET enable_sort = off; SET enable_incremental_sort = off; \
-         SET jit = off; SET plan_cache_mode = force_generic_plan",
+         SET plan_cache_mode = force_generic_plan",
     )
     .await?;
     Ok(())
