@@ -4,7 +4,7 @@ use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::exchange::{ExchangeFailed, ExchangePlaced};
-use domain::order::OrderStored;
+use domain::order::{Line, OrderStored};
 use domain::warehouse::UnitReceived;
 use messaging::{Broker, HandleError, Handler, Received, consume};
 use platform::{Clock, Process, Service as _};
@@ -45,13 +45,18 @@ struct Orders(Ears);
 impl Handler for Orders {
     type Event = OrderStored;
 
-    /// Units. An order of a few kilobytes may have ten thousand, and each takes hundreds of bytes
-    /// while it is put on the ledger.
-    const FULL_WEIGHT: usize = 200_000;
+    /// About the bytes of their units: an order of a few kilobytes may have ten thousand, and each
+    /// takes hundreds of bytes, and its names, while it is put on the ledger. What is there already
+    /// is weighed when it is read.
+    const FULL_WEIGHT: usize = 64_000_000;
 
     fn weight(stored: &OrderStored) -> usize {
-        let units: i64 = stored.order.items.iter().map(|line| line.quantity_shipped).sum();
-        usize::try_from(units).unwrap_or_default()
+        let order = &stored.order;
+        let of_line = |line: &Line| {
+            let units = usize::try_from(line.quantity_shipped).unwrap_or_default();
+            units * (320 + order.identifier.len() + line.identifier.len())
+        };
+        order.items.iter().map(of_line).sum()
     }
 
     async fn handle(

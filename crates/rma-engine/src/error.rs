@@ -30,6 +30,9 @@ pub(crate) enum Error {
     /// Someone else was faster; the same again finds what they did.
     #[error("someone else stored one of these orders at the same time")]
     Raced,
+    /// One by one they are taken.
+    #[error("these orders have too much on their ledgers to be taken together")]
+    TooHeavy,
     #[error("a stored {0} cannot be read")]
     Damaged(&'static str),
     #[error("an answer cannot be written")]
@@ -53,6 +56,7 @@ impl Failure for Error {
             Self::StaffOnly => Kind::Denied,
             Self::Conflict(_) | Self::UnitHeld | Self::Refused(..) => Kind::Conflict,
             Self::Raced => Kind::Unavailable,
+            Self::TooHeavy => Kind::TooLarge,
             Self::Damaged(_) | Self::Unwritable(_) => Kind::Internal,
             Self::Database(error) => error.kind(),
         }

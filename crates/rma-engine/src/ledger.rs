@@ -1,24 +1,28 @@
 //! The units of one order as they are kept: which there are, what each is worth, which are
 //! refunded, and which refunds had their effect. What becomes of it is `domain::returns`' to say.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use domain::order::{Order, Refund};
 use domain::returns::{
-    Amounts, Discrepancy, KnownUnit, LedgerChange, LedgerUnit, PaidBefore, UnitId,
-    match_remainders, paid, reconcile, reconcile_missing,
+    Amounts, CoveredUnit, Discrepancy, KnownUnit, LedgerChange, LedgerUnit, Paid, PaidBefore,
+    UnitId, match_remainders, paid, reconcile, reconcile_missing,
 };
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ledger {
     lines: BTreeMap<String, Vec<Unit>>,
-    /// Refunds that had their effect, whatever it was.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    refunds: BTreeSet<String>,
-    /// What each of them paid. Older ledgers do not say it until a snapshot repeats the refund.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    paid: PaidBefore,
+    /// Refunds that had their effect, whatever it was, in the order in which they had it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    refunds: Vec<Settled>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Settled {
+    identifier: String,
+    paid: Paid,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,9 +30,10 @@ pub(crate) struct Unit {
     pub(crate) unit: i32,
     #[serde(flatten)]
     pub(crate) amounts: Amounts,
-    /// The refund that covers it.
+    /// The refund that covers it, by its place among those of the ledger: a name may have a
+    /// thousand bytes, and its refund cover thousands of units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) refund: Option<String>,
+    pub(crate) refund: Option<usize>,
 }
 
 impl Ledger {
@@ -55,34 +60,28 @@ impl Ledger {
         }
         if !self.refunds.is_empty() {
             let units = self.known_units(&order.identifier, returned);
-            for covered in match_remainders(order, self.paid_before(order), &units) {
-                self.refund(&covered.unit, &covered.refund_identifier);
-            }
+            let covered = match_remainders(order, &self.paid_before(), &units);
+            self.cover(&covered);
         }
         discrepancies
     }
 
     /// The refunds of a snapshot that had no effect yet.
     pub(crate) fn new_refunds<'o>(&self, order: &'o Order) -> impl Iterator<Item = &'o Refund> {
-        let is_seen = |refund: &Refund| self.refunds.contains(&refund.identifier);
+        let seen = self.paid_before();
+        let is_seen = move |refund: &Refund| seen.contains_key(refund.identifier.as_str());
         order.refunds.iter().filter(move |it| !it.is_ignored() && !is_seen(it))
     }
 
-    /// What the refunds that had their effect paid, also those that the snapshot leaves out.
-    pub(crate) fn paid_before(&mut self, order: &Order) -> &PaidBefore {
-        let repeated = order.refunds.iter().filter(|it| self.refunds.contains(&it.identifier));
-        for refund in repeated {
-            if !self.paid.contains_key(&refund.identifier) {
-                self.paid.insert(refund.identifier.clone(), paid(refund));
-            }
-        }
-        &self.paid
+    /// What the refunds that had their effect paid, also those that a snapshot leaves out.
+    pub(crate) fn paid_before(&self) -> PaidBefore<'_> {
+        self.refunds.iter().map(|it| (it.identifier.as_str(), &it.paid)).collect()
     }
 
     /// Notes that a refund has had its effect.
     pub(crate) fn settle(&mut self, refund: &Refund) {
-        self.refunds.insert(refund.identifier.clone());
-        self.paid.insert(refund.identifier.clone(), paid(refund));
+        let identifier = refund.identifier.clone();
+        self.refunds.push(Settled { identifier, paid: paid(refund) });
     }
 
     /// Every unit of the order, as refunds see it.
@@ -91,10 +90,12 @@ impl Ledger {
         order: &str,
         returned: impl Fn(&UnitId) -> bool,
     ) -> Vec<KnownUnit> {
+        let names = self.refunds.iter().map(|refund| Arc::from(refund.identifier.as_str()));
+        let names: Vec<Arc<str>> = names.collect();
         let known = |(id, unit): (UnitId, &Unit)| KnownUnit {
             is_returned: returned(&id),
             id,
-            refunded_by: unit.refund.clone(),
+            refunded_by: unit.refund.and_then(|place| names.get(place).cloned()),
         };
         self.all(order).map(known).collect()
     }
@@ -116,12 +117,19 @@ impl Ledger {
         })
     }
 
-    /// Notes that a refund covers a unit.
-    pub(crate) fn refund(&mut self, id: &UnitId, refund: &str) {
-        let line = self.lines.get_mut(&id.order_line_item_identifier);
-        let unit = line.and_then(|units| units.iter_mut().find(|it| it.unit == id.unit));
-        if let Some(unit) = unit {
-            unit.refund = Some(refund.to_owned());
+    /// Notes which units refunds cover that had their effect.
+    pub(crate) fn cover(&mut self, covered: &[CoveredUnit]) {
+        let places: HashMap<_, _> =
+            self.refunds.iter().map(|it| it.identifier.as_str()).zip(0..).collect();
+        for CoveredUnit { refund_identifier, unit: id, .. } in covered {
+            let line = self.lines.get_mut(&id.order_line_item_identifier);
+            let unit = line.and_then(|units| {
+                let place = units.binary_search_by_key(&id.unit, |it| it.unit).ok()?;
+                units.get_mut(place)
+            });
+            if let Some(unit) = unit {
+                unit.refund = places.get(&**refund_identifier).copied();
+            }
         }
     }
 
@@ -151,6 +159,9 @@ impl Ledger {
             };
             units.extend(appeared.into_iter().map(new));
             units.sort_unstable_by_key(|it| it.unit);
+            if units.is_empty() {
+                self.lines.remove(line);
+            }
         }
         discrepancies
     }

@@ -15,7 +15,7 @@ use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::order::OrderStored;
-use domain::returns::{CoveredUnit, Discrepancy, RefundMatches, UnitId, match_refunds};
+use domain::returns::{Discrepancy, RefundMatches, UnitId, match_refunds};
 use platform::Timestamp;
 
 use crate::error::Error;
@@ -23,6 +23,9 @@ use crate::ledger::Ledger;
 use crate::store::orders::{Age, Kept, Key, Projected, Rows};
 use crate::store::returns::Held;
 use crate::store::{self, discrepancies};
+
+/// The ledgers of so many bytes are read at once, unless a single one has more.
+const MOST_LEDGERS: usize = 8 * 1024 * 1024;
 
 /// A snapshot, and the place of its event among those of the intake.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +41,8 @@ impl Snapshot<'_> {
 }
 
 /// Takes snapshots in. Several of one order are taken in one after the other, the oldest first:
-/// the newest stays, and no refund is passed over that only an older one has.
+/// the newest stays, and no refund is passed over that only an older one has. Orders with much on
+/// their ledgers are refused together and taken one by one.
 pub(crate) async fn project(
     conn: &mut AsyncPgConnection,
     deliveries: &Deliveries,
@@ -47,7 +51,8 @@ pub(crate) async fn project(
 ) -> Result<(), Error> {
     let mut orders = by_order(snapshots);
     let keys: Vec<_> = orders.keys().copied().collect();
-    let mut kept = store::orders::lock_kept(conn, &keys).await?;
+    let kept = store::orders::lock_kept(conn, &keys, MOST_LEDGERS).await?;
+    let mut kept = kept.ok_or(Error::TooHeavy)?;
     for (key, snapshots) in &mut orders {
         let Some(Kept { age, ledger }) = kept.get(key) else { continue };
         let has_news = |it: &Snapshot<'_>| ledger.new_refunds(&it.stored.order).next().is_some();
@@ -211,17 +216,15 @@ impl Page<'_> {
         }
         let names: Vec<_> = new.iter().filter_map(|it| it.rma_identifier.as_deref()).collect();
         let units = self.ledger.known_units(&order.identifier, is_returned);
-        let before = self.ledger.paid_before(order);
+        let before = self.ledger.paid_before();
         let concerned = returns.of(merchant, &order.identifier, &names);
         let RefundMatches { covered, discrepancies } =
-            match_refunds(order, before, concerned, &units);
+            match_refunds(order, &before, concerned, &units);
         found.extend(discrepancies);
         for refund in new {
             self.ledger.settle(refund);
         }
-        for CoveredUnit { refund_identifier, unit, .. } in &covered {
-            self.ledger.refund(unit, refund_identifier);
-        }
+        self.ledger.cover(&covered);
         returns.cover(merchant, covered);
         found
     }

@@ -11,6 +11,7 @@ mod receiving;
 mod refunding;
 mod returning;
 mod transitions;
+mod weighing;
 
 use std::time::Duration;
 

@@ -9,6 +9,7 @@
 //! counts from then on, also when a newer snapshot leaves it out.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
@@ -19,7 +20,7 @@ use crate::order::{Order, Refund};
 pub type Paid = BTreeMap<String, i64>;
 
 /// What each refund that was matched before paid, by its identifier.
-pub type PaidBefore = BTreeMap<String, Paid>;
+pub type PaidBefore<'a> = BTreeMap<&'a str, &'a Paid>;
 
 /// A unit on the ledger, as refunds see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub struct KnownUnit {
     /// Whether it is in a return that was not canceled.
     pub is_returned: bool,
     /// The refund that covers it.
-    pub refunded_by: Option<String>,
+    pub refunded_by: Option<Arc<str>>,
 }
 
 /// A return, as refunds see it: many times smaller than the return itself.
@@ -105,7 +106,7 @@ pub struct RefundMatches {
 /// A unit that a refund was found to cover.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoveredUnit {
-    pub refund_identifier: String,
+    pub refund_identifier: Arc<str>,
     /// The return that the unit is in, if it is in one.
     pub rma_identifier: Option<String>,
     pub unit: UnitId,
@@ -118,7 +119,7 @@ pub struct CoveredUnit {
 /// * `units` are the units of this order that are on the ledger.
 pub fn match_refunds<'a>(
     order: &'a Order,
-    before: &'a PaidBefore,
+    before: &'a PaidBefore<'a>,
     returns: impl IntoIterator<Item = &'a KnownReturn>,
     units: &'a [KnownUnit],
 ) -> RefundMatches {
@@ -137,23 +138,25 @@ pub fn match_refunds<'a>(
 /// that are there now and in no return: they shipped since, or their return was canceled.
 pub fn match_remainders(
     order: &Order,
-    before: &PaidBefore,
+    before: &PaidBefore<'_>,
     units: &[KnownUnit],
 ) -> Vec<CoveredUnit> {
     let mut loose = Loose::among(units);
     let mut covered = Vec::new();
     for Remainder { refund, line, units } in Accounts::of(order, before, units).remainders {
+        let name = Arc::<str>::from(refund);
         for unit in loose.take(line, units) {
-            let refund_identifier = refund.to_owned();
+            let refund_identifier = Arc::clone(&name);
             covered.push(CoveredUnit { refund_identifier, rma_identifier: None, unit });
         }
     }
     covered
 }
 
-fn new_refunds<'o>(order: &'o Order, before: &PaidBefore) -> impl Iterator<Item = &'o Refund> {
+fn new_refunds<'o>(order: &'o Order, before: &PaidBefore<'_>) -> impl Iterator<Item = &'o Refund> {
     let refunds = order.refunds.iter();
-    refunds.filter(|refund| !refund.is_ignored() && !before.contains_key(&refund.identifier))
+    refunds
+        .filter(|refund| !refund.is_ignored() && !before.contains_key(refund.identifier.as_str()))
 }
 
 /// How many units of each line a refund pays.
@@ -180,12 +183,12 @@ struct Remainder<'a> {
 }
 
 impl<'a> Accounts<'a> {
-    fn of(order: &'a Order, before: &'a PaidBefore, units: &[KnownUnit]) -> Self {
+    fn of(order: &'a Order, before: &PaidBefore<'a>, units: &[KnownUnit]) -> Self {
         let mut on_units: BTreeMap<(&str, &str), i64> = BTreeMap::new();
         for unit in units {
             if let Some(refund) = &unit.refunded_by {
                 let line = unit.id.order_line_item_identifier.as_str();
-                *on_units.entry((refund.as_str(), line)).or_default() += 1;
+                *on_units.entry((&**refund, line)).or_default() += 1;
             }
         }
         let lines = order.items.iter();
@@ -193,9 +196,8 @@ impl<'a> Accounts<'a> {
             lines.map(|line| (line.identifier.as_str(), line.quantity_canceled)).collect();
         let mut accounts = Self { canceled, remainders: Vec::new() };
         for (refund, paid) in before {
-            for (line, paid) in paid {
-                let on_units =
-                    on_units.get(&(refund.as_str(), line.as_str())).copied().unwrap_or_default();
+            for (line, paid) in *paid {
+                let on_units = on_units.get(&(*refund, line.as_str())).copied().unwrap_or_default();
                 let left = (paid - on_units).max(0);
                 let units = left - accounts.count_canceled(line, left);
                 accounts.remainders.push(Remainder { refund, line, units });
@@ -248,7 +250,7 @@ struct Desk<'a> {
 impl<'a> Desk<'a> {
     fn open(
         order: &'a Order,
-        before: &'a PaidBefore,
+        before: &PaidBefore<'a>,
         mut returns: Vec<&'a KnownReturn>,
         units: &'a [KnownUnit],
     ) -> Self {
@@ -345,10 +347,11 @@ impl<'a> Desk<'a> {
     /// Says how many units there were.
     fn cover(&mut self, refund: &Refund, rma: Option<&str>, units: Vec<UnitId>) -> i64 {
         let count = i64::try_from(units.len()).unwrap_or(i64::MAX);
+        let name = Arc::<str>::from(refund.identifier.as_str());
         for unit in units {
             self.covered.insert(unit.clone());
             self.matches.covered.push(CoveredUnit {
-                refund_identifier: refund.identifier.clone(),
+                refund_identifier: Arc::clone(&name),
                 rma_identifier: rma.map(str::to_owned),
                 unit,
             });

@@ -130,7 +130,7 @@ fn report(event: TrackingEvent, number: Option<&str>) -> CarrierReport {
 
 fn covers(refund: &str, rma: &str, paths: &[&str]) -> Vec<CoveredUnit> {
     let cover = |path: &&str| CoveredUnit {
-        refund_identifier: refund.to_owned(),
+        refund_identifier: refund.into(),
         rma_identifier: Some(rma.to_owned()),
         unit: unit(path),
     };

@@ -52,20 +52,25 @@ struct KeptRow {
     updated_at: Timestamp,
     #[diesel(sql_type = BigInt)]
     sequence: i64,
-    #[diesel(sql_type = Text)]
-    ledger: String,
+    /// Only while all of them together are not too much.
+    #[diesel(sql_type = Nullable<Text>)]
+    ledger: Option<String>,
 }
 
-/// Locks what is kept of these orders. Keys are sorted, or two callers may wait for each other:
+/// Locks what is kept of these orders; none of it is given when there are several and their ledgers
+/// have more bytes than `most` together. Keys are sorted, or two callers may wait for each other:
 /// rows are locked as they are found, one key after the other. A join would leave PostgreSQL the
 /// choice to read the whole table instead, which a plan from when it was empty does.
 pub(crate) async fn lock_kept<'a>(
     conn: &mut AsyncPgConnection,
     keys: &[Key<'a>],
-) -> Result<HashMap<Key<'a>, Kept>, DatabaseError> {
+    most: usize,
+) -> Result<Option<HashMap<Key<'a>, Kept>>, DatabaseError> {
+    let most = if keys.len() > 1 { i64::try_from(most).unwrap_or(i64::MAX) } else { i64::MAX };
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
-        "SELECT asked.place, kept.* \
+        "SELECT asked.place, kept.updated_at, kept.sequence, \
+             CASE WHEN sum(octet_length(kept.ledger)) OVER () <= $3 THEN kept.ledger END AS ledger \
          FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
              SELECT updated_at, sequence, ledger FROM orders \
              WHERE orders.merchant = asked.merchant AND orders.identifier = asked.identifier \
@@ -73,17 +78,19 @@ pub(crate) async fn lock_kept<'a>(
          ) AS kept",
     )
     .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers);
+    .bind::<Array<Text>, _>(identifiers)
+    .bind::<BigInt, _>(most);
     let rows: Vec<KeptRow> = prepared(query).load(conn).await?;
     let mut kept = HashMap::with_capacity(rows.len());
     for row in rows {
+        let Some(ledger) = row.ledger else { return Ok(None) };
         let place = usize::try_from(row.place - 1).unwrap_or(usize::MAX);
         if let Some(key) = keys.get(place) {
             let age = (row.updated_at, row.sequence);
-            kept.insert(*key, Kept { age, ledger: read(&row.ledger)? });
+            kept.insert(*key, Kept { age, ledger: read(&ledger)? });
         }
     }
-    Ok(kept)
+    Ok(Some(kept))
 }
 
 /// Snapshots on their way in.

@@ -169,16 +169,6 @@ async fn a_refund_that_a_newer_snapshot_leaves_out_was_paid_all_the_same() {
     assert_eq!(verdicts(&stage, "A").await, ["1 already_refunded", "2 not_shipped"]);
 }
 
-#[test]
-fn an_older_ledger_learns_from_the_snapshot_what_refunds_paid() {
-    let paid = refunded(&order("A", 2), "R1", 1, None);
-    let older = json!({ "lines": {}, "refunds": ["R0", "R1"] });
-    let mut ledger: Ledger = serde_json::from_value(older).unwrap();
-    let line = &paid.items[0].identifier;
-    assert_eq!(json!(ledger.paid_before(&paid)), json!({ "R1": { line: 1 } }));
-    assert_eq!(ledger.new_refunds(&paid).count(), 0);
-}
-
 #[tokio::test]
 async fn units_appear_as_they_ship_and_keep_their_money() {
     let stage = Stage::set().await;
@@ -301,7 +291,7 @@ async fn look_up(conn: &mut AsyncPgConnection) {
     use crate::store::{orders, returns};
     let (acme, order) = ("acme".parse().unwrap(), order("B", 1));
     let keys = [("acme", "B"), ("acme", "C")];
-    orders::lock_kept(conn, &keys).await.unwrap();
+    orders::lock_kept(conn, &keys, 1).await.unwrap();
     returns::held(conn, &keys).await.unwrap();
     returns::lock_concerned(conn, &keys, &keys).await.unwrap();
     let locked = keys.map(|(merchant, rma)| returns::Locked {

@@ -28,7 +28,7 @@ impl Rma {
             let mut units = self.units.iter_mut();
             match units.find(|unit| unit.id == cover.unit && unit.refunded_by.is_none()) {
                 Some(unit) => {
-                    unit.refunded_by = Some(cover.refund_identifier.clone());
+                    unit.refunded_by = Some(cover.refund_identifier.to_string());
                     change.units.push(cover.unit.clone());
                 }
                 None => change.late.push(cover.unit.clone()),

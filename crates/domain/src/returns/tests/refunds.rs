@@ -38,7 +38,7 @@ fn known(returns: &[Rma], free: &[&str]) -> Vec<KnownUnit> {
     let returned = returns.iter().flat_map(|rma| &rma.units).map(|unit| KnownUnit {
         id: unit.id.clone(),
         is_returned: true,
-        refunded_by: unit.refunded_by.clone(),
+        refunded_by: unit.refunded_by.as_deref().map(Into::into),
     });
     returned.chain(loose(free)).collect()
 }
@@ -57,9 +57,13 @@ fn note(units: &mut [KnownUnit], covered: &[CoveredUnit]) {
 }
 
 /// What some refunds of an order paid.
-fn paid_by(order: &Order, is_settled: impl Fn(&str) -> bool) -> PaidBefore {
+fn paid_by(order: &Order, is_settled: impl Fn(&str) -> bool) -> Vec<(&str, Paid)> {
     let settled = order.refunds.iter().filter(|refund| is_settled(&refund.identifier));
-    settled.map(|refund| (refund.identifier.clone(), paid(refund))).collect()
+    settled.map(|refund| (refund.identifier.as_str(), paid(refund))).collect()
+}
+
+fn before<'a>(paid: &'a [(&'a str, Paid)]) -> PaidBefore<'a> {
+    paid.iter().map(|(refund, paid)| (*refund, paid)).collect()
 }
 
 fn written(matches: &RefundMatches) -> String {
@@ -142,11 +146,11 @@ fn canceled_units_are_refunded_once() {
     let first = refund("R1", None, &[("L2", 1)]);
     let order = order_with(vec![first, refund("R2", None, &[("L2", 1)])]);
     let free = loose(&["A/L2/1"]);
-    let before = paid_by(&order, |refund| refund == "R1");
+    let settled = paid_by(&order, |refund| refund == "R1");
     // Also when the merchant no longer speaks of the first.
     let forgetful = Order { refunds: order.refunds[1..].to_vec(), ..order.clone() };
-    for order in [order, forgetful] {
-        let second = match_refunds(&order, &before, &[], &free);
+    for order in [&order, &forgetful] {
+        let second = match_refunds(order, &before(&settled), &[], &free);
         expect![[r#"
             R2 covers A/L2/1 in no return
         "#]]
@@ -161,9 +165,9 @@ fn two_lines_of_a_refund_for_one_line_of_the_order_are_one() {
     let first = refund("R1", None, &[("L2", 1), ("L2", 1)]);
     let order = order_with(vec![first, refund("R2", None, &[("L2", 1)])]);
     let mut units = loose(&["A/L2/1", "A/L2/2"]);
-    units[0].refunded_by = Some("R1".to_owned());
-    let before = paid_by(&order, |refund| refund == "R1");
-    let second = match_refunds(&order, &before, &[], &units);
+    units[0].refunded_by = Some("R1".into());
+    let settled = paid_by(&order, |refund| refund == "R1");
+    let second = match_refunds(&order, &before(&settled), &[], &units);
     expect![[r#"
         R2 covers A/L2/2 in no return
     "#]]
@@ -186,14 +190,14 @@ fn what_was_refunded_before_it_shipped_is_refunded_when_it_ships() {
     let refunds = vec![refund("R1", None, &[("L1", 2)]), refund("R2", None, &[("L1", 1)])];
     let order = order_with(refunds);
     let mut units = loose(&["A/L1/1"]);
-    let before = match_refunds(&order, &PaidBefore::new(), &[], &units);
-    note(&mut units, &before.covered);
+    let early = match_refunds(&order, &PaidBefore::new(), &[], &units);
+    note(&mut units, &early.covered);
     // The snapshots that follow leave the refunds out.
     let forgetful = order_with(Vec::new());
     let mut shipped = |more: &[&str], seen: &[&str]| {
         units.extend(loose(more));
-        let before = paid_by(&order, |refund| seen.contains(&refund));
-        let covered = match_remainders(&forgetful, &before, &units);
+        let settled = paid_by(&order, |refund| seen.contains(&refund));
+        let covered = match_remainders(&forgetful, &before(&settled), &units);
         note(&mut units, &covered);
         written(&RefundMatches { covered, discrepancies: Vec::new() })
     };
@@ -209,7 +213,7 @@ fn what_was_refunded_before_it_shipped_is_refunded_when_it_ships() {
 fn canceled_and_returned_units_are_no_remainder() {
     let order = order_with(vec![refund("R1", None, &[("L2", 2)])]);
     let returned = known(&[rma("RMA-1", &["A/L2/1"])], &["A/L2/2", "A/L2/3"]);
-    let covered = match_remainders(&order, &paid_by(&order, |_| true), &returned);
+    let covered = match_remainders(&order, &before(&paid_by(&order, |_| true)), &returned);
     let units: Vec<_> = covered.iter().map(|it| path(&it.unit)).collect();
     assert_eq!(units, ["A/L2/2"], "one of the two was for the canceled unit");
 }
@@ -259,7 +263,8 @@ fn some_refunds_touch_nothing() {
     let amount_only = refund("R2", Some("RMA-1"), &[]);
     check(vec![ignored, amount_only], &older_and_newer(), &["A/L1/3"], expect![[""]]);
     let order = order_with(vec![refund("R1", None, &[("L1", 1)])]);
-    let found = match_refunds(&order, &paid_by(&order, |_| true), &seen(&older_and_newer()), &[]);
+    let found =
+        match_refunds(&order, &before(&paid_by(&order, |_| true)), &seen(&older_and_newer()), &[]);
     assert_eq!(found, RefundMatches::default());
 }
 
@@ -317,16 +322,16 @@ proptest! {
             rma.refund(&covered, minute(9)).unwrap();
         }
         note(&mut ledger, &covered);
-        let before = paid_by(&order, is_early);
-        let second = match_refunds(&order, &before, &seen(&returns), &ledger);
+        let settled = paid_by(&order, is_early);
+        let second = match_refunds(&order, &before(&settled), &seen(&returns), &ledger);
         let mut noted = seen(&older_and_newer());
         for it in &covered {
             let rma = noted.iter_mut().find(|rma| Some(&rma.rma_identifier) == it.rma_identifier.as_ref());
             rma.into_iter().for_each(|rma| rma.cover(&it.unit));
         }
-        prop_assert_eq!(&match_refunds(&order, &before, &noted, &ledger), &second);
+        prop_assert_eq!(&match_refunds(&order, &before(&settled), &noted, &ledger), &second);
         let forgetful = order_with(refunds[cut..].to_vec());
-        prop_assert_eq!(&match_refunds(&forgetful, &before, &seen(&returns), &ledger), &second);
+        prop_assert_eq!(&match_refunds(&forgetful, &before(&settled), &seen(&returns), &ledger), &second);
         covered.extend(second.covered);
         prop_assert_eq!(&covered, &at_once.covered);
 
