@@ -30,6 +30,9 @@ pub(crate) use unavailable::{Reason, Unavailable};
 /// What is left of the budget when a question is given up, so that its answer is still in time.
 const MARGIN: Duration = Duration::from_millis(100);
 
+/// What is made of an answer takes a few times its length.
+const COPIES: u32 = 3;
+
 /// A merchant's answer.
 #[derive(Debug)]
 pub(crate) struct Offer {
@@ -37,6 +40,13 @@ pub(crate) struct Offer {
     pub(crate) asked_at: Timestamp,
     /// About how much memory it takes.
     weight: u32,
+}
+
+impl Offer {
+    /// About how long it is when it is written out.
+    pub(crate) fn length(&self) -> usize {
+        usize::try_from(self.weight / COPIES).unwrap_or(usize::MAX)
+    }
 }
 
 /// A product of a merchant as it is now: a changed merchant is asked anew.
@@ -201,9 +211,9 @@ fn is_well(outcome: &Outcome) -> bool {
     }
 }
 
-/// What is made of an answer takes a few times its length, and something even if it is empty.
+/// How much memory what is made of an answer takes: something even if it is empty.
 fn weight(length: usize) -> u32 {
-    length.saturating_mul(3).saturating_add(500).try_into().unwrap_or(u32::MAX)
+    u32::try_from(length).unwrap_or(u32::MAX).saturating_mul(COPIES).saturating_add(500)
 }
 
 fn read(tried: &Try) -> Result<Variants, Unavailable> {

@@ -1,5 +1,6 @@
 mod claiming;
 mod contract;
+mod limits;
 mod placing;
 mod reading;
 mod stage;

@@ -2,11 +2,11 @@
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{HttpRequest, HttpResponse, get, web};
 use chrono::{DateTime, Utc};
 use domain::access::MerchantId;
 use platform::Problem;
-use platform::http::ErrorBody;
+use platform::http::{ErrorBody, Room};
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -170,6 +170,7 @@ pub(crate) async fn show_delivery(
     deliveries: web::Data<Deliveries>,
     caller: Caller,
     id: web::Path<Uuid>,
+    request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let (id, merchant) = (id.into_inner(), readable(&caller, None)?);
     let mut conn = deliveries.0.pool.get().await?;
@@ -178,6 +179,7 @@ pub(crate) async fn show_delivery(
         return Err(Refused::NoDelivery(id).into());
     }
     let body = body(&mut conn, id).await?;
+    Room::for_answer(&request, body.len())?;
     let requests = attempts(&mut conn, id).await?.into_iter().map(|logged| AttemptView {
         round: logged.round,
         number: logged.number,

@@ -6,7 +6,7 @@ use actix_web::{HttpResponse, get, post, web};
 use chrono::{DateTime, Utc};
 use diesel_async::AsyncConnection;
 use domain::access::Scope;
-use platform::http::{Body, ErrorBody};
+use platform::http::{Body, ErrorBody, Room, Then};
 use platform::identity::Caller;
 use platform::{Problem, Timestamp, database::DatabaseError};
 use serde::{Deserialize, Serialize};
@@ -140,8 +140,7 @@ pub(crate) async fn replay_delivery(
 #[post("/v1/replays")]
 pub(crate) async fn start_replay(
     deliveries: web::Data<Deliveries>,
-    caller: Caller,
-    Body(body): Body,
+    Then(caller, (_room, Body(body))): Then<Caller, (Room, Body)>,
 ) -> Result<HttpResponse, Problem> {
     caller.require(Scope::Operator)?;
     let engine = &deliveries.0;

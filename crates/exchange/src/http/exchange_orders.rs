@@ -2,7 +2,7 @@
 
 mod words;
 
-use actix_web::{get, post, web};
+use actix_web::{HttpRequest, get, post, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
@@ -10,7 +10,7 @@ use domain::access::{MerchantId, Scope};
 use domain::exchange::Amounts;
 use domain::returns::UnitId;
 use platform::Problem;
-use platform::http::ErrorBody;
+use platform::http::{ErrorBody, Room};
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -140,6 +140,7 @@ pub(crate) async fn list_exchange_orders(
     app: web::Data<App>,
     caller: Caller,
     listing: web::Query<Listing>,
+    request: HttpRequest,
 ) -> Result<web::Json<Page>, Problem> {
     caller.require(Scope::Returns)?;
     let (mut search, limit) = listing.into_inner().understand()?;
@@ -150,6 +151,8 @@ pub(crate) async fn list_exchange_orders(
     let (mut found, is_cut) = search::find(&mut conn, &search, i64::from(limit) + 1).await?;
     let more = is_cut || found.len() > usize::from(limit);
     found.truncate(limit.into());
+    // While there is a connection: so many pages at most are here without room.
+    Room::for_answer(&request, found.iter().map(|(_, order)| order.length()).sum())?;
     let next = found.last().filter(|_| more).map(|(position, _)| cursor(*position));
     let exchange_orders = found.into_iter().map(|(_, order)| order).collect();
     Ok(web::Json(Page { exchange_orders, next }))
@@ -179,11 +182,12 @@ pub(crate) async fn show_exchange_order(
     app: web::Data<App>,
     caller: Caller,
     original_order_id: web::Path<String>,
+    request: HttpRequest,
 ) -> Result<web::Json<Details>, Problem> {
     caller.require(Scope::Returns)?;
     let merchant = app.directory.of(&caller)?;
     let id = plausible(original_order_id.into_inner())?;
-    Ok(web::Json(details(&app, &merchant.identifier, id).await?))
+    details(&app, &merchant.identifier, id, &request).await
 }
 
 /// End an exchange order that the merchant did not take
@@ -212,12 +216,13 @@ pub(crate) async fn abandon_exchange_order(
     app: web::Data<App>,
     caller: Caller,
     original_order_id: web::Path<String>,
+    request: HttpRequest,
 ) -> Result<web::Json<Details>, Problem> {
     caller.require(Scope::Operator)?;
     let merchant = app.directory.of(&caller)?;
     let id = plausible(original_order_id.into_inner())?;
     endings::abandon(&app, &merchant.identifier, &id, &caller.claims.client_id).await?;
-    Ok(web::Json(details(&app, &merchant.identifier, id).await?))
+    details(&app, &merchant.identifier, id, &request).await
 }
 
 /// What PostgreSQL cannot hold cannot be there.
@@ -229,7 +234,12 @@ fn plausible(original_order_id: String) -> Result<String, Error> {
     }
 }
 
-async fn details(app: &App, merchant: &MerchantId, id: String) -> Result<Details, Error> {
+async fn details(
+    app: &App,
+    merchant: &MerchantId,
+    id: String,
+    request: &HttpRequest,
+) -> Result<web::Json<Details>, Problem> {
     let search = Search {
         merchant: Some(merchant.clone()),
         original_order_id: Some(id.clone()),
@@ -242,14 +252,26 @@ async fn details(app: &App, merchant: &MerchantId, id: String) -> Result<Details
     if placed.is_empty() && !others.is_empty() {
         placed.push(others.remove(0));
     }
-    let Some(order) = placed.pop() else { return Err(Error::NoExchange(id)) };
+    let Some(order) = placed.pop() else { return Err(Error::NoExchange(id).into()) };
     let message = match order.delivery {
         Some(delivery) => Some(search::message(&mut conn, delivery).await?),
         None => None,
     };
+    let length = message.as_ref().map_or(0, |message| message.get().len());
+    Room::for_answer(request, length + order.length())?;
     let earlier_orders = search::earlier_orders(&mut conn, merchant.as_str(), &id).await?;
     let other_returns = others.into_iter().map(OtherReturn::from).collect();
-    Ok(Details { order, message, earlier_orders, other_returns })
+    Ok(web::Json(Details { order, message, earlier_orders, other_returns }))
+}
+
+impl ExchangeOrderView {
+    /// About how long it is when it is written out.
+    fn length(&self) -> usize {
+        let length = |unit: &UnitId| {
+            80 + unit.order_identifier.len() + unit.order_line_item_identifier.len()
+        };
+        self.units.iter().chain(&self.out_of_stock).map(length).sum::<usize>() + 600
+    }
 }
 
 impl From<ExchangeOrderView> for OtherReturn {

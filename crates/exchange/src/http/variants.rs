@@ -1,11 +1,11 @@
 //! `GET /v1/variants/{variant_identifier}`: what a shopper can have instead.
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{HttpRequest, HttpResponse, get, web};
 use chrono::{DateTime, Utc};
 use domain::access::Scope;
 use domain::exchange::{OfferedVariant, VariantIdentifier};
 use platform::Problem;
-use platform::http::ErrorBody;
+use platform::http::{ErrorBody, Room};
 use platform::identity::Caller;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -61,20 +61,24 @@ pub(crate) async fn show_variants(
     app: web::Data<App>,
     caller: Caller,
     identifier: web::Path<String>,
+    request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     caller.require(Scope::Returns)?;
     let merchant = app.directory.of(&caller)?;
     let product = VariantIdentifier::parse(&identifier).map_err(Error::from)?;
     let mut answer = HttpResponse::Ok();
     Ok(match app.offers.of(&merchant, &product).await {
-        Ok(offer) => answer.json(OfferView {
-            variant_identifier: &product,
-            available: true,
-            variants: &offer.variants.offered,
-            asked_at: Some(offer.asked_at),
-            reason: None,
-            detail: None,
-        }),
+        Ok(offer) => {
+            Room::for_answer(&request, offer.length())?;
+            answer.json(OfferView {
+                variant_identifier: &product,
+                available: true,
+                variants: &offer.variants.offered,
+                asked_at: Some(offer.asked_at),
+                reason: None,
+                detail: None,
+            })
+        }
         Err(none) => answer.json(OfferView {
             variant_identifier: &product,
             available: false,
