@@ -3,6 +3,8 @@
 use std::{collections::HashMap, time::Duration};
 
 use platform::{Clock, Process, Running, Service, Tasks, config, health::Health};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::{Database, Namespace};
 
@@ -45,6 +47,16 @@ impl Started {
     pub async fn stop(self) -> (Database, Namespace) {
         assert!(self.running.stop().await, "the service did not stop in time");
         (self.database, self.namespace)
+    }
+
+    /// A connection over which this was said, and nothing was read. It takes little by itself.
+    pub async fn say(&self, words: &str) -> TcpStream {
+        let address = self.url.strip_prefix("http://").unwrap();
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        let mut stream = socket.connect(address.parse().unwrap()).await.unwrap();
+        stream.write_all(words.as_bytes()).await.unwrap();
+        stream
     }
 }
 

@@ -4,24 +4,12 @@ use futures_util::future::join_all;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 use testkit::eventually;
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::{TcpSocket, TcpStream};
 
 use super::stage::{SOON, Stage, carded, confirmed};
 
 /// The least room there can be: three times the longest body.
 const LITTLE_ROOM: [(&str, &str); 2] =
     [("BODIES__BYTES_IN_FLIGHT", "0"), ("HTTP__MAX_BODY_BYTES", "524288")];
-
-/// A connection over which this was said, and nothing was read. It takes little by itself.
-async fn say(stage: &Stage, words: &str) -> TcpStream {
-    let address = stage.started.url.strip_prefix("http://").unwrap();
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.set_recv_buffer_size(4096).unwrap();
-    let mut stream = socket.connect(address.parse().unwrap()).await.unwrap();
-    stream.write_all(words.as_bytes()).await.unwrap();
-    stream
-}
 
 /// Waits until this is answered so.
 async fn answered(stage: &Stage, path: &str, token: &str, status: StatusCode) {
@@ -49,7 +37,7 @@ async fn bodies_that_do_not_come_are_bounded() {
          Content-Type: application/json\r\nContent-Length: 524288\r\n\r\n",
         stage.issuer.token(Some("acme"), "returns"),
     );
-    let waiting = say(&stage, &head).await;
+    let waiting = stage.started.say(&head).await;
     eventually("there is no room", SOON, async || {
         (replay().await == StatusCode::SERVICE_UNAVAILABLE).then_some(())
     })
@@ -87,7 +75,7 @@ async fn answers_that_nobody_reads_are_bounded() {
             "GET {path} HTTP/1.1\r\nHost: exchange\r\nAuthorization: Bearer {token}\r\n\r\n",
         )
         .repeat(24);
-        let unread = join_all((0..6).map(|_| say(&stage, &asked))).await;
+        let unread = join_all((0..6).map(|_| stage.started.say(&asked))).await;
         answered(&stage, path, &token, StatusCode::SERVICE_UNAVAILABLE).await;
         drop(unread);
         answered(&stage, path, &token, StatusCode::OK).await;

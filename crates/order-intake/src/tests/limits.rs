@@ -2,7 +2,6 @@
 
 use diesel_async::SimpleAsyncConnection as _;
 use futures_util::future::join_all;
-use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
 use super::*;
 
@@ -13,14 +12,6 @@ fn retry_after(answer: &Response) -> u64 {
 /// Sends a request without a token, in the name of a proxy.
 async fn knock(intake: &Intake, forwarded_for: &str) -> Response {
     intake.request().header("X-Forwarded-For", forwarded_for).body("{}").send().await.unwrap()
-}
-
-/// A connection over which this was said, and nothing was read.
-async fn say(intake: &Intake, words: &str) -> TcpStream {
-    let address = intake.started.url.strip_prefix("http://").unwrap();
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(words.as_bytes()).await.unwrap();
-    stream
 }
 
 #[tokio::test]
@@ -54,7 +45,7 @@ async fn bodies_that_do_not_come_shut_out_nobody_else() {
          Api-Version: 3\r\nContent-Type: application/json\r\nContent-Length: 5242880\r\n\r\n",
         intake.token("acme"),
     );
-    let waiting = join_all((0..6).map(|_| say(&intake, &head))).await;
+    let waiting = join_all((0..6).map(|_| intake.started.say(&head))).await;
     let mut large = sample_message(1);
     large["padding"] = json!(" ".repeat(4 * 1024 * 1024));
     testkit::eventually("acme has no room", Duration::from_secs(10), || async {
@@ -86,7 +77,7 @@ async fn answers_that_nobody_reads_are_bounded() {
         intake.token("acme"),
     )
     .repeat(8);
-    let unread = join_all((0..3).map(|_| say(&intake, &asked))).await;
+    let unread = join_all((0..3).map(|_| intake.started.say(&asked))).await;
     let page = async |status: u16| {
         let answer = intake.get("/v1/orders", "acme").await;
         (answer.status() == status).then_some(answer)

@@ -1,8 +1,6 @@
 //! What holds under any load.
 
 use futures_util::future::join_all;
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::{TcpSocket, TcpStream};
 
 use super::projecting::order;
 use super::*;
@@ -13,16 +11,6 @@ const SMALL: [(&str, &str); 2] =
 
 /// Much is written before all buffers are full.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A connection over which this was said, and nothing was read. Little of an answer gets through.
-async fn say(stage: &Stage, words: &str) -> TcpStream {
-    let address = stage.started.url.strip_prefix("http://").unwrap();
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.set_recv_buffer_size(4096).unwrap();
-    let mut stream = socket.connect(address.parse().unwrap()).await.unwrap();
-    stream.write_all(words.as_bytes()).await.unwrap();
-    stream
-}
 
 /// An order with 300 units in a return. Both are small as bodies and large as answers.
 async fn large_return(stage: &Stage) -> String {
@@ -43,7 +31,7 @@ async fn check_bound(stage: &Stage, path: &str, connections: usize) {
             .repeat(16);
     let answer =
         async |status: StatusCode| (stage.get(path, "acme").await.0 == status).then_some(());
-    let unread = join_all((0..connections).map(|_| say(stage, &asked))).await;
+    let unread = join_all((0..connections).map(|_| stage.started.say(&asked))).await;
     eventually("there is no room", PATIENCE, || answer(StatusCode::SERVICE_UNAVAILABLE)).await;
     drop(unread);
     eventually("there is room again", PATIENCE, || answer(StatusCode::OK)).await;
@@ -57,7 +45,7 @@ async fn bodies_that_do_not_come_shut_out_nobody_else() {
          Content-Type: application/json\r\nContent-Length: 1048576\r\n\r\n",
         stage.issuer.token(Some("acme"), "returns"),
     );
-    let waiting = join_all((0..8).map(|_| say(&stage, &head))).await;
+    let waiting = join_all((0..8).map(|_| stage.started.say(&head))).await;
     let large = json!({ "padding": " ".repeat(1_000_000) });
     let quote = async |merchant: &str| stage.post("/v1/returns/quote", merchant, &large).await.0;
     eventually("acme has no room", SOON, || async {

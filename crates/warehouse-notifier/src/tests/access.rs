@@ -2,9 +2,6 @@
 
 use domain::warehouse::sample::{inbound_asn, outbound_shipment};
 
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::TcpStream;
-
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,10 +90,8 @@ async fn a_change_needs_room_like_everything_else() {
          X-Service-Id: acme\r\nContent-Type: application/json\r\nContent-Length: 16777216\r\n\r\n",
         warehouse.warehouse_token(),
     );
-    let address = warehouse.started.url.strip_prefix("http://").unwrap();
     // A body that does not come: one of the largest and most of another are more than half.
-    let mut waiting = TcpStream::connect(address).await.unwrap();
-    waiting.write_all(head.as_bytes()).await.unwrap();
+    let waiting = warehouse.started.say(&head).await;
     let large = json!({ "status": " ".repeat(12 * 1024 * 1024) });
     eventually("there is no room", SOON, async || {
         (warehouse.patch(path, &large).await.0 == 503).then_some(())
