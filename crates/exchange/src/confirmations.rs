@@ -23,7 +23,7 @@ impl Handler for Confirmations {
     type Event = ReturnConfirmed;
 
     /// One may be eight megabytes: a thousand units, and all that is said of each.
-    const MOST_HELD: u16 = 16;
+    const MAX_PREFETCH: u16 = 16;
 
     async fn handle(
         &self,

@@ -1,7 +1,7 @@
 //! How exchange orders ended, and telling of it: at the merchant, in the transaction that settles
 //! the message, or by an operator's word.
 
-use delivery::witness::{Ended, Ending, Witness};
+use delivery::observer::{Ended, Ending, SettlementObserver};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::access::MerchantId;
 use domain::exchange::{ExchangeFailed, ExchangePlaced, FailureCause, Reply};
@@ -22,7 +22,7 @@ pub(crate) struct Endings {
     pub(crate) clock: Clock,
 }
 
-impl Witness for Endings {
+impl SettlementObserver for Endings {
     fn ended<'a>(
         &'a self,
         conn: &'a mut AsyncPgConnection,

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use delivery::{Deliveries, NewMessage};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
-use directory::Directory;
 use domain::exchange::{ExchangeFailed, ExchangeOrder, FailureCause};
 use domain::kind::Kind;
 use domain::returns::{ConfirmedUnit, ReturnConfirmed, UnitId};
+use merchants::Merchants;
 use messaging::Outbox;
 use platform::database::{DatabaseError, Pool};
 use platform::retry::Backoff;
@@ -42,7 +42,7 @@ const EVENT: &str = "exchange_order.created";
 pub(crate) struct Placer {
     pub(crate) pool: Pool,
     pub(crate) clock: Clock,
-    pub(crate) directory: Arc<Directory>,
+    pub(crate) merchants: Arc<Merchants>,
     pub(crate) offers: Arc<Offers>,
     pub(crate) deliveries: Deliveries,
     pub(crate) outbox: Outbox,
@@ -190,7 +190,7 @@ impl Placer {
         let message = NewMessage {
             merchant: confirmed.merchant.clone(),
             kind: Kind::ExchangeOrder,
-            lane: Some(format!("order:{}", confirmed.original_order_id)),
+            ordering_key: Some(format!("order:{}", confirmed.original_order_id)),
             event: EVENT.to_owned(),
             body: body.clone().into(),
         };

@@ -16,7 +16,7 @@ use diesel::sql_types::BigInt;
 use domain::event::Event;
 use domain::exchange::{ExchangeFailed, ExchangePlaced, FailureCause};
 use domain::returns::ReturnConfirmed;
-use messaging::{Envelope, Link, Message, Publisher, Received, Subscription, Topology};
+use messaging::{BrokerConnection, Envelope, Message, Publisher, Received, Subscription, Topology};
 use platform::database::Pool;
 use platform::{Clock, Service as _, Tasks};
 use sandbox::journal::{Entry, Page};
@@ -33,7 +33,7 @@ struct Scene {
     sandbox: sandbox::Running,
     client: reqwest::Client,
     pool: Pool,
-    link: Link,
+    link: BrokerConnection,
     topology: Topology,
     namespace: Namespace,
     database: Database,
@@ -45,7 +45,12 @@ impl Scene {
         let database = Database::create(exchange::App::migrations()).await;
         let namespace = Namespace::create();
         let topology = Topology::backhaul(&namespace.name);
-        let link = Link::start(&namespace.settings().url, &topology, "test", &Tasks::default());
+        let link = BrokerConnection::start(
+            &namespace.settings().url,
+            &topology,
+            "test",
+            &Tasks::default(),
+        );
         let mut scene = Self {
             replicas: [None, None],
             issuer: Issuer::start(),
@@ -63,7 +68,7 @@ impl Scene {
         acme.settings.base_url = Some(scene.sandbox.url(""));
         introduce(&scene.namespace, "exchange", acme).await;
         eventually("the merchant is copied", PATIENCE, || async {
-            (scene.count("SELECT count(*) AS n FROM directory_merchants").await == 1).then_some(())
+            (scene.count("SELECT count(*) AS n FROM replica_merchants").await == 1).then_some(())
         })
         .await;
         scene
@@ -152,7 +157,7 @@ impl Scene {
                     let event: Received<E> = serde_json::from_slice(&incoming.body).unwrap();
                     heard.insert(event.id, event.data);
                 }
-                subscription.ack_through(batch.last().unwrap().tag).await.unwrap();
+                subscription.ack_up_to(batch.last().unwrap().tag).await.unwrap();
             }
         };
         let waited = tokio::time::timeout(PATIENCE, listening).await;
@@ -163,7 +168,7 @@ impl Scene {
 
 fn confirmed(number: usize) -> ReturnConfirmed {
     let address = json!({
-        "name": "Ada Byron", "street1": "1 Long Lane", "city": "London", "country_code": "GB",
+        "name": "Ada Byron", "street1": "1 Long OrderingKey", "city": "London", "country_code": "GB",
     });
     let variant =
         json!({"sku": "TEE-M", "title": "Shirt, medium", "unit_price_amount_cents": 2500});

@@ -11,7 +11,7 @@ use diesel_async::RunQueryDsl;
 use platform::{
     Process, chain,
     database::{DatabaseError, Pool},
-    telemetry::{self, Ages},
+    telemetry::{self, AgeGauge},
 };
 
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -22,8 +22,8 @@ pub(crate) fn watch(process: &Process) {
         .f64_gauge("outbox_oldest_seconds")
         .with_description("The age of the oldest event that waits for the broker; 0 when none does")
         .build();
-    let (pool, ages) = (process.pool.clone(), Arc::new(Ages::new(gauge, vec![vec![]])));
-    process.tasks.every("backlog", LOOK_EVERY, move || {
+    let (pool, ages) = (process.pool.clone(), Arc::new(AgeGauge::new(gauge, vec![vec![]])));
+    process.tasks.spawn_interval("backlog", LOOK_EVERY, move || {
         let (pool, ages) = (pool.clone(), ages.clone());
         async move {
             let oldest = oldest(&pool).await.inspect_err(|error| {

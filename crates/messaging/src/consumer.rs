@@ -14,11 +14,13 @@ use opentelemetry::{
     KeyValue,
     metrics::{Counter, Histogram},
 };
-use platform::{Failure, Kind, Process, chain, database::timed_out, retry::Backoff, telemetry};
+use platform::{
+    ErrorKind, Failure, Process, chain, database::timed_out, retry::Backoff, telemetry,
+};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::{Broker, Incoming, LinkError, Received, Subscription, inbox::Inbox};
+use crate::{Broker, BrokerError, Incoming, Received, Subscription, inbox::Inbox};
 
 /// Why a handler could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -36,8 +38,8 @@ impl<F: Failure> From<F> for HandleError {
 struct Panicked;
 
 impl Failure for Panicked {
-    fn kind(&self) -> Kind {
-        Kind::Internal
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Internal
     }
 }
 
@@ -50,15 +52,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 /// Why events were not handled.
 enum Unhandled {
     /// The process ends while the database is away.
-    Leaving,
+    ShuttingDown,
     Failed(HandleError),
 }
 
 /// How an event came.
 #[derive(Clone, Copy)]
-struct Came {
+struct DeliveryMeta {
     tag: u64,
-    returns: u32,
+    delivery_count: u32,
 }
 
 /// What a service does about one type of event.
@@ -67,13 +69,13 @@ pub trait Handler: Send + Sync + 'static {
 
     /// No more events are held at once, whatever the settings say: all that are held are in memory,
     /// and of some types each may be megabytes.
-    const MOST_HELD: u16 = u16::MAX;
+    const MAX_PREFETCH: u16 = u16::MAX;
 
     /// A transaction takes no more events once they weigh so much together.
-    const FULL_WEIGHT: usize = usize::MAX;
+    const MAX_BATCH_COST: usize = usize::MAX;
 
     /// What an event weighs: one of a few kilobytes may make thousands of things.
-    fn weight(_: &Self::Event) -> usize {
+    fn cost(_: &Self::Event) -> usize {
         0
     }
 
@@ -93,7 +95,7 @@ pub fn consume<H: Handler>(broker: &Broker, service: &'static str, process: &Pro
     let queue = broker.topology.subscription(service, H::Event::TYPE);
     let inbox = Inbox { pool: process.pool.clone(), queue, clock: process.clock.clone() };
     let (same, retention) = (inbox.clone(), broker.settings.inbox_retention);
-    process.tasks.every("inbox", Duration::from_secs(3600), move || {
+    process.tasks.spawn_interval("inbox", Duration::from_secs(3600), move || {
         let inbox = same.clone();
         async move {
             if let Err(error) = inbox.forget(retention).await {
@@ -147,12 +149,12 @@ impl<H: Handler> Consumer<H> {
 
     /// Handles what the queue brings until the subscription breaks or the process ends. A batch
     /// that was begun is finished first.
-    async fn attend(&self, backoff: &mut Backoff) -> Result<(), LinkError> {
+    async fn attend(&self, backoff: &mut Backoff) -> Result<(), BrokerError> {
         let settings = &self.broker.settings;
         let link = &self.broker.consuming;
         // None would mean: without a bound.
-        const { assert!(H::MOST_HELD > 0) };
-        let prefetch = settings.prefetch.get().min(H::MOST_HELD);
+        const { assert!(H::MAX_PREFETCH > 0) };
+        let prefetch = settings.prefetch.get().min(H::MAX_PREFETCH);
         let mut subscription = tokio::select! {
             () = self.stop.cancelled() => return Ok(()),
             opened = Subscription::open(link, &self.inbox.queue, prefetch) => opened?,
@@ -174,18 +176,21 @@ impl<H: Handler> Consumer<H> {
         &self,
         subscription: &Subscription,
         batch: Vec<Incoming>,
-    ) -> Result<(), LinkError> {
+    ) -> Result<(), BrokerError> {
         let (mut came, mut events) = (Vec::new(), Vec::new());
         for incoming in batch {
             match serde_json::from_slice::<Received<H::Event>>(&incoming.body) {
                 Ok(event) => {
-                    came.push(Came { tag: incoming.tag, returns: incoming.returns });
+                    came.push(DeliveryMeta {
+                        tag: incoming.tag,
+                        delivery_count: incoming.delivery_count,
+                    });
                     events.push(event);
                 }
                 Err(error) => {
                     tracing::error!(queue = self.inbox.queue, %error, "an event cannot be read and is put aside");
                     self.count("unreadable", 1);
-                    subscription.put_aside(incoming.tag).await?;
+                    subscription.dead_letter(incoming.tag).await?;
                 }
             }
         }
@@ -204,20 +209,20 @@ impl<H: Handler> Consumer<H> {
     async fn settle_together(
         &self,
         subscription: &Subscription,
-        came: &[Came],
+        came: &[DeliveryMeta],
         events: &[Received<H::Event>],
-    ) -> Result<(), LinkError> {
+    ) -> Result<(), BrokerError> {
         match self.handle(events).await {
             Ok(()) => {
                 self.count("handled", came.len());
                 self.show_ages(events);
                 match came.last() {
-                    Some(last) => subscription.ack_through(last.tag).await,
+                    Some(last) => subscription.ack_up_to(last.tag).await,
                     None => Ok(()),
                 }
             }
             // Unsettled, they go back to the queue.
-            Err(Unhandled::Leaving) => Ok(()),
+            Err(Unhandled::ShuttingDown) => Ok(()),
             Err(Unhandled::Failed(error)) if came.len() == 1 => {
                 self.failed(events, &error);
                 self.hand_back(subscription, came).await
@@ -230,9 +235,9 @@ impl<H: Handler> Consumer<H> {
     async fn settle_each(
         &self,
         subscription: &Subscription,
-        came: &[Came],
+        came: &[DeliveryMeta],
         events: &[Received<H::Event>],
-    ) -> Result<(), LinkError> {
+    ) -> Result<(), BrokerError> {
         let mut failed = Vec::new();
         for (came, event) in came.iter().zip(events) {
             let event = std::slice::from_ref(event);
@@ -242,7 +247,7 @@ impl<H: Handler> Consumer<H> {
                     self.show_ages(event);
                     subscription.ack(came.tag).await?;
                 }
-                Err(Unhandled::Leaving) => return Ok(()),
+                Err(Unhandled::ShuttingDown) => return Ok(()),
                 Err(Unhandled::Failed(error)) => {
                     self.failed(event, &error);
                     failed.push(*came);
@@ -266,16 +271,18 @@ impl<H: Handler> Consumer<H> {
     async fn hand_back(
         &self,
         subscription: &Subscription,
-        failed: &[Came],
-    ) -> Result<(), LinkError> {
-        let Some(returns) = failed.iter().map(|came| came.returns).max() else { return Ok(()) };
+        failed: &[DeliveryMeta],
+    ) -> Result<(), BrokerError> {
+        let Some(returns) = failed.iter().map(|came| came.delivery_count).max() else {
+            return Ok(());
+        };
         let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(returns)).min(LONGEST_PAUSE);
         tokio::select! {
             () = self.stop.cancelled() => {}
             () = tokio::time::sleep(pause) => {}
         }
         for came in failed {
-            subscription.retry(came.tag).await?;
+            subscription.requeue(came.tag).await?;
         }
         Ok(())
     }
@@ -304,12 +311,12 @@ impl<H: Handler> Consumer<H> {
                     Err(error) => error,
                 };
                 timeouts += u32::from(timed_out(error.0.as_ref()));
-                if error.0.kind() != Kind::Unavailable || timeouts >= TIMEOUTS {
+                if error.0.kind() != ErrorKind::Unavailable || timeouts >= TIMEOUTS {
                     return Err(Unhandled::Failed(error));
                 }
                 tracing::warn!(error = chain(error.0.as_ref()), "events wait to be tried again");
                 tokio::select! {
-                    () = self.stop.cancelled() => return Err(Unhandled::Leaving),
+                    () = self.stop.cancelled() => return Err(Unhandled::ShuttingDown),
                     () = tokio::time::sleep(backoff.pause()) => {}
                 }
             }
@@ -356,8 +363,8 @@ impl<H: Handler> Consumer<H> {
 fn full_transaction<H: Handler>(events: &[Received<H::Event>]) -> usize {
     let mut weight = 0_usize;
     let has_room = |event: &&Received<H::Event>| {
-        let has_room = weight < H::FULL_WEIGHT;
-        weight = weight.saturating_add(H::weight(&event.data));
+        let has_room = weight < H::MAX_BATCH_COST;
+        weight = weight.saturating_add(H::cost(&event.data));
         has_room
     };
     events.iter().take_while(has_room).count()

@@ -45,7 +45,7 @@ impl<'a, T: Event> Envelope<&'a T> {
 
 impl<T> Envelope<T> {
     /// [`Self::sequence`] to compare by; zero for an event that came from no outbox.
-    pub fn place(&self) -> i64 {
+    pub fn sequence_number(&self) -> i64 {
         self.sequence.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default()
     }
 }

@@ -6,14 +6,14 @@
 //! memory of their ids, and acknowledges after the commit. So an event is published at least once
 //! and takes effect exactly once.
 //!
-//! Underneath, a [`Link`] is a connection that heals itself: any error means dial again, declare
+//! Underneath, a [`BrokerConnection`] is a connection that heals itself: any error means dial again, declare
 //! again, consume again. Publishing and consuming use separate links.
 
 mod backlog;
+mod connection;
 mod consumer;
 mod envelope;
 mod inbox;
-mod link;
 mod outbox;
 mod publisher;
 mod schema;
@@ -30,11 +30,11 @@ use platform::{Process, chain};
 use secrecy::SecretString;
 use serde::Deserialize;
 
+pub use connection::{BrokerConnection, BrokerError};
 pub use consumer::{HandleError, Handler, consume};
 pub use envelope::{Envelope, Received};
-pub use link::{Link, LinkError};
 use outbox::Relay;
-pub use outbox::{LEADER_LOCK, Outbox, Prepared, Statement};
+pub use outbox::{LEADER_LOCK, Outbox, SerializedEvent, Statement};
 pub use publisher::{Message, Publisher, Undelivered};
 pub use subscription::{Incoming, Subscription};
 pub use topology::{Exchange, Queue, Topology};
@@ -50,7 +50,7 @@ pub const DEFAULTS: &str = include_str!("../default.toml");
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `amqp://` or `amqps://`, with user, password and virtual host.
-    #[serde(deserialize_with = "link::address")]
+    #[serde(deserialize_with = "connection::address")]
     pub url: SecretString,
     pub namespace: String,
     pub prefetch: NonZeroU16,
@@ -65,8 +65,8 @@ pub struct Settings {
 /// This process and its broker.
 #[derive(Clone)]
 pub struct Broker {
-    pub publishing: Link,
-    pub consuming: Link,
+    pub publishing: BrokerConnection,
+    pub consuming: BrokerConnection,
     pub topology: Topology,
     pub settings: Settings,
 }
@@ -80,7 +80,12 @@ impl Broker {
         topology: Topology,
     ) -> Self {
         let link = |role| {
-            Link::start(&settings.url, &topology, &format!("{service} {role}"), &process.tasks)
+            BrokerConnection::start(
+                &settings.url,
+                &topology,
+                &format!("{service} {role}"),
+                &process.tasks,
+            )
         };
         let (publishing, consuming) = (link("publishing"), link("consuming"));
         for (part, link) in [("broker.publishing", &publishing), ("broker.consuming", &consuming)] {

@@ -4,7 +4,7 @@
 //! every queue that asked for it. The relay may die between the two; then the event is published
 //! twice, under the same id.
 
-mod horizon;
+mod cursor;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,16 +17,16 @@ use domain::event::Event;
 use opentelemetry::metrics::{Counter, Histogram};
 use platform::{
     Timestamp,
-    database::{DatabaseError, Look, Pool, Work, prepared, timed_out},
+    database::{DatabaseError, LeaderTask, PollOutcome, Pool, prepared, timed_out},
     telemetry,
 };
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use self::horizon::Horizon;
+use self::cursor::RelayCursor;
 use crate::{
-    Envelope, Exchange, LinkError, Message, Publisher, Settings, Topology, Undelivered,
+    BrokerError, Envelope, Exchange, Message, Publisher, Settings, Topology, Undelivered,
     schema::outbox,
 };
 
@@ -34,7 +34,7 @@ use crate::{
 pub const LEADER_LOCK: i64 = 0x6261_636B_6861_756C;
 
 /// So many bytes are a batch, however few events they are.
-const FULL_LOAD: i64 = 8 * 1024 * 1024;
+const MAX_BATCH_BYTES: i64 = 8 * 1024 * 1024;
 
 /// Where a service leaves its events.
 #[derive(Clone)]
@@ -56,24 +56,28 @@ impl Outbox {
         events: impl IntoIterator<Item = E>,
     ) -> Result<(), DatabaseError> {
         let prepared: Result<Vec<_>, _> =
-            events.into_iter().map(|event| self.prepare(now, &event)).collect();
-        self.append_prepared(conn, now, &prepared?).await
+            events.into_iter().map(|event| self.serialize(now, &event)).collect();
+        self.append_serialized(conn, now, &prepared?).await
     }
 
     /// Writes an event out where it happens, so that it carries that trace, to be left later.
-    pub fn prepare<E: Event>(&self, now: Timestamp, event: &E) -> Result<Prepared, DatabaseError> {
+    pub fn serialize<E: Event>(
+        &self,
+        now: Timestamp,
+        event: &E,
+    ) -> Result<SerializedEvent, DatabaseError> {
         let envelope = Envelope::new(self.service, now, event);
         let body = serde_json::to_string(&envelope)
             .map_err(|e| diesel::result::Error::SerializationError(e.into()))?;
-        Ok(Prepared { id: envelope.id, routing_key: E::TYPE, body })
+        Ok(SerializedEvent { id: envelope.id, routing_key: E::TYPE, body })
     }
 
     /// Leaves prepared events, in this order.
-    async fn append_prepared(
+    async fn append_serialized(
         &self,
         conn: &mut AsyncPgConnection,
         now: Timestamp,
-        events: &[Prepared],
+        events: &[SerializedEvent],
     ) -> Result<(), DatabaseError> {
         if events.is_empty() {
             return Ok(());
@@ -95,11 +99,11 @@ impl Outbox {
         statement: Statement<'a>,
         bound: usize,
         now: Timestamp,
-        events: impl IntoIterator<Item = &'a Prepared>,
+        events: impl IntoIterator<Item = &'a SerializedEvent>,
         condition: &str,
     ) -> Statement<'a> {
         let (mut ids, mut keys, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
-        for Prepared { id, routing_key, body } in events {
+        for SerializedEvent { id, routing_key, body } in events {
             ids.push(*id);
             keys.push(*routing_key);
             bodies.push(body.as_str());
@@ -131,7 +135,7 @@ pub type Statement<'a> = BoxedSqlQuery<'a, Pg, SqlQuery>;
 
 /// An event that is written out and not yet left in the outbox.
 #[derive(Debug, Clone)]
-pub struct Prepared {
+pub struct SerializedEvent {
     id: Uuid,
     routing_key: &'static str,
     body: String,
@@ -142,7 +146,7 @@ pub(crate) enum RelayError {
     #[error("outbox")]
     Database(#[from] DatabaseError),
     #[error("publishing")]
-    Link(#[from] LinkError),
+    BrokerConnection(#[from] BrokerError),
     #[error("{0} events lead to no queue; declaring the queues again")]
     Unroutable(usize),
     #[error("the broker refused {0} events")]
@@ -163,7 +167,7 @@ pub(crate) struct Relay {
     wake: Arc<Notify>,
     batch: i64,
     poll: Duration,
-    horizon: Horizon,
+    cursor: RelayCursor,
     published: Counter<u64>,
     lag: Histogram<f64>,
 }
@@ -184,7 +188,7 @@ impl Relay {
             wake: outbox.wake.clone(),
             batch: settings.relay_batch.get().try_into().unwrap_or(i64::MAX),
             poll: settings.relay_poll,
-            horizon: Horizon::new(Instant::now()),
+            cursor: RelayCursor::new(Instant::now()),
             published: meter
                 .u64_counter("outbox_published")
                 .with_description("Events confirmed by the broker")
@@ -201,42 +205,42 @@ impl Relay {
 
     pub(crate) async fn run(self, stop: CancellationToken) {
         let (pool, wake, poll) = (self.pool.clone(), self.wake.clone(), self.poll);
-        pool.work(self, wake, poll, stop).await;
+        pool.run_as_leader(self, wake, poll, stop).await;
     }
 
     /// The events that go next.
     async fn waiting(&mut self, conn: &mut AsyncPgConnection) -> Result<Vec<Waiting>, RelayError> {
         let started = Instant::now();
-        let from = self.horizon.begin(started);
+        let from = self.cursor.begin(started);
         let looked = waiting(conn, from, self.batch).await;
-        self.horizon.looked(from, started.elapsed(), Instant::now());
+        self.cursor.looked(from, started.elapsed(), Instant::now());
         let waiting = match looked {
             // Another replica would fare no better.
             Err(error) if from == i64::MIN && timed_out(&error) => {
                 tracing::warn!("the outbox is not seen whole: is some transaction open for long?");
-                self.horizon.give_up_beginning(newest(conn).await?);
-                waiting(conn, self.horizon.begin(Instant::now()), self.batch).await?
+                self.cursor.give_up_beginning(newest(conn).await?);
+                waiting(conn, self.cursor.begin(Instant::now()), self.batch).await?
             }
             looked => looked?,
         };
         if let [first, ..] = &waiting[..] {
-            self.horizon.found(first.position, Instant::now());
+            self.cursor.found(first.position, Instant::now());
         }
         Ok(waiting)
     }
 }
 
-impl Work for Relay {
+impl LeaderTask for Relay {
     const LOCK: i64 = LEADER_LOCK;
-    const TROUBLE: &'static str = "events wait in the outbox";
+    const FAILURE_MESSAGE: &'static str = "events wait in the outbox";
     type Error = RelayError;
 
     /// Publishes one batch.
-    async fn look(&mut self, conn: &mut AsyncPgConnection) -> Result<Look, RelayError> {
+    async fn poll(&mut self, conn: &mut AsyncPgConnection) -> Result<PollOutcome, RelayError> {
         let waiting = self.waiting(conn).await?;
         let Some(last) = waiting.last() else {
-            self.horizon.gone(None, Instant::now());
-            return Ok(Look::Nothing);
+            self.cursor.gone(None, Instant::now());
+            return Ok(PollOutcome::Idle);
         };
         let words = publish(&self.publisher, &self.exchange, &waiting).await?;
         let each = waiting.iter().zip(&words);
@@ -244,7 +248,7 @@ impl Work for Relay {
         let positions: Vec<_> = confirmed.iter().map(|row| row.position).collect();
         remove(conn, &positions).await?;
         if confirmed.len() == waiting.len() {
-            self.horizon.gone(Some(last.position), Instant::now());
+            self.cursor.gone(Some(last.position), Instant::now());
         }
         let now = platform::Clock::system().now();
         for row in &confirmed {
@@ -253,7 +257,7 @@ impl Work for Relay {
         self.published.add(confirmed.len().try_into().unwrap_or(u64::MAX), &[]);
         let not_taken = |why| words.iter().filter(|word| **word == Err(why)).count();
         match (not_taken(Undelivered::Unroutable), not_taken(Undelivered::Refused)) {
-            (0, 0) => Ok(Look::Found),
+            (0, 0) => Ok(PollOutcome::Busy),
             (0, refused) => Err(RelayError::Refused(refused)),
             (unroutable, _) => Err(RelayError::Unroutable(unroutable)),
         }
@@ -289,7 +293,7 @@ async fn waiting(
     )
     .bind::<BigInt, _>(from)
     .bind::<BigInt, _>(most)
-    .bind::<BigInt, _>(FULL_LOAD);
+    .bind::<BigInt, _>(MAX_BATCH_BYTES);
     Ok(prepared(statement).load(conn).await?)
 }
 
@@ -313,7 +317,7 @@ async fn publish(
     publisher: &Publisher,
     exchange: &Exchange,
     waiting: &[Waiting],
-) -> Result<Vec<Result<(), Undelivered>>, LinkError> {
+) -> Result<Vec<Result<(), Undelivered>>, BrokerError> {
     let message = |row: &Waiting| Message {
         exchange: exchange.clone(),
         routing_key: row.routing_key.clone(),

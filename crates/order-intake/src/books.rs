@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, HashMap};
 use domain::access::MerchantId;
 use domain::document::{FieldError, Invalid};
 use domain::order::{Digest, KnownOrder, KnownRefund, Outcome, Policy, Snapshot};
-use messaging::Prepared;
+use messaging::SerializedEvent;
 use platform::Timestamp;
-use platform::http::Room;
+use platform::http::MemoryPermit;
 
 use crate::group::Job;
 
@@ -25,7 +25,7 @@ pub(crate) struct Publication {
     pub(crate) received_at: Timestamp,
     pub(crate) orders: Vec<Published>,
     /// What it takes up for as long as it waits, also when nobody waits for the answer any more.
-    pub(crate) _room: Room,
+    pub(crate) _room: MemoryPermit,
 }
 
 impl Job for Publication {
@@ -46,7 +46,7 @@ pub(crate) struct Published {
     /// The order's own part of the message, unknown fields included.
     pub(crate) document: String,
     /// The event to send if the order is stored.
-    pub(crate) event: Prepared,
+    pub(crate) event: SerializedEvent,
 }
 
 /// A merchant, and the identifier of an order or a refund of theirs.
@@ -102,7 +102,7 @@ struct Draft<'a> {
     refunds: BTreeMap<Key<'a>, (KnownRefund, Timestamp)>,
     refund_lines: BTreeMap<Key<'a>, Owner<'a>>,
     late: Vec<Late<'a>>,
-    events: Vec<&'a Prepared>,
+    events: Vec<&'a SerializedEvent>,
 }
 
 impl<'a> Books<'a> {
@@ -195,7 +195,7 @@ impl<'a> Books<'a> {
     }
 
     /// The events to send, in the order in which things happened.
-    pub(crate) fn events(&self) -> &[&'a Prepared] {
+    pub(crate) fn events(&self) -> &[&'a SerializedEvent] {
         &self.drafted.events
     }
 }

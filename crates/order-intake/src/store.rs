@@ -12,7 +12,7 @@ use domain::access::MerchantId;
 use domain::order::{Digest, KnownOrder, KnownRefund, Status};
 use messaging::{Outbox, Statement};
 use platform::Timestamp;
-use platform::database::{DatabaseError, is_cut, prepared, weigh};
+use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
 use serde_json::value::RawValue;
 
 use self::refunds::Rest;
@@ -314,7 +314,7 @@ pub(crate) async fn search(
     most: i64,
 ) -> Result<(Vec<StoredOrder>, bool), DatabaseError> {
     let line_identifier = search.line_identifier.as_deref().map(searchable);
-    let (weighing, cutting) = weigh("identifier");
+    let (weighing, cutting) = limit_page_bytes("identifier");
     let mut query = diesel::sql_query(format!(
         "{weighing}SELECT identifier, status, created_at, updated_at, received_at, document, \
              octet_length(document) AS weight \
@@ -339,9 +339,9 @@ pub(crate) async fn search(
     let page = format!(" ORDER BY identifier LIMIT ${}{cutting}", bound + 1);
     query = query.sql(page).bind::<BigInt, _>(most);
     let rows: Vec<FoundRow> = prepared(query).load(conn).await?;
-    let is_cut = is_cut(&rows, |row| row.found);
+    let is_truncated = is_truncated(&rows, |row| row.found);
     let orders: Result<_, _> = rows.into_iter().map(StoredOrder::try_from).collect();
-    Ok((orders.map_err(unreadable)?, is_cut))
+    Ok((orders.map_err(unreadable)?, is_truncated))
 }
 
 impl TryFrom<FoundRow> for StoredOrder {

@@ -14,13 +14,13 @@ use domain::order::Message;
 use domain::order::sample::{Orders, message};
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
-use testkit::{Issuer, Started, introduce, merchant};
+use testkit::{Issuer, TestService, introduce, merchant};
 
 use crate::App;
 
 /// The service with the merchants acme and rival, as their clients see it.
 struct Intake {
-    started: Started,
+    started: TestService,
     issuer: Issuer,
     client: reqwest::Client,
 }
@@ -34,7 +34,7 @@ impl Intake {
         let issuer = Issuer::start();
         let settings: Vec<_> =
             issuer.settings().into_iter().chain(settings.iter().copied()).collect();
-        let started = Started::new::<App>(&settings).await;
+        let started = TestService::new::<App>(&settings).await;
         let client = platform::http_client(Duration::from_secs(10)).unwrap();
         let intake = Self { started, issuer, client };
         intake.meet(acme).await;

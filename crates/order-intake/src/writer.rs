@@ -17,7 +17,7 @@ use messaging::Outbox;
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram};
 use platform::database::{DatabaseError, Pool, timed_out};
-use platform::{Failure, Kind, chain, telemetry};
+use platform::{ErrorKind, Failure, chain, telemetry};
 use tokio_util::sync::CancellationToken;
 
 use crate::books::{Books, Publication, Published, Stored};
@@ -244,7 +244,7 @@ impl Writer {
     async fn connection(&mut self) -> Result<AsyncPgConnection, DatabaseError> {
         match self.conn.take_if(|conn| !conn.is_broken()) {
             Some(conn) => Ok(conn),
-            None => self.pool.get_own().await,
+            None => self.pool.dedicated().await,
         }
     }
 }
@@ -341,7 +341,7 @@ async fn look_up<'a>(
 fn harms_only_some(error: &WriteError) -> bool {
     match error {
         WriteError::Raced => true,
-        WriteError::Database(failure) => failure.kind() == Kind::Internal || is_overdue(error),
+        WriteError::Database(failure) => failure.kind() == ErrorKind::Internal || is_overdue(error),
     }
 }
 
@@ -359,11 +359,11 @@ impl From<WriteError> for PublishError {
 }
 
 impl Failure for PublishError {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::Refunds(_) => Kind::Invalid,
+            Self::Refunds(_) => ErrorKind::Invalid,
             Self::Database(error) => error.kind(),
-            Self::Contended => Kind::Unavailable,
+            Self::Contended => ErrorKind::Unavailable,
         }
     }
 

@@ -86,7 +86,7 @@ async fn tell(
     let message = NewMessage {
         merchant: merchant.clone(),
         kind: Kind::Rma,
-        lane: Some(format!("rma:{}", rma.rma_identifier)),
+        ordering_key: Some(format!("rma:{}", rma.rma_identifier)),
         event: event.as_str().to_owned(),
         body: body.into(),
     };

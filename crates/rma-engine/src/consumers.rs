@@ -48,9 +48,9 @@ impl Handler for Orders {
     /// About the bytes of their units: an order of a few kilobytes may have ten thousand, and each
     /// takes hundreds of bytes, and its names, while it is put on the ledger. What is there already
     /// is weighed when it is read.
-    const FULL_WEIGHT: usize = 64_000_000;
+    const MAX_BATCH_COST: usize = 64_000_000;
 
-    fn weight(stored: &OrderStored) -> usize {
+    fn cost(stored: &OrderStored) -> usize {
         let order = &stored.order;
         let of_line = |line: &Line| {
             let units = usize::try_from(line.quantity_shipped).unwrap_or_default();
@@ -65,8 +65,9 @@ impl Handler for Orders {
         events: &[&Received<OrderStored>],
     ) -> Result<(), HandleError> {
         let Ears { deliveries, clock } = &self.0;
-        let snapshots =
-            events.iter().map(|event| Snapshot { stored: &event.data, sequence: event.place() });
+        let snapshots = events
+            .iter()
+            .map(|event| Snapshot { stored: &event.data, sequence: event.sequence_number() });
         Ok(projection::project(conn, deliveries, snapshots, clock.now()).await?)
     }
 }
@@ -94,7 +95,7 @@ struct PlacedExchanges(Ears);
 impl Handler for PlacedExchanges {
     type Event = ExchangePlaced;
 
-    const MOST_HELD: u16 = MOST_EXCHANGES;
+    const MAX_PREFETCH: u16 = MOST_EXCHANGES;
 
     async fn handle(
         &self,
@@ -114,7 +115,7 @@ struct FailedExchanges(Ears);
 impl Handler for FailedExchanges {
     type Event = ExchangeFailed;
 
-    const MOST_HELD: u16 = MOST_EXCHANGES;
+    const MAX_PREFETCH: u16 = MOST_EXCHANGES;
 
     async fn handle(
         &self,

@@ -3,7 +3,7 @@
 use domain::document::{FieldError, Invalid};
 use domain::returns::Refusal;
 use platform::database::DatabaseError;
-use platform::{Failure, Kind};
+use platform::{ErrorKind, Failure};
 
 use crate::returns::ReturnConflict;
 
@@ -48,16 +48,16 @@ impl From<diesel::result::Error> for Error {
 }
 
 impl Failure for Error {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::NoOrder(_) | Self::NoReturn(_) | Self::NoParcel(_) => Kind::Missing,
-            Self::Invalid(_) => Kind::Invalid,
-            Self::Malformed(_) => Kind::Malformed,
-            Self::StaffOnly => Kind::Denied,
-            Self::Conflict(_) | Self::UnitHeld | Self::Refused(..) => Kind::Conflict,
-            Self::Raced => Kind::Unavailable,
-            Self::TooHeavy => Kind::TooLarge,
-            Self::Damaged(_) | Self::Unwritable(_) => Kind::Internal,
+            Self::NoOrder(_) | Self::NoReturn(_) | Self::NoParcel(_) => ErrorKind::Missing,
+            Self::Invalid(_) => ErrorKind::Invalid,
+            Self::Malformed(_) => ErrorKind::Malformed,
+            Self::StaffOnly => ErrorKind::Denied,
+            Self::Conflict(_) | Self::UnitHeld | Self::Refused(..) => ErrorKind::Conflict,
+            Self::Raced => ErrorKind::Unavailable,
+            Self::TooHeavy => ErrorKind::TooLarge,
+            Self::Damaged(_) | Self::Unwritable(_) => ErrorKind::Internal,
             Self::Database(error) => error.kind(),
         }
     }

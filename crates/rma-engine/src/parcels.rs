@@ -6,7 +6,7 @@ use domain::merchant::Merchant;
 use domain::order::Digest;
 use domain::returns::{CarrierReport, Refusal, Rma, TrackingEvent, UnitId};
 use platform::Timestamp;
-use platform::once::Keyed;
+use platform::idempotency::IdempotencyKey;
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -61,7 +61,7 @@ pub(crate) async fn track(
 ) -> Result<String, Error> {
     // Each carrier counts its own reports.
     let key = json!([actor, reported.event_identifier]).to_string();
-    let keyed = Keyed {
+    let keyed = IdempotencyKey {
         merchant: &merchant.identifier,
         operation: "carrier_events",
         key: &key,

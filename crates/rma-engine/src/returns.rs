@@ -11,7 +11,7 @@ use domain::returns::{
     UnitId,
 };
 use platform::Timestamp;
-use platform::once::Keyed;
+use platform::idempotency::IdempotencyKey;
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -50,7 +50,7 @@ pub(crate) struct NewReturn<'a> {
     pub(crate) request: ReturnRequest,
     /// What the shopper was shown.
     pub(crate) quoted: Option<Promise>,
-    pub(crate) keyed: Option<Keyed<'a>>,
+    pub(crate) keyed: Option<IdempotencyKey<'a>>,
 }
 
 /// Says what a return would come to.

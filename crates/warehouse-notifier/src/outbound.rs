@@ -115,7 +115,7 @@ fn missing(number: &str) -> Error {
     Error::NoSuch { what: "outbound shipment", number: number.to_owned() }
 }
 
-/// Writes one message for each part, all on the shipment's lane.
+/// Writes one message for each part, all on the shipment's ordering_key.
 async fn tell(
     app: &App,
     conn: &mut AsyncPgConnection,
@@ -129,7 +129,7 @@ async fn tell(
         messages.push(NewMessage {
             merchant: merchant.clone(),
             kind: Kind::OutboundAsn,
-            lane: Some(format!("asn:{}", header.asn_number)),
+            ordering_key: Some(format!("asn:{}", header.asn_number)),
             event: format!("outbound_asn.{}", header.status.word()),
             body: header.body(&part.asn_number, &part.cartons)?.into(),
         });

@@ -104,7 +104,7 @@ async fn tell(
             merchant: request.merchant.clone(),
             kind: Kind::InventoryReceipt,
             // Of its own: a shipment that leaves may have the same number.
-            lane: Some(format!("inbound_asn:{}", new.asn_number)),
+            ordering_key: Some(format!("inbound_asn:{}", new.asn_number)),
             event: event.to_owned(),
             body: new.message.clone().into(),
         });

@@ -18,7 +18,7 @@ use platform::config::List;
 use platform::sealing::{self, Sealer};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
-use testkit::{Issuer, Started, eventually, introduce};
+use testkit::{Issuer, TestService, eventually, introduce};
 use uuid::Uuid;
 
 use crate::{App, KINDS};
@@ -36,7 +36,7 @@ static SCHEMAS: LazyLock<HashMap<&str, Validator>> = LazyLock::new(|| {
 
 /// The service with the merchants acme and rival, and the sandbox where acme receives.
 struct Warehouse {
-    started: Started,
+    started: TestService,
     issuer: Issuer,
     client: reqwest::Client,
     sandbox: sandbox::Running,
@@ -67,7 +67,7 @@ impl Warehouse {
             ("DELIVERY__POLL", "20ms"),
         ];
         let settings: Vec<_> = issuer.settings().into_iter().chain(more).collect();
-        let started = Started::new::<App>(&settings).await;
+        let started = TestService::new::<App>(&settings).await;
         let client = platform::http_client(Duration::from_secs(30)).unwrap();
         let warehouse = Self { started, issuer, client, sandbox };
         let url = warehouse.sandbox.url("");

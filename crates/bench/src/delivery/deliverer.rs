@@ -6,9 +6,11 @@ use ::delivery::Deliveries;
 use actix_web::{App, HttpResponse, HttpServer, error::ErrorInternalServerError, web};
 use anyhow::Context as _;
 use diesel_migrations::EmbeddedMigrations;
-use directory::Directory;
 use domain::kind::Kind;
-use messaging::{Broker, Exchange, Incoming, Link, Message, Publisher, Subscription, Topology};
+use merchants::Merchants;
+use messaging::{
+    Broker, BrokerConnection, Exchange, Incoming, Message, Publisher, Subscription, Topology,
+};
 use platform::{
     Clock, Process, Running, Service, Tasks, config,
     database::Pool,
@@ -21,7 +23,7 @@ use testkit::{Database, Namespace, sealing_keys};
 use tokio::task::JoinSet;
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use super::merchants::{self, Wanted, Written};
+use super::test_merchants::{self, Wanted, Written};
 use crate::process::{Program, free_port};
 
 const NAME: &str = "deliverer";
@@ -44,7 +46,7 @@ struct Settings {
 }
 
 pub(crate) fn migrations() -> Vec<EmbeddedMigrations> {
-    vec![messaging::MIGRATIONS, directory::MIGRATIONS, delivery::MIGRATIONS]
+    vec![messaging::MIGRATIONS, merchants::MIGRATIONS, delivery::MIGRATIONS]
 }
 
 impl Service for Deliverer {
@@ -69,11 +71,11 @@ impl Service for Deliverer {
         broker.relay(NAME, process);
         let verifier = Arc::new(Verifier::new("bench", process.clock.clone()));
         verifier.set_keys(&serde_json::from_str(r#"{"keys": []}"#)?);
-        let directory = Directory::start(NAME, process, &broker, &verifier);
+        let merchants = Merchants::start(NAME, process, &broker, &verifier);
         let sealer = Arc::new(Sealer::new(&own.sealing)?);
         let kinds = [Kind::Rma];
         let deliveries =
-            Deliveries::start(NAME, process, &broker, &directory, &sealer, &kinds, own.delivery)?;
+            Deliveries::start(NAME, process, &broker, &merchants, &sealer, &kinds, own.delivery)?;
         Ok((Self { pool: process.pool.clone(), deliveries }, verifier))
     }
 }
@@ -82,7 +84,8 @@ async fn write(
     service: web::Data<Deliverer>,
     wanted: web::Json<Wanted>,
 ) -> actix_web::Result<web::Json<Written>> {
-    let written = merchants::write(&service.pool, &service.deliveries, wanted.into_inner()).await;
+    let written =
+        test_merchants::write(&service.pool, &service.deliveries, wanted.into_inner()).await;
     Ok(web::Json(written.map_err(|error| ErrorInternalServerError(format!("{error:#}")))?))
 }
 
@@ -130,7 +133,7 @@ pub(crate) async fn start_sandbox() -> anyhow::Result<Program> {
     let environment = [
         ("SANDBOX__HTTP__PORT", text.as_str()),
         ("SANDBOX__JOURNAL__CAPACITY", "5000"),
-        ("SANDBOX__SIGNING__SECRETS", merchants::SECRET),
+        ("SANDBOX__SIGNING__SECRETS", test_merchants::SECRET),
     ];
     Program::start("sandbox", &[], &environment, port, "/healthz").await
 }
@@ -162,7 +165,7 @@ pub(crate) async fn bare() -> anyhow::Result<()> {
     let url = format!("{}/bare/rmas", word("BARE_SANDBOX")?);
     let tasks = Tasks::default();
     let topology = topology(&namespace);
-    let link = Link::start(&amqp, &topology, "bare", &tasks);
+    let link = BrokerConnection::start(&amqp, &topology, "bare", &tasks);
     let queue = topology.name(QUEUE);
     let line = web::Data::new(BareLoop { link, queue, url, messages });
     let app = move || {
@@ -178,7 +181,7 @@ pub(crate) async fn bare() -> anyhow::Result<()> {
 }
 
 struct BareLoop {
-    link: Link,
+    link: BrokerConnection,
     queue: String,
     url: String,
     messages: usize,
@@ -210,7 +213,7 @@ impl BareLoop {
             id: String::new(),
             content_type: "application/json",
             headers: Vec::new(),
-            body: merchants::body(0).into_bytes(),
+            body: test_merchants::body(0).into_bytes(),
         };
         for _ in 0..self.messages.div_ceil(PUBLISHED_AT_ONCE) {
             let words = publisher.publish(&vec![message.clone(); PUBLISHED_AT_ONCE]).await?;
@@ -238,7 +241,7 @@ impl BareLoop {
                 }
             }
         }
-        Ok(subscription.cease().await?)
+        Ok(subscription.cancel().await?)
     }
 
     /// As cheap as it gets: so many are posted, and acknowledged with one word when all are answered.
@@ -255,9 +258,9 @@ impl BareLoop {
             for posted in posts.join_all().await {
                 posted?;
             }
-            subscription.ack_through(last).await?;
+            subscription.ack_up_to(last).await?;
         }
-        Ok(subscription.cease().await?)
+        Ok(subscription.cancel().await?)
     }
 
     /// Posts a message and says which it was.

@@ -33,7 +33,7 @@ async fn a_message_is_listed_shown_replayed_and_counted() {
     }
     let page = stack.json("deliveries list --limit 1 --json").await;
     assert_eq!(page["deliveries"].as_array().unwrap().len(), 1);
-    let none = stack.json("deliveries list --lane rma:2 --json").await;
+    let none = stack.json("deliveries list --ordering_key rma:2 --json").await;
     assert_eq!(none["deliveries"], json!([]));
 
     let shown = stack.text(&format!("deliveries show {dead}")).await;

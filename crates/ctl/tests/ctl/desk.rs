@@ -6,8 +6,8 @@ use std::time::Duration;
 use actix_web::web;
 use delivery::{Deliveries, NewMessage};
 use diesel_migrations::EmbeddedMigrations;
-use directory::Directory;
 use domain::kind::Kind;
+use merchants::Merchants;
 use messaging::{Broker, Topology};
 use platform::database::Pool;
 use platform::identity::{self, Verifier};
@@ -45,7 +45,7 @@ impl Service for Deliverer {
     type Settings = Settings;
 
     fn migrations() -> Vec<EmbeddedMigrations> {
-        vec![messaging::MIGRATIONS, directory::MIGRATIONS, delivery::MIGRATIONS]
+        vec![messaging::MIGRATIONS, merchants::MIGRATIONS, delivery::MIGRATIONS]
     }
 
     fn routes(config: &mut ServiceConfig<'_>) {
@@ -65,11 +65,11 @@ impl Service for Deliverer {
         let topology = Topology::backhaul(&broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
         broker.relay(Self::NAME, process);
-        let directory = Directory::start(Self::NAME, process, &broker, &verifier);
+        let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let sealer = Arc::new(Sealer::new(&sealing)?);
         let (name, kinds) = (Self::NAME, [Kind::Rma]);
         let deliveries =
-            Deliveries::start(name, process, &broker, &directory, &sealer, &kinds, delivery)?;
+            Deliveries::start(name, process, &broker, &merchants, &sealer, &kinds, delivery)?;
         Ok((Self { pool: process.pool.clone(), deliveries }, verifier))
     }
 }
@@ -83,7 +83,7 @@ async fn say(
     let message = NewMessage {
         merchant: "acme".parse().unwrap(),
         kind: Kind::Rma,
-        lane: Some("rma:1".to_owned()),
+        ordering_key: Some("rma:1".to_owned()),
         event: "rma.created".to_owned(),
         body: body.into(),
     };

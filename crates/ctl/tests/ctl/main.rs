@@ -17,7 +17,7 @@ use std::time::Duration;
 use platform::{Clock, Service as _};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::{Database, Started, eventually};
+use testkit::{Database, TestService, eventually};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
@@ -26,13 +26,13 @@ const SOON: Duration = Duration::from_secs(30);
 
 /// A token service and a folder that looks like a checkout whose stack it is.
 struct Stack {
-    auth: Started,
+    auth: TestService,
     checkout: TempDir,
 }
 
 impl Stack {
     async fn start() -> Self {
-        let auth = Started::new::<auth::App>(&[
+        let auth = TestService::new::<auth::App>(&[
             ("SEALING__KEYS", testkit::sealing_keys()),
             ("BOOTSTRAP__CLIENT_ID", "operator"),
             ("BOOTSTRAP__CLIENT_SECRET", SECRET),

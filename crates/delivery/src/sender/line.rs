@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use domain::kind::Kind;
 use futures_util::future::{BoxFuture, FutureExt};
-use messaging::{Incoming, LinkError, Subscription};
+use messaging::{BrokerError, Incoming, Subscription};
 
 use crate::engine::Engine;
 
 /// The place at the queue, or the wait for one.
 pub(super) enum Line {
-    Opening(BoxFuture<'static, Result<Subscription, LinkError>>),
+    Opening(BoxFuture<'static, Result<Subscription, BrokerError>>),
     Open(Box<Subscription>),
 }
 
@@ -35,7 +35,7 @@ impl Line {
     }
 
     /// Cancel-safe: an opening goes on, and a message that was not returned is still there.
-    pub(super) async fn next(&mut self, most: usize) -> Result<Arrived, LinkError> {
+    pub(super) async fn next(&mut self, most: usize) -> Result<Arrived, BrokerError> {
         match self {
             Self::Opening(opening) => Ok(Arrived::Subscribed(Box::new(opening.await?))),
             Self::Open(subscription) => Ok(Arrived::Messages(subscription.next(most).await?)),

@@ -6,7 +6,7 @@ use domain::kind::Kind;
 use testkit::{Cluster, Database, Namespace, eventually};
 
 use crate::faults::{BALANCE, append_lanes, repeats};
-use crate::lanes::nothing_overtook;
+use crate::ordering_keys::nothing_overtook;
 use crate::stage::{Stage, migrations};
 
 const LONG: Duration = Duration::from_secs(180);

@@ -13,7 +13,7 @@ use serde_json::json;
 use testkit::{Database, Namespace, Server, Servers, eventually};
 use uuid::Uuid;
 
-use crate::lanes::nothing_overtook;
+use crate::ordering_keys::nothing_overtook;
 use crate::stage::{
     Arrival, Replica, SOON, Stage, copy, execute, message, migrations, publish, settings,
     try_number,
@@ -76,7 +76,13 @@ pub(crate) fn repeats(arrivals: &[Arrival]) -> usize {
 pub(crate) async fn append_lanes(stage: &Stage, from: usize, to: usize) {
     for number in from..to {
         let batch: Vec<_> = (0..LANES)
-            .map(|lane| message(Some(&format!("lane-{lane}")), &format!("lane-{lane}"), number))
+            .map(|ordering_key| {
+                message(
+                    Some(&format!("ordering_key-{ordering_key}")),
+                    &format!("ordering_key-{ordering_key}"),
+                    number,
+                )
+            })
             .collect();
         stage.append(&batch).await;
     }
@@ -212,7 +218,7 @@ async fn all_connections(stage: &Stage) -> Vec<Connection> {
 }
 
 /// Publishes messages past the engine and waits until the sender has them, so many in all. Nobody
-/// looks into the queue meanwhile: a copy that was looked at comes again, and is doubtful.
+/// looks into the queue meanwhile: a copy that was looked at comes again, and is maybe_duplicate.
 async fn hand_over(stage: &Stage, messages: &[Message], in_all: u64) {
     publish(stage, messages).await;
     eventually("the sender has them", SOON, async || {
@@ -225,11 +231,11 @@ async fn hand_over(stage: &Stage, messages: &[Message], in_all: u64) {
 async fn what_came_with_a_doubtful_copy_is_not_sent_without_asking() {
     let stage = Stage::new(&[]).await;
     let taken = all_connections(&stage).await;
-    let doubtful = || copy(&stage, Uuid::now_v7(), &[("recalled", "1")]);
-    hand_over(&stage, &[doubtful()], 1).await;
+    let maybe_duplicate = || copy(&stage, Uuid::now_v7(), &[("recalled", "1")]);
+    hand_over(&stage, &[maybe_duplicate()], 1).await;
     // The sender waits for the ledger and finds these two together afterwards. Both were settled by
     // somebody else.
-    hand_over(&stage, &[doubtful(), copy(&stage, Uuid::now_v7(), &[])], 3).await;
+    hand_over(&stage, &[maybe_duplicate(), copy(&stage, Uuid::now_v7(), &[])], 3).await;
     drop(taken);
     let ids = stage.append(&[message(None, "rma.created", 1)]).await;
     stage.settled(SOON).await;

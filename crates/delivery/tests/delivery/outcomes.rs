@@ -164,7 +164,7 @@ async fn a_retry_goes_where_its_merchant_is_by_then() {
     introduce(&stage.pool, &merchant("acme", 2, &stage.sandbox.url("/moved"))).await;
     stage.knows("acme", 2).await;
     execute(&stage.pool, "UPDATE deliveries SET due_at = now()").await;
-    execute(&stage.pool, "UPDATE delivery_endpoints SET open_from = now()").await;
+    execute(&stage.pool, "UPDATE delivery_endpoints SET not_before = now()").await;
     stage.settled(SOON).await;
     assert_eq!(stage.arrivals().await.len(), 1);
     let moved = stage.ask(reqwest::Method::GET, "/journal?path=/moved/rmas", &json!({})).await;

@@ -167,7 +167,7 @@ async fn messages_of_a_lane_are_replayed_in_their_order() {
     let stage = &desk.stage;
     let batch: Vec<_> = (0..60).map(|n| message(Some("asn:1"), "receipt", n)).collect();
     let ids = dead(stage, &batch).await;
-    let wanted = json!({"filter": {"lane": "asn:1"}, "per_second": 50});
+    let wanted = json!({"filter": {"ordering_key": "asn:1"}, "per_second": 50});
     let (status, replay) = desk.operator(Method::POST, "/v1/replays", &wanted).await;
     assert_eq!(status, 202, "{replay}");
     let path = format!("/v1/replays/{}", replay["id"].as_str().unwrap());

@@ -8,10 +8,10 @@ use delivery::{Deliveries, NewMessage};
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Jsonb, Text};
 use diesel_async::{AsyncConnection, RunQueryDsl, SimpleAsyncConnection};
-use directory::Directory;
 use domain::kind::Kind;
 use domain::merchant::{Interface, Merchant, SigningSecret, SupportContact};
-use messaging::{Broker, Exchange, Link, Message, Publisher, Topology};
+use merchants::Merchants;
+use messaging::{Broker, BrokerConnection, Exchange, Message, Publisher, Topology};
 use platform::config::List;
 use platform::database::{DatabaseError, Pool};
 use platform::identity::Verifier;
@@ -80,12 +80,12 @@ impl Replica {
             Broker::start(SERVICE, &process, own.broker.clone(), topology(&own.broker.namespace));
         broker.relay(SERVICE, &process);
         let verifier = Arc::new(Verifier::new("test", process.clock.clone()));
-        let directory = Directory::start(SERVICE, &process, &broker, &verifier);
+        let merchants = Merchants::start(SERVICE, &process, &broker, &verifier);
         let deliveries = Deliveries::start(
             SERVICE,
             &process,
             &broker,
-            &directory,
+            &merchants,
             &sealer(),
             &[Kind::Rma],
             own.delivery,
@@ -116,7 +116,7 @@ pub(crate) struct Stage {
 }
 
 pub(crate) fn migrations() -> Vec<diesel_migrations::EmbeddedMigrations> {
-    vec![messaging::MIGRATIONS, directory::MIGRATIONS, delivery::MIGRATIONS]
+    vec![messaging::MIGRATIONS, merchants::MIGRATIONS, delivery::MIGRATIONS]
 }
 
 impl Stage {
@@ -256,11 +256,11 @@ fn text(value: &Value) -> String {
 }
 
 /// A message of the merchant `acme`.
-pub(crate) fn message(lane: Option<&str>, event: &str, number: usize) -> NewMessage {
+pub(crate) fn message(ordering_key: Option<&str>, event: &str, number: usize) -> NewMessage {
     NewMessage {
         merchant: "acme".parse().unwrap(),
         kind: Kind::Rma,
-        lane: lane.map(str::to_owned),
+        ordering_key: ordering_key.map(str::to_owned),
         event: event.to_owned(),
         body: json!({"number": number}).to_string().into(),
     }
@@ -287,10 +287,10 @@ pub(crate) fn merchant(id: &str, version: i64, base_url: &str) -> Merchant {
     merchant
 }
 
-/// Puts a merchant into the service's copy of the directory.
+/// Puts a merchant into the service's copy of the merchants.
 pub(crate) async fn introduce(pool: &Pool, merchant: &Merchant) {
     diesel::sql_query(
-        "INSERT INTO directory_merchants (identifier, version, document, copied_at) \
+        "INSERT INTO replica_merchants (identifier, version, document, copied_at) \
          VALUES ($1, $2, $3, now()) ON CONFLICT (identifier) DO UPDATE \
          SET version = excluded.version, document = excluded.document, copied_at = now()",
     )
@@ -325,7 +325,12 @@ pub(crate) async fn execute(pool: &Pool, statements: &str) {
 pub(crate) fn publisher(stage: &Stage) -> Publisher {
     let (namespace, tasks) = (&stage.namespace, &stage.replica.process.tasks);
     let url = namespace.amqp_url().to_owned().into();
-    Publisher::new(Link::start(&url, &topology(&namespace.name), "past the engine", tasks))
+    Publisher::new(BrokerConnection::start(
+        &url,
+        &topology(&namespace.name),
+        "past the engine",
+        tasks,
+    ))
 }
 
 pub(crate) async fn publish(stage: &Stage, messages: &[Message]) {

@@ -186,7 +186,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Room for one more value or key.
+    /// MemoryPermit for one more value or key.
     fn count<E: serde::de::Error>(&mut self) -> Result<(), E> {
         if self.tree.len() < MAX_VALUES { Ok(()) } else { Err(self.refuse(Refusal::TooMany)) }
     }

@@ -56,7 +56,7 @@ impl Placer {
         let product = VariantIdentifier::parse(product).map_err(|error| error.to_string())?;
         let merchant = &claimed.confirmed.merchant;
         let merchant = self
-            .directory
+            .merchants
             .merchant(merchant)
             .ok_or_else(|| format!("merchant {merchant} is not known"))?;
         let answer = self.offers.since(claimed.received_at, &merchant, &product).await;

@@ -7,26 +7,26 @@ use domain::event::Event;
 use domain::exchange::{ExchangeFailed, ExchangePlaced};
 use domain::merchant::{Authentication, CredentialsIn, Endpoint, Interface, Merchant, Sealed};
 use domain::returns::ReturnConfirmed;
-use messaging::{Envelope, Link, Received, Subscription, Topology};
+use messaging::{BrokerConnection, Envelope, Received, Subscription, Topology};
 use platform::config::List;
 use platform::sealing::{self, Sealer};
 use platform::{Clock, Tasks};
 use reqwest::{Method, StatusCode};
 use sandbox::journal::{Entry, Page};
 use serde_json::{Value, json};
-use testkit::{Issuer, Started, eventually, introduce, merchant};
+use testkit::{Issuer, TestService, eventually, introduce, merchant};
 
 use crate::App;
 
 pub(super) const SOON: Duration = Duration::from_secs(30);
 
 pub(super) struct Stage {
-    pub(super) started: Started,
+    pub(super) started: TestService,
     pub(super) issuer: Issuer,
     pub(super) sandbox: sandbox::Running,
     pub(super) client: reqwest::Client,
     /// Of whoever listens to the events.
-    link: Link,
+    link: BrokerConnection,
 }
 
 impl Stage {
@@ -56,14 +56,14 @@ impl Stage {
         ];
         let settings: Vec<_> =
             issuer.settings().into_iter().chain(basics).chain(more.iter().copied()).collect();
-        let started = Started::new::<App>(&settings).await;
+        let started = TestService::new::<App>(&settings).await;
         let client = platform::http_client(Duration::from_secs(10)).unwrap();
         let mut acme = merchant("acme");
         acme.settings.base_url = Some(sandbox.url(""));
         set_up(&mut acme);
         let settings = started.namespace.settings();
         let topology = Topology::backhaul(&settings.namespace);
-        let link = Link::start(&settings.url, &topology, "listener", &Tasks::default());
+        let link = BrokerConnection::start(&settings.url, &topology, "listener", &Tasks::default());
         let stage = Self { started, issuer, sandbox, client, link };
         stage.meet(acme).await;
         stage.meet(merchant("rival")).await;
@@ -141,7 +141,7 @@ impl Stage {
                     let event: Received<E> = serde_json::from_slice(&incoming.body).unwrap();
                     heard.insert(event.id, event.data);
                 }
-                subscription.ack_through(batch.last().unwrap().tag).await.unwrap();
+                subscription.ack_up_to(batch.last().unwrap().tag).await.unwrap();
             }
         };
         let waited = tokio::time::timeout(SOON, listening).await;
@@ -247,7 +247,7 @@ async fn count(pool: &platform::database::Pool, query: &str) -> i64 {
 /// A confirmed return of acme's, with these units.
 pub(crate) fn confirmed(rma: &str, order: &str, units: &[Value]) -> ReturnConfirmed {
     let address = json!({
-        "name": "Ada Byron", "street1": "1 Long Lane", "city": "London", "country_code": "GB",
+        "name": "Ada Byron", "street1": "1 Long OrderingKey", "city": "London", "country_code": "GB",
         "zip_code": "N1",
     });
     let units: Vec<_> = units

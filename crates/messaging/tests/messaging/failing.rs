@@ -32,7 +32,7 @@ impl Handler for Timekeeper {
     }
 }
 
-async fn put_aside(stage: &Stage) -> serde_json::Value {
+async fn dead_letter(stage: &Stage) -> serde_json::Value {
     eventually("the dead letter", LONG, async || {
         stage.namespace.peek(&format!("{QUEUE}.dead")).await.pop()
     })
@@ -45,7 +45,7 @@ async fn an_event_that_fails_is_tried_again_after_growing_pauses() {
     let times = Arc::new(Mutex::new(Vec::new()));
     consume(&stage.broker, "listener", &stage.process, Timekeeper(times.clone()));
     stage.write([7]).await;
-    put_aside(&stage).await;
+    dead_letter(&stage).await;
     let times = times.lock().unwrap().clone();
     assert_eq!(times.len(), 6, "once, and five times more");
     for (turn, pair) in times.windows(2).enumerate() {
@@ -60,7 +60,7 @@ async fn note_7_blocks_nobody(handler: impl Handler<Event = NoteWritten>) {
     let stage = Stage::new().await;
     stage.write(0..20).await;
     consume(&stage.broker, "listener", &stage.process, handler);
-    let letter = put_aside(&stage).await;
+    let letter = dead_letter(&stage).await;
     let payload = letter.get("payload").and_then(|payload| payload.as_str());
     assert!(payload.is_some_and(|payload| payload.contains("\"number\":7")), "{letter}");
     eventually("the neighbours are handled", SOON, async || {

@@ -10,7 +10,7 @@ use diesel_async::{
 };
 use domain::event::Event;
 use messaging::{Broker, HandleError, Handler, MIGRATIONS, Outbox, Received, Topology, consume};
-use platform::{Failure, Kind, Process, database::Pool};
+use platform::{ErrorKind, Failure, Process, database::Pool};
 use serde::{Deserialize, Serialize};
 use testkit::{Database, Namespace, Server, Servers, eventually, process};
 
@@ -47,8 +47,8 @@ struct Count {
 struct Refused(i64);
 
 impl Failure for Refused {
-    fn kind(&self) -> Kind {
-        Kind::Internal
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Internal
     }
 }
 
@@ -175,7 +175,9 @@ async fn events_carry_their_place_in_the_outbox() {
         .map(|it| serde_json::from_str(it["payload"].as_str().unwrap()).unwrap())
         .collect();
     for pair in heard.windows(2) {
-        assert!(pair[0].place() > 0 && pair[0].place() < pair[1].place());
+        assert!(
+            pair[0].sequence_number() > 0 && pair[0].sequence_number() < pair[1].sequence_number()
+        );
         assert!(pair[0].sequence < pair[1].sequence, "as texts, too");
         assert!(pair[0].data.number < pair[1].data.number);
     }

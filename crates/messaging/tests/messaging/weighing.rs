@@ -18,9 +18,9 @@ struct Scales {
 impl Handler for Scales {
     type Event = NoteWritten;
 
-    const FULL_WEIGHT: usize = 30;
+    const MAX_BATCH_COST: usize = 30;
 
-    fn weight(note: &NoteWritten) -> usize {
+    fn cost(note: &NoteWritten) -> usize {
         if note.number == 50 { 1000 } else { 10 }
     }
 
@@ -64,7 +64,7 @@ struct FewHeld {
 impl Handler for FewHeld {
     type Event = NoteWritten;
 
-    const MOST_HELD: u16 = 4;
+    const MAX_PREFETCH: u16 = 4;
 
     async fn handle(
         &self,

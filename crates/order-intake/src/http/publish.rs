@@ -5,9 +5,9 @@ use actix_web::{FromRequest, HttpRequest, post, web};
 use domain::access::Scope;
 use domain::document::FieldError;
 use domain::order::{Message, OrderStored, Outcome, Policy, ReturnsPortalOrderMessage, Snapshot};
-use platform::http::{ErrorBody, JsonSource, Room, Then};
+use platform::http::{ErrorBody, JsonSource, MemoryPermit, Sequential};
 use platform::identity::Caller;
-use platform::{Failure, Kind, Problem};
+use platform::{ErrorKind, Failure, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -65,11 +65,14 @@ pub(crate) struct PublishedOrder {
 #[post("/returns_portal_orders")]
 pub(crate) async fn publish_orders(
     app: web::Data<App>,
-    Then(caller, (_version, room, source)): Then<Caller, (ApiVersion, Room, JsonSource)>,
+    Sequential(caller, (_version, room, source)): Sequential<
+        Caller,
+        (ApiVersion, MemoryPermit, JsonSource),
+    >,
 ) -> Result<web::Json<PublishedOrders>, Problem> {
     let JsonSource { document, bytes } = source;
     caller.require(Scope::Orders)?;
-    let merchant = app.directory.of(&caller)?;
+    let merchant = app.merchants.of(&caller)?;
     let policy = Policy {
         strict_amounts: merchant.settings.strict_amounts,
         strict_refund_dates: merchant.settings.strict_refund_dates,
@@ -82,7 +85,7 @@ pub(crate) async fn publish_orders(
     for (snapshot, document) in snapshots.into_iter().zip(order_documents(&bytes)?) {
         let merchant = merchant.identifier.clone();
         let stored = OrderStored { merchant, order: snapshot.order };
-        let event = app.outbox.prepare(received_at, &stored)?;
+        let event = app.outbox.serialize(received_at, &stored)?;
         let snapshot = Snapshot { order: stored.order, ..snapshot };
         orders.push(Published { snapshot, document: document.get().to_owned(), event });
     }
@@ -114,8 +117,8 @@ struct Orders<'a> {
 struct TornLetter(#[from] serde_json::Error);
 
 impl Failure for TornLetter {
-    fn kind(&self) -> Kind {
-        Kind::Internal
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Internal
     }
 }
 
@@ -137,8 +140,8 @@ fn summary(outcomes: &[Outcome]) -> String {
 }
 
 impl Failure for Refused {
-    fn kind(&self) -> Kind {
-        Kind::Unavailable
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Unavailable
     }
 }
 
@@ -150,8 +153,8 @@ pub(crate) struct ApiVersion;
 struct WrongVersion;
 
 impl Failure for WrongVersion {
-    fn kind(&self) -> Kind {
-        Kind::Malformed
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Malformed
     }
 }
 

@@ -12,7 +12,7 @@ use domain::order::{Message, Order, OrderStored, Outcome, Policy};
 use messaging::Outbox;
 use platform::Timestamp;
 use platform::database::{Pool, Settings};
-use platform::http::Room;
+use platform::http::MemoryPermit;
 use serde_json::{Value, json};
 use testkit::Database;
 use tokio_util::sync::CancellationToken;
@@ -102,7 +102,7 @@ impl Desk {
             Published {
                 snapshot,
                 document: document.to_string(),
-                event: self.outbox.prepare(received_at, &event).unwrap(),
+                event: self.outbox.serialize(received_at, &event).unwrap(),
             }
         });
         let orders = published.collect();
@@ -111,7 +111,7 @@ impl Desk {
             policy: Policy::default(),
             received_at,
             orders,
-            _room: Room::default(),
+            _room: MemoryPermit::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use diesel_async::SimpleAsyncConnection as _;
 use domain::order::Outcome;
-use platform::{Failure as _, Kind, Tasks};
+use platform::{ErrorKind, Failure as _, Tasks};
 use serde_json::{Value, json};
 
 use super::desk::{Desk, check, refunded, samples, with};
@@ -115,7 +115,7 @@ async fn an_order_that_runs_out_of_time_takes_its_group_along_only_once() {
     let newer = of_year(&orders[0], 2027);
     let answers = publish(vec![orders[2].clone(), newer, orders[3].clone()]).await;
     let [before, Err(overdue), behind] = &answers[..] else { panic!("{answers:?}") };
-    assert_eq!(overdue.kind(), Kind::Unavailable);
+    assert_eq!(overdue.kind(), ErrorKind::Unavailable);
     [before, behind].into_iter().for_each(|answer| check(answer, &[Outcome::Stored]));
 
     // When one after the other runs out of time, those behind them are told so at once.
@@ -135,7 +135,7 @@ async fn groups_that_lose_their_connection_are_refused_and_the_next_is_stored() 
                WHERE datname = current_database() AND wait_event_type = 'Lock'; COMMIT";
     for answer in publish_in_a_row(&desk, &newer, &orders[1], cut).await {
         let Err(error @ PublishError::Database(_)) = answer else { panic!("{answer:?}") };
-        assert_eq!(error.kind(), Kind::Unavailable);
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
     }
     check(&desk.publish("acme", &[newer, orders[1].clone()]).await, &[Outcome::Stored; 2]);
 }

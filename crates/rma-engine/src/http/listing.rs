@@ -95,9 +95,10 @@ pub(crate) async fn list_returns(
     let (size, most) = page_size(listing.limit)?;
     let wanted = listing.into_inner().understand()?;
     let mut conn = app.pool.get().await?;
-    let (mut returns, is_cut) = search(&mut conn, &merchant.identifier, &wanted, most).await?;
+    let (mut returns, is_truncated) =
+        search(&mut conn, &merchant.identifier, &wanted, most).await?;
     let next = cut(&mut returns, size, cursor);
-    let next = next.or_else(|| returns.last().filter(|_| is_cut).map(cursor));
+    let next = next.or_else(|| returns.last().filter(|_| is_truncated).map(cursor));
     with_room(&head, &Returns { returns, next })
 }
 
@@ -128,10 +129,10 @@ pub(crate) async fn show_timeline(
     let rma = find(&mut conn, &merchant, &rma_identifier).await?.rma_identifier;
     let after = query.after.unwrap_or(0);
     let page = timeline::page(&mut conn, &merchant.identifier, &rma, after, most).await?;
-    let (mut entries, is_cut) = page;
+    let (mut entries, is_truncated) = page;
     let position = |entry: &TimelineEntry| entry.position;
     let next = cut(&mut entries, size, position);
-    let next = next.or_else(|| entries.last().filter(|_| is_cut).map(position));
+    let next = next.or_else(|| entries.last().filter(|_| is_truncated).map(position));
     with_room(&head, &Timeline { entries, next })
 }
 

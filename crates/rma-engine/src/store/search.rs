@@ -6,7 +6,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::returns::{Rma, Status};
 use platform::Timestamp;
-use platform::database::{DatabaseError, is_cut, prepared, weigh};
+use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
 
 use super::read;
 
@@ -44,7 +44,7 @@ pub(crate) async fn search(
     search: &Search,
     most: i64,
 ) -> Result<(Vec<Rma>, bool), DatabaseError> {
-    let (weighing, cutting) = weigh(NEWEST_FIRST);
+    let (weighing, cutting) = limit_page_bytes(NEWEST_FIRST);
     let mut query = diesel::sql_query(weighing)
         .into_boxed()
         .sql(
@@ -95,7 +95,7 @@ pub(crate) async fn search(
         .sql(format!(" ORDER BY {NEWEST_FIRST} LIMIT ${}{cutting}", bound + 1))
         .bind::<BigInt, _>(most);
     let rows: Vec<Row> = prepared(query).load(conn).await?;
-    let is_cut = is_cut(&rows, |row| row.found);
+    let is_truncated = is_truncated(&rows, |row| row.found);
     let returns: Result<_, _> = rows.iter().map(|row| read(&row.document)).collect();
-    Ok((returns?, is_cut))
+    Ok((returns?, is_truncated))
 }

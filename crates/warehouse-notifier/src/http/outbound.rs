@@ -7,9 +7,9 @@ use domain::warehouse::{
     AsnStatus, Change, Header, OutboundShipment, OutboundShipmentRequest, Part,
 };
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Page, Room, Then, next};
+use platform::http::{ErrorBody, Json, MemoryPermit, Page, Sequential, next};
+use platform::idempotency::Key;
 use platform::identity::Caller;
-use platform::once::Key;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -133,7 +133,7 @@ impl From<StoredShipment> for ShipmentSummary {
 pub(crate) async fn report_shipment(
     app: web::Data<App>,
     key: Key,
-    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
+    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
     let shipment = OutboundShipment::read(&document)?;
@@ -167,7 +167,7 @@ pub(crate) async fn report_shipment(
 pub(crate) async fn change_shipment(
     app: web::Data<App>,
     asn_number: web::Path<String>,
-    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
+    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
     let change = Change::read(&document)?;
@@ -221,11 +221,11 @@ pub(crate) async fn list_shipments(
     let merchant = warehouse_or_merchant(&app, &caller)?;
     let (after, limit) = (page.after(), page.limit()?);
     let mut conn = app.pool.get().await?;
-    let (mut found, is_cut) =
+    let (mut found, is_truncated) =
         store::page(&mut conn, &merchant.identifier, after, limit + 1).await?;
     let name = |stored: &StoredShipment| stored.asn_number.clone();
     let next = next(&mut found, limit, name);
-    let next = next.or_else(|| found.last().filter(|_| is_cut).map(name));
+    let next = next.or_else(|| found.last().filter(|_| is_truncated).map(name));
     let outbound_shipments = found.into_iter().map(ShipmentSummary::from).collect();
     Ok(HttpResponse::Ok().json(ShipmentPage { outbound_shipments, next }))
 }

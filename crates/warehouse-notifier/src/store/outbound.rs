@@ -7,7 +7,7 @@ use domain::access::MerchantId;
 use domain::order::Digest;
 use domain::warehouse::{Header, Part, ShipmentType};
 use platform::Timestamp;
-use platform::database::{DatabaseError, is_cut, prepared, weigh};
+use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
 
 use super::count;
 use crate::error::Error;
@@ -164,7 +164,7 @@ pub(crate) async fn page(
     after: &str,
     most: i64,
 ) -> Result<(Vec<StoredShipment>, bool), Error> {
-    let (weighing, cutting) = weigh("asn_number");
+    let (weighing, cutting) = limit_page_bytes("asn_number");
     let query = diesel::sql_query(format!(
         "{weighing}SELECT asn_number, shipment_type, header, units, digest, created_at, \
              updated_at, octet_length(header) AS weight \
@@ -175,9 +175,9 @@ pub(crate) async fn page(
     .bind::<Text, _>(after)
     .bind::<BigInt, _>(most);
     let found: Vec<PageRow> = prepared(query).load(conn).await?;
-    let is_cut = is_cut(&found, |row| row.found);
+    let is_truncated = is_truncated(&found, |row| row.found);
     let page: Result<_, _> = found.into_iter().map(|row| row.shipment.try_into()).collect();
-    Ok((page?, is_cut))
+    Ok((page?, is_truncated))
 }
 
 /// Keeps a changed header.
