@@ -14,7 +14,7 @@ use anyhow::bail;
 use clap::Args;
 use domain::kind::Kind;
 use domain::merchant::{Interface, ReturnPolicy};
-use domain::returns::Status;
+use domain::returns::RmaStatus;
 use platform::{Clock, Timestamp};
 use serde_json::{Value, json};
 
@@ -177,10 +177,10 @@ impl Story {
         }]);
         self.publish(stage, self.now + Duration::from_secs(1), refund).await?;
         let (message, seen) = told(stage, "rma.refunded", rma).await?;
-        says(&seen, "/status", Status::Refunded.as_str())?;
+        says(&seen, "/status", RmaStatus::Refunded.as_str())?;
         stage.say(
             "the shop publishes the refund",
-            &format!("{message}, {}", Status::Refunded.as_str()),
+            &format!("{message}, {}", RmaStatus::Refunded.as_str()),
         )
     }
 

@@ -4,7 +4,7 @@
 use delivery::witness::{Ended, Ending, Witness};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::access::MerchantId;
-use domain::exchange::{ExchangeFailed, ExchangePlaced, FailureCause, Reply};
+use domain::exchange::{ExchangeFailed, ExchangeOrderResponse, ExchangePlaced, FailureCause};
 use domain::kind::Kind;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -49,7 +49,8 @@ impl Endings {
         ended: &Ended,
     ) -> Result<(), DatabaseError> {
         let now = self.clock.now();
-        let placed = orders::place(conn, ended.id, &Reply::read(&ended.answer), now).await?;
+        let placed =
+            orders::place(conn, ended.id, &ExchangeOrderResponse::read(&ended.answer), now).await?;
         let event = placed.map(|(order, exchange_order_identifier)| ExchangePlaced {
             merchant: order.merchant,
             rma_identifier: order.rma_identifier,

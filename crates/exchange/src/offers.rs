@@ -184,7 +184,7 @@ impl Offers {
         let opened = endpoints
             .find(merchant.identifier.as_str(), Interface::Variants, now)
             .map_err(|error| unset(&error))?;
-        let url = product.put_into(opened.endpoint.url()).map_err(|error| unset(&error))?;
+        let url = product.expand_url(opened.endpoint.url()).map_err(|error| unset(&error))?;
         Ok((opened.endpoint.at(url), opened.timeout.unwrap_or(Duration::MAX)))
     }
 

@@ -9,7 +9,7 @@ use domain::document::{FieldError, Invalid};
 use domain::merchant::Merchant;
 use domain::returns::{
     Ineligible, IneligibleCode, RefundFinancials, RefundType, RequestedUnit, ReturnMethod,
-    ReturnRequest, RmaUnit, UnitId, admit,
+    ReturnRequest, RmaUnit, UnitId, check_eligibility,
 };
 use platform::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -108,7 +108,7 @@ pub(crate) fn assess(
         }
     }
     faults.extend(known.iter().filter_map(|(index, _, unit)| stranger(*index, unit, &known)));
-    faults.extend(request.faults(|id| shelf.unit(id).map(|unit| unit.has_variants())));
+    faults.extend(request.exchange_errors(|id| shelf.unit(id).map(|unit| unit.has_variants())));
     if !faults.is_empty() {
         return Err(Invalid { errors: faults, omitted: 0 });
     }
@@ -122,7 +122,7 @@ pub(crate) fn assess(
             requested: (*requested).clone(),
             title: unit.line.title.clone(),
             unit: RmaUnit::new(requested, unit.terms()),
-            verdict: admit(&unit.facts(&requested.resolution), &settings, now, staff),
+            verdict: check_eligibility(&unit.facts(&requested.resolution), &settings, now, staff),
         })
         .collect();
     let types = units.iter().map(|it| it.unit.refund_type);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::order::Line;
-use domain::returns::{Resolution, UnitFacts, UnitId, UnitTerms};
+use domain::returns::{PurchasedUnit, Resolution, UnitFacts, UnitId};
 use platform::database::DatabaseError;
 
 use crate::ledger::{Unit, unit_id};
@@ -121,11 +121,11 @@ impl<'a> Shelved<'a> {
             order_status: self.projected.order.status,
             order_created_at: self.projected.order.created_at,
             is_shipped: self.unit.is_some(),
-            shipped_date: self.line.shipped_date,
+            shipped_at: self.line.shipped_date,
             line_tags: &self.line.tags,
             rma_identifier: self.holder.map(|holder| holder.rma_identifier.as_str()),
             is_refunded: self.unit.is_some_and(|unit| unit.refund.is_some()),
-            is_exchange_taken: self.is_order_exchanged && *wanted != Resolution::Refund,
+            is_second_exchange: self.is_order_exchanged && *wanted != Resolution::Refund,
         }
     }
 
@@ -138,8 +138,8 @@ impl<'a> Shelved<'a> {
         self.line.sku.clone().or_else(|| self.line.upc.clone()).unwrap_or_default()
     }
 
-    pub(crate) fn terms(&self) -> UnitTerms {
-        UnitTerms {
+    pub(crate) fn terms(&self) -> PurchasedUnit {
+        PurchasedUnit {
             sku: self.sku(),
             upc: self.line.upc.clone(),
             unit_price_amount_cents: self.line.unit_price_amount_cents,

@@ -125,7 +125,7 @@ fn reason(document: &Object<'_>, codes: &mut BTreeSet<String>) -> Option<ReturnR
 
 fn method(document: &Object<'_>, ways: &mut BTreeSet<ReturnMethod>) -> Option<MethodOffer> {
     document.refuse_unknown(&["method", "shipping_cost_cents"]);
-    let words = ReturnMethod::ALL.map(|method| (method.as_str(), method));
+    let words: Vec<_> = ReturnMethod::ALL.iter().map(|method| (method.as_str(), *method)).collect();
     let method = document.required("method", one_of(&words));
     let cost = document.optional("shipping_cost_cents", integer(COST));
     if method.is_some_and(|method| !ways.insert(method)) {

@@ -10,7 +10,7 @@ use super::{Authentication, CredentialsIn, Interface, Settings, SupportContact};
 use crate::{
     access::MerchantId,
     document::{Field, Object, array, boolean, currency, integer, object, one_of, parsed, text},
-    exchange::has_place,
+    exchange::has_placeholder,
 };
 
 const SETTINGS: [&str; 11] = [
@@ -198,7 +198,7 @@ impl EndpointChange {
 
 /// A question about a product must say where in the path its identifier goes.
 fn placed(field: Field<'_>, text: String, interface: Interface) -> Option<String> {
-    let missing = interface == Interface::Variants && !has_place(&text);
+    let missing = interface == Interface::Variants && !has_placeholder(&text);
     if missing { field.invalid("must hold {variant_identifier} in its path") } else { Some(text) }
 }
 

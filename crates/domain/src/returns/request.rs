@@ -101,7 +101,10 @@ impl ReturnRequest {
 
     /// What is wrong with the request in the light of its orders. `has_variants` says whether the
     /// unit's line has a `variant_identifier`; a unit it does not know is judged elsewhere.
-    pub fn faults(&self, has_variants: impl Fn(&UnitId) -> Option<bool>) -> Vec<FieldError> {
+    pub fn exchange_errors(
+        &self,
+        has_variants: impl Fn(&UnitId) -> Option<bool>,
+    ) -> Vec<FieldError> {
         let units = self.units.iter().enumerate();
         let exchanged =
             units.filter(|(_, unit)| matches!(unit.resolution, Resolution::Exchange { .. }));

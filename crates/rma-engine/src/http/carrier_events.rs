@@ -80,7 +80,7 @@ fn read(document: &Document) -> Result<Reported, Invalid> {
 
 fn read_body(body: &Object<'_>, digest: Digest) -> Option<Reported> {
     body.refuse_unknown(&FIELDS);
-    let words: Vec<_> = TrackingEvent::ALL.map(|event| (event.as_str(), event)).to_vec();
+    let words: Vec<_> = TrackingEvent::ALL.iter().map(|event| (event.as_str(), *event)).collect();
     let event_identifier = body.required("event_identifier", text(1..=255));
     let event = body.required("event", one_of(&words));
     let rma_identifier = body.optional("rma_identifier", text(1..=255));
