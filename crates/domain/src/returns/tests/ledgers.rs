@@ -10,7 +10,7 @@ use super::*;
 struct Ledger(BTreeMap<i32, LedgerUnit>);
 
 impl Ledger {
-    fn apply(&mut self, line: &Line) -> LedgerChange {
+    fn apply(&mut self, line: &OrderLine) -> LedgerChange {
         let known: Vec<_> = self.0.values().copied().collect();
         let change = reconcile("A", line, &known);
         for unit in &change.withdrawn {
