@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use diesel_async::AsyncPgConnection;
 use directory::Directory;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use messaging::{Broker, Outbox};
 use platform::database::{DatabaseError, forget};
 use platform::retry::Backoff;
@@ -49,7 +49,7 @@ impl Deliveries {
         broker: &Broker,
         directory: &Arc<Directory>,
         sealer: &Arc<Sealer>,
-        kinds: &[Kind],
+        kinds: &[MessageKind],
         settings: Settings,
     ) -> anyhow::Result<Self> {
         let witness = Arc::new(());
@@ -62,7 +62,7 @@ impl Deliveries {
         service: &'static str,
         process: &Process,
         (broker, directory, sealer): (&Broker, &Arc<Directory>, &Arc<Sealer>),
-        kinds: &[Kind],
+        kinds: &[MessageKind],
         settings: Settings,
     ) -> anyhow::Result<Self> {
         let engine = Arc::new(Engine {

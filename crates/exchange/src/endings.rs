@@ -5,7 +5,7 @@ use delivery::witness::{Ended, Ending, Witness};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::access::MerchantId;
 use domain::exchange::{ExchangeFailed, ExchangeOrderResponse, ExchangePlaced, FailureCause};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use messaging::Outbox;
@@ -29,7 +29,7 @@ impl Witness for Endings {
         ended: &'a [Ended],
     ) -> BoxFuture<'a, Result<(), DatabaseError>> {
         async move {
-            for ended in ended.iter().filter(|ended| ended.kind == Kind::ExchangeOrder) {
+            for ended in ended.iter().filter(|ended| ended.kind == MessageKind::ExchangeOrder) {
                 match ended.ending {
                     Ending::Delivered => self.placed(conn, ended).await?,
                     Ending::Dead => self.undeliverable(conn, ended).await?,

@@ -24,7 +24,7 @@ use actix_web::web;
 use delivery::Deliveries;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use directory::Directory;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use messaging::{Broker, Topology, consume};
 use platform::database::Pool;
 use platform::http::Rooms;
@@ -91,7 +91,7 @@ impl Service for App {
             Self::NAME,
             process,
             (&broker, &directory, &sealer),
-            &[Kind::ExchangeOrder],
+            &[MessageKind::ExchangeOrder],
             delivery,
         )?;
         let offers = Arc::new(Offers::new(deliveries.clone(), process.clock.clone(), variants));

@@ -13,7 +13,7 @@ use delivery::{Deliveries, NewMessage};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use directory::Directory;
 use domain::exchange::{ExchangeFailed, ExchangeOrder, FailureCause};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use domain::returns::{ConfirmedUnit, ReturnConfirmed, UnitId};
 use messaging::Outbox;
 use platform::database::{DatabaseError, Pool};
@@ -190,7 +190,7 @@ impl Placer {
             .map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
         let message = NewMessage {
             merchant: confirmed.merchant.clone(),
-            kind: Kind::ExchangeOrder,
+            kind: MessageKind::ExchangeOrder,
             lane: Some(format!("order:{}", confirmed.original_order_id)),
             event: EVENT.to_owned(),
             body: body.clone().into(),

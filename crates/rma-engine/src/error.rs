@@ -1,6 +1,6 @@
 //! What can go wrong, and what kind of trouble it is.
 
-use domain::document::{FieldError, Invalid};
+use domain::json::{FieldError, ValidationError};
 use domain::returns::TransitionError;
 use platform::database::DatabaseError;
 use platform::{Failure, Kind};
@@ -16,7 +16,7 @@ pub(crate) enum Error {
     #[error("no return travels under the tracking number {0}")]
     NoParcel(String),
     #[error(transparent)]
-    Invalid(#[from] Invalid),
+    Invalid(#[from] ValidationError),
     #[error("{0}")]
     Malformed(&'static str),
     #[error("this needs a token of the merchant's own, or an operator's")]

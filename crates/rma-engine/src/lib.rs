@@ -33,7 +33,7 @@ use actix_web::web;
 use delivery::Deliveries;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use directory::Directory;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use messaging::{Broker, Outbox, Topology};
 use platform::database::Pool;
 use platform::http::Rooms;
@@ -123,7 +123,7 @@ impl Service for App {
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let directory = Directory::start(Self::NAME, process, &broker, &verifier);
         let outbox = broker.relay(Self::NAME, process);
-        let kinds = [Kind::Rma];
+        let kinds = [MessageKind::Rma];
         let deliveries =
             Deliveries::start(Self::NAME, process, &broker, &directory, &sealer, &kinds, delivery)?;
         let app = Self {

@@ -2,8 +2,8 @@
 //! and has its effect once. A parcel may hold units of several returns; each hears of its own.
 
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use domain::json::Digest;
 use domain::merchant::Merchant;
-use domain::order::Digest;
 use domain::returns::{CarrierReport, Rma, TrackingEvent, TransitionError, UnitId};
 use platform::Timestamp;
 use platform::once::Keyed;

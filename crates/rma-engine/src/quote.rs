@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use domain::document::{FieldError, Invalid};
+use domain::json::{FieldError, ValidationError};
 use domain::merchant::Merchant;
 use domain::returns::{
     Ineligible, IneligibleCode, RefundFinancials, RefundType, RequestedUnit, ReturnMethod,
@@ -98,7 +98,7 @@ pub(crate) fn assess(
     request: &ReturnRequest,
     merchant: &Merchant,
     now: Timestamp,
-) -> Result<Assessment, Invalid> {
+) -> Result<Assessment, ValidationError> {
     let mut faults = Vec::new();
     let mut known = Vec::new();
     for (index, requested) in request.units.iter().enumerate() {
@@ -110,7 +110,7 @@ pub(crate) fn assess(
     faults.extend(known.iter().filter_map(|(index, _, unit)| stranger(*index, unit, &known)));
     faults.extend(request.exchange_errors(|id| shelf.unit(id).map(|unit| unit.has_variants())));
     if !faults.is_empty() {
-        return Err(Invalid { errors: faults, omitted: 0 });
+        return Err(ValidationError { errors: faults, omitted: 0 });
     }
     let currency = known.first().map(|(_, _, unit)| unit.projected.order.currency);
     let currency = currency.map_or_else(String::new, |it| it.code().to_owned());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
-use domain::document::{FieldError, Invalid};
+use domain::json::{FieldError, ValidationError};
 use domain::merchant::Merchant;
 use domain::order::{Customer, Order};
 use domain::returns::{
@@ -298,7 +298,8 @@ fn plausible(rma_identifier: &str) -> Result<&str, Error> {
 pub(crate) fn refused(rma_identifier: &str, refusal: TransitionError) -> Error {
     match refusal {
         TransitionError::UnknownUnit => {
-            Invalid::from(FieldError::invalid("$.units", "the return has no such unit")).into()
+            ValidationError::from(FieldError::invalid("$.units", "the return has no such unit"))
+                .into()
         }
         refusal => Error::Refused(rma_identifier.to_owned(), refusal),
     }

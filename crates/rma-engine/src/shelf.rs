@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
-use domain::order::Line;
+use domain::order::OrderLine;
 use domain::returns::{PurchasedUnit, Resolution, UnitFacts, UnitId};
 use platform::database::DatabaseError;
 
@@ -31,7 +31,7 @@ pub(crate) struct Place {
 #[derive(Clone, Copy)]
 pub(crate) struct Shelved<'a> {
     pub(crate) projected: &'a Projected,
-    pub(crate) line: &'a Line,
+    pub(crate) line: &'a OrderLine,
     pub(crate) unit: Option<&'a Unit>,
     holder: Option<&'a Holder>,
     /// Whether its order can have no other exchange.
@@ -69,7 +69,7 @@ impl Shelf {
 
     /// All units of an order's lines, in the order of the lines and of their numbers.
     pub(crate) fn places(projected: &Projected) -> Vec<Place> {
-        let of_line = |(index, line): (usize, &Line)| {
+        let of_line = |(index, line): (usize, &OrderLine)| {
             let ordered = 1..=i32::try_from(line.quantity).unwrap_or(i32::MAX);
             let shipped = projected.ledger.units(&line.identifier).iter().map(|it| it.unit);
             let numbers: BTreeSet<_> = ordered.chain(shipped).collect();
@@ -87,7 +87,12 @@ impl Shelf {
         Some((id, shelved))
     }
 
-    fn shelve<'a>(&'a self, projected: &'a Projected, line: &'a Line, id: &UnitId) -> Shelved<'a> {
+    fn shelve<'a>(
+        &'a self,
+        projected: &'a Projected,
+        line: &'a OrderLine,
+        id: &UnitId,
+    ) -> Shelved<'a> {
         Shelved {
             projected,
             line,

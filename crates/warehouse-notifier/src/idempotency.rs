@@ -3,7 +3,7 @@
 
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
-use domain::order::Digest;
+use domain::json::Digest;
 use platform::Timestamp;
 use platform::once::{HEADER, Key, Keyed, Known};
 use serde::Serialize;

@@ -7,7 +7,7 @@ use actix_web::{App, HttpResponse, HttpServer, error::ErrorInternalServerError, 
 use anyhow::Context as _;
 use diesel_migrations::EmbeddedMigrations;
 use directory::Directory;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use messaging::{Broker, Exchange, Incoming, Link, Message, Publisher, Subscription, Topology};
 use platform::{
     Clock, Process, Running, Service, Tasks, config,
@@ -71,7 +71,7 @@ impl Service for Deliverer {
         verifier.set_keys(&serde_json::from_str(r#"{"keys": []}"#)?);
         let directory = Directory::start(NAME, process, &broker, &verifier);
         let sealer = Arc::new(Sealer::new(&own.sealing)?);
-        let kinds = [Kind::Rma];
+        let kinds = [MessageKind::Rma];
         let deliveries =
             Deliveries::start(NAME, process, &broker, &directory, &sealer, &kinds, own.delivery)?;
         Ok((Self { pool: process.pool.clone(), deliveries }, verifier))
@@ -91,7 +91,7 @@ fn topology(namespace: &str) -> Topology {
         .subscribe(NAME, "merchant.changed.v1")
         .subscribe(NAME, "token.revoked.v1")
         .subscribe("operators", "delivery.dead.v1")
-        .queue(Kind::Rma.queue())
+        .queue(MessageKind::Rma.queue())
         .queue(QUEUE)
 }
 

@@ -7,7 +7,7 @@ use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use delivery::Deliveries;
 use directory::Directory;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use messaging::Broker;
 use platform::identity::{AUDIENCE, Claims, TOKEN_TYPE, Verifier};
@@ -46,7 +46,7 @@ impl Service for Deliverer {
         let verifier = Arc::new(Verifier::new("test", process.clock.clone()));
         verifier.set_keys(&serde_json::from_value(json!({"keys": [keys().0]}))?);
         let directory = Directory::start(SERVICE, process, &broker, &verifier);
-        let kinds = [Kind::Rma];
+        let kinds = [MessageKind::Rma];
         let deliveries = Deliveries::start(
             SERVICE,
             process,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::document::{Document, Json};
+use crate::json::{Document, JsonValue};
 
 /// The names under which merchants tell us what they call the new order, best first.
 const NAMES: [&str; 3] = ["order_identifier", "identifier", "id"];
@@ -46,13 +46,13 @@ impl ExchangeOrderResponse {
 }
 
 /// Identifiers come as strings and as numbers.
-fn identifier(value: Json<'_>) -> Option<String> {
+fn identifier(value: JsonValue<'_>) -> Option<String> {
     match value {
-        Json::String(text) => {
+        JsonValue::String(text) => {
             let fits = (1..=LONGEST).contains(&text.chars().count()) && !text.contains('\0');
             fits.then(|| text.to_owned())
         }
-        Json::Integer(number) => Some(number.to_string()),
+        JsonValue::Integer(number) => Some(number.to_string()),
         _ => None,
     }
 }

@@ -10,8 +10,8 @@ use serde_json::Value;
 use url::Url;
 use utoipa::ToSchema;
 
-use crate::document::{
-    Document, Field, Json, Malformed, Object, any, array, integer, object, text,
+use crate::json::{
+    Document, Field, JsonValue, Object, ParseError, any, array, integer, object, text,
 };
 use crate::schema::json_schema;
 
@@ -70,7 +70,7 @@ pub struct Variants {
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidVariantsResponse {
     #[error("the answer is not JSON")]
-    Malformed(#[from] Malformed),
+    Malformed(#[from] ParseError),
     #[error("the answer is neither an array of variants nor an object with one")]
     NoList,
     #[error("the answer has more than {MOST} variants")]
@@ -103,9 +103,9 @@ impl Variants {
     pub fn read(body: &[u8]) -> Result<Self, InvalidVariantsResponse> {
         let document = Document::parse(body)?;
         let list = match document.value() {
-            Json::Array(list) => list,
+            JsonValue::Array(list) => list,
             wrapping => match wrapping.get("variants") {
-                Some(Json::Array(list)) => list,
+                Some(JsonValue::Array(list)) => list,
                 _ => return Err(InvalidVariantsResponse::NoList),
             },
         };
@@ -168,7 +168,7 @@ impl Attribute {
 /// A size may be written as a number.
 fn written(field: Field<'_>) -> Option<String> {
     match field.value() {
-        Json::Bool(boolean) => Some(boolean.to_string()),
+        JsonValue::Bool(boolean) => Some(boolean.to_string()),
         value => match value.as_number() {
             Some(number) => Some(number.to_string()),
             None => text(0..=255)(field),

@@ -19,7 +19,7 @@ pub const NON_RETURNABLE_TAGS: [&str; 3] = ["FinalSale", "gift-card", "Thirdpart
 /// What the verdict on a unit rests on.
 #[derive(Debug, Clone, Copy)]
 pub struct UnitFacts<'a> {
-    pub order_status: order::Status,
+    pub order_status: order::OrderStatus,
     pub order_created_at: DateTime<Utc>,
     /// Whether the unit is on the ledger and was not removed.
     pub is_shipped: bool,
@@ -105,7 +105,7 @@ pub fn eligibility(
         WindowExpired,
     };
     let refuse = |code, detail| Err(Ineligible { code, detail });
-    if unit.order_status == order::Status::Cancelled {
+    if unit.order_status == order::OrderStatus::Cancelled {
         return refuse(OrderCancelled, "the order was cancelled".to_owned());
     }
     if !unit.is_shipped {

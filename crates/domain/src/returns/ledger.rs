@@ -6,7 +6,7 @@
 //! Which snapshot is the newest is the caller's to know.
 
 use super::{Amounts, Discrepancy};
-use crate::order::Line;
+use crate::order::OrderLine;
 
 /// A unit of a line that is on the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,11 @@ pub struct AddedUnit {
 ///
 /// Units appear with the lowest numbers that are not taken, and share what the line says less
 /// what the others were given. The highest free numbers are removed first.
-pub fn reconcile_line(order_identifier: &str, line: &Line, known: &[ShippedUnit]) -> UnitChanges {
+pub fn reconcile_line(
+    order_identifier: &str,
+    line: &OrderLine,
+    known: &[ShippedUnit],
+) -> UnitChanges {
     let shipped = usize::try_from(line.quantity_shipped).unwrap_or_default();
     if known.len() > shipped {
         let mut change = withdraw(order_identifier, &line.identifier, known, shipped);
@@ -91,7 +95,7 @@ fn withdraw(order: &str, line: &str, known: &[ShippedUnit], shipped: usize) -> U
     }
 }
 
-fn amounts_changed(order: &str, line: &Line, units: &[Amounts]) -> Option<Discrepancy> {
+fn amounts_changed(order: &str, line: &OrderLine, units: &[Amounts]) -> Option<Discrepancy> {
     let line_paid_cents = Amounts::of_line(line).paid();
     let units_paid_cents = units.iter().map(|it| it.paid()).sum();
     // Nothing shipped, nothing to divide.

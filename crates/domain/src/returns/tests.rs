@@ -15,7 +15,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::*;
 use crate::merchant::Settings;
 use crate::order::sample::Orders;
-use crate::order::{Line, Order};
+use crate::order::{Order, OrderLine};
 
 fn time(text: &str) -> DateTime<Utc> {
     text.parse().unwrap()
@@ -35,9 +35,9 @@ fn amounts(product: i64, discount: i64, tax: i64) -> Amounts {
 }
 
 /// A line of which everything shipped.
-fn line(identifier: &str, shipped: i64, all: Amounts) -> Line {
+fn line(identifier: &str, shipped: i64, all: Amounts) -> OrderLine {
     let sample = Orders::new(1, minute(0)).at(0).items.remove(0);
-    Line {
+    OrderLine {
         identifier: identifier.to_owned(),
         quantity: shipped.max(1),
         quantity_shipped: shipped,
@@ -50,7 +50,7 @@ fn line(identifier: &str, shipped: i64, all: Amounts) -> Line {
     }
 }
 
-fn order(identifier: &str, items: Vec<Line>) -> Order {
+fn order(identifier: &str, items: Vec<OrderLine>) -> Order {
     let sample = Orders::new(1, minute(0)).at(0);
     Order { identifier: identifier.to_owned(), items, refunds: Vec::new(), ..sample }
 }

@@ -5,7 +5,7 @@ use crate::order;
 
 fn facts() -> UnitFacts<'static> {
     UnitFacts {
-        order_status: order::Status::Shipped,
+        order_status: order::OrderStatus::Shipped,
         order_created_at: time("2026-01-30T10:00:00Z"),
         is_shipped: true,
         shipped_at: Some(time("2026-02-01T10:00:00Z")),
@@ -33,8 +33,8 @@ fn each_reason_has_its_code_and_its_sentence() {
     let final_sale = ["Summer".to_owned(), "FinalSale".to_owned()];
     let cases = [
         facts(),
-        UnitFacts { order_status: order::Status::Cancelled, ..facts() },
-        UnitFacts { order_status: order::Status::Created, ..facts() },
+        UnitFacts { order_status: order::OrderStatus::Cancelled, ..facts() },
+        UnitFacts { order_status: order::OrderStatus::Created, ..facts() },
         UnitFacts { is_shipped: false, ..facts() },
         UnitFacts { rma_identifier: Some("RMA-7"), ..facts() },
         UnitFacts { is_refunded: true, ..facts() },

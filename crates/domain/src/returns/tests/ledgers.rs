@@ -10,7 +10,7 @@ use super::*;
 struct Ledger(BTreeMap<i32, ShippedUnit>);
 
 impl Ledger {
-    fn apply(&mut self, line: &Line) -> UnitChanges {
+    fn apply(&mut self, line: &OrderLine) -> UnitChanges {
         let known: Vec<_> = self.0.values().copied().collect();
         let change = reconcile_line("A", line, &known);
         for unit in &change.removed {

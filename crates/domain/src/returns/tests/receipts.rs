@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::access::MerchantId;
-use crate::document::{Document, Invalid, object};
+use crate::json::{Document, ValidationError, object};
 use crate::warehouse::UnitReceived;
 
 fn receipt(findings: Vec<Finding>) -> Receipt {
@@ -171,7 +171,7 @@ fn we_receive_only_for_merchants_who_want_it_and_only_what_comes_back() {
     assert_eq!(canceled.receive(&step, minute(2)), Err(TransitionError::Canceled));
 }
 
-fn read(body: &serde_json::Value) -> Result<Receipt, Invalid> {
+fn read(body: &serde_json::Value) -> Result<Receipt, ValidationError> {
     Document::from(body.clone()).read(object(Receipt::read_object))
 }
 

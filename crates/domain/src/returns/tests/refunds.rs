@@ -23,7 +23,8 @@ fn refund(identifier: &str, rma: Option<&str>, lines: &[(&str, i64)]) -> Refund 
 
 /// Two lines of three shipped units each; one more unit of the second was canceled.
 fn order_with(refunds: Vec<Refund>) -> Order {
-    let canceled = Line { quantity: 4, quantity_canceled: 1, ..line("L2", 3, amounts(3000, 0, 0)) };
+    let canceled =
+        OrderLine { quantity: 4, quantity_canceled: 1, ..line("L2", 3, amounts(3000, 0, 0)) };
     let items = vec![line("L1", 3, amounts(3000, 0, 0)), canceled];
     Order { refunds, ..order("A", items) }
 }

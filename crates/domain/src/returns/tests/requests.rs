@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::document::{Document, FieldError};
+use crate::json::{Document, FieldError};
 use crate::merchant::ReturnPolicy;
 
 fn read(body: &Value, policy: &ReturnPolicy) -> Result<ReturnRequest, String> {
