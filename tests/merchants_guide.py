@@ -27,7 +27,7 @@ RUNNERS = {
 
 def blocks(page):
     """The fenced code of a page, as pairs of language and text."""
-    return re.findall(r"^```(\w+)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    return re.findall(r"^ *```(\w+)\n(.*?)^ *```$", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
 def run_examples(page, folder, environment):
@@ -57,7 +57,7 @@ def documented_commands():
             if language != "sh":
                 continue
             for line in text.replace("\\\n", " ").splitlines():
-                found = re.search(r"(?:^|\$\()backhaul ([^|<>)]*)", line.split(" # ")[0])
+                found = re.search(r"(?:^ *|\$\()backhaul ([^|<>)]*)", line.split(" # ")[0])
                 if found:
                     yield page.name, shlex.split(found[1])
 
