@@ -27,7 +27,7 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("warehouse-notifier", &["delivery", "domain", "merchants", "messaging", "platform"]),
     ("sandbox", &["domain", "platform"]),
     ("ctl", &["delivery", "domain", "platform"]),
-    ("demo", &["delivery", "domain", "platform"]),
+    ("demo", &["ctl", "delivery", "domain", "platform"]),
     (
         "bench",
         &[
