@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use domain::document::Document;
+use domain::json::Document;
 use domain::warehouse::sample::{inbound_asn, receipt};
-use domain::warehouse::{Expected, InboundAsn, Receipts};
+use domain::warehouse::{ExpectedUnit, InboundAsn, ReceiptBatch};
 
 use crate::report::Report;
 use crate::turns::{Turns, micros};
@@ -102,10 +102,10 @@ fn message() -> anyhow::Result<String> {
     let asn = InboundAsn::read(&Document::from(inbound_asn("IN-1", 1)))?;
     let header = asn.header.clone();
     let line = asn.into_lines().next().context("an ASN without lines")?;
-    let receipts = Receipts::read(&Document::from(receipt("IN-1", 1)))?.receipts;
+    let receipts = ReceiptBatch::read(&Document::from(receipt("IN-1", 1)))?.receipts;
     let mut message = receipts.into_iter().next().context("no receipt")?;
     message
-        .complete(&Expected { header: &header, line: &line }, str::to_owned)
+        .complete(&ExpectedUnit { header: &header, line: &line }, str::to_owned)
         .map_err(|error| anyhow::anyhow!("{error}"))?;
     Ok(serde_json::to_string(&message)?)
 }

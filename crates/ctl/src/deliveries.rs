@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, value_parser};
 use domain::access::MerchantId;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use platform::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -75,7 +75,7 @@ struct Filter {
     /// Only this merchant's
     #[arg(long)]
     merchant: Option<MerchantId>,
-    #[arg(long, value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::name)))]
+    #[arg(long, value_parser = PossibleValuesParser::new(MessageKind::ALL.map(MessageKind::name)))]
     kind: Option<String>,
     #[arg(long, value_parser = ["pending", "delivered", "dead"])]
     state: Option<String>,

@@ -6,7 +6,7 @@ mod simulate;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use domain::returns::{Rma, Status, UnitId};
+use domain::returns::{Rma, RmaStatus, UnitId};
 use platform::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -77,7 +77,7 @@ struct List {
     /// With units of this order
     #[arg(long, value_name = "ORDER")]
     order: Option<String>,
-    #[arg(long, value_parser = PossibleValuesParser::new(Status::ALL.map(Status::as_str)))]
+    #[arg(long, value_parser = PossibleValuesParser::new(RmaStatus::ALL.iter().map(|it| it.as_str())))]
     status: Option<String>,
     /// Of the shopper, or of a gift the giftee, with this e-mail address
     #[arg(long)]

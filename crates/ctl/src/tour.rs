@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
-use domain::kind::Kind;
 use domain::merchant::{Interface, ReturnPolicy};
-use domain::returns::Status;
+use domain::message_kind::MessageKind;
+use domain::returns::RmaStatus;
 use platform::{Clock, Timestamp};
 use serde_json::{Value, json};
 
@@ -177,10 +177,10 @@ impl Story {
         }]);
         self.publish(stage, self.now + Duration::from_secs(1), refund).await?;
         let (message, seen) = told(stage, "rma.refunded", rma).await?;
-        says(&seen, "/status", Status::Refunded.as_str())?;
+        says(&seen, "/status", RmaStatus::Refunded.as_str())?;
         stage.say(
             "the shop publishes the refund",
-            &format!("{message}, {}", Status::Refunded.as_str()),
+            &format!("{message}, {}", RmaStatus::Refunded.as_str()),
         )
     }
 
@@ -216,7 +216,7 @@ impl Story {
 /// The message about a return that the merchant received, in a few words and whole.
 async fn told(stage: &mut Stage, event: &str, rma: &str) -> anyhow::Result<(String, Value)> {
     let seen = stage.mailbox.received(event, |it| text(it, "/rma_identifier") == rma).await?;
-    Ok((format!("{}: {event}", Kind::Rma.name().to_uppercase()), seen))
+    Ok((format!("{}: {event}", MessageKind::Rma.name().to_uppercase()), seen))
 }
 
 /// Fails unless a message says this at a place.

@@ -9,7 +9,7 @@ mod sample;
 
 use chrono::{DateTime, Datelike as _, Utc};
 use domain::access::{MerchantId, Scope};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use platform::identity::{Access, Caller};
 use platform::{ErrorKind, Failure};
 use utoipa_actix_web::service_config::ServiceConfig;
@@ -69,9 +69,9 @@ fn check_filter(filter: &Filter) -> Result<(), Refused> {
 }
 
 fn check_kind(name: Option<&str>) -> Result<(), Refused> {
-    let read = |name: &str| name.parse().map(|_: Kind| ());
+    let read = |name: &str| name.parse().map(|_: MessageKind| ());
     name.map_or(Ok(()), read).map_err(|error| {
-        let names = Kind::ALL.map(Kind::name).join(", ");
+        let names = MessageKind::ALL.map(MessageKind::name).join(", ");
         Refused::Malformed(format!("kind: {error}; there are {names}"))
     })
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use reqwest::header;
 use reqwest::{Method, Response};
 use tokio::time::Instant;
@@ -30,7 +30,7 @@ pub struct Message {
     /// The `webhook-id`, the same for every attempt.
     pub id: String,
     pub merchant: String,
-    pub kind: Kind,
+    pub kind: MessageKind,
     /// For example `rma.created`.
     pub event: String,
     pub sequence: i64,

@@ -13,7 +13,7 @@ use diesel::{
     sql_types::{Array, Double, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use opentelemetry::KeyValue;
 use platform::{
     Process, Timestamp, chain, database::DatabaseError, telemetry, telemetry::AgeGauge,
@@ -40,7 +40,7 @@ pub(crate) fn watch(engine: &Arc<Engine>, process: &Process) {
             let late = oldest(&engine).await.inspect_err(|error| {
                 tracing::debug!(error = chain(error), "the ledger was not seen");
             });
-            let of = |late: &HashMap<String, f64>, kind: &Kind| {
+            let of = |late: &HashMap<String, f64>, kind: &MessageKind| {
                 late.get(kind.name()).copied().unwrap_or_default()
             };
             ages.show(

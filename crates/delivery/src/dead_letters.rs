@@ -14,8 +14,8 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::delivery::DeliveryDead;
-use domain::kind::Kind;
 use domain::merchant::Interface;
+use domain::message_kind::MessageKind;
 use messaging::{BrokerError, Incoming, Message, Publisher, Subscription};
 use platform::{
     Timestamp,
@@ -170,7 +170,7 @@ async fn first_attempts(
 
 /// Takes the letters of a kind away whose messages were replayed or delivered since, and returns
 /// how many. The others go back to where they were when this lets go of the queue.
-pub(crate) async fn tidy(engine: &Engine, kind: Kind) -> Result<usize, LetterError> {
+pub(crate) async fn tidy(engine: &Engine, kind: MessageKind) -> Result<usize, LetterError> {
     let queue = engine.broker.topology.qualified(kind.dead_letter_queue());
     let mut conn = engine.pool.get().await?;
     let (mut places, mut removed) = (Vec::new(), 0);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use diesel_async::AsyncPgConnection;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Broker, Outbox};
 use platform::database::{DatabaseError, delete_older_than};
@@ -49,7 +49,7 @@ impl Deliveries {
         broker: &Broker,
         merchants: &Arc<Merchants>,
         sealer: &Arc<Sealer>,
-        kinds: &[Kind],
+        kinds: &[MessageKind],
         settings: Settings,
     ) -> anyhow::Result<Self> {
         let witness = Arc::new(());
@@ -62,7 +62,7 @@ impl Deliveries {
         service: &'static str,
         process: &Process,
         (broker, merchants, sealer): (&Broker, &Arc<Merchants>, &Arc<Sealer>),
-        kinds: &[Kind],
+        kinds: &[MessageKind],
         settings: Settings,
     ) -> anyhow::Result<Self> {
         let engine = Arc::new(Engine {

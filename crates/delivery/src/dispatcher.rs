@@ -12,7 +12,7 @@ use diesel::{
     sql_types::{BigInt, Text},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use messaging::{BrokerError, Message, NotQueued, Publisher};
 use platform::{
     Timestamp,
@@ -136,7 +136,7 @@ fn message(
     content: Content,
     lease_until: Timestamp,
 ) -> Option<(Uuid, Message)> {
-    let Ok(kind) = picked.kind.parse::<Kind>() else {
+    let Ok(kind) = picked.kind.parse::<MessageKind>() else {
         tracing::error!(delivery.id = %picked.id, kind = picked.kind, "no such kind");
         return None;
     };

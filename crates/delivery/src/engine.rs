@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::kind::Kind;
 use domain::merchant::Interface;
+use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Broker, Exchange, Outbox};
 use platform::{Clock, database::Pool};
@@ -47,7 +47,7 @@ pub(crate) struct Engine {
     pub(crate) endpoint_client: EndpointClient,
     pub(crate) outbox: Outbox,
     /// What this service delivers.
-    pub(crate) kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<MessageKind>,
     pub(crate) settings: Settings,
     /// The longest that one sample of an endpoint check may take.
     pub(crate) check_deadline: Duration,
@@ -71,7 +71,7 @@ impl Engine {
     }
 
     /// Whether its merchant paused this endpoint.
-    pub(crate) fn is_paused(&self, merchant: &str, kind: Kind) -> bool {
+    pub(crate) fn is_paused(&self, merchant: &str, kind: MessageKind) -> bool {
         let known = merchant.parse().ok().and_then(|id| self.merchants.get(&id));
         let interface = Interface::Message(kind);
         known.is_some_and(|known| known.endpoints.get(&interface).is_some_and(|it| it.paused))

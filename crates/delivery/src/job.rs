@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::TimeDelta;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use messaging::Incoming;
 use platform::Timestamp;
 use uuid::Uuid;
@@ -38,7 +38,7 @@ pub(crate) struct Unreadable(&'static str);
 impl Job {
     /// Reads a message that was queued with this lease.
     pub(crate) fn read(
-        kind: Kind,
+        kind: MessageKind,
         incoming: Incoming,
         lease: Duration,
         now: Timestamp,
@@ -76,9 +76,9 @@ impl Job {
 }
 
 /// The answer to an exchange order names the merchant's own order; the others are only accepted.
-fn reply(kind: Kind) -> Reply {
+fn reply(kind: MessageKind) -> Reply {
     match kind {
-        Kind::ExchangeOrder => Reply::Needed,
+        MessageKind::ExchangeOrder => Reply::Needed,
         _ => Reply::Ignored,
     }
 }
@@ -119,7 +119,7 @@ mod tests {
             body: Vec::new(),
         };
         let now = Timestamp::from_timestamp_millis(queued_at + waited_ms).unwrap();
-        Job::read(Kind::Rma, incoming, LEASE, now).unwrap().maybe_duplicate
+        Job::read(MessageKind::Rma, incoming, LEASE, now).unwrap().maybe_duplicate
     }
 
     #[test]

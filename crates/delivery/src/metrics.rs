@@ -1,6 +1,6 @@
 //! What the engine counts.
 
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use opentelemetry::{
     KeyValue,
     metrics::{Counter, Histogram},
@@ -56,7 +56,7 @@ impl Metrics {
         self.recalled.add(messages.try_into().unwrap_or(u64::MAX), &[]);
     }
 
-    fn tried(&self, of: Kind, tried: &Tried) {
+    fn tried(&self, of: MessageKind, tried: &Tried) {
         let class = match tried.status.map(|status| status / 100) {
             Some(2) => "2xx",
             Some(3) => "3xx",
@@ -72,6 +72,6 @@ impl Metrics {
     }
 }
 
-fn kind(kind: Kind) -> KeyValue {
+fn kind(kind: MessageKind) -> KeyValue {
     KeyValue::new("kind", kind.name())
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use diesel_async::AsyncPgConnection;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use futures_util::future::BoxFuture;
 use platform::database::DatabaseError;
 use uuid::Uuid;
@@ -20,7 +20,7 @@ pub enum Ending {
 pub struct Ended {
     pub id: Uuid,
     pub merchant: String,
-    pub kind: Kind,
+    pub kind: MessageKind,
     pub ending: Ending,
     /// What the merchant answered, as far as it was read.
     pub answer: Bytes,

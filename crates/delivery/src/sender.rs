@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use messaging::{BrokerError, Incoming};
 use platform::{chain, retry::Backoff};
 use tokio::task::{JoinError, JoinSet};
@@ -44,7 +44,7 @@ const LAST_WORDS: Duration = Duration::from_millis(1500);
 
 pub(crate) struct Sender {
     engine: Arc<Engine>,
-    kind: Kind,
+    kind: MessageKind,
     line: Line,
     /// How many subscriptions there were.
     subscriptions: u64,
@@ -81,7 +81,7 @@ struct InFlight {
 impl Sender {
     pub(crate) fn new(
         engine: Arc<Engine>,
-        kind: Kind,
+        kind: MessageKind,
         (stop, drain_deadline): (CancellationToken, CancellationToken),
     ) -> Self {
         let settler = Some(Settler::new(engine.clone()));

@@ -4,8 +4,8 @@
 use delivery::observer::{Ended, Ending, SettlementObserver};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::access::MerchantId;
-use domain::exchange::{ExchangeFailed, ExchangePlaced, FailureCause, Reply};
-use domain::kind::Kind;
+use domain::exchange::{ExchangeFailed, ExchangeOrderResponse, ExchangePlaced, FailureCause};
+use domain::message_kind::MessageKind;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use messaging::Outbox;
@@ -29,7 +29,7 @@ impl SettlementObserver for Endings {
         ended: &'a [Ended],
     ) -> BoxFuture<'a, Result<(), DatabaseError>> {
         async move {
-            for ended in ended.iter().filter(|ended| ended.kind == Kind::ExchangeOrder) {
+            for ended in ended.iter().filter(|ended| ended.kind == MessageKind::ExchangeOrder) {
                 match ended.ending {
                     Ending::Delivered => self.placed(conn, ended).await?,
                     Ending::Dead => self.undeliverable(conn, ended).await?,
@@ -49,7 +49,8 @@ impl Endings {
         ended: &Ended,
     ) -> Result<(), DatabaseError> {
         let now = self.clock.now();
-        let placed = orders::place(conn, ended.id, &Reply::read(&ended.answer), now).await?;
+        let placed =
+            orders::place(conn, ended.id, &ExchangeOrderResponse::read(&ended.answer), now).await?;
         let event = placed.map(|(order, exchange_order_identifier)| ExchangePlaced {
             merchant: order.merchant,
             rma_identifier: order.rma_identifier,

@@ -1,13 +1,13 @@
 //! What can go wrong here, and what it means to whoever asked.
 
-use domain::exchange::{BadIdentifier, Unplaceable};
+use domain::exchange::{InvalidVariantIdentifier, Unplaceable};
 use platform::database::DatabaseError;
 use platform::{ErrorKind, Failure};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error(transparent)]
-    Identifier(#[from] BadIdentifier),
+    Identifier(#[from] InvalidVariantIdentifier),
     #[error("there is no exchange order for order {0}")]
     NoExchange(String),
     #[error(

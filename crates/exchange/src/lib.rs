@@ -23,7 +23,7 @@ use std::sync::Arc;
 use actix_web::web;
 use delivery::Deliveries;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Broker, Topology, consume};
 use platform::database::Pool;
@@ -91,7 +91,7 @@ impl Service for App {
             Self::NAME,
             process,
             (&broker, &merchants, &sealer),
-            &[Kind::ExchangeOrder],
+            &[MessageKind::ExchangeOrder],
             delivery,
         )?;
         let offers = Arc::new(Offers::new(deliveries.clone(), process.clock.clone(), variants));

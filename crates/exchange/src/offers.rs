@@ -15,8 +15,8 @@ use delivery::endpoint::Endpoint;
 use delivery::outcome::{Jitter, Outcome};
 use domain::access::MerchantId;
 use domain::exchange::{VariantIdentifier, Variants};
-use domain::kind::VARIANTS_API_VERSION;
 use domain::merchant::{Interface, Merchant};
+use domain::message_kind::VARIANTS_API_VERSION;
 use moka::future::Cache;
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::Counter;
@@ -184,7 +184,7 @@ impl Offers {
         let opened = endpoints
             .find(merchant.identifier.as_str(), Interface::Variants, now)
             .map_err(|error| unset(&error))?;
-        let url = product.put_into(opened.endpoint.url()).map_err(|error| unset(&error))?;
+        let url = product.expand_url(opened.endpoint.url()).map_err(|error| unset(&error))?;
         Ok((opened.endpoint.at(url), opened.timeout.unwrap_or(Duration::MAX)))
     }
 

@@ -181,7 +181,7 @@ fn confirmed(number: usize) -> ReturnConfirmed {
             "sku": "TEE-S", "title": "Shirt", "product_identifier": "P-1",
             "variant_identifier": "TEE", "unit_price_amount_cents": 2500,
             "product_amount_cents": 2500, "discount_amount_cents": 0, "tax_amount_cents": 0,
-            "chosen": {"resolution": "exchange", "variant": variant},
+            "replacement": {"resolution": "exchange", "variant": variant},
         }],
         "confirmed_at": "2026-03-01T00:00:00Z",
     });

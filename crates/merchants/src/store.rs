@@ -65,7 +65,7 @@ pub(crate) async fn copy_revocation(
     )
     .bind::<Text, _>(revocation.subject())
     .bind::<Jsonb, _>(document)
-    .bind::<Timestamptz, _>(revocation.until)
+    .bind::<Timestamptz, _>(revocation.expires_at)
     .execute(conn)
     .await?;
     Ok(())

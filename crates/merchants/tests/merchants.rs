@@ -70,7 +70,12 @@ async fn a_service_that_starts_late_catches_up_and_only_newer_versions_count() {
     let until = speaker.clock.now() + chrono::TimeDelta::hours(1);
     tell(&speaker, &outbox, vec![merchant(1, "one"), merchant(3, "three"), merchant(2, "two")])
         .await;
-    tell(&speaker, &outbox, vec![Revocation { what: Revoked::Client("c1".into()), until }]).await;
+    tell(
+        &speaker,
+        &outbox,
+        vec![Revocation { revoked: Revoked::Client("c1".into()), expires_at: until }],
+    )
+    .await;
 
     let first = listen(&database, &namespace);
     eventually("the late service knows", SOON, async || (named(&first)? == "three").then_some(()))
@@ -111,7 +116,12 @@ async fn replicas_whose_clocks_differ_miss_nothing() {
     eventually("the second knows", SOON, async || (named(&second)? == "one").then_some(())).await;
     let until = speaker.clock.now() + chrono::TimeDelta::hours(2);
     tell(&speaker, &outbox, vec![merchant(2, "two")]).await;
-    tell(&speaker, &outbox, vec![Revocation { what: Revoked::Client("c1".into()), until }]).await;
+    tell(
+        &speaker,
+        &outbox,
+        vec![Revocation { revoked: Revoked::Client("c1".into()), expires_at: until }],
+    )
+    .await;
     eventually("the second follows", SOON, async || (named(&second)? == "two").then_some(())).await;
     eventually("the second knows the revocation", SOON, async || {
         second.verifier.revocations().covers("any", "c1").then_some(())

@@ -4,7 +4,7 @@
 //! started yet has its queues, and finds in them what happened before it came; and a queue that
 //! somebody deleted is back a moment later.
 
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use lapin::{
     Channel, ExchangeKind,
     options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions},
@@ -71,7 +71,9 @@ impl Topology {
                 topology = topology.with_subscription(service, event);
             }
         }
-        Kind::ALL.into_iter().fold(topology, |topology, kind| topology.with_queue(kind.queue()))
+        MessageKind::ALL
+            .into_iter()
+            .fold(topology, |topology, kind| topology.with_queue(kind.queue()))
     }
 
     /// A broker with nothing in it.

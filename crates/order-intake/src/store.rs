@@ -9,7 +9,8 @@ use diesel::result::DatabaseErrorKind;
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
-use domain::order::{Digest, KnownOrder, KnownRefund, Status};
+use domain::json::Digest;
+use domain::order::{KnownOrder, KnownRefund, OrderStatus};
 use messaging::{Outbox, Statement};
 use platform::Timestamp;
 use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
@@ -242,9 +243,9 @@ impl<'a> OrderColumns<'a> {
         self.merchants.push(merchant);
         self.identifiers.push(identifier);
         self.statuses.push(match order.status {
-            Status::Created => "Created",
-            Status::Shipped => "Shipped",
-            Status::Cancelled => "Cancelled",
+            OrderStatus::Created => "Created",
+            OrderStatus::Shipped => "Shipped",
+            OrderStatus::Cancelled => "Cancelled",
         });
         self.emails.push(order.customer.email_address().map(str::to_lowercase));
         self.lines.push(lines.join(SEPARATOR));

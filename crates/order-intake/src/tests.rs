@@ -8,9 +8,9 @@ mod storing;
 
 use std::time::Duration;
 
-use domain::document::{Document, Json};
+use domain::json::{Document, JsonValue};
 use domain::merchant::Merchant;
-use domain::order::Message;
+use domain::order::OrderMessage;
 use domain::order::sample::{Orders, message};
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
@@ -85,7 +85,7 @@ fn sample_message(count: usize) -> Value {
 
 fn sample_orders(count: usize) -> Vec<Value> {
     let message = Document::from(sample_message(count));
-    Message::documents(message.value()).map(Json::to_value).collect()
+    OrderMessage::documents(message.value()).map(JsonValue::to_value).collect()
 }
 
 fn enclose(orders: &[Value]) -> Value {

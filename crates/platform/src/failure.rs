@@ -7,7 +7,7 @@
 use std::{fmt, time::Duration};
 
 use actix_web::{HttpResponse, ResponseError, http::StatusCode, http::header};
-use domain::document::{FieldError, Invalid};
+use domain::json::{FieldError, ValidationError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -75,7 +75,7 @@ pub trait Failure: std::error::Error + Send + Sync + 'static {
     }
 }
 
-impl Failure for Invalid {
+impl Failure for ValidationError {
     fn kind(&self) -> ErrorKind {
         ErrorKind::Invalid
     }

@@ -15,8 +15,8 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use domain::{
     access::MerchantId,
-    document::{FieldError, Invalid},
-    order::Digest,
+    json::Digest,
+    json::{FieldError, ValidationError},
 };
 
 use crate::{
@@ -155,7 +155,7 @@ impl IdempotencyKey<'_> {
     }
 
     /// What is told to whoever sends something else under the key.
-    pub fn misused(&self) -> Invalid {
+    pub fn misused(&self) -> ValidationError {
         let detail = format!("another request was sent under this {}", self.name);
         FieldError::invalid("$", detail).into()
     }

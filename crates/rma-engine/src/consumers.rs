@@ -4,7 +4,7 @@ use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::exchange::{ExchangeFailed, ExchangePlaced};
-use domain::order::{Line, OrderStored};
+use domain::order::{OrderLine, OrderStored};
 use domain::warehouse::UnitReceived;
 use messaging::{Broker, Envelope, HandleError, Handler, consume};
 use platform::{Clock, Process, Service as _};
@@ -52,7 +52,7 @@ impl Handler for Orders {
 
     fn cost(stored: &OrderStored) -> usize {
         let order = &stored.order;
-        let of_line = |line: &Line| {
+        let of_line = |line: &OrderLine| {
             let units = usize::try_from(line.quantity_shipped).unwrap_or_default();
             units * (320 + order.identifier.len() + line.identifier.len())
         };

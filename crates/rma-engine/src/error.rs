@@ -1,7 +1,7 @@
 //! What can go wrong, and what kind of trouble it is.
 
-use domain::document::{FieldError, Invalid};
-use domain::returns::Refusal;
+use domain::json::{FieldError, ValidationError};
+use domain::returns::TransitionError;
 use platform::database::DatabaseError;
 use platform::{ErrorKind, Failure};
 
@@ -16,7 +16,7 @@ pub(crate) enum Error {
     #[error("no return travels under the tracking number {0}")]
     NoParcel(String),
     #[error(transparent)]
-    Invalid(#[from] Invalid),
+    Invalid(#[from] ValidationError),
     #[error("{0}")]
     Malformed(&'static str),
     #[error("this needs a token of the merchant's own, or an operator's")]
@@ -26,7 +26,7 @@ pub(crate) enum Error {
     #[error("one of the units is in another return already")]
     UnitHeld,
     #[error("return {0}: {1}")]
-    Refused(String, Refusal),
+    Refused(String, TransitionError),
     /// Someone else was faster; the same again finds what they did.
     #[error("someone else stored one of these orders at the same time")]
     Raced,

@@ -11,9 +11,8 @@ use std::sync::Arc;
 
 use actix_web::{HttpRequest, HttpResponse, http::StatusCode};
 use domain::access::Scope;
-use domain::document::Document;
+use domain::json::{Digest, Document};
 use domain::merchant::Merchant;
-use domain::order::Digest;
 use platform::Problem;
 use platform::http::MemoryPermit;
 use platform::idempotency::{BadKey, HEADER, IdempotencyKey, key_of};

@@ -32,7 +32,7 @@ use std::time::Duration;
 use actix_web::web;
 use delivery::Deliveries;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Broker, Outbox, Topology};
 use platform::database::Pool;
@@ -123,7 +123,7 @@ impl Service for App {
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let outbox = broker.start_relay(Self::NAME, process);
-        let kinds = [Kind::Rma];
+        let kinds = [MessageKind::Rma];
         let deliveries =
             Deliveries::start(Self::NAME, process, &broker, &merchants, &sealer, &kinds, delivery)?;
         let app = Self {

@@ -2,9 +2,9 @@
 //! and has its effect once. A parcel may hold units of several returns; each hears of its own.
 
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use domain::json::Digest;
 use domain::merchant::Merchant;
-use domain::order::Digest;
-use domain::returns::{CarrierReport, Refusal, Rma, TrackingEvent, UnitId};
+use domain::returns::{CarrierReport, Rma, TrackingEvent, TransitionError, UnitId};
 use platform::Timestamp;
 use platform::idempotency::IdempotencyKey;
 use serde::Serialize;
@@ -141,7 +141,7 @@ impl Reported {
         // A unit is active in one return at most, so each that is known was found once.
         if found < self.units.as_ref().map_or(0, Vec::len) {
             let rma = self.rma_identifier.as_deref().unwrap_or_default();
-            return Err(refused(rma, Refusal::UnknownUnit));
+            return Err(refused(rma, TransitionError::UnknownUnit));
         }
         Ok(reports)
     }

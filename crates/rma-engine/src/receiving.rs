@@ -3,8 +3,8 @@
 use delivery::Deliveries;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::event::Event as _;
+use domain::json::Digest;
 use domain::merchant::Merchant;
-use domain::order::Digest;
 use domain::returns::{Receipt, Rma};
 use domain::warehouse::UnitReceived;
 use platform::Timestamp;

@@ -14,7 +14,7 @@ use crate::journal::Arrival;
 use crate::reply::{self, Line};
 use crate::signature::{Claim, Verdict};
 use crate::tokens::Tokens;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 
 pub(crate) async fn answer(
     request: HttpRequest,
@@ -66,7 +66,7 @@ fn usual(
             let identifier = percent_decode_str(variant_identifier).decode_utf8_lossy();
             (StatusCode::OK, variants(&identifier))
         }
-        Interface::Message(Kind::ExchangeOrder) => exchange_order(body),
+        Interface::Message(MessageKind::ExchangeOrder) => exchange_order(body),
         Interface::Message(_) => (StatusCode::OK, json!({"message": "received"})),
     }
 }

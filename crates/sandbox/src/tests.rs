@@ -52,7 +52,7 @@ impl Merchant {
 #[tokio::test]
 async fn every_endpoint_of_a_merchant_answers() {
     let merchant = Merchant::new();
-    for kind in domain::kind::Kind::ALL {
+    for kind in domain::message_kind::MessageKind::ALL {
         let body = json!({"original_order_id": "1001"});
         assert_eq!(merchant.post(kind.default_path(), &body).await.0, 200, "{kind}");
     }

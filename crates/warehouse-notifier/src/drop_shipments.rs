@@ -35,7 +35,7 @@ pub(crate) async fn tell(
             }
             let message = NewMessage {
                 merchant: merchant.clone(),
-                kind: shipment.kind.message(),
+                kind: shipment.kind.message_kind(),
                 ordering_key: Some(format!("order:{}", shipment.order)),
                 event: shipment.kind.event().to_owned(),
                 body: shipment.body.clone().into(),

@@ -1,13 +1,13 @@
 //! What can go wrong.
 
-use domain::document::{FieldError, Invalid};
+use domain::json::{FieldError, ValidationError};
 use platform::database::DatabaseError;
 use platform::{ErrorKind, Failure};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error(transparent)]
-    Invalid(#[from] Invalid),
+    Invalid(#[from] ValidationError),
     #[error("there is no {what} {number}")]
     NoSuch { what: &'static str, number: String },
     #[error("a stored document cannot be read")]

@@ -3,7 +3,7 @@
 
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
-use domain::order::Digest;
+use domain::json::Digest;
 use platform::Timestamp;
 use platform::idempotency::{HEADER, IdempotencyKey, Key, KeyState};
 use serde::Serialize;

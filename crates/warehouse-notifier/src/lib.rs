@@ -23,7 +23,7 @@ use std::time::Duration;
 use actix_web::web;
 use delivery::Deliveries;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Broker, Outbox, Topology};
 use platform::database::Pool;
@@ -38,12 +38,12 @@ use utoipa_actix_web::service_config::ServiceConfig;
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/warehouse-notifier");
 
 /// What this service delivers.
-const KINDS: [Kind; 5] = [
-    Kind::OutboundAsn,
-    Kind::InventoryReceipt,
-    Kind::DropShipmentConfirmation,
-    Kind::DropShipmentCancellation,
-    Kind::DropShipmentPartialCancellation,
+const KINDS: [MessageKind; 5] = [
+    MessageKind::OutboundAsn,
+    MessageKind::InventoryReceipt,
+    MessageKind::DropShipmentConfirmation,
+    MessageKind::DropShipmentCancellation,
+    MessageKind::DropShipmentPartialCancellation,
 ];
 /// A body, the values read from it, and the messages made of it, as a multiple of the body.
 const COPIES: usize = 10;

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use domain::kind::Kind;
 use domain::merchant::{Merchant, SigningSecret};
+use domain::message_kind::MessageKind;
 use domain::warehouse::message_schema;
 use jsonschema::Validator;
 use platform::config::List;
@@ -27,7 +27,7 @@ const SOON: Duration = Duration::from_secs(30);
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 static SCHEMAS: LazyLock<HashMap<&str, Validator>> = LazyLock::new(|| {
-    let schema = |kind: Kind| {
+    let schema = |kind: MessageKind| {
         let options = jsonschema::options().should_validate_formats(true);
         (kind.default_path(), options.build(&message_schema(kind).unwrap()).unwrap())
     };

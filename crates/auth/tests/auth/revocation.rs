@@ -30,7 +30,7 @@ async fn announced(auth: &Auth) -> Value {
 
 /// When it will have been forgotten.
 fn end(event: &Value) -> platform::Timestamp {
-    event["data"]["until"].as_str().unwrap().parse().unwrap()
+    event["data"]["expires_at"].as_str().unwrap().parse().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

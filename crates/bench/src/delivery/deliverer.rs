@@ -6,7 +6,7 @@ use ::delivery::Deliveries;
 use actix_web::{App, HttpResponse, HttpServer, error::ErrorInternalServerError, web};
 use anyhow::Context as _;
 use diesel_migrations::EmbeddedMigrations;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{
     Broker, BrokerConnection, Exchange, Incoming, Message, Publisher, Subscription, Topology,
@@ -73,7 +73,7 @@ impl Service for Deliverer {
         verifier.set_keys(&serde_json::from_str(r#"{"keys": []}"#)?);
         let merchants = Merchants::start(NAME, process, &broker, &verifier);
         let sealer = Arc::new(Sealer::new(&own.sealing)?);
-        let kinds = [Kind::Rma];
+        let kinds = [MessageKind::Rma];
         let deliveries =
             Deliveries::start(NAME, process, &broker, &merchants, &sealer, &kinds, own.delivery)?;
         Ok((Self { pool: process.pool.clone(), deliveries }, verifier))
@@ -94,7 +94,7 @@ fn topology(namespace: &str) -> Topology {
         .with_subscription(NAME, "merchant.changed.v1")
         .with_subscription(NAME, "token.revoked.v1")
         .with_subscription("operators", "delivery.dead.v1")
-        .with_queue(Kind::Rma.queue())
+        .with_queue(MessageKind::Rma.queue())
         .with_queue(QUEUE)
 }
 

@@ -11,8 +11,8 @@ use diesel::{
 };
 use diesel_async::{AsyncConnection as _, RunQueryDsl as _};
 use domain::{
-    kind::Kind,
     merchant::{Authentication, Endpoint, Interface, Merchant, Settings, SigningSecret},
+    message_kind::MessageKind,
 };
 use platform::{
     config::List,
@@ -106,7 +106,7 @@ pub(crate) async fn write(
             let merchant = wanted.from + number % (wanted.to - wanted.from);
             Ok(NewMessage {
                 merchant: name(merchant).parse()?,
-                kind: Kind::Rma,
+                kind: MessageKind::Rma,
                 ordering_key: Some(format!("rma:{}", Uuid::now_v7())),
                 event: "rma.created".to_owned(),
                 body: body(*number).into(),
@@ -124,7 +124,7 @@ pub(crate) async fn write(
 pub(crate) async fn introduce(database: &Database, sandbox: &str) -> anyhow::Result<()> {
     let keys = List(vec![sealing_keys().into()]);
     let sealer = Sealer::new(&sealing::Settings { keys })?;
-    let interface = Interface::Message(Kind::Rma);
+    let interface = Interface::Message(MessageKind::Rma);
     let mut conn = database.pool().get().await?;
     for number in 0..MERCHANTS {
         let mut settings = Settings::new(name(number));

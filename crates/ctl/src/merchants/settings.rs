@@ -129,9 +129,10 @@ fn reason(text: &str) -> Result<ReturnReason, String> {
 
 fn method(text: &str) -> Result<MethodOffer, String> {
     let (method, cents) = text.split_once('=').unwrap_or((text, "0"));
-    let method = ReturnMethod::ALL.into_iter().find(|known| known.as_str() == method);
+    let method = method.parse::<ReturnMethod>();
     Ok(MethodOffer {
-        method: method.ok_or("methods are mail-back, express-returns, customer-keep")?,
+        method: method
+            .map_err(|_unknown| "methods are mail-back, express-returns, customer-keep")?,
         shipping_cost_cents: cents.parse().map_err(|_not_a_number| "cents are a whole number")?,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use domain::order::Policy;
+use domain::order::OrderPolicy;
 
 use super::check::check;
 use super::file::Entry;
@@ -75,7 +75,7 @@ impl<I: Iterator<Item = io::Result<Entry>>> Batches<I> {
             bytes += entry.bytes.len();
             self.seen += 1;
             let Entry { line, bytes } = entry;
-            match check(&bytes, Policy::default()) {
+            match check(&bytes, OrderPolicy::default()) {
                 Ok(identifier) => batch.orders.push(Sendable { line, identifier, bytes }),
                 Err(errors) => {
                     let order = identifier_of(&bytes);

@@ -1,7 +1,7 @@
 //! Whether an order would be accepted, as far as that can be said without sending it.
 
-use domain::document::{Code, Document, FieldError, Malformed};
-use domain::order::{Message, Policy};
+use domain::json::{Code, Document, FieldError, ParseError};
+use domain::order::{OrderMessage, OrderPolicy};
 
 use super::batch::message;
 use super::file::MAX_ORDER_BYTES;
@@ -10,7 +10,7 @@ use super::file::MAX_ORDER_BYTES;
 const ONLY_ORDER: &str = "$.returns_portal_order.orders[0]";
 
 /// The order's identifier, or everything that is wrong with it, with paths from the order's root.
-pub(crate) fn check(order: &[u8], policy: Policy) -> Result<String, Vec<FieldError>> {
+pub(crate) fn check(order: &[u8], policy: OrderPolicy) -> Result<String, Vec<FieldError>> {
     if order.len() > MAX_ORDER_BYTES {
         let problem = "larger than 5 MiB: is the file one order a line, or a JSON array?";
         return Err(vec![whole_order(problem)]);
@@ -18,11 +18,11 @@ pub(crate) fn check(order: &[u8], policy: Policy) -> Result<String, Vec<FieldErr
     // First by itself, so that a place in it is one in the file; then as it will be sent, because a
     // message is read with bounds of its own.
     let parse = |bytes: &[u8]| {
-        let malformed = |it: Malformed| vec![FieldError::invalid("$", it.to_string())];
+        let malformed = |it: ParseError| vec![FieldError::invalid("$", it.to_string())];
         Document::parse(bytes).map_err(malformed)
     };
     parse(order)?;
-    match Message::read(&parse(&message([order]))?, policy) {
+    match OrderMessage::read(&parse(&message([order]))?, policy) {
         Ok(message) => {
             let identifiers = message.snapshots.into_iter().map(|it| it.order.identifier);
             Ok(identifiers.collect())
@@ -53,18 +53,18 @@ pub(crate) fn whole_order(detail: &str) -> FieldError {
 
 #[cfg(test)]
 mod tests {
-    use domain::document::MAX_DEPTH;
+    use domain::json::MAX_DEPTH;
 
     use super::*;
 
     #[test]
     fn paths_are_those_of_the_order() {
-        let errors = check(br#"{"identifier": 7}"#, Policy::default()).unwrap_err();
+        let errors = check(br#"{"identifier": 7}"#, OrderPolicy::default()).unwrap_err();
         assert!(
             errors.iter().any(|error| error.to_string().starts_with("$.identifier: invalid_type"))
         );
         assert!(errors.iter().any(|error| error.to_string() == "$.currency: missing_field"));
-        let errors = check(b"{\"a\": 1, \"a\": 2}", Policy::default()).unwrap_err();
+        let errors = check(b"{\"a\": 1, \"a\": 2}", OrderPolicy::default()).unwrap_err();
         assert_eq!(
             errors[0].to_string(),
             r#"$: invalid (the key "a" appears twice in one object at line 1 column 12)"#
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn an_order_is_bounded() {
-        let errors = check(&vec![b' '; MAX_ORDER_BYTES + 1], Policy::default()).unwrap_err();
+        let errors = check(&vec![b' '; MAX_ORDER_BYTES + 1], OrderPolicy::default()).unwrap_err();
         assert_eq!(
             errors[0].to_string(),
             "$: invalid (larger than 5 MiB: is the file one order a line, or a JSON array?)"
@@ -84,7 +84,7 @@ mod tests {
     fn the_bounds_are_those_of_a_message() {
         let nested = |depth: usize| {
             let order = format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
-            check(order.as_bytes(), Policy::default()).unwrap_err()[0].to_string()
+            check(order.as_bytes(), OrderPolicy::default()).unwrap_err()[0].to_string()
         };
         assert_eq!(nested(MAX_DEPTH - 4), "$.identifier: missing_field");
         // An order may be nested as deeply, but not inside a message.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
-use domain::document::FieldError;
-use domain::order::Outcome;
+use domain::json::FieldError;
+use domain::order::OrderOutcome;
 use platform::http_client;
 use platform::retry::Backoff;
 use reqwest::header::CONTENT_TYPE;
@@ -57,7 +57,7 @@ pub(crate) struct Connection {
 /// What the intake said about a message.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    Accepted(Vec<Outcome>),
+    Accepted(Vec<OrderOutcome>),
     Rejected(Vec<FieldError>),
     /// More than the intake takes at once.
     TooMuch,
@@ -89,7 +89,7 @@ struct Stored {
 
 #[derive(Deserialize)]
 struct StoredOrder {
-    result: Outcome,
+    result: OrderOutcome,
 }
 
 #[derive(Deserialize)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use domain::returns::{ReturnMethod, Rma, Status};
+use domain::returns::{ReturnMethod, Rma, RmaStatus};
 use platform::{Clock, Timestamp};
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
@@ -161,7 +161,7 @@ async fn await_refund(engine: &Operator, rma: &str) -> anyhow::Result<Value> {
     let begun = Instant::now();
     loop {
         let found = engine.get(&["v1", "returns", rma]).await?;
-        if found.get("status") == Some(&json!(Status::Refunded.as_str())) {
+        if found.get("status") == Some(&json!(RmaStatus::Refunded.as_str())) {
             return Ok(found);
         }
         if begun.elapsed() > PATIENCE {

@@ -1,14 +1,14 @@
 //! The merchant is down for longer than we try, and comes back.
 
 use anyhow::{Context as _, bail};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use serde_json::{Value, json};
 
 use super::stage::{Stage, body};
 use super::{text, told};
 
 pub(super) async fn suffer(stage: &mut Stage, order: &str) -> anyhow::Result<()> {
-    let down = json!({ "path": Kind::Rma.default_path(),
+    let down = json!({ "path": MessageKind::Rma.default_path(),
         "steps": [{ "do": "answer", "status": 503, "times": "always" }] });
     stage.mailbox.tell("behaviour", &down).await?;
     let request = json!({
@@ -38,7 +38,7 @@ pub(super) async fn suffer(stage: &mut Stage, order: &str) -> anyhow::Result<()>
 
 /// The letter as the console shows it: body and explanation.
 async fn show_letter(stage: &Stage, id: &str) -> anyhow::Result<()> {
-    let queue = stage.queue(Kind::Rma.dead_letter_queue());
+    let queue = stage.queue(MessageKind::Rma.dead_letter_queue());
     let found = stage.until("the letter is in the queue", async || {
         let Some(letters) = stage.letters(&queue).await? else { return Ok(Some(Value::Null)) };
         let is_it = |letter: &Value| letter.to_string().contains(id);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use domain::document::Document;
+use domain::json::Document;
 use domain::warehouse::{Identifier, InboundAsn};
 use platform::Timestamp;
 use serde::Deserialize;

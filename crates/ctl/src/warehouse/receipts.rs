@@ -62,7 +62,7 @@ fn tabulate(page: &Page) -> String {
             message.line_identifier.to_string(),
             or_dash(message.unit_identifier.as_ref()),
             or_dash(message.sku.as_ref().or(message.upc.as_ref())),
-            or_dash(message.initial_condition.map(|condition| condition.word())),
+            or_dash(message.initial_condition.map(|condition| condition.as_str())),
             or_dash(message.reject_reason.as_ref()),
         ]
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix_web::web;
 use delivery::{Deliveries, NewMessage};
 use diesel_migrations::EmbeddedMigrations;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Broker, Topology};
 use platform::database::Pool;
@@ -67,7 +67,7 @@ impl Service for Deliverer {
         broker.start_relay(Self::NAME, process);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let sealer = Arc::new(Sealer::new(&sealing)?);
-        let (name, kinds) = (Self::NAME, [Kind::Rma]);
+        let (name, kinds) = (Self::NAME, [MessageKind::Rma]);
         let deliveries =
             Deliveries::start(name, process, &broker, &merchants, &sealer, &kinds, delivery)?;
         Ok((Self { pool: process.pool.clone(), deliveries }, verifier))
@@ -82,7 +82,7 @@ async fn say(
     let (pool, deliveries) = engine.get_ref();
     let message = NewMessage {
         merchant: "acme".parse().unwrap(),
-        kind: Kind::Rma,
+        kind: MessageKind::Rma,
         ordering_key: Some("rma:1".to_owned()),
         event: "rma.created".to_owned(),
         body: body.into(),

@@ -3,8 +3,8 @@
 use actix_web::{HttpResponse, post, web};
 use bytes::Bytes;
 use domain::access::{MerchantId, Scope};
-use domain::kind::Kind;
 use domain::merchant::Interface;
+use domain::message_kind::MessageKind;
 use futures_util::future::join_all;
 use platform::http::ErrorBody;
 use platform::identity::{Access, Caller};
@@ -75,7 +75,7 @@ pub(crate) async fn check_endpoints(
     Ok(HttpResponse::Ok().json(Check { results }))
 }
 
-async fn check(engine: &Engine, merchant: &MerchantId, kind: Kind) -> Checked {
+async fn check(engine: &Engine, merchant: &MerchantId, kind: MessageKind) -> Checked {
     let now = engine.clock.now();
     let interface = Interface::Message(kind);
     let opened = match engine.endpoints.find(merchant.as_str(), interface, now) {

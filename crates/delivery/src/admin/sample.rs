@@ -1,17 +1,17 @@
 //! A message of each kind that says nothing true.
 
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 
 /// The body of a sample.
-pub(super) fn sample(kind: Kind) -> &'static str {
+pub(super) fn sample(kind: MessageKind) -> &'static str {
     match kind {
-        Kind::Rma => RMA,
-        Kind::ExchangeOrder => EXCHANGE_ORDER,
-        Kind::OutboundAsn => OUTBOUND_ASN,
-        Kind::InventoryReceipt => INVENTORY_RECEIPT,
-        Kind::DropShipmentConfirmation => CONFIRMATION,
-        Kind::DropShipmentCancellation => CANCELLATION,
-        Kind::DropShipmentPartialCancellation => PARTIAL_CANCELLATION,
+        MessageKind::Rma => RMA,
+        MessageKind::ExchangeOrder => EXCHANGE_ORDER,
+        MessageKind::OutboundAsn => OUTBOUND_ASN,
+        MessageKind::InventoryReceipt => INVENTORY_RECEIPT,
+        MessageKind::DropShipmentConfirmation => CONFIRMATION,
+        MessageKind::DropShipmentCancellation => CANCELLATION,
+        MessageKind::DropShipmentPartialCancellation => PARTIAL_CANCELLATION,
     }
 }
 
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn every_sample_is_an_object() {
-        for kind in Kind::ALL {
+        for kind in MessageKind::ALL {
             let parsed: serde_json::Value = serde_json::from_str(sample(kind)).unwrap();
             assert!(parsed.is_object(), "{kind}");
         }

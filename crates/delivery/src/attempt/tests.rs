@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use expect_test::expect;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ fn message(reply: Reply) -> Message {
     Message {
         id: "msg_1".to_owned(),
         merchant: "blue".to_owned(),
-        kind: Kind::Rma,
+        kind: MessageKind::Rma,
         event: "rma.created".to_owned(),
         sequence: 7,
         traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned()),

@@ -11,7 +11,7 @@ use diesel::{
     sql_types::{Array, BigInt, Binary, Nullable, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use domain::{access::MerchantId, kind::Kind};
+use domain::{access::MerchantId, message_kind::MessageKind};
 use platform::{
     Timestamp,
     database::{DatabaseError, prepared},
@@ -25,7 +25,7 @@ use super::new_id;
 #[derive(Clone, Debug)]
 pub struct NewMessage {
     pub merchant: MerchantId,
-    pub kind: Kind,
+    pub kind: MessageKind,
     /// Messages of a ordering_key arrive in order, for example `rma:<id>`. No ordering_key, no order.
     pub ordering_key: Option<String>,
     /// For example `rma.created`.

@@ -11,7 +11,7 @@ use diesel::{
     sql_types::{Array, Integer, Nullable, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use platform::{
     Timestamp,
     database::{DatabaseError, prepared},
@@ -45,7 +45,7 @@ pub(crate) struct Tried {
 pub(crate) struct Settlement {
     pub(crate) id: Uuid,
     pub(crate) merchant: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: MessageKind,
     pub(crate) round: i32,
     pub(crate) number: i32,
     pub(crate) verdict: Verdict,

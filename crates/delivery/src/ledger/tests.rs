@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use diesel::{QueryableByName, sql_types::Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use platform::{Clock, Timestamp, database::Pool};
 use testkit::{Database, eventually};
 use uuid::Uuid;
@@ -31,7 +31,7 @@ async fn ledger(now: Timestamp) -> (Database, Pool) {
 fn message(ordering_key: Option<&str>) -> NewMessage {
     NewMessage {
         merchant: "acme".parse().unwrap(),
-        kind: Kind::Rma,
+        kind: MessageKind::Rma,
         ordering_key: ordering_key.map(str::to_owned),
         event: "rma.created".to_owned(),
         body: "{}".into(),
@@ -70,7 +70,7 @@ fn settlement(id: Uuid, verdict: Verdict, signal: Signal, at: Timestamp) -> Sett
     Settlement {
         id,
         merchant: "acme".to_owned(),
-        kind: Kind::Rma,
+        kind: MessageKind::Rma,
         round: 0,
         number: 1,
         verdict,

@@ -9,7 +9,7 @@ use diesel::{
     sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use platform::{
     Timestamp,
     database::{DatabaseError, prepared},
@@ -26,7 +26,7 @@ const TRUST: Duration = Duration::from_secs(1);
 pub(crate) struct Windows {
     limits: Limits,
     /// Endpoints whose window was wide open when last seen: another success changes nothing.
-    wide_open: HashMap<(String, Kind), Instant>,
+    wide_open: HashMap<(String, MessageKind), Instant>,
 }
 
 #[derive(QueryableByName)]
@@ -72,7 +72,7 @@ impl Heard {
 }
 
 /// A window as it is written down: whose, its parts, when to send again, and whether it is gone.
-type Changed<'a> = (&'a str, Kind, [i32; 4], Timestamp, Option<i64>);
+type Changed<'a> = (&'a str, MessageKind, [i32; 4], Timestamp, Option<i64>);
 
 impl Windows {
     pub(crate) fn new(limits: Limits) -> Self {
@@ -127,7 +127,7 @@ impl Windows {
     }
 
     /// The endpoints that a batch teaches something new about.
-    fn news<'a>(&mut self, batch: &'a [Settlement]) -> BTreeMap<(&'a str, Kind), News> {
+    fn news<'a>(&mut self, batch: &'a [Settlement]) -> BTreeMap<(&'a str, MessageKind), News> {
         let mut news = BTreeMap::<_, News>::new();
         for settlement in batch {
             let entry = news.entry((settlement.merchant.as_str(), settlement.kind)).or_default();
@@ -151,7 +151,7 @@ impl Windows {
 /// Locks in the order of the key: two replicas that settle at once do not deadlock.
 async fn known(
     conn: &mut AsyncPgConnection,
-    news: &BTreeMap<(&str, Kind), News>,
+    news: &BTreeMap<(&str, MessageKind), News>,
 ) -> Result<Vec<Known>, DatabaseError> {
     Ok(prepared(
         sql_query(

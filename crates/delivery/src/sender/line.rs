@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use futures_util::future::{BoxFuture, FutureExt};
 use messaging::{BrokerError, Incoming, Subscription};
 
@@ -21,7 +21,7 @@ pub(super) enum Arrived {
 
 impl Line {
     /// Asks for a place after a pause.
-    pub(super) fn open(engine: &Engine, kind: Kind, pause: Duration) -> Self {
+    pub(super) fn open(engine: &Engine, kind: MessageKind, pause: Duration) -> Self {
         let link = engine.broker.consuming.clone();
         let queue = engine.broker.topology.qualified(kind.queue());
         let prefetch = engine.settings.prefetch.get();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use delivery::Deliveries;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use merchants::Merchants;
 use messaging::Broker;
@@ -46,7 +46,7 @@ impl Service for Deliverer {
         let verifier = Arc::new(Verifier::new("test", process.clock.clone()));
         verifier.set_keys(&serde_json::from_value(json!({"keys": [keys().0]}))?);
         let merchants = Merchants::start(SERVICE, process, &broker, &verifier);
-        let kinds = [Kind::Rma];
+        let kinds = [MessageKind::Rma];
         let deliveries = Deliveries::start(
             SERVICE,
             process,

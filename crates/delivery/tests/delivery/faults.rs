@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diesel_async::SimpleAsyncConnection as _;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use messaging::Message;
 use platform::database::{Connection, Pool};
 use serde_json::json;
@@ -199,7 +199,7 @@ async fn settling_goes_on_while_its_sender_waits_for_a_connection() {
     let taken = all_connections(&stage).await;
     publish(&stage, &[copy(&stage, Uuid::now_v7(), &[("recalled", "1")])]).await;
     eventually("the sender has it", SOON, async || {
-        stage.namespace.peek(Kind::Rma.queue()).await.is_empty().then_some(())
+        stage.namespace.peek(MessageKind::Rma.queue()).await.is_empty().then_some(())
     })
     .await;
     locker.batch_execute("ROLLBACK").await.unwrap();
@@ -222,7 +222,7 @@ async fn all_connections(stage: &Stage) -> Vec<Connection> {
 async fn hand_over(stage: &Stage, messages: &[Message], in_all: u64) {
     publish(stage, messages).await;
     eventually("the sender has them", SOON, async || {
-        (stage.namespace.handed_out(Kind::Rma.queue()).await >= in_all).then_some(())
+        (stage.namespace.handed_out(MessageKind::Rma.queue()).await >= in_all).then_some(())
     })
     .await;
 }
@@ -297,7 +297,7 @@ fn process_on(url: &str) -> platform::Process {
 /// Waits until so many senders take messages off the queue.
 async fn senders(stage: &Stage, wanted: usize) {
     eventually("so many senders are there", LONG, async || {
-        (stage.namespace.consumers(Kind::Rma.queue()).await == wanted).then_some(())
+        (stage.namespace.consumers(MessageKind::Rma.queue()).await == wanted).then_some(())
     })
     .await;
 }

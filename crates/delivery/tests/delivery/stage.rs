@@ -8,8 +8,8 @@ use delivery::{Deliveries, NewMessage};
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Jsonb, Text};
 use diesel_async::{AsyncConnection, RunQueryDsl, SimpleAsyncConnection};
-use domain::kind::Kind;
 use domain::merchant::{Interface, Merchant, SigningSecret, SupportContact};
+use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Broker, BrokerConnection, Exchange, Message, Publisher, Topology};
 use platform::config::List;
@@ -60,7 +60,7 @@ pub(crate) fn topology(namespace: &str) -> Topology {
         .with_subscription(SERVICE, "merchant.changed.v1")
         .with_subscription(SERVICE, "token.revoked.v1")
         .with_subscription("operators", "delivery.dead.v1")
-        .with_queue(Kind::Rma.queue())
+        .with_queue(MessageKind::Rma.queue())
 }
 
 pub(crate) fn sealer() -> Arc<Sealer> {
@@ -87,7 +87,7 @@ impl Replica {
             &broker,
             &merchants,
             &sealer(),
-            &[Kind::Rma],
+            &[MessageKind::Rma],
             own.delivery,
         )
         .unwrap();
@@ -169,7 +169,7 @@ impl Stage {
     /// Waits until the engine knows a merchant's version.
     pub(crate) async fn knows(&self, id: &str, version: i64) {
         eventually("the merchant is known", SOON, async || {
-            let (rma, now) = (Interface::Message(Kind::Rma), Clock::system().now());
+            let (rma, now) = (Interface::Message(MessageKind::Rma), Clock::system().now());
             let opened = self.replica.deliveries.endpoints().find(id, rma, now).ok()?;
             (opened.version == version).then_some(())
         })
@@ -259,7 +259,7 @@ fn text(value: &Value) -> String {
 pub(crate) fn message(ordering_key: Option<&str>, event: &str, number: usize) -> NewMessage {
     NewMessage {
         merchant: "acme".parse().unwrap(),
-        kind: Kind::Rma,
+        kind: MessageKind::Rma,
         ordering_key: ordering_key.map(str::to_owned),
         event: event.to_owned(),
         body: json!({"number": number}).to_string().into(),
@@ -273,7 +273,7 @@ pub(crate) fn merchant(id: &str, version: i64, base_url: &str) -> Merchant {
     merchant.settings.support_contact =
         Some(SupportContact { email: format!("help@{id}.example"), name: None, phone: None });
     merchant.version = version;
-    let interface = Interface::Message(Kind::Rma);
+    let interface = Interface::Message(MessageKind::Rma);
     merchant.endpoints.retain(|it, _| *it == interface);
     let context = interface.sealing_context(&merchant.identifier);
     for endpoint in merchant.endpoints.values_mut() {
@@ -353,7 +353,7 @@ pub(crate) fn copy(stage: &Stage, id: Uuid, more: &[(&'static str, &str)]) -> Me
     let headers = headers.iter().chain(more).map(|(name, value)| (*name, (*value).to_owned()));
     Message {
         exchange: Exchange(String::new()),
-        routing_key: format!("{}.{}", stage.namespace.name, Kind::Rma.queue()),
+        routing_key: format!("{}.{}", stage.namespace.name, MessageKind::Rma.queue()),
         id: id.clone(),
         content_type: "application/json",
         headers: headers.collect(),

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
 use domain::access::{MerchantId, Scope};
-use domain::exchange::Amounts;
+use domain::exchange::OrderAmounts;
 use domain::returns::UnitId;
 use platform::Problem;
 use platform::http::{ErrorBody, MemoryPermit};
@@ -40,7 +40,7 @@ pub(crate) struct ExchangeOrderView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) exchange_order_identifier: Option<String>,
     /// What the merchant computed, where it said so.
-    pub(crate) amounts: Amounts,
+    pub(crate) amounts: OrderAmounts,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) transaction_id: Option<Uuid>,
     /// The message to the merchant, which sees it as webhook-id.

@@ -4,7 +4,7 @@ use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
-use domain::exchange::Amounts;
+use domain::exchange::OrderAmounts;
 use platform::Timestamp;
 use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
 use serde_json::value::RawValue;
@@ -127,7 +127,7 @@ pub(crate) async fn find(
 
 impl Row {
     fn read(self) -> Result<ExchangeOrderView, DatabaseError> {
-        let amounts = Amounts {
+        let amounts = OrderAmounts {
             total_amount_cents: self.total_amount_cents,
             tax_amount_cents: self.tax_amount_cents,
             shipping_amount_cents: self.shipping_amount_cents,

@@ -282,11 +282,11 @@ pub(super) fn carded(line: &str, unit: u8) -> Value {
     unit_of(line, unit, &json!({"resolution": "gift_card"}))
 }
 
-fn unit_of(line: &str, unit: u8, chosen: &Value) -> Value {
+fn unit_of(line: &str, unit: u8, replacement: &Value) -> Value {
     json!({
         "order_line_item_identifier": line, "unit": unit, "sku": "TEE-XL", "title": "Shirt",
         "product_identifier": "P-1", "variant_identifier": "TEE", "concept": "Acme Sport",
         "unit_price_amount_cents": 2500, "product_amount_cents": 2500,
-        "discount_amount_cents": 200, "tax_amount_cents": 150, "chosen": chosen,
+        "discount_amount_cents": 200, "tax_amount_cents": 150, "replacement": replacement,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use lapin::types::{AMQPValue, FieldTable};
 use regex::Regex;
 use serde_json::{Value, json};
@@ -88,10 +88,10 @@ fn the_exchange_and_the_bindings_are_those_of_the_code() {
 
 /// Which service takes messages from a queue; nobody does from the operators' own.
 fn reader(queue: &str) -> Option<&str> {
-    let kind = Kind::ALL.into_iter().find(|kind| kind.queue() == queue);
+    let kind = MessageKind::ALL.into_iter().find(|kind| kind.queue() == queue);
     match kind {
-        Some(Kind::Rma) => Some("rma-engine"),
-        Some(Kind::ExchangeOrder) => Some("exchange"),
+        Some(MessageKind::Rma) => Some("rma-engine"),
+        Some(MessageKind::ExchangeOrder) => Some("exchange"),
         Some(_) => Some("warehouse-notifier"),
         None => SUBSCRIPTIONS
             .iter()

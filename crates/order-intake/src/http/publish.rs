@@ -3,8 +3,10 @@
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, post, web};
 use domain::access::Scope;
-use domain::document::FieldError;
-use domain::order::{Message, OrderStored, Outcome, Policy, ReturnsPortalOrderMessage, Snapshot};
+use domain::json::FieldError;
+use domain::order::{
+    OrderMessage, OrderOutcome, OrderPolicy, OrderSnapshot, OrderStored, ReturnsPortalOrderMessage,
+};
 use platform::http::{ErrorBody, JsonSource, MemoryPermit, Sequential};
 use platform::identity::Caller;
 use platform::{ErrorKind, Failure, Problem};
@@ -35,7 +37,7 @@ pub(crate) struct PublishedOrders {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PublishedOrder {
     identifier: String,
-    result: Outcome,
+    result: OrderOutcome,
 }
 
 /// Publishes orders.
@@ -73,11 +75,11 @@ pub(crate) async fn publish_orders(
     let JsonSource { document, bytes } = source;
     caller.require(Scope::Orders)?;
     let merchant = app.merchants.merchant_for(&caller)?;
-    let policy = Policy {
+    let policy = OrderPolicy {
         strict_amounts: merchant.settings.strict_amounts,
         strict_refund_dates: merchant.settings.strict_refund_dates,
     };
-    let Message { snapshots, warnings } = Message::read(&document, policy)?;
+    let OrderMessage { snapshots, warnings } = OrderMessage::read(&document, policy)?;
     drop(document);
     let identifiers: Vec<_> = snapshots.iter().map(|it| it.order.identifier.clone()).collect();
     let received_at = app.clock.now();
@@ -86,7 +88,7 @@ pub(crate) async fn publish_orders(
         let merchant = merchant.identifier.clone();
         let stored = OrderStored { merchant, order: snapshot.order };
         let event = app.outbox.serialize(received_at, &stored)?;
-        let snapshot = Snapshot { order: stored.order, ..snapshot };
+        let snapshot = OrderSnapshot { order: stored.order, ..snapshot };
         orders.push(Published { snapshot, document: document.get().to_owned(), event });
     }
     let merchant = merchant.identifier.clone();
@@ -126,9 +128,12 @@ fn order_documents(message: &[u8]) -> Result<Vec<&RawValue>, TornLetter> {
     Ok(serde_json::from_slice::<Letter<'_>>(message)?.returns_portal_order.orders)
 }
 
-fn summary(outcomes: &[Outcome]) -> String {
-    let kinds =
-        [(Outcome::Stored, "stored"), (Outcome::Unchanged, "unchanged"), (Outcome::Stale, "stale")];
+fn summary(outcomes: &[OrderOutcome]) -> String {
+    let kinds = [
+        (OrderOutcome::Stored, "stored"),
+        (OrderOutcome::Unchanged, "unchanged"),
+        (OrderOutcome::Stale, "stale"),
+    ];
     let counted: Vec<_> = kinds
         .into_iter()
         .map(|(kind, word)| (outcomes.iter().filter(|it| **it == kind).count(), word))
@@ -175,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_summary_counts_what_happened() {
-        use Outcome::{Stale, Stored, Unchanged};
+        use OrderOutcome::{Stale, Stored, Unchanged};
         assert_eq!(summary(&[Stored]), "1 order: 1 stored");
         assert_eq!(
             summary(&[Stale, Stored, Unchanged, Stored]),

@@ -4,7 +4,7 @@ use std::{future::Future, io::Read as _, pin::Pin};
 
 use actix_web::{FromRequest, HttpRequest, dev::Payload, error::PayloadError, http::header, web};
 use bytes::{Bytes, BytesMut};
-use domain::document::{Document, Malformed};
+use domain::json::{Document, ParseError};
 use flate2::read::MultiGzDecoder;
 use futures_util::StreamExt;
 
@@ -27,7 +27,7 @@ pub enum BodyError {
     #[error("content type must be {0}")]
     ContentType(&'static str),
     #[error(transparent)]
-    NotJson(#[from] Malformed),
+    NotJson(#[from] ParseError),
     #[error("the body is not a form")]
     NotForm,
 }

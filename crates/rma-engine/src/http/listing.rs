@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Datelike as _, Utc};
 use domain::access::Scope;
-use domain::returns::{Rma, Status};
+use domain::returns::{Rma, RmaStatus};
 use platform::http::ErrorBody;
 use platform::identity::Caller;
 use platform::{Problem, Timestamp};
@@ -27,7 +27,7 @@ use crate::store::timeline::{self, TimelineEntry};
 pub(crate) struct Listing {
     /// With units of this order.
     order_identifier: Option<String>,
-    status: Option<Status>,
+    status: Option<RmaStatus>,
     /// Of the shopper with this e-mail address, in any case; of a gift, the giftee's.
     email: Option<String>,
     /// With units in a parcel of this number.

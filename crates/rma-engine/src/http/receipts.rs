@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, post, web};
 use domain::access::Scope;
-use domain::document::{Object, boolean, object};
+use domain::json::{Object, boolean, object};
 use domain::returns::{Finding, Receipt, Rma};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, MemoryPermit, Sequential};
@@ -58,7 +58,7 @@ pub(crate) async fn receive_units(
 }
 
 fn read(body: &Object<'_>) -> Option<(Option<Receipt>, bool)> {
-    body.refuse_unknown(&["findings", "close"]);
+    body.reject_unknown(&["findings", "close"]);
     let close = body.optional("close", boolean)?.unwrap_or_default();
     // Closing needs no findings; anything else does.
     if close && !body.has("findings") {

@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use domain::access::Scope;
-use domain::document::{Object, array, object, parsed, text};
+use domain::json::{Object, array, object, parsed, text};
 use domain::returns::{MAX_UNITS, ReturnRequest, Rma, UnitId};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, MemoryPermit, Sequential, request_id};
@@ -87,7 +87,7 @@ pub(crate) async fn create_return(
         return Ok(written(StatusCode::CREATED, answer));
     }
     let (request, quoted) = document.read(object(|body| {
-        body.refuse_unknown(&[&ReturnRequest::FIELDS[..], &["quote"]].concat());
+        body.reject_unknown(&[&ReturnRequest::FIELDS[..], &["quote"]].concat());
         let request = ReturnRequest::read_object(body, &merchant.settings.returns);
         let quoted = body.optional("quote", parsed(1..=1_000_000, Promise::read));
         Some((request?, quoted?))
@@ -167,7 +167,7 @@ pub(crate) async fn cancel_return(
 }
 
 fn read_cancellation(body: &Object<'_>) -> Option<(Option<Vec<UnitId>>, Option<String>)> {
-    body.refuse_unknown(&["units", "reason"]);
+    body.reject_unknown(&["units", "reason"]);
     let units = body.optional("units", array(1..=MAX_UNITS, object(UnitId::read)));
     let reason = body.optional("reason", text(0..=1_000));
     Some((units?, reason?))

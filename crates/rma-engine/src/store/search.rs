@@ -4,7 +4,7 @@ use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use domain::returns::{Rma, Status};
+use domain::returns::{Rma, RmaStatus};
 use platform::Timestamp;
 use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
 
@@ -16,7 +16,7 @@ const NEWEST_FIRST: &str = "created_at DESC, rma_identifier DESC";
 #[derive(Debug, Default)]
 pub(crate) struct Search {
     pub(crate) order_identifier: Option<String>,
-    pub(crate) status: Option<Status>,
+    pub(crate) status: Option<RmaStatus>,
     /// In lower case.
     pub(crate) email: Option<String>,
     pub(crate) tracking_number: Option<String>,
@@ -60,7 +60,7 @@ pub(crate) async fn search(
              WHERE merchant = $1 AND {column} = ${place})"
         )
     };
-    let status = search.status.map(Status::as_str);
+    let status = search.status.map(RmaStatus::as_str);
     let texts = [
         (search.order_identifier.as_deref(), "order_identifier"),
         (search.tracking_number.as_deref(), "tracking_number"),

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpResponse, post, web};
 use chrono::{DateTime, Utc};
-use domain::order::Digest;
+use domain::json::Digest;
 use domain::warehouse::{
     DropShipment, DropShipmentCancellation, DropShipmentConfirmation, DropShipmentKind,
     DropShipmentPartialCancellation,
@@ -119,7 +119,7 @@ async fn tell(
     let shipment = DropShipment::read(kind, &document)?;
     let (at, merchant) = (app.clock.now(), &merchant.identifier);
     let digest = Digest::of(document.value());
-    let request = Request { merchant, operation: kind.word(), key, digest, at };
+    let request = Request { merchant, operation: kind.as_str(), key, digest, at };
     let answer = drop_shipments::tell(app, request, shipment).await?;
     Ok(HttpResponse::Created().json(answer))
 }

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpResponse, get, post, put, web};
 use chrono::{DateTime, Utc};
-use domain::order::Digest;
+use domain::json::Digest;
 use domain::warehouse::{Identifier, InboundAsn, InboundHeader, InboundLine};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, MemoryPermit, Page, Sequential, next};

@@ -2,9 +2,9 @@
 
 use actix_web::{HttpResponse, get, patch, post, web};
 use chrono::{DateTime, Utc};
-use domain::order::Digest;
+use domain::json::Digest;
 use domain::warehouse::{
-    AsnStatus, Change, Header, OutboundShipment, OutboundShipmentRequest, Part,
+    AsnPart, AsnStatus, OutboundHeader, OutboundShipment, OutboundShipmentRequest, ShipmentChange,
 };
 use platform::Problem;
 use platform::http::{ErrorBody, Json, MemoryPermit, Page, Sequential, next};
@@ -69,12 +69,12 @@ impl ShipmentView {
     /// A shipment as it was reported.
     pub(crate) fn new(
         shipment_type: &str,
-        header: &Header,
-        parts: &[Part],
+        header: &OutboundHeader,
+        parts: &[AsnPart],
         created_at: DateTime<Utc>,
     ) -> Self {
         let message =
-            |part: &Part| MessageView { asn_number: part.asn_number.clone(), units: part.units };
+            |part: &AsnPart| MessageView { asn_number: part.asn_number.clone(), units: part.units };
         Self {
             asn_number: header.asn_number.clone(),
             shipment_type: shipment_type.to_owned(),
@@ -90,7 +90,7 @@ impl ShipmentView {
     }
 
     /// A shipment as it stands.
-    pub(crate) fn of(stored: &StoredShipment, parts: &[Part]) -> Self {
+    pub(crate) fn of(stored: &StoredShipment, parts: &[AsnPart]) -> Self {
         let StoredShipment { shipment_type, header, created_at, updated_at, .. } = stored;
         Self { updated_at: *updated_at, ..Self::new(shipment_type, header, parts, *created_at) }
     }
@@ -155,7 +155,7 @@ pub(crate) async fn report_shipment(
         ("asn_number" = String, Path),
         ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
     ),
-    request_body = Change,
+    request_body = ShipmentChange,
     responses(
         (status = 200, body = ShipmentView), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -170,7 +170,7 @@ pub(crate) async fn change_shipment(
     Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
-    let change = Change::read(&document)?;
+    let change = ShipmentChange::read(&document)?;
     let answer = outbound::change(&app, &merchant.identifier, &asn_number, change).await?;
     Ok(HttpResponse::Ok().json(answer))
 }

@@ -2,8 +2,8 @@
 
 use actix_web::{HttpResponse, get, post, web};
 use chrono::{DateTime, Utc};
-use domain::order::Digest;
-use domain::warehouse::{InventoryReceipt, Receipts, ReceiptsRequest};
+use domain::json::Digest;
+use domain::warehouse::{InventoryReceipt, ReceiptBatch, ReceiptsRequest};
 use platform::Problem;
 use platform::http::{BadPage, ErrorBody, Json, MemoryPermit, Sequential, next, page_limit};
 use platform::idempotency::Key;
@@ -121,7 +121,7 @@ pub(crate) async fn receive_units(
     Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
-    let receipts = Receipts::read(&document)?;
+    let receipts = ReceiptBatch::read(&document)?;
     let digest = Digest::of(document.value());
     drop(document);
     let (at, merchant) = (app.clock.now(), &merchant.identifier);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::order::{Order, Refund};
-use domain::returns::{Amounts, Discrepancy, Rma, RmaMessage, Status, UnitId};
+use domain::returns::{Amounts, Discrepancy, Rma, RmaMessage, RmaStatus, UnitId};
 
 use super::actions::World;
 use super::desk::{Desk, Told};
@@ -130,11 +130,11 @@ fn lane_is_monotonic(ordering_key: &[Told]) {
     }
 }
 
-fn rank(status: Status) -> u8 {
+fn rank(status: RmaStatus) -> u8 {
     match status {
-        Status::Created => 0,
-        Status::PartialRefund => 1,
-        Status::Refunded | Status::Canceled => 2,
+        RmaStatus::Created => 0,
+        RmaStatus::PartialRefund => 1,
+        RmaStatus::Refunded | RmaStatus::Canceled => 2,
     }
 }
 
@@ -159,7 +159,7 @@ async fn discrepancies(desk: &Desk, world: &World) -> Vec<Discrepancy> {
 fn is_about_refunds_or_units(discrepancy: &Discrepancy) -> bool {
     matches!(
         discrepancy,
-        Discrepancy::UnitsTakenAway { .. }
+        Discrepancy::ShippedQuantityReduced { .. }
             | Discrepancy::RefundOfUnknownReturn { .. }
             | Discrepancy::RefundOfCanceledReturn { .. }
             | Discrepancy::RefundExceedsReturn { .. }
@@ -169,7 +169,7 @@ fn is_about_refunds_or_units(discrepancy: &Discrepancy) -> bool {
 
 fn is_about_money(discrepancy: &Discrepancy, line: &str) -> bool {
     match discrepancy {
-        Discrepancy::UnitsTakenAway { order_line_item_identifier, .. }
+        Discrepancy::ShippedQuantityReduced { order_line_item_identifier, .. }
         | Discrepancy::AmountsChanged { order_line_item_identifier, .. } => {
             order_line_item_identifier == line
         }

@@ -68,7 +68,7 @@ impl Tree {
         self.nodes.len()
     }
 
-    pub(super) fn root(&self) -> Json<'_> {
+    pub(super) fn root(&self) -> JsonValue<'_> {
         self.json(0)
     }
 
@@ -154,19 +154,19 @@ impl Tree {
         length == text.len() && self.text(at) == text
     }
 
-    fn json(&self, at: usize) -> Json<'_> {
+    fn json(&self, at: usize) -> JsonValue<'_> {
         match self.nodes.get(at) {
-            None | Some(Node::Null) => Json::Null,
-            Some(Node::Bool(boolean)) => Json::Bool(*boolean),
-            Some(Node::Integer(integer)) => Json::Integer(*integer),
-            Some(Node::Large(large)) => Json::Large(*large),
-            Some(Node::Fraction(fraction)) => Json::Fraction(*fraction),
-            Some(Node::Plain { .. } | Node::Unescaped { .. }) => Json::String(self.text(at)),
+            None | Some(Node::Null) => JsonValue::Null,
+            Some(Node::Bool(boolean)) => JsonValue::Bool(*boolean),
+            Some(Node::Integer(integer)) => JsonValue::Integer(*integer),
+            Some(Node::Large(large)) => JsonValue::Large(*large),
+            Some(Node::Fraction(fraction)) => JsonValue::Fraction(*fraction),
+            Some(Node::Plain { .. } | Node::Unescaped { .. }) => JsonValue::String(self.text(at)),
             Some(Node::Array { length, .. }) => {
-                Json::Array(Elements { tree: self, first: at + 1, length: place(*length) })
+                JsonValue::Array(Elements { tree: self, first: at + 1, length: place(*length) })
             }
             Some(Node::Object { length, .. }) => {
-                Json::Object(Members { tree: self, first: at + 1, length: place(*length) })
+                JsonValue::Object(Members { tree: self, first: at + 1, length: place(*length) })
             }
         }
     }
@@ -191,7 +191,7 @@ fn place(number: Count) -> usize {
 
 /// One value of a document.
 #[derive(Debug, Clone, Copy)]
-pub enum Json<'a> {
+pub enum JsonValue<'a> {
     Null,
     Bool(bool),
     Integer(i64),
@@ -204,7 +204,7 @@ pub enum Json<'a> {
     Object(Members<'a>),
 }
 
-impl<'a> Json<'a> {
+impl<'a> JsonValue<'a> {
     pub fn is_null(self) -> bool {
         matches!(self, Self::Null)
     }
@@ -242,7 +242,7 @@ impl<'a> Json<'a> {
     }
 }
 
-impl Serialize for Json<'_> {
+impl Serialize for JsonValue<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match *self {
             Self::Null => serializer.serialize_unit(),
@@ -274,7 +274,7 @@ impl<'a> Elements<'a> {
         self.length == 0
     }
 
-    pub fn iter(self) -> impl Iterator<Item = Json<'a>> {
+    pub fn iter(self) -> impl Iterator<Item = JsonValue<'a>> {
         let Self { tree, first, length } = self;
         let places = std::iter::successors(Some(first), move |at| Some(tree.after(*at)));
         places.take(length).map(|at| tree.json(at))
@@ -298,12 +298,12 @@ impl<'a> Members<'a> {
         self.length == 0
     }
 
-    pub fn get(self, key: &str) -> Option<Json<'a>> {
+    pub fn get(self, key: &str) -> Option<JsonValue<'a>> {
         let at = self.places().find(|at| self.tree.is_text(*at, key))?;
         Some(self.tree.json(at + 1))
     }
 
-    pub fn iter(self) -> impl Iterator<Item = (&'a str, Json<'a>)> {
+    pub fn iter(self) -> impl Iterator<Item = (&'a str, JsonValue<'a>)> {
         self.places().map(move |at| (self.tree.text(at), self.tree.json(at + 1)))
     }
 

@@ -1,31 +1,31 @@
 //! Views of a document that know where they stand and report what is wrong there.
 
+use super::errors::{Code, FieldError, Report};
+use super::parser::is_unstorable;
 use super::path::Path;
-use super::report::{Code, FieldError, Report};
-use super::strict::is_taint;
-use super::tree::{Json, Members};
+use super::tree::{JsonValue, Members};
 
 /// One value of a document. A kind of field is a function `Field -> Option<T>` that reports what
 /// is wrong before it returns `None`. A value that nobody may send was reported before any was read.
 #[derive(Debug, Clone, Copy)]
 pub struct Field<'a> {
-    value: Json<'a>,
+    value: JsonValue<'a>,
     path: Path<'a>,
     report: &'a Report,
 }
 
 impl<'a> Field<'a> {
-    pub(super) fn new(value: Json<'a>, path: Path<'a>, report: &'a Report) -> Self {
+    pub(super) fn new(value: JsonValue<'a>, path: Path<'a>, report: &'a Report) -> Self {
         Self { value, path, report }
     }
 
-    pub fn value(&self) -> Json<'a> {
+    pub fn value(&self) -> JsonValue<'a> {
         self.value
     }
 
     /// Reports that the value is of the right type but not acceptable: `return field.invalid(…)`.
     pub fn invalid<T>(&self, detail: impl Into<String>) -> Option<T> {
-        if !is_taint(self.value) {
+        if !is_unstorable(self.value) {
             self.report.add(FieldError::invalid(self.path.to_string(), detail));
         }
         None
@@ -33,17 +33,17 @@ impl<'a> Field<'a> {
 
     /// Reports a value of another type: `return field.wrong_type("a string")`.
     pub fn wrong_type<T>(&self, expected: &str) -> Option<T> {
-        if is_taint(self.value) {
+        if is_unstorable(self.value) {
             return None;
         }
         let found = match self.value {
-            Json::Null => "null",
-            Json::Bool(_) => "a boolean",
-            Json::Fraction(_) => "a number with a fraction",
-            Json::Integer(_) | Json::Large(_) => "an integer",
-            Json::String(_) => "a string",
-            Json::Array(_) => "an array",
-            Json::Object(_) => "an object",
+            JsonValue::Null => "null",
+            JsonValue::Bool(_) => "a boolean",
+            JsonValue::Fraction(_) => "a number with a fraction",
+            JsonValue::Integer(_) | JsonValue::Large(_) => "an integer",
+            JsonValue::String(_) => "a string",
+            JsonValue::Array(_) => "an array",
+            JsonValue::Object(_) => "an object",
         };
         self.report.add(FieldError {
             field: self.path.to_string(),
@@ -55,7 +55,7 @@ impl<'a> Field<'a> {
 
     /// The same value as an object, when it is one.
     pub(super) fn as_object(&self) -> Option<Object<'a>> {
-        let Json::Object(members) = self.value else { return None };
+        let JsonValue::Object(members) = self.value else { return None };
         Some(Object { members, path: self.path, report: self.report })
     }
 
@@ -63,7 +63,7 @@ impl<'a> Field<'a> {
     pub(super) fn element<T>(
         &self,
         index: usize,
-        value: Json<'_>,
+        value: JsonValue<'_>,
         kind: &mut impl FnMut(Field<'_>) -> Option<T>,
     ) -> Option<T> {
         kind(Field::new(value, Path::Index(&self.path, index), self.report))
@@ -102,7 +102,7 @@ impl Object<'_> {
         mut kind: impl FnMut(Field<'_>) -> Option<T>,
     ) -> Option<Option<T>> {
         match self.members.get(key) {
-            None | Some(Json::Null) => Some(None),
+            None | Some(JsonValue::Null) => Some(None),
             Some(value) => {
                 kind(Field::new(value, Path::Key(&self.path, key), self.report)).map(Some)
             }
@@ -116,7 +116,7 @@ impl Object<'_> {
 
     /// Whether the key is there and `null`: the caller wants it emptied.
     pub fn is_null(&self, key: &str) -> bool {
-        self.members.get(key).is_some_and(Json::is_null)
+        self.members.get(key).is_some_and(JsonValue::is_null)
     }
 
     /// Every key that is there, with its field.
@@ -127,7 +127,7 @@ impl Object<'_> {
     }
 
     /// Reports every key that is not one of `known`, for documents that only we define.
-    pub fn refuse_unknown(&self, known: &[&str]) {
+    pub fn reject_unknown(&self, known: &[&str]) {
         for (key, field) in self.entries() {
             if !known.contains(&key) {
                 field.invalid::<()>(format!("unknown field: known are {}", known.join(", ")));
@@ -143,11 +143,11 @@ impl Object<'_> {
 
     /// Reports a field as invalid, for rules that span several fields.
     pub fn invalid(&self, key: &str, detail: impl Into<String>) {
-        self.report.add(self.fault(key, detail));
+        self.report.add(self.field_error(key, detail));
     }
 
     /// The same without reporting it: the caller decides what it means.
-    pub fn fault(&self, key: &str, detail: impl Into<String>) -> FieldError {
+    pub fn field_error(&self, key: &str, detail: impl Into<String>) -> FieldError {
         FieldError::invalid(Path::Key(&self.path, key).to_string(), detail)
     }
 }

@@ -3,10 +3,10 @@
 //! Reading has two steps, and each has its own answer over HTTP.
 //!
 //! 1. [`Document::parse`] turns bytes into a value. What is not one unambiguous JSON document is
-//!    [`Malformed`], a **400** with a position: bytes that are not UTF-8, a syntax error, a key
+//!    [`ParseError`], a **400** with a position: bytes that are not UTF-8, a syntax error, a key
 //!    that appears twice in one object, nesting past [`MAX_DEPTH`], more than [`MAX_VALUES`] values.
 //! 2. [`Document::read`] turns the value into a typed thing. What is JSON but not what was asked
-//!    for is [`Invalid`], a **422** that lists fields: one that is missing, of another type
+//!    for is [`ValidationError`], a **422** that lists fields: one that is missing, of another type
 //!    (a fraction where an integer belongs is one of these) or outside its bounds. Two things are
 //!    invalid wherever they stand, also in fields nobody reads, because they could not be stored
 //!    and given back unchanged: a NUL character, and a number outside the signed 64-bit range.
@@ -18,7 +18,7 @@
 //! hide the next one, and the `?` come last:
 //!
 //! ```
-//! use domain::document::{Document, Object, integer, object, text};
+//! use domain::json::{Document, Object, integer, object, text};
 //!
 //! struct Parcel {
 //!     carrier: String,
@@ -39,32 +39,33 @@
 //! let invalid = document.read(object(Parcel::read)).err().unwrap();
 //! let fields: Vec<_> = invalid.errors.iter().map(|error| error.field.as_str()).collect();
 //! assert_eq!(fields, ["$.carrier", "$.grams"]);
-//! # Ok::<(), domain::document::Malformed>(())
+//! # Ok::<(), domain::json::ParseError>(())
 //! ```
 //!
 //! An optional field that is `null` counts as absent; a required one that is `null` is of the
 //! wrong type. Unknown keys are nobody's fault.
 
-mod kind;
+mod digest;
+mod errors;
+mod field;
+mod parser;
 mod path;
-mod reader;
-mod report;
-mod strict;
+mod readers;
 mod tree;
 
-pub(crate) use kind::whole;
-pub use kind::{
+pub use digest::Digest;
+pub use errors::{Code, FieldError, ValidationError};
+pub use field::{Field, Object};
+pub use parser::{MAX_DEPTH, MAX_VALUES, ParseError, Position};
+pub use readers::{
     any, array, boolean, currency, integer, number, object, one_of, parsed, text, timestamp,
 };
-pub use reader::{Field, Object};
-pub use report::{Code, FieldError, Invalid};
-pub use strict::{MAX_DEPTH, MAX_VALUES, Malformed, Position};
-pub use tree::{Elements, Json, Members};
+pub use tree::{Elements, JsonValue, Members};
 
 use serde_json::Value;
 
+use errors::Report;
 use path::Path;
-use report::Report;
 use tree::Tree;
 
 /// A JSON document whose every value can be stored and given back, or whose faults are known.
@@ -72,35 +73,39 @@ use tree::Tree;
 pub struct Document {
     tree: Tree,
     /// Whether some string holds a NUL or some number is out of range.
-    tainted: bool,
+    has_unstorable: bool,
 }
 
 impl Document {
     /// Reads bytes as exactly one JSON value.
-    pub fn parse(body: &[u8]) -> Result<Self, Malformed> {
-        let (tree, tainted) = strict::parse(body)?;
-        Ok(Self { tree, tainted })
+    pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
+        let (tree, has_unstorable) = parser::parse(body)?;
+        Ok(Self { tree, has_unstorable })
     }
 
     /// Reads the whole document as `kind`, usually [`object`].
-    pub fn read<T>(&self, mut kind: impl FnMut(Field<'_>) -> Option<T>) -> Result<T, Invalid> {
+    pub fn read<T>(
+        &self,
+        mut kind: impl FnMut(Field<'_>) -> Option<T>,
+    ) -> Result<T, ValidationError> {
         let report = Report::default();
-        if self.tainted {
-            strict::report_taints(self.value(), &Path::Root, &report);
+        if self.has_unstorable {
+            parser::report_unstorable(self.value(), &Path::Root, &report);
         }
         let root = Field::new(self.value(), Path::Root, &report);
         let read = kind(root);
         match (read, report.into_invalid()) {
             (Some(read), None) => Ok(read),
             (_, Some(invalid)) => Err(invalid),
-            (None, None) => {
-                Err(Invalid::from(FieldError::invalid("$", "the document could not be read")))
-            }
+            (None, None) => Err(ValidationError::from(FieldError::invalid(
+                "$",
+                "the document could not be read",
+            ))),
         }
     }
 
     /// The document as it came, unknown fields included.
-    pub fn value(&self) -> Json<'_> {
+    pub fn value(&self) -> JsonValue<'_> {
         self.tree.root()
     }
 }
@@ -108,8 +113,8 @@ impl Document {
 impl From<&Value> for Document {
     fn from(value: &Value) -> Self {
         let tree = Tree::from_value(value);
-        let tainted = strict::is_tainted(tree.root());
-        Self { tree, tainted }
+        let has_unstorable = parser::has_unstorable(tree.root());
+        Self { tree, has_unstorable }
     }
 }
 

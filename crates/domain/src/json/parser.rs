@@ -6,9 +6,9 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
+use super::errors::{FieldError, Report};
 use super::path::Path;
-use super::report::{FieldError, Report};
-use super::tree::{Json, Node, Open, Tree};
+use super::tree::{JsonValue, Node, Open, Tree};
 
 /// Arrays and objects may be nested this deep.
 pub const MAX_DEPTH: usize = 64;
@@ -23,7 +23,7 @@ const QUOTED_CHARS: usize = 64;
 
 /// A body that is not one unambiguous JSON document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
+pub enum ParseError {
     #[error("the body is empty")]
     Empty,
     #[error("the body is not UTF-8: invalid byte at {at}")]
@@ -53,71 +53,71 @@ impl fmt::Display for Position {
     }
 }
 
-/// The document, and whether [`report_taints`] would find anything in it.
-pub(super) fn parse(body: &[u8]) -> Result<(Tree, bool), Malformed> {
+/// The document, and whether [`report_unstorable`] would find anything in it.
+pub(super) fn parse(body: &[u8]) -> Result<(Tree, bool), ParseError> {
     let text = match std::str::from_utf8(body) {
-        Ok(text) if text.trim_ascii().is_empty() => return Err(Malformed::Empty),
-        Ok(text) if u32::try_from(text.len()).is_err() => return Err(Malformed::TooLong),
+        Ok(text) if text.trim_ascii().is_empty() => return Err(ParseError::Empty),
+        Ok(text) if u32::try_from(text.len()).is_err() => return Err(ParseError::TooLong),
         Ok(text) => text,
         Err(error) => {
-            return Err(Malformed::NotUtf8 { at: position_after(body, error.valid_up_to()) });
+            return Err(ParseError::NotUtf8 { at: position_after(body, error.valid_up_to()) });
         }
     };
     let mut scan = Scan::new(text);
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let read = Reading { scan: &mut scan, depth: 0 }.deserialize(&mut deserializer);
     match read.and_then(|()| deserializer.end()) {
-        Ok(()) => Ok((scan.tree, scan.tainted)),
+        Ok(()) => Ok((scan.tree, scan.has_unstorable)),
         Err(error) => Err(scan.refused(&error)),
     }
 }
 
 /// Reports every NUL character and every number outside the signed 64-bit range.
-pub(super) fn report_taints(value: Json<'_>, path: &Path<'_>, report: &Report) {
+pub(super) fn report_unstorable(value: JsonValue<'_>, path: &Path<'_>, report: &Report) {
     match value {
-        Json::String(text) if has_nul(text) => {
+        JsonValue::String(text) if has_nul(text) => {
             report.add(FieldError::invalid(path.to_string(), "must not hold a NUL character"));
         }
         _ if is_too_large(value) => {
             report.add(FieldError::invalid(path.to_string(), "is outside the 64-bit range"));
         }
-        Json::Array(elements) => {
+        JsonValue::Array(elements) => {
             for (index, element) in elements.iter().enumerate() {
-                report_taints(element, &Path::Index(path, index), report);
+                report_unstorable(element, &Path::Index(path, index), report);
             }
         }
-        Json::Object(members) => {
+        JsonValue::Object(members) => {
             for (key, member) in members.iter() {
                 let path = Path::Key(path, key);
                 if has_nul(key) {
                     let detail = "the key must not hold a NUL character";
                     report.add(FieldError::invalid(path.to_string(), detail));
                     // The same field again.
-                    if is_taint(member) {
+                    if is_unstorable(member) {
                         continue;
                     }
                 }
-                report_taints(member, &path, report);
+                report_unstorable(member, &path, report);
             }
         }
         _ => {}
     }
 }
 
-pub(super) fn is_tainted(value: Json<'_>) -> bool {
+pub(super) fn has_unstorable(value: JsonValue<'_>) -> bool {
     match value {
-        Json::Array(elements) => elements.iter().any(is_tainted),
-        Json::Object(members) => {
-            members.iter().any(|(key, value)| has_nul(key) || is_tainted(value))
+        JsonValue::Array(elements) => elements.iter().any(has_unstorable),
+        JsonValue::Object(members) => {
+            members.iter().any(|(key, value)| has_nul(key) || has_unstorable(value))
         }
-        _ => is_taint(value),
+        _ => is_unstorable(value),
     }
 }
 
-/// Whether this value itself is what [`report_taints`] reports.
-pub(super) fn is_taint(value: Json<'_>) -> bool {
+/// Whether this value itself is what [`report_unstorable`] reports.
+pub(super) fn is_unstorable(value: JsonValue<'_>) -> bool {
     match value {
-        Json::String(text) => has_nul(text),
+        JsonValue::String(text) => has_nul(text),
         _ => is_too_large(value),
     }
 }
@@ -126,10 +126,10 @@ fn has_nul(text: &str) -> bool {
     text.as_bytes().contains(&0)
 }
 
-fn is_too_large(value: Json<'_>) -> bool {
+fn is_too_large(value: JsonValue<'_>) -> bool {
     match value {
-        Json::Large(_) => true,
-        Json::Fraction(fraction) => fraction.abs() >= TOO_LARGE,
+        JsonValue::Large(_) => true,
+        JsonValue::Fraction(fraction) => fraction.abs() >= TOO_LARGE,
         _ => false,
     }
 }
@@ -148,7 +148,7 @@ fn position_after(body: &[u8], offset: usize) -> Position {
 struct Scan<'t> {
     text: &'t str,
     tree: Tree,
-    tainted: bool,
+    has_unstorable: bool,
     /// Where the keys of the objects under way are, those of the outermost first.
     keys: Vec<usize>,
     refusal: Option<Refusal>,
@@ -163,7 +163,7 @@ enum Refusal {
 impl<'t> Scan<'t> {
     fn new(text: &'t str) -> Self {
         let tree = Tree::new(text);
-        Self { text, tree, tainted: false, keys: Vec::with_capacity(64), refusal: None }
+        Self { text, tree, has_unstorable: false, keys: Vec::with_capacity(64), refusal: None }
     }
 
     /// Ends the pass; the parser adds the position.
@@ -172,16 +172,16 @@ impl<'t> Scan<'t> {
         E::custom("refused")
     }
 
-    fn refused(self, error: &serde_json::Error) -> Malformed {
+    fn refused(self, error: &serde_json::Error) -> ParseError {
         let at = Position { line: error.line(), column: error.column() };
         match self.refusal {
-            Some(Refusal::DuplicateKey(key)) => Malformed::DuplicateKey { key, at },
-            Some(Refusal::TooDeep) => Malformed::TooDeep { at },
-            Some(Refusal::TooMany) => Malformed::TooMany { at },
+            Some(Refusal::DuplicateKey(key)) => ParseError::DuplicateKey { key, at },
+            Some(Refusal::TooDeep) => ParseError::TooDeep { at },
+            Some(Refusal::TooMany) => ParseError::TooMany { at },
             None => {
                 let message = error.to_string();
                 let reason = message.strip_suffix(&format!(" at {at}")).unwrap_or(&message);
-                Malformed::Syntax { reason: reason.to_owned(), at }
+                ParseError::Syntax { reason: reason.to_owned(), at }
             }
         }
     }
@@ -199,7 +199,7 @@ impl<'t> Scan<'t> {
 
     fn push_text<E: serde::de::Error>(&mut self, text: &str) -> Result<(), E> {
         self.count()?;
-        self.tainted |= has_nul(text);
+        self.has_unstorable |= has_nul(text);
         self.tree.push_unescaped(text);
         Ok(())
     }
@@ -290,14 +290,14 @@ impl<'de> Visitor<'de> for Reading<'_, '_> {
         match i64::try_from(value) {
             Ok(value) => self.scan.push(Node::Integer(value)),
             Err(_too_large) => {
-                self.scan.tainted = true;
+                self.scan.has_unstorable = true;
                 self.scan.push(Node::Large(value))
             }
         }
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<(), E> {
-        self.scan.tainted |= value.abs() >= TOO_LARGE;
+        self.scan.has_unstorable |= value.abs() >= TOO_LARGE;
         if !value.is_finite() {
             return Err(E::custom("number is not finite"));
         }

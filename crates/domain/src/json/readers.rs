@@ -8,9 +8,9 @@ use chrono::{DateTime, Datelike, SubsecRound, Utc};
 use iso_currency::Currency;
 use serde_json::Value;
 
-use super::reader::{Field, Object};
-use super::strict::is_taint;
-use super::tree::Json;
+use super::field::{Field, Object};
+use super::parser::is_unstorable;
+use super::tree::JsonValue;
 
 /// A string of so many characters.
 pub fn text(chars: RangeInclusive<usize>) -> impl FnMut(Field<'_>) -> Option<String> {
@@ -31,7 +31,7 @@ pub fn parsed<T, E: Display>(
 /// One of a few words.
 pub fn one_of<T: Clone>(words: &[(&str, T)]) -> impl FnMut(Field<'_>) -> Option<T> {
     move |field| {
-        let Json::String(text) = field.value() else { return field.wrong_type("a string") };
+        let JsonValue::String(text) = field.value() else { return field.wrong_type("a string") };
         match words.iter().find(|(word, _)| *word == text) {
             Some((_, meaning)) => Some(meaning.clone()),
             None => {
@@ -47,9 +47,9 @@ pub fn one_of<T: Clone>(words: &[(&str, T)]) -> impl FnMut(Field<'_>) -> Option<
 pub fn integer(range: RangeInclusive<i64>) -> impl FnMut(Field<'_>) -> Option<i64> {
     move |field| {
         let integer = match field.value() {
-            Json::Integer(integer) => Some(integer),
-            Json::Large(_) => None,
-            Json::Fraction(fraction) => match whole(fraction) {
+            JsonValue::Integer(integer) => Some(integer),
+            JsonValue::Large(_) => None,
+            JsonValue::Fraction(fraction) => match whole(fraction) {
                 None => return field.wrong_type("an integer"),
                 integer => integer,
             },
@@ -63,7 +63,7 @@ pub fn integer(range: RangeInclusive<i64>) -> impl FnMut(Field<'_>) -> Option<i6
 }
 
 /// A number that was written as a fraction and is none.
-pub(crate) fn whole(fraction: f64) -> Option<i64> {
+pub(super) fn whole(fraction: f64) -> Option<i64> {
     // What has no fraction is printed without a point, and never with an exponent.
     (fraction.fract() == 0.0).then(|| fraction.to_string().parse().ok())?
 }
@@ -79,14 +79,14 @@ pub fn number(range: RangeInclusive<f64>) -> impl FnMut(Field<'_>) -> Option<f64
 
 pub fn boolean(field: Field<'_>) -> Option<bool> {
     match field.value() {
-        Json::Bool(boolean) => Some(boolean),
+        JsonValue::Bool(boolean) => Some(boolean),
         _ => field.wrong_type("a boolean"),
     }
 }
 
 /// An RFC 3339 time with its offset, to the microsecond: what the database keeps.
 pub fn timestamp(field: Field<'_>) -> Option<DateTime<Utc>> {
-    let Json::String(text) = field.value() else { return field.wrong_type("a string") };
+    let JsonValue::String(text) = field.value() else { return field.wrong_type("a string") };
     let time = DateTime::parse_from_rfc3339(text).map(|time| time.to_utc().trunc_subsecs(6));
     match time {
         // A time near either end can leave the four-digit years when its offset is taken off.
@@ -104,7 +104,7 @@ fn is_strict(time: &str) -> bool {
 
 /// An ISO 4217 code in capitals.
 pub fn currency(field: Field<'_>) -> Option<Currency> {
-    let Json::String(code) = field.value() else { return field.wrong_type("a string") };
+    let JsonValue::String(code) = field.value() else { return field.wrong_type("a string") };
     match Currency::from_code(code) {
         Some(currency) => Some(currency),
         None => field.invalid("must be an ISO 4217 currency code, like USD"),
@@ -117,7 +117,7 @@ pub fn array<T>(
     mut element: impl FnMut(Field<'_>) -> Option<T>,
 ) -> impl FnMut(Field<'_>) -> Option<Vec<T>> {
     move |field| {
-        let Json::Array(values) = field.value() else { return field.wrong_type("an array") };
+        let JsonValue::Array(values) = field.value() else { return field.wrong_type("an array") };
         if !length.contains(&values.len()) {
             return field.invalid(format!("must have {}", counted(&length, "element")));
         }
@@ -146,8 +146,8 @@ pub fn any(field: Field<'_>) -> Option<Value> {
 }
 
 fn bounded<'a>(field: Field<'a>, chars: &RangeInclusive<usize>) -> Option<&'a str> {
-    let Json::String(text) = field.value() else { return field.wrong_type("a string") };
-    if is_taint(field.value()) {
+    let JsonValue::String(text) = field.value() else { return field.wrong_type("a string") };
+    if is_unstorable(field.value()) {
         return None;
     }
     // Bytes bound characters from above: the common case counts nothing.

@@ -65,30 +65,30 @@ impl fmt::Display for Code {
 
 /// A document that is JSON but not what was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invalid {
+pub struct ValidationError {
     /// Each failing field once, in the order they were read; never empty.
     pub errors: Vec<FieldError>,
     /// How many more fields failed than a report holds.
     pub omitted: usize,
 }
 
-impl Invalid {
+impl ValidationError {
     /// What is wrong, if anything is; no longer than a report may be.
-    pub fn of(faults: impl IntoIterator<Item = FieldError>) -> Option<Self> {
+    pub fn from_errors(faults: impl IntoIterator<Item = FieldError>) -> Option<Self> {
         let report = Report::default();
         faults.into_iter().for_each(|fault| report.add(fault));
         report.into_invalid()
     }
 }
 
-impl From<FieldError> for Invalid {
+impl From<FieldError> for ValidationError {
     fn from(error: FieldError) -> Self {
         Self { errors: vec![error], omitted: 0 }
     }
 }
 
 /// A summary fit for the `message` of an answer.
-impl fmt::Display for Invalid {
+impl fmt::Display for ValidationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.errors.len(), self.omitted) {
             (1, 0) => f.write_str("1 field is not valid"),
@@ -101,7 +101,7 @@ impl fmt::Display for Invalid {
     }
 }
 
-impl std::error::Error for Invalid {}
+impl std::error::Error for ValidationError {}
 
 /// Collects faults while a document is read.
 #[derive(Debug, Default)]
@@ -129,8 +129,8 @@ impl Report {
         }
     }
 
-    pub(super) fn into_invalid(self) -> Option<Invalid> {
+    pub(super) fn into_invalid(self) -> Option<ValidationError> {
         let Findings { errors, omitted, .. } = self.findings.into_inner();
-        (!errors.is_empty()).then_some(Invalid { errors, omitted })
+        (!errors.is_empty()).then_some(ValidationError { errors, omitted })
     }
 }

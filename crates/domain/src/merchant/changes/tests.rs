@@ -1,7 +1,7 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::{document::Document, kind::Kind};
+use crate::{json::Document, message_kind::MessageKind};
 
 #[track_caller]
 fn refused<T: std::fmt::Debug>(
@@ -116,7 +116,7 @@ fn what_shoppers_are_offered_changes_part_by_part() {
 }
 
 fn endpoint(document: &Object<'_>) -> Option<EndpointChange> {
-    EndpointChange::read(document, Interface::Message(Kind::Rma))
+    EndpointChange::read(document, Interface::Message(MessageKind::Rma))
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub const VARIANTS_PATH: &str = "/sku/{variant_identifier}/variants";
 pub const VARIANTS_API_VERSION: &str = "1";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum MessageKind {
     Rma,
     ExchangeOrder,
     OutboundAsn,
@@ -43,7 +43,7 @@ const fn row(
     Row { queue, dead_letter_queue, path, api_version }
 }
 
-impl Kind {
+impl MessageKind {
     pub const ALL: [Self; 7] = [
         Self::Rma,
         Self::ExchangeOrder,
@@ -116,34 +116,34 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for MessageKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Kind {
-    type Err = UnknownKind;
+impl FromStr for MessageKind {
+    type Err = UnknownMessageKind;
 
-    fn from_str(name: &str) -> Result<Self, UnknownKind> {
+    fn from_str(name: &str) -> Result<Self, UnknownMessageKind> {
         Self::ALL
             .into_iter()
             .find(|kind| kind.name() == name)
-            .ok_or_else(|| UnknownKind(name.to_owned()))
+            .ok_or_else(|| UnknownMessageKind(name.to_owned()))
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no kind of message")]
-pub struct UnknownKind(String);
+pub struct UnknownMessageKind(String);
 
-impl Serialize for Kind {
+impl Serialize for MessageKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
 }
 
-impl<'de> Deserialize<'de> for Kind {
+impl<'de> Deserialize<'de> for MessageKind {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         std::borrow::Cow::<str>::deserialize(deserializer)?
             .parse()
@@ -151,18 +151,18 @@ impl<'de> Deserialize<'de> for Kind {
     }
 }
 
-pub(crate) fn kind_schema() -> ObjectBuilder {
-    let names = Kind::ALL.map(Kind::name);
+pub(crate) fn message_kind_schema() -> ObjectBuilder {
+    let names = MessageKind::ALL.map(MessageKind::name);
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Kind;
+    use super::MessageKind;
 
     #[test]
     fn the_table_is_what_merchants_and_operators_were_told() {
-        let table: String = Kind::ALL
+        let table: String = MessageKind::ALL
             .into_iter()
             .map(|kind| {
                 let (queue, dead) = (kind.queue(), kind.dead_letter_queue());
@@ -184,13 +184,13 @@ mod tests {
 
     #[test]
     fn a_name_reads_back_as_its_kind_and_nothing_else_does() {
-        for kind in Kind::ALL {
+        for kind in MessageKind::ALL {
             assert_eq!(kind.name().parse(), Ok(kind));
             let json = serde_json::to_string(&kind).unwrap();
-            assert_eq!(serde_json::from_str::<Kind>(&json).unwrap(), kind);
+            assert_eq!(serde_json::from_str::<MessageKind>(&json).unwrap(), kind);
         }
         for odd in ["", "RMA", "notify.rma", "rma ", "variants"] {
-            assert!(odd.parse::<Kind>().is_err(), "{odd}");
+            assert!(odd.parse::<MessageKind>().is_err(), "{odd}");
         }
     }
 }

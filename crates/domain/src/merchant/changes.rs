@@ -9,8 +9,8 @@ use super::policy::PolicyChange;
 use super::{Authentication, CredentialsIn, Interface, Settings, SupportContact};
 use crate::{
     access::MerchantId,
-    document::{Field, Object, array, boolean, currency, integer, object, one_of, parsed, text},
-    exchange::has_place,
+    exchange::has_placeholder,
+    json::{Field, Object, array, boolean, currency, integer, object, one_of, parsed, text},
 };
 
 const SETTINGS: [&str; 11] = [
@@ -31,7 +31,7 @@ const SETTINGS: [&str; 11] = [
 pub fn read_new_merchant(document: &Object<'_>) -> Option<(MerchantId, Settings)> {
     let mut known = SETTINGS.to_vec();
     known.push("identifier");
-    document.refuse_unknown(&known);
+    document.reject_unknown(&known);
     let identifier = document.required("identifier", parsed(1..=63, str::parse::<MerchantId>));
     let name = document.required("name", text(1..=200));
     let change = SettingsChange::read_fields(document);
@@ -58,7 +58,7 @@ pub struct SettingsChange {
 
 impl SettingsChange {
     pub fn read(document: &Object<'_>) -> Option<Self> {
-        document.refuse_unknown(&SETTINGS);
+        document.reject_unknown(&SETTINGS);
         Self::read_fields(document)
     }
 
@@ -121,7 +121,7 @@ pub(super) fn emptied<T>(document: &Object<'_>, key: &str, value: Option<T>) -> 
 }
 
 fn support_contact(contact: &Object<'_>) -> Option<SupportContact> {
-    contact.refuse_unknown(&["email", "name", "phone"]);
+    contact.reject_unknown(&["email", "name", "phone"]);
     let email = contact.required("email", email);
     let name = contact.optional("name", text(1..=200));
     let phone = contact.optional("phone", text(1..=50));
@@ -177,7 +177,7 @@ pub struct EndpointChange {
 
 impl EndpointChange {
     pub fn read(document: &Object<'_>, interface: Interface) -> Option<Self> {
-        document.refuse_unknown(&["url", "path", "headers", "authentication", "timeout_ms"]);
+        document.reject_unknown(&["url", "path", "headers", "authentication", "timeout_ms"]);
         let url = document.optional("url", |field| placed(field, address(field)?, interface));
         let path = document.optional("path", |field| placed(field, path(field)?, interface));
         let headers = document.optional("headers", object(headers));
@@ -198,7 +198,7 @@ impl EndpointChange {
 
 /// A question about a product must say where in the path its identifier goes.
 fn placed(field: Field<'_>, text: String, interface: Interface) -> Option<String> {
-    let missing = interface == Interface::Variants && !has_place(&text);
+    let missing = interface == Interface::Variants && !has_placeholder(&text);
     if missing { field.invalid("must hold {variant_identifier} in its path") } else { Some(text) }
 }
 
@@ -276,7 +276,7 @@ fn authentication(document: &Object<'_>) -> Option<Authentication<String>> {
         ("oauth2", "oauth2"),
     ];
     let secret = |key| document.required(key, header_value);
-    let known = |own: &[&str]| document.refuse_unknown(&[&["kind"], own].concat());
+    let known = |own: &[&str]| document.reject_unknown(&[&["kind"], own].concat());
     match document.required("kind", one_of(&KINDS))? {
         "basic" => {
             known(&["username", "password"]);

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
-    Document, Field, FieldError, Invalid, MAX_VALUES, Object, array, boolean, currency, integer,
-    number, object, one_of, parsed, text, timestamp,
+    Document, Field, FieldError, MAX_VALUES, Object, ValidationError, array, boolean, currency,
+    integer, number, object, one_of, parsed, text, timestamp,
 };
 
 #[track_caller]
@@ -288,11 +288,11 @@ fn a_report_is_bounded_and_says_so() {
 #[test]
 fn faults_that_were_found_elsewhere_are_as_many_as_a_report_holds() {
     let faults = |count| (0..count).map(|n| FieldError::invalid(format!("$.refunds[{n}]"), "no"));
-    let invalid = Invalid::of(faults(12_000)).unwrap();
+    let invalid = ValidationError::from_errors(faults(12_000)).unwrap();
     assert_eq!((invalid.errors.len(), invalid.omitted), (10_000, 2_000));
-    let invalid = Invalid::of(faults(2)).unwrap();
+    let invalid = ValidationError::from_errors(faults(2)).unwrap();
     assert_eq!(invalid.errors, faults(2).collect::<Vec<_>>());
-    assert_eq!(Invalid::of(faults(0)), None);
+    assert_eq!(ValidationError::from_errors(faults(0)), None);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::identifier::{Identifier, identifier};
-use crate::document::{Object, one_of};
+use crate::json::{Object, one_of};
 
 /// What state a unit is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -30,7 +30,7 @@ impl Condition {
         ("X", Self::X),
     ];
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         Self::WORDS.iter().find(|(_, it)| *it == self).map_or("", |(word, _)| word)
     }
 }

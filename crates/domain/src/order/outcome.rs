@@ -8,13 +8,13 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Digest, Policy, Refund, Snapshot};
-use crate::document::FieldError;
+use super::{OrderPolicy, OrderSnapshot, Refund};
+use crate::json::{Digest, FieldError};
 
 /// What was done with one order of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum OrderOutcome {
     /// It is new, or says something new.
     Stored,
     /// It says exactly what is stored.
@@ -38,7 +38,7 @@ pub struct KnownRefund {
     pub digest: Digest,
 }
 
-impl Snapshot {
+impl OrderSnapshot {
     /// Decides what becomes of this order. `refund_by` finds what is known of a refund of the same
     /// merchant by its identifier, and `refund_of` the digest of the name of the refund that a refund
     /// line belongs to.
@@ -47,13 +47,13 @@ impl Snapshot {
         stored: Option<&KnownOrder>,
         refund_by: impl Fn(&'a str) -> Option<&'a KnownRefund>,
         refund_of: impl Fn(&'a str) -> Option<Digest>,
-        policy: Policy,
+        policy: OrderPolicy,
         now: DateTime<Utc>,
-    ) -> Result<Outcome, Vec<FieldError>> {
+    ) -> Result<OrderOutcome, Vec<FieldError>> {
         let outcome = self.outcome(stored);
-        let must_be_future = policy.strict_refund_dates && outcome == Outcome::Stored;
+        let must_be_future = policy.strict_refund_dates && outcome == OrderOutcome::Stored;
         let mut faults = Vec::new();
-        let name = LazyCell::new(|| Digest::of_name(&self.order.identifier));
+        let name = LazyCell::new(|| Digest::of_text(&self.order.identifier));
         let seen = self.order.refunds.iter().zip(&self.refund_digests).enumerate();
         for (index, (refund, digest)) in seen {
             let field = format!("$.returns_portal_order.orders[{}].refunds[{index}]", self.index);
@@ -85,17 +85,17 @@ impl Snapshot {
 
     /// What to remember of its refunds once it is stored, by identifier.
     pub fn known_refunds(&self) -> impl Iterator<Item = (&str, KnownRefund)> {
-        let name = LazyCell::new(|| Digest::of_name(&self.order.identifier));
+        let name = LazyCell::new(|| Digest::of_text(&self.order.identifier));
         self.order.refunds.iter().zip(&self.refund_digests).map(move |(refund, digest)| {
             (refund.identifier.as_str(), KnownRefund { order: *name, digest: *digest })
         })
     }
 
-    fn outcome(&self, stored: Option<&KnownOrder>) -> Outcome {
+    fn outcome(&self, stored: Option<&KnownOrder>) -> OrderOutcome {
         match stored {
-            Some(stored) if stored.digest == self.digest => Outcome::Unchanged,
-            Some(stored) if self.order.updated_at < stored.updated_at => Outcome::Stale,
-            _ => Outcome::Stored,
+            Some(stored) if stored.digest == self.digest => OrderOutcome::Unchanged,
+            Some(stored) if self.order.updated_at < stored.updated_at => OrderOutcome::Stale,
+            _ => OrderOutcome::Stored,
         }
     }
 }
@@ -106,7 +106,7 @@ fn taken_lines<'a>(
     field: &str,
     refund_of: impl Fn(&'a str) -> Option<Digest>,
 ) -> Vec<FieldError> {
-    let name = Digest::of_name(&refund.identifier);
+    let name = Digest::of_text(&refund.identifier);
     let lines = refund.refund_line_items.iter().enumerate();
     let taken =
         lines.filter(|(_, line)| refund_of(&line.identifier).is_some_and(|owner| owner != name));

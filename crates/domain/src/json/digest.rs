@@ -5,7 +5,9 @@ use std::fmt;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::document::{Document, Json, whole};
+use super::Document;
+use super::readers::whole;
+use super::tree::JsonValue;
 
 /// Equal for equal values, whatever the order of their keys, the spaces between them, or whether a
 /// whole number is written with a point.
@@ -13,7 +15,7 @@ use crate::document::{Document, Json, whole};
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    pub fn of(value: Json<'_>) -> Self {
+    pub fn of(value: JsonValue<'_>) -> Self {
         // One long update is much cheaper than hundreds of short ones.
         let mut writer =
             Writer { bytes: Vec::with_capacity(4096), members: Vec::with_capacity(64) };
@@ -26,7 +28,7 @@ impl Digest {
     }
 
     /// Of a name, where the name itself may be long and is only compared.
-    pub fn of_name(name: &str) -> Self {
+    pub fn of_text(name: &str) -> Self {
         Self(Sha256::digest(name).into())
     }
 
@@ -59,42 +61,42 @@ impl fmt::Debug for Digest {
 struct Writer<'a> {
     bytes: Vec<u8>,
     /// Those of the objects under way that are still to be written, in the order of their keys.
-    members: Vec<(&'a str, Json<'a>)>,
+    members: Vec<(&'a str, JsonValue<'a>)>,
 }
 
 impl<'a> Writer<'a> {
     /// Every value starts with its type and, where it varies, its length, so that no two values
     /// are written alike.
-    fn write(&mut self, value: Json<'a>) {
+    fn write(&mut self, value: JsonValue<'a>) {
         match value {
-            Json::Null => self.bytes.push(b'n'),
-            Json::Bool(true) => self.bytes.push(b't'),
-            Json::Bool(false) => self.bytes.push(b'f'),
-            Json::Integer(integer) => {
+            JsonValue::Null => self.bytes.push(b'n'),
+            JsonValue::Bool(true) => self.bytes.push(b't'),
+            JsonValue::Bool(false) => self.bytes.push(b'f'),
+            JsonValue::Integer(integer) => {
                 self.bytes.push(b'i');
                 self.bytes.extend_from_slice(&integer.to_le_bytes());
             }
-            Json::Large(large) => {
+            JsonValue::Large(large) => {
                 self.bytes.push(b'u');
                 self.bytes.extend_from_slice(&large.to_le_bytes());
             }
-            Json::Fraction(fraction) => match whole(fraction) {
-                Some(integer) => self.write(Json::Integer(integer)),
+            JsonValue::Fraction(fraction) => match whole(fraction) {
+                Some(integer) => self.write(JsonValue::Integer(integer)),
                 None => {
                     self.bytes.push(b'd');
                     self.bytes.extend_from_slice(&fraction.to_le_bytes());
                 }
             },
-            Json::String(text) => {
+            JsonValue::String(text) => {
                 self.bytes.push(b's');
                 self.write_text(text);
             }
-            Json::Array(elements) => {
+            JsonValue::Array(elements) => {
                 self.bytes.push(b'a');
                 self.bytes.extend_from_slice(&elements.len().to_le_bytes());
                 elements.iter().for_each(|element| self.write(element));
             }
-            Json::Object(members) => {
+            JsonValue::Object(members) => {
                 self.bytes.push(b'o');
                 self.bytes.extend_from_slice(&members.len().to_le_bytes());
                 let first = self.members.len();
