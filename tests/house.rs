@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// Every crate of the workspace and what it may build upon. Arrows point down only, services never
 /// at each other; tests may use what they like.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("domain", &[]),
     ("platform", &["domain"]),
     ("messaging", &["domain", "platform"]),
@@ -26,6 +26,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("warehouse-notifier", &["delivery", "directory", "domain", "messaging", "platform"]),
     ("sandbox", &["domain", "platform"]),
     ("ctl", &["delivery", "domain", "platform"]),
+    ("demo", &["ctl", "domain", "platform"]),
     (
         "bench",
         &[
