@@ -55,7 +55,7 @@ impl Service for DeliveringService {
         verifier.follow(&identity, &process.tasks)?;
         let topology = Topology::backhaul(&broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
-        broker.relay(Self::NAME, process);
+        broker.start_relay(Self::NAME, process);
         let directory = Merchants::start(Self::NAME, process, &broker, &verifier);
         let sealer = Arc::new(Sealer::new(&sealing)?);
         let (name, kinds) = (Self::NAME, [MessageKind::Rma]);
