@@ -3,7 +3,7 @@
 mod body;
 mod client_ip;
 mod connections;
-mod memory_budget;
+mod memory;
 mod middleware;
 mod page;
 mod sequential;
@@ -17,7 +17,7 @@ use serde::Deserialize;
 pub use crate::failure::ErrorBody;
 pub use body::{Body, Form, Json, JsonSource};
 pub use client_ip::ClientIp;
-pub use memory_budget::{MemoryBudget, MemoryPermit, Overloaded};
+pub use memory::{RequestMemory, reserve_for_response};
 pub use middleware::request_id;
 pub use page::{BadPage, Page, next, page_limit};
 pub use sequential::Sequential;
@@ -41,6 +41,7 @@ pub struct Settings {
     #[serde(with = "humantime_serde")]
     pub request_timeout: Duration,
     pub max_body_bytes: usize,
+    pub max_inflight_bytes: usize,
     pub max_connections: usize,
     pub trusted_proxies: List<ipnet::IpNet>,
     pub proxy_header: ProxyHeader,

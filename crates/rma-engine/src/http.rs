@@ -15,7 +15,7 @@ use domain::document::Document;
 use domain::merchant::Merchant;
 use domain::order::Digest;
 use platform::Problem;
-use platform::http::MemoryPermit;
+use platform::http::reserve_for_response;
 use platform::idempotency::{BadKey, HEADER, IdempotencyKey, key_of};
 use platform::identity::Caller;
 use serde::Serialize;
@@ -64,7 +64,7 @@ fn written(status: StatusCode, answer: String) -> HttpResponse {
 /// connection to the database: so many at most are here without room.
 fn with_room<T: Serialize>(request: &HttpRequest, answer: &T) -> Result<HttpResponse, Problem> {
     let answer = serde_json::to_string(answer).map_err(Error::from)?;
-    MemoryPermit::reserve_for_response(request, answer.len())?;
+    reserve_for_response(request, answer.len())?;
     Ok(written(StatusCode::OK, answer))
 }
 

@@ -36,7 +36,6 @@ use domain::kind::Kind;
 use merchants::Merchants;
 use messaging::{Broker, Outbox, Topology};
 use platform::database::Pool;
-use platform::http::MemoryBudget;
 use platform::identity::{self, Verifier};
 use platform::sealing::{self, Sealer};
 use platform::{Clock, Process, Service, idempotency as requests};
@@ -46,10 +45,6 @@ use utoipa_actix_web::service_config::ServiceConfig;
 /// The tables of this service.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/rma-engine");
 
-/// A body and what is made of it, as a multiple of the body: itself, its copy beside the list of
-/// its values, and what is hashed of them, each at its longest.
-const COPIES: usize = 20;
-
 /// The service.
 pub struct App {
     pool: Pool,
@@ -57,7 +52,6 @@ pub struct App {
     merchants: Arc<Merchants>,
     outbox: Outbox,
     deliveries: Deliveries,
-    rooms: MemoryBudget,
 }
 
 /// The sections of this service.
@@ -67,16 +61,8 @@ pub struct Settings {
     broker: messaging::Settings,
     delivery: delivery::Settings,
     identity: identity::Settings,
-    bodies: Bodies,
     idempotency: Idempotency,
     sealing: sealing::Settings,
-}
-
-/// `[bodies]`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Bodies {
-    bytes_in_flight: usize,
 }
 
 /// `[idempotency]`.
@@ -111,11 +97,10 @@ impl Service for App {
 
     fn share(&self, app: &mut web::ServiceConfig) {
         app.app_data(web::Data::new(self.deliveries.clone()));
-        app.app_data(web::Data::new(self.rooms.clone()));
     }
 
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        let Settings { broker, delivery, identity, bodies, idempotency, sealing } = settings;
+        let Settings { broker, delivery, identity, idempotency, sealing } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.follow(&identity, &process.tasks)?;
         let sealer = Arc::new(Sealer::new(&sealing)?);
@@ -132,7 +117,6 @@ impl Service for App {
             merchants,
             outbox,
             deliveries,
-            rooms: MemoryBudget::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES),
         };
         consumers::start(&app, &broker, process);
         requests::forget_answers(process, idempotency.retention);

@@ -27,7 +27,6 @@ use domain::kind::Kind;
 use merchants::Merchants;
 use messaging::{Broker, Outbox, Topology};
 use platform::database::Pool;
-use platform::http::MemoryBudget;
 use platform::identity::{self, Verifier};
 use platform::sealing::{self, Sealer};
 use platform::{Clock, Process, Service, idempotency as requests};
@@ -45,8 +44,6 @@ const KINDS: [Kind; 5] = [
     Kind::DropShipmentCancellation,
     Kind::DropShipmentPartialCancellation,
 ];
-/// A body, the values read from it, and the messages made of it, as a multiple of the body.
-const COPIES: usize = 10;
 
 /// The service.
 pub struct App {
@@ -55,7 +52,6 @@ pub struct App {
     merchants: Arc<Merchants>,
     outbox: Outbox,
     deliveries: Deliveries,
-    rooms: MemoryBudget,
 }
 
 /// The sections of this service.
@@ -66,15 +62,7 @@ pub struct Settings {
     identity: identity::Settings,
     sealing: sealing::Settings,
     delivery: delivery::Settings,
-    bodies: Bodies,
     idempotency: Idempotency,
-}
-
-/// `[bodies]`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Bodies {
-    bytes_in_flight: usize,
 }
 
 /// `[idempotency]`.
@@ -108,11 +96,10 @@ impl Service for App {
 
     fn share(&self, app: &mut web::ServiceConfig) {
         app.app_data(web::Data::new(self.deliveries.clone()));
-        app.app_data(web::Data::new(self.rooms.clone()));
     }
 
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        let Settings { broker, identity, sealing, delivery, bodies, idempotency } = settings;
+        let Settings { broker, identity, sealing, delivery, idempotency } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.follow(&identity, &process.tasks)?;
         let sealer = Arc::new(Sealer::new(&sealing)?);
@@ -128,7 +115,6 @@ impl Service for App {
             merchants,
             outbox: broker.relay(Self::NAME, process),
             deliveries,
-            rooms: MemoryBudget::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES),
         };
         Ok((app, verifier))
     }

@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, get, web};
 use chrono::{DateTime, Utc};
 use domain::access::MerchantId;
 use platform::Problem;
-use platform::http::{ErrorBody, MemoryPermit};
+use platform::http::{ErrorBody, reserve_for_response};
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -179,7 +179,7 @@ pub(crate) async fn show_delivery(
         return Err(Refused::NoDelivery(id).into());
     }
     let body = body(&mut conn, id).await?;
-    MemoryPermit::reserve_for_response(&request, body.len())?;
+    reserve_for_response(&request, body.len())?;
     let requests = attempts(&mut conn, id).await?.into_iter().map(|logged| AttemptView {
         round: logged.round,
         number: logged.number,

@@ -10,7 +10,7 @@ use domain::access::{MerchantId, Scope};
 use domain::exchange::Amounts;
 use domain::returns::UnitId;
 use platform::Problem;
-use platform::http::{ErrorBody, MemoryPermit};
+use platform::http::{ErrorBody, reserve_for_response};
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -152,10 +152,7 @@ pub(crate) async fn list_exchange_orders(
     let more = is_truncated || found.len() > usize::from(limit);
     found.truncate(limit.into());
     // While there is a connection: so many pages at most are here without room.
-    MemoryPermit::reserve_for_response(
-        &request,
-        found.iter().map(|(_, order)| order.length()).sum(),
-    )?;
+    reserve_for_response(&request, found.iter().map(|(_, order)| order.length()).sum())?;
     let next = found.last().filter(|_| more).map(|(position, _)| cursor(*position));
     let exchange_orders = found.into_iter().map(|(_, order)| order).collect();
     Ok(web::Json(Page { exchange_orders, next }))
@@ -261,7 +258,7 @@ async fn details(
         None => None,
     };
     let length = message.as_ref().map_or(0, |message| message.get().len());
-    MemoryPermit::reserve_for_response(request, length + order.length())?;
+    reserve_for_response(request, length + order.length())?;
     let earlier_orders = search::earlier_orders(&mut conn, merchant.as_str(), &id).await?;
     let other_returns = others.into_iter().map(OtherReturn::from).collect();
     Ok(web::Json(Details { order, message, earlier_orders, other_returns }))

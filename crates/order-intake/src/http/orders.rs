@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
 use domain::access::Scope;
-use platform::http::{ErrorBody, MemoryPermit};
+use platform::http::{ErrorBody, reserve_for_response};
 use platform::identity::Caller;
 use platform::{ErrorKind, Failure, Problem};
 use serde::{Deserialize, Serialize};
@@ -117,10 +117,7 @@ pub(crate) async fn list_orders(
     let more = is_truncated || orders.len() > usize::from(limit);
     orders.truncate(limit.into());
     // While there is a connection: so many pages at most are here without room.
-    MemoryPermit::reserve_for_response(
-        &request,
-        orders.iter().map(|order| order.document.get().len()).sum(),
-    )?;
+    reserve_for_response(&request, orders.iter().map(|order| order.document.get().len()).sum())?;
     let last = orders.last().filter(|_| more);
     let next = last.map(|last| URL_SAFE_NO_PAD.encode(&last.identifier));
     Ok(web::Json(StoredOrders { orders, next }))
@@ -158,7 +155,7 @@ pub(crate) async fn find_order(
         let search = Search { identifier: Some(identifier.clone()), ..Search::default() };
         let (mut found, _) = store::search(&mut conn, &merchant.identifier, &search, 1).await?;
         if let Some(order) = found.pop() {
-            MemoryPermit::reserve_for_response(&request, order.document.get().len())?;
+            reserve_for_response(&request, order.document.get().len())?;
             return Ok(web::Json(order));
         }
     }

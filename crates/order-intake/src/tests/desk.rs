@@ -12,7 +12,7 @@ use domain::order::{Message, Order, OrderStored, Outcome, Policy};
 use messaging::Outbox;
 use platform::Timestamp;
 use platform::database::{Pool, Settings};
-use platform::http::MemoryPermit;
+use platform::http::RequestMemory;
 use serde_json::{Value, json};
 use testkit::Database;
 use tokio_util::sync::CancellationToken;
@@ -111,7 +111,7 @@ impl Desk {
             policy: Policy::default(),
             received_at,
             orders,
-            _room: MemoryPermit::default(),
+            _memory: RequestMemory::default(),
         }
     }
 

@@ -8,7 +8,7 @@ use domain::document::{Document, Invalid, Object, array, object, one_of, text, t
 use domain::order::Digest;
 use domain::returns::{MAX_UNITS, TrackingEvent, UnitId};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, MemoryPermit, Sequential};
+use platform::http::{ErrorBody, Json, Sequential};
 use platform::identity::Caller;
 use utoipa::ToSchema;
 
@@ -65,7 +65,7 @@ pub(crate) struct CarrierEvent {
 #[post("/v1/carrier_events")]
 pub(crate) async fn report_carrier_event(
     app: web::Data<App>,
-    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Carrier)?;
     let reported = read(&document)?;

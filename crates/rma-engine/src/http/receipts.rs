@@ -6,7 +6,7 @@ use domain::access::Scope;
 use domain::document::{Object, boolean, object};
 use domain::returns::{Finding, Receipt, Rma};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, MemoryPermit, Sequential};
+use platform::http::{ErrorBody, Json, Sequential};
 use platform::identity::Caller;
 use utoipa::ToSchema;
 
@@ -46,7 +46,7 @@ pub(crate) async fn receive_units(
     app: web::Data<App>,
     head: HttpRequest,
     rma_identifier: web::Path<String>,
-    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Warehouse)?;
     let keyed = keyed(&head, &merchant, "receipts", &document)?;

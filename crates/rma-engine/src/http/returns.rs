@@ -6,7 +6,7 @@ use domain::access::Scope;
 use domain::document::{Object, array, object, parsed, text};
 use domain::returns::{MAX_UNITS, ReturnRequest, Rma, UnitId};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, MemoryPermit, Sequential, request_id};
+use platform::http::{ErrorBody, Json, Sequential, request_id};
 use platform::identity::Caller;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -50,7 +50,7 @@ pub(crate) struct Cancellation {
 #[post("/v1/returns/quote")]
 pub(crate) async fn quote_return(
     app: web::Data<App>,
-    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<web::Json<Quote>, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let request = ReturnRequest::read(&document, &merchant.settings.returns)?;
@@ -79,7 +79,7 @@ pub(crate) async fn quote_return(
 pub(crate) async fn create_return(
     app: web::Data<App>,
     head: HttpRequest,
-    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let keyed = keyed(&head, &merchant, "returns", &document)?;
@@ -156,7 +156,7 @@ pub(crate) async fn show_return(
 pub(crate) async fn cancel_return(
     app: web::Data<App>,
     rma_identifier: web::Path<String>,
-    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<web::Json<Rma>, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let (units, reason) = document.read(object(read_cancellation))?;

@@ -8,7 +8,7 @@ use domain::warehouse::{
     DropShipmentPartialCancellation,
 };
 use platform::Problem;
-use platform::http::{ErrorBody, Json, MemoryPermit, Sequential};
+use platform::http::{ErrorBody, Json, Sequential};
 use platform::idempotency::Key;
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ impl Accepted {
 pub(crate) async fn confirm_drop_shipment(
     app: web::Data<App>,
     key: Key,
-    Sequential(caller, body): Sequential<Caller, (MemoryPermit, Json)>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     tell(&app, &caller, DropShipmentKind::Confirmation, key, body).await
 }
@@ -80,7 +80,7 @@ pub(crate) async fn confirm_drop_shipment(
 pub(crate) async fn cancel_drop_shipment(
     app: web::Data<App>,
     key: Key,
-    Sequential(caller, body): Sequential<Caller, (MemoryPermit, Json)>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     tell(&app, &caller, DropShipmentKind::Cancellation, key, body).await
 }
@@ -103,7 +103,7 @@ pub(crate) async fn cancel_drop_shipment(
 pub(crate) async fn cancel_drop_shipment_partially(
     app: web::Data<App>,
     key: Key,
-    Sequential(caller, body): Sequential<Caller, (MemoryPermit, Json)>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     tell(&app, &caller, DropShipmentKind::PartialCancellation, key, body).await
 }
@@ -113,7 +113,7 @@ async fn tell(
     caller: &Caller,
     kind: DropShipmentKind,
     key: Key,
-    (_room, Json(document)): (MemoryPermit, Json),
+    Json(document): Json,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(app, caller)?;
     let shipment = DropShipment::read(kind, &document)?;

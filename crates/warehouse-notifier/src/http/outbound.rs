@@ -7,7 +7,7 @@ use domain::warehouse::{
     AsnStatus, Change, Header, OutboundShipment, OutboundShipmentRequest, Part,
 };
 use platform::Problem;
-use platform::http::{ErrorBody, Json, MemoryPermit, Page, Sequential, next};
+use platform::http::{ErrorBody, Json, Page, Sequential, next};
 use platform::idempotency::Key;
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
@@ -133,7 +133,7 @@ impl From<StoredShipment> for ShipmentSummary {
 pub(crate) async fn report_shipment(
     app: web::Data<App>,
     key: Key,
-    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
     let shipment = OutboundShipment::read(&document)?;
@@ -167,7 +167,7 @@ pub(crate) async fn report_shipment(
 pub(crate) async fn change_shipment(
     app: web::Data<App>,
     asn_number: web::Path<String>,
-    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
     let change = Change::read(&document)?;

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use domain::order::Digest;
 use domain::warehouse::{InventoryReceipt, Receipts, ReceiptsRequest};
 use platform::Problem;
-use platform::http::{BadPage, ErrorBody, Json, MemoryPermit, Sequential, next, page_limit};
+use platform::http::{BadPage, ErrorBody, Json, Sequential, next, page_limit};
 use platform::idempotency::Key;
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
@@ -118,7 +118,7 @@ pub(crate) struct ReceiptQuery {
 pub(crate) async fn receive_units(
     app: web::Data<App>,
     key: Key,
-    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
     let receipts = Receipts::read(&document)?;
