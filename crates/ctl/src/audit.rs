@@ -47,7 +47,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         path: &["v1", "audit"],
         merchant: merchant.as_ref().map(MerchantId::as_str),
         items: "records",
-        cursor: "before",
+        cursor: "after",
         most: limit.get(),
     };
     let answer = flags.connect().await?.list(listing).await?;

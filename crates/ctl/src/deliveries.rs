@@ -37,8 +37,8 @@ Examples:
     List {
         #[command(flatten)]
         filter: Filter,
-        /// How many at the most, up to 500
-        #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u16).range(1..=500))]
+        /// Maximum number of deliveries, up to 200
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u16).range(1..=200))]
         limit: u16,
     },
     /// Show a message and every request that was made for it

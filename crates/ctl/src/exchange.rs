@@ -67,7 +67,7 @@ struct List {
         "out_of_stock", "unreadable",
     ])]
     state: Option<String>,
-    /// How many at the most, up to 500
+    /// Maximum number of entries, up to 200
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: u16,
 }

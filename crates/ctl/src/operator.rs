@@ -19,7 +19,7 @@ use crate::tokens::{self, Credentials, OPERATOR, TokenService, address, below};
 
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 /// The most that one page of a list can hold.
-const PAGE: usize = 500;
+const PAGE: usize = 200;
 
 /// What every command for operators understands.
 #[derive(Args)]

@@ -90,7 +90,7 @@ struct List {
     /// Made before this time
     #[arg(long, value_name = "TIME")]
     to: Option<Timestamp>,
-    /// How many at the most, up to 200
+    /// Maximum number of entries, up to 200
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: u16,
 }

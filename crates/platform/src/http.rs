@@ -12,6 +12,7 @@ mod tls;
 
 use std::time::Duration;
 
+use actix_web::{HttpResponse, http::StatusCode};
 use serde::Deserialize;
 
 pub use crate::failure::ErrorBody;
@@ -19,11 +20,16 @@ pub use body::{Body, Form, Json, JsonSource};
 pub use client_ip::ClientIp;
 pub use memory::{RequestMemory, reserve_for_response};
 pub use middleware::request_id;
-pub use page::{BadPage, Page, next, page_limit};
+pub use page::{BadCursor, Page, PageLimit};
 pub use sequential::Sequential;
 pub(crate) use server::{bind, check};
 
 use crate::config::List;
+
+/// A response whose body is JSON text already.
+pub fn json_response(status: StatusCode, json: String) -> HttpResponse {
+    HttpResponse::build(status).content_type("application/json").body(json)
+}
 
 /// `[http]`.
 #[derive(Debug, Clone, Deserialize)]

@@ -16,7 +16,6 @@ mod error;
 mod exchanges;
 mod http;
 mod ledger;
-mod once;
 mod parcels;
 mod projection;
 mod quote;
@@ -27,7 +26,6 @@ mod shelf;
 mod store;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix_web::web;
 use delivery::Deliveries;
@@ -38,7 +36,7 @@ use messaging::{Broker, Outbox, Topology};
 use platform::database::Pool;
 use platform::identity::{self, Verifier};
 use platform::sealing::{self, Sealer};
-use platform::{Clock, Process, Service, idempotency as requests};
+use platform::{Clock, Process, Service, idempotency};
 use serde::Deserialize;
 use utoipa_actix_web::service_config::ServiceConfig;
 
@@ -61,16 +59,8 @@ pub struct Settings {
     broker: messaging::Settings,
     delivery: delivery::Settings,
     identity: identity::Settings,
-    idempotency: Idempotency,
+    idempotency: idempotency::Settings,
     sealing: sealing::Settings,
-}
-
-/// `[idempotency]`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Idempotency {
-    #[serde(with = "humantime_serde")]
-    retention: Duration,
 }
 
 impl Service for App {
@@ -82,7 +72,7 @@ impl Service for App {
 
     fn migrations() -> Vec<EmbeddedMigrations> {
         vec![
-            requests::MIGRATIONS,
+            idempotency::MIGRATIONS,
             messaging::MIGRATIONS,
             merchants::MIGRATIONS,
             delivery::MIGRATIONS,
@@ -100,7 +90,7 @@ impl Service for App {
     }
 
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        let Settings { broker, delivery, identity, idempotency, sealing } = settings;
+        let Settings { broker, delivery, identity, idempotency: keys, sealing } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.follow(&identity, &process.tasks)?;
         let sealer = Arc::new(Sealer::new(&sealing)?);
@@ -119,7 +109,7 @@ impl Service for App {
             deliveries,
         };
         consumers::start(&app, &broker, process);
-        requests::forget_answers(process, idempotency.retention);
+        idempotency::delete_expired(process, &keys);
         Ok((app, verifier))
     }
 }

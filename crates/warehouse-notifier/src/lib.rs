@@ -10,15 +10,14 @@
 mod drop_shipments;
 mod error;
 mod http;
-mod idempotency;
 mod inbound;
 mod outbound;
 mod receipts;
+mod request;
 mod routes;
 mod store;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix_web::web;
 use delivery::Deliveries;
@@ -29,7 +28,7 @@ use messaging::{Broker, Outbox, Topology};
 use platform::database::Pool;
 use platform::identity::{self, Verifier};
 use platform::sealing::{self, Sealer};
-use platform::{Clock, Process, Service, idempotency as requests};
+use platform::{Clock, Process, Service, idempotency};
 use serde::Deserialize;
 use utoipa_actix_web::service_config::ServiceConfig;
 
@@ -62,15 +61,7 @@ pub struct Settings {
     identity: identity::Settings,
     sealing: sealing::Settings,
     delivery: delivery::Settings,
-    idempotency: Idempotency,
-}
-
-/// `[idempotency]`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Idempotency {
-    #[serde(with = "humantime_serde")]
-    retention: Duration,
+    idempotency: idempotency::Settings,
 }
 
 impl Service for App {
@@ -82,7 +73,7 @@ impl Service for App {
 
     fn migrations() -> Vec<EmbeddedMigrations> {
         vec![
-            requests::MIGRATIONS,
+            idempotency::MIGRATIONS,
             messaging::MIGRATIONS,
             merchants::MIGRATIONS,
             delivery::MIGRATIONS,
@@ -99,7 +90,7 @@ impl Service for App {
     }
 
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        let Settings { broker, identity, sealing, delivery, idempotency } = settings;
+        let Settings { broker, identity, sealing, delivery, idempotency: keys } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.follow(&identity, &process.tasks)?;
         let sealer = Arc::new(Sealer::new(&sealing)?);
@@ -108,7 +99,7 @@ impl Service for App {
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let deliveries =
             Deliveries::start(Self::NAME, process, &broker, &merchants, &sealer, &KINDS, delivery)?;
-        requests::forget_answers(process, idempotency.retention);
+        idempotency::delete_expired(process, &keys);
         let app = Self {
             pool: process.pool.clone(),
             clock: process.clock.clone(),

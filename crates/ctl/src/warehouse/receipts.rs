@@ -28,7 +28,7 @@ Example:
         /// Only units of this inbound ASN
         #[arg(long, value_name = "NUMBER")]
         asn: Option<String>,
-        /// How many at the most, up to 500
+        /// Maximum number of entries, up to 200
         #[arg(long, value_name = "N", default_value_t = 50)]
         limit: u16,
     },

@@ -8,11 +8,11 @@ use domain::document::{Document, Invalid, Object, array, object, one_of, text, t
 use domain::order::Digest;
 use domain::returns::{MAX_UNITS, TrackingEvent, UnitId};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Sequential};
+use platform::http::{ErrorBody, Json, Sequential, json_response};
 use platform::identity::Caller;
 use utoipa::ToSchema;
 
-use super::{merchant_of, written};
+use super::merchant_of;
 use crate::App;
 use crate::parcels::{self, Reported, Tracked};
 
@@ -70,7 +70,7 @@ pub(crate) async fn report_carrier_event(
     let merchant = merchant_of(&app, &caller, Scope::Carrier)?;
     let reported = read(&document)?;
     let actor = &caller.claims.client_id;
-    Ok(written(StatusCode::OK, parcels::track(&app, &merchant, actor, &reported).await?))
+    Ok(json_response(StatusCode::OK, parcels::track(&app, &merchant, actor, &reported).await?))
 }
 
 fn read(document: &Document) -> Result<Reported, Invalid> {

@@ -64,12 +64,12 @@ async fn what_is_no_request_is_answered_clearly() {
     assert_eq!(raw("{}", "text/plain", "k").await, 415);
     assert_eq!(raw("[]", "application/json", "k").await, 422);
     assert_eq!(raw("{}", "application/json", &"k".repeat(256)).await, 400);
-    let large = " ".repeat(16 * 1024 * 1024 + 1);
+    let large = " ".repeat(8 * 1024 * 1024 + 1);
     assert_eq!(raw(&large, "application/json", "k").await, 413);
     for path in [
         "/v1/outbound_shipments?limit=0",
         "/v1/outbound_shipments?after=%00",
-        "/v1/inbound_asns?limit=501",
+        "/v1/inbound_asns?limit=201",
         "/v1/receipts?after=x",
         "/v1/receipts?asn_number=%00",
         "/v1/receipts?unknown=1",
