@@ -93,13 +93,13 @@ fn notice(
     let [first, ..] = settlement.tries.as_slice() else { return None };
     let last = settlement.tries.last()?;
     let id: MerchantId = settlement.merchant.parse().ok()?;
-    let merchant = engine.merchants.merchant(&id);
+    let merchant = engine.merchants.get(&id);
     Some(DeliveryDead {
         delivery: settlement.id,
         merchant: id,
         kind: settlement.kind,
         event: content.event.clone(),
-        queue: engine.broker.topology.name(settlement.kind.dead_letter_queue()),
+        queue: engine.broker.topology.qualified(settlement.kind.dead_letter_queue()),
         attempts: settlement.number.try_into().unwrap_or_default(),
         status: last.status,
         outcome: last.outcome.to_owned(),
@@ -171,7 +171,7 @@ async fn first_attempts(
 /// Takes the letters of a kind away whose messages were replayed or delivered since, and returns
 /// how many. The others go back to where they were when this lets go of the queue.
 pub(crate) async fn tidy(engine: &Engine, kind: MessageKind) -> Result<usize, LetterError> {
-    let queue = engine.broker.topology.name(kind.dead_letter_queue());
+    let queue = engine.broker.topology.qualified(kind.dead_letter_queue());
     let mut conn = engine.pool.get().await?;
     let (mut places, mut removed) = (Vec::new(), 0);
     while places.len() < PLACES {
@@ -203,7 +203,7 @@ async fn read_all(
     let mut letters = Vec::new();
     while letters.len() < usize::from(AT_ONCE) {
         match tokio::time::timeout(QUIET, place.next(AT_ONCE.into())).await {
-            Ok(batch) => letters.extend(batch?.iter().map(|one| (one.tag, about(one)))),
+            Ok(batch) => letters.extend(batch?.iter().map(|one| (one.delivery_tag, about(one)))),
             Err(_nothing_more) => break,
         }
     }

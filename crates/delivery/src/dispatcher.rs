@@ -13,7 +13,7 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::message_kind::MessageKind;
-use messaging::{BrokerError, Message, Publisher, Undelivered};
+use messaging::{BrokerError, Message, NotQueued, Publisher};
 use platform::{
     Timestamp,
     database::{DatabaseError, LeaderTask, PollOutcome},
@@ -97,7 +97,7 @@ impl LeaderTask for Dispatcher {
             most: engine.settings.dispatch_batch.get().into(),
         };
         // Picking writes, and what is picked in vain has to be given back.
-        self.publisher.ready().await?;
+        self.publisher.check_ready().await?;
         let ledger::Look { picked, held } = ledger::pick(conn, due).await?;
         if picked.is_empty() {
             return Ok(if held > 0 { PollOutcome::Busy } else { PollOutcome::Idle });
@@ -119,7 +119,7 @@ impl LeaderTask for Dispatcher {
         }
         let words = published?;
         let not_taken = |why| words.iter().filter(|word| **word == Err(why)).count();
-        match (not_taken(Undelivered::Unroutable), not_taken(Undelivered::Refused)) {
+        match (not_taken(NotQueued::Unroutable), not_taken(NotQueued::Nacked)) {
             (0, 0) if words.len() < BUSY => Ok(PollOutcome::Busy),
             (0, 0) => Ok(PollOutcome::Saturated(BUSY_PAUSE)),
             (0, refused) => Err(DispatchError::Refused(refused)),
@@ -155,7 +155,7 @@ fn message(
     headers.extend(content.traceparent.map(|parent| (header::TRACEPARENT, parent)));
     let message = Message {
         exchange: default_exchange(),
-        routing_key: engine.broker.topology.name(kind.queue()),
+        routing_key: engine.broker.topology.qualified(kind.queue()),
         id: picked.id.to_string(),
         content_type: "application/json",
         headers,
@@ -199,7 +199,7 @@ async fn run_maintenance(
     .await?;
     for gone in gone {
         let id = gone.merchant.parse().map_err(ledger::unreadable)?;
-        let version = engine.merchants.merchant(&id).map(|merchant| merchant.version);
+        let version = engine.merchants.get(&id).map(|merchant| merchant.version);
         if version.is_some_and(|version| version > gone.disabled_at_version) {
             // One at a time: whoever holds several locks them in an order of its own.
             diesel::sql_query(

@@ -69,7 +69,7 @@ impl Endpoints {
     ) -> Result<Arc<Opened>, NoEndpoint> {
         let unknown = || NoEndpoint::Unknown(merchant.to_owned());
         let id: MerchantId = merchant.parse().map_err(|_not_an_id| unknown())?;
-        let merchant = self.merchants.merchant(&id).ok_or_else(unknown)?;
+        let merchant = self.merchants.get(&id).ok_or_else(unknown)?;
         let key = (id, interface);
         let known = self.opened.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         let current = |opened: &Arc<Opened>| {

@@ -72,14 +72,14 @@ impl Engine {
 
     /// Whether its merchant paused this endpoint.
     pub(crate) fn is_paused(&self, merchant: &str, kind: MessageKind) -> bool {
-        let known = merchant.parse().ok().and_then(|id| self.merchants.merchant(&id));
+        let known = merchant.parse().ok().and_then(|id| self.merchants.get(&id));
         let interface = Interface::Message(kind);
         known.is_some_and(|known| known.endpoints.get(&interface).is_some_and(|it| it.paused))
     }
 
     /// Endpoints that their merchants paused, as merchants and kinds.
     pub(crate) fn paused(&self) -> (Vec<String>, Vec<String>) {
-        let merchants = self.merchants.merchants();
+        let merchants = self.merchants.all();
         let endpoints = merchants.values().flat_map(|merchant| {
             let paused = merchant.endpoints.iter().filter(|(_, endpoint)| endpoint.paused);
             paused.map(|(interface, _)| (merchant.identifier.to_string(), interface.to_string()))

@@ -238,7 +238,7 @@ impl Sender {
         let now = self.engine.clock.now();
         let (mut jobs, mut maybe_duplicate) = (Vec::with_capacity(batch.len()), Vec::new());
         for incoming in batch {
-            let tag = Tag { subscription: self.subscriptions, number: incoming.tag };
+            let tag = Tag { subscription: self.subscriptions, number: incoming.delivery_tag };
             self.receipts.arrived(tag.number);
             match Job::read(self.kind, incoming, self.engine.settings.lease, now) {
                 Ok(job) if job.maybe_duplicate => maybe_duplicate.push((job, tag)),

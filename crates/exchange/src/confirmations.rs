@@ -6,7 +6,7 @@ use std::sync::Arc;
 use diesel_async::AsyncPgConnection;
 use domain::exchange::ExchangeOrder;
 use domain::returns::ReturnConfirmed;
-use messaging::{HandleError, Handler, Received};
+use messaging::{Envelope, HandleError, Handler};
 use platform::Clock;
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -28,7 +28,7 @@ impl Handler for Confirmations {
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<ReturnConfirmed>],
+        events: &[&Envelope<ReturnConfirmed>],
     ) -> Result<(), HandleError> {
         let now = self.clock.now();
         for event in events {
@@ -38,7 +38,7 @@ impl Handler for Confirmations {
         Ok(())
     }
 
-    fn committed(&self) {
+    fn after_commit(&self) {
         self.heard.notify_one();
     }
 }

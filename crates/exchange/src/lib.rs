@@ -84,7 +84,7 @@ impl Service for App {
         let topology = Topology::backhaul(&broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
-        let outbox = broker.relay(Self::NAME, process);
+        let outbox = broker.start_relay(Self::NAME, process);
         let endings = Endings { outbox: outbox.clone(), clock: process.clock.clone() };
         let deliveries = Deliveries::start_before(
             Arc::new(endings.clone()),

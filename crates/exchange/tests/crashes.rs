@@ -16,7 +16,7 @@ use diesel::sql_types::BigInt;
 use domain::event::Event;
 use domain::exchange::{ExchangeFailed, ExchangePlaced, FailureCause};
 use domain::returns::ReturnConfirmed;
-use messaging::{BrokerConnection, Envelope, Message, Publisher, Received, Subscription, Topology};
+use messaging::{BrokerConnection, Envelope, Message, Publisher, Subscription, Topology};
 use platform::database::Pool;
 use platform::{Clock, Service as _, Tasks};
 use sandbox::journal::{Entry, Page};
@@ -133,7 +133,7 @@ impl Scene {
                 again.id = Envelope::new("rma-engine", again.time, &event).id;
             }
             messages.extend([envelope, again].iter().map(|envelope| Message {
-                exchange: self.topology.events(),
+                exchange: self.topology.events_exchange(),
                 routing_key: ReturnConfirmed::TYPE.to_owned(),
                 id: envelope.id.to_string(),
                 content_type: "application/cloudevents+json",
@@ -147,17 +147,17 @@ impl Scene {
 
     /// The events of a type, by id, until nothing more can come.
     async fn heard<E: Event>(&self, expected: usize) -> Vec<E> {
-        let queue = self.topology.subscription("rma-engine", E::TYPE);
+        let queue = self.topology.subscription_queue("rma-engine", E::TYPE);
         let mut heard = BTreeMap::new();
         let listening = async {
             let mut subscription = Subscription::open(&self.link, &queue, 500).await.unwrap();
             while heard.len() < expected {
                 let batch = subscription.next(500).await.unwrap();
                 for incoming in &batch {
-                    let event: Received<E> = serde_json::from_slice(&incoming.body).unwrap();
+                    let event: Envelope<E> = serde_json::from_slice(&incoming.body).unwrap();
                     heard.insert(event.id, event.data);
                 }
-                subscription.ack_up_to(batch.last().unwrap().tag).await.unwrap();
+                subscription.ack_up_to(batch.last().unwrap().delivery_tag).await.unwrap();
             }
         };
         let waited = tokio::time::timeout(PATIENCE, listening).await;

@@ -18,7 +18,7 @@ use domain::{
     access::{MerchantId, Revocation},
     merchant::{Merchant, MerchantChanged},
 };
-use messaging::{Broker, HandleError, Handler, Received, consume};
+use messaging::{Broker, Envelope, HandleError, Handler, consume};
 use platform::{
     Clock, ErrorKind, Failure, Process, Timestamp, chain,
     database::{DatabaseError, Pool},
@@ -50,7 +50,7 @@ pub enum MerchantError {
     #[error("there is no merchant {0}")]
     Unknown(MerchantId),
     #[error("merchant {0} is new and not known here yet")]
-    NotYet(MerchantId),
+    NotReplicated(MerchantId),
 }
 
 impl Failure for MerchantError {
@@ -58,7 +58,7 @@ impl Failure for MerchantError {
         match self {
             Self::Access(access) => access.kind(),
             Self::Unknown(_) => ErrorKind::Missing,
-            Self::NotYet(_) => ErrorKind::Unavailable,
+            Self::NotReplicated(_) => ErrorKind::Unavailable,
         }
     }
 }
@@ -101,22 +101,26 @@ impl Merchants {
         merchants
     }
 
-    pub fn merchant(&self, id: &MerchantId) -> Option<Arc<Merchant>> {
+    pub fn get(&self, id: &MerchantId) -> Option<Arc<Merchant>> {
         self.merchants.load().get(id).cloned()
     }
 
     /// Everyone, as known at this moment.
-    pub fn merchants(&self) -> Arc<HashMap<MerchantId, Arc<Merchant>>> {
+    pub fn all(&self) -> Arc<HashMap<MerchantId, Arc<Merchant>>> {
         self.merchants.load_full()
     }
 
     /// The merchant a request is about.
-    pub fn of(&self, caller: &Caller) -> Result<Arc<Merchant>, MerchantError> {
+    pub fn merchant_for(&self, caller: &Caller) -> Result<Arc<Merchant>, MerchantError> {
         let id = caller.merchant()?;
-        self.merchant(id).ok_or_else(|| {
+        self.get(id).ok_or_else(|| {
             // A token names only merchants that exist; the news of this one is still on its way.
             let own = caller.claims.merchant.is_some();
-            if own { MerchantError::NotYet(id.clone()) } else { MerchantError::Unknown(id.clone()) }
+            if own {
+                MerchantError::NotReplicated(id.clone())
+            } else {
+                MerchantError::Unknown(id.clone())
+            }
         })
     }
 
@@ -191,7 +195,7 @@ impl Handler for MerchantCopies {
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<Self::Event>],
+        events: &[&Envelope<Self::Event>],
     ) -> Result<(), HandleError> {
         for event in events {
             let Letter { event: MerchantChanged { merchant }, document } = &event.data;
@@ -200,7 +204,7 @@ impl Handler for MerchantCopies {
         Ok(())
     }
 
-    fn committed(&self) {
+    fn after_commit(&self) {
         self.heard.notify_one();
     }
 }
@@ -216,7 +220,7 @@ impl Handler for RevocationCopies {
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<Self::Event>],
+        events: &[&Envelope<Self::Event>],
     ) -> Result<(), HandleError> {
         for event in events {
             let Letter { event: revocation, document } = &event.data;
@@ -225,7 +229,7 @@ impl Handler for RevocationCopies {
         Ok(store::forget_expired(conn, self.clock.now()).await?)
     }
 
-    fn committed(&self) {
+    fn after_commit(&self) {
         self.heard.notify_one();
     }
 }

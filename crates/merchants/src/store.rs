@@ -17,7 +17,7 @@ diesel::table! {
         identifier -> Text,
         version -> Int8,
         document -> Jsonb,
-        copied_at -> Timestamptz,
+        replicated_at -> Timestamptz,
     }
 }
 
@@ -26,7 +26,7 @@ diesel::table! {
         subject -> Text,
         revocation -> Jsonb,
         expires_at -> Timestamptz,
-        copied_at -> Timestamptz,
+        replicated_at -> Timestamptz,
     }
 }
 
@@ -37,10 +37,10 @@ pub(crate) async fn copy_merchant(
     document: &Value,
 ) -> Result<(), DatabaseError> {
     diesel::sql_query(
-        "INSERT INTO replica_merchants AS known (identifier, version, document, copied_at) \
+        "INSERT INTO replica_merchants AS known (identifier, version, document, replicated_at) \
          VALUES ($1, $2, $3, clock_timestamp()) \
          ON CONFLICT (identifier) DO UPDATE \
-         SET version = excluded.version, document = excluded.document, copied_at = excluded.copied_at \
+         SET version = excluded.version, document = excluded.document, replicated_at = excluded.replicated_at \
          WHERE known.version <= excluded.version",
     )
     .bind::<Text, _>(merchant.identifier.as_str())
@@ -57,10 +57,10 @@ pub(crate) async fn copy_revocation(
     document: &Value,
 ) -> Result<(), DatabaseError> {
     diesel::sql_query(
-        "INSERT INTO replica_revocations AS known (subject, revocation, expires_at, copied_at) \
+        "INSERT INTO replica_revocations AS known (subject, revocation, expires_at, replicated_at) \
          VALUES ($1, $2, $3, clock_timestamp()) \
          ON CONFLICT (subject) DO UPDATE SET revocation = excluded.revocation, \
-             expires_at = excluded.expires_at, copied_at = excluded.copied_at \
+             expires_at = excluded.expires_at, replicated_at = excluded.replicated_at \
          WHERE known.expires_at <= excluded.expires_at",
     )
     .bind::<Text, _>(revocation.subject())
@@ -97,7 +97,7 @@ pub(crate) async fn merchants_since(
 ) -> Result<Vec<Merchant>, DatabaseError> {
     use replica_merchants as table;
     let rows = table::table
-        .filter(table::copied_at.ge(since))
+        .filter(table::replicated_at.ge(since))
         .select((table::identifier, table::document));
     Ok(rows.load(conn).await?.into_iter().filter_map(read).collect())
 }
@@ -107,8 +107,9 @@ pub(crate) async fn revocations_since(
     since: Timestamp,
 ) -> Result<Vec<Revocation>, DatabaseError> {
     use replica_revocations as table;
-    let rows =
-        table::table.filter(table::copied_at.ge(since)).select((table::subject, table::revocation));
+    let rows = table::table
+        .filter(table::replicated_at.ge(since))
+        .select((table::subject, table::revocation));
     Ok(rows.load(conn).await?.into_iter().filter_map(read).collect())
 }
 

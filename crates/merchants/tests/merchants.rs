@@ -24,7 +24,9 @@ struct Listener {
 
 fn topology(namespace: &Namespace) -> Topology {
     let topology = Topology::empty(&namespace.name);
-    topology.subscribe("listener", MerchantChanged::TYPE).subscribe("listener", Revocation::TYPE)
+    topology
+        .with_subscription("listener", MerchantChanged::TYPE)
+        .with_subscription("listener", Revocation::TYPE)
 }
 
 fn listen(database: &Database, namespace: &Namespace) -> Listener {
@@ -55,7 +57,7 @@ async fn tell<E: domain::event::Event>(speaker: &Process, outbox: &Outbox, event
 }
 
 fn named(listener: &Listener) -> Option<String> {
-    Some(listener.merchants.merchant(&"acme".parse().unwrap())?.settings.name.clone())
+    Some(listener.merchants.get(&"acme".parse().unwrap())?.settings.name.clone())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -64,7 +66,7 @@ async fn a_service_that_starts_late_catches_up_and_only_newer_versions_count() {
     let (speaker_database, database) = (migrated().await, migrated().await);
     let speaker = process(&speaker_database);
     let broker = Broker::start("auth", &speaker, namespace.settings(), topology(&namespace));
-    let outbox = broker.relay("auth", &speaker);
+    let outbox = broker.start_relay("auth", &speaker);
     let until = speaker.clock.now() + chrono::TimeDelta::hours(1);
     tell(&speaker, &outbox, vec![merchant(1, "one"), merchant(3, "three"), merchant(2, "two")])
         .await;
@@ -103,7 +105,7 @@ async fn replicas_whose_clocks_differ_miss_nothing() {
     let (speaker_database, database) = (migrated().await, migrated().await);
     let speaker = process(&speaker_database);
     let broker = Broker::start("auth", &speaker, namespace.settings(), topology(&namespace));
-    let outbox = broker.relay("auth", &speaker);
+    let outbox = broker.start_relay("auth", &speaker);
     let ahead = Clock::from_fn(|| Clock::system().now() + chrono::TimeDelta::hours(1));
     let first = listen_by(ahead, &database, &namespace);
     tell(&speaker, &outbox, vec![merchant(1, "one")]).await;
@@ -131,8 +133,8 @@ async fn replicas_whose_clocks_differ_miss_nothing() {
 }
 
 /// A copy of a merchant, written by nobody.
-fn copy(id: &str, document: &serde_json::Value, copied_at: &str) -> String {
-    format!("INSERT INTO replica_merchants VALUES ('{id}', 1, $${document}$$, {copied_at});")
+fn copy(id: &str, document: &serde_json::Value, replicated_at: &str) -> String {
+    format!("INSERT INTO replica_merchants VALUES ('{id}', 1, $${document}$$, {replicated_at});")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -144,7 +146,7 @@ async fn a_copy_that_cannot_be_read_keeps_no_other_away() {
     database.execute_raw(&format!("{broken}{}{revoked}", copy("acme", &whole, "now()"))).await;
     let listener = listen(&database, &namespace);
     eventually("acme is known", SOON, async || (named(&listener)? == "one").then_some(())).await;
-    assert!(listener.merchants.merchant(&"broken".parse().unwrap()).is_none());
+    assert!(listener.merchants.get(&"broken".parse().unwrap()).is_none());
     assert!(listener.process.tasks.drain(Duration::from_secs(10)).await);
 }
 
@@ -162,7 +164,7 @@ async fn what_was_read_long_after_it_came_is_not_read_again() {
                    SET document = jsonb_set(document, '{settings,name}', '\"read again\"');";
     database.execute_raw(&format!("{renamed}{}", copy("zeta", &zeta, "clock_timestamp()"))).await;
     let zeta = "zeta".parse().unwrap();
-    eventually("zeta is known", SOON, async || listener.merchants.merchant(&zeta)).await;
+    eventually("zeta is known", SOON, async || listener.merchants.get(&zeta)).await;
     assert_eq!(named(&listener).unwrap(), "one");
     assert!(listener.process.tasks.drain(Duration::from_secs(10)).await);
 }

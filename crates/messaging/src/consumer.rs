@@ -20,7 +20,7 @@ use platform::{
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::{Broker, BrokerError, Incoming, Received, Subscription, inbox::Inbox};
+use crate::{Broker, BrokerError, Envelope, Incoming, Subscription, inbox::Inbox};
 
 /// Why a handler could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -83,16 +83,16 @@ pub trait Handler: Send + Sync + 'static {
     fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<Self::Event>],
+        events: &[&Envelope<Self::Event>],
     ) -> impl Future<Output = Result<(), HandleError>> + Send;
 
     /// Called after the commit, for what lives outside the database.
-    fn committed(&self) {}
+    fn after_commit(&self) {}
 }
 
 /// Hears `H::Event` on behalf of `service` until the process ends.
 pub fn consume<H: Handler>(broker: &Broker, service: &'static str, process: &Process, handler: H) {
-    let queue = broker.topology.subscription(service, H::Event::TYPE);
+    let queue = broker.topology.subscription_queue(service, H::Event::TYPE);
     let inbox = Inbox { pool: process.pool.clone(), queue, clock: process.clock.clone() };
     let (same, retention) = (inbox.clone(), broker.settings.inbox_retention);
     process.tasks.spawn_interval("inbox", Duration::from_secs(3600), move || {
@@ -108,7 +108,7 @@ pub fn consume<H: Handler>(broker: &Broker, service: &'static str, process: &Pro
         .with_description("Events by what became of them")
         .build();
     let ages = telemetry::meter()
-        .f64_histogram("events_age_seconds")
+        .f64_histogram("event_consume_lag_seconds")
         .with_description("From an event to the commit of its effect")
         .with_boundaries(vec![0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 3600.0])
         .build();
@@ -165,7 +165,7 @@ impl<H: Handler> Consumer<H> {
                 // First of all: acknowledging another batch would also settle what was left alone.
                 biased;
                 () = self.stop.cancelled() => return Ok(()),
-                batch = subscription.next(settings.batch.get()) => batch?,
+                batch = subscription.next(settings.batch_size.get()) => batch?,
             };
             self.settle(&subscription, batch).await?;
         }
@@ -179,10 +179,10 @@ impl<H: Handler> Consumer<H> {
     ) -> Result<(), BrokerError> {
         let (mut came, mut events) = (Vec::new(), Vec::new());
         for incoming in batch {
-            match serde_json::from_slice::<Received<H::Event>>(&incoming.body) {
+            match serde_json::from_slice::<Envelope<H::Event>>(&incoming.body) {
                 Ok(event) => {
                     came.push(DeliveryMeta {
-                        tag: incoming.tag,
+                        tag: incoming.delivery_tag,
                         delivery_count: incoming.delivery_count,
                     });
                     events.push(event);
@@ -190,7 +190,7 @@ impl<H: Handler> Consumer<H> {
                 Err(error) => {
                     tracing::error!(queue = self.inbox.queue, %error, "an event cannot be read and is put aside");
                     self.count("unreadable", 1);
-                    subscription.dead_letter(incoming.tag).await?;
+                    subscription.dead_letter(incoming.delivery_tag).await?;
                 }
             }
         }
@@ -210,7 +210,7 @@ impl<H: Handler> Consumer<H> {
         &self,
         subscription: &Subscription,
         came: &[DeliveryMeta],
-        events: &[Received<H::Event>],
+        events: &[Envelope<H::Event>],
     ) -> Result<(), BrokerError> {
         match self.handle(events).await {
             Ok(()) => {
@@ -236,7 +236,7 @@ impl<H: Handler> Consumer<H> {
         &self,
         subscription: &Subscription,
         came: &[DeliveryMeta],
-        events: &[Received<H::Event>],
+        events: &[Envelope<H::Event>],
     ) -> Result<(), BrokerError> {
         let mut failed = Vec::new();
         for (came, event) in came.iter().zip(events) {
@@ -257,7 +257,7 @@ impl<H: Handler> Consumer<H> {
         self.hand_back(subscription, &failed).await
     }
 
-    fn failed(&self, events: &[Received<H::Event>], error: &HandleError) {
+    fn failed(&self, events: &[Envelope<H::Event>], error: &HandleError) {
         let error = chain(error.0.as_ref());
         for event in events {
             let queue = &self.inbox.queue;
@@ -289,7 +289,7 @@ impl<H: Handler> Consumer<H> {
 
     /// Handles events in one transaction, waiting for as long as the database is away; gives up
     /// when the process ends, or when the database does not manage them in time.
-    async fn handle(&self, events: &[Received<H::Event>]) -> Result<(), Unhandled> {
+    async fn handle(&self, events: &[Envelope<H::Event>]) -> Result<(), Unhandled> {
         let Some(first) = events.first() else { return Ok(()) };
         let span = tracing::info_span!(
             "handle",
@@ -325,7 +325,7 @@ impl<H: Handler> Consumer<H> {
         .await
     }
 
-    async fn transact(&self, events: &[Received<H::Event>]) -> Result<(), HandleError> {
+    async fn transact(&self, events: &[Envelope<H::Event>]) -> Result<(), HandleError> {
         let mut conn = self.inbox.pool.get().await?;
         conn.transaction(async |conn| {
             let ids = events.iter().map(|event| event.id).collect();
@@ -340,11 +340,11 @@ impl<H: Handler> Consumer<H> {
             handling.await.unwrap_or_else(|_panic| Err(Panicked.into()))
         })
         .await?;
-        self.handler.committed();
+        self.handler.after_commit();
         Ok(())
     }
 
-    fn show_ages(&self, events: &[Received<H::Event>]) {
+    fn show_ages(&self, events: &[Envelope<H::Event>]) {
         let now = self.inbox.clock.now();
         let queue = [KeyValue::new("queue", self.inbox.queue.clone())];
         for event in events {
@@ -360,9 +360,9 @@ impl<H: Handler> Consumer<H> {
 }
 
 /// How many of these events one transaction takes: one at least.
-fn full_transaction<H: Handler>(events: &[Received<H::Event>]) -> usize {
+fn full_transaction<H: Handler>(events: &[Envelope<H::Event>]) -> usize {
     let mut weight = 0_usize;
-    let has_room = |event: &&Received<H::Event>| {
+    let has_room = |event: &&Envelope<H::Event>| {
         let has_room = weight < H::MAX_BATCH_COST;
         weight = weight.saturating_add(H::cost(&event.data));
         has_room

@@ -32,10 +32,10 @@ use serde::Deserialize;
 
 pub use connection::{BrokerConnection, BrokerError};
 pub use consumer::{HandleError, Handler, consume};
-pub use envelope::{Envelope, Received};
+pub use envelope::Envelope;
 use outbox::Relay;
-pub use outbox::{LEADER_LOCK, Outbox, SerializedEvent, Statement};
-pub use publisher::{Message, Publisher, Undelivered};
+pub use outbox::{Outbox, RELAY_LOCK, SerializedEvent, Statement};
+pub use publisher::{Message, NotQueued, Publisher};
 pub use subscription::{Incoming, Subscription};
 pub use topology::{Exchange, Queue, Topology};
 
@@ -54,10 +54,10 @@ pub struct Settings {
     pub url: SecretString,
     pub namespace: String,
     pub prefetch: NonZeroU16,
-    pub batch: NonZeroUsize,
-    pub relay_batch: NonZeroUsize,
+    pub batch_size: NonZeroUsize,
+    pub relay_batch_size: NonZeroUsize,
     #[serde(with = "humantime_serde")]
-    pub relay_poll: Duration,
+    pub relay_poll_interval: Duration,
     #[serde(with = "humantime_serde")]
     pub inbox_retention: Duration,
 }
@@ -99,7 +99,7 @@ impl Broker {
     }
 
     /// Starts the relay of this service's outbox.
-    pub fn relay(&self, service: &'static str, process: &Process) -> Outbox {
+    pub fn start_relay(&self, service: &'static str, process: &Process) -> Outbox {
         let outbox = Outbox::new(service);
         let relay = Relay::new(
             &outbox,
@@ -132,11 +132,11 @@ mod tests {
             given.insert(format!("TEST__BROKER__{name}"), value.to_owned());
             config::load::<HashMap<String, Settings>>("test", &[DEFAULTS], None, given)
         };
-        assert!(read("RELAY_BATCH", "1").is_ok());
+        assert!(read("RELAY_BATCH_SIZE", "1").is_ok());
         assert!(read("URL", "amqps://user:secret@host:5671/%2f").is_ok());
         for (name, value) in [
-            ("RELAY_BATCH", "0"),
-            ("BATCH", "0"),
+            ("RELAY_BATCH_SIZE", "0"),
+            ("BATCH_SIZE", "0"),
             ("PREFETCH", "0"),
             ("URL", "rabbitmq:5672"),
             ("URL", "http://user:secret@host"),

@@ -26,12 +26,12 @@ use uuid::Uuid;
 
 use self::cursor::RelayCursor;
 use crate::{
-    BrokerError, Envelope, Exchange, Message, Publisher, Settings, Topology, Undelivered,
+    BrokerError, Envelope, Exchange, Message, NotQueued, Publisher, Settings, Topology,
     schema::outbox,
 };
 
 /// The advisory lock that the relaying replica holds.
-pub const LEADER_LOCK: i64 = 0x6261_636B_6861_756C;
+pub const RELAY_LOCK: i64 = 0x6261_636B_6861_756C;
 
 /// So many bytes are a batch, however few events they are.
 const MAX_BATCH_BYTES: i64 = 8 * 1024 * 1024;
@@ -84,7 +84,7 @@ impl Outbox {
         }
         let statement = self.leave(diesel::sql_query("").into_boxed(), 0, now, events, "true");
         prepared(statement).execute(conn).await?;
-        self.wake();
+        self.wake_relay();
         Ok(())
     }
 
@@ -93,7 +93,7 @@ impl Outbox {
     /// column is null that must not be: nothing of the statement happens. If it is null, no event is
     /// left.
     ///
-    /// Whoever executes it calls [`Outbox::wake`].
+    /// Whoever executes it calls [`Outbox::wake_relay`].
     pub fn leave<'a>(
         &self,
         statement: Statement<'a>,
@@ -125,7 +125,7 @@ impl Outbox {
     }
 
     /// Tells the relay that there is something to publish, or soon will be.
-    pub fn wake(&self) {
+    pub fn wake_relay(&self) {
         self.wake.notify_one();
     }
 }
@@ -184,17 +184,17 @@ impl Relay {
         Self {
             pool,
             publisher,
-            exchange: topology.events(),
+            exchange: topology.events_exchange(),
             wake: outbox.wake.clone(),
-            batch: settings.relay_batch.get().try_into().unwrap_or(i64::MAX),
-            poll: settings.relay_poll,
+            batch: settings.relay_batch_size.get().try_into().unwrap_or(i64::MAX),
+            poll: settings.relay_poll_interval,
             cursor: RelayCursor::new(Instant::now()),
             published: meter
                 .u64_counter("outbox_published")
                 .with_description("Events confirmed by the broker")
                 .build(),
             lag: meter
-                .f64_histogram("outbox_lag_seconds")
+                .f64_histogram("outbox_publish_lag_seconds")
                 .with_description("From an event's transaction to the broker's confirmation")
                 .with_boundaries(vec![
                     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0,
@@ -224,14 +224,14 @@ impl Relay {
             looked => looked?,
         };
         if let [first, ..] = &waiting[..] {
-            self.cursor.found(first.position, Instant::now());
+            self.cursor.found(first.sequence, Instant::now());
         }
         Ok(waiting)
     }
 }
 
 impl LeaderTask for Relay {
-    const LOCK: i64 = LEADER_LOCK;
+    const LOCK: i64 = RELAY_LOCK;
     const FAILURE_MESSAGE: &'static str = "events wait in the outbox";
     type Error = RelayError;
 
@@ -245,10 +245,10 @@ impl LeaderTask for Relay {
         let words = publish(&self.publisher, &self.exchange, &waiting).await?;
         let each = waiting.iter().zip(&words);
         let confirmed: Vec<_> = each.filter(|(_, word)| word.is_ok()).map(|(row, _)| row).collect();
-        let positions: Vec<_> = confirmed.iter().map(|row| row.position).collect();
-        remove(conn, &positions).await?;
+        let sequences: Vec<_> = confirmed.iter().map(|row| row.sequence).collect();
+        remove(conn, &sequences).await?;
         if confirmed.len() == waiting.len() {
-            self.cursor.gone(Some(last.position), Instant::now());
+            self.cursor.gone(Some(last.sequence), Instant::now());
         }
         let now = platform::Clock::system().now();
         for row in &confirmed {
@@ -256,7 +256,7 @@ impl LeaderTask for Relay {
         }
         self.published.add(confirmed.len().try_into().unwrap_or(u64::MAX), &[]);
         let not_taken = |why| words.iter().filter(|word| **word == Err(why)).count();
-        match (not_taken(Undelivered::Unroutable), not_taken(Undelivered::Refused)) {
+        match (not_taken(NotQueued::Unroutable), not_taken(NotQueued::Nacked)) {
             (0, 0) => Ok(PollOutcome::Busy),
             (0, refused) => Err(RelayError::Refused(refused)),
             (unroutable, _) => Err(RelayError::Unroutable(unroutable)),
@@ -267,7 +267,7 @@ impl LeaderTask for Relay {
 #[derive(diesel::QueryableByName)]
 struct Waiting {
     #[diesel(sql_type = BigInt)]
-    position: i64,
+    sequence: i64,
     #[diesel(sql_type = diesel::sql_types::Uuid)]
     event_id: Uuid,
     #[diesel(sql_type = Text)]
@@ -285,11 +285,11 @@ async fn waiting(
     most: i64,
 ) -> Result<Vec<Waiting>, DatabaseError> {
     let statement = diesel::sql_query(
-        "SELECT position, event_id, routing_key, event, created_at FROM ( \
-             SELECT *, sum(octet_length(event)) OVER (ORDER BY position) \
+        "SELECT sequence, event_id, routing_key, event, created_at FROM ( \
+             SELECT *, sum(octet_length(event)) OVER (ORDER BY sequence) \
              - octet_length(event) AS bytes_before \
-             FROM (SELECT * FROM outbox WHERE position >= $1 ORDER BY position LIMIT $2) AS next \
-         ) AS next WHERE bytes_before < $3 ORDER BY position",
+             FROM (SELECT * FROM outbox WHERE sequence >= $1 ORDER BY sequence LIMIT $2) AS next \
+         ) AS next WHERE bytes_before < $3 ORDER BY sequence",
     )
     .bind::<BigInt, _>(from)
     .bind::<BigInt, _>(most)
@@ -300,16 +300,16 @@ async fn waiting(
 #[derive(diesel::QueryableByName)]
 struct Newest {
     #[diesel(sql_type = BigInt)]
-    position: i64,
+    sequence: i64,
 }
 
 /// The last number that was drawn.
 async fn newest(conn: &mut AsyncPgConnection) -> Result<i64, DatabaseError> {
     let asked = diesel::sql_query(
         "SELECT COALESCE(pg_sequence_last_value( \
-             pg_get_serial_sequence('outbox', 'position')::regclass), 0) AS position",
+             pg_get_serial_sequence('outbox', 'sequence')::regclass), 0) AS sequence",
     );
-    Ok(asked.get_result::<Newest>(conn).await?.position)
+    Ok(asked.get_result::<Newest>(conn).await?.sequence)
 }
 
 /// Publishes and returns the broker's word on each.
@@ -317,14 +317,14 @@ async fn publish(
     publisher: &Publisher,
     exchange: &Exchange,
     waiting: &[Waiting],
-) -> Result<Vec<Result<(), Undelivered>>, BrokerError> {
+) -> Result<Vec<Result<(), NotQueued>>, BrokerError> {
     let message = |row: &Waiting| Message {
         exchange: exchange.clone(),
         routing_key: row.routing_key.clone(),
         id: row.event_id.to_string(),
         content_type: "application/cloudevents+json",
         headers: Vec::new(),
-        body: numbered(&row.event, row.position).into_bytes(),
+        body: numbered(&row.event, row.sequence).into_bytes(),
     };
     let messages: Vec<_> = waiting.iter().map(message).collect();
     publisher.publish(&messages).await
@@ -332,13 +332,13 @@ async fn publish(
 
 /// The event with its place in the outbox, which nobody knows before it is there. Of fixed width, so
 /// that the numbers can also be compared as the texts they are.
-fn numbered(event: &str, position: i64) -> String {
+fn numbered(event: &str, sequence: i64) -> String {
     let members = event.strip_prefix('{').unwrap_or(event);
-    format!("{{\"sequence\":\"{position:019}\",{members}")
+    format!("{{\"sequence\":\"{sequence:019}\",{members}")
 }
 
-async fn remove(conn: &mut AsyncPgConnection, positions: &[i64]) -> Result<(), DatabaseError> {
+async fn remove(conn: &mut AsyncPgConnection, sequences: &[i64]) -> Result<(), DatabaseError> {
     use diesel::{ExpressionMethods as _, QueryDsl as _};
-    diesel::delete(outbox::table.filter(outbox::position.eq_any(positions))).execute(conn).await?;
+    diesel::delete(outbox::table.filter(outbox::sequence.eq_any(sequences))).execute(conn).await?;
     Ok(())
 }

@@ -30,11 +30,11 @@ pub struct Message {
 
 /// What the broker did not take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Undelivered {
+pub enum NotQueued {
     /// It leads to no queue.
     Unroutable,
     /// The broker refused it.
-    Refused,
+    Nacked,
 }
 
 /// Publishes over a link, on one channel that is made again when it breaks.
@@ -58,14 +58,14 @@ impl Publisher {
     pub async fn publish(
         &self,
         messages: &[Message],
-    ) -> Result<Vec<Result<(), Undelivered>>, BrokerError> {
+    ) -> Result<Vec<Result<(), NotQueued>>, BrokerError> {
         let mut open = self.open.lock().await;
         let current = self.current(&mut open).await?;
         // A channel on which something went wrong is not used again: late confirms may come on it.
         let words = send(&current.channel, messages)
             .await
             .map_err(|error| current.session.invalidate_after(error))?;
-        if words.contains(&Err(Undelivered::Unroutable)) {
+        if words.contains(&Err(NotQueued::Unroutable)) {
             // Something that leads nowhere means that a queue is gone; a new session declares it.
             current.session.invalidate();
         } else {
@@ -75,7 +75,7 @@ impl Publisher {
     }
 
     /// Whether the broker would take messages now, for whoever has something to do before.
-    pub async fn ready(&self) -> Result<(), BrokerError> {
+    pub async fn check_ready(&self) -> Result<(), BrokerError> {
         let mut open = self.open.lock().await;
         *open = Some(self.current(&mut open).await?);
         Ok(())
@@ -111,7 +111,7 @@ impl Publisher {
 async fn send(
     channel: &Channel,
     messages: &[Message],
-) -> Result<Vec<Result<(), Undelivered>>, BrokerError> {
+) -> Result<Vec<Result<(), NotQueued>>, BrokerError> {
     let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
     let mut confirms = Vec::with_capacity(messages.len());
     for message in messages {
@@ -132,9 +132,9 @@ async fn send(
         returned.extend(back.and_then(|back| back.delivery.properties.message_id().clone()));
     }
     let word = |(message, took): (&Message, bool)| match took {
-        _ if returned.contains(&short(&message.id)) => Err(Undelivered::Unroutable),
+        _ if returned.contains(&short(&message.id)) => Err(NotQueued::Unroutable),
         true => Ok(()),
-        false => Err(Undelivered::Refused),
+        false => Err(NotQueued::Nacked),
     };
     Ok(messages.iter().zip(taken).map(word).collect())
 }

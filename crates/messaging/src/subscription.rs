@@ -26,7 +26,7 @@ const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 #[derive(Debug)]
 pub struct Incoming {
     /// Settles it, on the subscription it came from.
-    pub tag: u64,
+    pub delivery_tag: u64,
     pub redelivered: bool,
     /// How often it went back to the queue, as far as the broker counts.
     pub delivery_count: u32,
@@ -156,7 +156,7 @@ fn incoming(delivery: Delivery) -> Incoming {
             .collect()
     });
     Incoming {
-        tag: delivery.delivery_tag,
+        delivery_tag: delivery.delivery_tag,
         redelivered: delivery.redelivered,
         delivery_count: delivery_count.unwrap_or_default(),
         headers,

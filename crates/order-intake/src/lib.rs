@@ -102,7 +102,7 @@ impl Service for App {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
             merchants: Merchants::start(Self::NAME, process, &broker, &verifier),
-            outbox: broker.relay(Self::NAME, process),
+            outbox: broker.start_relay(Self::NAME, process),
             rooms: MemoryBudget::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES),
             group: Arc::new(Group::new(Bounds {
                 together: storing.group_orders,

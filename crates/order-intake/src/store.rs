@@ -178,7 +178,7 @@ pub(crate) async fn write(
     let statement = outbox.leave(statement, bound, now, events.iter().copied(), &condition);
     match prepared(statement).execute(&mut conn).await {
         Ok(left) if left == events.len() => {
-            outbox.wake();
+            outbox.wake_relay();
             Ok(())
         }
         Ok(_) => Err(WriteError::Raced),

@@ -6,7 +6,7 @@ use domain::access::MerchantId;
 use domain::exchange::{ExchangeFailed, ExchangePlaced};
 use domain::order::{OrderLine, OrderStored};
 use domain::warehouse::UnitReceived;
-use messaging::{Broker, HandleError, Handler, Received, consume};
+use messaging::{Broker, Envelope, HandleError, Handler, consume};
 use platform::{Clock, Process, Service as _};
 
 use crate::projection::{self, Snapshot};
@@ -26,7 +26,7 @@ pub(crate) fn start(app: &App, broker: &Broker, process: &Process) {
 
 /// Everyone locks returns in the order of their names; what concerns one return stays in order.
 fn by_return<'e, E>(
-    events: &[&'e Received<E>],
+    events: &[&'e Envelope<E>],
     named: fn(&E) -> (&MerchantId, &String),
 ) -> Vec<&'e E> {
     let mut events: Vec<_> = events.iter().map(|event| &event.data).collect();
@@ -62,7 +62,7 @@ impl Handler for Orders {
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<OrderStored>],
+        events: &[&Envelope<OrderStored>],
     ) -> Result<(), HandleError> {
         let Ears { deliveries, clock } = &self.0;
         let snapshots = events
@@ -80,7 +80,7 @@ impl Handler for Receipts {
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<UnitReceived>],
+        events: &[&Envelope<UnitReceived>],
     ) -> Result<(), HandleError> {
         let Ears { deliveries, clock } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
@@ -100,7 +100,7 @@ impl Handler for PlacedExchanges {
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<ExchangePlaced>],
+        events: &[&Envelope<ExchangePlaced>],
     ) -> Result<(), HandleError> {
         let Ears { deliveries, clock } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
@@ -120,7 +120,7 @@ impl Handler for FailedExchanges {
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<ExchangeFailed>],
+        events: &[&Envelope<ExchangeFailed>],
     ) -> Result<(), HandleError> {
         let Ears { deliveries, clock } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {

@@ -29,7 +29,7 @@ const MAX_LIMIT: u16 = 200;
 /// The merchant a caller with this scope acts for.
 fn merchant_of(app: &App, caller: &Caller, scope: Scope) -> Result<Arc<Merchant>, Problem> {
     caller.require(scope)?;
-    Ok(app.merchants.of(caller)?)
+    Ok(app.merchants.merchant_for(caller)?)
 }
 
 /// The key that a request carries, if it carries one. What is asked is the body, of what the path

@@ -122,7 +122,7 @@ impl Service for App {
         let topology = Topology::backhaul(&broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
-        let outbox = broker.relay(Self::NAME, process);
+        let outbox = broker.start_relay(Self::NAME, process);
         let kinds = [MessageKind::Rma];
         let deliveries =
             Deliveries::start(Self::NAME, process, &broker, &merchants, &sealer, &kinds, delivery)?;

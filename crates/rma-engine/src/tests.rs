@@ -66,7 +66,7 @@ impl Stage {
         let issuer = Issuer::start();
         let settings = [
             ("SEALING__KEYS", testkit::sealing_keys()),
-            ("BROKER__RELAY_POLL", "50ms"),
+            ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
             ("DELIVERY__HTTPS_ONLY", "false"),
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
             ("DELIVERY__POLL", "20ms"),

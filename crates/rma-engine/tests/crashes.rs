@@ -108,7 +108,7 @@ impl Scene {
             let event = OrderStored { merchant: "acme".parse().unwrap(), order };
             let envelope = Envelope::new("order-intake", Clock::system().now(), &event);
             let message = Message {
-                exchange: self.topology.events(),
+                exchange: self.topology.events_exchange(),
                 routing_key: OrderStored::TYPE.to_owned(),
                 id: envelope.id.to_string(),
                 content_type: "application/cloudevents+json",

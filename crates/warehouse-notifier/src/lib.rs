@@ -126,7 +126,7 @@ impl Service for App {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
             merchants,
-            outbox: broker.relay(Self::NAME, process),
+            outbox: broker.start_relay(Self::NAME, process),
             deliveries,
             rooms: MemoryBudget::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES),
         };

@@ -59,7 +59,7 @@ impl Warehouse {
         let sandbox = sandbox::start(&own).unwrap();
         let more = [
             ("SEALING__KEYS", testkit::sealing_keys()),
-            ("BROKER__RELAY_POLL", "50ms"),
+            ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
             ("DELIVERY__HTTPS_ONLY", "false"),
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
             ("DELIVERY__RETRY_BASE", "50ms"),

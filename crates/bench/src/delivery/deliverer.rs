@@ -68,7 +68,7 @@ impl Service for Deliverer {
     async fn start(process: &Process, own: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let topology = topology(&own.broker.namespace);
         let broker = Broker::start(NAME, process, own.broker, topology);
-        broker.relay(NAME, process);
+        broker.start_relay(NAME, process);
         let verifier = Arc::new(Verifier::new("bench", process.clock.clone()));
         verifier.set_keys(&serde_json::from_str(r#"{"keys": []}"#)?);
         let merchants = Merchants::start(NAME, process, &broker, &verifier);
@@ -91,11 +91,11 @@ async fn write(
 
 fn topology(namespace: &str) -> Topology {
     Topology::empty(namespace)
-        .subscribe(NAME, "merchant.changed.v1")
-        .subscribe(NAME, "token.revoked.v1")
-        .subscribe("operators", "delivery.dead.v1")
-        .queue(MessageKind::Rma.queue())
-        .queue(QUEUE)
+        .with_subscription(NAME, "merchant.changed.v1")
+        .with_subscription(NAME, "token.revoked.v1")
+        .with_subscription("operators", "delivery.dead.v1")
+        .with_queue(MessageKind::Rma.queue())
+        .with_queue(QUEUE)
 }
 
 /// The engine's process.
@@ -166,7 +166,7 @@ pub(crate) async fn bare() -> anyhow::Result<()> {
     let tasks = Tasks::default();
     let topology = topology(&namespace);
     let link = BrokerConnection::start(&amqp, &topology, "bare", &tasks);
-    let queue = topology.name(QUEUE);
+    let queue = topology.qualified(QUEUE);
     let line = web::Data::new(BareLoop { link, queue, url, messages });
     let app = move || {
         App::new()
@@ -251,7 +251,8 @@ impl BareLoop {
         let mut done = 0;
         while done < self.messages {
             let batch = subscription.next(IN_FLIGHT).await?;
-            let last = batch.last().map(|incoming| incoming.tag).context("an empty batch")?;
+            let last =
+                batch.last().map(|incoming| incoming.delivery_tag).context("an empty batch")?;
             done += batch.len();
             let posts: JoinSet<_> =
                 batch.into_iter().map(|incoming| self.post(&client, incoming)).collect();
@@ -267,7 +268,7 @@ impl BareLoop {
     fn post(
         &self,
         client: &reqwest::Client,
-        Incoming { tag, body, .. }: Incoming,
+        Incoming { delivery_tag: tag, body, .. }: Incoming,
     ) -> impl Future<Output = reqwest::Result<u64>> + use<> {
         let request = client.post(&self.url).header("content-type", "application/json");
         let sent = request.body(body).send();

@@ -63,7 +63,7 @@ pub(crate) async fn check_endpoints(
     caller.require(Scope::Operator)?;
     let engine = &deliveries.0;
     let merchant = merchant_id(Some(&merchant))?
-        .filter(|merchant| engine.merchants.merchant(merchant).is_some())
+        .filter(|merchant| engine.merchants.get(merchant).is_some())
         .ok_or_else(|| Refused::NoMerchant(merchant.into_inner()))?;
     match caller.merchant_scope() {
         Some(limit) if *limit != merchant => {
@@ -81,7 +81,7 @@ async fn check(engine: &Engine, merchant: &MerchantId, kind: MessageKind) -> Che
     let opened = match engine.endpoints.find(merchant.as_str(), interface, now) {
         Ok(opened) => opened,
         Err(error) => {
-            let known = engine.merchants.merchant(merchant);
+            let known = engine.merchants.get(merchant);
             let is_set = known.is_some_and(|known| known.endpoints.contains_key(&interface));
             return Checked {
                 kind: kind.to_string(),

@@ -23,7 +23,7 @@ impl Line {
     /// Asks for a place after a pause.
     pub(super) fn open(engine: &Engine, kind: MessageKind, pause: Duration) -> Self {
         let link = engine.broker.consuming.clone();
-        let queue = engine.broker.topology.name(kind.queue());
+        let queue = engine.broker.topology.qualified(kind.queue());
         let prefetch = engine.settings.prefetch.get();
         Self::Opening(
             async move {

@@ -39,7 +39,7 @@ pub(crate) fn settings(database: &str, amqp: &str, namespace: &str, more: &[(&st
         ("DATABASE__URL", database),
         ("BROKER__URL", amqp),
         ("BROKER__NAMESPACE", namespace),
-        ("BROKER__RELAY_POLL", "50ms"),
+        ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
         ("DELIVERY__HTTPS_ONLY", "false"),
         ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
         ("DELIVERY__RETRY_BASE", "50ms"),
@@ -57,10 +57,10 @@ pub(crate) fn settings(database: &str, amqp: &str, namespace: &str, more: &[(&st
 
 pub(crate) fn topology(namespace: &str) -> Topology {
     Topology::empty(namespace)
-        .subscribe(SERVICE, "merchant.changed.v1")
-        .subscribe(SERVICE, "token.revoked.v1")
-        .subscribe("operators", "delivery.dead.v1")
-        .queue(MessageKind::Rma.queue())
+        .with_subscription(SERVICE, "merchant.changed.v1")
+        .with_subscription(SERVICE, "token.revoked.v1")
+        .with_subscription("operators", "delivery.dead.v1")
+        .with_queue(MessageKind::Rma.queue())
 }
 
 pub(crate) fn sealer() -> Arc<Sealer> {
@@ -78,7 +78,7 @@ impl Replica {
     pub(crate) fn start(process: Process, own: Own) -> Self {
         let broker =
             Broker::start(SERVICE, &process, own.broker.clone(), topology(&own.broker.namespace));
-        broker.relay(SERVICE, &process);
+        broker.start_relay(SERVICE, &process);
         let verifier = Arc::new(Verifier::new("test", process.clock.clone()));
         let merchants = Merchants::start(SERVICE, &process, &broker, &verifier);
         let deliveries = Deliveries::start(
@@ -290,9 +290,9 @@ pub(crate) fn merchant(id: &str, version: i64, base_url: &str) -> Merchant {
 /// Puts a merchant into the service's copy of the merchants.
 pub(crate) async fn introduce(pool: &Pool, merchant: &Merchant) {
     diesel::sql_query(
-        "INSERT INTO replica_merchants (identifier, version, document, copied_at) \
+        "INSERT INTO replica_merchants (identifier, version, document, replicated_at) \
          VALUES ($1, $2, $3, now()) ON CONFLICT (identifier) DO UPDATE \
-         SET version = excluded.version, document = excluded.document, copied_at = now()",
+         SET version = excluded.version, document = excluded.document, replicated_at = now()",
     )
     .bind::<Text, _>(merchant.identifier.as_str())
     .bind::<BigInt, _>(merchant.version)

@@ -145,7 +145,7 @@ pub(crate) async fn list_exchange_orders(
     caller.require(Scope::Returns)?;
     let (mut search, limit) = listing.into_inner().understand()?;
     if caller.merchant_scope().is_some() || !caller.is_operator() || search.is_by_name() {
-        search.merchant = Some(app.merchants.of(&caller)?.identifier.clone());
+        search.merchant = Some(app.merchants.merchant_for(&caller)?.identifier.clone());
     }
     let mut conn = app.pool.get().await?;
     let (mut found, is_truncated) = search::find(&mut conn, &search, i64::from(limit) + 1).await?;
@@ -188,7 +188,7 @@ pub(crate) async fn show_exchange_order(
     request: HttpRequest,
 ) -> Result<web::Json<Details>, Problem> {
     caller.require(Scope::Returns)?;
-    let merchant = app.merchants.of(&caller)?;
+    let merchant = app.merchants.merchant_for(&caller)?;
     let id = plausible(original_order_id.into_inner())?;
     details(&app, &merchant.identifier, id, &request).await
 }
@@ -222,7 +222,7 @@ pub(crate) async fn abandon_exchange_order(
     request: HttpRequest,
 ) -> Result<web::Json<Details>, Problem> {
     caller.require(Scope::Operator)?;
-    let merchant = app.merchants.of(&caller)?;
+    let merchant = app.merchants.merchant_for(&caller)?;
     let id = plausible(original_order_id.into_inner())?;
     endings::abandon(&app, &merchant.identifier, &id, &caller.claims.client_id).await?;
     details(&app, &merchant.identifier, id, &request).await

@@ -64,7 +64,7 @@ pub(crate) async fn show_variants(
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     caller.require(Scope::Returns)?;
-    let merchant = app.merchants.of(&caller)?;
+    let merchant = app.merchants.merchant_for(&caller)?;
     let product = VariantIdentifier::parse(&identifier).map_err(Error::from)?;
     let mut answer = HttpResponse::Ok();
     Ok(match app.offers.of(&merchant, &product).await {

@@ -58,7 +58,7 @@ impl Placer {
         let merchant = &claimed.confirmed.merchant;
         let merchant = self
             .merchants
-            .merchant(merchant)
+            .get(merchant)
             .ok_or_else(|| format!("merchant {merchant} is not known"))?;
         let answer = self.offers.since(claimed.received_at, &merchant, &product).await;
         answer.map_err(|none| format!("{}: {}", none.reason.as_str(), none.detail))

@@ -7,7 +7,7 @@ use domain::event::Event;
 use domain::exchange::{ExchangeFailed, ExchangePlaced};
 use domain::merchant::{Authentication, CredentialsIn, Endpoint, Interface, Merchant, Sealed};
 use domain::returns::ReturnConfirmed;
-use messaging::{BrokerConnection, Envelope, Received, Subscription, Topology};
+use messaging::{BrokerConnection, Envelope, Subscription, Topology};
 use platform::config::List;
 use platform::sealing::{self, Sealer};
 use platform::{Clock, Tasks};
@@ -46,7 +46,7 @@ impl Stage {
         let issuer = Issuer::start();
         let basics = [
             ("SEALING__KEYS", testkit::sealing_keys()),
-            ("BROKER__RELAY_POLL", "50ms"),
+            ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
             ("DELIVERY__HTTPS_ONLY", "false"),
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
             ("DELIVERY__RETRY_BASE", "20ms"),
@@ -131,17 +131,17 @@ impl Stage {
     /// The next so many events that the returns service hears.
     pub(super) async fn heard<E: Event>(&self, expected: usize) -> Vec<E> {
         let topology = Topology::backhaul(&self.started.namespace.name);
-        let queue = topology.subscription("rma-engine", E::TYPE);
+        let queue = topology.subscription_queue("rma-engine", E::TYPE);
         let mut heard = BTreeMap::new();
         let listening = async {
             let mut subscription = Subscription::open(&self.link, &queue, 100).await.unwrap();
             while heard.len() < expected {
                 let batch = subscription.next(100).await.unwrap();
                 for incoming in &batch {
-                    let event: Received<E> = serde_json::from_slice(&incoming.body).unwrap();
+                    let event: Envelope<E> = serde_json::from_slice(&incoming.body).unwrap();
                     heard.insert(event.id, event.data);
                 }
-                subscription.ack_up_to(batch.last().unwrap().tag).await.unwrap();
+                subscription.ack_up_to(batch.last().unwrap().delivery_tag).await.unwrap();
             }
         };
         let waited = tokio::time::timeout(SOON, listening).await;

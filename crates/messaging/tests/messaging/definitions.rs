@@ -91,7 +91,7 @@ impl Installation {
 
 fn event(routing_key: &str) -> Message {
     Message {
-        exchange: Topology::backhaul("").events(),
+        exchange: Topology::backhaul("").events_exchange(),
         routing_key: routing_key.to_owned(),
         id: Uuid::new_v4().to_string(),
         content_type: "application/json",

@@ -6,7 +6,7 @@ use std::{
 };
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
-use messaging::{HandleError, Handler, Received, consume};
+use messaging::{Envelope, HandleError, Handler, consume};
 use testkit::eventually;
 
 use crate::{Count, NoteWritten, QUEUE, Refused, SOON, Stage};
@@ -22,7 +22,7 @@ impl Handler for Timekeeper {
     async fn handle(
         &self,
         _: &mut AsyncPgConnection,
-        events: &[&Received<NoteWritten>],
+        events: &[&Envelope<NoteWritten>],
     ) -> Result<(), HandleError> {
         if events.iter().any(|event| event.data.number == 7) {
             self.0.lock().unwrap().push(Instant::now());
@@ -79,7 +79,7 @@ impl Handler for Fragile {
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<NoteWritten>],
+        events: &[&Envelope<NoteWritten>],
     ) -> Result<(), HandleError> {
         self.0.handle(conn, events).await?;
         assert!(events.iter().all(|event| event.data.number != 7), "note 7 came");
@@ -101,7 +101,7 @@ impl Handler for Sluggish {
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<NoteWritten>],
+        events: &[&Envelope<NoteWritten>],
     ) -> Result<(), HandleError> {
         if events.iter().any(|event| event.data.number == 7) {
             conn.batch_execute("SET LOCAL statement_timeout = '20ms'; SELECT pg_sleep(60)").await?;

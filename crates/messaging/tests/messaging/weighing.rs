@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use diesel_async::AsyncPgConnection;
-use messaging::{HandleError, Handler, Received, consume};
+use messaging::{Envelope, HandleError, Handler, consume};
 use testkit::eventually;
 
 use crate::{Count, NoteWritten, SOON, Stage};
@@ -27,7 +27,7 @@ impl Handler for Scales {
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<NoteWritten>],
+        events: &[&Envelope<NoteWritten>],
     ) -> Result<(), HandleError> {
         let numbers = events.iter().map(|event| event.data.number).collect();
         self.together.lock().unwrap().push(numbers);
@@ -69,7 +69,7 @@ impl Handler for FewHeld {
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<NoteWritten>],
+        events: &[&Envelope<NoteWritten>],
     ) -> Result<(), HandleError> {
         self.together.lock().unwrap().push(events.len());
         self.count.handle(conn, events).await

@@ -108,7 +108,7 @@ pub(crate) async fn list_orders(
     request: HttpRequest,
 ) -> Result<web::Json<StoredOrders>, Problem> {
     caller.require(Scope::Orders)?;
-    let merchant = app.merchants.of(&caller)?;
+    let merchant = app.merchants.merchant_for(&caller)?;
     let (search, limit) = listing.into_inner().understand()?;
     let mut conn = app.pool.get().await?;
     let most = i64::from(limit) + 1;
@@ -150,7 +150,7 @@ pub(crate) async fn find_order(
     request: HttpRequest,
 ) -> Result<web::Json<StoredOrder>, Problem> {
     caller.require(Scope::Orders)?;
-    let merchant = app.merchants.of(&caller)?;
+    let merchant = app.merchants.merchant_for(&caller)?;
     let identifier = identifier.into_inner();
     // What PostgreSQL cannot hold cannot be there.
     if !identifier.contains('\0') {

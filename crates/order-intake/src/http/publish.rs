@@ -74,7 +74,7 @@ pub(crate) async fn publish_orders(
 ) -> Result<web::Json<PublishedOrders>, Problem> {
     let JsonSource { document, bytes } = source;
     caller.require(Scope::Orders)?;
-    let merchant = app.merchants.of(&caller)?;
+    let merchant = app.merchants.merchant_for(&caller)?;
     let policy = OrderPolicy {
         strict_amounts: merchant.settings.strict_amounts,
         strict_refund_dates: merchant.settings.strict_refund_dates,

@@ -129,7 +129,7 @@ impl Desk {
     }
 
     pub(super) async fn events(&self) -> Vec<String> {
-        let subject = "SELECT event::jsonb ->> 'subject' AS line FROM outbox ORDER BY position";
+        let subject = "SELECT event::jsonb ->> 'subject' AS line FROM outbox ORDER BY sequence";
         self.lines(subject).await
     }
 }

@@ -185,6 +185,6 @@ async fn an_event_is_numbered_when_nobody_else_can_write_its_order_any_more() {
     };
     let (answer, ()) = tokio::join!(publishing, drawing);
     check(&answer, &[OrderOutcome::Stored]);
-    let positions = desk.lines("SELECT position::text AS line FROM outbox ORDER BY position").await;
+    let positions = desk.lines("SELECT sequence::text AS line FROM outbox ORDER BY sequence").await;
     assert_eq!(positions, ["1", "3"]);
 }

@@ -146,7 +146,7 @@ async fn what_is_no_news_is_seen_before_anything_is_written() {
         let answer = desk.publish("acme", &[newest]).await;
         assert!(matches!(answer, Err(PublishError::Refunds(_))), "{answer:?}");
     }
-    let positions = desk.lines("SELECT position::text AS line FROM outbox ORDER BY position").await;
+    let positions = desk.lines("SELECT sequence::text AS line FROM outbox ORDER BY sequence").await;
     assert_eq!(positions, ["1", "2", "3"]);
 }
 

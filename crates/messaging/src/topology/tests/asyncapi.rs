@@ -110,7 +110,7 @@ fn cloud_event() -> Value {
         specversion: String::new(),
         id: Uuid::nil(),
         source: String::new(),
-        kind: String::new(),
+        event_type: String::new(),
         subject: String::new(),
         time: DateTime::UNIX_EPOCH,
         datacontenttype: String::new(),

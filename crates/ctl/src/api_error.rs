@@ -1,4 +1,4 @@
-//! A service that did not do as asked, in its own words.
+//! An error response of a service.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,21 +8,20 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
 use serde::Deserialize;
 
-/// A pause that a service asks for is believed up to this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// Longer `Retry-After` values are cut to this.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(300);
 
-/// An answer that is no success.
 #[derive(Debug)]
-pub(crate) struct Refusal {
-    pub(crate) status: StatusCode,
+pub struct ApiError {
+    pub status: StatusCode,
     message: String,
     errors: Vec<FieldError>,
     request_id: Option<String>,
     pub(crate) retry_after: Option<Duration>,
 }
 
-/// Our services' error body, and OAuth's.
-#[derive(Deserialize)]
+/// The error body of our services, or of OAuth 2.0.
+#[derive(Default, Deserialize)]
 struct Body {
     message: Option<String>,
     #[serde(default)]
@@ -31,23 +30,15 @@ struct Body {
     error_description: Option<String>,
 }
 
-impl Refusal {
-    pub(crate) async fn read(answer: Response) -> Self {
-        let status = answer.status();
-        let request_id = answer.headers().get("x-request-id");
+impl ApiError {
+    pub(crate) async fn read(response: Response) -> Self {
+        let status = response.status();
+        let request_id = response.headers().get("x-request-id");
         let request_id = request_id.and_then(|id| id.to_str().ok()).map(str::to_owned);
-        let retry_after = retry_after(answer.headers());
-        match answer.json::<Body>().await {
-            Ok(body) => Self::new(status, body, request_id, retry_after),
-            // Something between us and the service, most likely.
-            Err(_not_ours) => Self {
-                status,
-                message: format!("the service answers {status}"),
-                errors: vec![],
-                request_id,
-                retry_after,
-            },
-        }
+        let retry_after = retry_after(response.headers());
+        // A proxy in front of the service may send something other than JSON.
+        let body = response.json().await.unwrap_or_default();
+        Self::new(status, body, request_id, retry_after)
     }
 
     fn new(
@@ -57,23 +48,22 @@ impl Refusal {
         retry_after: Option<Duration>,
     ) -> Self {
         let Body { message, errors, error, error_description } = body;
-        let said = match (message, error, error_description) {
+        let message = match (message, error, error_description) {
             (Some(message), ..) => message,
             (None, Some(code), Some(description)) => format!("{description} ({code})"),
             (None, Some(code), None) => code,
-            (None, None, _) => format!("the service answers {status}"),
+            (None, None, _) => format!("the service responded with {status}"),
         };
-        Self { status, message: said, errors, request_id, retry_after }
+        Self { status, message, errors, request_id, retry_after }
     }
 }
 
-/// When a service wants to be asked again.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
-    Some(Duration::from_secs(seconds).min(LONGEST_PAUSE))
+    Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER))
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         for error in &self.errors {
@@ -86,7 +76,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for ApiError {}
 
 #[cfg(test)]
 mod tests {
@@ -95,14 +85,14 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(body: &str, shown: &Expect) {
+    fn check(body: &str, expected: &Expect) {
         let body = serde_json::from_str(body).unwrap();
-        let refusal = Refusal::new(StatusCode::BAD_REQUEST, body, Some("r-1".to_owned()), None);
-        shown.assert_eq(&refusal.to_string());
+        let error = ApiError::new(StatusCode::BAD_REQUEST, body, Some("r-1".to_owned()), None);
+        expected.assert_eq(&error.to_string());
     }
 
     #[test]
-    fn everything_that_was_said_is_shown() {
+    fn an_error_shows_its_message_fields_and_request_id() {
         check(
             r#"{"message": "2 fields are not valid", "request_id": "r-1", "errors": [
                 {"field": "$.name", "code": "missing_field"},
@@ -122,7 +112,7 @@ mod tests {
         check(
             "{}",
             &expect![[r#"
-                the service answers 400 Bad Request
+                the service responded with 400 Bad Request
                   request id r-1"#]],
         );
     }
