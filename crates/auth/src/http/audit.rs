@@ -1,4 +1,4 @@
-//! The record of changes, for operators.
+//! The audit log, for operators.
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
@@ -8,20 +8,16 @@ use platform::{
     http::{ErrorBody, PageLimit},
     identity::Caller,
 };
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
-use super::operator;
-use crate::{
-    App,
-    store::audit::{self, AuditRecord},
-};
+use super::require_operator;
+use crate::{App, audit::AuditPage, store::audit};
 
-/// Which entries, newest first.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AuditQuery {
-    /// Only this merchant's.
+    /// Only records of this merchant
     merchant: Option<String>,
     /// Maximum number of entries
     #[serde(default)]
@@ -31,15 +27,7 @@ pub(crate) struct AuditQuery {
     after: Option<i64>,
 }
 
-/// Some entries.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct AuditPage {
-    records: Vec<AuditRecord>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
-}
-
-/// Who did what
+/// List audit records, newest first
 #[utoipa::path(
     tag = "audit", security(("bearer" = [])), params(AuditQuery),
     responses(
@@ -52,11 +40,11 @@ pub(crate) async fn list_audit_records(
     caller: Caller,
     query: web::Query<AuditQuery>,
 ) -> Result<HttpResponse, Problem> {
-    operator(&caller)?;
+    require_operator(&caller)?;
     let AuditQuery { merchant, limit, after } = query.into_inner();
     let before = after.unwrap_or(i64::MAX);
     let mut conn = app.pool.get().await?;
     let mut records = audit::page(&mut conn, merchant.as_deref(), before, limit.rows()).await?;
-    let next = limit.next(&mut records, |record| record.position.to_string());
+    let next = limit.next(&mut records, |record| record.id.to_string());
     Ok(HttpResponse::Ok().json(AuditPage { records, next }))
 }
