@@ -23,12 +23,12 @@ pub(crate) mod header {
     pub(crate) const MERCHANT: &str = "merchant";
     pub(crate) const EVENT: &str = "event";
     pub(crate) const SEQUENCE: &str = "sequence";
-    pub(crate) const ROUND: &str = "round";
+    pub(crate) const REPLAY_NUMBER: &str = "replay-number";
     pub(crate) const ATTEMPT: &str = "attempt";
     /// Set when another copy of the message may be about.
-    pub(crate) const RECALLED: &str = "recalled";
+    pub(crate) const REQUEUES: &str = "requeues";
     /// When it is recalled, and a lease after it was queued.
-    pub(crate) const LEASE_UNTIL: &str = "lease-until";
+    pub(crate) const LEASED_UNTIL: &str = "leased-until";
     pub(crate) const TRACEPARENT: &str = "traceparent";
 }
 

@@ -10,7 +10,7 @@ use tracing::Instrument as _;
 use crate::attempt::{Attempted, EndpointClient, Try};
 use crate::engine::Engine;
 use crate::job::Job;
-use crate::ledger::{Settlement, Tried, Verdict};
+use crate::store::{Settlement, Tried, Verdict};
 use crate::outcome::{Attempt, Jitter, Outcome, Signal, Step, TokenRefresh, decide};
 use crate::settler::{Done, Tag};
 
@@ -48,7 +48,7 @@ async fn attempt(engine: &Engine, job: Job, tag: Tag) -> Done {
     let (attempted, version) = match engine.endpoints.find(&job.message.merchant, interface, now) {
         Ok(opened) => {
             let mut endpoint_client = engine.endpoint_client.clone();
-            let left = (job.lease_until - now).to_std().unwrap_or_default();
+            let left = (job.leased_until - now).to_std().unwrap_or_default();
             endpoint_client.deadline = deadline(opened.timeout, left, endpoint_client.deadline);
             let flown = endpoint_client
                 .attempt(&job.message, &opened.endpoint, number, now, Jitter::draw())
@@ -104,7 +104,7 @@ fn settlement(job: &Job, attempted: &Attempted, version: i64, kept: usize) -> Se
         id: job.id,
         merchant: job.message.merchant.clone(),
         kind: job.message.kind,
-        round: job.round,
+        replay_number: job.replay_number,
         number: job.number,
         verdict,
         signal: attempted.last.signal,

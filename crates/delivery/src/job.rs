@@ -21,10 +21,10 @@ pub(crate) const FRESH: TimeDelta = TimeDelta::seconds(1);
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
     pub(crate) id: Uuid,
-    pub(crate) round: i32,
+    pub(crate) replay_number: i32,
     pub(crate) number: i32,
     /// When it is sent again unless it is settled.
-    pub(crate) lease_until: Timestamp,
+    pub(crate) leased_until: Timestamp,
     /// Another copy of it may be about: ask the ledger before sending it.
     pub(crate) maybe_duplicate: bool,
     pub(crate) message: Message,
@@ -45,21 +45,21 @@ impl Job {
     ) -> Result<Self, Unreadable> {
         let headers = &incoming.headers;
         let id: Uuid = read(headers, header::DELIVERY)?;
-        let lease_until = Timestamp::from_timestamp_millis(read(headers, header::LEASE_UNTIL)?)
-            .ok_or(Unreadable(header::LEASE_UNTIL))?;
+        let leased_until = Timestamp::from_timestamp_millis(read(headers, header::LEASED_UNTIL)?)
+            .ok_or(Unreadable(header::LEASED_UNTIL))?;
         let number = read(headers, header::ATTEMPT)?;
         if number < 1 {
             return Err(Unreadable(header::ATTEMPT));
         }
-        let recalled = find(headers, header::RECALLED).is_some();
+        let recalled = find(headers, header::REQUEUES).is_some();
         let lease = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
-        let waited = lease.saturating_sub((lease_until - now).num_milliseconds());
+        let waited = lease.saturating_sub((leased_until - now).num_milliseconds());
         let fresh = waited < FRESH.num_milliseconds().min(lease);
         Ok(Self {
             id,
-            round: read(headers, header::ROUND)?,
+            replay_number: read(headers, header::REPLAY_NUMBER)?,
             number,
-            lease_until,
+            leased_until,
             maybe_duplicate: incoming.redelivered || recalled || !fresh,
             message: Message {
                 id: id.to_string(),
@@ -99,16 +99,16 @@ mod tests {
 
     fn maybe_duplicate(waited_ms: i64, redelivered: bool, more: &[(&str, &str)]) -> bool {
         let queued_at = 1_800_000_000_000;
-        let lease_until = (queued_at + 300_000).to_string();
+        let leased_until = (queued_at + 300_000).to_string();
         let id = Uuid::nil().to_string();
         let headers = [
             (header::DELIVERY, id.as_str()),
             (header::MERCHANT, "acme"),
             (header::EVENT, "rma.created"),
             (header::SEQUENCE, "1"),
-            (header::ROUND, "1"),
+            (header::REPLAY_NUMBER, "1"),
             (header::ATTEMPT, "1"),
-            (header::LEASE_UNTIL, &lease_until),
+            (header::LEASED_UNTIL, &leased_until),
         ];
         let headers = headers.iter().chain(more);
         let incoming = Incoming {
@@ -131,6 +131,6 @@ mod tests {
         assert!(maybe_duplicate(1000, false, &[]));
         assert!(maybe_duplicate(300_000, false, &[]));
         assert!(maybe_duplicate(0, true, &[]));
-        assert!(maybe_duplicate(0, false, &[(header::RECALLED, "1")]));
+        assert!(maybe_duplicate(0, false, &[(header::REQUEUES, "1")]));
     }
 }

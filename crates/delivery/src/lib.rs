@@ -30,7 +30,7 @@ mod dispatcher;
 mod engine;
 mod in_flight;
 mod job;
-mod ledger;
+mod store;
 mod metrics;
 mod replayer;
 mod sender;
@@ -44,7 +44,7 @@ use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 
 pub use admin::routes;
 pub use deliveries::Deliveries;
-pub use ledger::NewMessage;
+pub use store::NewMessage;
 pub use settings::Settings;
 
 /// The tables this crate keeps in the database of a service that delivers.

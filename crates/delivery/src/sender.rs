@@ -26,7 +26,7 @@ use crate::ack_tracker::{AckTracker, SLOW};
 use crate::engine::{Engine, patience};
 use crate::in_flight::fly;
 use crate::job::Job;
-use crate::ledger::Verdict;
+use crate::store::Verdict;
 use crate::settler::{Done, Settled, Settler, Tag};
 use copies::{release_claim, take_paused, wanted};
 use line::{Arrived, Line};
@@ -264,7 +264,7 @@ impl Sender {
         }
         let paused = take_paused(&self.engine, &mut jobs);
         for (job, tag) in jobs {
-            let key = (job.id, job.round, job.number);
+            let key = (job.id, job.replay_number, job.number);
             if !self.in_flight.contains_key(&key) {
                 let (engine, since) = (self.engine.clone(), Instant::now());
                 self.receipts.set_out(tag.number, since);
@@ -342,7 +342,7 @@ impl Sender {
             self.settle_again.reset();
         }
         for Done { tag, settlement, .. } in &over {
-            self.in_flight.remove(&(settlement.id, settlement.round, settlement.number));
+            self.in_flight.remove(&(settlement.id, settlement.replay_number, settlement.number));
             if tag.subscription == self.subscriptions {
                 self.receipts.settled(tag.number);
             }

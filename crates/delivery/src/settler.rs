@@ -11,9 +11,9 @@ use platform::{ErrorKind, Failure, chain, database::DatabaseError};
 use uuid::Uuid;
 
 use crate::attempt::Message;
-use crate::dead_letters::{self, DeadLetters, LetterError};
+use crate::dead_letters::{self, DeadLetters, DeadLetterError};
 use crate::engine::{Engine, patience};
-use crate::ledger::{self, Settlement, Verdict, Windows};
+use crate::store::{self, Settlement, Verdict, Windows};
 use crate::observer::{Ended, Ending};
 
 /// A message that was tried, and where it came from.
@@ -26,9 +26,9 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// Which message and round it is.
+    /// Which message and replay_number it is.
     fn of(&self) -> (Uuid, i32) {
-        (self.settlement.id, self.settlement.round)
+        (self.settlement.id, self.settlement.replay_number)
     }
 }
 
@@ -75,7 +75,7 @@ impl Settler {
             match self.write_letters(&dead).await {
                 Ok(letters) => {
                     let (refused, buried): (Vec<_>, Vec<_>) =
-                        dead.into_iter().partition(|done| letters.not_taken.contains(&done.of()));
+                        dead.into_iter().partition(|done| letters.refused.contains(&done.of()));
                     if !refused.is_empty() {
                         let letters = refused.len();
                         tracing::warn!(letters, "the broker did not take {letters} dead letters");
@@ -93,10 +93,10 @@ impl Settler {
         Settled { settler: self, over, put_off }
     }
 
-    async fn write_letters(&mut self, dead: &[Done]) -> Result<DeadLetters, LetterError> {
+    async fn write_letters(&mut self, dead: &[Done]) -> Result<DeadLetters, DeadLetterError> {
         let mut conn = self.take_conn().await?;
         let dead: Vec<_> = dead.iter().map(|done| (&done.settlement, &done.message)).collect();
-        let letters = dead_letters::write(&self.engine, &self.publisher, &mut conn, &dead).await?;
+        let letters = dead_letters::publish(&self.engine, &self.publisher, &mut conn, &dead).await?;
         self.conn = Some(conn);
         Ok(letters)
     }
@@ -143,7 +143,7 @@ impl Settler {
         letters: &DeadLetters,
     ) -> Result<(), DatabaseError> {
         let mut conn = self.take_conn().await?;
-        let announced = batch.iter().filter_map(|done| letters.written.get(&done.of())).collect();
+        let announced = batch.iter().filter_map(|done| letters.published.get(&done.of())).collect();
         self.transact(&mut conn, batch, announced).await?;
         self.conn = Some(conn);
         Ok(())
@@ -166,7 +166,7 @@ impl Settler {
         let settlements: Vec<_> = batch.iter().map(|done| done.settlement.clone()).collect();
         let (engine, windows) = (&self.engine, &mut self.windows);
         conn.transaction(async |conn| {
-            let settled = ledger::settle(conn, windows, &settlements).await?;
+            let settled = store::settle(conn, windows, &settlements).await?;
             let ended: Vec<_> = batch
                 .iter()
                 .filter(|done| settled.contains(&done.settlement.id))
@@ -203,7 +203,7 @@ fn ended(done: &Done) -> Option<Ended> {
 /// Whether waiting helps. A day that the log has dropped does not come back: what is settled for it is
 /// a second copy of a message that was settled long ago.
 fn passing(error: &DatabaseError) -> bool {
-    !ledger::is_forgotten(error) && error.kind() == ErrorKind::Unavailable
+    !store::is_partition_missing(error) && error.kind() == ErrorKind::Unavailable
 }
 
 fn give_up(batch: &[Done], error: &DatabaseError) {

@@ -102,7 +102,7 @@ pub(crate) async fn abandon(
                 return Err(Error::NotUndeliverable { order: named(), state: other.as_str() });
             }
         }
-        if !app.deliveries.withdraw(conn, delivery).await? {
+        if !app.deliveries.delete_settled(conn, delivery).await? {
             return Err(Error::SentAgain(named()));
         }
         let ended = orders::abandon(conn, delivery, now).await?;

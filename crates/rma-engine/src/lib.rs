@@ -125,7 +125,7 @@ impl Service for App {
         let outbox = broker.relay(Self::NAME, process);
         let kinds = [Kind::Rma];
         let deliveries =
-            Deliveries::start(Self::NAME, process, &broker, &merchants, &sealer, &kinds, delivery)?;
+            Deliveries::start(&outbox, process, &broker, &merchants, &sealer, &kinds, delivery)?;
         let app = Self {
             pool: process.pool.clone(),
             clock: process.clock.clone(),

@@ -119,14 +119,15 @@ impl Service for App {
         let topology = Topology::backhaul(&broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
+        let outbox = broker.relay(Self::NAME, process);
         let deliveries =
-            Deliveries::start(Self::NAME, process, &broker, &merchants, &sealer, &KINDS, delivery)?;
+            Deliveries::start(&outbox, process, &broker, &merchants, &sealer, &KINDS, delivery)?;
         requests::forget_answers(process, idempotency.retention);
         let app = Self {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
             merchants,
-            outbox: broker.relay(Self::NAME, process),
+            outbox,
             deliveries,
             rooms: MemoryBudget::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES),
         };

@@ -68,14 +68,14 @@ impl Service for Deliverer {
     async fn start(process: &Process, own: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let topology = topology(&own.broker.namespace);
         let broker = Broker::start(NAME, process, own.broker, topology);
-        broker.relay(NAME, process);
+        let outbox = broker.relay(NAME, process);
         let verifier = Arc::new(Verifier::new("bench", process.clock.clone()));
         verifier.set_keys(&serde_json::from_str(r#"{"keys": []}"#)?);
         let merchants = Merchants::start(NAME, process, &broker, &verifier);
         let sealer = Arc::new(Sealer::new(&own.sealing)?);
         let kinds = [Kind::Rma];
         let deliveries =
-            Deliveries::start(NAME, process, &broker, &merchants, &sealer, &kinds, own.delivery)?;
+            Deliveries::start(&outbox, process, &broker, &merchants, &sealer, &kinds, own.delivery)?;
         Ok((Self { pool: process.pool.clone(), deliveries }, verifier))
     }
 }

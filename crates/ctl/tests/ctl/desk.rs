@@ -64,12 +64,12 @@ impl Service for Deliverer {
         verifier.follow(&identity, &process.tasks)?;
         let topology = Topology::backhaul(&broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
-        broker.relay(Self::NAME, process);
+        let outbox = broker.relay(Self::NAME, process);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let sealer = Arc::new(Sealer::new(&sealing)?);
-        let (name, kinds) = (Self::NAME, [Kind::Rma]);
+        let kinds = [Kind::Rma];
         let deliveries =
-            Deliveries::start(name, process, &broker, &merchants, &sealer, &kinds, delivery)?;
+            Deliveries::start(&outbox, process, &broker, &merchants, &sealer, &kinds, delivery)?;
         Ok((Self { pool: process.pool.clone(), deliveries }, verifier))
     }
 }

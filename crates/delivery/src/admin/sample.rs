@@ -1,8 +1,8 @@
-//! A message of each kind that says nothing true.
+//! Sample messages of each kind, without real data.
 
 use domain::kind::Kind;
 
-/// The body of a sample.
+/// Returns the body of the sample of a kind.
 pub(super) fn sample(kind: Kind) -> &'static str {
     match kind {
         Kind::Rma => RMA,

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::engine::{Engine, patience};
 use crate::job::Job;
-use crate::ledger;
+use crate::store;
 use crate::settler::Tag;
 
 /// Of these messages, the ones that are still waiting for exactly this attempt.
@@ -24,7 +24,7 @@ pub(super) async fn wanted(engine: &Engine, jobs: Vec<(Job, Tag)>) -> Vec<(Job, 
         }
     };
     let due = |job: &Job| {
-        queued.contains(&ledger::Queued { id: job.id, round: job.round, attempts: job.number - 1 })
+        queued.contains(&store::Queued { id: job.id, replay_number: job.replay_number, attempts: job.number - 1 })
     };
     jobs.into_iter().filter(|(job, _)| due(job)).collect()
 }
@@ -40,7 +40,7 @@ pub(super) fn take_paused(engine: &Engine, jobs: &mut Vec<(Job, Tag)>) -> Vec<Uu
 pub(super) async fn release_claim(engine: &Engine, ids: &[Uuid]) {
     let giving_back = async {
         let mut conn = engine.pool.get().await?;
-        ledger::release_claim(&mut conn, engine.clock.now(), ids).await
+        store::release_claim(&mut conn, engine.clock.now(), ids).await
     };
     match giving_back.await {
         Ok(()) => engine.wake.notify_one(),
@@ -48,7 +48,7 @@ pub(super) async fn release_claim(engine: &Engine, ids: &[Uuid]) {
     }
 }
 
-async fn ask(engine: &Engine, ids: &[Uuid]) -> Result<HashSet<ledger::Queued>, DatabaseError> {
+async fn ask(engine: &Engine, ids: &[Uuid]) -> Result<HashSet<store::Queued>, DatabaseError> {
     let mut conn = engine.pool.get().await?;
-    Ok(ledger::still_queued(&mut conn, ids).await?.into_iter().collect())
+    Ok(store::still_queued(&mut conn, ids).await?.into_iter().collect())
 }

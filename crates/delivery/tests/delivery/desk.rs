@@ -42,13 +42,13 @@ impl Service for Deliverer {
     async fn start(process: &Process, own: Own) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let topology = topology(&own.broker.namespace);
         let broker = Broker::start(SERVICE, process, own.broker, topology);
-        broker.relay(SERVICE, process);
+        let outbox = broker.relay(SERVICE, process);
         let verifier = Arc::new(Verifier::new("test", process.clock.clone()));
         verifier.set_keys(&serde_json::from_value(json!({"keys": [keys().0]}))?);
         let merchants = Merchants::start(SERVICE, process, &broker, &verifier);
         let kinds = [Kind::Rma];
         let deliveries = Deliveries::start(
-            SERVICE,
+            &outbox,
             process,
             &broker,
             &merchants,

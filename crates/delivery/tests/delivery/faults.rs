@@ -197,7 +197,7 @@ async fn settling_goes_on_while_its_sender_waits_for_a_connection() {
     })
     .await;
     let taken = all_connections(&stage).await;
-    publish(&stage, &[copy(&stage, Uuid::now_v7(), &[("recalled", "1")])]).await;
+    publish(&stage, &[copy(&stage, Uuid::now_v7(), &[("requeues", "1")])]).await;
     eventually("the sender has it", SOON, async || {
         stage.namespace.peek(Kind::Rma.queue()).await.is_empty().then_some(())
     })
@@ -231,7 +231,7 @@ async fn hand_over(stage: &Stage, messages: &[Message], in_all: u64) {
 async fn what_came_with_a_doubtful_copy_is_not_sent_without_asking() {
     let stage = Stage::new(&[]).await;
     let taken = all_connections(&stage).await;
-    let maybe_duplicate = || copy(&stage, Uuid::now_v7(), &[("recalled", "1")]);
+    let maybe_duplicate = || copy(&stage, Uuid::now_v7(), &[("requeues", "1")]);
     hand_over(&stage, &[maybe_duplicate()], 1).await;
     // The sender waits for the ledger and finds these two together afterwards. Both were settled by
     // somebody else.

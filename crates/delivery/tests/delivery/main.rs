@@ -6,15 +6,15 @@
     reason = "a test that cannot go on should panic"
 )]
 
+mod admin;
 mod cluster;
 mod deadlines;
 mod desk;
+mod dispatching;
 mod faults;
-mod leaving;
-mod log;
-mod operators;
 mod ordering_keys;
 mod outcomes;
-mod picking;
+mod partitions;
 mod replays;
+mod shutdown;
 mod stage;

@@ -20,9 +20,9 @@ async fn a_message_arrives_once_signed_and_leaves_the_ledger() {
     assert_eq!(arrivals[0].signature, json!("valid"));
     assert_eq!(arrivals[0].body, json!({"number": 1}));
     let logged = "SELECT count(*) AS n FROM delivery_attempts \
-                  WHERE settled = 'delivered' AND status = 200 AND number = 1 AND answer <> ''";
+                  WHERE settled = 'delivered' AND status = 200 AND number = 1 AND response_body <> ''";
     assert_eq!(stage.number(logged).await, 1);
-    assert_eq!(stage.number("SELECT sum(requests)::int8 AS n FROM delivery_counts").await, 1);
+    assert_eq!(stage.number("SELECT sum(attempts)::int8 AS n FROM delivery_counts").await, 1);
     stage.leave().await;
 }
 
@@ -163,7 +163,7 @@ async fn a_retry_goes_where_its_merchant_is_by_then() {
     eventually("it was tried", SOON, async || (stage.number(tried).await == 1).then_some(())).await;
     introduce(&stage.pool, &merchant("acme", 2, &stage.sandbox.url("/moved"))).await;
     stage.knows("acme", 2).await;
-    execute(&stage.pool, "UPDATE deliveries SET due_at = now()").await;
+    execute(&stage.pool, "UPDATE deliveries SET next_attempt_at = now()").await;
     execute(&stage.pool, "UPDATE delivery_endpoints SET not_before = now()").await;
     stage.settled(SOON).await;
     assert_eq!(stage.arrivals().await.len(), 1);

@@ -239,7 +239,7 @@ fn leftover(stage: &Stage, id: Uuid) -> Message {
         routing_key: format!("{}.{}", stage.namespace.name, Kind::Rma.dead_letter_queue()),
         id: id.to_string(),
         content_type: "application/json",
-        headers: vec![("delivery-id", id.to_string()), ("round", "0".to_owned())],
+        headers: vec![("delivery-id", id.to_string()), ("replay-number", "0".to_owned())],
         body: b"{}".to_vec(),
     }
 }
@@ -287,7 +287,7 @@ async fn only_letter_of_round_1(stage: &Stage, id: Uuid) {
         let left: Vec<_> = letters
             .iter()
             .map(|letter| &letter["properties"]["headers"])
-            .map(|headers| (headers["delivery-id"].clone(), headers["round"].clone()))
+            .map(|headers| (headers["delivery-id"].clone(), headers["replay-number"].clone()))
             .collect();
         (left == expected).then_some(())
     })

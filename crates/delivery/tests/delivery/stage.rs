@@ -78,11 +78,11 @@ impl Replica {
     pub(crate) fn start(process: Process, own: Own) -> Self {
         let broker =
             Broker::start(SERVICE, &process, own.broker.clone(), topology(&own.broker.namespace));
-        broker.relay(SERVICE, &process);
+        let outbox = broker.relay(SERVICE, &process);
         let verifier = Arc::new(Verifier::new("test", process.clock.clone()));
         let merchants = Merchants::start(SERVICE, &process, &broker, &verifier);
         let deliveries = Deliveries::start(
-            SERVICE,
+            &outbox,
             &process,
             &broker,
             &merchants,
@@ -346,9 +346,9 @@ pub(crate) fn copy(stage: &Stage, id: Uuid, more: &[(&'static str, &str)]) -> Me
         ("merchant", "acme"),
         ("event", "rma.created"),
         ("sequence", "1"),
-        ("round", "0"),
+        ("replay-number", "0"),
         ("attempt", "1"),
-        ("lease-until", "9999999999999"),
+        ("leased-until", "9999999999999"),
     ];
     let headers = headers.iter().chain(more).map(|(name, value)| (*name, (*value).to_owned()));
     Message {

@@ -46,7 +46,7 @@ pub(crate) struct Settlement {
     pub(crate) id: Uuid,
     pub(crate) merchant: String,
     pub(crate) kind: Kind,
-    pub(crate) round: i32,
+    pub(crate) replay_number: i32,
     pub(crate) number: i32,
     pub(crate) verdict: Verdict,
     pub(crate) signal: Signal,
@@ -80,10 +80,10 @@ pub(crate) async fn settle(
     let ordering_keys: Vec<_> =
         over.filter_map(|s| Some((s.merchant.as_str(), s.ordering_key.as_deref()?))).collect();
     if !ordering_keys.is_empty() {
-        release(conn, ordering_keys).await?;
+        unblock_next(conn, ordering_keys).await?;
     }
     record(conn, batch, &ids).await?;
-    windows.learn(conn, batch).await?;
+    windows.update(conn, batch).await?;
     Ok(ids)
 }
 
@@ -100,26 +100,27 @@ async fn move_on(
     Ok(prepared(
         sql_query(
             "WITH given AS ( \
-                 SELECT * FROM unnest($1, $2, $3, $4) AS given (id, round, number, due_at) \
+                 SELECT * FROM unnest($1, $2, $3, $4) AS given (id, replay_number, number, next_attempt_at) \
              ), over AS ( \
                  DELETE FROM deliveries AS row WHERE row.id = ANY ($1) \
-                 AND ((row.id, row.round, row.attempts + 1) IN ( \
-                     SELECT id, round, number FROM given WHERE due_at IS NULL \
+                 AND ((row.id, row.replay_number, row.attempts + 1) IN ( \
+                     SELECT id, replay_number, number FROM given WHERE next_attempt_at IS NULL \
                  )) IS TRUE \
                  RETURNING row.id, row.merchant, row.ordering_key \
              ), again AS ( \
                  UPDATE deliveries AS row \
-                 SET state = 'ready', attempts = given.number, due_at = given.due_at, requeues = 0 \
+                 SET state = 'ready', attempts = given.number, requeues = 0, leased_until = NULL, \
+                     next_attempt_at = given.next_attempt_at \
                  FROM given \
-                 WHERE row.id = ANY (ARRAY (SELECT id FROM given WHERE due_at IS NOT NULL)) \
-                 AND row.id = given.id AND row.round = given.round \
-                 AND row.attempts = given.number - 1 AND given.due_at IS NOT NULL \
+                 WHERE row.id = ANY (ARRAY (SELECT id FROM given WHERE next_attempt_at IS NOT NULL)) \
+                 AND row.id = given.id AND row.replay_number = given.replay_number \
+                 AND row.attempts = given.number - 1 AND given.next_attempt_at IS NOT NULL \
                  RETURNING row.id, row.merchant, row.ordering_key \
              ) \
              SELECT *, true AS over FROM over UNION ALL SELECT *, false FROM again",
         )
         .bind::<Array<diesel::sql_types::Uuid>, _>(batch.iter().map(|s| s.id).collect::<Vec<_>>())
-        .bind::<Array<Integer>, _>(batch.iter().map(|s| s.round).collect::<Vec<_>>())
+        .bind::<Array<Integer>, _>(batch.iter().map(|s| s.replay_number).collect::<Vec<_>>())
         .bind::<Array<Integer>, _>(batch.iter().map(|s| s.number).collect::<Vec<_>>())
         .bind::<Array<Nullable<Timestamptz>>, _>(retries.collect::<Vec<_>>()),
     )
@@ -129,7 +130,7 @@ async fn move_on(
 
 /// Lets the next message of each ordering_key go. A statement of its own: it must see what was held while
 /// the one before waited for a lock.
-pub(super) async fn release(
+pub(super) async fn unblock_next(
     conn: &mut AsyncPgConnection,
     ordering_keys: Vec<(&str, &str)>,
 ) -> Result<(), DatabaseError> {
@@ -142,10 +143,10 @@ pub(super) async fn release(
                      WHERE row.merchant = given.merchant AND row.ordering_key = given.ordering_key \
                      ORDER BY row.sequence LIMIT 1 \
                  ) AS first \
-                 WHERE first.state = 'held' \
+                 WHERE first.state = 'blocked' \
              ) \
              UPDATE deliveries SET state = 'ready' \
-             WHERE id = ANY (ARRAY (SELECT id FROM next)) AND state = 'held'",
+             WHERE id = ANY (ARRAY (SELECT id FROM next)) AND state = 'blocked'",
         )
         .bind::<Array<Text>, _>(merchants)
         .bind::<Array<Text>, _>(ordering_keys),
@@ -187,7 +188,7 @@ async fn record(
             .bind::<Array<Text>, _>(each(&rows, |(of, ..)| of.merchant.as_str()))
             .bind::<Array<Text>, _>(each(&rows, |(of, ..)| of.kind.name()))
             .bind::<Array<diesel::sql_types::Uuid>, _>(each(&rows, |(of, ..)| of.id))
-            .bind::<Array<Integer>, _>(each(&rows, |(of, ..)| of.round))
+            .bind::<Array<Integer>, _>(each(&rows, |(of, ..)| of.replay_number))
             .bind::<Array<Integer>, _>(each(&rows, |(of, ..)| of.number))
             .bind::<Array<Timestamptz>, _>(each(&rows, |(_, tried, _)| tried.at))
             .bind::<Array<Integer>, _>(each(&rows, |(_, tried, _)| millis(tried.latency)))
@@ -206,19 +207,19 @@ async fn record(
 
 const RECORD: &str = "WITH given AS ( \
      SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS given \
-     (merchant, kind, delivery, round, number, started_at, latency_ms, outcome, status, \
-     detail, answer, settled) \
+     (merchant, kind, delivery, replay_number, number, started_at, latency_ms, outcome, status, \
+     detail, response_body, settled) \
  ), logged AS ( \
-     INSERT INTO delivery_attempts (delivery, round, number, started_at, latency_ms, \
-     outcome, status, detail, answer, settled) \
-     SELECT delivery, round, number, started_at, latency_ms, outcome, status, detail, \
-     answer, settled FROM given \
+     INSERT INTO delivery_attempts (delivery, replay_number, number, started_at, latency_ms, \
+     outcome, status, detail, response_body, settled) \
+     SELECT delivery, replay_number, number, started_at, latency_ms, outcome, status, detail, \
+     response_body, settled FROM given \
  ) \
- INSERT INTO delivery_counts AS known (hour, merchant, kind, outcome, status, requests) \
+ INSERT INTO delivery_counts AS known (hour, merchant, kind, outcome, status, attempts) \
  SELECT date_trunc('hour', started_at, 'UTC'), merchant, kind, outcome, \
  COALESCE(status, 0), count(*) FROM given GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5 \
  ON CONFLICT (hour, merchant, kind, outcome, status) \
- DO UPDATE SET requests = known.requests + excluded.requests";
+ DO UPDATE SET attempts = known.attempts + excluded.attempts";
 
 fn each<'a, T>(rows: &[Row<'a>], column: impl Fn(&Row<'a>) -> T) -> Vec<T> {
     rows.iter().map(column).collect()
