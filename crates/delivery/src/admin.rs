@@ -40,7 +40,9 @@ pub(crate) enum Error {
     NoReplay(Uuid),
     #[error("delivery {0} is still pending")]
     Pending(Uuid),
-    #[error("delivery {0} is superseded by a newer message of its ordering key; use force to send it")]
+    #[error(
+        "delivery {0} is superseded by a newer message of its ordering key; use force to send it"
+    )]
     Superseded(Uuid),
     #[error("{0}")]
     Malformed(String),

@@ -10,9 +10,9 @@ use tracing::Instrument as _;
 use crate::attempt::{Attempted, EndpointClient, Try};
 use crate::engine::Engine;
 use crate::job::Job;
-use crate::store::{Settlement, Tried, Verdict};
 use crate::outcome::{Attempt, Jitter, Outcome, Signal, Step, TokenRefresh, decide};
 use crate::settler::{Done, Tag};
+use crate::store::{Settlement, Tried, Verdict};
 
 /// Makes the attempt. In a trace that somebody keeps it is a span of its own, and the merchant is told
 /// of that one.

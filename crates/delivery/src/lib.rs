@@ -30,12 +30,12 @@ mod dispatcher;
 mod engine;
 mod in_flight;
 mod job;
-mod store;
 mod metrics;
 mod replayer;
 mod sender;
 mod settings;
 mod settler;
+mod store;
 
 #[cfg(test)]
 mod fixture;
@@ -44,8 +44,8 @@ use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 
 pub use admin::routes;
 pub use deliveries::Deliveries;
-pub use store::NewMessage;
 pub use settings::Settings;
+pub use store::NewMessage;
 
 /// The tables this crate keeps in the database of a service that delivers.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/delivery");

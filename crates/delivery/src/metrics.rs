@@ -35,7 +35,9 @@ impl Metrics {
                 .build(),
             leases_expired: meter
                 .u64_counter("delivery_leases_expired")
-                .with_description("Queued deliveries that were not settled before their lease expired")
+                .with_description(
+                    "Queued deliveries that were not settled before their lease expired",
+                )
                 .build(),
         }
     }

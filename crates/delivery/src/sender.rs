@@ -26,8 +26,8 @@ use crate::ack_tracker::{AckTracker, SLOW};
 use crate::engine::{Engine, patience};
 use crate::in_flight::fly;
 use crate::job::Job;
-use crate::store::Verdict;
 use crate::settler::{Done, Settled, Settler, Tag};
+use crate::store::Verdict;
 use copies::{release_claim, take_paused, wanted};
 use line::{Arrived, Line};
 

@@ -11,10 +11,10 @@ use platform::{ErrorKind, Failure, chain, database::DatabaseError};
 use uuid::Uuid;
 
 use crate::attempt::Message;
-use crate::dead_letters::{self, DeadLetters, DeadLetterError};
+use crate::dead_letters::{self, DeadLetterError, DeadLetters};
 use crate::engine::{Engine, patience};
-use crate::store::{self, Settlement, Verdict, Windows};
 use crate::observer::{Ended, Ending};
+use crate::store::{self, Settlement, Verdict, Windows};
 
 /// A message that was tried, and where it came from.
 pub(crate) struct Done {
@@ -96,7 +96,8 @@ impl Settler {
     async fn write_letters(&mut self, dead: &[Done]) -> Result<DeadLetters, DeadLetterError> {
         let mut conn = self.take_conn().await?;
         let dead: Vec<_> = dead.iter().map(|done| (&done.settlement, &done.message)).collect();
-        let letters = dead_letters::publish(&self.engine, &self.publisher, &mut conn, &dead).await?;
+        let letters =
+            dead_letters::publish(&self.engine, &self.publisher, &mut conn, &dead).await?;
         self.conn = Some(conn);
         Ok(letters)
     }

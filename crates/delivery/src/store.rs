@@ -25,9 +25,7 @@ use uuid::Uuid;
 pub use append::NewMessage;
 pub(crate) use append::append;
 pub(crate) use backlog::oldest_due_seconds;
-pub(crate) use claim::{
-    ClaimParams, ClaimedDelivery, Claims, Content, claim_due,
-};
+pub(crate) use claim::{ClaimParams, ClaimedDelivery, Claims, Content, claim_due};
 pub(crate) use leases::{Queued, expire_leases, release_claim, still_queued};
 pub(crate) use partitions::{Partitions, is_partition_missing, min_id_at};
 pub(crate) use replay::{Replay, advance_replay, find_replay, insert_replay, next_due_replay};

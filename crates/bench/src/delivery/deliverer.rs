@@ -74,8 +74,15 @@ impl Service for Deliverer {
         let merchants = Merchants::start(NAME, process, &broker, &verifier);
         let sealer = Arc::new(Sealer::new(&own.sealing)?);
         let kinds = [Kind::Rma];
-        let deliveries =
-            Deliveries::start(&outbox, process, &broker, &merchants, &sealer, &kinds, own.delivery)?;
+        let deliveries = Deliveries::start(
+            &outbox,
+            process,
+            &broker,
+            &merchants,
+            &sealer,
+            &kinds,
+            own.delivery,
+        )?;
         Ok((Self { pool: process.pool.clone(), deliveries }, verifier))
     }
 }

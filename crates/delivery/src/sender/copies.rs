@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use crate::engine::{Engine, patience};
 use crate::job::Job;
-use crate::store;
 use crate::settler::Tag;
+use crate::store;
 
 /// Of these messages, the ones that are still waiting for exactly this attempt.
 pub(super) async fn wanted(engine: &Engine, jobs: Vec<(Job, Tag)>) -> Vec<(Job, Tag)> {
@@ -24,7 +24,11 @@ pub(super) async fn wanted(engine: &Engine, jobs: Vec<(Job, Tag)>) -> Vec<(Job, 
         }
     };
     let due = |job: &Job| {
-        queued.contains(&store::Queued { id: job.id, replay_number: job.replay_number, attempts: job.number - 1 })
+        queued.contains(&store::Queued {
+            id: job.id,
+            replay_number: job.replay_number,
+            attempts: job.number - 1,
+        })
     };
     jobs.into_iter().filter(|(job, _)| due(job)).collect()
 }

@@ -88,8 +88,7 @@ struct Counter {
     last_sequence: i64,
 }
 
-const ADVANCE_COUNTERS: &str =
-    "INSERT INTO delivery_ordering_keys AS counter (merchant, ordering_key, last_sequence) \
+const ADVANCE_COUNTERS: &str = "INSERT INTO delivery_ordering_keys AS counter (merchant, ordering_key, last_sequence) \
      SELECT * FROM unnest($1, $2, $3) \
      ON CONFLICT (merchant, ordering_key) \
      DO UPDATE SET last_sequence = counter.last_sequence + excluded.last_sequence \

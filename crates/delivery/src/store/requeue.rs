@@ -134,12 +134,8 @@ pub(crate) async fn delete_settled(
 ) -> Result<bool, DatabaseError> {
     let message = delivery_messages::table.find(id);
     // A replay holds a lock on the message until its delivery is visible, so the lock comes first.
-    let _locked: Option<Uuid> = message
-        .select(delivery_messages::id)
-        .for_update()
-        .first(conn)
-        .await
-        .optional()?;
+    let _locked: Option<Uuid> =
+        message.select(delivery_messages::id).for_update().first(conn).await.optional()?;
     let unsettled = diesel::dsl::exists(deliveries::table.find(id));
     if diesel::select(unsettled).get_result(conn).await? {
         return Ok(false);

@@ -171,8 +171,7 @@ pub(crate) async fn newest_first(
 ) -> Result<Vec<DeliveryRow>, DatabaseError> {
     let (from, to) = filter.id_range();
     let to = after.map_or(to, |after| after.min(to));
-    let statement =
-        format!("{SELECT}{WHERE}{} ORDER BY m.id DESC LIMIT $7", filter.conditions());
+    let statement = format!("{SELECT}{WHERE}{} ORDER BY m.id DESC LIMIT $7", filter.conditions());
     Ok(filter.bind(statement, (from, to), limit).load(conn).await?)
 }
 
@@ -258,6 +257,9 @@ pub(crate) async fn first_attempts(
     let first_attempts = delivery_attempts::table
         .filter(delivery_attempts::delivery.eq_any(ids))
         .group_by(delivery_attempts::delivery)
-        .select((delivery_attempts::delivery, min(delivery_attempts::started_at).assume_not_null()));
+        .select((
+            delivery_attempts::delivery,
+            min(delivery_attempts::started_at).assume_not_null(),
+        ));
     Ok(first_attempts.load(conn).await?.into_iter().collect())
 }

@@ -88,7 +88,9 @@ fn settlement(id: Uuid, verdict: Verdict, signal: Signal, at: Timestamp) -> Sett
 }
 
 fn delivered(id: Uuid, replay_number: i32, at: Timestamp) -> Settlement {
-    Settlement { replay_number, ..settlement(id, Verdict::Delivered, Signal::Grow, at) }
+    let mut settlement = settlement(id, Verdict::Delivered, Signal::Grow, at);
+    settlement.replay_number = replay_number;
+    settlement
 }
 
 #[derive(QueryableByName)]
@@ -267,16 +269,14 @@ async fn a_delivery_that_two_settlements_at_once_left_blocked_is_unblocked() {
     assert_eq!(claim(&mut one, now).await, [second]);
     super::requeue(&mut one, now, &[first], Superseded::Send).await.unwrap();
     assert_eq!(claim(&mut one, now).await, [first]);
-    for conn in [&mut one, &mut other] {
-        conn.batch_execute("BEGIN").await.unwrap();
-    }
-    // Each transaction still sees the delivery that the other one settles.
+    // Each settlement still sees the delivery that the other one settles, and unblocks nothing.
+    one.batch_execute("BEGIN").await.unwrap();
     settle(&mut one, delivered(first, 1, now)).await;
-    other.batch_execute("SET LOCAL lock_timeout = '1s'").await.unwrap();
-    settle(&mut other, Settlement { kind: Kind::ExchangeOrder, ..delivered(second, 0, now) }).await;
-    for conn in [&mut one, &mut other] {
-        conn.batch_execute("COMMIT").await.unwrap();
-    }
+    let committing = async {
+        wait_for_blocked_session(&pool).await;
+        one.batch_execute("COMMIT").await.unwrap();
+    };
+    tokio::join!(settle(&mut other, delivered(second, 0, now)), committing);
     assert!(claim(&mut one, now).await.is_empty());
     let mut cursor = OrderingKeyCursor::default();
     assert_eq!(super::unblock_heads(&mut one, &mut cursor).await.unwrap(), 1);

@@ -101,8 +101,7 @@ impl Windows {
         let rows = lock_windows(conn, &endpoints).await?;
         let mut updates = Vec::with_capacity(endpoints.len());
         for ((merchant, kind), EndpointResults { results, disabled_at_version }) in &endpoints {
-            let row =
-                rows.iter().find(|row| row.merchant == *merchant && row.kind == kind.name());
+            let row = rows.iter().find(|row| row.merchant == *merchant && row.kind == kind.name());
             let (window, not_before) = self.apply(row, results);
             if window.is_wide_open() {
                 self.fully_open.insert(((*merchant).to_owned(), *kind), Instant::now());
@@ -147,12 +146,8 @@ impl Windows {
     fn apply(&self, row: Option<&WindowRow>, results: &[DeliveryResult]) -> (Window, Timestamp) {
         let (mut window, mut not_before) = match row {
             Some(row) => {
-                let parts = [
-                    row.window_size,
-                    row.slow_start_threshold,
-                    row.window_acks,
-                    row.failed_probes,
-                ];
+                let parts =
+                    [row.window_size, row.slow_start_threshold, row.window_acks, row.failed_probes];
                 (Window::restored(self.limits, parts), row.not_before)
             }
             None => (Window::new(self.limits), Timestamp::UNIX_EPOCH),
@@ -184,9 +179,8 @@ async fn lock_windows(
 ) -> Result<Vec<WindowRow>, DatabaseError> {
     let (merchants, kinds): (Vec<_>, Vec<_>) =
         endpoints.keys().map(|(merchant, kind)| (*merchant, kind.name())).unzip();
-    let statement = sql_query(LOCK_WINDOWS)
-        .bind::<Array<Text>, _>(merchants)
-        .bind::<Array<Text>, _>(kinds);
+    let statement =
+        sql_query(LOCK_WINDOWS).bind::<Array<Text>, _>(merchants).bind::<Array<Text>, _>(kinds);
     Ok(prepared(statement).load(conn).await?)
 }
 

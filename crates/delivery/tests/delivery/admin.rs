@@ -1,4 +1,4 @@
-//! What operators and merchants see and may do, over HTTP.
+//! The HTTP API for operators and merchants.
 
 use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
 use platform::Clock;
@@ -10,7 +10,7 @@ use crate::desk::{Desk, token};
 use crate::stage::{SOON, execute, message};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dead_message_is_found_replayed_and_its_letter_removed() {
+async fn a_dead_delivery_is_found_replayed_and_its_dead_letter_purged() {
     let desk = Desk::new(&[]).await;
     let dead = desk.kill(message(Some("rma:1"), "rma.created", 1)).await;
     desk.stage.append(&[message(Some("rma:2"), "rma.created", 2)]).await;
@@ -44,7 +44,7 @@ async fn a_dead_message_is_found_replayed_and_its_letter_removed() {
 
     let shown = desk.get(&format!("/v1/deliveries/{dead}")).await;
     assert_eq!((&shown["state"], &shown["body"]), (&json!("dead"), &json!("{\"number\":1}")));
-    assert_eq!(shown["requests"].as_array().unwrap().len(), 6);
+    assert_eq!(shown["attempts"].as_array().unwrap().len(), 6);
 
     assert_eq!(desk.stage.namespace.peek("notify.rma.dead").await.len(), 1);
     let path = format!("/v1/deliveries/{dead}/replay");
@@ -58,57 +58,59 @@ async fn a_dead_message_is_found_replayed_and_its_letter_removed() {
     assert_eq!(desk.get(&format!("/v1/deliveries/{dead}")).await["state"], "delivered");
     let ids: Vec<_> = desk.stage.arrivals().await.into_iter().map(|arrival| arrival.id).collect();
     assert_eq!(ids.iter().filter(|id| **id == dead.to_string()).count(), 7);
-    eventually("the letter is gone", SOON, async || {
+    eventually("the dead letter is gone", SOON, async || {
         desk.stage.namespace.peek("notify.rma.dead").await.is_empty().then_some(())
     })
     .await;
     let report = desk.get("/v1/reports/deliveries?merchant=acme").await;
     let counts: Vec<_> = report["counts"].as_array().unwrap().iter().collect();
-    let of = |status: u16| {
-        let fits = counts.iter().filter(|count| count["status"] == json!(status));
-        fits.map(|count| count["requests"].as_i64().unwrap()).sum::<i64>()
+    let attempts = |status: u16| {
+        let matches = counts.iter().filter(|count| count["status"] == json!(status));
+        matches.map(|count| count["attempts"].as_i64().unwrap()).sum::<i64>()
     };
-    assert_eq!((of(500), of(200)), (6, 2));
+    assert_eq!((attempts(500), attempts(200)), (6, 2));
     desk.leave().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_a_message_that_waits_for_its_time_has_one() {
+async fn only_a_ready_delivery_has_a_next_attempt() {
     let desk = Desk::new(&[]).await;
     let mut conn = desk.stage.pool.get().await.unwrap();
     let now = Clock::system().now();
-    // Written and moved on in one go, before the dispatcher can see them.
+    // One transaction appends and changes them, so that the dispatcher never sees them ready.
     let ids = conn
         .transaction(async |conn| {
             let ordering_keys = ["rma:1", "rma:1", "rma:2"];
             let batch =
                 ordering_keys.map(|ordering_key| message(Some(ordering_key), "rma.created", 1));
             let ids = desk.stage.replica.deliveries.append(conn, now, &batch).await?;
-            let moved = format!(
-                "UPDATE deliveries SET due_at = due_at + INTERVAL '1 hour', state = CASE id \
-                 WHEN '{}' THEN 'queued' WHEN '{}' THEN 'held' ELSE 'ready' END",
+            let change = format!(
+                "UPDATE deliveries SET next_attempt_at = next_attempt_at + INTERVAL '1 hour', \
+                 leased_until = CASE id WHEN '{0}' THEN now() + INTERVAL '1 hour' END, \
+                 state = CASE id WHEN '{0}' THEN 'queued' WHEN '{1}' THEN 'blocked' \
+                 ELSE 'ready' END",
                 ids[0], ids[1]
             );
-            conn.batch_execute(&moved).await?;
+            conn.batch_execute(&change).await?;
             Ok::<_, platform::database::DatabaseError>(ids)
         })
         .await
         .unwrap();
     drop(conn);
-    let mut due = Vec::new();
+    let mut times = Vec::new();
     for id in ids {
-        due.push(desk.get(&format!("/v1/deliveries/{id}")).await["due_at"].take());
+        times.push(desk.get(&format!("/v1/deliveries/{id}")).await["next_attempt_at"].take());
     }
-    assert!(due[0].is_null() && due[1].is_null(), "{due:?}");
-    let later: platform::Timestamp = due[2].as_str().unwrap().parse().unwrap();
-    assert!(later > now, "{due:?}");
+    assert!(times[0].is_null() && times[1].is_null(), "{times:?}");
+    let ready: platform::Timestamp = times[2].as_str().unwrap().parse().unwrap();
+    assert!(ready > now, "{times:?}");
     desk.leave().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_report_that_is_too_long_keeps_the_newest_and_says_so() {
+async fn a_truncated_report_has_the_newest_counts() {
     let desk = Desk::new(&[]).await;
-    // An hour ago, and more than fit in the hour before that.
+    // One count an hour ago, and as many as a report can hold in the hour before.
     let counts = "INSERT INTO delivery_counts SELECT date_trunc('hour', now()) - INTERVAL '2 hours', \
          'acme-' || n, 'rma', 'delivered', 200, 1 FROM generate_series(1, 10000) AS n; \
          INSERT INTO delivery_counts SELECT date_trunc('hour', now()) - INTERVAL '1 hour', \
@@ -124,7 +126,7 @@ async fn a_report_that_is_too_long_keeps_the_newest_and_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_merchant_reads_its_own_and_replays_nothing() {
+async fn a_merchant_reads_its_own_deliveries_and_replays_none() {
     let desk = Desk::new(&[]).await;
     let ids = desk.stage.append(&[message(None, "rma.created", 1)]).await;
     desk.stage.settled(SOON).await;
@@ -154,7 +156,7 @@ async fn a_merchant_reads_its_own_and_replays_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_check_says_what_is_wrong() {
+async fn an_endpoint_check_reports_the_outcome() {
     let desk = Desk::new(&[]).await;
     let path = "/v1/endpoints/acme/check";
     let (status, check) = desk.operator(Method::POST, path, &json!({})).await;
@@ -171,7 +173,7 @@ async fn an_endpoint_check_says_what_is_wrong() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_no_delivery_can_be_is_refused_and_is_nobodys_fault() {
+async fn invalid_filters_are_rejected_with_400() {
     let desk = Desk::new(&[]).await;
     let none = json!({});
     for query in [
@@ -182,18 +184,20 @@ async fn what_no_delivery_can_be_is_refused_and_is_nobodys_fault() {
         "from=-0001-01-01T00:00:00Z",
         "to=%2B10000-01-01T00:00:00Z",
         "from=%2B262142-01-01T00:00:00Z",
+        "limit=0",
+        "limit=501",
     ] {
         let path = format!("/v1/deliveries?{query}");
-        let (status, answer) = desk.operator(Method::GET, &path, &none).await;
-        assert_eq!(status, 400, "{path}: {answer}");
-        assert!(answer["message"].is_string(), "{path}: {answer}");
+        let (status, response) = desk.operator(Method::GET, &path, &none).await;
+        assert_eq!(status, 400, "{path}: {response}");
+        assert!(response["message"].is_string(), "{path}: {response}");
     }
     for query in
         ["kind=%00", "kind=rmas", "to=-262143-01-01T00:00:00Z", "from=%2B99999-01-01T00:00:00Z"]
     {
         let path = format!("/v1/reports/deliveries?{query}");
-        let (status, answer) = desk.operator(Method::GET, &path, &none).await;
-        assert_eq!(status, 400, "{path}: {answer}");
+        let (status, response) = desk.operator(Method::GET, &path, &none).await;
+        assert_eq!(status, 400, "{path}: {response}");
     }
     for filter in [
         json!({"ordering_key": "\0"}),
@@ -201,9 +205,9 @@ async fn what_no_delivery_can_be_is_refused_and_is_nobodys_fault() {
         json!({"kind": "rmas"}),
         json!({"from": "+10000-01-01T00:00:00Z"}),
     ] {
-        let wanted = json!({"filter": filter, "dry_run": true});
-        let (status, answer) = desk.operator(Method::POST, "/v1/replays", &wanted).await;
-        assert_eq!(status, 400, "{wanted}: {answer}");
+        let request = json!({"filter": filter, "dry_run": true});
+        let (status, response) = desk.operator(Method::POST, "/v1/replays", &request).await;
+        assert_eq!(status, 400, "{request}: {response}");
     }
     desk.leave().await;
 }

@@ -1,4 +1,4 @@
-//! A broker of three nodes, one of which is killed and comes back.
+//! A broker cluster of three nodes, one of which is killed and restarted.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::stage::{Stage, migrations};
 const LONG: Duration = Duration::from_secs(180);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_is_killed_and_comes_back_loses_no_message() {
+async fn no_message_is_lost_when_a_broker_node_is_killed_and_restarted() {
     let cluster = Cluster::start().await;
     let namespace = Namespace::create_on(cluster.amqp_url(), cluster.rabbitmq_api_url());
     let short = [("DELIVERY__LEASE", "20s"), ("DELIVERY__DEADLINE", "5s")];
@@ -27,7 +27,7 @@ async fn a_node_that_is_killed_and_comes_back_loses_no_message() {
         (cluster.members(&queue).await == 3).then_some(())
     })
     .await;
-    // The first node took the first connection and leads the first queues.
+    // The first node has the first connection and leads the first queues.
     tokio::task::block_in_place(|| cluster.kill(0));
     append_lanes(&stage, 5, 10).await;
     eventually("two nodes carry on", LONG, async || {

@@ -1,4 +1,4 @@
-//! Messages on their way from the ledger into the broker.
+//! From the database into the broker.
 
 use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
 use serde_json::json;
@@ -10,17 +10,17 @@ use crate::stage::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_whose_body_is_gone_holds_nobody_up() {
+async fn a_delivery_whose_message_is_missing_delays_no_other() {
     let stage = Stage::new(&[("DELIVERY__INITIAL_WINDOW", "1")]).await;
     let mut conn = stage.pool.get().await.unwrap();
     let now = platform::Clock::system().now();
-    // Written and robbed of its body in one go, before the dispatcher can see it.
+    // One transaction appends and deletes it, so that the dispatcher never sees the message.
     let lost = conn
         .transaction(async |conn| {
             let first = [message(Some("rma:1"), "rma.created", 1)];
             let ids = stage.replica.deliveries.append(conn, now, &first).await?;
-            let rob = format!("DELETE FROM delivery_messages WHERE id = '{}'", ids[0]);
-            conn.batch_execute(&rob).await?;
+            let delete = format!("DELETE FROM delivery_messages WHERE id = '{}'", ids[0]);
+            conn.batch_execute(&delete).await?;
             Ok::<_, platform::database::DatabaseError>(ids[0])
         })
         .await
@@ -31,20 +31,23 @@ async fn a_message_whose_body_is_gone_holds_nobody_up() {
         (stage.arrivals().await.len() == 4).then_some(())
     })
     .await;
-    let put_off = format!(
+    let postponed = format!(
         "SELECT count(*) AS n FROM deliveries \
-         WHERE id = '{lost}' AND state = 'ready' AND due_at > now() + INTERVAL '1 minute'"
+         WHERE id = '{lost}' AND state = 'ready' \
+         AND next_attempt_at > now() + INTERVAL '1 minute'"
     );
-    eventually("it is put off", SOON, async || (stage.number(&put_off).await == 1).then_some(()))
-        .await;
+    eventually("it is postponed", SOON, async || {
+        (stage.number(&postponed).await == 1).then_some(())
+    })
+    .await;
     stage.leave().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_quiet_spell_a_look_still_reads_no_more_than_it_finds() {
+async fn after_a_quiet_time_a_claim_still_reads_few_rows() {
     const FLOOD: usize = 4_000;
     let stage = Stage::new(&[]).await;
-    // From now on the planner believes that the table is empty, and nobody tells it otherwise.
+    // From now on the planner takes the table for empty.
     execute(&stage.pool, "ALTER TABLE deliveries SET (autovacuum_enabled = off)").await;
     for number in 0..12 {
         stage.append(&[message(None, "quiet", number)]).await;
@@ -58,7 +61,7 @@ async fn after_a_quiet_spell_a_look_still_reads_no_more_than_it_finds() {
     let ordering_keys =
         (0..FLOOD).map(|number| message(Some(&format!("{number}")), "flood", number));
     stage.append(&ordering_keys.collect::<Vec<_>>()).await;
-    // Without counting, which would read them all.
+    // A count would read all rows.
     eventually("everything is settled", SOON, async || {
         let any = "SELECT count(*) AS n FROM (SELECT FROM deliveries LIMIT 1) AS one";
         (stage.number(any).await == 0).then_some(())
@@ -69,13 +72,13 @@ async fn after_a_quiet_spell_a_look_still_reads_no_more_than_it_finds() {
     })
     .await;
     let each = (stage.number(read).await - before) / flood;
-    assert!(each < 20, "{each} rows were read for each message");
+    assert!(each < 20, "read {each} rows for each message");
     stage.leave().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_window_never_begins_wider_than_it_may_become() {
-    let settings = [("DELIVERY__INITIAL_WINDOW", "8"), ("DELIVERY__LARGEST_WINDOW", "2")];
+async fn an_initial_window_is_no_wider_than_the_maximum() {
+    let settings = [("DELIVERY__INITIAL_WINDOW", "8"), ("DELIVERY__MAX_WINDOW", "2")];
     let stage = Stage::new(&settings).await;
     stage.behave(json!([{"do": "hang", "times": "always"}])).await;
     let messages: Vec<_> = (0..8).map(|number| message(None, "rma.created", number)).collect();
@@ -86,7 +89,7 @@ async fn a_window_never_begins_wider_than_it_may_become() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_sent_before_the_merchants_are_known() {
+async fn nothing_is_sent_before_the_merchants_are_loaded() {
     let (database, namespace) = (Database::create(migrations()).await, Namespace::create());
     let sandbox = sandbox::start(&sandbox::settings::Settings::for_tests().unwrap()).unwrap();
     let pool = database.pool();
@@ -96,18 +99,19 @@ async fn nothing_is_sent_before_the_merchants_are_known() {
     let own = settings(&database.url(), namespace.amqp_url(), &namespace.name, &[]);
     let replica = Replica::start(testkit::process(&database), own);
     let now = platform::Clock::system().now();
-    eventually("there is room for a message", SOON, async || {
+    eventually("the partition of today exists", SOON, async || {
         let mut conn = pool.get().await.unwrap();
         let only = [message(None, "rma.created", 1)];
         replica.deliveries.append(&mut conn, now, &only).await.ok()
     })
     .await;
-    // A look that gave up waiting is followed by another: by then a dispatcher had its time.
+    // The replica queries the merchants again after a lock timeout. A dispatcher that did not wait
+    // for them would have sent the message by then.
     let waits = async |not: i64| {
         let since = "SELECT COALESCE(max(extract(epoch FROM query_start) * 1000), 0)::int8 AS n \
                      FROM pg_stat_activity WHERE datname = current_database() \
                      AND wait_event_type = 'Lock' AND query LIKE '%replica_merchants%'";
-        eventually("the replica waits", SOON, async || {
+        eventually("the replica waits for the lock", SOON, async || {
             Some(number(&pool, since).await).filter(|since| *since > 0 && *since != not)
         })
         .await
@@ -124,17 +128,18 @@ async fn nothing_is_sent_before_the_merchants_are_known() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_queued_before_a_pause_is_given_back() {
+async fn a_delivery_queued_before_a_pause_is_released() {
     let stage = Stage::new(&[]).await;
     let mut paused = merchant("acme", 2, &stage.sandbox.url(""));
     paused.endpoints.values_mut().for_each(|endpoint| endpoint.paused = true);
     introduce(&stage.pool, &paused).await;
     stage.knows("acme", 2).await;
     let ids = stage.append(&[message(None, "rma.created", 1)]).await;
-    let queue = "UPDATE deliveries SET state = 'queued', due_at = now() + INTERVAL '5 minutes'";
+    let queue =
+        "UPDATE deliveries SET state = 'queued', leased_until = now() + INTERVAL '5 minutes'";
     execute(&stage.pool, queue).await;
     publish(&stage, &[copy(&stage, ids[0], &[])]).await;
-    eventually("it is given back", SOON, async || {
+    eventually("it is released", SOON, async || {
         let ready = "SELECT count(*) AS n FROM deliveries WHERE state = 'ready' AND attempts = 0";
         (stage.number(ready).await == 1).then_some(())
     })

@@ -8,6 +8,7 @@
 
 mod admin;
 mod cluster;
+mod dead_letters;
 mod deadlines;
 mod desk;
 mod dispatching;

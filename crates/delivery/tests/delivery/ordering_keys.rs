@@ -1,4 +1,4 @@
-//! Order within a ordering_key, and nobody waits for a neighbour.
+//! Order within an ordering key, and independence of endpoints from each other.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use testkit::eventually;
 
 use crate::stage::{Arrival, SOON, Stage, message};
 
-/// The sequence numbers that a merchant accepted, ordering_key by ordering_key, must only grow. A message may come
-/// twice, but not after its successor.
+/// Asserts that the accepted sequence numbers of each ordering key never decrease. A message may
+/// arrive twice, but not after its successor.
 pub(crate) fn nothing_overtook(arrivals: &[Arrival]) {
     let mut ordering_keys = HashMap::<&str, i64>::new();
     for arrival in arrivals.iter().filter(|arrival| arrival.answer == "200") {
@@ -22,21 +22,21 @@ pub(crate) fn nothing_overtook(arrivals: &[Arrival]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_of_a_lane_arrive_in_order_with_failures_and_two_replicas() {
+async fn messages_of_an_ordering_key_arrive_in_order_despite_failures_and_two_replicas() {
     let stage = Stage::new(&[("DELIVERY__RETRIES", "50"), ("DELIVERY__RETRY_BASE", "10ms")]).await;
     let second = stage.another().await;
     // Every third request fails.
     let step = |status| json!({"do": "answer", "status": status, "times": 1});
     let steps: Vec<_> = (0..300).map(|n| step(if n % 3 == 0 { 422 } else { 200 })).collect();
     stage.behave(json!(steps)).await;
-    for round in 0..10 {
-        // The ordering_key's name is also the event's, so that the merchant can tell ordering_keys apart.
+    for number in 0..10 {
+        // The event repeats the ordering key, so that the merchant can tell the keys apart.
         let batch: Vec<_> = (0..20)
             .map(|ordering_key| {
                 message(
                     Some(&format!("ordering_key-{ordering_key}")),
                     &format!("ordering_key-{ordering_key}"),
-                    round,
+                    number,
                 )
             })
             .collect();
@@ -52,7 +52,7 @@ async fn messages_of_a_lane_arrive_in_order_with_failures_and_two_replicas() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failing_head_holds_its_lane_and_no_other() {
+async fn a_failing_delivery_blocks_only_its_own_ordering_key() {
     let stage = Stage::new(&[("DELIVERY__RETRY_BASE", "1h")]).await;
     stage.behave(json!([{"do": "answer", "status": 422, "times": 1}])).await;
     stage.append(&[message(Some("sick"), "sick", 1)]).await;
@@ -66,15 +66,15 @@ async fn a_failing_head_holds_its_lane_and_no_other() {
         (arrivals.iter().filter(|arrival| arrival.event == "well").count() == 10).then_some(())
     })
     .await;
-    eventually("the ordering_key is held", SOON, async || {
-        let held =
-            "SELECT count(*) AS n FROM deliveries WHERE ordering_key = 'sick' AND state = 'held'";
-        (stage.number(held).await == 10).then_some(())
+    eventually("the ordering key is blocked", SOON, async || {
+        let blocked = "SELECT count(*) AS n FROM deliveries \
+                       WHERE ordering_key = 'sick' AND state = 'blocked'";
+        (stage.number(blocked).await == 10).then_some(())
     })
     .await;
     crate::stage::execute(
         &stage.pool,
-        "UPDATE deliveries SET due_at = now() WHERE state = 'ready'",
+        "UPDATE deliveries SET next_attempt_at = now() WHERE state = 'ready'",
     )
     .await;
     stage.settled(SOON).await;
@@ -86,7 +86,7 @@ async fn a_failing_head_holds_its_lane_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dead_message_no_longer_holds_its_successors() {
+async fn a_dead_delivery_does_not_block_its_successors() {
     let stage = Stage::new(&[("DELIVERY__RETRIES", "1"), ("DELIVERY__RETRY_BASE", "10ms")]).await;
     stage.behave(json!([{"do": "answer", "status": 500, "times": 2}])).await;
     stage.append(&[message(Some("a"), "a", 1), message(Some("a"), "a", 2)]).await;
@@ -99,34 +99,34 @@ async fn a_dead_message_no_longer_holds_its_successors() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_held_behind_nobody_goes_on() {
-    /// More than are looked at in one go.
-    const LANES: usize = 1001;
+async fn a_blocked_head_of_an_ordering_key_is_unblocked() {
+    /// More than one check covers.
+    const KEYS: usize = 1001;
     let stage = Stage::new(&[]).await;
     let mut conn = stage.pool.get().await.unwrap();
     let now = platform::Clock::system().now();
-    // Written and held in one go, before the dispatcher can see them.
+    // One transaction appends and blocks them, so that the dispatcher never sees them ready.
     conn.transaction(async |conn| {
         for number in 1..=2 {
             let ordering_key = |ordering_key| {
-                message(Some(&format!("ordering_key-{ordering_key}")), "held", number)
+                message(Some(&format!("ordering_key-{ordering_key}")), "blocked", number)
             };
-            let batch: Vec<_> = (0..LANES).map(ordering_key).collect();
+            let batch: Vec<_> = (0..KEYS).map(ordering_key).collect();
             stage.replica.deliveries.append(conn, now, &batch).await?;
         }
-        let hold = "UPDATE deliveries SET state = 'held'";
-        Ok::<_, platform::database::DatabaseError>(conn.batch_execute(hold).await?)
+        let block = "UPDATE deliveries SET state = 'blocked'";
+        Ok::<_, platform::database::DatabaseError>(conn.batch_execute(block).await?)
     })
     .await
     .unwrap();
     drop(conn);
     stage.settled(SOON).await;
-    assert_eq!(stage.arrivals().await.len(), 2 * LANES);
+    assert_eq!(stage.arrivals().await.len(), 2 * KEYS);
     stage.leave().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hanging_endpoint_costs_its_neighbours_nothing() {
+async fn a_hanging_endpoint_does_not_slow_other_endpoints() {
     let stage = Stage::new(&[("DELIVERY__DEADLINE", "2s"), ("DELIVERY__RETRY_BASE", "1h")]).await;
     stage.introduce("slow", "/slow").await;
     let rule = json!({"path": "/slow/rmas", "steps": [{"do": "hang", "times": "always"}]});
@@ -135,12 +135,12 @@ async fn a_hanging_endpoint_costs_its_neighbours_nothing() {
     slow.iter_mut().for_each(|message| message.merchant = "slow".parse().unwrap());
     stage.append(&slow).await;
     stage.append(&(0..500).map(|n| message(None, "well", n)).collect::<Vec<_>>()).await;
-    eventually("the neighbour's messages arrive", Duration::from_secs(10), async || {
+    eventually("the other endpoint's messages arrive", Duration::from_secs(10), async || {
         (stage.arrivals().await.len() == 500).then_some(())
     })
     .await;
-    eventually("the window closes to one probe", SOON, async || {
-        let size = "SELECT size::int8 AS n FROM delivery_endpoints WHERE merchant = 'slow'";
+    eventually("the window shrinks to one", SOON, async || {
+        let size = "SELECT window_size::int8 AS n FROM delivery_endpoints WHERE merchant = 'slow'";
         (stage.number(size).await == 1).then_some(())
     })
     .await;
@@ -153,7 +153,7 @@ async fn a_hanging_endpoint_costs_its_neighbours_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn endpoints_that_hang_take_nobodys_place() {
+async fn hanging_endpoints_do_not_use_up_the_concurrency() {
     let patient = [("DELIVERY__DEADLINE", "2m"), ("DELIVERY__CONCURRENCY", "4")];
     let stage = Stage::new(&patient).await;
     let rule = json!({"path": "/slow/rmas", "steps": [{"do": "hang", "times": "always"}]});
@@ -166,21 +166,21 @@ async fn endpoints_that_hang_take_nobodys_place() {
     }
     let queued = "SELECT count(*) AS n FROM deliveries \
                   WHERE state = 'queued' AND merchant LIKE 'slow-%'";
-    eventually("more hang than there are places", SOON, async || {
+    eventually("more attempts hang than may run at once", SOON, async || {
         (stage.number(queued).await == 16).then_some(())
     })
     .await;
     stage.append(&(0..20).map(|n| message(None, "well", n)).collect::<Vec<_>>()).await;
-    eventually("the neighbour's messages arrive", SOON, async || {
+    eventually("the other endpoint's messages arrive", SOON, async || {
         (stage.arrivals().await.len() == 20).then_some(())
     })
     .await;
-    assert_eq!(stage.number(queued).await, 16, "the others still wait for their answers");
+    assert_eq!(stage.number(queued).await, 16, "the others still wait for their responses");
     stage.replica.process.tasks.drain(Duration::ZERO).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn endpoints_that_hang_are_left_alone_between_probes() {
+async fn hanging_endpoints_get_no_requests_between_probes() {
     let quick = [
         ("DELIVERY__DEADLINE", "200ms"),
         ("DELIVERY__RETRY_BASE", "1h"),
@@ -196,19 +196,19 @@ async fn endpoints_that_hang_are_left_alone_between_probes() {
         backlog.iter_mut().for_each(|message| message.merchant = merchant_id.parse().unwrap());
         stage.append(&backlog).await;
     }
-    eventually("nothing is sent to those who hang", SOON, async || {
-        let left_alone = "SELECT count(*) AS n FROM delivery_endpoints AS known \
-                          WHERE not_before > now() + INTERVAL '30 seconds' AND EXISTS ( \
-                              SELECT FROM deliveries AS row WHERE row.merchant = known.merchant \
-                              AND row.state = 'ready' AND row.due_at <= now()) \
-                          AND NOT EXISTS ( \
-                              SELECT FROM deliveries AS row WHERE row.merchant = known.merchant \
-                              AND row.state = 'queued')";
-        (stage.number(left_alone).await == 3).then_some(())
+    eventually("the hanging endpoints get no requests", SOON, async || {
+        let waiting = "SELECT count(*) AS n FROM delivery_endpoints AS endpoint \
+                       WHERE not_before > now() + INTERVAL '30 seconds' AND EXISTS ( \
+                           SELECT FROM deliveries AS row WHERE row.merchant = endpoint.merchant \
+                           AND row.state = 'ready' AND row.next_attempt_at <= now()) \
+                       AND NOT EXISTS ( \
+                           SELECT FROM deliveries AS row WHERE row.merchant = endpoint.merchant \
+                           AND row.state = 'queued')";
+        (stage.number(waiting).await == 3).then_some(())
     })
     .await;
     stage.append(&[message(None, "well", 1)]).await;
-    eventually("the neighbour's message arrives", SOON, async || {
+    eventually("the other endpoint's message arrives", SOON, async || {
         (stage.arrivals().await.len() == 1).then_some(())
     })
     .await;
@@ -216,7 +216,7 @@ async fn endpoints_that_hang_are_left_alone_between_probes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_that_set_out_together_and_fail_are_no_probes() {
+async fn attempts_that_started_together_are_not_probes() {
     let stage = Stage::new(&[("DELIVERY__RETRY_BASE", "60s")]).await;
     stage
         .behave(json!([{"do": "answer", "status": 503, "delay_ms": 500, "times": "always"}]))
@@ -227,17 +227,17 @@ async fn messages_that_set_out_together_and_fail_are_no_probes() {
     eventually("all were tried", SOON, async || (stage.number(tried).await == 8).then_some(()))
         .await;
     let narrow =
-        "SELECT count(*) AS n FROM delivery_endpoints WHERE size = 1 AND failed_probes = 0";
+        "SELECT count(*) AS n FROM delivery_endpoints WHERE window_size = 1 AND failed_probes = 0";
     assert_eq!(stage.number(narrow).await, 1);
     stage.leave().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replica_that_does_not_dispatch_keeps_its_connections() {
+async fn a_replica_that_does_not_lead_keeps_its_connections() {
     let stage = Stage::new(&[]).await;
     let second = stage.another().await;
     for number in 0..60 {
-        // One of the two leads, and the other one is told of its messages all the same.
+        // Appending wakes the dispatcher of each replica, also of the one that does not lead.
         let deliveries = [&stage.replica.deliveries, &second.deliveries];
         for deliveries in deliveries {
             let (mut conn, now) =

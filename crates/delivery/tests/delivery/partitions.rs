@@ -1,4 +1,4 @@
-//! The days of the log.
+//! Daily partitions of the message history.
 
 use diesel_async::SimpleAsyncConnection as _;
 use platform::database::Pool;
@@ -6,14 +6,14 @@ use testkit::{Database, Namespace, eventually};
 
 use crate::stage::{SOON, Stage, copy, execute, message, migrations, publish};
 
-/// The ids of 1 and of 2 January 2020 begin with these; the third is the day after.
+/// Suffix, first id and end of the partitions of 1 and 2 January 2020.
 const DAYS: [(&str, &str, &str); 2] = [
     ("20200101", "016f5e66-e800-0000-0000-000000000000", "016f638d-4400-0000-0000-000000000000"),
     ("20200102", "016f638d-4400-0000-0000-000000000000", "016f68b3-a000-0000-0000-000000000000"),
 ];
-const UNDER_WAY: &str = "016f638d-4400-7000-8000-000000000001";
+const UNSETTLED: &str = "016f638d-4400-7000-8000-000000000001";
 
-async fn make_old_days(pool: &Pool) {
+async fn create_old_partitions(pool: &Pool) {
     for (day, from, to) in DAYS {
         for table in ["delivery_messages", "delivery_attempts"] {
             let partition = format!(
@@ -25,11 +25,11 @@ async fn make_old_days(pool: &Pool) {
     }
 }
 
-/// Puts a message of the second day on the way.
-fn under_way() -> String {
+/// Inserts a delivery of the second day.
+fn insert_unsettled() -> String {
     format!(
-        "INSERT INTO deliveries (id, merchant, kind, sequence, state, due_at) \
-         VALUES ('{UNDER_WAY}', 'acme', 'rma', 1, 'ready', 'infinity')"
+        "INSERT INTO deliveries (id, merchant, kind, sequence, state, next_attempt_at) \
+         VALUES ('{UNSETTLED}', 'acme', 'rma', 1, 'ready', 'infinity')"
     )
 }
 
@@ -38,13 +38,13 @@ fn partitions(day: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn days_are_made_ahead_and_dropped_unless_something_of_them_is_under_way() {
+async fn partitions_are_created_ahead_and_dropped_unless_a_delivery_is_unsettled() {
     let database = Database::create(migrations()).await;
     let pool = database.pool();
-    make_old_days(&pool).await;
-    execute(&pool, &under_way()).await;
+    create_old_partitions(&pool).await;
+    execute(&pool, &insert_unsettled()).await;
     let stage = Stage::set(database, Namespace::create(), &[]).await;
-    eventually("the old day is dropped", SOON, async || {
+    eventually("the old partitions are dropped", SOON, async || {
         (stage.number(&partitions("20200101")).await == 0).then_some(())
     })
     .await;
@@ -59,17 +59,17 @@ async fn days_are_made_ahead_and_dropped_unless_something_of_them_is_under_way()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_day_that_is_being_replayed_is_not_dropped_behind_its_back() {
+async fn a_partition_is_not_dropped_while_one_of_its_messages_is_replayed() {
     let stage = Stage::new(&[]).await;
-    make_old_days(&stage.pool).await;
-    // What a replay does: it reads the log, then puts a message on the way.
+    create_old_partitions(&stage.pool).await;
+    // A replay reads messages and attempts, then inserts a delivery.
     let mut replay = stage.pool.get().await.unwrap();
     replay.batch_execute("BEGIN").await.unwrap();
     let reads = "SELECT FROM delivery_messages_20200102; SELECT FROM delivery_attempts_20200102";
     replay.batch_execute(reads).await.unwrap();
-    replay.batch_execute(&under_way()).await.unwrap();
+    replay.batch_execute(&insert_unsettled()).await.unwrap();
     let committing = async {
-        eventually("somebody wants to drop the day", SOON, async || {
+        eventually("maintenance waits for the partition", SOON, async || {
             let waiting = "SELECT count(*) AS n FROM pg_locks WHERE NOT granted \
                            AND relation = 'delivery_messages_20200102'::regclass";
             (stage.number(waiting).await > 0).then_some(())
@@ -77,7 +77,7 @@ async fn a_day_that_is_being_replayed_is_not_dropped_behind_its_back() {
         .await;
         replay.batch_execute("COMMIT").await.unwrap();
     };
-    // Whoever starts looks after the log before it is ready.
+    // A replica maintains the partitions before it is ready.
     let (second, ()) = tokio::join!(stage.another(), committing);
     assert_eq!(stage.number(&partitions("20200101")).await, 0);
     assert_eq!(stage.number(&partitions("20200102")).await, 2);
@@ -86,9 +86,9 @@ async fn a_day_that_is_being_replayed_is_not_dropped_behind_its_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_of_a_message_of_a_dropped_day_stops_nobody() {
+async fn a_copy_of_a_message_of_a_dropped_partition_delays_no_other() {
     let stage = Stage::new(&[]).await;
-    publish(&stage, &[copy(&stage, UNDER_WAY.parse().unwrap(), &[])]).await;
+    publish(&stage, &[copy(&stage, UNSETTLED.parse().unwrap(), &[])]).await;
     eventually("the copy is sent", SOON, async || {
         (stage.arrivals().await.len() == 1).then_some(())
     })
@@ -99,20 +99,20 @@ async fn a_copy_of_a_message_of_a_dropped_day_stops_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_without_room_for_today_is_a_matter_of_time() {
+async fn a_missing_partition_is_a_temporary_error() {
     use platform::{ErrorKind, Failure as _};
     let stage = Stage::new(&[]).await;
     let today = platform::Clock::system().now();
     let partition = format!("DROP TABLE delivery_messages_{}", today.format("%Y%m%d"));
     execute(&stage.pool, &partition).await;
     let mut conn = stage.pool.get().await.unwrap();
-    let note = [message(None, "rma.created", 1)];
-    let refused = stage.replica.deliveries.append(&mut conn, today, &note).await.unwrap_err();
+    let messages = [message(None, "rma.created", 1)];
+    let refused = stage.replica.deliveries.append(&mut conn, today, &messages).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Unavailable, "{refused:?}");
     drop(conn);
-    // Whoever starts next makes the day again.
+    // The next replica creates the partition again.
     let second = stage.another().await;
-    stage.append(&note).await;
+    stage.append(&messages).await;
     stage.settled(SOON).await;
     second.leave().await;
     stage.leave().await;

@@ -1,4 +1,4 @@
-//! A process that is told to stop: what it began ends well, and nobody else does it again.
+//! Shutdown: attempts in flight finish, and no other process repeats them.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -9,17 +9,17 @@ use testkit::eventually;
 use crate::ordering_keys::nothing_overtook;
 use crate::stage::{SOON, Stage, message, number};
 
-/// Waits until the merchant has so many requests to answer. They came a moment ago, so that the
-/// broker still has their messages.
-async fn in_flight(stage: &Stage, wanted: usize) {
-    eventually("requests are under way", SOON, async || {
-        (stage.arrivals().await.len() == wanted).then_some(())
+/// Waits until the merchant has this many unanswered requests. They are new, so the broker still has
+/// their messages.
+async fn in_flight(stage: &Stage, requests: usize) {
+    eventually("requests are in flight", SOON, async || {
+        (stage.arrivals().await.len() == requests).then_some(())
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_replicas_one_leaves_and_each_message_arrives_once_and_in_order() {
+async fn when_a_replica_stops_each_message_still_arrives_once_and_in_order() {
     let stage = Stage::new(&[]).await;
     let second = stage.another().await;
     stage
@@ -48,7 +48,7 @@ async fn of_two_replicas_one_leaves_and_each_message_arrives_once_and_in_order()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_last_failure_is_written_down_and_its_letter_with_it() {
+async fn the_last_failure_is_settled_and_its_dead_letter_published() {
     let stage = Stage::new(&[("DELIVERY__RETRIES", "0")]).await;
     stage
         .behave(json!([{"do": "answer", "status": 500, "delay_ms": 1500, "times": "always"}]))
@@ -65,7 +65,7 @@ async fn a_last_failure_is_written_down_and_its_letter_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_finished_in_time_is_given_back() {
+async fn deliveries_that_do_not_finish_in_time_are_released() {
     let stage = Stage::new(&[]).await;
     stage.behave(json!([{"do": "hang", "times": "always"}])).await;
     let batch: Vec<_> = (0..4).map(|n| message(None, "rma.created", n)).collect();
@@ -75,7 +75,7 @@ async fn what_cannot_be_finished_in_time_is_given_back() {
     assert!(replica.process.tasks.drain(Duration::from_secs(4)).await, "tasks did not stop");
     let ready = "SELECT count(*) AS n FROM deliveries WHERE state = 'ready' AND attempts = 0";
     assert_eq!(number(&pool, ready).await, 4);
-    // Otherwise they would be sent once from the queue and once from the ledger.
+    // A message left in the queue would be sent twice.
     assert!(namespace.peek("notify.rma").await.is_empty());
     drop(database);
 }
