@@ -17,9 +17,10 @@ use platform::{Timestamp, database::DatabaseError};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::attempt::Message as Content;
 use crate::engine::{Engine, default_exchange, header};
-use crate::store::{self, Settlement};
+use crate::queue_message::QueueMessage;
+use crate::settlement::Settlement;
+use crate::store;
 
 /// Dead letters that one purge reads. Only their ids stay in memory.
 const MAX_SCANNED: u16 = u16::MAX;
@@ -51,15 +52,15 @@ pub(crate) async fn publish(
     engine: &Engine,
     publisher: &Publisher,
     conn: &mut AsyncPgConnection,
-    dead: &[(&Settlement, &Content)],
+    dead: &[Settlement],
 ) -> Result<DeadLetters, DeadLetterError> {
-    let ids: Vec<_> = dead.iter().map(|(settlement, _)| settlement.id).collect();
+    let ids: Vec<_> = dead.iter().map(Settlement::id).collect();
     let first_attempts = store::first_attempts(conn, &ids).await?;
     let (mut events, mut messages) = (Vec::new(), Vec::new());
-    for (settlement, content) in dead {
-        let Some(event) = event(engine, settlement, content, &first_attempts) else { continue };
-        messages.push(dead_letter(engine, &event, content, settlement.replay_number));
-        events.push(((settlement.id, settlement.replay_number), event));
+    for settlement in dead {
+        let Some(event) = event(engine, settlement, &first_attempts) else { continue };
+        messages.push(dead_letter(engine, &event, &settlement.message));
+        events.push(((settlement.id(), settlement.message.replay_number), event));
     }
     let confirms = publisher.publish(&messages).await?;
     let mut letters = DeadLetters::default();
@@ -76,35 +77,30 @@ pub(crate) async fn publish(
 fn event(
     engine: &Engine,
     settlement: &Settlement,
-    content: &Content,
     first_attempts: &HashMap<Uuid, Timestamp>,
 ) -> Option<DeliveryDead> {
-    let [first, ..] = settlement.tries.as_slice() else { return None };
-    let last = settlement.tries.last()?;
-    let id: MerchantId = settlement.merchant.parse().ok()?;
+    let last = &settlement.attempt;
+    let first = settlement.attempts().next().unwrap_or(last);
+    let id: MerchantId = settlement.merchant().parse().ok()?;
     let merchant = engine.merchants.merchant(&id);
     Some(DeliveryDead {
-        delivery: settlement.id,
+        delivery: settlement.id(),
         merchant: id,
-        kind: settlement.kind,
-        event: content.event.clone(),
-        queue: engine.broker.topology.name(settlement.kind.dead_letter_queue()),
-        attempts: settlement.number.try_into().unwrap_or_default(),
-        status: last.status,
-        outcome: last.outcome.to_owned(),
-        detail: last.detail.clone(),
-        first_attempt_at: first_attempts.get(&settlement.id).copied().unwrap_or(first.at),
-        last_attempt_at: last.at,
+        kind: settlement.kind(),
+        event: settlement.message.content.event.clone(),
+        queue: engine.broker.topology.name(settlement.kind().dead_letter_queue()),
+        attempts: settlement.message.attempt_number.try_into().unwrap_or_default(),
+        status: last.outcome.status(),
+        outcome: last.outcome.name().to_owned(),
+        detail: last.outcome.detail(),
+        first_attempt_at: first_attempts.get(&settlement.id()).copied().unwrap_or(first.started_at),
+        last_attempt_at: last.started_at,
         support_contact: merchant.and_then(|merchant| merchant.settings.support_contact.clone()),
     })
 }
 
-fn dead_letter(
-    engine: &Engine,
-    event: &DeliveryDead,
-    content: &Content,
-    replay_number: i32,
-) -> Message {
+fn dead_letter(engine: &Engine, event: &DeliveryDead, message: &QueueMessage) -> Message {
+    let content = &message.content;
     let time = |at: Timestamp| at.to_rfc3339_opts(SecondsFormat::Millis, true);
     let interface = Interface::Message(event.kind);
     let endpoint = engine.endpoints.find(&content.merchant, interface, event.last_attempt_at);
@@ -113,7 +109,7 @@ fn dead_letter(
         (header::MERCHANT, content.merchant.clone()),
         (header::EVENT, event.event.clone()),
         (header::SEQUENCE, content.sequence.to_string()),
-        (header::REPLAY_NUMBER, replay_number.to_string()),
+        (header::REPLAY_NUMBER, message.replay_number.to_string()),
         ("attempts", event.attempts.to_string()),
         ("last-outcome", event.outcome.clone()),
         ("last-error", event.detail.clone()),
@@ -121,9 +117,9 @@ fn dead_letter(
         ("last-attempt-at", time(event.last_attempt_at)),
     ];
     headers.extend(event.status.map(|status| ("last-status", status.to_string())));
-    headers.extend(endpoint.ok().map(|opened| {
+    headers.extend(endpoint.ok().map(|resolved| {
         // The query string may hold a secret.
-        let mut url = opened.endpoint.url().clone();
+        let mut url = resolved.endpoint.url().clone();
         url.set_query(None);
         ("endpoint", url.to_string())
     }));

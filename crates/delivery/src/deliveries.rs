@@ -20,11 +20,11 @@ use crate::attempt::EndpointClient;
 use crate::backlog;
 use crate::dispatcher::Dispatcher;
 use crate::endpoints::Endpoints;
-use crate::engine::{Engine, patience};
+use crate::engine::{Engine, reconnect_backoff};
 use crate::metrics::Metrics;
 use crate::observer::SettlementObserver;
 use crate::replayer::Replayer;
-use crate::sender::Sender;
+use crate::sender::{InflightBudget, Sender};
 use crate::settings::Settings;
 use crate::store::{self, NewMessage, Partitions};
 
@@ -71,12 +71,14 @@ impl Deliveries {
             merchants: merchants.clone(),
             endpoints: Endpoints::new(merchants.clone(), sealer.clone()),
             endpoint_client: settings.endpoint_client()?,
+            schedule: settings.schedule()?,
+            inflight_budget: InflightBudget::new(settings.max_inflight_bytes.get()),
             outbox: outbox.clone(),
             kinds: kinds.to_vec(),
             settings,
             // A check may make two attempts, the second with a new token.
-            check_deadline: process.http.request_timeout.saturating_sub(CHECK_OVERHEAD) / 2,
-            witness: observer,
+            check_timeout: process.http.request_timeout.saturating_sub(CHECK_OVERHEAD) / 2,
+            observer,
             metrics: Metrics::new(),
             wake: Arc::new(Notify::new()),
             replayed: Notify::new(),
@@ -140,7 +142,7 @@ fn maintain_partitions(engine: &Arc<Engine>, process: &Process) {
     });
     let engine = engine.clone();
     process.tasks.spawn("delivery partitions", |stop| async move {
-        let mut backoff = patience();
+        let mut backoff = reconnect_backoff();
         while !stop.is_cancelled() {
             let pause = match maintain_once(&engine).await {
                 Ok(()) => {
@@ -180,7 +182,7 @@ mod tests {
 
     #[test]
     fn partition_maintenance_retries_fast_only_before_its_first_success() {
-        assert!(pause_after_failure(false, &mut patience()) < Duration::from_secs(1));
-        assert_eq!(pause_after_failure(true, &mut patience()), PARTITION_INTERVAL);
+        assert!(pause_after_failure(false, &mut reconnect_backoff()) < Duration::from_secs(1));
+        assert_eq!(pause_after_failure(true, &mut reconnect_backoff()), PARTITION_INTERVAL);
     }
 }

@@ -53,11 +53,11 @@ impl Dispatcher {
 
     pub(crate) async fn run(self, stop: CancellationToken) {
         let engine = self.engine.clone();
-        if !engine.knows_merchants(&stop).await {
+        if !engine.wait_for_merchants(&stop).await {
             return;
         }
         let (pool, wake) = (engine.pool.clone(), engine.wake.clone());
-        pool.run_as_leader(self, wake, engine.settings.poll, stop).await;
+        pool.run_as_leader(self, wake, engine.settings.poll_interval, stop).await;
     }
 
     /// Publishes claimed deliveries, and releases those that the broker did not accept.

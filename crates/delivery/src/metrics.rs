@@ -7,7 +7,9 @@ use opentelemetry::{
 };
 use platform::telemetry;
 
-use crate::store::{Settlement, Tried, Verdict};
+use crate::attempt::Attempt;
+use crate::outcome::Decision;
+use crate::settlement::Settlement;
 
 pub(crate) struct Metrics {
     attempts: Counter<u64>,
@@ -44,14 +46,14 @@ impl Metrics {
 
     pub(crate) fn settled(&self, batch: &[Settlement]) {
         for settlement in batch {
-            let result = match settlement.verdict {
-                Verdict::Delivered => "delivered",
-                Verdict::Dead => "dead",
-                Verdict::Retry(_) => "retried",
+            let result = match settlement.decision {
+                Decision::Delivered => "delivered",
+                Decision::Dead => "dead",
+                Decision::RetryAt(_) => "retried",
             };
-            let labels = [kind_label(settlement.kind), KeyValue::new("result", result)];
+            let labels = [kind_label(settlement.kind()), KeyValue::new("result", result)];
             self.settlements.add(1, &labels);
-            settlement.tries.iter().for_each(|tried| self.attempted(settlement.kind, tried));
+            settlement.attempts().for_each(|attempt| self.attempted(settlement.kind(), attempt));
         }
     }
 
@@ -59,8 +61,8 @@ impl Metrics {
         self.leases_expired.add(deliveries.try_into().unwrap_or(u64::MAX), &[]);
     }
 
-    fn attempted(&self, kind: Kind, tried: &Tried) {
-        let class = match tried.status.map(|status| status / 100) {
+    fn attempted(&self, kind: Kind, attempt: &Attempt) {
+        let class = match attempt.outcome.status().map(|status| status / 100) {
             Some(2) => "2xx",
             Some(3) => "3xx",
             Some(4) => "4xx",
@@ -68,9 +70,9 @@ impl Metrics {
             Some(_) => "other",
             None => "none",
         };
-        let outcome = KeyValue::new("outcome", tried.outcome);
+        let outcome = KeyValue::new("outcome", attempt.outcome.name());
         self.attempts.add(1, &[kind_label(kind), outcome, KeyValue::new("class", class)]);
-        self.attempt_duration.record(tried.latency.as_secs_f64(), &[kind_label(kind)]);
+        self.attempt_duration.record(attempt.latency.as_secs_f64(), &[kind_label(kind)]);
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) use requeue::{Superseded, delete_settled, requeue, superseded_dead_le
 pub(crate) use search::{
     DeliveryRow, Filter, State, attempts, body, count, find, first_attempts, newest_first,
 };
-pub(crate) use settle::{Settlement, Tried, Verdict, settle};
+pub(crate) use settle::settle;
 pub(crate) use unblock::{OrderingKeyCursor, unblock_heads};
 pub(crate) use windows::{Windows, disabled_endpoints, enable_endpoint};
 

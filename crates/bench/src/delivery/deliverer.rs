@@ -127,7 +127,7 @@ pub(crate) async fn start(database: &Database, namespace: &Namespace) -> anyhow:
         ("DELIVERER__SEALING__KEYS", sealing_keys()),
         ("DELIVERER__DELIVERY__HTTPS_ONLY", "false"),
         ("DELIVERER__DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
-        ("DELIVERER__DELIVERY__DEADLINE", "5s"),
+        ("DELIVERER__DELIVERY__ATTEMPT_TIMEOUT", "5s"),
         ("DELIVERER__DELIVERY__RETRY_BASE", "1h"),
         ("DELIVERER__DELIVERY__RETRY_FACTOR", "1"),
     ];

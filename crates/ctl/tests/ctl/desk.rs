@@ -118,7 +118,7 @@ impl Desk {
             ("DELIVERY__RETRY_BASE", "50ms"),
             ("DELIVERY__RETRY_FACTOR", "1"),
             ("DELIVERY__RETRIES", "1"),
-            ("DELIVERY__POLL", "20ms"),
+            ("DELIVERY__POLL_INTERVAL", "20ms"),
         ];
         let (clock, namespace) = (Clock::system(), &stack.auth.namespace);
         let service = testkit::run::<Deliverer>(&settings, clock, &database, namespace).await;

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use super::{Error, parse_merchant, sample::sample};
 use crate::Deliveries;
-use crate::attempt::{Message, Reply};
+use crate::attempt::{Message, ResponseBody};
 use crate::engine::Engine;
 use crate::outcome::Jitter;
 use crate::store::new_id;
@@ -78,8 +78,8 @@ pub(crate) async fn check_endpoints(
 async fn check(engine: &Engine, merchant: &MerchantId, kind: Kind) -> EndpointCheckResult {
     let now = engine.clock.now();
     let interface = Interface::Message(kind);
-    let opened = match engine.endpoints.find(merchant.as_str(), interface, now) {
-        Ok(opened) => opened,
+    let resolved = match engine.endpoints.find(merchant.as_str(), interface, now) {
+        Ok(resolved) => resolved,
         Err(error) => {
             let known = engine.merchants.merchant(merchant);
             let is_set = known.is_some_and(|known| known.endpoints.contains_key(&interface));
@@ -103,25 +103,25 @@ async fn check(engine: &Engine, merchant: &MerchantId, kind: Kind) -> EndpointCh
         sequence: 1,
         traceparent: platform::telemetry::traceparent(),
         body: Bytes::from_static(sample(kind).as_bytes()),
-        reply: Reply::Ignored,
+        response_body: ResponseBody::Ignored,
     };
     let mut endpoint_client = engine.endpoint_client.clone();
-    endpoint_client.deadline =
-        opened.timeout.unwrap_or(endpoint_client.deadline).min(engine.check_deadline);
-    let tried =
-        endpoint_client.attempt(&message, &opened.endpoint, 1, now, Jitter::draw()).await.last;
-    let start = tried.answer.get(..engine.settings.response_log_bytes).unwrap_or(&tried.answer);
+    endpoint_client.timeout =
+        resolved.timeout.unwrap_or(endpoint_client.timeout).min(engine.check_timeout);
+    let (_, mut attempt) =
+        endpoint_client.deliver(&message, &resolved.endpoint, now, Jitter::draw()).await;
+    attempt.truncate_response(engine.settings.response_log_bytes);
     // The query string may hold a secret.
-    let mut url = opened.endpoint.url().clone();
+    let mut url = resolved.endpoint.url().clone();
     url.set_query(None);
     EndpointCheckResult {
         kind: kind.to_string(),
         endpoint: Some(url.to_string()),
-        accepted: tried.outcome.name() == "delivered",
-        outcome: tried.outcome.name().to_owned(),
-        status: tried.outcome.status(),
-        detail: tried.outcome.detail(),
-        response_body: String::from_utf8_lossy(start).into_owned(),
-        latency_ms: tried.latency.as_millis().try_into().unwrap_or(u64::MAX),
+        accepted: attempt.outcome.name() == "delivered",
+        outcome: attempt.outcome.name().to_owned(),
+        status: attempt.outcome.status(),
+        detail: attempt.outcome.detail(),
+        response_body: String::from_utf8_lossy(&attempt.response).into_owned(),
+        latency_ms: attempt.latency.as_millis().try_into().unwrap_or(u64::MAX),
     }
 }

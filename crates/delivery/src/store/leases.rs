@@ -11,10 +11,10 @@ use platform::{
 use uuid::Uuid;
 
 use super::schema::deliveries;
-use crate::job::FRESH;
+use crate::queue_message::DUPLICATE_WINDOW;
 
 /// Makes queued deliveries ready again that were not sent. If the broker has copies after all, senders
-/// treat them as possible duplicates by the time these are due: see [`FRESH`].
+/// treat them as possible duplicates by the time these are due: see [`DUPLICATE_WINDOW`].
 pub(crate) async fn release_claim(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
@@ -25,7 +25,7 @@ pub(crate) async fn release_claim(
         .set((
             deliveries::state.eq("ready"),
             deliveries::leased_until.eq(None::<Timestamp>),
-            deliveries::next_attempt_at.eq(now + FRESH),
+            deliveries::next_attempt_at.eq(now + DUPLICATE_WINDOW),
             deliveries::requeues.eq(deliveries::requeues + 1),
         ))
         .execute(conn)

@@ -11,12 +11,10 @@ use platform::{Clock, Timestamp, database::Pool};
 use testkit::{Database, eventually};
 use uuid::Uuid;
 
-use super::{
-    ClaimParams, NewMessage, OrderingKeyCursor, Partitions, Settlement, Superseded, Tried, Verdict,
-    Windows,
-};
-use crate::job::FRESH;
-use crate::outcome::Signal;
+use super::{ClaimParams, NewMessage, OrderingKeyCursor, Partitions, Superseded, Windows};
+use crate::outcome::{Decision, Signal};
+use crate::queue_message::DUPLICATE_WINDOW;
+use crate::settlement::{Settlement, tests::settlement};
 use crate::window::Limits;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -48,7 +46,7 @@ async fn append(conn: &mut AsyncPgConnection, now: Timestamp, ordering_key: Opti
 /// Appends a message and marks it dead.
 async fn append_dead(conn: &mut AsyncPgConnection, now: Timestamp, ordering_key: &str) -> Uuid {
     let id = append(conn, now, Some(ordering_key)).await;
-    settle(conn, settlement(id, Verdict::Dead, Signal::Hold, now)).await;
+    settle(conn, settlement(id, Decision::Dead, Signal::Hold, now)).await;
     id
 }
 
@@ -66,30 +64,12 @@ async fn settle(conn: &mut AsyncPgConnection, settlement: Settlement) {
 
 fn windows() -> Windows {
     let size = |size| NonZeroU32::new(size).unwrap();
-    Windows::new(Limits { initial: size(8), largest: size(64), probe_pause: LEASE })
-}
-
-/// The first attempt of a delivery.
-fn settlement(id: Uuid, verdict: Verdict, signal: Signal, at: Timestamp) -> Settlement {
-    let (detail, answer) = (String::new(), String::new());
-    let latency = Duration::from_millis(5);
-    let tried = Tried { at, latency, outcome: "rejected", status: None, detail, answer };
-    Settlement {
-        id,
-        merchant: "acme".to_owned(),
-        kind: Kind::Rma,
-        replay_number: 0,
-        number: 1,
-        verdict,
-        signal,
-        tries: vec![tried],
-        disabled_at_version: None,
-    }
+    Windows::new(Limits { initial: size(8), max: size(64), probe_delay: LEASE })
 }
 
 fn delivered(id: Uuid, replay_number: i32, at: Timestamp) -> Settlement {
-    let mut settlement = settlement(id, Verdict::Delivered, Signal::Grow, at);
-    settlement.replay_number = replay_number;
+    let mut settlement = settlement(id, Decision::Delivered, Signal::Grow, at);
+    settlement.message.replay_number = replay_number;
     settlement
 }
 
@@ -119,7 +99,7 @@ async fn a_delivery_that_is_settled_during_a_claim_is_not_queued() {
     let (mut settler, mut dispatcher) = (pool.get().await.unwrap(), pool.get().await.unwrap());
     let id = append(&mut settler, now, None).await;
     settler.batch_execute("BEGIN").await.unwrap();
-    let retry = Verdict::Retry(now + TimeDelta::hours(1));
+    let retry = Decision::RetryAt(now + TimeDelta::hours(1));
     settle(&mut settler, settlement(id, retry, Signal::Hold, now)).await;
     let committing = async {
         wait_for_blocked_session(&pool).await;
@@ -137,7 +117,7 @@ async fn a_late_410_of_an_older_merchant_version_enables_no_endpoint() {
     let (_database, pool) = database(now).await;
     let mut conn = pool.get().await.unwrap();
     for version in [2, 1] {
-        let mut gone = settlement(super::new_id(now), Verdict::Dead, Signal::Shrink, now);
+        let mut gone = settlement(super::new_id(now), Decision::Dead, Signal::Shrink, now);
         gone.disabled_at_version = Some(version);
         settle(&mut conn, gone).await;
     }
@@ -164,8 +144,8 @@ async fn a_released_delivery_is_due_when_copies_count_as_duplicates() {
     let id = append(&mut conn, now, None).await;
     assert_eq!(claim(&mut conn, now).await, [id]);
     super::release_claim(&mut conn, now, &[id]).await.unwrap();
-    assert!(claim(&mut conn, now + FRESH - TimeDelta::milliseconds(1)).await.is_empty());
-    assert_eq!(claim(&mut conn, now + FRESH).await, [id]);
+    assert!(claim(&mut conn, now + DUPLICATE_WINDOW - TimeDelta::milliseconds(1)).await.is_empty());
+    assert_eq!(claim(&mut conn, now + DUPLICATE_WINDOW).await, [id]);
 }
 
 #[tokio::test]

@@ -16,8 +16,9 @@ use platform::{
 use tokio::time::Instant;
 
 use super::schema::delivery_endpoints;
-use super::{Settlement, Tried};
+use crate::attempt::Attempt;
 use crate::outcome::Signal;
+use crate::settlement::Settlement;
 use crate::window::{Limits, Window};
 
 /// Time for which a window that was fully open is taken to be so still, without a query.
@@ -62,13 +63,13 @@ struct DeliveryResult {
 
 impl From<&Settlement> for DeliveryResult {
     fn from(settlement: &Settlement) -> Self {
-        let end =
-            |tried: &Tried| tried.at.checked_add_signed(TimeDelta::from_std(tried.latency).ok()?);
-        let tries = &settlement.tries;
+        let Attempt { signal, started_at, latency, .. } = &settlement.attempt;
+        let latency = TimeDelta::from_std(*latency).unwrap_or_default();
+        let first = settlement.attempts().next().unwrap_or(&settlement.attempt);
         Self {
-            signal: settlement.signal,
-            started_at: tries.iter().map(|tried| tried.at).min().unwrap_or_default(),
-            ended_at: tries.iter().filter_map(end).max().unwrap_or_default(),
+            signal: *signal,
+            started_at: first.started_at,
+            ended_at: started_at.checked_add_signed(latency).unwrap_or(*started_at),
         }
     }
 }
@@ -103,7 +104,7 @@ impl Windows {
         for ((merchant, kind), EndpointResults { results, disabled_at_version }) in &endpoints {
             let row = rows.iter().find(|row| row.merchant == *merchant && row.kind == kind.name());
             let (window, not_before) = self.apply(row, results);
-            if window.is_wide_open() {
+            if window.is_at_max() {
                 self.fully_open.insert(((*merchant).to_owned(), *kind), Instant::now());
             }
             updates.push(EndpointUpdate {
@@ -124,7 +125,7 @@ impl Windows {
     ) -> BTreeMap<(&'a str, Kind), EndpointResults> {
         let mut endpoints = BTreeMap::<_, EndpointResults>::new();
         for settlement in batch {
-            let key = (settlement.merchant.as_str(), settlement.kind);
+            let key = (settlement.merchant(), settlement.kind());
             let endpoint = endpoints.entry(key).or_default();
             endpoint.results.push(DeliveryResult::from(settlement));
             endpoint.disabled_at_version =
@@ -148,7 +149,7 @@ impl Windows {
             Some(row) => {
                 let parts =
                     [row.window_size, row.slow_start_threshold, row.window_acks, row.failed_probes];
-                (Window::restored(self.limits, parts), row.not_before)
+                (Window::from_parts(self.limits, parts), row.not_before)
             }
             None => (Window::new(self.limits), Timestamp::UNIX_EPOCH),
         };
@@ -156,11 +157,12 @@ impl Windows {
         for result in results {
             match result.signal {
                 // The attempt started before the last failure was known, so it was no probe.
-                Signal::Shrink if result.started_at < not_before => window.narrow(),
-                signal => window.learn(signal),
+                Signal::Shrink if result.started_at < not_before => window.halve(),
+                signal => window.apply(signal),
             }
             last_ended_at = last_ended_at.max(result.ended_at);
-            not_before = last_ended_at + TimeDelta::from_std(window.pause()).unwrap_or_default();
+            not_before =
+                last_ended_at + TimeDelta::from_std(window.probe_delay()).unwrap_or_default();
         }
         (window, not_before)
     }

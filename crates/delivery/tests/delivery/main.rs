@@ -1,21 +1,21 @@
-//! The whole engine against real servers and a sandbox merchant.
+//! Integration tests: the engine with PostgreSQL, RabbitMQ and a sandbox merchant.
 
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a test that cannot go on should panic"
+    reason = "a failed step of a test should panic"
 )]
 
 mod admin;
 mod cluster;
 mod dead_letters;
-mod deadlines;
-mod desk;
 mod dispatching;
 mod faults;
+mod memory;
 mod ordering_keys;
 mod outcomes;
 mod partitions;
 mod replays;
 mod shutdown;
-mod stage;
+mod test_app;
+mod timeouts;

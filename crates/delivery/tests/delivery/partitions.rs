@@ -4,7 +4,7 @@ use diesel_async::SimpleAsyncConnection as _;
 use platform::database::Pool;
 use testkit::{Database, Namespace, eventually};
 
-use crate::stage::{SOON, Stage, copy, execute, message, migrations, publish};
+use crate::test_app::{TIMEOUT, TestApp, execute, message, migrations};
 
 /// Suffix, first id and end of the partitions of 1 and 2 January 2020.
 const DAYS: [(&str, &str, &str); 2] = [
@@ -43,77 +43,79 @@ async fn partitions_are_created_ahead_and_dropped_unless_a_delivery_is_unsettled
     let pool = database.pool();
     create_old_partitions(&pool).await;
     execute(&pool, &insert_unsettled()).await;
-    let stage = Stage::set(database, Namespace::create(), &[]).await;
-    eventually("the old partitions are dropped", SOON, async || {
-        (stage.number(&partitions("20200101")).await == 0).then_some(())
+    let app = TestApp::start_on(database, Namespace::create(), &[]).await;
+    eventually("the old partitions are dropped", TIMEOUT, async || {
+        (app.count(&partitions("20200101")).await == 0).then_some(())
     })
     .await;
-    assert_eq!(stage.number(&partitions("20200102")).await, 2);
+    assert_eq!(app.count(&partitions("20200102")).await, 2);
     let made = "SELECT count(*) AS n FROM pg_class WHERE relname LIKE 'delivery_messages_20__%' \
                 AND relkind = 'r'";
-    assert!(stage.number(made).await >= 8);
-    stage.append(&[message(None, "rma.created", 1)]).await;
-    eventually("it is delivered", SOON, async || (stage.arrivals().await.len() == 1).then_some(()))
-        .await;
-    stage.leave().await;
+    assert!(app.count(made).await >= 8);
+    app.append(&[message(None, "rma.created", 1)]).await;
+    eventually("it is delivered", TIMEOUT, async || {
+        (app.received().await.len() == 1).then_some(())
+    })
+    .await;
+    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_partition_is_not_dropped_while_one_of_its_messages_is_replayed() {
-    let stage = Stage::new(&[]).await;
-    create_old_partitions(&stage.pool).await;
+    let app = TestApp::start(&[]).await;
+    create_old_partitions(&app.pool).await;
     // A replay reads messages and attempts, then inserts a delivery.
-    let mut replay = stage.pool.get().await.unwrap();
+    let mut replay = app.pool.get().await.unwrap();
     replay.batch_execute("BEGIN").await.unwrap();
     let reads = "SELECT FROM delivery_messages_20200102; SELECT FROM delivery_attempts_20200102";
     replay.batch_execute(reads).await.unwrap();
     replay.batch_execute(&insert_unsettled()).await.unwrap();
     let committing = async {
-        eventually("maintenance waits for the partition", SOON, async || {
+        eventually("maintenance waits for the partition", TIMEOUT, async || {
             let waiting = "SELECT count(*) AS n FROM pg_locks WHERE NOT granted \
                            AND relation = 'delivery_messages_20200102'::regclass";
-            (stage.number(waiting).await > 0).then_some(())
+            (app.count(waiting).await > 0).then_some(())
         })
         .await;
         replay.batch_execute("COMMIT").await.unwrap();
     };
     // A replica maintains the partitions before it is ready.
-    let (second, ()) = tokio::join!(stage.another(), committing);
-    assert_eq!(stage.number(&partitions("20200101")).await, 0);
-    assert_eq!(stage.number(&partitions("20200102")).await, 2);
-    second.leave().await;
-    stage.leave().await;
+    let (second, ()) = tokio::join!(app.start_replica(), committing);
+    assert_eq!(app.count(&partitions("20200101")).await, 0);
+    assert_eq!(app.count(&partitions("20200102")).await, 2);
+    second.stop().await;
+    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_of_a_message_of_a_dropped_partition_delays_no_other() {
-    let stage = Stage::new(&[]).await;
-    publish(&stage, &[copy(&stage, UNSETTLED.parse().unwrap(), &[])]).await;
-    eventually("the copy is sent", SOON, async || {
-        (stage.arrivals().await.len() == 1).then_some(())
+    let app = TestApp::start(&[]).await;
+    app.publish(&[app.queue_message(UNSETTLED.parse().unwrap(), &[])]).await;
+    eventually("the copy is sent", TIMEOUT, async || {
+        (app.received().await.len() == 1).then_some(())
     })
     .await;
-    stage.append(&[message(None, "rma.created", 1)]).await;
-    stage.settled(SOON).await;
-    stage.leave().await;
+    app.append(&[message(None, "rma.created", 1)]).await;
+    app.wait_until_settled(TIMEOUT).await;
+    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_partition_is_a_temporary_error() {
     use platform::{ErrorKind, Failure as _};
-    let stage = Stage::new(&[]).await;
+    let app = TestApp::start(&[]).await;
     let today = platform::Clock::system().now();
     let partition = format!("DROP TABLE delivery_messages_{}", today.format("%Y%m%d"));
-    execute(&stage.pool, &partition).await;
-    let mut conn = stage.pool.get().await.unwrap();
+    execute(&app.pool, &partition).await;
+    let mut conn = app.pool.get().await.unwrap();
     let messages = [message(None, "rma.created", 1)];
-    let refused = stage.replica.deliveries.append(&mut conn, today, &messages).await.unwrap_err();
+    let refused = app.replica.deliveries.append(&mut conn, today, &messages).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Unavailable, "{refused:?}");
     drop(conn);
     // The next replica creates the partition again.
-    let second = stage.another().await;
-    stage.append(&messages).await;
-    stage.settled(SOON).await;
-    second.leave().await;
-    stage.leave().await;
+    let second = app.start_replica().await;
+    app.append(&messages).await;
+    app.wait_until_settled(TIMEOUT).await;
+    second.stop().await;
+    app.stop().await;
 }
