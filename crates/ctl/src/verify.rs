@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use delivery::signing::{Secret, Signed, verify};
+use delivery::signing::{Secret, SignedHeaders, verify};
 use platform::{Clock, Timestamp};
 
 use crate::output::print;
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .map(|file| Ok(Secret::parse(&read_secret(file)?)?))
         .collect::<anyhow::Result<Vec<_>>>()?;
     let body = read_body(&arguments.body)?;
-    let signed = Signed {
+    let signed = SignedHeaders {
         id: &arguments.id,
         timestamp: &arguments.timestamp,
         signature: &arguments.signature,

@@ -1,74 +1,73 @@
-//! Which messages of a subscription may be acknowledged: everything up to the oldest one that is
-//! under way, in one go.
+//! Decides up to which delivery tag a subscription is acknowledged: below the oldest message that is
+//! still in flight.
 //!
-//! The broker sends no more than the prefetch beyond the last acknowledged message. One that takes
-//! long, or that too many others wait behind, is therefore let go of: it counts as settled here,
-//! and its row and lease carry it.
+//! The broker delivers at most the prefetch beyond the last acknowledged message. A message that is
+//! slow, or has too many behind it, is therefore acknowledged before it is settled. If the process
+//! then dies, the lease of its row expires and it is sent again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A message that takes longer than this is let go of.
-pub(crate) const SLOW: Duration = Duration::from_secs(1);
+/// An attempt that takes longer is slow.
+pub(crate) const SLOW_AFTER: Duration = Duration::from_secs(1);
 
-/// The messages of one subscription, by the numbers it gave them.
 #[derive(Debug)]
 pub(crate) struct AckTracker {
-    /// So many may have come after one that is under way.
-    most_behind: u64,
-    under_way: BTreeMap<u64, Instant>,
-    /// Those that nobody could read; they are no longer ours to acknowledge.
-    dead_letter: BTreeSet<u64>,
+    /// Messages that may be received after one that is in flight.
+    max_behind: u64,
+    in_flight: BTreeMap<u64, Instant>,
+    /// Tags that were rejected; acknowledging them again would be an error.
+    rejected: BTreeSet<u64>,
     newest: u64,
     acknowledged: u64,
 }
 
 impl AckTracker {
     pub(crate) fn new(prefetch: u16) -> Self {
-        // The rest of what the broker may send is enough to keep everyone busy meanwhile.
-        let most_behind = u64::from(prefetch) * 3 / 4;
-        let (under_way, dead_letter) = (BTreeMap::new(), BTreeSet::new());
-        Self { most_behind, under_way, dead_letter, newest: 0, acknowledged: 0 }
+        // The last quarter of the prefetch keeps the sender busy until the acknowledgement arrives.
+        let max_behind = u64::from(prefetch) * 3 / 4;
+        let (in_flight, rejected) = (BTreeMap::new(), BTreeSet::new());
+        Self { max_behind, in_flight, rejected, newest: 0, acknowledged: 0 }
     }
 
-    pub(crate) fn arrived(&mut self, number: u64) {
-        self.newest = self.newest.max(number);
+    pub(crate) fn received(&mut self, tag: u64) {
+        self.newest = self.newest.max(tag);
     }
 
-    pub(crate) fn set_out(&mut self, number: u64, now: Instant) {
-        self.under_way.insert(number, now);
+    pub(crate) fn started(&mut self, tag: u64, now: Instant) {
+        self.in_flight.insert(tag, now);
     }
 
-    pub(crate) fn settled(&mut self, number: u64) {
-        self.under_way.remove(&number);
+    pub(crate) fn settled(&mut self, tag: u64) {
+        self.in_flight.remove(&tag);
     }
 
-    pub(crate) fn dead_letter(&mut self, number: u64) {
-        self.dead_letter.insert(number);
+    pub(crate) fn rejected(&mut self, tag: u64) {
+        self.rejected.insert(tag);
     }
 
-    /// Whatever is under way is no longer waited for.
-    pub(crate) fn let_go(&mut self) {
-        self.under_way.clear();
+    /// Lets all messages be acknowledged, settled or not.
+    pub(crate) fn release_all(&mut self) {
+        self.in_flight.clear();
     }
 
-    /// Up to which message all are to be acknowledged now, if any are.
+    /// Returns the tag to acknowledge now, together with all before it.
     pub(crate) fn due(&mut self, now: Instant) -> Option<u64> {
-        let (newest, most_behind) = (self.newest, self.most_behind);
-        self.under_way.retain(|number, since| {
-            newest - number <= most_behind && now.duration_since(*since) < SLOW
+        let (newest, max_behind) = (self.newest, self.max_behind);
+        self.in_flight.retain(|tag, started| {
+            newest - tag <= max_behind && now.duration_since(*started) < SLOW_AFTER
         });
-        let mut through = self.under_way.keys().next().map_or(newest, |oldest| oldest - 1);
-        while self.dead_letter.contains(&through) {
-            through -= 1;
+        let mut up_to = self.in_flight.keys().next().map_or(newest, |oldest| oldest - 1);
+        while self.rejected.contains(&up_to) {
+            up_to -= 1;
         }
-        if through <= self.acknowledged {
+        if up_to <= self.acknowledged {
             return None;
         }
-        self.acknowledged = through;
-        Some(through)
+        self.acknowledged = up_to;
+        Some(up_to)
     }
 }
 
@@ -78,58 +77,58 @@ mod tests {
 
     const PREFETCH: u16 = 8;
 
-    /// AckTracker of messages that came and set out at once.
-    fn received(numbers: std::ops::RangeInclusive<u64>, at: Instant) -> AckTracker {
-        let mut receipts = AckTracker::new(PREFETCH);
-        for number in numbers {
-            receipts.arrived(number);
-            receipts.set_out(number, at);
+    /// Tracks messages that were received and started at once.
+    fn tracker(tags: std::ops::RangeInclusive<u64>, at: Instant) -> AckTracker {
+        let mut acks = AckTracker::new(PREFETCH);
+        for tag in tags {
+            acks.received(tag);
+            acks.started(tag, at);
         }
-        receipts
+        acks
     }
 
     #[test]
-    fn everything_before_the_oldest_under_way_is_acknowledged_once() {
+    fn messages_before_the_oldest_in_flight_are_acknowledged_once() {
         let now = Instant::now();
-        let mut receipts = received(1..=5, now);
-        assert_eq!(receipts.due(now), None);
-        [2, 3].into_iter().for_each(|number| receipts.settled(number));
-        assert_eq!(receipts.due(now), None);
-        receipts.settled(1);
-        assert_eq!(receipts.due(now), Some(3));
-        assert_eq!(receipts.due(now), None);
-        [4, 5].into_iter().for_each(|number| receipts.settled(number));
-        assert_eq!(receipts.due(now), Some(5));
+        let mut acks = tracker(1..=5, now);
+        assert_eq!(acks.due(now), None);
+        [2, 3].into_iter().for_each(|tag| acks.settled(tag));
+        assert_eq!(acks.due(now), None);
+        acks.settled(1);
+        assert_eq!(acks.due(now), Some(3));
+        assert_eq!(acks.due(now), None);
+        [4, 5].into_iter().for_each(|tag| acks.settled(tag));
+        assert_eq!(acks.due(now), Some(5));
     }
 
     #[test]
-    fn a_slow_message_holds_nobody_up_for_longer_than_a_second() {
+    fn a_slow_message_delays_acknowledgements_by_a_second_at_most() {
         let now = Instant::now();
-        let mut receipts = received(1..=2, now);
-        receipts.settled(2);
-        assert_eq!(receipts.due(now + SLOW / 2), None);
-        assert_eq!(receipts.due(now + SLOW), Some(2));
+        let mut acks = tracker(1..=2, now);
+        acks.settled(2);
+        assert_eq!(acks.due(now + SLOW_AFTER / 2), None);
+        assert_eq!(acks.due(now + SLOW_AFTER), Some(2));
     }
 
     #[test]
-    fn a_hanging_message_is_let_go_of_before_the_broker_stops_sending() {
+    fn a_message_in_flight_is_acknowledged_before_the_prefetch_is_used_up() {
         let now = Instant::now();
-        let mut receipts = received(1..=1, now);
-        for number in 2..=7 {
-            receipts.arrived(number);
-            assert_eq!(receipts.due(now), None, "after {number}");
+        let mut acks = tracker(1..=1, now);
+        for tag in 2..=7 {
+            acks.received(tag);
+            assert_eq!(acks.due(now), None, "after {tag}");
         }
-        receipts.arrived(8);
-        assert_eq!(receipts.due(now), Some(8));
+        acks.received(8);
+        assert_eq!(acks.due(now), Some(8));
     }
 
     #[test]
-    fn what_was_put_aside_is_not_acknowledged() {
+    fn a_rejected_message_is_not_acknowledged() {
         let now = Instant::now();
-        let mut receipts = received(1..=3, now);
-        receipts.arrived(4);
-        receipts.dead_letter(4);
-        (1..=3).for_each(|number| receipts.settled(number));
-        assert_eq!(receipts.due(now), Some(3));
+        let mut acks = tracker(1..=3, now);
+        acks.received(4);
+        acks.rejected(4);
+        (1..=3).for_each(|tag| acks.settled(tag));
+        assert_eq!(acks.due(now), Some(3));
     }
 }

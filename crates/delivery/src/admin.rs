@@ -1,5 +1,5 @@
-//! The operators' handlers of every service that delivers: what was sent, what came of it,
-//! sending it again, and trying an endpoint. A merchant's token reads that merchant's own.
+//! HTTP API for operators of every service that delivers: list, show and replay deliveries, report on
+//! them, and check endpoints. The token of a merchant reads that merchant's deliveries.
 
 pub(crate) mod check;
 pub(crate) mod list;
@@ -15,10 +15,10 @@ use platform::{ErrorKind, Failure};
 use utoipa_actix_web::service_config::ServiceConfig;
 use uuid::Uuid;
 
-use crate::ledger::Filter;
+use crate::store::Filter;
 
-/// The URL table, to be taken into a service's own. The service must share its
-/// [`crate::Deliveries`], see `Service::share`.
+/// The routes of the API. The service must register its [`crate::Deliveries`] as app data, see
+/// `Service::share`.
 pub fn routes(config: &mut ServiceConfig<'_>) {
     config
         .service(list::list_deliveries)
@@ -30,69 +30,77 @@ pub fn routes(config: &mut ServiceConfig<'_>) {
         .service(check::check_endpoints);
 }
 
-/// Why an operator does not get what it asked for.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Refused {
+pub(crate) enum Error {
     #[error("there is no delivery {0}")]
     NoDelivery(Uuid),
     #[error("there is no merchant {0}")]
     NoMerchant(String),
     #[error("there is no replay {0}")]
     NoReplay(Uuid),
-    #[error("delivery {0} is under way already")]
-    UnderWay(Uuid),
+    #[error("delivery {0} is still pending")]
+    Pending(Uuid),
     #[error(
-        "a newer message of its ordering_key has overtaken delivery {0}: replay it with force, or not"
+        "delivery {0} is superseded by a newer message of its ordering key; use force to send it"
     )]
     Superseded(Uuid),
     #[error("{0}")]
     Malformed(String),
 }
 
-impl Failure for Refused {
+impl Failure for Error {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::NoDelivery(_) | Self::NoReplay(_) | Self::NoMerchant(_) => ErrorKind::Missing,
-            Self::UnderWay(_) | Self::Superseded(_) => ErrorKind::Conflict,
+            Self::Pending(_) | Self::Superseded(_) => ErrorKind::Conflict,
             Self::Malformed(_) => ErrorKind::Malformed,
         }
     }
 }
 
-/// Refuses what no delivery can be, before it comes to the database.
-fn check_filter(filter: &Filter) -> Result<(), Refused> {
+/// Rejects values that PostgreSQL cannot store and kinds that do not exist.
+fn check_filter(filter: &Filter) -> Result<(), Error> {
     if filter.ordering_key.as_ref().is_some_and(|ordering_key| ordering_key.contains('\0')) {
-        return Err(Refused::Malformed("a ordering_key has no NUL in it".to_owned()));
+        return Err(Error::Malformed("ordering_key must not contain NUL".to_owned()));
     }
     check_kind(filter.kind.as_deref())?;
-    check_moments(&[filter.from, filter.to])
+    check_times(&[filter.from, filter.to])
 }
 
-fn check_kind(name: Option<&str>) -> Result<(), Refused> {
-    let read = |name: &str| name.parse().map(|_: MessageKind| ());
-    name.map_or(Ok(()), read).map_err(|error| {
+fn check_kind(name: Option<&str>) -> Result<(), Error> {
+    let parse = |name: &str| name.parse().map(|_: MessageKind| ());
+    name.map_or(Ok(()), parse).map_err(|error| {
         let names = MessageKind::ALL.map(MessageKind::name).join(", ");
-        Refused::Malformed(format!("kind: {error}; there are {names}"))
+        Error::Malformed(format!("kind: {error}; one of {names}"))
     })
 }
 
-/// Times that the database can hold, with room for a day before the first.
-fn check_moments(moments: &[Option<DateTime<Utc>>]) -> Result<(), Refused> {
-    if moments.iter().flatten().all(|moment| (1..=9999).contains(&moment.year())) {
+/// PostgreSQL can hold these times and the day before the first.
+fn check_times(times: &[Option<DateTime<Utc>>]) -> Result<(), Error> {
+    if times.iter().flatten().all(|time| (1..=9999).contains(&time.year())) {
         Ok(())
     } else {
-        Err(Refused::Malformed("from and to must lie in the years 1 to 9999".to_owned()))
+        Err(Error::Malformed("from and to must lie in the years 1 to 9999".to_owned()))
     }
 }
 
-/// The merchant whose messages a caller may read: its own, or for an operator the one it asks
-/// about, or everyone's. Messages hold what orders and returns hold, so a merchant's client needs
-/// one of their scopes.
-fn readable(caller: &Caller, asked: Option<MerchantId>) -> Result<Option<MerchantId>, Access> {
+fn parse_merchant(text: Option<&str>) -> Result<Option<MerchantId>, Error> {
+    let parse =
+        |text: &str| text.parse().map_err(|error| Error::Malformed(format!("merchant {error}")));
+    text.map(parse).transpose()
+}
+
+/// Returns the merchant whose deliveries the caller may read: its own, or, for an operator, the
+/// requested one or all. Messages contain orders and returns, so the client of a merchant needs one
+/// of these scopes.
+fn readable_merchant(
+    caller: &Caller,
+    requested: Option<MerchantId>,
+) -> Result<Option<MerchantId>, Access> {
     let limit = match caller.merchant_scope() {
         None => {
             caller.require(Scope::Operator)?;
-            return Ok(asked);
+            return Ok(requested);
         }
         Some(_) if caller.claims.merchant.is_none() => {
             caller.require(Scope::Operator)?;
@@ -103,8 +111,10 @@ fn readable(caller: &Caller, asked: Option<MerchantId>) -> Result<Option<Merchan
             own
         }
     };
-    match (limit, asked) {
-        (Some(limit), Some(asked)) if *limit != asked => Err(Access::OtherMerchant(limit.clone())),
+    match (limit, requested) {
+        (Some(limit), Some(requested)) if *limit != requested => {
+            Err(Access::OtherMerchant(limit.clone()))
+        }
         (limit, _) => Ok(limit.cloned()),
     }
 }

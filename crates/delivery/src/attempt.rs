@@ -1,8 +1,7 @@
-//! One attempt to hand a message to a merchant: sign, authenticate, POST, read the answer.
+//! One attempt: sign the message, authenticate, POST it and read the response.
 //!
-//! The body goes out byte for byte as it was stored and the id stays the same; signature,
-//! timestamp and token are fresh each time. An attempt ends by its deadline, whatever the
-//! endpoint does, and always ends in an [`Outcome`]: there is no error beside it.
+//! The body and the `webhook-id` are the same in every attempt; signature, timestamp and token are
+//! new. An attempt ends within its timeout and always has an [`Outcome`], never an error.
 
 mod call;
 #[cfg(test)]
@@ -18,16 +17,16 @@ use reqwest::{Method, Response};
 use tokio::time::Instant;
 
 use self::call::Call;
-use crate::ack_tracker::SLOW;
-use crate::client::{End, Fault, GuardedClient, Read, read_body};
+use crate::ack_tracker::SLOW_AFTER;
+use crate::client::{BodyEnd, GuardedClient, RequestError, read_body};
 use crate::endpoint::Endpoint;
-use crate::outcome::{self, Jitter, Outcome, Schedule, Signal, Step, TokenRefresh, decide};
+use crate::outcome::{Jitter, Outcome, Signal};
 use crate::tokens::{Generation, Token, Tokens};
 
-/// A message as it was stored.
+/// A message as the merchant receives it.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// The `webhook-id`, the same for every attempt.
+    /// Sent as `webhook-id`.
     pub id: String,
     pub merchant: String,
     pub kind: MessageKind,
@@ -36,133 +35,122 @@ pub struct Message {
     pub sequence: i64,
     pub traceparent: Option<String>,
     pub body: Bytes,
-    pub reply: Reply,
+    pub response_body: ResponseBody,
 }
 
-/// Whether we want to know more than the answer's status.
+/// Whether the success of a delivery depends on the body of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// A 2xx is all that counts: a body that breaks off or never ends does not undo it.
+pub enum ResponseBody {
+    /// A 2xx status is enough, even if the body is cut off.
     Ignored,
-    /// The body is part of the answer: if it breaks off the attempt failed. One that is too long
-    /// to be read says no more than its status, which is enough for a message.
-    Needed,
+    /// A 2xx whose body is cut off is a failure. A body above the size limit is not: the status is
+    /// enough for a message.
+    Required,
 }
 
-/// Something we want to know from a merchant, such as the variants of a product.
+/// A GET request to a merchant, for example for the variants of a product.
 #[derive(Clone, Debug)]
 pub struct Query {
     pub merchant: String,
     pub api_version: &'static str,
     pub traceparent: Option<String>,
-    /// A longer answer is [`Outcome::AnswerTooLarge`].
-    pub longest_answer: usize,
+    /// A longer response is [`Outcome::ResponseTooLarge`].
+    pub max_response_bytes: usize,
 }
 
-/// One request and what came of it.
+/// One HTTP request and its response.
 #[derive(Clone, Debug)]
-pub struct Try {
+pub struct Attempt {
     pub outcome: Outcome,
     pub signal: Signal,
-    pub at: DateTime<Utc>,
+    pub started_at: DateTime<Utc>,
     pub latency: Duration,
-    /// What was read of the answer.
-    pub answer: Bytes,
+    /// Body of the response, as far as it was read.
+    pub response: Bytes,
 }
 
-/// All requests of one counted attempt, and what follows.
-#[derive(Clone, Debug)]
-pub struct Attempted {
-    /// A 401 that was answered with a new token; it does not count.
-    pub refused: Option<Try>,
-    pub last: Try,
-    pub step: Step,
+impl Attempt {
+    /// Keeps only the start of the response and frees the rest.
+    pub(crate) fn truncate_response(&mut self, max_bytes: usize) {
+        if let Some(start) = self.response.get(..max_bytes) {
+            self.response = Bytes::copy_from_slice(start);
+        }
+    }
 }
 
-/// Makes attempts. Cheap to clone.
+/// HTTP client for merchants' endpoints. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct EndpointClient {
     pub client: GuardedClient,
     pub tokens: Tokens,
-    pub schedule: Schedule,
-    /// From the first byte to the last, getting a token included.
-    pub deadline: Duration,
+    /// Limits one request, including the time to get a token.
+    pub timeout: Duration,
 }
 
 impl EndpointClient {
-    /// Makes attempt `number` (1 is the first), with at most one more try after a 401.
-    pub async fn attempt(
+    /// Sends a message. If the endpoint responds with 401 and takes tokens, sends it once more with
+    /// a new token, within a timeout of its own. Returns that 401, if any, and the last attempt.
+    pub async fn deliver(
         &self,
         message: &Message,
         endpoint: &Endpoint,
-        number: u32,
         now: DateTime<Utc>,
-        roll: Jitter,
-    ) -> Attempted {
-        let begun = Instant::now();
-        let mut renewal = endpoint.renewal();
-        let (mut stale, mut refused) = (None, None);
-        loop {
-            let at = later(now, begun);
-            let deadline = Instant::now() + self.deadline;
-            let call = Call::Deliver(message);
-            let (tried, generation) =
-                self.try_once(call, endpoint, stale, at, deadline, roll).await;
-            let facts = outcome::Attempt { number, renewal, now: later(now, begun), roll };
-            match decide(&self.schedule, &tried.outcome, facts) {
-                Step::RefreshToken => {
-                    refused = Some(tried);
-                    stale = generation;
-                    renewal = TokenRefresh::Spent;
-                }
-                step => return Attempted { refused, last: tried, step },
-            }
+        jitter: Jitter,
+    ) -> (Option<Attempt>, Attempt) {
+        let (call, started) = (Call::Deliver(message), Instant::now());
+        let deadline = started + self.timeout;
+        let (first, stale) = self.request(call, endpoint, None, now, deadline, jitter).await;
+        if !needs_new_token(&first, endpoint) {
+            return (None, first);
         }
+        let (now, deadline) = (later(now, started), Instant::now() + self.timeout);
+        let (second, _) = self.request(call, endpoint, stale, now, deadline, jitter).await;
+        (Some(first), second)
     }
 
-    /// Asks an endpoint for something instead of telling it. One deadline for everything, a new
-    /// token after a 401 included; whether to ask again is the caller's business.
-    pub async fn ask(
+    /// Sends a query. One timeout covers everything, including a second request with a new token.
+    pub async fn fetch(
         &self,
-        question: &Query,
+        query: &Query,
         endpoint: &Endpoint,
         now: DateTime<Utc>,
-        roll: Jitter,
-    ) -> Try {
-        let begun = Instant::now();
-        let deadline = begun + self.deadline;
-        let call = Call::Ask(question);
-        let (first, generation) = self.try_once(call, endpoint, None, now, deadline, roll).await;
-        if first.outcome != Outcome::Unauthorized || endpoint.renewal() == TokenRefresh::Spent {
+        jitter: Jitter,
+    ) -> Attempt {
+        let (call, started) = (Call::Fetch(query), Instant::now());
+        let deadline = started + self.timeout;
+        let (first, stale) = self.request(call, endpoint, None, now, deadline, jitter).await;
+        if !needs_new_token(&first, endpoint) {
             return first;
         }
-        let at = later(now, begun);
-        self.try_once(call, endpoint, generation, at, deadline, roll).await.0
+        let now = later(now, started);
+        self.request(call, endpoint, stale, now, deadline, jitter).await.0
     }
 
-    async fn try_once(
+    /// Makes one request, with a token newer than `stale`. Returns the generation of the token.
+    async fn request(
         &self,
         call: Call<'_>,
         endpoint: &Endpoint,
         stale: Option<Generation>,
-        at: DateTime<Utc>,
+        started_at: DateTime<Utc>,
         deadline: Instant,
-        roll: Jitter,
-    ) -> (Try, Option<Generation>) {
+        jitter: Jitter,
+    ) -> (Attempt, Option<Generation>) {
         let started = Instant::now();
         let mut generation = None;
-        let answered = match self.token(endpoint, stale, deadline, roll).await {
+        let response = match self.token(endpoint, stale, deadline, jitter).await {
             Err(outcome) => Err(outcome),
             Ok(token) => {
                 generation = token.as_ref().map(|token| token.generation);
-                self.send(call, endpoint, token, at, deadline).await.map_err(Outcome::from)
+                self.send(call, endpoint, token, started_at, deadline).await.map_err(Outcome::from)
             }
         };
-        let (outcome, signal, answer) = match answered {
+        let (outcome, signal, response) = match response {
             Err(outcome) => (outcome.clone(), outcome.signal(), Bytes::new()),
-            Ok(answer) => judge(call, answer, at, started, deadline).await,
+            Ok(response) => classify(call, response, started_at, started, deadline).await,
         };
-        (Try { outcome, signal, at, latency: started.elapsed(), answer }, generation)
+        let latency = started.elapsed();
+        (Attempt { outcome, signal, started_at, latency, response }, generation)
     }
 
     async fn token(
@@ -170,14 +158,14 @@ impl EndpointClient {
         endpoint: &Endpoint,
         stale: Option<Generation>,
         deadline: Instant,
-        roll: Jitter,
+        jitter: Jitter,
     ) -> Result<Option<Token>, Outcome> {
         let Some(credentials) = endpoint.credentials() else { return Ok(None) };
-        let getting = self.tokens.get(credentials, stale, Instant::now(), roll);
-        match tokio::time::timeout_at(deadline, getting).await {
+        let token = self.tokens.get(credentials, stale, Instant::now(), jitter);
+        match tokio::time::timeout_at(deadline, token).await {
             Ok(Ok(token)) => Ok(Some(token)),
             Ok(Err(error)) => Err(Outcome::TokenRefused(error.to_string())),
-            Err(_) => Err(Outcome::TokenRefused("no token within the deadline".to_owned())),
+            Err(_) => Err(Outcome::TokenRefused("no token within the timeout".to_owned())),
         }
     }
 
@@ -188,8 +176,10 @@ impl EndpointClient {
         token: Option<Token>,
         at: DateTime<Utc>,
         deadline: Instant,
-    ) -> Result<Response, Fault> {
-        let mut headers = call.headers(endpoint, at).map_err(unsendable)?;
+    ) -> Result<Response, RequestError> {
+        let mut headers = call
+            .headers(endpoint, at)
+            .map_err(|error| RequestError::Unreachable(error.to_string()))?;
         if let Some(token) = token {
             headers.insert(header::AUTHORIZATION, token.authorization);
         }
@@ -198,51 +188,52 @@ impl EndpointClient {
             Call::Deliver(message) => {
                 self.client.request(Method::POST, url)?.body(message.body.clone())
             }
-            Call::Ask(_) => self.client.request(Method::GET, url)?,
+            Call::Fetch(_) => self.client.request(Method::GET, url)?,
         };
         match tokio::time::timeout_at(deadline, request.headers(headers).send()).await {
-            Ok(answer) => Ok(answer?),
-            Err(_) => Err(Fault::TimedOut),
+            Ok(response) => Ok(response?),
+            Err(_) => Err(RequestError::TimedOut),
         }
     }
+}
+
+fn needs_new_token(attempt: &Attempt, endpoint: &Endpoint) -> bool {
+    attempt.outcome == Outcome::Unauthorized && endpoint.credentials().is_some()
 }
 
 fn later(then: DateTime<Utc>, since: Instant) -> DateTime<Utc> {
     then + TimeDelta::from_std(since.elapsed()).unwrap_or_default()
 }
 
-/// The status decides; the body matters only where we need it.
-async fn judge(
+/// Reads the response. The status decides, unless the call requires the body.
+async fn classify(
     call: Call<'_>,
-    answer: Response,
-    at: DateTime<Utc>,
+    response: Response,
+    started_at: DateTime<Utc>,
     started: Instant,
     deadline: Instant,
 ) -> (Outcome, Signal, Bytes) {
-    let status = answer.status().as_u16();
+    let status = response.status().as_u16();
     let retry_after =
-        answer.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
-    let outcome = Outcome::of_status(status, retry_after, later(at, started));
-    let Read { body, end } = read_body(answer, call.longest_answer(), deadline).await;
+        response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let outcome = Outcome::from_status(status, retry_after, later(started_at, started));
+    let (body, end) = read_body(response, call.max_response_bytes(), deadline).await;
     let outcome = match (&outcome, call, &end) {
-        (Outcome::Delivered { .. }, Call::Ask(_), End::TooLarge) => {
-            Outcome::AnswerTooLarge { status }
+        (Outcome::Delivered { .. }, Call::Fetch(_), BodyEnd::TooLarge) => {
+            Outcome::ResponseTooLarge { status }
         }
-        (Outcome::Delivered { .. }, _, End::Broken(fault)) if call.reply() == Reply::Needed => {
-            fault.clone().into()
+        (Outcome::Delivered { .. }, _, BodyEnd::Failed(error))
+            if call.response_body() == ResponseBody::Required =>
+        {
+            error.clone().into()
         }
         _ => outcome,
     };
-    // An endpoint that never finishes its answers holds a place as long as one that hangs, and one
-    // that breaks them off late nearly as long.
+    // A response that is cut off late occupies the sender about as long as a timeout.
     let signal = match end {
-        End::Broken(Fault::TimedOut) => Signal::Shrink,
-        End::Broken(_) if started.elapsed() >= SLOW => Signal::Shrink,
-        End::Broken(_) | End::Complete | End::TooLarge => outcome.signal(),
+        BodyEnd::Failed(RequestError::TimedOut) => Signal::Shrink,
+        BodyEnd::Failed(_) if started.elapsed() >= SLOW_AFTER => Signal::Shrink,
+        BodyEnd::Failed(_) | BodyEnd::Complete | BodyEnd::TooLarge => outcome.signal(),
     };
     (outcome, signal, body)
-}
-
-fn unsendable(error: header::InvalidHeaderValue) -> Fault {
-    Fault::Unreachable(error.to_string())
 }

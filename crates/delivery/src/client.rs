@@ -1,8 +1,7 @@
-//! The one HTTP client that dials merchants: their endpoints and their token servers.
+//! HTTP client for merchants' endpoints and token servers, with SSRF protection.
 //!
-//! No request leaves it unguarded: URLs are judged by [`GuardedClient::request`], names by the
-//! resolver built in. It follows no redirect and uses no proxy, so nothing is dialled that was
-//! not judged.
+//! [`GuardedClient::request`] checks the URL, the built-in resolver checks the resolved addresses.
+//! The client follows no redirects and uses no proxy, which would bypass both checks.
 
 use std::error::Error;
 use std::io;
@@ -14,13 +13,13 @@ use reqwest::dns::Resolve;
 use reqwest::{Method, RequestBuilder, Response, redirect};
 use url::Url;
 
-use crate::guard::{Guard, GuardedResolver, Refused};
+use crate::guard::{Guard, GuardError, GuardedResolver};
 
-/// At most this much of the answer to a message is read.
-pub const ANSWER_LIMIT: usize = 64 * 1024;
+/// Bounds the response to a message, and that of a token server.
+pub const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
-/// Connections that sit unused longer are closed; most servers close theirs after a minute.
-const IDLE: Duration = Duration::from_secs(30);
+/// Idle connections are closed after this time; most servers close theirs after a minute.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Debug)]
 pub struct GuardedClient {
@@ -31,54 +30,54 @@ pub struct GuardedClient {
 impl GuardedClient {
     pub fn new(
         guard: Guard,
-        names: Arc<dyn Resolve>,
+        resolver: Arc<dyn Resolve>,
         tls: rustls::ClientConfig,
         connect_timeout: Duration,
     ) -> Result<Self, reqwest::Error> {
         let guard = Arc::new(guard);
         let http = reqwest::Client::builder()
             .user_agent(concat!("backhaul/", env!("CARGO_PKG_VERSION")))
-            .dns_resolver(GuardedResolver::new(Arc::clone(&guard), names))
+            .dns_resolver(GuardedResolver::new(Arc::clone(&guard), resolver))
             .tls_backend_preconfigured(tls)
             .redirect(redirect::Policy::none())
             .no_proxy()
             .connect_timeout(connect_timeout)
-            .pool_idle_timeout(IDLE)
+            .pool_idle_timeout(IDLE_TIMEOUT)
             .build()?;
         Ok(Self { http, guard })
     }
 
-    /// Begins a request. The total deadline is the caller's to set, around everything it awaits.
-    pub fn request(&self, method: Method, url: Url) -> Result<RequestBuilder, Refused> {
+    /// Builds a request. It has no timeout: the caller must set one.
+    pub fn request(&self, method: Method, url: Url) -> Result<RequestBuilder, GuardError> {
         self.guard.check_url(&url)?;
         Ok(self.http.request(method, url))
     }
 }
 
-/// Why no usable answer came back.
+/// A request that got no complete response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum RequestError {
     #[error("timed out")]
     TimedOut,
     #[error("{0}")]
-    AddressRefused(Refused),
+    AddressRefused(GuardError),
     #[error("TLS failed: {0}")]
     TlsFailed(String),
     #[error("unreachable: {0}")]
     Unreachable(String),
 }
 
-impl From<Refused> for Fault {
-    fn from(refused: Refused) -> Self {
-        Self::AddressRefused(refused)
+impl From<GuardError> for RequestError {
+    fn from(error: GuardError) -> Self {
+        Self::AddressRefused(error)
     }
 }
 
-impl From<reqwest::Error> for Fault {
+impl From<reqwest::Error> for RequestError {
     fn from(error: reqwest::Error) -> Self {
-        // The URL may hold what a merchant would not want in a log.
+        // The URL may contain a merchant's secret.
         let error = error.without_url();
-        if let Some(refused) = cause::<Refused>(&error) {
+        if let Some(refused) = cause::<GuardError>(&error) {
             Self::AddressRefused(refused.clone())
         } else if let Some(tls) = cause::<rustls::Error>(&error) {
             Self::TlsFailed(tls.to_string())
@@ -90,53 +89,50 @@ impl From<reqwest::Error> for Fault {
     }
 }
 
-/// What was read of an answer's body.
+/// How reading a response body ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Read {
-    pub body: Bytes,
-    pub end: End,
-}
-
-/// How reading a body ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum BodyEnd {
     Complete,
-    /// More than the limit was on its way.
+    /// The body is longer than the limit.
     TooLarge,
-    Broken(Fault),
+    Failed(RequestError),
 }
 
-/// Reads a body up to the limit and the deadline; what arrived until then is kept.
-pub async fn read_body(mut answer: Response, limit: usize, deadline: tokio::time::Instant) -> Read {
+/// Reads a body up to the limit and the deadline. Returns the part that arrived in any case.
+pub async fn read_body(
+    mut response: Response,
+    max_bytes: usize,
+    deadline: tokio::time::Instant,
+) -> (Bytes, BodyEnd) {
     let mut body = BytesMut::new();
     let end = loop {
-        match tokio::time::timeout_at(deadline, answer.chunk()).await {
-            Err(_) => break End::Broken(Fault::TimedOut),
-            Ok(Err(error)) => break End::Broken(error.into()),
-            Ok(Ok(None)) => break End::Complete,
+        match tokio::time::timeout_at(deadline, response.chunk()).await {
+            Err(_) => break BodyEnd::Failed(RequestError::TimedOut),
+            Ok(Err(error)) => break BodyEnd::Failed(error.into()),
+            Ok(Ok(None)) => break BodyEnd::Complete,
             Ok(Ok(Some(chunk))) => {
-                let room = limit - body.len();
-                if chunk.len() > room {
-                    body.extend_from_slice(chunk.get(..room).unwrap_or_default());
-                    break End::TooLarge;
+                let left = max_bytes - body.len();
+                if chunk.len() > left {
+                    body.extend_from_slice(chunk.get(..left).unwrap_or_default());
+                    break BodyEnd::TooLarge;
                 }
                 body.extend_from_slice(&chunk);
             }
         }
     };
-    Read { body: body.freeze(), end }
+    (body.freeze(), end)
 }
 
-/// The first error of type `E` in the chain, also when an I/O error wraps it.
+/// Finds the first error of type `E` in the chain, also inside an I/O error.
 pub(crate) fn cause<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref::<E>() {
             return Some(found);
         }
-        // An I/O error's source is its content's source: the content itself would be skipped.
+        // `source` of an I/O error skips the error that it wraps.
         next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-            Some(content) => Some(content),
+            Some(inner) => Some(inner),
             None => error.source(),
         };
     }

@@ -1,251 +1,174 @@
-//! Dead letters: a message that was given up, where an operator finds and understands it.
+//! Dead letters: messages that were given up, in the queue `<queue>.dead`.
 //!
-//! The letter is in the broker before the ledger says that the message is dead. A letter whose
-//! message was replayed or delivered since is a leftover and is taken away.
+//! A dead letter is in the broker before the database marks its delivery dead. Once the delivery is
+//! replayed or delivered after all, its dead letter is purged.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use chrono::SecondsFormat;
-use diesel::{
-    QueryableByName, sql_query,
-    sql_types::{Array, Integer, Timestamptz},
-};
-use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::delivery::DeliveryDead;
 use domain::merchant::Interface;
 use domain::message_kind::MessageKind;
 use messaging::{BrokerError, Incoming, Message, Publisher, Subscription};
-use platform::{
-    Timestamp,
-    database::{DatabaseError, prepared},
-};
+use platform::{Timestamp, database::DatabaseError};
+use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::attempt::Message as Content;
 use crate::engine::{Engine, default_exchange, header};
-use crate::ledger::Settlement;
+use crate::queue_message::QueueMessage;
+use crate::settlement::Settlement;
+use crate::store;
 
-/// As many letters as one place at a queue can hold. Few, because they come with their bodies.
-const AT_ONCE: u16 = 200;
-/// So many places are enough for any dead-letter queue that somebody still looks at.
-const PLACES: usize = 500;
-/// A dead-letter queue that brings nothing for so long has no more.
-const QUIET: Duration = Duration::from_millis(500);
+/// Dead letters that one purge reads. Only their ids stay in memory.
+const MAX_SCANNED: u16 = u16::MAX;
+/// New dead letters may arrive faster than a purge ends.
+const MAX_SCAN_DURATION: Duration = Duration::from_secs(60);
+const READ_BATCH: usize = 200;
+const QUERY_BATCH: usize = 1000;
+/// A dead-letter queue that delivers nothing for this long is read to its end.
+const END_OF_QUEUE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Why letters could not be written or taken away.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum LetterError {
-    #[error("ledger")]
+pub(crate) enum DeadLetterError {
+    #[error("database")]
     Database(#[from] DatabaseError),
     #[error("dead-letter queue")]
-    BrokerConnection(#[from] BrokerError),
+    Broker(#[from] BrokerError),
 }
 
-impl From<diesel::result::Error> for LetterError {
-    fn from(error: diesel::result::Error) -> Self {
-        DatabaseError::from(error).into()
-    }
-}
-
-/// What became of letters, by message and round.
+/// Result of publishing dead letters, by delivery id and replay number.
 #[derive(Default)]
 pub(crate) struct DeadLetters {
-    /// They are in the broker; what to announce of each.
-    pub(crate) written: HashMap<(Uuid, i32), DeliveryDead>,
-    pub(crate) not_taken: HashSet<(Uuid, i32)>,
+    /// Published dead letters and the events that announce them.
+    pub(crate) published: HashMap<(Uuid, i32), DeliveryDead>,
+    pub(crate) refused: HashSet<(Uuid, i32)>,
 }
 
-/// Publishes the letters of messages that are about to be dead.
-pub(crate) async fn write(
+/// Publishes the dead letters of deliveries that are about to be marked dead.
+pub(crate) async fn publish(
     engine: &Engine,
     publisher: &Publisher,
     conn: &mut AsyncPgConnection,
-    dead: &[(&Settlement, &Content)],
-) -> Result<DeadLetters, LetterError> {
-    let begun = first_attempts(conn, dead.iter().map(|(settlement, _)| settlement.id)).await?;
-    let mut notices = Vec::with_capacity(dead.len());
-    let mut letters = Vec::with_capacity(dead.len());
-    for (settlement, content) in dead {
-        let Some(notice) = notice(engine, settlement, content, &begun) else { continue };
-        letters.push(letter(engine, &notice, content, settlement.round));
-        notices.push(((settlement.id, settlement.round), notice));
+    dead: &[Settlement],
+) -> Result<DeadLetters, DeadLetterError> {
+    let ids: Vec<_> = dead.iter().map(Settlement::id).collect();
+    let first_attempts = store::first_attempts(conn, &ids).await?;
+    let (mut events, mut messages) = (Vec::new(), Vec::new());
+    for settlement in dead {
+        let Some(event) = event(engine, settlement, &first_attempts) else { continue };
+        messages.push(dead_letter(engine, &event, &settlement.message));
+        events.push(((settlement.id(), settlement.message.replay_number), event));
     }
-    let words = publisher.publish(&letters).await?;
-    let mut became = DeadLetters::default();
-    for ((of, notice), word) in notices.into_iter().zip(words) {
-        if word.is_ok() {
-            became.written.insert(of, notice);
+    let confirms = publisher.publish(&messages).await?;
+    let mut letters = DeadLetters::default();
+    for ((key, event), confirm) in events.into_iter().zip(confirms) {
+        if confirm.is_ok() {
+            letters.published.insert(key, event);
         } else {
-            became.not_taken.insert(of);
+            letters.refused.insert(key);
         }
     }
-    Ok(became)
+    Ok(letters)
 }
 
-fn notice(
+fn event(
     engine: &Engine,
     settlement: &Settlement,
-    content: &Content,
-    begun: &HashMap<Uuid, Timestamp>,
+    first_attempts: &HashMap<Uuid, Timestamp>,
 ) -> Option<DeliveryDead> {
-    let [first, ..] = settlement.tries.as_slice() else { return None };
-    let last = settlement.tries.last()?;
-    let id: MerchantId = settlement.merchant.parse().ok()?;
+    let last = &settlement.attempt;
+    let first = settlement.attempts().next().unwrap_or(last);
+    let id: MerchantId = settlement.merchant().parse().ok()?;
     let merchant = engine.merchants.get(&id);
     Some(DeliveryDead {
-        delivery: settlement.id,
+        delivery: settlement.id(),
         merchant: id,
-        kind: settlement.kind,
-        event: content.event.clone(),
-        queue: engine.broker.topology.qualified(settlement.kind.dead_letter_queue()),
-        attempts: settlement.number.try_into().unwrap_or_default(),
-        status: last.status,
-        outcome: last.outcome.to_owned(),
-        detail: last.detail.clone(),
-        first_attempt_at: begun.get(&settlement.id).copied().unwrap_or(first.at),
-        last_attempt_at: last.at,
+        kind: settlement.kind(),
+        event: settlement.message.content.event.clone(),
+        queue: engine.broker.topology.qualified(settlement.kind().dead_letter_queue()),
+        attempts: settlement.message.attempt_number.try_into().unwrap_or_default(),
+        status: last.outcome.status(),
+        outcome: last.outcome.name().to_owned(),
+        detail: last.outcome.detail(),
+        first_attempt_at: first_attempts.get(&settlement.id()).copied().unwrap_or(first.started_at),
+        last_attempt_at: last.started_at,
         support_contact: merchant.and_then(|merchant| merchant.settings.support_contact.clone()),
     })
 }
 
-fn letter(engine: &Engine, notice: &DeliveryDead, content: &Content, round: i32) -> Message {
+fn dead_letter(engine: &Engine, event: &DeliveryDead, message: &QueueMessage) -> Message {
+    let content = &message.content;
     let time = |at: Timestamp| at.to_rfc3339_opts(SecondsFormat::Millis, true);
-    let interface = Interface::Message(notice.kind);
-    let endpoint = engine.endpoints.find(&content.merchant, interface, notice.last_attempt_at);
+    let interface = Interface::Message(event.kind);
+    let endpoint = engine.endpoints.find(&content.merchant, interface, event.last_attempt_at);
     let mut headers = vec![
-        (header::DELIVERY, notice.delivery.to_string()),
+        (header::DELIVERY, event.delivery.to_string()),
         (header::MERCHANT, content.merchant.clone()),
-        (header::EVENT, notice.event.clone()),
+        (header::EVENT, event.event.clone()),
         (header::SEQUENCE, content.sequence.to_string()),
-        (header::ROUND, round.to_string()),
-        ("attempts", notice.attempts.to_string()),
-        ("last-outcome", notice.outcome.clone()),
-        ("last-error", notice.detail.clone()),
-        ("first-attempt-at", time(notice.first_attempt_at)),
-        ("last-attempt-at", time(notice.last_attempt_at)),
+        (header::REPLAY_NUMBER, message.replay_number.to_string()),
+        ("attempts", event.attempts.to_string()),
+        ("last-outcome", event.outcome.clone()),
+        ("last-error", event.detail.clone()),
+        ("first-attempt-at", time(event.first_attempt_at)),
+        ("last-attempt-at", time(event.last_attempt_at)),
     ];
-    headers.extend(notice.status.map(|status| ("last-status", status.to_string())));
-    headers.extend(endpoint.ok().map(|opened| {
-        // What follows the path may be a secret.
-        let mut url = opened.endpoint.url().clone();
+    headers.extend(event.status.map(|status| ("last-status", status.to_string())));
+    headers.extend(endpoint.ok().map(|resolved| {
+        // The query string may hold a secret.
+        let mut url = resolved.endpoint.url().clone();
         url.set_query(None);
         ("endpoint", url.to_string())
     }));
     headers.extend(content.traceparent.clone().map(|parent| (header::TRACEPARENT, parent)));
     Message {
         exchange: default_exchange(),
-        routing_key: notice.queue.clone(),
-        id: notice.delivery.to_string(),
+        routing_key: event.queue.clone(),
+        id: event.delivery.to_string(),
         content_type: "application/json",
         headers,
         body: content.body.to_vec(),
     }
 }
 
-#[derive(QueryableByName)]
-struct Begun {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    delivery: Uuid,
-    #[diesel(sql_type = Timestamptz)]
-    at: Timestamp,
-}
-
-async fn first_attempts(
-    conn: &mut AsyncPgConnection,
-    ids: impl Iterator<Item = Uuid>,
-) -> Result<HashMap<Uuid, Timestamp>, DatabaseError> {
-    let begun: Vec<Begun> = prepared(
-        sql_query(
-            "SELECT delivery, min(started_at) AS at FROM delivery_attempts \
-             WHERE delivery = ANY ($1) GROUP BY delivery",
-        )
-        .bind::<Array<diesel::sql_types::Uuid>, _>(ids.collect::<Vec<_>>()),
-    )
-    .load(conn)
-    .await?;
-    Ok(begun.into_iter().map(|begun| (begun.delivery, begun.at)).collect())
-}
-
-/// Takes the letters of a kind away whose messages were replayed or delivered since, and returns
-/// how many. The others go back to where they were when this lets go of the queue.
-pub(crate) async fn tidy(engine: &Engine, kind: MessageKind) -> Result<usize, LetterError> {
+/// Purges the dead letters of a kind whose delivery was replayed or delivered since, and returns
+/// their number. The others return to the queue when the subscription closes.
+pub(crate) async fn purge_replayed(
+    engine: &Engine,
+    kind: MessageKind,
+) -> Result<usize, DeadLetterError> {
     let queue = engine.broker.topology.qualified(kind.dead_letter_queue());
+    let mut subscription =
+        Subscription::open(&engine.broker.consuming, &queue, MAX_SCANNED).await?;
+    // Messages without a delivery id come from other programs, and stay.
+    let (started_at, mut letters) = (Instant::now(), Vec::new());
+    while started_at.elapsed() < MAX_SCAN_DURATION
+        && let Ok(batch) =
+            tokio::time::timeout(END_OF_QUEUE_TIMEOUT, subscription.next(READ_BATCH)).await
+    {
+        letters.extend(batch?.iter().filter_map(|one| Some((one.delivery_tag, delivery_of(one)?))));
+    }
     let mut conn = engine.pool.get().await?;
-    let (mut places, mut removed) = (Vec::new(), 0);
-    while places.len() < PLACES {
-        let mut place = Subscription::open(&engine.broker.consuming, &queue, AT_ONCE).await?;
-        let letters = read_all(&mut place).await?;
-        let past = superseded(&mut conn, letters.iter().filter_map(|(_, of)| *of)).await?;
-        // What somebody else put here is left alone.
-        let leftovers = letters.iter().filter(|(_, of)| of.is_some_and(|of| past.contains(&of)));
-        let leftovers: Vec<_> = leftovers.map(|(tag, _)| *tag).collect();
-        places.push((place, leftovers));
-        if letters.len() < usize::from(AT_ONCE) {
-            break;
+    let mut purged = 0;
+    for letters in letters.chunks(QUERY_BATCH) {
+        let keys = letters.iter().map(|(_, key)| *key);
+        let superseded = store::superseded_dead_letters(&mut conn, keys).await?;
+        for (tag, _) in letters.iter().filter(|(_, key)| superseded.contains(key)) {
+            subscription.ack(*tag).await?;
+            purged += 1;
         }
     }
-    // Only now: a place with room is given more letters, which nobody would read.
-    for (place, leftovers) in &places {
-        for tag in leftovers {
-            place.ack(*tag).await?;
-            removed += 1;
-        }
-    }
-    Ok(removed)
+    Ok(purged)
 }
 
-/// The tags of what a place holds, and the message and round each letter is about.
-async fn read_all(
-    place: &mut Subscription,
-) -> Result<Vec<(u64, Option<(Uuid, i32)>)>, BrokerError> {
-    let mut letters = Vec::new();
-    while letters.len() < usize::from(AT_ONCE) {
-        match tokio::time::timeout(QUIET, place.next(AT_ONCE.into())).await {
-            Ok(batch) => letters.extend(batch?.iter().map(|one| (one.delivery_tag, about(one)))),
-            Err(_nothing_more) => break,
-        }
-    }
-    Ok(letters)
-}
-
-fn about(incoming: &Incoming) -> Option<(Uuid, i32)> {
+/// Reads the delivery id and replay number of a dead letter.
+fn delivery_of(incoming: &Incoming) -> Option<(Uuid, i32)> {
     let find = |name| {
         let (_, value) = incoming.headers.iter().find(|(known, _)| known == name)?;
         Some(value.as_str())
     };
-    Some((find(header::DELIVERY)?.parse().ok()?, find(header::ROUND)?.parse().ok()?))
-}
-
-#[derive(QueryableByName)]
-struct Superseded {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-    #[diesel(sql_type = Integer)]
-    round: i32,
-}
-
-/// Of these letters, as messages and rounds, the ones whose message went on after that round, or was
-/// delivered in it after all.
-async fn superseded(
-    conn: &mut AsyncPgConnection,
-    letters: impl Iterator<Item = (Uuid, i32)>,
-) -> Result<HashSet<(Uuid, i32)>, DatabaseError> {
-    let (ids, rounds): (Vec<_>, Vec<_>) = letters.unzip();
-    let past: Vec<Superseded> = prepared(
-        sql_query(
-            "SELECT given.id, given.round FROM unnest($1, $2) AS given (id, round) \
-             WHERE EXISTS (SELECT FROM deliveries AS row \
-                           WHERE row.id = given.id AND row.round > given.round) \
-             OR EXISTS (SELECT FROM delivery_attempts AS attempt \
-                        WHERE attempt.delivery = given.id AND (attempt.round > given.round \
-                        OR attempt.round = given.round AND attempt.settled = 'delivered'))",
-        )
-        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-        .bind::<Array<Integer>, _>(rounds),
-    )
-    .load(conn)
-    .await?;
-    Ok(past.into_iter().map(|past| (past.id, past.round)).collect())
+    Some((find(header::DELIVERY)?.parse().ok()?, find(header::REPLAY_NUMBER)?.parse().ok()?))
 }

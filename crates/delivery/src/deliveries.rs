@@ -1,4 +1,4 @@
-//! What a service that delivers holds in its hand.
+//! Entry point of the crate: starts the engine and appends messages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,31 +20,30 @@ use crate::attempt::EndpointClient;
 use crate::backlog;
 use crate::dispatcher::Dispatcher;
 use crate::endpoints::Endpoints;
-use crate::engine::{Engine, patience};
-use crate::ledger::{self, Log, NewMessage};
+use crate::engine::{Engine, reconnect_backoff};
 use crate::metrics::Metrics;
 use crate::observer::SettlementObserver;
 use crate::replayer::Replayer;
-use crate::sender::Sender;
+use crate::sender::{InflightBudget, Sender};
 use crate::settings::Settings;
+use crate::store::{self, NewMessage, Partitions};
 
-/// How often the days of the log are looked after, by every replica. While a backup reads the log,
-/// each that finds a day to be made or dropped makes everybody wait for half a second.
-const LOG_EVERY: Duration = Duration::from_secs(10 * 60);
-/// For so long it is known how many messages there were, with room to compare two years.
-const COUNTS_KEPT: TimeDelta = TimeDelta::days(800);
+/// Every replica maintains the partitions. While a backup reads the history, each maintenance that
+/// creates or drops a partition makes all writers wait for half a second.
+const PARTITION_INTERVAL: Duration = Duration::from_secs(10 * 60);
+/// Counts stay long enough to compare two years.
+const COUNT_RETENTION: TimeDelta = TimeDelta::days(800);
+/// Part of the request timeout that an endpoint check leaves for everything but its attempts.
+const CHECK_OVERHEAD: Duration = Duration::from_secs(2);
 
-/// What is left of an operator's request when every sample took its time.
-const SPARE: Duration = Duration::from_secs(2);
-
-/// A service's messages to merchants.
+/// Messages of a service to merchants.
 #[derive(Clone)]
 pub struct Deliveries(pub(crate) Arc<Engine>);
 
 impl Deliveries {
-    /// Starts to deliver messages of these kinds on behalf of `service`.
+    /// Starts to deliver messages of these kinds. Events such as `delivery.dead.v1` go to `outbox`.
     pub fn start(
-        service: &'static str,
+        outbox: &Outbox,
         process: &Process,
         broker: &Broker,
         merchants: &Arc<Merchants>,
@@ -52,14 +51,14 @@ impl Deliveries {
         kinds: &[MessageKind],
         settings: Settings,
     ) -> anyhow::Result<Self> {
-        let witness = Arc::new(());
-        Self::start_before(witness, service, process, (broker, merchants, sealer), kinds, settings)
+        let shared = (broker, merchants, sealer);
+        Self::start_observed(Arc::new(()), outbox, process, shared, kinds, settings)
     }
 
-    /// The same with a witness, who learns how each message ended.
-    pub fn start_before(
-        witness: Arc<dyn SettlementObserver>,
-        service: &'static str,
+    /// Starts like [`Deliveries::start`], with an observer of settled deliveries.
+    pub fn start_observed(
+        observer: Arc<dyn SettlementObserver>,
+        outbox: &Outbox,
         process: &Process,
         (broker, merchants, sealer): (&Broker, &Arc<Merchants>, &Arc<Sealer>),
         kinds: &[MessageKind],
@@ -72,17 +71,19 @@ impl Deliveries {
             merchants: merchants.clone(),
             endpoints: Endpoints::new(merchants.clone(), sealer.clone()),
             endpoint_client: settings.endpoint_client()?,
-            outbox: Outbox::new(service),
+            schedule: settings.schedule()?,
+            inflight_budget: InflightBudget::new(settings.max_inflight_bytes.get()),
+            outbox: outbox.clone(),
             kinds: kinds.to_vec(),
             settings,
-            // A new token may make two requests of it, and the operator waits for both.
-            check_deadline: process.http.request_timeout.saturating_sub(SPARE) / 2,
-            witness,
+            // A check may make two attempts, the second with a new token.
+            check_timeout: process.http.request_timeout.saturating_sub(CHECK_OVERHEAD) / 2,
+            observer,
             metrics: Metrics::new(),
             wake: Arc::new(Notify::new()),
             replayed: Notify::new(),
         });
-        keep_log(&engine, process);
+        maintain_partitions(&engine, process);
         backlog::watch(&engine, process);
         let dispatcher = Dispatcher::new(engine.clone());
         process.tasks.spawn("dispatcher", |stop| dispatcher.run(stop));
@@ -96,32 +97,32 @@ impl Deliveries {
         Ok(Self(engine))
     }
 
-    /// Writes messages that are delivered if, and only if, the caller's transaction commits.
-    /// Returns their ids, which merchants see as `webhook-id`.
+    /// Appends messages, which are delivered if and only if the caller's transaction commits. Returns
+    /// their ids; merchants see them as `webhook-id`.
     pub async fn append(
         &self,
         conn: &mut AsyncPgConnection,
         now: Timestamp,
         messages: &[NewMessage],
     ) -> Result<Vec<Uuid>, DatabaseError> {
-        let ids = ledger::append(conn, now, messages).await?;
+        let ids = store::append(conn, now, messages).await?;
         if !ids.is_empty() {
             self.0.wake.notify_one();
         }
         Ok(ids)
     }
 
-    /// Takes back a message that was given up, for good: nobody can replay it any more. Returns
-    /// whether that worked; a message that is on its way cannot be taken back.
-    pub async fn withdraw(
+    /// Deletes the message of a settled delivery, so that nobody can replay it. Returns false if the
+    /// delivery is not settled.
+    pub async fn delete_settled(
         &self,
         conn: &mut AsyncPgConnection,
         id: Uuid,
     ) -> Result<bool, DatabaseError> {
-        ledger::withdraw(conn, id).await
+        store::delete_settled(conn, id).await
     }
 
-    /// For what a service asks a merchant rather than tells it.
+    /// Returns the client for other requests to merchants' endpoints.
     pub fn endpoint_client(&self) -> &EndpointClient {
         &self.0.endpoint_client
     }
@@ -131,27 +132,27 @@ impl Deliveries {
     }
 }
 
-/// Makes the log's days ahead; until that worked once, the service is not ready.
-fn keep_log(engine: &Arc<Engine>, process: &Process) {
-    let kept = Arc::new(AtomicBool::new(false));
-    let seen = kept.clone();
-    process.health.add("delivery log", move || {
-        let kept = seen.load(Ordering::Relaxed);
-        async move { kept.then_some(()).ok_or_else(|| "has no room for today yet".to_owned()) }
+/// Creates and drops partitions in the background. The service is ready after the first success.
+fn maintain_partitions(engine: &Arc<Engine>, process: &Process) {
+    let maintained = Arc::new(AtomicBool::new(false));
+    let ready = maintained.clone();
+    process.health.add("delivery partitions", move || {
+        let ready = ready.load(Ordering::Relaxed);
+        async move { ready.then_some(()).ok_or_else(|| "not created yet".to_owned()) }
     });
     let engine = engine.clone();
-    process.tasks.spawn("delivery log", |stop| async move {
-        let mut backoff = patience();
+    process.tasks.spawn("delivery partitions", |stop| async move {
+        let mut backoff = reconnect_backoff();
         while !stop.is_cancelled() {
-            let pause = match keep_log_once(&engine).await {
+            let pause = match maintain_once(&engine).await {
                 Ok(()) => {
-                    kept.store(true, Ordering::Relaxed);
+                    maintained.store(true, Ordering::Relaxed);
                     backoff.reset();
-                    LOG_EVERY
+                    PARTITION_INTERVAL
                 }
                 Err(error) => {
-                    tracing::warn!(error = chain(&error), "the delivery log was not kept");
-                    pause_after_failure(kept.load(Ordering::Relaxed), &mut backoff)
+                    tracing::warn!(error = chain(&error), "partition maintenance failed");
+                    pause_after_failure(maintained.load(Ordering::Relaxed), &mut backoff)
                 }
             };
             tokio::select! {
@@ -162,17 +163,17 @@ fn keep_log(engine: &Arc<Engine>, process: &Process) {
     });
 }
 
-/// Once there is room for days to come there is no hurry: everybody who writes waits while a day is
-/// made or dropped behind somebody who reads for long.
-fn pause_after_failure(kept: bool, backoff: &mut Backoff) -> Duration {
-    if kept { LOG_EVERY } else { backoff.pause() }
+/// Once the coming days have their partitions there is no hurry: while maintenance waits for a lock
+/// behind a long read, all writers wait.
+fn pause_after_failure(maintained: bool, backoff: &mut Backoff) -> Duration {
+    if maintained { PARTITION_INTERVAL } else { backoff.pause() }
 }
 
-async fn keep_log_once(engine: &Engine) -> Result<(), DatabaseError> {
-    let log = Log { retention_days: engine.settings.retention_days };
+async fn maintain_once(engine: &Engine) -> Result<(), DatabaseError> {
+    let partitions = Partitions { retention_days: engine.settings.retention_days };
     let now = engine.clock.now();
-    log.keep(&mut *engine.pool.get().await?, now).await?;
-    delete_older_than(&engine.pool, "delivery_counts", "hour", now - COUNTS_KEPT).await
+    partitions.maintain(&mut *engine.pool.get().await?, now).await?;
+    delete_older_than(&engine.pool, "delivery_counts", "hour", now - COUNT_RETENTION).await
 }
 
 #[cfg(test)]
@@ -180,8 +181,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_to_come_are_not_made_in_a_hurry() {
-        assert!(pause_after_failure(false, &mut patience()) < Duration::from_secs(1));
-        assert_eq!(pause_after_failure(true, &mut patience()), LOG_EVERY);
+    fn partition_maintenance_retries_fast_only_before_its_first_success() {
+        assert!(pause_after_failure(false, &mut reconnect_backoff()) < Duration::from_secs(1));
+        assert_eq!(pause_after_failure(true, &mut reconnect_backoff()), PARTITION_INTERVAL);
     }
 }

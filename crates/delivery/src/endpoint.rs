@@ -1,7 +1,7 @@
-//! A merchant's endpoint as a message finds it: where to, signed with what, known by which name.
+//! A merchant's endpoint, ready for requests: URL, signing secrets, headers, credentials.
 //!
-//! Everything that stays the same between two messages is prepared here once, so an endpoint
-//! that was built is an endpoint that can be dialled. Secrets are never shown.
+//! Construction validates everything, so sending a message cannot fail on the configuration. Secrets
+//! are never printed.
 
 use std::sync::Arc;
 
@@ -10,11 +10,10 @@ use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
-use crate::outcome::TokenRefresh;
 use crate::signing::Secret;
 use crate::tokens::ClientCredentials;
 
-/// How a merchant wants to know us.
+/// How we authenticate to an endpoint.
 #[derive(Clone, Debug)]
 pub enum Authentication {
     None,
@@ -24,12 +23,11 @@ pub enum Authentication {
     ClientCredentials(Arc<ClientCredentials>),
 }
 
-/// An endpoint that is ready to be dialled.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     url: Url,
     secrets: Vec<Secret>,
-    /// The merchant's own headers and any authentication that does not expire.
+    /// The merchant's custom headers and static authentication.
     headers: HeaderMap,
     credentials: Option<Arc<ClientCredentials>>,
 }
@@ -39,11 +37,11 @@ impl Endpoint {
         url: Url,
         secrets: Vec<Secret>,
         authentication: &Authentication,
-        own_headers: &[(String, String)],
-    ) -> Result<Self, BadEndpoint> {
-        let mut headers = HeaderMap::with_capacity(own_headers.len() + 1);
-        for (name, value) in own_headers {
-            let (name, value) = own_header(name, value)?;
+        custom_headers: &[(String, String)],
+    ) -> Result<Self, EndpointError> {
+        let mut headers = HeaderMap::with_capacity(custom_headers.len() + 1);
+        for (name, value) in custom_headers {
+            let (name, value) = custom_header(name, value)?;
             headers.append(name, value);
         }
         let mut credentials = None;
@@ -61,18 +59,18 @@ impl Endpoint {
             Authentication::ApiKey { header, key } => {
                 let name = header_name(header)?;
                 if name != header::AUTHORIZATION && is_reserved(&name) {
-                    return Err(BadEndpoint::Reserved(header.clone()));
+                    return Err(EndpointError::Reserved(header.clone()));
                 }
                 headers.insert(name, sensitive(key.expose_secret())?);
             }
-            Authentication::ClientCredentials(found) => credentials = Some(Arc::clone(found)),
+            Authentication::ClientCredentials(oauth) => credentials = Some(Arc::clone(oauth)),
         }
         Ok(Self { url, secrets, headers, credentials })
     }
 
-    /// The same endpoint at another address, for one whose address has a place to fill.
+    /// Replaces the URL, for an endpoint whose URL has a placeholder.
     #[must_use]
-    pub fn at(&self, url: Url) -> Self {
+    pub fn with_url(&self, url: Url) -> Self {
         Self { url, ..self.clone() }
     }
 
@@ -88,40 +86,32 @@ impl Endpoint {
         &self.headers
     }
 
-    /// Whether a 401 of this endpoint can be answered with a new token.
-    pub(crate) fn renewal(&self) -> TokenRefresh {
-        match self.credentials {
-            Some(_) => TokenRefresh::Possible,
-            None => TokenRefresh::Spent,
-        }
-    }
-
     pub(crate) fn credentials(&self) -> Option<&Arc<ClientCredentials>> {
         self.credentials.as_ref()
     }
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadEndpoint {
-    #[error("`{0}` cannot be a header name")]
+pub enum EndpointError {
+    #[error("`{0}` is not a valid header name")]
     HeaderName(String),
-    #[error("the value of header `{0}` cannot be sent")]
+    #[error("the value of header `{0}` is invalid")]
     HeaderValue(String),
     #[error("header `{0}` is set by the service")]
     Reserved(String),
-    #[error("the endpoint's credentials hold characters that cannot be sent")]
+    #[error("the credentials of the endpoint contain invalid characters")]
     Credentials,
 }
 
-/// Checks one of a merchant's own headers; it may not replace what the service sets.
-pub fn own_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), BadEndpoint> {
+/// Validates a merchant's custom header. It must not replace a header that the service sets.
+pub fn custom_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), EndpointError> {
     let parsed = header_name(name)?;
     if is_reserved(&parsed) {
-        return Err(BadEndpoint::Reserved(name.to_owned()));
+        return Err(EndpointError::Reserved(name.to_owned()));
     }
     match HeaderValue::from_str(value) {
         Ok(value) => Ok((parsed, value)),
-        Err(_) => Err(BadEndpoint::HeaderValue(name.to_owned())),
+        Err(_) => Err(EndpointError::HeaderValue(name.to_owned())),
     }
 }
 
@@ -150,12 +140,12 @@ fn is_reserved(name: &HeaderName) -> bool {
         || RESERVED_PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix))
 }
 
-fn header_name(name: &str) -> Result<HeaderName, BadEndpoint> {
-    name.parse().ok().ok_or_else(|| BadEndpoint::HeaderName(name.to_owned()))
+fn header_name(name: &str) -> Result<HeaderName, EndpointError> {
+    name.parse().ok().ok_or_else(|| EndpointError::HeaderName(name.to_owned()))
 }
 
-fn sensitive(value: &str) -> Result<HeaderValue, BadEndpoint> {
-    let mut value = HeaderValue::from_str(value).ok().ok_or(BadEndpoint::Credentials)?;
+fn sensitive(value: &str) -> Result<HeaderValue, EndpointError> {
+    let mut value = HeaderValue::from_str(value).ok().ok_or(EndpointError::Credentials)?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -164,12 +154,12 @@ fn sensitive(value: &str) -> Result<HeaderValue, BadEndpoint> {
 mod tests {
     use secrecy::SecretString;
 
-    use super::{Authentication, BadEndpoint, Endpoint, own_header};
+    use super::{Authentication, Endpoint, EndpointError, custom_header};
 
     fn endpoint(
         authentication: &Authentication,
         headers: &[(&str, &str)],
-    ) -> Result<Endpoint, BadEndpoint> {
+    ) -> Result<Endpoint, EndpointError> {
         let headers: Vec<_> =
             headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let url = "https://merchant.example/rmas".parse().unwrap();
@@ -177,14 +167,14 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(authentication: &Authentication, want: &[(&str, &str)]) {
+    fn check(authentication: &Authentication, expected: &[(&str, &str)]) {
         let endpoint = endpoint(authentication, &[]).unwrap();
         let headers: Vec<_> = endpoint
             .headers()
             .iter()
             .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
             .collect();
-        assert_eq!(headers, want);
+        assert_eq!(headers, expected);
         assert!(endpoint.headers().values().all(|value| value.is_sensitive()));
     }
 
@@ -202,20 +192,20 @@ mod tests {
         };
         check(&api_key("X-Api-Key", "k"), &[("x-api-key", "k")]);
         check(&api_key("Authorization", "Token k"), &[("authorization", "Token k")]);
-        for (header, key, want) in [
-            ("webhook-id", "k", BadEndpoint::Reserved("webhook-id".into())),
-            ("bad name", "k", BadEndpoint::HeaderName("bad name".into())),
-            ("x-api-key", "two\nlines", BadEndpoint::Credentials),
+        for (header, key, expected) in [
+            ("webhook-id", "k", EndpointError::Reserved("webhook-id".into())),
+            ("bad name", "k", EndpointError::HeaderName("bad name".into())),
+            ("x-api-key", "two\nlines", EndpointError::Credentials),
         ] {
-            assert_eq!(endpoint(&api_key(header, key), &[]).unwrap_err(), want);
+            assert_eq!(endpoint(&api_key(header, key), &[]).unwrap_err(), expected);
         }
         let shown = format!("{:?}", endpoint(&api_key("x-api-key", "geheim"), &[]).unwrap());
         assert!(!shown.contains("geheim"), "{shown}");
     }
 
     #[test]
-    fn own_headers_may_not_replace_the_services() {
-        assert!(own_header("X-Tenant", "blue").is_ok());
+    fn custom_headers_cannot_replace_reserved_ones() {
+        assert!(custom_header("X-Tenant", "blue").is_ok());
         assert!(endpoint(&Authentication::None, &[("X-Tenant", "blue")]).is_ok());
         for name in [
             "Host",
@@ -228,9 +218,16 @@ mod tests {
             "traceparent",
             "Proxy-Connection",
         ] {
-            assert_eq!(own_header(name, "x"), Err(BadEndpoint::Reserved(name.into())), "{name}");
+            assert_eq!(
+                custom_header(name, "x"),
+                Err(EndpointError::Reserved(name.into())),
+                "{name}"
+            );
         }
-        assert_eq!(own_header("a b", "x"), Err(BadEndpoint::HeaderName("a b".into())));
-        assert_eq!(own_header("x-a", "a\r\nb: c"), Err(BadEndpoint::HeaderValue("x-a".into())));
+        assert_eq!(custom_header("a b", "x"), Err(EndpointError::HeaderName("a b".into())));
+        assert_eq!(
+            custom_header("x-a", "a\r\nb: c"),
+            Err(EndpointError::HeaderValue("x-a".into()))
+        );
     }
 }

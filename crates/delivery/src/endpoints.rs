@@ -1,7 +1,6 @@
-//! Merchants' endpoints, opened: from the merchants' settings to what can be dialled.
+//! Resolves merchants' endpoints: from the settings with sealed secrets to [`Endpoint`].
 //!
-//! An opened endpoint is used until the merchant changes or one of its signing secrets expires,
-//! so a change takes effect on the next attempt and opening secrets costs nothing in between.
+//! A resolved endpoint is cached until its merchant changes or one of its signing secrets expires.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -15,133 +14,134 @@ use platform::sealing::{SealError, Sealer};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
-use crate::endpoint::{Authentication, BadEndpoint, Endpoint};
-use crate::signing::{BadSecret, Secret};
+use crate::endpoint::{Authentication, Endpoint, EndpointError};
+use crate::signing::{Secret, SecretError};
 use crate::tokens::{ClientCredentials, Placement};
 
-/// Why a merchant cannot be sent anything through an interface.
+/// An endpoint that cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum NoEndpoint {
-    #[error("merchant {0} is not known")]
-    Unknown(String),
-    #[error("no address is set for {0}")]
-    NoAddress(Interface),
-    #[error("the address of {0} is not a URL")]
-    BadUrl(Interface, #[source] url::ParseError),
-    #[error("a secret of {0} cannot be opened")]
+pub enum ResolveError {
+    #[error("merchant {0} is unknown")]
+    UnknownMerchant(String),
+    #[error("no URL is set for {0}")]
+    NoUrl(Interface),
+    #[error("the URL of {0} is invalid")]
+    InvalidUrl(Interface, #[source] url::ParseError),
+    #[error("a secret of {0} cannot be unsealed")]
     Sealed(Interface, #[source] SealError),
-    #[error("a signing secret of {0} cannot be used")]
-    Secret(Interface, #[source] BadSecret),
-    #[error("the settings of {0} cannot be used")]
-    Settings(Interface, #[source] BadEndpoint),
+    #[error("a signing secret of {0} is invalid")]
+    Secret(Interface, #[source] SecretError),
+    #[error("the settings of {0} are invalid")]
+    Settings(Interface, #[source] EndpointError),
 }
 
-/// An endpoint that is ready to be dialled, and what else its merchant said about it.
 #[derive(Debug)]
-pub struct Opened {
+pub struct ResolvedEndpoint {
     pub endpoint: Endpoint,
-    /// The whole of one attempt, when the merchant set it.
+    /// Timeout of an attempt, if the merchant set one.
     pub timeout: Option<Duration>,
-    /// Of the merchant it was opened from.
+    /// Version of the merchant.
     pub version: i64,
-    /// When the set of its valid signing secrets changes.
-    until: Option<Timestamp>,
+    /// Time at which the next signing secret expires.
+    valid_until: Option<Timestamp>,
 }
 
-/// All endpoints of this process.
+/// Cache of resolved endpoints.
 pub struct Endpoints {
     merchants: Arc<Merchants>,
     sealer: Arc<Sealer>,
-    opened: RwLock<HashMap<(MerchantId, Interface), Arc<Opened>>>,
+    resolved: RwLock<HashMap<(MerchantId, Interface), Arc<ResolvedEndpoint>>>,
 }
 
 impl Endpoints {
     pub fn new(merchants: Arc<Merchants>, sealer: Arc<Sealer>) -> Self {
-        Self { merchants, sealer, opened: RwLock::default() }
+        Self { merchants, sealer, resolved: RwLock::default() }
     }
 
-    /// The endpoint as the merchant wants it now.
+    /// Returns the endpoint by the current settings of the merchant.
     pub fn find(
         &self,
         merchant: &str,
         interface: Interface,
         now: Timestamp,
-    ) -> Result<Arc<Opened>, NoEndpoint> {
-        let unknown = || NoEndpoint::Unknown(merchant.to_owned());
-        let id: MerchantId = merchant.parse().map_err(|_not_an_id| unknown())?;
+    ) -> Result<Arc<ResolvedEndpoint>, ResolveError> {
+        let unknown = || ResolveError::UnknownMerchant(merchant.to_owned());
+        let id: MerchantId = merchant.parse().map_err(|_invalid_id| unknown())?;
         let merchant = self.merchants.get(&id).ok_or_else(unknown)?;
         let key = (id, interface);
-        let known = self.opened.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        let current = |opened: &Arc<Opened>| {
-            opened.version == merchant.version && opened.until.is_none_or(|until| now < until)
+        let cached =
+            self.resolved.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let is_current = |cached: &Arc<ResolvedEndpoint>| {
+            cached.version == merchant.version && cached.valid_until.is_none_or(|at| now < at)
         };
-        if let Some(opened) = known.filter(current) {
-            return Ok(opened);
+        if let Some(endpoint) = cached.filter(is_current) {
+            return Ok(endpoint);
         }
-        let opened = Arc::new(open(&self.sealer, &merchant, interface, now)?);
-        let mut all = self.opened.write().unwrap_or_else(PoisonError::into_inner);
-        all.insert(key, opened.clone());
-        Ok(opened)
+        let endpoint = Arc::new(resolve(&self.sealer, &merchant, interface, now)?);
+        let mut resolved = self.resolved.write().unwrap_or_else(PoisonError::into_inner);
+        resolved.insert(key, endpoint.clone());
+        Ok(endpoint)
     }
 }
 
-fn open(
+fn resolve(
     sealer: &Sealer,
     merchant: &Merchant,
     interface: Interface,
     now: Timestamp,
-) -> Result<Opened, NoEndpoint> {
+) -> Result<ResolvedEndpoint, ResolveError> {
     let context = interface.sealing_context(&merchant.identifier);
     let unseal = |sealed: &Sealed| {
-        sealer.open(&context, sealed).map_err(|error| NoEndpoint::Sealed(interface, error))
+        sealer.open(&context, sealed).map_err(|error| ResolveError::Sealed(interface, error))
     };
     let sealed = merchant.endpoints.get(&interface);
-    let clear = sealed.map(|endpoint| endpoint.map(unseal)).transpose()?;
-    let url = address(merchant, clear.as_ref(), interface)?;
-    let Some(clear) = clear else {
+    let settings = sealed.map(|endpoint| endpoint.map(unseal)).transpose()?;
+    let url = url(merchant, settings.as_ref(), interface)?;
+    let Some(settings) = settings else {
         let endpoint = Endpoint::new(url, Vec::new(), &Authentication::None, &[])
-            .map_err(|error| NoEndpoint::Settings(interface, error))?;
-        return Ok(Opened { endpoint, timeout: None, version: merchant.version, until: None });
+            .map_err(|error| ResolveError::Settings(interface, error))?;
+        let version = merchant.version;
+        return Ok(ResolvedEndpoint { endpoint, timeout: None, version, valid_until: None });
     };
-    let valid = clear.signing_secrets.iter().filter(|s| s.expires_at.is_none_or(|at| now < at));
-    let until = valid.clone().filter_map(|secret| secret.expires_at).min();
+    let valid = settings.signing_secrets.iter().filter(|s| s.expires_at.is_none_or(|at| now < at));
+    let valid_until = valid.clone().filter_map(|secret| secret.expires_at).min();
     let secrets = valid
         .map(|secret| Secret::parse(secret.secret.expose_secret()))
         .collect::<Result<_, _>>()
-        .map_err(|error| NoEndpoint::Secret(interface, error))?;
-    let authentication = authentication(&clear.authentication, interface)?;
-    let headers: Vec<_> = clear.headers.clone().into_iter().collect();
+        .map_err(|error| ResolveError::Secret(interface, error))?;
+    let authentication = authentication(&settings.authentication, interface)?;
+    let headers: Vec<_> = settings.headers.clone().into_iter().collect();
     let endpoint = Endpoint::new(url, secrets, &authentication, &headers)
-        .map_err(|error| NoEndpoint::Settings(interface, error))?;
-    let timeout = clear.timeout_ms.map(|millis| Duration::from_millis(millis.into()));
-    Ok(Opened { endpoint, timeout, version: merchant.version, until })
+        .map_err(|error| ResolveError::Settings(interface, error))?;
+    let timeout = settings.timeout_ms.map(|millis| Duration::from_millis(millis.into()));
+    Ok(ResolvedEndpoint { endpoint, timeout, version: merchant.version, valid_until })
 }
 
-/// The whole URL, or the merchant's base with the interface's path below it. Messages go only where
-/// an endpoint was set: without one they could not be signed. A question needs no signature.
-fn address(
+/// Returns the URL of the endpoint, or the merchant's base URL with the path of the interface.
+/// Messages need a configured endpoint, because they must be signed; the variants query does not.
+fn url(
     merchant: &Merchant,
     endpoint: Option<&merchant::Endpoint<SecretString>>,
     interface: Interface,
-) -> Result<Url, NoEndpoint> {
+) -> Result<Url, ResolveError> {
     if endpoint.is_none() && interface != Interface::Variants {
-        return Err(NoEndpoint::NoAddress(interface));
+        return Err(ResolveError::NoUrl(interface));
     }
-    let whole = endpoint.and_then(|endpoint| endpoint.url.clone());
-    let below = || {
+    let own_url = endpoint.and_then(|endpoint| endpoint.url.clone());
+    let from_base = || {
         let base = merchant.settings.base_url.as_ref()?;
-        let own = endpoint.and_then(|endpoint| endpoint.path.as_deref());
-        let path = own.unwrap_or_else(|| interface.default_path());
+        let own_path = endpoint.and_then(|endpoint| endpoint.path.as_deref());
+        let path = own_path.unwrap_or_else(|| interface.default_path());
         Some(format!("{}/{}", base.trim_end_matches('/'), path.trim_start_matches('/')))
     };
-    let text = whole.or_else(below).ok_or(NoEndpoint::NoAddress(interface))?;
-    text.parse().map_err(|error| NoEndpoint::BadUrl(interface, error))
+    let text = own_url.or_else(from_base).ok_or(ResolveError::NoUrl(interface))?;
+    text.parse().map_err(|error| ResolveError::InvalidUrl(interface, error))
 }
 
 fn authentication(
     authentication: &merchant::Authentication<SecretString>,
     interface: Interface,
-) -> Result<Authentication, NoEndpoint> {
+) -> Result<Authentication, ResolveError> {
     Ok(match authentication.clone() {
         merchant::Authentication::None => Authentication::None,
         merchant::Authentication::Basic { username, password } => {
@@ -157,7 +157,7 @@ fn authentication(
             credentials_in,
         } => {
             let token_url =
-                token_url.parse().map_err(|error| NoEndpoint::BadUrl(interface, error))?;
+                token_url.parse().map_err(|error| ResolveError::InvalidUrl(interface, error))?;
             let placement = match credentials_in {
                 CredentialsIn::Body => Placement::Body,
                 CredentialsIn::Basic => Placement::Basic,

@@ -1,4 +1,4 @@
-//! What the engine counts.
+//! Metrics of attempts and settlements.
 
 use domain::message_kind::MessageKind;
 use opentelemetry::{
@@ -7,57 +7,62 @@ use opentelemetry::{
 };
 use platform::telemetry;
 
-use crate::ledger::{Settlement, Tried, Verdict};
+use crate::attempt::Attempt;
+use crate::outcome::Decision;
+use crate::settlement::Settlement;
 
 pub(crate) struct Metrics {
-    requests: Counter<u64>,
-    latency: Histogram<f64>,
-    settled: Counter<u64>,
-    recalled: Counter<u64>,
+    attempts: Counter<u64>,
+    attempt_duration: Histogram<f64>,
+    settlements: Counter<u64>,
+    leases_expired: Counter<u64>,
 }
 
 impl Metrics {
     pub(crate) fn new() -> Self {
         let meter = telemetry::meter();
         Self {
-            requests: meter
-                .u64_counter("delivery_requests")
-                .with_description("Requests to merchants, by kind, outcome and status class")
+            attempts: meter
+                .u64_counter("delivery_attempts")
+                .with_description("Attempts by kind, outcome and class of the HTTP status")
                 .build(),
-            latency: meter
-                .f64_histogram("delivery_latency_seconds")
-                .with_description("From the first byte to a merchant to its last")
+            attempt_duration: meter
+                .f64_histogram("delivery_attempt_duration_seconds")
+                .with_description("Time from the start of an attempt to the end of the response")
                 .with_boundaries(vec![0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0])
                 .build(),
-            settled: meter
-                .u64_counter("delivery_messages")
-                .with_description("Messages by kind and what became of them")
+            settlements: meter
+                .u64_counter("delivery_settlements")
+                .with_description("Deliveries by kind and result: delivered, retried or dead")
                 .build(),
-            recalled: meter
-                .u64_counter("delivery_recalled")
-                .with_description("Messages that were queued and had to be queued again")
+            leases_expired: meter
+                .u64_counter("delivery_leases_expired")
+                .with_description(
+                    "Queued deliveries that were not settled before their lease expired",
+                )
                 .build(),
         }
     }
 
     pub(crate) fn settled(&self, batch: &[Settlement]) {
         for settlement in batch {
-            let verdict = match settlement.verdict {
-                Verdict::Delivered => "delivered",
-                Verdict::Dead => "dead",
-                Verdict::Retry(_) => "retried",
+            let result = match settlement.decision {
+                Decision::Delivered => "delivered",
+                Decision::Dead => "dead",
+                Decision::RetryAt(_) => "retried",
             };
-            self.settled.add(1, &[kind(settlement.kind), KeyValue::new("result", verdict)]);
-            settlement.tries.iter().for_each(|tried| self.tried(settlement.kind, tried));
+            let labels = [kind_label(settlement.kind()), KeyValue::new("result", result)];
+            self.settlements.add(1, &labels);
+            settlement.attempts().for_each(|attempt| self.attempted(settlement.kind(), attempt));
         }
     }
 
-    pub(crate) fn recalled(&self, messages: usize) {
-        self.recalled.add(messages.try_into().unwrap_or(u64::MAX), &[]);
+    pub(crate) fn leases_expired(&self, deliveries: usize) {
+        self.leases_expired.add(deliveries.try_into().unwrap_or(u64::MAX), &[]);
     }
 
-    fn tried(&self, of: MessageKind, tried: &Tried) {
-        let class = match tried.status.map(|status| status / 100) {
+    fn attempted(&self, kind: MessageKind, attempt: &Attempt) {
+        let class = match attempt.outcome.status().map(|status| status / 100) {
             Some(2) => "2xx",
             Some(3) => "3xx",
             Some(4) => "4xx",
@@ -65,13 +70,12 @@ impl Metrics {
             Some(_) => "other",
             None => "none",
         };
-        let labels =
-            [kind(of), KeyValue::new("outcome", tried.outcome), KeyValue::new("class", class)];
-        self.requests.add(1, &labels);
-        self.latency.record(tried.latency.as_secs_f64(), &[kind(of)]);
+        let outcome = KeyValue::new("outcome", attempt.outcome.name());
+        self.attempts.add(1, &[kind_label(kind), outcome, KeyValue::new("class", class)]);
+        self.attempt_duration.record(attempt.latency.as_secs_f64(), &[kind_label(kind)]);
     }
 }
 
-fn kind(kind: MessageKind) -> KeyValue {
+fn kind_label(kind: MessageKind) -> KeyValue {
     KeyValue::new("kind", kind.name())
 }

@@ -1,48 +1,28 @@
-//! What a service that wants to know learns of its messages' ends.
+//! Lets a service react to settled messages in the transaction that settles them.
 
-use bytes::Bytes;
 use diesel_async::AsyncPgConnection;
-use domain::message_kind::MessageKind;
 use futures_util::future::BoxFuture;
 use platform::database::DatabaseError;
-use uuid::Uuid;
 
-/// How a message ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    Delivered,
-    /// It lies in the dead-letter queue, until someone replays it.
-    Dead,
-}
+use crate::settlement::Settlement;
 
-/// A message that was settled just now.
-#[derive(Clone, Debug)]
-pub struct Ended {
-    pub id: Uuid,
-    pub merchant: String,
-    pub kind: MessageKind,
-    pub ending: Ending,
-    /// What the merchant answered, as far as it was read.
-    pub answer: Bytes,
-}
-
-/// Takes note of endings within the transaction that settles them.
+/// Called for each batch of settled messages, including those that are retried.
 ///
-/// An error means that none of them is settled; each is then tried on its own.
+/// If it fails, the transaction is rolled back and each message of the batch is settled alone.
 pub trait SettlementObserver: Send + Sync + 'static {
-    fn ended<'a>(
+    fn on_settled<'a>(
         &'a self,
         conn: &'a mut AsyncPgConnection,
-        ended: &'a [Ended],
+        settled: &'a [&'a Settlement],
     ) -> BoxFuture<'a, Result<(), DatabaseError>>;
 }
 
-/// A service that does not want to know.
+/// Observer for services that need none.
 impl SettlementObserver for () {
-    fn ended<'a>(
+    fn on_settled<'a>(
         &'a self,
         _: &'a mut AsyncPgConnection,
-        _: &'a [Ended],
+        _: &'a [&'a Settlement],
     ) -> BoxFuture<'a, Result<(), DatabaseError>> {
         Box::pin(async { Ok(()) })
     }

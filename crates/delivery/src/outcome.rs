@@ -1,8 +1,7 @@
-//! What an attempt came to, and what follows from it: one table.
+//! Outcomes of attempts, and the decision that follows from each: delivered, retry or dead.
 //!
-//! The invariant: a message is delivered, retried at a known time or dead, and after at most
-//! `1 + retries` counted attempts it is no longer retried. Nothing here reads a clock or rolls
-//! dice; both come in.
+//! A message is attempted at most `1 + retries` times. Nothing here reads a clock or draws random
+//! numbers: the caller passes both in.
 
 mod retry_after;
 mod schedule;
@@ -11,16 +10,16 @@ mod tests;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::client::Fault;
-use crate::guard::Refused;
+use crate::client::RequestError;
+use crate::guard::GuardError;
 
-pub use retry_after::{LONGEST, parse_retry_after};
-pub use schedule::{BadSchedule, Jitter, Schedule};
+pub use retry_after::{MAX_RETRY_AFTER, parse_retry_after};
+pub use schedule::{Jitter, Schedule, ScheduleError};
 
-/// The longest sentence for an operator, in bytes: a merchant's server may have written most of it.
-const LONGEST_DETAIL: usize = 500;
+/// Bounds [`Outcome::detail`], which may quote a merchant's server.
+const MAX_DETAIL_BYTES: usize = 500;
 
-/// What came of one attempt to deliver a message.
+/// How one HTTP request to a merchant ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Delivered {
@@ -38,30 +37,24 @@ pub enum Outcome {
     TimedOut,
     Unreachable(String),
     TlsFailed(String),
-    AddressRefused(Refused),
-    /// The message was accepted, but the answer we need is longer than we read.
-    AnswerTooLarge {
+    AddressRefused(GuardError),
+    /// The request succeeded, but the response is longer than the limit.
+    ResponseTooLarge {
         status: u16,
     },
-    /// No request was made: the merchant's token server gave us no token.
+    /// The merchant's token server issued no token, so no request was made.
     TokenRefused(String),
 }
 
-/// What happens to the message next.
+/// State of a message after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Decision {
     Delivered,
-    Retry {
-        at: DateTime<Utc>,
-    },
+    RetryAt(DateTime<Utc>),
     Dead,
-    /// The endpoint asked never to be called again: nothing further is queued for it.
-    DeadAndPause,
-    /// Get a token that is newer than the one refused and try at once; not counted.
-    RefreshToken,
 }
 
-/// What the endpoint's window learns from an outcome.
+/// Effect of an outcome on the endpoint's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     Grow,
@@ -69,57 +62,38 @@ pub enum Signal {
     Shrink,
 }
 
-/// Whether a 401 can still be answered with a new token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TokenRefresh {
-    /// The endpoint takes tokens and none was renewed for this attempt yet.
-    Possible,
-    /// This attempt already runs with a renewed token, or the endpoint takes none.
-    Spent,
-}
-
-/// The facts a decision rests on, beside the outcome itself.
-#[derive(Clone, Copy, Debug)]
-pub struct Attempt {
-    /// 1 for the first try.
-    pub number: u32,
-    pub renewal: TokenRefresh,
-    pub now: DateTime<Utc>,
-    pub roll: Jitter,
-}
-
-/// The table: outcome × attempt → what follows.
-pub fn decide(schedule: &Schedule, outcome: &Outcome, attempt: Attempt) -> Step {
-    match outcome {
-        Outcome::Delivered { .. } => Step::Delivered,
-        Outcome::Unauthorized if attempt.renewal == TokenRefresh::Possible => Step::RefreshToken,
-        Outcome::Gone => Step::DeadAndPause,
-        Outcome::Rejected { retry_after, .. } => retry(schedule, attempt, *retry_after),
+/// Decides what follows from the outcome of attempt `number` (1 is the first).
+pub fn decide(
+    schedule: &Schedule,
+    outcome: &Outcome,
+    number: u32,
+    now: DateTime<Utc>,
+    jitter: Jitter,
+) -> Decision {
+    let retry_after = match outcome {
+        Outcome::Delivered { .. } => return Decision::Delivered,
+        Outcome::Gone => return Decision::Dead,
+        Outcome::Rejected { retry_after, .. } => *retry_after,
         Outcome::Unauthorized
         | Outcome::Redirected { .. }
         | Outcome::TimedOut
         | Outcome::Unreachable(_)
         | Outcome::TlsFailed(_)
         | Outcome::AddressRefused(_)
-        | Outcome::AnswerTooLarge { .. }
-        | Outcome::TokenRefused(_) => retry(schedule, attempt, None),
-    }
-}
-
-/// A longer `Retry-After` wins over the schedule, up to [`LONGEST`].
-fn retry(schedule: &Schedule, attempt: Attempt, retry_after: Option<DateTime<Utc>>) -> Step {
-    let Some(delay) = schedule.delay_after(attempt.number, attempt.roll) else {
-        return Step::Dead;
+        | Outcome::ResponseTooLarge { .. }
+        | Outcome::TokenRefused(_) => None,
     };
+    let Some(delay) = schedule.delay_after(number, jitter) else { return Decision::Dead };
     let delay = TimeDelta::from_std(delay).unwrap_or(TimeDelta::MAX);
-    let scheduled = attempt.now.checked_add_signed(delay).unwrap_or(DateTime::<Utc>::MAX_UTC);
-    let asked = retry_after.map(|at| at.min(attempt.now + LONGEST));
-    Step::Retry { at: asked.map_or(scheduled, |asked| asked.max(scheduled)) }
+    let scheduled_at = now.checked_add_signed(delay).unwrap_or(DateTime::<Utc>::MAX_UTC);
+    // A longer `Retry-After` wins over the schedule.
+    let requested_at = retry_after.map(|at| at.min(now + MAX_RETRY_AFTER));
+    Decision::RetryAt(requested_at.map_or(scheduled_at, |at| at.max(scheduled_at)))
 }
 
 impl Outcome {
-    /// Reads an answer's status line; `retry_after` is the header's value.
-    pub fn of_status(status: u16, retry_after: Option<&str>, now: DateTime<Utc>) -> Self {
+    /// Classifies a response by its status and its `Retry-After` header.
+    pub fn from_status(status: u16, retry_after: Option<&str>, now: DateTime<Utc>) -> Self {
         match status {
             200..=299 => Self::Delivered { status },
             300..=399 => Self::Redirected { status },
@@ -132,7 +106,7 @@ impl Outcome {
         }
     }
 
-    /// The name used in the attempt log, in metrics and in reports.
+    /// Name in the attempt log, in metrics and in reports.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Delivered { .. } => "delivered",
@@ -144,18 +118,18 @@ impl Outcome {
             Self::Unreachable(_) => "unreachable",
             Self::TlsFailed(_) => "tls_failed",
             Self::AddressRefused(_) => "address_refused",
-            Self::AnswerTooLarge { .. } => "answer_too_large",
+            Self::ResponseTooLarge { .. } => "response_too_large",
             Self::TokenRefused(_) => "token_refused",
         }
     }
 
-    /// The endpoint's status code, when it got as far as answering.
+    /// HTTP status code; `None` when there was no response.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Delivered { status }
             | Self::Rejected { status, .. }
             | Self::Redirected { status }
-            | Self::AnswerTooLarge { status } => Some(*status),
+            | Self::ResponseTooLarge { status } => Some(*status),
             Self::Unauthorized => Some(401),
             Self::Gone => Some(410),
             Self::TimedOut
@@ -166,34 +140,34 @@ impl Outcome {
         }
     }
 
-    /// A sentence for an operator, of 500 bytes at the most: it becomes a header of a dead
-    /// letter, and all headers together must fit into one frame.
+    /// Explanation for an operator. It is bounded because it becomes a header of the dead letter,
+    /// and AMQP headers must fit into one frame.
     pub fn detail(&self) -> String {
-        brief(match self {
+        shorten(match self {
             Self::Delivered { status } => format!("accepted with status {status}"),
-            Self::Unauthorized => "answered 401: the credentials were refused".to_owned(),
-            Self::Rejected { status, .. } => format!("answered {status}"),
+            Self::Unauthorized => "responded with 401: the credentials were refused".to_owned(),
+            Self::Rejected { status, .. } => format!("responded with {status}"),
             Self::Redirected { status } => {
-                format!("answered {status}: redirects are not followed")
+                format!("responded with {status}: redirects are not followed")
             }
-            Self::Gone => "answered 410: the endpoint is gone".to_owned(),
-            Self::TimedOut => "no answer within the deadline".to_owned(),
+            Self::Gone => "responded with 410: the endpoint is gone".to_owned(),
+            Self::TimedOut => "no response within the timeout".to_owned(),
             Self::Unreachable(why) => format!("could not be reached: {why}"),
             Self::TlsFailed(why) => format!("TLS failed: {why}"),
             Self::AddressRefused(why) => why.to_string(),
-            Self::AnswerTooLarge { status } => {
-                format!("answered {status} with more than is read of an answer")
+            Self::ResponseTooLarge { status } => {
+                format!("responded with {status} and a body that is too large")
             }
             Self::TokenRefused(why) => format!("no token: {why}"),
         })
     }
 
-    /// A prompt no to one message says nothing about the next; every other failure does.
+    /// A response that rejects one message says nothing about the endpoint; any other failure does.
     pub fn signal(&self) -> Signal {
         match self {
             Self::Delivered { .. } => Signal::Grow,
             Self::Rejected { status: 400 | 409 | 413 | 415 | 422, .. }
-            | Self::AnswerTooLarge { .. } => Signal::Hold,
+            | Self::ResponseTooLarge { .. } => Signal::Hold,
             Self::Unauthorized
             | Self::Rejected { .. }
             | Self::Redirected { .. }
@@ -207,19 +181,19 @@ impl Outcome {
     }
 }
 
-/// As much of a text as an operator reads.
-pub(crate) fn brief(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(LONGEST_DETAIL));
+/// Cuts a text that a merchant's server may have written.
+pub(crate) fn shorten(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(MAX_DETAIL_BYTES));
     text
 }
 
-impl From<Fault> for Outcome {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::TimedOut => Self::TimedOut,
-            Fault::AddressRefused(refused) => Self::AddressRefused(refused),
-            Fault::TlsFailed(why) => Self::TlsFailed(why),
-            Fault::Unreachable(why) => Self::Unreachable(why),
+impl From<RequestError> for Outcome {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::TimedOut => Self::TimedOut,
+            RequestError::AddressRefused(refused) => Self::AddressRefused(refused),
+            RequestError::TlsFailed(why) => Self::TlsFailed(why),
+            RequestError::Unreachable(why) => Self::Unreachable(why),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Works off the replays that operators asked for, each at its own rate, and takes the letters of
-//! what was replayed out of the dead-letter queues.
+//! Advances the replays that operators requested, each at its own rate, and purges the dead letters
+//! of replayed deliveries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +12,14 @@ use uuid::Uuid;
 
 use crate::dead_letters;
 use crate::engine::Engine;
-use crate::ledger;
+use crate::store;
 
-/// Replays state their rate by the second.
-const BEAT: Duration = Duration::from_secs(1);
-/// Reading the dead-letter queues takes longer than a beat: while a replay goes on, they are tidied up
-/// no more often than this.
-const TIDY_MEANWHILE: Duration = Duration::from_secs(60);
-/// Leftovers of a process that died between replaying and tidying up are found by then.
-const TIDY_EVERY: Duration = Duration::from_secs(3600);
+/// Replays state their rate per second.
+const STEP_INTERVAL: Duration = Duration::from_secs(1);
+/// Reading the dead-letter queues takes longer than a step, so purges during a replay are rare.
+const PURGE_INTERVAL_DURING_REPLAY: Duration = Duration::from_secs(60);
+/// The regular purge finds dead letters that a process left when it died after a replay.
+const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
 
 pub(crate) struct Replayer {
     engine: Arc<Engine>,
@@ -32,64 +31,65 @@ impl Replayer {
     }
 
     pub(crate) async fn run(self, stop: CancellationToken) {
-        let (mut tidied_at, mut untidy) = (Instant::now(), false);
+        let (mut purged_at, mut has_replayed) = (Instant::now(), false);
         loop {
-            let replayed = tokio::select! {
+            let notified = tokio::select! {
                 () = stop.cancelled() => return,
                 () = self.engine.replayed.notified() => true,
-                () = tokio::time::sleep(BEAT) => false,
+                () = tokio::time::sleep(STEP_INTERVAL) => false,
             };
             let advanced = self.step().await.unwrap_or_else(|error| {
-                tracing::warn!(error = chain(&error), "replays wait");
+                tracing::warn!(error = chain(&error), "advancing replays failed");
                 false
             });
-            untidy |= replayed || advanced;
-            if is_time_to_tidy(untidy, advanced, tidied_at.elapsed()) {
-                (tidied_at, untidy) = (Instant::now(), false);
+            has_replayed |= notified || advanced;
+            if is_purge_due(has_replayed, advanced, purged_at.elapsed()) {
+                (purged_at, has_replayed) = (Instant::now(), false);
                 tokio::select! {
                     () = stop.cancelled() => return,
-                    () = self.tidy() => {}
+                    () = self.purge_dead_letters() => {}
                 }
             }
         }
     }
 
-    /// Gives every unfinished replay its next second's worth. Returns whether there was any. One
-    /// that fails is left for later and holds up no other.
+    /// Advances every unfinished replay by one second's worth, and returns whether any advanced. A
+    /// replay that fails is tried again later and does not delay the others.
     async fn step(&self) -> Result<bool, DatabaseError> {
         let mut conn = self.engine.pool.get().await?;
         let (mut last, mut any) = (Uuid::nil(), false);
         loop {
             let now = self.engine.clock.now();
-            let Some(id) = ledger::next_replay(&mut conn, now, last).await? else { return Ok(any) };
+            let Some(id) = store::next_due_replay(&mut conn, now, last).await? else {
+                return Ok(any);
+            };
             last = id;
-            match conn.transaction(async |conn| ledger::advance(conn, now, id).await).await {
+            match conn.transaction(async |conn| store::advance_replay(conn, now, id).await).await {
                 Ok(advanced) => any |= advanced,
                 Err(error) => {
-                    tracing::error!(replay.id = %id, error = chain(&error), "replay {id} waits");
+                    tracing::error!(replay.id = %id, error = chain(&error), "replay {id} failed");
                 }
             }
             self.engine.wake.notify_one();
         }
     }
 
-    async fn tidy(&self) {
+    async fn purge_dead_letters(&self) {
         for kind in &self.engine.kinds {
-            match dead_letters::tidy(&self.engine, *kind).await {
+            match dead_letters::purge_replayed(&self.engine, *kind).await {
                 Ok(0) => {}
-                Ok(removed) => tracing::info!(%kind, removed, "removed {removed} dead letters"),
+                Ok(purged) => tracing::info!(%kind, purged, "purged {purged} dead letters"),
                 Err(error) => {
-                    tracing::warn!(%kind, error = chain(&error), "dead letters were not tidied up");
+                    tracing::warn!(%kind, error = chain(&error), "purging dead letters failed");
                 }
             }
         }
     }
 }
 
-/// Whether to tidy up, after this long, when there may be leftovers and replays went on or not.
-fn is_time_to_tidy(untidy: bool, advanced: bool, after: Duration) -> bool {
-    let calm = !advanced || after > TIDY_MEANWHILE;
-    (untidy && calm) || after > TIDY_EVERY
+fn is_purge_due(has_replayed: bool, is_replaying: bool, since_last: Duration) -> bool {
+    let may_purge = !is_replaying || since_last > PURGE_INTERVAL_DURING_REPLAY;
+    (has_replayed && may_purge) || since_last > PURGE_INTERVAL
 }
 
 #[cfg(test)]
@@ -97,12 +97,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_replay_that_goes_on_does_not_wait_for_tidying_up() {
+    fn a_running_replay_rarely_waits_for_a_purge() {
         let second = Duration::from_secs(1);
-        assert!(!is_time_to_tidy(true, true, second));
-        assert!(is_time_to_tidy(true, true, Duration::from_secs(61)));
-        assert!(is_time_to_tidy(true, false, second));
-        assert!(!is_time_to_tidy(false, false, Duration::from_secs(61)));
-        assert!(is_time_to_tidy(false, false, Duration::from_secs(3601)));
+        assert!(!is_purge_due(true, true, second));
+        assert!(is_purge_due(true, true, Duration::from_secs(61)));
+        assert!(is_purge_due(true, false, second));
+        assert!(!is_purge_due(false, false, Duration::from_secs(61)));
+        assert!(is_purge_due(false, false, Duration::from_secs(3601)));
     }
 }

@@ -1,4 +1,4 @@
-//! `[delivery]`.
+//! Settings of the engine: section `[delivery]`.
 
 use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use crate::attempt::EndpointClient;
 use crate::client::GuardedClient;
 use crate::guard::{Guard, SystemResolver, Transport};
-use crate::outcome::{BadSchedule, Schedule};
+use crate::outcome::{Schedule, ScheduleError};
 use crate::tokens::Tokens;
 use crate::window::Limits;
 
@@ -23,7 +23,7 @@ pub struct Settings {
     pub retry_factor: u32,
     pub retries: u32,
     #[serde(with = "humantime_serde")]
-    pub deadline: Duration,
+    pub attempt_timeout: Duration,
     #[serde(with = "humantime_serde")]
     pub connect_timeout: Duration,
     #[serde(with = "humantime_serde")]
@@ -36,22 +36,22 @@ pub struct Settings {
     pub max_window: NonZeroU32,
     pub dispatch_batch: NonZeroU32,
     #[serde(with = "humantime_serde")]
-    pub poll: Duration,
+    pub poll_interval: Duration,
     pub prefetch: NonZeroU16,
     pub concurrency: NonZeroUsize,
-    pub slow_concurrency: usize,
+    pub max_inflight_bytes: NonZeroUsize,
     pub settle_batch: NonZeroUsize,
     pub response_log_bytes: usize,
     pub retention_days: u32,
 }
 
-/// Refuses what does not go together where settings are read, so that nothing starts with it.
+/// Rejects contradictory settings before the service starts.
 impl<'de> Deserialize<'de> for Settings {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The derived one, which is the type's own because of `remote`.
+        // `remote` makes the derived implementation an inherent function.
         let settings = Self::deserialize(deserializer)?;
-        if settings.lease <= settings.deadline.saturating_mul(2) {
-            return Err(D::Error::custom("lease must be longer than two attempts (deadline)"));
+        if settings.lease <= settings.attempt_timeout.saturating_mul(2) {
+            return Err(D::Error::custom("lease must be longer than two times attempt_timeout"));
         }
         settings.schedule().map_err(D::Error::custom)?;
         Ok(settings)
@@ -60,25 +60,20 @@ impl<'de> Deserialize<'de> for Settings {
 
 impl Settings {
     pub(crate) fn windows(&self) -> Limits {
-        Limits {
-            initial: self.initial_window,
-            largest: self.max_window,
-            probe_pause: self.retry_base,
-        }
+        Limits { initial: self.initial_window, max: self.max_window, probe_delay: self.retry_base }
     }
 
-    /// Whoever makes the attempts, over one guarded client.
     pub(crate) fn endpoint_client(&self) -> anyhow::Result<EndpointClient> {
-        let transport = if self.https_only { Transport::HttpsOnly } else { Transport::HttpToo };
-        let guard = Guard { transport, allowed: self.allowed_networks.0.clone() };
+        let transport = if self.https_only { Transport::HttpsOnly } else { Transport::HttpAllowed };
+        let guard = Guard { transport, allowed_networks: self.allowed_networks.0.clone() };
         let tls = platform::client_tls()?;
         let client =
             GuardedClient::new(guard, Arc::new(SystemResolver), tls, self.connect_timeout)?;
         let tokens = Tokens::new(client.clone(), self.token_timeout);
-        Ok(EndpointClient { client, tokens, schedule: self.schedule()?, deadline: self.deadline })
+        Ok(EndpointClient { client, tokens, timeout: self.attempt_timeout })
     }
 
-    fn schedule(&self) -> Result<Schedule, BadSchedule> {
+    pub(crate) fn schedule(&self) -> Result<Schedule, ScheduleError> {
         Schedule::new(self.retry_base, self.retry_factor, self.retries)
     }
 }
@@ -95,7 +90,7 @@ mod tests {
     type Sections = HashMap<String, Settings>;
 
     #[track_caller]
-    fn refused(key: &str, value: &str, message: &Expect) {
+    fn check_rejected(key: &str, value: &str, message: &Expect) {
         let environment = [("TEST__DATABASE__URL", "postgres://h"), (key, value)];
         let environment = environment.map(|(key, value)| (key.to_owned(), value.to_owned()));
         let defaults = [crate::DEFAULTS];
@@ -104,46 +99,53 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_nobody_could_deliver_with_are_refused() {
-        refused(
+    fn invalid_settings_are_rejected() {
+        check_rejected(
             "TEST__DELIVERY__CONCURRENCY",
             "0",
             &expect![
                 "invalid value: integer `0`, expected a nonzero usize for key `delivery.concurrency`"
             ],
         );
-        refused(
+        check_rejected(
             "TEST__DELIVERY__SETTLE_BATCH",
             "0",
             &expect![
                 "invalid value: integer `0`, expected a nonzero usize for key `delivery.settle_batch`"
             ],
         );
-        refused(
+        check_rejected(
             "TEST__DELIVERY__DISPATCH_BATCH",
             "0",
             &expect![
                 "invalid value: integer `0`, expected a nonzero u32 for key `delivery.dispatch_batch`"
             ],
         );
-        refused(
+        check_rejected(
             "TEST__DELIVERY__PREFETCH",
             "0",
             &expect![
                 "invalid value: integer `0`, expected a nonzero u16 for key `delivery.prefetch`"
             ],
         );
-        refused(
+        check_rejected(
+            "TEST__DELIVERY__MAX_INFLIGHT_BYTES",
+            "0",
+            &expect![
+                "invalid value: integer `0`, expected a nonzero usize for key `delivery.max_inflight_bytes`"
+            ],
+        );
+        check_rejected(
             "TEST__DELIVERY__LEASE",
             "40s",
-            &expect!["lease must be longer than two attempts (deadline) for key `delivery`"],
+            &expect!["lease must be longer than two times attempt_timeout for key `delivery`"],
         );
-        refused(
+        check_rejected(
             "TEST__DELIVERY__RETRY_FACTOR",
             "0",
             &expect!["the factor of the retry schedule is zero for key `delivery`"],
         );
-        refused(
+        check_rejected(
             "TEST__DELIVERY__RETRIES",
             "50",
             &expect![

@@ -1,54 +1,30 @@
-//! Settles what senders did, in batches, ledger and log in one transaction. Only after that may a
-//! message be let go of by its queue. The dead come last, and their letters before their transaction.
+//! Settles the results of attempts in batches: rows, log, windows and events in one transaction.
+//!
+//! Dead letters are published before their rows are marked dead.
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use diesel_async::{AsyncConnection, AsyncPgConnection};
 use domain::delivery::DeliveryDead;
 use messaging::Publisher;
 use platform::{ErrorKind, Failure, chain, database::DatabaseError};
 use uuid::Uuid;
 
-use crate::attempt::Message;
-use crate::dead_letters::{self, DeadLetters, LetterError};
-use crate::engine::{Engine, patience};
-use crate::ledger::{self, Settlement, Verdict, Windows};
-use crate::observer::{Ended, Ending};
+use crate::dead_letters::{self, DeadLetterError, DeadLetters};
+use crate::engine::{Engine, reconnect_backoff};
+use crate::outcome::Decision;
+use crate::settlement::Settlement;
+use crate::store::{self, Windows};
 
-/// A message that was tried, and where it came from.
-pub(crate) struct Done {
-    pub(crate) tag: Tag,
-    pub(crate) settlement: Settlement,
-    pub(crate) message: Message,
-    /// What the merchant answered last.
-    pub(crate) answer: Bytes,
-}
-
-impl Done {
-    /// Which message and round it is.
-    fn of(&self) -> (Uuid, i32) {
-        (self.settlement.id, self.settlement.round)
-    }
-}
-
-/// What became of a batch.
-pub(crate) struct Settled {
+/// A batch after [`Settler::settle`].
+pub(crate) struct SettledBatch {
     pub(crate) settler: Settler,
-    pub(crate) over: Vec<Done>,
-    /// To be settled later.
-    pub(crate) put_off: Vec<Done>,
+    pub(crate) settled: Vec<Settlement>,
+    /// Dead messages whose dead letter the broker rejected; to be settled later.
+    pub(crate) postponed: Vec<Settlement>,
 }
 
-/// A message's place on the work queue: tags mean something only to the subscription they came
-/// from, and there may have been several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tag {
-    pub(crate) subscription: u64,
-    pub(crate) number: u64,
-}
-
-/// One connection, one batch at a time.
+/// Settles one batch at a time, over its own connection.
 pub(crate) struct Settler {
     engine: Arc<Engine>,
     publisher: Publisher,
@@ -63,53 +39,54 @@ impl Settler {
         Self { engine, publisher, windows, conn: None }
     }
 
-    /// Settles a batch, however long the database is away. What cannot be settled for another reason
-    /// stays queued, and comes again when its lease is over. The dead whose letters the broker did not
-    /// take are put off: nobody else waits for them.
-    pub(crate) async fn settle(mut self, batch: Vec<Done>) -> Settled {
-        let (dead, mut over): (Vec<_>, Vec<_>) =
-            batch.into_iter().partition(|done| done.settlement.verdict == Verdict::Dead);
-        self.persist_all(&over, &DeadLetters::default()).await;
-        let mut put_off = Vec::new();
+    /// Settles a batch, and waits for the database if it is unavailable. A message that fails for
+    /// another reason stays queued and is sent again when its lease expires.
+    pub(crate) async fn settle(mut self, batch: Vec<Settlement>) -> SettledBatch {
+        let (dead, mut settled): (Vec<_>, Vec<_>) =
+            batch.into_iter().partition(|settlement| settlement.decision == Decision::Dead);
+        self.persist(&settled, &DeadLetters::default()).await;
+        let mut postponed = Vec::new();
         if !dead.is_empty() {
-            match self.write_letters(&dead).await {
+            match self.publish_dead_letters(&dead).await {
                 Ok(letters) => {
-                    let (refused, buried): (Vec<_>, Vec<_>) =
-                        dead.into_iter().partition(|done| letters.not_taken.contains(&done.of()));
-                    if !refused.is_empty() {
-                        let letters = refused.len();
-                        tracing::warn!(letters, "the broker did not take {letters} dead letters");
+                    let is_rejected = |dead: &Settlement| letters.refused.contains(&key(dead));
+                    let (rejected, published): (Vec<_>, Vec<_>) =
+                        dead.into_iter().partition(is_rejected);
+                    if !rejected.is_empty() {
+                        tracing::warn!(messages = rejected.len(), "broker rejected dead letters");
                     }
-                    self.persist_all(&buried, &letters).await;
-                    over.extend(buried);
-                    put_off = refused;
+                    self.persist(&published, &letters).await;
+                    settled.extend(published);
+                    postponed = rejected;
                 }
                 Err(error) => {
-                    tracing::warn!(error = chain(&error), "dead letters wait");
-                    put_off = dead;
+                    tracing::warn!(error = chain(&error), "publishing dead letters failed");
+                    postponed = dead;
                 }
             }
         }
-        Settled { settler: self, over, put_off }
+        SettledBatch { settler: self, settled, postponed }
     }
 
-    async fn write_letters(&mut self, dead: &[Done]) -> Result<DeadLetters, LetterError> {
+    async fn publish_dead_letters(
+        &mut self,
+        dead: &[Settlement],
+    ) -> Result<DeadLetters, DeadLetterError> {
         let mut conn = self.take_conn().await?;
-        let dead: Vec<_> = dead.iter().map(|done| (&done.settlement, &done.message)).collect();
-        let letters = dead_letters::write(&self.engine, &self.publisher, &mut conn, &dead).await?;
+        let letters = dead_letters::publish(&self.engine, &self.publisher, &mut conn, dead).await?;
         self.conn = Some(conn);
         Ok(letters)
     }
 
-    async fn persist_all(&mut self, batch: &[Done], letters: &DeadLetters) {
-        match self.persist(batch, letters).await {
+    /// Persists a batch, or each of its messages alone if the batch fails.
+    async fn persist(&mut self, batch: &[Settlement], letters: &DeadLetters) {
+        match self.persist_with_retry(batch, letters).await {
             Ok(()) => {}
-            Err(error) if batch.len() == 1 => give_up(batch, &error),
-            // One of them is at fault; each on its own, the others do not notice.
+            Err(error) if batch.len() == 1 => log_unsettled(batch, &error),
             Err(_) => {
                 for one in batch.chunks(1) {
-                    if let Err(error) = self.persist(one, letters).await {
-                        give_up(one, &error);
+                    if let Err(error) = self.persist_with_retry(one, letters).await {
+                        log_unsettled(one, &error);
                     }
                 }
             }
@@ -117,39 +94,39 @@ impl Settler {
         self.engine.wake.notify_one();
     }
 
-    async fn persist(
+    async fn persist_with_retry(
         &mut self,
-        batch: &[Done],
+        batch: &[Settlement],
         letters: &DeadLetters,
     ) -> Result<(), DatabaseError> {
         if batch.is_empty() {
             return Ok(());
         }
-        let mut backoff = patience();
+        let mut backoff = reconnect_backoff();
         loop {
-            match self.attempt(batch, letters).await {
-                Err(error) if passing(&error) => {
-                    tracing::warn!(error = chain(&error), "settling waits");
+            match self.try_persist(batch, letters).await {
+                Err(error) if is_transient(&error) => {
+                    tracing::warn!(error = chain(&error), "settling failed, retrying");
                     tokio::time::sleep(backoff.pause()).await;
                 }
-                settled => return settled,
+                result => return result,
             }
         }
     }
 
-    async fn attempt(
+    async fn try_persist(
         &mut self,
-        batch: &[Done],
+        batch: &[Settlement],
         letters: &DeadLetters,
     ) -> Result<(), DatabaseError> {
         let mut conn = self.take_conn().await?;
-        let announced = batch.iter().filter_map(|done| letters.written.get(&done.of())).collect();
-        self.transact(&mut conn, batch, announced).await?;
+        let events = batch.iter().filter_map(|settlement| letters.published.get(&key(settlement)));
+        self.transact(&mut conn, batch, events.collect()).await?;
         self.conn = Some(conn);
         Ok(())
     }
 
-    /// Whoever is done with it and content puts it back.
+    /// Takes the connection. The caller puts it back after a success; a failed one is dropped.
     async fn take_conn(&mut self) -> Result<AsyncPgConnection, DatabaseError> {
         match self.conn.take() {
             Some(conn) => Ok(conn),
@@ -160,58 +137,44 @@ impl Settler {
     async fn transact(
         &mut self,
         conn: &mut AsyncPgConnection,
-        batch: &[Done],
-        announced: Vec<&DeliveryDead>,
+        batch: &[Settlement],
+        events: Vec<&DeliveryDead>,
     ) -> Result<(), DatabaseError> {
-        let settlements: Vec<_> = batch.iter().map(|done| done.settlement.clone()).collect();
         let (engine, windows) = (&self.engine, &mut self.windows);
         conn.transaction(async |conn| {
-            let settled = ledger::settle(conn, windows, &settlements).await?;
-            let ended: Vec<_> = batch
-                .iter()
-                .filter(|done| settled.contains(&done.settlement.id))
-                .filter_map(ended)
-                .collect();
-            if !ended.is_empty() {
-                engine.witness.ended(conn, &ended).await?;
+            let ids = store::settle(conn, windows, batch).await?;
+            let settled: Vec<_> =
+                batch.iter().filter(|settlement| ids.contains(&settlement.id())).collect();
+            if !settled.is_empty() {
+                engine.observer.on_settled(conn, &settled).await?;
             }
-            let announced =
-                announced.iter().filter(|dead| settled.contains(&dead.delivery)).copied().cloned();
-            engine.outbox.append(conn, engine.clock.now(), announced).await
+            let events = events.iter().filter(|dead| ids.contains(&dead.delivery));
+            engine.outbox.append(conn, engine.clock.now(), events.copied().cloned()).await
         })
         .await?;
-        engine.metrics.settled(&settlements);
+        engine.metrics.settled(batch);
         Ok(())
     }
 }
 
-fn ended(done: &Done) -> Option<Ended> {
-    let ending = match done.settlement.verdict {
-        Verdict::Delivered => Ending::Delivered,
-        Verdict::Dead => Ending::Dead,
-        Verdict::Retry(_) => return None,
-    };
-    Some(Ended {
-        id: done.settlement.id,
-        merchant: done.settlement.merchant.clone(),
-        kind: done.settlement.kind,
-        ending,
-        answer: done.answer.clone(),
-    })
+/// Identifies the dead letter of a message.
+fn key(settlement: &Settlement) -> (Uuid, i32) {
+    (settlement.message.id, settlement.message.replay_number)
 }
 
-/// Whether waiting helps. A day that the log has dropped does not come back: what is settled for it is
-/// a second copy of a message that was settled long ago.
-fn passing(error: &DatabaseError) -> bool {
-    !ledger::is_forgotten(error) && error.kind() == ErrorKind::Unavailable
+/// Whether settling can succeed later. A partition that was dropped does not come back: such a
+/// message is a duplicate of one that was settled long ago.
+fn is_transient(error: &DatabaseError) -> bool {
+    !store::is_partition_missing(error) && error.kind() == ErrorKind::Unavailable
 }
 
-fn give_up(batch: &[Done], error: &DatabaseError) {
-    for done in batch {
+fn log_unsettled(batch: &[Settlement], error: &DatabaseError) {
+    for settlement in batch {
         tracing::error!(
-            delivery.id = %done.settlement.id,
+            delivery.id = %settlement.id(),
             error = chain(error),
-            "what came of a message could not be written down; it is sent again later"
+            "settling delivery {} failed, it is sent again when its lease expires",
+            settlement.id(),
         );
     }
 }

@@ -1,10 +1,8 @@
-//! The tokens that merchants' token servers issue to us (OAuth 2.0 client credentials).
+//! OAuth 2.0 access tokens for merchants' endpoints (client credentials grant).
 //!
-//! However many messages need a token at once, one call is made for them: whoever comes while it
-//! is under way waits for the same answer, good or bad; who holds a token that works does not wait.
-//! A call goes on when nobody waits for it any more: whoever comes next finds its token. Every token
-//! carries a generation, so a message that was refused with an old token takes the newer one that is
-//! already there.
+//! Concurrent callers that need a token share one request to the token server and its result. A
+//! token is refreshed in the background before it expires. Tokens have a generation: a caller whose
+//! token was rejected gets a newer one, which may be there already.
 
 #[cfg(test)]
 mod tests;
@@ -25,22 +23,22 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::client::{ANSWER_LIMIT, End, Fault, GuardedClient, read_body};
-use crate::guard::Refused;
-use crate::outcome::{Jitter, brief};
+use crate::client::{BodyEnd, GuardedClient, MAX_RESPONSE_BYTES, RequestError, read_body};
+use crate::guard::GuardError;
+use crate::outcome::{Jitter, shorten};
 
-/// A token server that names no lifetime is asked again after this.
-const UNSTATED_LIFETIME: Duration = Duration::from_secs(3600);
-const LONGEST_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
-/// A token is renewed when this share of its lifetime is over, in percent.
-const RENEW_BETWEEN: (u32, u32) = (80, 90);
-/// How long a working token is used on before its renewal is tried again.
-const RENEW_AGAIN: Duration = Duration::from_secs(30);
-/// Credentials not used for this long are forgotten, and their token with them.
-const FORGET_AFTER: Duration = Duration::from_secs(26 * 3600);
-const MOST_CREDENTIALS: u64 = 100_000;
+/// Lifetime of a token whose server states none.
+const DEFAULT_LIFETIME: Duration = Duration::from_secs(3600);
+const MAX_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
+/// A token is refreshed between these percentages of its lifetime.
+const REFRESH_PERCENT: (u32, u32) = (80, 90);
+/// Delay before a failed refresh is repeated. The token is used meanwhile.
+const REFRESH_RETRY_DELAY: Duration = Duration::from_secs(30);
+/// Tokens that are unused for this long leave the cache.
+const CACHE_IDLE_TIME: Duration = Duration::from_secs(26 * 3600);
+const MAX_CACHED_TOKENS: u64 = 100_000;
 
-/// What we show a merchant's token server.
+/// Our credentials at a merchant's token server.
 #[derive(Clone, Debug)]
 pub struct ClientCredentials {
     pub token_url: Url,
@@ -50,144 +48,142 @@ pub struct ClientCredentials {
     pub placement: Placement,
 }
 
-/// Where the credentials stand in a token request.
+/// Part of the token request that contains the credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     Body,
     Basic,
 }
 
-/// Counts the tokens issued for the same credentials.
+/// Number of a token among those issued for the same credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Generation(u64);
 
 #[derive(Clone, Debug)]
 pub struct Token {
-    /// The whole `Authorization` value, marked as sensitive.
+    /// Value of the `Authorization` header, marked as sensitive.
     pub authorization: HeaderValue,
     pub generation: Generation,
 }
 
-/// Why there is no token.
+/// A token request that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    #[error("the token server failed: {0}")]
-    Fault(#[from] Fault),
+    #[error("the request to the token server failed: {0}")]
+    Request(#[from] RequestError),
     #[error("the token server refused: {0}")]
     Refused(String),
-    #[error("the token server's answer cannot be used: {0}")]
-    Unusable(String),
+    #[error("the response of the token server is invalid: {0}")]
+    InvalidResponse(String),
 }
 
-impl From<Refused> for TokenError {
-    fn from(refused: Refused) -> Self {
-        Self::Fault(Fault::AddressRefused(refused))
+impl From<GuardError> for TokenError {
+    fn from(error: GuardError) -> Self {
+        Self::Request(RequestError::AddressRefused(error))
     }
 }
 
-type InFlight = Shared<BoxFuture<'static, Result<Token, TokenError>>>;
+/// A request to the token server that is in flight, shared by all callers that wait for it.
+type TokenRefresh = Shared<BoxFuture<'static, Result<Token, TokenError>>>;
 
-/// All tokens of a process. Cheap to clone.
+/// Cache of tokens. Cheap to clone.
 #[derive(Clone)]
 pub struct Tokens {
     client: GuardedClient,
     timeout: Duration,
-    slots: moka::sync::Cache<Fingerprint, Arc<Mutex<Slot>>>,
+    entries: moka::sync::Cache<Fingerprint, Arc<Mutex<Entry>>>,
 }
 
 #[derive(Default)]
-struct Slot {
+struct Entry {
+    /// Tokens issued so far.
     issued: u64,
-    held: Option<Held>,
-    /// The call under way. Weak: it is gone with its task and those who wait, however they ended.
-    flight: Option<WeakShared<BoxFuture<'static, Result<Token, TokenError>>>>,
+    cached: Option<CachedToken>,
+    /// Weak, so that it ends with its task and its callers even if they panic.
+    refresh: Option<WeakShared<BoxFuture<'static, Result<Token, TokenError>>>>,
 }
 
-struct Held {
+struct CachedToken {
     token: Token,
-    renew_at: Instant,
+    refresh_at: Instant,
     expires_at: Instant,
 }
 
 impl Tokens {
     pub fn new(client: GuardedClient, timeout: Duration) -> Self {
-        let slots = moka::sync::Cache::builder()
-            .max_capacity(MOST_CREDENTIALS)
-            .time_to_idle(FORGET_AFTER)
+        let entries = moka::sync::Cache::builder()
+            .max_capacity(MAX_CACHED_TOKENS)
+            .time_to_idle(CACHE_IDLE_TIME)
             .build();
-        Self { client, timeout, slots }
+        Self { client, timeout, entries }
     }
 
-    /// A token for these credentials; one that is newer than `stale`, if that was refused.
+    /// Returns a token for these credentials, newer than `stale` if that one was rejected.
     pub async fn get(
         &self,
         credentials: &Arc<ClientCredentials>,
         stale: Option<Generation>,
         now: Instant,
-        roll: Jitter,
+        jitter: Jitter,
     ) -> Result<Token, TokenError> {
-        let slot = self.slots.get_with(Fingerprint::of(credentials), Arc::default);
-        let flight = {
-            let mut state = lock(&slot);
-            let under_way = state.flight.as_ref().and_then(WeakShared::upgrade);
-            let usable = state
-                .held
+        let shared_entry = self.entries.get_with(Fingerprint::of(credentials), Arc::default);
+        let refresh = {
+            let mut entry = lock(&shared_entry);
+            let in_flight = entry.refresh.as_ref().and_then(WeakShared::upgrade);
+            let usable = entry
+                .cached
                 .as_mut()
-                .filter(|held| now < held.expires_at)
-                .filter(|held| stale.is_none_or(|stale| held.token.generation > stale));
-            if let Some(held) = usable {
-                let token = held.token.clone();
-                if under_way.is_none() && held.renew_at <= now {
-                    held.renew_at = now + RENEW_AGAIN;
-                    let flight = self.take_off(credentials, &slot, now, roll);
-                    state.flight = flight.downgrade();
-                    Handle::current().spawn(renewal(flight));
+                .filter(|cached| now < cached.expires_at)
+                .filter(|cached| stale.is_none_or(|stale| cached.token.generation > stale));
+            if let Some(cached) = usable {
+                let token = cached.token.clone();
+                if in_flight.is_none() && cached.refresh_at <= now {
+                    cached.refresh_at = now + REFRESH_RETRY_DELAY;
+                    let refresh = self.refresh(credentials, &shared_entry, now, jitter);
+                    entry.refresh = refresh.downgrade();
+                    Handle::current().spawn(log_failure(refresh));
                 }
                 return Ok(token);
             }
-            under_way.unwrap_or_else(|| {
-                let flight = self.take_off(credentials, &slot, now, roll);
-                state.flight = flight.downgrade();
-                Handle::current().spawn(flight.clone());
-                flight
+            in_flight.unwrap_or_else(|| {
+                let refresh = self.refresh(credentials, &shared_entry, now, jitter);
+                entry.refresh = refresh.downgrade();
+                // The task completes the request even if all callers stop waiting.
+                Handle::current().spawn(refresh.clone());
+                refresh
             })
         };
-        flight.await
+        refresh.await
     }
 
-    /// One call to the token server, shared by all who wait; it is over by its deadline. It writes
-    /// its result down itself, before anyone sees it, so nobody can join a call that is over.
-    fn take_off(
+    /// Requests a token. The future stores its result before any caller sees it, so no caller can
+    /// join a request that has ended.
+    fn refresh(
         &self,
         credentials: &Arc<ClientCredentials>,
-        slot: &Arc<Mutex<Slot>>,
+        entry: &Arc<Mutex<Entry>>,
         started_at: Instant,
-        roll: Jitter,
-    ) -> InFlight {
-        let (client, credentials, slot) =
-            (self.client.clone(), Arc::clone(credentials), Arc::clone(slot));
-        let timeout = self.timeout;
+        jitter: Jitter,
+    ) -> TokenRefresh {
+        let (client, timeout) = (self.client.clone(), self.timeout);
+        let (credentials, entry) = (Arc::clone(credentials), Arc::clone(entry));
         async move {
             let deadline = Instant::now() + timeout;
-            let issued = match tokio::time::timeout_at(
-                deadline,
-                request_token(&client, &credentials, deadline),
-            )
-            .await
-            {
+            let request = request_token(&client, &credentials, deadline);
+            let issued = match tokio::time::timeout_at(deadline, request).await {
                 Ok(issued) => issued,
-                Err(_) => Err(Fault::TimedOut.into()),
+                Err(_) => Err(RequestError::TimedOut.into()),
             };
-            let mut state = lock(&slot);
-            state.flight = None;
+            let mut entry = lock(&entry);
+            entry.refresh = None;
             let (authorization, lifetime) = issued?;
-            state.issued += 1;
-            let token = Token { authorization, generation: Generation(state.issued) };
-            let (earliest, latest) = RENEW_BETWEEN;
-            let renew_after = roll.between(lifetime * earliest / 100, lifetime * latest / 100);
-            state.held = Some(Held {
+            entry.issued += 1;
+            let token = Token { authorization, generation: Generation(entry.issued) };
+            let (earliest, latest) = REFRESH_PERCENT;
+            let refresh_after = jitter.between(lifetime * earliest / 100, lifetime * latest / 100);
+            entry.cached = Some(CachedToken {
                 token: token.clone(),
-                renew_at: started_at + renew_after,
+                refresh_at: started_at + refresh_after,
                 expires_at: started_at + lifetime,
             });
             Ok(token)
@@ -197,9 +193,9 @@ impl Tokens {
     }
 }
 
-async fn renewal(flight: InFlight) {
-    if let Err(error) = flight.await {
-        tracing::warn!(%error, "could not renew a token ahead of time");
+async fn log_failure(refresh: TokenRefresh) {
+    if let Err(error) = refresh.await {
+        tracing::warn!(%error, "token refresh failed");
     }
 }
 
@@ -222,61 +218,62 @@ async fn request_token(
             Placement::Basic => AuthType::BasicAuth,
         });
     let scopes = credentials.scope.iter().flat_map(|scope| scope.split_whitespace());
-    let answer = oauth
+    let response = oauth
         .exchange_client_credentials()
         .add_scopes(scopes.map(|scope| Scope::new(scope.to_owned())))
-        .request_async(&|request| call(client.clone(), request, deadline))
+        .request_async(&|request| send(client.clone(), request, deadline))
         .await
         .map_err(token_error)?;
     let mut authorization =
-        HeaderValue::from_str(&format!("Bearer {}", answer.access_token().secret()))
-            .map_err(|error| TokenError::Unusable(error.to_string()))?;
+        HeaderValue::from_str(&format!("Bearer {}", response.access_token().secret()))
+            .map_err(|error| TokenError::InvalidResponse(error.to_string()))?;
     authorization.set_sensitive(true);
-    let lifetime = answer.expires_in().unwrap_or(UNSTATED_LIFETIME).min(LONGEST_LIFETIME);
+    let lifetime = response.expires_in().unwrap_or(DEFAULT_LIFETIME).min(MAX_LIFETIME);
     Ok((authorization, lifetime))
 }
 
-async fn call(
+async fn send(
     client: GuardedClient,
     request: HttpRequest,
     deadline: Instant,
 ) -> Result<HttpResponse, TokenError> {
     let (parts, body) = request.into_parts();
     let url = Url::parse(&parts.uri.to_string())
-        .map_err(|error| TokenError::Unusable(error.to_string()))?;
-    let answer = client
+        .map_err(|error| TokenError::InvalidResponse(error.to_string()))?;
+    let received = client
         .request(parts.method, url)?
         .headers(parts.headers)
         .body(body)
         .send()
         .await
-        .map_err(Fault::from)?;
+        .map_err(RequestError::from)?;
     let mut response = HttpResponse::new(Vec::new());
-    *response.status_mut() = answer.status();
-    *response.headers_mut() = answer.headers().clone();
-    let read = read_body(answer, ANSWER_LIMIT, deadline).await;
-    match read.end {
-        End::Complete => *response.body_mut() = read.body.to_vec(),
-        End::TooLarge => return Err(TokenError::Unusable("it is too large".to_owned())),
-        End::Broken(fault) => return Err(fault.into()),
+    *response.status_mut() = received.status();
+    *response.headers_mut() = received.headers().clone();
+    let (body, end) = read_body(received, MAX_RESPONSE_BYTES, deadline).await;
+    match end {
+        BodyEnd::Complete => *response.body_mut() = body.to_vec(),
+        BodyEnd::TooLarge => return Err(TokenError::InvalidResponse("too large".to_owned())),
+        BodyEnd::Failed(error) => return Err(error.into()),
     }
     Ok(response)
 }
 
-/// Keeps what helps an operator and leaves out anything the server sent back of our secrets. What is
-/// wrong with an answer may be told by quoting all of it.
+/// Leaves out the error description, in which a server may quote our secret, and shortens the rest.
 fn token_error(error: RequestTokenError<TokenError, BasicErrorResponse>) -> TokenError {
     match error {
         RequestTokenError::Request(error) => error,
-        RequestTokenError::ServerResponse(answer) => {
-            TokenError::Refused(brief(answer.error().as_ref().to_owned()))
+        RequestTokenError::ServerResponse(response) => {
+            TokenError::Refused(shorten(response.error().as_ref().to_owned()))
         }
-        RequestTokenError::Parse(error, _) => TokenError::Unusable(brief(error.to_string())),
-        RequestTokenError::Other(why) => TokenError::Unusable(brief(why)),
+        RequestTokenError::Parse(error, _) => {
+            TokenError::InvalidResponse(shorten(error.to_string()))
+        }
+        RequestTokenError::Other(why) => TokenError::InvalidResponse(shorten(why)),
     }
 }
 
-/// Names credentials without holding them: changed credentials are other credentials.
+/// Cache key: a hash of the credentials, so that changed credentials get their own token.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Fingerprint([u8; digest::SHA256_OUTPUT_LEN]);
 
@@ -296,13 +293,13 @@ impl Fingerprint {
             context.update(&part.len().to_le_bytes());
             context.update(part.as_bytes());
         }
-        let mut name = [0; digest::SHA256_OUTPUT_LEN];
-        name.copy_from_slice(context.finish().as_ref());
-        Self(name)
+        let mut hash = [0; digest::SHA256_OUTPUT_LEN];
+        hash.copy_from_slice(context.finish().as_ref());
+        Self(hash)
     }
 }
 
-/// A panic while the lock was held cannot leave a slot half written: every write is one step.
-fn lock(slot: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
-    slot.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks an entry. A poisoned lock is safe: no write leaves an entry inconsistent.
+fn lock(entry: &Mutex<Entry>) -> MutexGuard<'_, Entry> {
+    entry.lock().unwrap_or_else(PoisonError::into_inner)
 }

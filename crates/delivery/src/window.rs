@@ -1,103 +1,102 @@
-//! How many messages of one endpoint may be under way at once.
+//! The window of an endpoint: how many of its messages may be in flight.
 //!
-//! A window is never below one, so an endpoint that fails is still probed, and never above its
-//! limit. It opens fast until the first failure, and carefully above half of where that was:
-//! an endpoint that comes back from an outage meets its backlog step by step. Between probes that
-//! fail there are growing pauses: many endpoints that hang must not hold every place there is.
+//! It works like TCP congestion control. A window grows by one per success (slow start) up to half
+//! of its size at the last failure, then by one per full window of successes. A failure halves it,
+//! down to one message: a probe. The delay between failing probes grows, so that endpoints that hang
+//! do not occupy the senders.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::outcome::Signal;
 
-/// The longest pause between probes: so many times the first, and never more than a minute.
-const LONGEST: u32 = 6;
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Bounds the delay between probes, as a multiple of the first delay and absolutely.
+const MAX_PROBE_DELAY_FACTOR: u32 = 6;
+const MAX_PROBE_DELAY: Duration = Duration::from_secs(60);
 
-/// Where windows start, and where they end.
+/// Sizes of windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub initial: NonZeroU32,
-    pub largest: NonZeroU32,
-    /// After the first probe that failed; then twice as long each time, as far as it grows.
-    pub probe_pause: Duration,
+    pub max: NonZeroU32,
+    /// Delay after the first failed probe. It doubles with each further one.
+    pub probe_delay: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     size: u32,
-    /// Below, every success opens the window by one; from here on, a whole window of them.
+    /// Below this size, every success grows the window; above, a full window of successes does.
     slow_start_threshold: u32,
-    /// Successes since the last careful step.
-    credit: u32,
-    /// Probes that failed in a row: messages that set out alone, from a window that could not be
-    /// smaller.
+    /// Successes above the threshold since the window last grew.
+    acks: u32,
+    /// Consecutive failures of a window of one.
     failed_probes: u32,
-    largest: u32,
-    probe_pause: Duration,
+    max: u32,
+    probe_delay: Duration,
 }
 
 impl Window {
     pub fn new(limits: Limits) -> Self {
-        let largest = limits.largest.get();
+        let max = limits.max.get();
         Self {
-            size: limits.initial.get().min(largest),
-            slow_start_threshold: largest,
-            credit: 0,
+            size: limits.initial.get().min(max),
+            slow_start_threshold: max,
+            acks: 0,
             failed_probes: 0,
-            largest,
-            probe_pause: limits.probe_pause,
+            max,
+            probe_delay: limits.probe_delay,
         }
     }
 
-    /// A window as it was written down: see [`Window::parts`]. Limits may have changed since.
-    pub fn restored(
+    /// Restores a window from its [`Window::parts`]. The limits may have changed since.
+    pub fn from_parts(
         limits: Limits,
-        [size, slow_start_threshold, credit, failed_probes]: [i32; 4],
+        [size, slow_start_threshold, acks, failed_probes]: [i32; 4],
     ) -> Self {
-        let largest = limits.largest.get();
+        let max = limits.max.get();
         let read = |part: i32| u32::try_from(part).unwrap_or_default();
         Self {
-            size: read(size).clamp(1, largest),
-            slow_start_threshold: read(slow_start_threshold).clamp(1, largest),
-            credit: read(credit),
+            size: read(size).clamp(1, max),
+            slow_start_threshold: read(slow_start_threshold).clamp(1, max),
+            acks: read(acks),
             failed_probes: read(failed_probes),
-            largest,
-            probe_pause: limits.probe_pause,
+            max,
+            probe_delay: limits.probe_delay,
         }
     }
 
-    /// What must be written down of it: size, from where it opens with care, credit, and how many
-    /// probes failed.
+    /// Returns the columns of a stored window: `window_size`, `slow_start_threshold`, `window_acks`,
+    /// `failed_probes`.
     pub fn parts(&self) -> [i32; 4] {
-        [self.size, self.slow_start_threshold, self.credit, self.failed_probes]
+        [self.size, self.slow_start_threshold, self.acks, self.failed_probes]
             .map(|part| part.try_into().unwrap_or(i32::MAX))
     }
 
-    /// How long to leave the endpoint alone before the next message.
-    pub fn pause(&self) -> Duration {
+    /// Delay before the next message.
+    pub fn probe_delay(&self) -> Duration {
         match self.failed_probes.checked_sub(1) {
             None => Duration::ZERO,
-            Some(doubled) => {
-                let factor = 2_u32.saturating_pow(doubled).min(LONGEST);
-                self.probe_pause.saturating_mul(factor).min(LONGEST_PAUSE)
+            Some(doublings) => {
+                let factor = 2_u32.saturating_pow(doublings).min(MAX_PROBE_DELAY_FACTOR);
+                self.probe_delay.saturating_mul(factor).min(MAX_PROBE_DELAY)
             }
         }
     }
 
     /// Whether another success would change nothing.
-    pub fn is_wide_open(&self) -> bool {
-        self.size == self.largest
+    pub fn is_at_max(&self) -> bool {
+        self.size == self.max
     }
 
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    pub fn learn(&mut self, signal: Signal) {
+    pub fn apply(&mut self, signal: Signal) {
         match signal {
             Signal::Grow => self.grow(),
-            // It was prompt, so this was no probe that failed.
+            // The endpoint responded, so the probe did not fail.
             Signal::Hold => self.failed_probes = 0,
             Signal::Shrink => self.shrink(),
         }
@@ -108,28 +107,28 @@ impl Window {
         if self.size < self.slow_start_threshold {
             self.size += 1;
         } else {
-            self.credit += 1;
-            if self.credit >= self.size {
-                self.credit = 0;
+            self.acks += 1;
+            if self.acks >= self.size {
+                self.acks = 0;
                 self.size += 1;
             }
         }
-        self.size = self.size.min(self.largest);
+        self.size = self.size.min(self.max);
     }
 
     fn shrink(&mut self) {
         if self.size == 1 {
             self.failed_probes = self.failed_probes.saturating_add(1);
         }
-        self.narrow();
+        self.halve();
     }
 
-    /// Learns of a failure that is no probe's: its message had set out before the last failure was
-    /// known, together with others.
-    pub fn narrow(&mut self) {
+    /// Applies a failure that is not a failed probe: its message was sent together with others,
+    /// before the last failure was known.
+    pub fn halve(&mut self) {
         self.size = (self.size / 2).max(1);
         self.slow_start_threshold = self.size;
-        self.credit = 0;
+        self.acks = 0;
     }
 }
 
@@ -143,26 +142,26 @@ mod tests {
     use super::{Limits, Window};
     use crate::outcome::Signal::{self, Grow, Hold, Shrink};
 
-    fn limits(initial: u32, largest: u32) -> Limits {
+    fn limits(initial: u32, max: u32) -> Limits {
         let limit = |n| NonZeroU32::new(n).unwrap();
-        let probe_pause = Duration::from_secs(10);
-        Limits { initial: limit(initial), largest: limit(largest), probe_pause }
+        let probe_delay = Duration::from_secs(10);
+        Limits { initial: limit(initial), max: limit(max), probe_delay }
     }
 
     fn after(mut window: Window, signals: &[(Signal, u32)]) -> u32 {
         for (signal, times) in signals {
-            (0..*times).for_each(|_| window.learn(*signal));
+            (0..*times).for_each(|_| window.apply(*signal));
         }
         window.size()
     }
 
     #[track_caller]
-    fn check(signals: &[(Signal, u32)], want: u32) {
-        assert_eq!(after(Window::new(limits(8, 64)), signals), want);
+    fn check(signals: &[(Signal, u32)], expected: u32) {
+        assert_eq!(after(Window::new(limits(8, 64)), signals), expected);
     }
 
     #[test]
-    fn a_window_opens_fast_halves_and_then_opens_with_care() {
+    fn a_window_grows_fast_halves_and_then_grows_slowly() {
         check(&[], 8);
         check(&[(Grow, 1)], 9);
         check(&[(Grow, 56)], 64);
@@ -183,31 +182,31 @@ mod tests {
     }
 
     #[test]
-    fn a_window_reads_back_as_it_was_written() {
+    fn a_window_is_restored_from_its_parts() {
         let mut window = Window::new(limits(8, 64));
         for signal in [Grow, Grow, Shrink, Grow, Hold, Shrink, Shrink, Shrink, Shrink, Shrink] {
-            window.learn(signal);
-            assert_eq!(Window::restored(limits(8, 64), window.parts()), window);
+            window.apply(signal);
+            assert_eq!(Window::from_parts(limits(8, 64), window.parts()), window);
         }
-        assert_eq!(Window::restored(limits(1, 4), [64, 64, 0, 0]).size(), 4);
-        assert_eq!(Window::restored(limits(1, 4), [0, -1, -1, -1]).size(), 1);
+        assert_eq!(Window::from_parts(limits(1, 4), [64, 64, 0, 0]).size(), 4);
+        assert_eq!(Window::from_parts(limits(1, 4), [0, -1, -1, -1]).size(), 1);
     }
 
     #[test]
-    fn pauses_between_failing_probes_grow_and_end_with_the_first_prompt_answer() {
+    fn the_probe_delay_grows_until_the_endpoint_responds() {
         let mut window = Window::new(limits(8, 64));
-        let mut pauses = |signal| {
-            window.learn(signal);
-            window.pause().as_secs()
+        let mut delay = |signal| {
+            window.apply(signal);
+            window.probe_delay().as_secs()
         };
-        let failing = [Shrink; 9].map(&mut pauses);
+        let failing = [Shrink; 9].map(&mut delay);
         assert_eq!(failing, [0, 0, 0, 10, 20, 40, 60, 60, 60]);
-        assert_eq!([Hold, Shrink, Shrink].map(&mut pauses), [0, 10, 20]);
-        assert_eq!([Grow, Shrink, Shrink].map(pauses), [0, 0, 10]);
+        assert_eq!([Hold, Shrink, Shrink].map(&mut delay), [0, 10, 20]);
+        assert_eq!([Grow, Shrink, Shrink].map(delay), [0, 0, 10]);
     }
 
     #[test]
-    fn a_window_begins_no_wider_than_it_may_become() {
+    fn the_initial_size_is_limited_by_the_maximum() {
         assert_eq!(Window::new(limits(100, 64)).size(), 64);
     }
 
@@ -220,15 +219,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_window_stays_between_one_and_its_limit(
-            initial in 1..=200_u32, largest in 1..=200_u32, signals in signals(),
+        fn a_window_stays_between_one_and_the_maximum(
+            initial in 1..=200_u32, max in 1..=200_u32, signals in signals(),
         ) {
-            let mut window = Window::new(limits(initial, largest));
+            let mut window = Window::new(limits(initial, max));
             for signal in signals {
                 let before = window.size();
-                window.learn(signal);
+                window.apply(signal);
                 let size = window.size();
-                prop_assert!((1..=largest).contains(&size));
+                prop_assert!((1..=max).contains(&size));
                 match signal {
                     Grow => prop_assert!(size == before || size == before + 1),
                     Hold => prop_assert_eq!(size, before),
@@ -238,15 +237,15 @@ mod tests {
         }
 
         #[test]
-        fn eight_failures_end_at_one_probe_and_success_always_leads_back(
-            signals in signals(), largest in 1..=200_u32,
+        fn eight_failures_lead_to_a_probe_and_successes_to_the_maximum(
+            signals in signals(), max in 1..=200_u32,
         ) {
-            let mut window = Window::new(limits(8, largest));
-            signals.into_iter().for_each(|signal| window.learn(signal));
-            (0..8).for_each(|_| window.learn(Shrink));
+            let mut window = Window::new(limits(8, max));
+            signals.into_iter().for_each(|signal| window.apply(signal));
+            (0..8).for_each(|_| window.apply(Shrink));
             prop_assert_eq!(window.size(), 1);
-            (0..largest * largest).for_each(|_| window.learn(Grow));
-            prop_assert_eq!(window.size(), largest);
+            (0..max * max).for_each(|_| window.apply(Grow));
+            prop_assert_eq!(window.size(), max);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How exchange orders ended, and telling of it: at the merchant, in the transaction that settles
 //! the message, or by an operator's word.
 
-use delivery::observer::{Ended, Ending, SettlementObserver};
+use delivery::{Decision, Settlement, SettlementObserver};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::access::MerchantId;
 use domain::exchange::{ExchangeFailed, ExchangeOrderResponse, ExchangePlaced, FailureCause};
@@ -23,16 +23,19 @@ pub(crate) struct Endings {
 }
 
 impl SettlementObserver for Endings {
-    fn ended<'a>(
+    fn on_settled<'a>(
         &'a self,
         conn: &'a mut AsyncPgConnection,
-        ended: &'a [Ended],
+        settled: &'a [&'a Settlement],
     ) -> BoxFuture<'a, Result<(), DatabaseError>> {
         async move {
-            for ended in ended.iter().filter(|ended| ended.kind == MessageKind::ExchangeOrder) {
-                match ended.ending {
-                    Ending::Delivered => self.placed(conn, ended).await?,
-                    Ending::Dead => self.undeliverable(conn, ended).await?,
+            for settlement in
+                settled.iter().filter(|settled| settled.kind() == MessageKind::ExchangeOrder)
+            {
+                match settlement.decision {
+                    Decision::Delivered => self.placed(conn, settlement).await?,
+                    Decision::Dead => self.undeliverable(conn, settlement).await?,
+                    Decision::RetryAt(_) => {}
                 }
             }
             Ok(())
@@ -46,11 +49,16 @@ impl Endings {
     async fn placed(
         &self,
         conn: &mut AsyncPgConnection,
-        ended: &Ended,
+        settlement: &Settlement,
     ) -> Result<(), DatabaseError> {
         let now = self.clock.now();
-        let placed =
-            orders::place(conn, ended.id, &ExchangeOrderResponse::read(&ended.answer), now).await?;
+        let placed = orders::place(
+            conn,
+            settlement.id(),
+            &ExchangeOrderResponse::read(&settlement.response),
+            now,
+        )
+        .await?;
         let event = placed.map(|(order, exchange_order_identifier)| ExchangePlaced {
             merchant: order.merchant,
             rma_identifier: order.rma_identifier,
@@ -66,13 +74,13 @@ impl Endings {
     async fn undeliverable(
         &self,
         conn: &mut AsyncPgConnection,
-        ended: &Ended,
+        settlement: &Settlement,
     ) -> Result<(), DatabaseError> {
         let now = self.clock.now();
-        let failed = orders::give_up(conn, ended.id, now).await?;
+        let failed = orders::give_up(conn, settlement.id(), now).await?;
         let event = failed.map(|order| {
             let detail =
-                format!("the merchant did not take the order; replay delivery {}", ended.id);
+                format!("the merchant did not take the order; replay delivery {}", settlement.id());
             exchange_failed(order, FailureCause::Undeliverable, detail, now)
         });
         self.outbox.append(conn, now, event).await
@@ -103,7 +111,7 @@ pub(crate) async fn abandon(
                 return Err(Error::NotUndeliverable { order: named(), state: other.as_str() });
             }
         }
-        if !app.deliveries.withdraw(conn, delivery).await? {
+        if !app.deliveries.delete_settled(conn, delivery).await? {
             return Err(Error::SentAgain(named()));
         }
         let ended = orders::abandon(conn, delivery, now).await?;

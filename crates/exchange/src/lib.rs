@@ -80,9 +80,9 @@ impl Service for App {
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let outbox = broker.start_relay(Self::NAME, process);
         let endings = Endings { outbox: outbox.clone(), clock: process.clock.clone() };
-        let deliveries = Deliveries::start_before(
+        let deliveries = Deliveries::start_observed(
             Arc::new(endings.clone()),
-            Self::NAME,
+            &outbox,
             process,
             (&broker, &merchants, &sealer),
             &[MessageKind::ExchangeOrder],

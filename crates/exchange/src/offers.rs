@@ -10,7 +10,7 @@ mod unavailable;
 use std::sync::Arc;
 
 use delivery::Deliveries;
-use delivery::attempt::{Query, Try};
+use delivery::attempt::{Attempt, Query};
 use delivery::endpoint::Endpoint;
 use delivery::outcome::{Jitter, Outcome};
 use domain::access::MerchantId;
@@ -150,14 +150,14 @@ impl Offers {
             merchant: merchant.identifier.to_string(),
             api_version: VARIANTS_API_VERSION,
             traceparent: telemetry::traceparent(),
-            longest_answer: self.settings.longest_answer,
+            max_response_bytes: self.settings.longest_answer,
         };
         let mut endpoint_client = self.deliveries.endpoint_client().clone();
-        endpoint_client.deadline = patience.min(end.saturating_duration_since(Instant::now()));
-        let tried = endpoint_client.ask(&question, &endpoint, asked_at, Jitter::draw()).await;
+        endpoint_client.timeout = patience.min(end.saturating_duration_since(Instant::now()));
+        let tried = endpoint_client.fetch(&question, &endpoint, asked_at, Jitter::draw()).await;
         passage.settle(is_well(&tried.outcome), Instant::now());
         self.questions.add(1, &[KeyValue::new("outcome", tried.outcome.name())]);
-        let weight = weight(tried.answer.len());
+        let weight = weight(tried.response.len());
         let offer = read(&tried).map(|variants| Arc::new(Offer { variants, asked_at, weight }));
         if let Err(none) = &offer {
             tracing::info!(
@@ -185,7 +185,7 @@ impl Offers {
             .find(merchant.identifier.as_str(), Interface::Variants, now)
             .map_err(|error| unset(&error))?;
         let url = product.expand_url(opened.endpoint.url()).map_err(|error| unset(&error))?;
-        Ok((opened.endpoint.at(url), opened.timeout.unwrap_or(Duration::MAX)))
+        Ok((opened.endpoint.with_url(url), opened.timeout.unwrap_or(Duration::MAX)))
     }
 
     fn count(&self, result: &'static str) {
@@ -203,7 +203,7 @@ impl Key {
 /// Whether the merchant's side works: a prompt no to one product says nothing about the next.
 fn is_well(outcome: &Outcome) -> bool {
     match outcome {
-        Outcome::Delivered { .. } | Outcome::AnswerTooLarge { .. } | Outcome::Gone => true,
+        Outcome::Delivered { .. } | Outcome::ResponseTooLarge { .. } | Outcome::Gone => true,
         Outcome::Rejected { status, .. } => {
             (400..500).contains(status) && !matches!(status, 403 | 408 | 429)
         }
@@ -216,9 +216,9 @@ fn weight(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX).saturating_mul(COPIES).saturating_add(500)
 }
 
-fn read(tried: &Try) -> Result<Variants, Unavailable> {
+fn read(tried: &Attempt) -> Result<Variants, Unavailable> {
     match &tried.outcome {
-        Outcome::Delivered { .. } => Variants::read(&tried.answer)
+        Outcome::Delivered { .. } => Variants::read(&tried.response)
             .map_err(|error| Unavailable::new(Reason::AnswerInvalid, chain(&error))),
         outcome => Err(outcome.clone().into()),
     }

@@ -100,7 +100,7 @@ impl Service for App {
         let outbox = broker.start_relay(Self::NAME, process);
         let kinds = [MessageKind::Rma];
         let deliveries =
-            Deliveries::start(Self::NAME, process, &broker, &merchants, &sealer, &kinds, delivery)?;
+            Deliveries::start(&outbox, process, &broker, &merchants, &sealer, &kinds, delivery)?;
         let app = Self {
             pool: process.pool.clone(),
             clock: process.clock.clone(),

@@ -69,7 +69,7 @@ impl Stage {
             ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
             ("DELIVERY__HTTPS_ONLY", "false"),
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
-            ("DELIVERY__POLL", "20ms"),
+            ("DELIVERY__POLL_INTERVAL", "20ms"),
         ];
         let settings = issuer.settings().into_iter().chain(settings);
         let settings: Vec<_> = settings.chain(own.iter().copied()).collect();

@@ -87,7 +87,7 @@ impl Scene {
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
             ("DELIVERY__RETRY_BASE", "100ms"),
             ("DELIVERY__RETRY_FACTOR", "1"),
-            ("DELIVERY__DEADLINE", "2s"),
+            ("DELIVERY__ATTEMPT_TIMEOUT", "2s"),
             ("DELIVERY__LEASE", "5s"),
         ];
         let places = (&self.database, &self.namespace, &self.issuer);

@@ -20,7 +20,7 @@ pub const DELIVERY_SETTINGS: [(&str, &str); 5] = [
     ("BROKER__RELAY_POLL", "50ms"),
     ("DELIVERY__HTTPS_ONLY", "false"),
     ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
-    ("DELIVERY__POLL", "20ms"),
+    ("DELIVERY__POLL_INTERVAL", "20ms"),
 ];
 const SEALING_KEYS: &str = "test:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 

@@ -97,14 +97,15 @@ impl Service for App {
         let topology = Topology::backhaul(&broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
+        let outbox = broker.start_relay(Self::NAME, process);
         let deliveries =
-            Deliveries::start(Self::NAME, process, &broker, &merchants, &sealer, &KINDS, delivery)?;
+            Deliveries::start(&outbox, process, &broker, &merchants, &sealer, &KINDS, delivery)?;
         idempotency::delete_expired(process, &keys);
         let app = Self {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
             merchants,
-            outbox: broker.start_relay(Self::NAME, process),
+            outbox,
             deliveries,
         };
         Ok((app, verifier))

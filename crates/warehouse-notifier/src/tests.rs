@@ -64,7 +64,7 @@ impl Warehouse {
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
             ("DELIVERY__RETRY_BASE", "50ms"),
             ("DELIVERY__RETRY_FACTOR", "1"),
-            ("DELIVERY__POLL", "20ms"),
+            ("DELIVERY__POLL_INTERVAL", "20ms"),
         ];
         let settings: Vec<_> = issuer.settings().into_iter().chain(more).collect();
         let started = TestService::new::<App>(&settings).await;

@@ -68,14 +68,21 @@ impl Service for Deliverer {
     async fn start(process: &Process, own: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let topology = topology(&own.broker.namespace);
         let broker = Broker::start(NAME, process, own.broker, topology);
-        broker.start_relay(NAME, process);
+        let outbox = broker.start_relay(NAME, process);
         let verifier = Arc::new(Verifier::new("bench", process.clock.clone()));
         verifier.set_keys(&serde_json::from_str(r#"{"keys": []}"#)?);
         let merchants = Merchants::start(NAME, process, &broker, &verifier);
         let sealer = Arc::new(Sealer::new(&own.sealing)?);
         let kinds = [MessageKind::Rma];
-        let deliveries =
-            Deliveries::start(NAME, process, &broker, &merchants, &sealer, &kinds, own.delivery)?;
+        let deliveries = Deliveries::start(
+            &outbox,
+            process,
+            &broker,
+            &merchants,
+            &sealer,
+            &kinds,
+            own.delivery,
+        )?;
         Ok((Self { pool: process.pool.clone(), deliveries }, verifier))
     }
 }
@@ -120,7 +127,7 @@ pub(crate) async fn start(database: &Database, namespace: &Namespace) -> anyhow:
         ("DELIVERER__SEALING__KEYS", sealing_keys()),
         ("DELIVERER__DELIVERY__HTTPS_ONLY", "false"),
         ("DELIVERER__DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
-        ("DELIVERER__DELIVERY__DEADLINE", "5s"),
+        ("DELIVERER__DELIVERY__ATTEMPT_TIMEOUT", "5s"),
         ("DELIVERER__DELIVERY__RETRY_BASE", "1h"),
         ("DELIVERER__DELIVERY__RETRY_FACTOR", "1"),
     ];

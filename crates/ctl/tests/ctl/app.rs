@@ -69,7 +69,7 @@ impl TestApp {
             ("DELIVERY__RETRY_BASE", "50ms"),
             ("DELIVERY__RETRY_FACTOR", "1"),
             ("DELIVERY__RETRIES", "1"),
-            ("DELIVERY__POLL", "20ms"),
+            ("DELIVERY__POLL_INTERVAL", "20ms"),
         ];
         let (clock, namespace) = (Clock::system(), app.namespace());
         let service =

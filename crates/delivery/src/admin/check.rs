@@ -1,4 +1,4 @@
-//! Trying a merchant's endpoints with a sample of each kind, outside the ledger.
+//! Endpoint checks: sends a sample of each kind, without a delivery in the database.
 
 use actix_web::{HttpResponse, post, web};
 use bytes::Bytes;
@@ -12,46 +12,46 @@ use platform::{Problem, chain};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::list::merchant_id;
-use super::{Refused, sample::sample};
+use super::{Error, parse_merchant, sample::sample};
 use crate::Deliveries;
-use crate::attempt::{Message, Reply};
+use crate::attempt::{Message, ResponseBody};
 use crate::engine::Engine;
-use crate::ledger::new_id;
 use crate::outcome::Jitter;
+use crate::store::new_id;
 
-/// What came of one sample.
+/// Result of sending one sample.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Checked {
+pub(crate) struct EndpointCheckResult {
     kind: String,
-    /// Where it was sent, as far as the address is known.
+    /// URL of the endpoint without its query string.
     endpoint: Option<String>,
-    /// Whether the merchant took it.
+    /// Whether the endpoint accepted the sample.
     accepted: bool,
-    /// `not_set` where the merchant has no such endpoint.
+    /// `not_set` if the merchant has no such endpoint.
     outcome: String,
+    /// HTTP status code of the response.
     status: Option<u16>,
     detail: String,
-    /// The start of the answer.
-    answer: String,
+    /// First bytes of the response body.
+    response_body: String,
     latency_ms: u64,
 }
 
-/// What came of a sample of each kind.
+/// Results of an endpoint check, one for each kind.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Check {
-    results: Vec<Checked>,
+pub(crate) struct EndpointCheck {
+    results: Vec<EndpointCheckResult>,
 }
 
 /// Check a merchant's endpoints
 ///
-/// Sends a signed sample of each kind that this service delivers, and says what came of it. Samples
-/// are not retried and not logged; their event is `sample`.
+/// Sends a signed sample of each kind that this service delivers, with the event `sample`. Samples
+/// are not retried and not stored.
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = [])), params(("merchant" = String, Path)),
     responses(
-        (status = 200, body = Check), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        (status = 200, body = EndpointCheck), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
     )
 )]
 #[post("/v1/endpoints/{merchant}/check")]
@@ -62,9 +62,9 @@ pub(crate) async fn check_endpoints(
 ) -> Result<HttpResponse, Problem> {
     caller.require(Scope::Operator)?;
     let engine = &deliveries.0;
-    let merchant = merchant_id(Some(&merchant))?
+    let merchant = parse_merchant(Some(&merchant))?
         .filter(|merchant| engine.merchants.get(merchant).is_some())
-        .ok_or_else(|| Refused::NoMerchant(merchant.into_inner()))?;
+        .ok_or_else(|| Error::NoMerchant(merchant.into_inner()))?;
     match caller.merchant_scope() {
         Some(limit) if *limit != merchant => {
             return Err(Access::OtherMerchant(limit.clone()).into());
@@ -72,25 +72,25 @@ pub(crate) async fn check_endpoints(
         _ => {}
     }
     let results = join_all(engine.kinds.iter().map(|kind| check(engine, &merchant, *kind))).await;
-    Ok(HttpResponse::Ok().json(Check { results }))
+    Ok(HttpResponse::Ok().json(EndpointCheck { results }))
 }
 
-async fn check(engine: &Engine, merchant: &MerchantId, kind: MessageKind) -> Checked {
+async fn check(engine: &Engine, merchant: &MerchantId, kind: MessageKind) -> EndpointCheckResult {
     let now = engine.clock.now();
     let interface = Interface::Message(kind);
-    let opened = match engine.endpoints.find(merchant.as_str(), interface, now) {
-        Ok(opened) => opened,
+    let resolved = match engine.endpoints.find(merchant.as_str(), interface, now) {
+        Ok(resolved) => resolved,
         Err(error) => {
             let known = engine.merchants.get(merchant);
             let is_set = known.is_some_and(|known| known.endpoints.contains_key(&interface));
-            return Checked {
+            return EndpointCheckResult {
                 kind: kind.to_string(),
                 endpoint: None,
                 accepted: false,
                 outcome: if is_set { "unreachable" } else { "not_set" }.to_owned(),
                 status: None,
                 detail: chain(&error),
-                answer: String::new(),
+                response_body: String::new(),
                 latency_ms: 0,
             };
         }
@@ -103,25 +103,25 @@ async fn check(engine: &Engine, merchant: &MerchantId, kind: MessageKind) -> Che
         sequence: 1,
         traceparent: platform::telemetry::traceparent(),
         body: Bytes::from_static(sample(kind).as_bytes()),
-        reply: Reply::Ignored,
+        response_body: ResponseBody::Ignored,
     };
     let mut endpoint_client = engine.endpoint_client.clone();
-    endpoint_client.deadline =
-        opened.timeout.unwrap_or(endpoint_client.deadline).min(engine.check_deadline);
-    let tried =
-        endpoint_client.attempt(&message, &opened.endpoint, 1, now, Jitter::draw()).await.last;
-    let start = tried.answer.get(..engine.settings.response_log_bytes).unwrap_or(&tried.answer);
-    // What follows the path may be a secret.
-    let mut url = opened.endpoint.url().clone();
+    endpoint_client.timeout =
+        resolved.timeout.unwrap_or(endpoint_client.timeout).min(engine.check_timeout);
+    let (_, mut attempt) =
+        endpoint_client.deliver(&message, &resolved.endpoint, now, Jitter::draw()).await;
+    attempt.truncate_response(engine.settings.response_log_bytes);
+    // The query string may hold a secret.
+    let mut url = resolved.endpoint.url().clone();
     url.set_query(None);
-    Checked {
+    EndpointCheckResult {
         kind: kind.to_string(),
         endpoint: Some(url.to_string()),
-        accepted: tried.outcome.name() == "delivered",
-        outcome: tried.outcome.name().to_owned(),
-        status: tried.outcome.status(),
-        detail: tried.outcome.detail(),
-        answer: String::from_utf8_lossy(start).into_owned(),
-        latency_ms: tried.latency.as_millis().try_into().unwrap_or(u64::MAX),
+        accepted: attempt.outcome.name() == "delivered",
+        outcome: attempt.outcome.name().to_owned(),
+        status: attempt.outcome.status(),
+        detail: attempt.outcome.detail(),
+        response_body: String::from_utf8_lossy(&attempt.response).into_owned(),
+        latency_ms: attempt.latency.as_millis().try_into().unwrap_or(u64::MAX),
     }
 }

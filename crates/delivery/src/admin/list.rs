@@ -1,10 +1,9 @@
-//! What was sent and what came of it.
+//! Lists and shows deliveries.
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpRequest, HttpResponse, get, web};
 use chrono::{DateTime, Utc};
-use domain::access::MerchantId;
 use platform::Problem;
 use platform::http::{ErrorBody, PageLimit, reserve_for_response};
 use platform::identity::Caller;
@@ -12,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::{Refused, check_filter, readable};
+use super::{Error, check_filter, parse_merchant, readable_merchant};
 use crate::Deliveries;
-use crate::ledger::{Filter, Found, State, attempts, body, find, newest_first};
+use crate::store::{self, DeliveryRow, Filter, State};
 
-/// Which deliveries; all that is given must fit.
+/// Filter and page of a list of deliveries. All given fields must match.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DeliveryQuery {
@@ -25,7 +24,7 @@ pub(crate) struct DeliveryQuery {
     kind: Option<String>,
     /// `pending`, `delivered` or `dead`.
     state: Option<State>,
-    /// The status code of the last answer.
+    /// HTTP status code of the last response.
     status: Option<u16>,
     ordering_key: Option<String>,
     /// Created at this time or later.
@@ -36,14 +35,14 @@ pub(crate) struct DeliveryQuery {
     #[serde(default)]
     #[param(inline)]
     limit: PageLimit,
-    /// The `next` of the previous page
+    /// The `next` of the previous page.
     after: Option<Uuid>,
 }
 
-/// A message and where it stands.
+/// A delivery.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct DeliveryView {
-    /// What the merchant sees as `webhook-id`.
+    /// The merchant sees this as `webhook-id`.
     id: Uuid,
     merchant: String,
     kind: String,
@@ -52,73 +51,76 @@ pub(crate) struct DeliveryView {
     sequence: i64,
     state: State,
     created_at: DateTime<Utc>,
-    /// When it is tried next at the earliest. Null while it is being tried or waits for one before it.
-    due_at: Option<DateTime<Utc>>,
-    /// Counted attempts since it was created or last replayed, while it waits.
-    attempts: Option<i32>,
+    /// Earliest time of the next attempt. Null while the delivery is being sent, waits behind another
+    /// of its ordering key, or is settled.
+    next_attempt_at: Option<DateTime<Utc>>,
+    /// Attempts since creation or the last replay. Null once the delivery is settled.
+    attempt_count: Option<i32>,
     last_outcome: Option<String>,
     last_status: Option<i32>,
     last_error: Option<String>,
     last_attempt_at: Option<DateTime<Utc>>,
 }
 
-impl From<Found> for DeliveryView {
-    fn from(found: Found) -> Self {
+impl From<DeliveryRow> for DeliveryView {
+    fn from(row: DeliveryRow) -> Self {
         Self {
-            state: found.state(),
-            id: found.id,
-            merchant: found.merchant,
-            kind: found.kind,
-            event: found.event,
-            ordering_key: found.ordering_key,
-            sequence: found.sequence,
-            created_at: found.created_at,
-            due_at: found.due_at,
-            attempts: found.attempts,
-            last_outcome: found.outcome,
-            last_status: found.status,
-            last_error: found.detail,
-            last_attempt_at: found.started_at,
+            state: row.state(),
+            id: row.id,
+            merchant: row.merchant,
+            kind: row.kind,
+            event: row.event,
+            ordering_key: row.ordering_key,
+            sequence: row.sequence,
+            created_at: row.created_at,
+            next_attempt_at: row.next_attempt_at,
+            attempt_count: row.attempts,
+            last_outcome: row.outcome,
+            last_status: row.status,
+            last_error: row.detail,
+            last_attempt_at: row.started_at,
         }
     }
 }
 
-/// Some deliveries, the newest first.
+/// A page of deliveries, newest first.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct DeliveryPage {
     deliveries: Vec<DeliveryView>,
+    /// Pass as `after` to get the next page. Absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
 
-/// One request to the merchant, or a try that did not get as far.
+/// A request to the merchant, or an attempt that failed before the request.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AttemptView {
-    /// 0 when it was first sent, then counts the replays.
-    round: i32,
+    /// 0 for the first delivery, 1 for the first replay, and so on.
+    replay_number: i32,
     number: i32,
     started_at: DateTime<Utc>,
     latency_ms: i32,
     outcome: String,
+    /// HTTP status code of the response.
     status: Option<i32>,
     detail: String,
-    /// The start of what the merchant answered.
-    answer: String,
+    /// First bytes of the response body.
+    response_body: String,
 }
 
-/// A message with its body and every try.
+/// A delivery with its message body and all attempts.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct DeliveryDetails {
     #[serde(flatten)]
     delivery: DeliveryView,
-    /// The message as it is sent.
+    /// The message body as sent to the merchant.
     body: String,
-    requests: Vec<AttemptView>,
+    attempts: Vec<AttemptView>,
 }
 
 /// List deliveries
 ///
-/// The newest first.
+/// Newest first.
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = [])), params(DeliveryQuery),
     responses(
@@ -133,7 +135,7 @@ pub(crate) async fn list_deliveries(
     query: web::Query<DeliveryQuery>,
 ) -> Result<HttpResponse, Problem> {
     let query = query.into_inner();
-    let merchant = readable(&caller, merchant_id(query.merchant.as_deref())?)?;
+    let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
     let filter = Filter {
         delivery: None,
         merchant: merchant.map(String::from),
@@ -146,15 +148,16 @@ pub(crate) async fn list_deliveries(
     };
     check_filter(&filter)?;
     let mut conn = deliveries.0.pool.get().await?;
-    let mut found = newest_first(&mut conn, &filter, query.after, query.limit.rows()).await?;
-    let next = query.limit.next(&mut found, |last| last.id.to_string());
-    let deliveries = found.into_iter().map(DeliveryView::from).collect();
+    let mut rows =
+        store::newest_first(&mut conn, &filter, query.after, query.limit.rows()).await?;
+    let next = query.limit.next(&mut rows, |last| last.id.to_string());
+    let deliveries = rows.into_iter().map(DeliveryView::from).collect();
     Ok(HttpResponse::Ok().json(DeliveryPage { deliveries, next }))
 }
 
 /// Show a delivery
 ///
-/// With its body and every try.
+/// With its message body and all attempts.
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = [])), params(("id" = Uuid, Path)),
     responses(
@@ -169,33 +172,27 @@ pub(crate) async fn show_delivery(
     id: web::Path<Uuid>,
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let (id, merchant) = (id.into_inner(), readable(&caller, None)?);
+    let (id, merchant) = (id.into_inner(), readable_merchant(&caller, None)?);
     let mut conn = deliveries.0.pool.get().await?;
-    let found = find(&mut conn, id).await?.ok_or(Refused::NoDelivery(id))?;
-    if merchant.is_some_and(|merchant| merchant.as_str() != found.merchant) {
-        return Err(Refused::NoDelivery(id).into());
+    let delivery = store::find(&mut conn, id).await?.ok_or(Error::NoDelivery(id))?;
+    if merchant.is_some_and(|merchant| merchant.as_str() != delivery.merchant) {
+        return Err(Error::NoDelivery(id).into());
     }
-    let body = body(&mut conn, id).await?;
+    let body = store::body(&mut conn, id).await?;
     reserve_for_response(&request, body.len())?;
-    let requests = attempts(&mut conn, id).await?.into_iter().map(|logged| AttemptView {
-        round: logged.round,
-        number: logged.number,
-        started_at: logged.started_at,
-        latency_ms: logged.latency_ms,
-        outcome: logged.outcome,
-        status: logged.status,
-        detail: logged.detail,
-        answer: logged.answer,
+    let attempts = store::attempts(&mut conn, id).await?.into_iter().map(|attempt| AttemptView {
+        replay_number: attempt.replay_number,
+        number: attempt.number,
+        started_at: attempt.started_at,
+        latency_ms: attempt.latency_ms,
+        outcome: attempt.outcome,
+        status: attempt.status,
+        detail: attempt.detail,
+        response_body: attempt.response_body,
     });
     Ok(HttpResponse::Ok().json(DeliveryDetails {
-        requests: requests.collect(),
-        delivery: found.into(),
+        attempts: attempts.collect(),
+        delivery: delivery.into(),
         body: String::from_utf8_lossy(&body).into_owned(),
     }))
-}
-
-pub(super) fn merchant_id(text: Option<&str>) -> Result<Option<MerchantId>, Refused> {
-    let read =
-        |text: &str| text.parse().map_err(|error| Refused::Malformed(format!("merchant {error}")));
-    text.map(read).transpose()
 }

@@ -1,4 +1,4 @@
-//! Sending again: one message, or all that fit a filter.
+//! Replays a delivery, or all that match a filter.
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
@@ -13,42 +13,41 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::list::merchant_id;
-use super::{Refused, check_filter};
+use super::{Error, check_filter, parse_merchant, readable_merchant};
 use crate::Deliveries;
-use crate::ledger::{self, Filter, Replay, State, Superseded};
+use crate::store::{self, Filter, Replay, State, Superseded};
 
-const USUAL_RATE: i32 = 50;
-const HIGHEST_RATE: i32 = 1000;
+const DEFAULT_PER_SECOND: i32 = 50;
+const MAX_PER_SECOND: i32 = 1000;
 /// A dry run counts no further.
-const COUNTED: i64 = 100_000;
+const MAX_COUNTED: i64 = 100_000;
 
-/// How to replay one message.
+/// Options for the replay of one delivery.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Force {
-    /// Also when a newer message of its ordering_key has been delivered.
+pub(crate) struct ReplayOptions {
+    /// Replay even if a newer message of its ordering key was delivered.
     #[serde(default)]
     force: bool,
 }
 
-/// What to replay.
+/// A request to replay deliveries.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewReplay {
-    /// Which messages; dead ones unless it says `delivered`.
+    /// Deliveries to replay: dead ones, or delivered ones if `state` is `delivered`.
     filter: Filter,
-    /// Also messages that a newer one of their ordering_key has overtaken.
+    /// Replay deliveries even if a newer message of their ordering key was delivered.
     #[serde(default)]
     force: bool,
-    /// Only say how many there are.
+    /// Count the deliveries that match, and replay none.
     #[serde(default)]
     dry_run: bool,
-    /// 50 unless said, 1000 at the most.
+    /// 50 by default, at most 1000.
     per_second: Option<i32>,
 }
 
-/// A replay and how far it came.
+/// A replay and its progress.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ReplayView {
     id: Uuid,
@@ -56,30 +55,30 @@ pub(crate) struct ReplayView {
     filter: Filter,
     force: bool,
     per_second: i32,
-    /// Put on the way again.
+    /// Deliveries that are pending again.
     replayed: i64,
-    /// Superseded, or under way already.
+    /// Deliveries that were superseded or pending already.
     skipped: i64,
     created_at: DateTime<Utc>,
     finished_at: Option<DateTime<Utc>>,
 }
 
-/// What a replay would do.
+/// Result of a dry run.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct DryRun {
-    /// How many messages fit; counted up to 100 000.
+    /// Number of deliveries that match, counted up to 100,000.
     matches: i64,
 }
 
 /// Replay a delivery
 ///
-/// It is tried again as if it were new, under the same id; its letter leaves the dead-letter queue.
+/// Sends the message again like a new one, under the same id, and purges its dead letter.
 #[utoipa::path(
-    tag = "deliveries", security(("bearer" = [])), params(("id" = Uuid, Path), Force),
+    tag = "deliveries", security(("bearer" = [])), params(("id" = Uuid, Path), ReplayOptions),
     responses(
-        (status = 202, description = "It is on its way"), (status = 401, body = ErrorBody),
+        (status = 202, description = "The delivery is pending again"), (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
-        (status = 409, description = "Under way already, or overtaken", body = ErrorBody),
+        (status = 409, description = "The delivery is pending already, or superseded", body = ErrorBody),
     )
 )]
 #[post("/v1/deliveries/{id}/replay")]
@@ -87,39 +86,39 @@ pub(crate) async fn replay_delivery(
     deliveries: web::Data<Deliveries>,
     caller: Caller,
     id: web::Path<Uuid>,
-    query: web::Query<Force>,
+    query: web::Query<ReplayOptions>,
 ) -> Result<HttpResponse, Problem> {
     caller.require(Scope::Operator)?;
     let (id, engine) = (id.into_inner(), &deliveries.0);
-    let overtaken = if query.force { Superseded::SentToo } else { Superseded::Skipped };
     let mut conn = engine.pool.get().await?;
-    let found = ledger::find(&mut conn, id).await?.ok_or(Refused::NoDelivery(id))?;
-    if caller.merchant_scope().is_some_and(|merchant| merchant.as_str() != found.merchant) {
-        return Err(Refused::NoDelivery(id).into());
+    let delivery = store::find(&mut conn, id).await?.ok_or(Error::NoDelivery(id))?;
+    if caller.merchant_scope().is_some_and(|merchant| merchant.as_str() != delivery.merchant) {
+        return Err(Error::NoDelivery(id).into());
     }
-    if found.state() == State::Pending {
-        return Err(Refused::UnderWay(id).into());
+    if delivery.state() == State::Pending {
+        return Err(Error::Pending(id).into());
     }
     let now = engine.clock.now();
-    let only = Filter { delivery: Some(id), ..Filter::default() };
-    // Who did it is written down with what was done, as for a replay by filter.
+    let filter = Filter { delivery: Some(id), ..Filter::default() };
+    // The row records who replayed the delivery, as for a replay by filter.
     let replay = Replay {
-        last_seen: id,
+        last_delivery_id: id,
         replayed: 1,
         finished_at: Some(now),
-        ..new_replay(&caller, &only, query.force, USUAL_RATE, now)?
+        ..new_replay(&caller, &filter, query.force, DEFAULT_PER_SECOND, now)?
     };
-    let revived = conn
+    let requeued = conn
         .transaction(async |conn| {
-            let revived = ledger::revive(conn, now, &[id], overtaken).await?;
-            if !revived.is_empty() {
-                ledger::keep_replay(conn, &replay).await?;
+            let superseded = Superseded::forced(query.force);
+            let requeued = store::requeue(conn, now, &[id], superseded).await?;
+            if !requeued.is_empty() {
+                store::insert_replay(conn, &replay).await?;
             }
-            Ok::<_, DatabaseError>(revived)
+            Ok::<_, DatabaseError>(requeued)
         })
         .await?;
-    if revived.is_empty() {
-        return Err(Refused::Superseded(id).into());
+    if requeued.is_empty() {
+        return Err(Error::Superseded(id).into());
     }
     engine.wake.notify_one();
     engine.replayed.notify_one();
@@ -127,13 +126,15 @@ pub(crate) async fn replay_delivery(
     Ok(HttpResponse::Accepted().finish())
 }
 
-/// Replay what fits a filter
+/// Replay deliveries that match a filter
 ///
-/// It goes on in the background, also after a restart; `GET /v1/replays/{id}` says how far it came.
+/// The replay runs in the background and continues after a restart. `GET /v1/replays/{id}` shows its
+/// progress.
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = [])), request_body = NewReplay,
     responses(
-        (status = 200, description = "A dry run", body = DryRun), (status = 202, body = ReplayView),
+        (status = 200, description = "Result of a dry run", body = DryRun),
+        (status = 202, description = "The replay has started", body = ReplayView),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
     )
 )]
@@ -144,30 +145,31 @@ pub(crate) async fn start_replay(
 ) -> Result<HttpResponse, Problem> {
     caller.require(Scope::Operator)?;
     let engine = &deliveries.0;
-    let mut wanted: NewReplay =
-        serde_json::from_slice(&body).map_err(|error| Refused::Malformed(error.to_string()))?;
-    check_filter(&wanted.filter)?;
-    let asked = merchant_id(wanted.filter.merchant.as_deref())?;
-    wanted.filter.merchant = super::readable(&caller, asked)?.map(String::from);
-    match wanted.filter.state {
-        None => wanted.filter.state = Some(State::Dead),
+    let NewReplay { mut filter, force, dry_run, per_second } =
+        serde_json::from_slice(&body).map_err(|error| Error::Malformed(error.to_string()))?;
+    check_filter(&filter)?;
+    let merchant = parse_merchant(filter.merchant.as_deref())?;
+    filter.merchant = readable_merchant(&caller, merchant)?.map(String::from);
+    match filter.state {
+        None => filter.state = Some(State::Dead),
         Some(State::Dead | State::Delivered) => {}
         Some(State::Pending) => {
-            return Err(Refused::Malformed("what is pending is under way already".into()).into());
+            let message = "pending deliveries cannot be replayed";
+            return Err(Error::Malformed(message.to_owned()).into());
         }
     }
     let now = engine.clock.now();
-    // What is created after this moment is not part of it, or it might never end.
-    wanted.filter.to = Some(wanted.filter.to.map_or(now, |to| to.min(now)));
+    // A replay leaves out deliveries created after it, or it might never end.
+    filter.to = Some(filter.to.map_or(now, |to| to.min(now)));
     let mut conn = engine.pool.get().await?;
-    if wanted.dry_run {
-        let matches = ledger::count(&mut conn, &wanted.filter, COUNTED).await?;
+    if dry_run {
+        let matches = store::count(&mut conn, &filter, MAX_COUNTED).await?;
         return Ok(HttpResponse::Ok().json(DryRun { matches }));
     }
-    let per_second = wanted.per_second.unwrap_or(USUAL_RATE).clamp(1, HIGHEST_RATE);
-    let replay = new_replay(&caller, &wanted.filter, wanted.force, per_second, now)?;
-    conn.transaction(async |conn| ledger::keep_replay(conn, &replay).await).await?;
-    tracing::info!(replay.id = %replay.id, by = replay.requested_by, "replay {} begins", replay.id);
+    let per_second = per_second.unwrap_or(DEFAULT_PER_SECOND).clamp(1, MAX_PER_SECOND);
+    let replay = new_replay(&caller, &filter, force, per_second, now)?;
+    store::insert_replay(&mut conn, &replay).await?;
+    tracing::info!(replay.id = %replay.id, by = replay.requested_by, "started replay {}", replay.id);
     Ok(HttpResponse::Accepted().json(view(replay)?))
 }
 
@@ -188,7 +190,7 @@ pub(crate) async fn show_replay(
     caller.require(Scope::Operator)?;
     let id = id.into_inner();
     let mut conn = deliveries.0.pool.get().await?;
-    let replay = ledger::find_replay(&mut conn, id).await?.ok_or(Refused::NoReplay(id))?;
+    let replay = store::find_replay(&mut conn, id).await?.ok_or(Error::NoReplay(id))?;
     Ok(HttpResponse::Ok().json(view(replay)?))
 }
 
@@ -198,18 +200,19 @@ fn new_replay(
     force: bool,
     per_second: i32,
     now: Timestamp,
-) -> Result<Replay, Refused> {
+) -> Result<Replay, Error> {
     Ok(Replay {
-        id: ledger::new_id(now),
+        id: store::new_id(now),
         requested_by: caller.claims.client_id.clone(),
         filter: serde_json::to_value(filter)
-            .map_err(|error| Refused::Malformed(error.to_string()))?,
+            .map_err(|error| Error::Malformed(error.to_string()))?,
         force,
         per_second,
-        last_seen: Uuid::nil(),
+        last_delivery_id: Uuid::nil(),
         replayed: 0,
         skipped: 0,
         created_at: now,
+        advanced_at: now,
         finished_at: None,
     })
 }
@@ -218,7 +221,7 @@ fn view(replay: Replay) -> Result<ReplayView, Problem> {
     Ok(ReplayView {
         id: replay.id,
         requested_by: replay.requested_by,
-        filter: serde_json::from_value(replay.filter).map_err(ledger::unreadable)?,
+        filter: serde_json::from_value(replay.filter).map_err(store::unreadable)?,
         force: replay.force,
         per_second: replay.per_second,
         replayed: replay.replayed,

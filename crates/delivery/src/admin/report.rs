@@ -1,83 +1,78 @@
-//! Counts by merchant, kind and status code over time.
+//! Reports attempts by time, merchant, kind and outcome.
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpResponse, get, web};
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamptz};
-use diesel_async::RunQueryDsl;
+use platform::Problem;
 use platform::http::ErrorBody;
 use platform::identity::Caller;
-use platform::{Problem, database::DatabaseError};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::list::merchant_id;
-use super::{check_kind, check_moments, readable};
+use super::{check_kind, check_times, parse_merchant, readable_merchant};
 use crate::Deliveries;
+use crate::store::{self, Period, ReportFilter, ReportRow};
 
-/// The usual span of a report.
-const A_DAY: TimeDelta = TimeDelta::days(1);
-const MOST_ROWS: usize = 10_000;
+const DEFAULT_SPAN: TimeDelta = TimeDelta::days(1);
+const MAX_ROWS: usize = 10_000;
 
-/// How a report is cut up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Unit {
-    #[default]
-    Hour,
-    Day,
-}
-
-/// Which requests are counted.
+/// Filter and period of a report.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReportQuery {
     merchant: Option<String>,
     kind: Option<String>,
-    /// From this hour on; unless said, the last 24 hours.
+    /// First hour of the report; 24 hours before `to` by default.
     from: Option<DateTime<Utc>>,
+    /// End of the report; now by default.
     to: Option<DateTime<Utc>>,
     /// `hour` or `day`.
     #[serde(default)]
     #[param(inline)]
-    by: Unit,
+    by: Period,
 }
 
-/// The requests of one hour or day that came to the same.
-#[derive(Serialize, ToSchema, QueryableByName)]
-pub(crate) struct Count {
-    #[diesel(sql_type = Timestamptz)]
-    begins_at: DateTime<Utc>,
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    kind: String,
-    #[diesel(sql_type = Text)]
-    outcome: String,
-    /// Absent when the endpoint did not answer.
-    #[diesel(sql_type = Nullable<Integer>)]
-    status: Option<i32>,
-    #[diesel(sql_type = BigInt)]
-    requests: i64,
-}
-
-/// Requests by time, merchant, kind and what they came to.
+/// Attempts of one hour or day with the same merchant, kind, outcome and status.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Report {
-    counts: Vec<Count>,
-    /// There are more than 10 000 counts, and the oldest are left out: ask about a shorter time, or by day.
+pub(crate) struct AttemptCount {
+    period_start_at: DateTime<Utc>,
+    merchant: String,
+    kind: String,
+    outcome: String,
+    /// HTTP status code; null without a response.
+    status: Option<i32>,
+    attempts: i64,
+}
+
+impl From<ReportRow> for AttemptCount {
+    fn from(row: ReportRow) -> Self {
+        Self {
+            period_start_at: row.period_start_at,
+            merchant: row.merchant,
+            kind: row.kind,
+            outcome: row.outcome,
+            status: row.status,
+            attempts: row.attempts,
+        }
+    }
+}
+
+/// Counts of attempts, oldest first.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct DeliveryReport {
+    counts: Vec<AttemptCount>,
+    /// True if there are more than 10,000 counts; the oldest are left out. Use a shorter time or `by=day`.
     truncated: bool,
 }
 
 /// Report deliveries
 ///
-/// Every try is counted, also one that ended before the merchant was asked.
+/// Counts every attempt, including attempts that failed before the request.
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = [])), params(ReportQuery),
     responses(
-        (status = 200, body = Report), (status = 400, body = ErrorBody),
+        (status = 200, body = DeliveryReport), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
     )
 )]
@@ -87,35 +82,22 @@ pub(crate) async fn report_deliveries(
     caller: Caller,
     query: web::Query<ReportQuery>,
 ) -> Result<HttpResponse, Problem> {
-    let merchant = readable(&caller, merchant_id(query.merchant.as_deref())?)?;
+    let query = query.into_inner();
+    let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
     check_kind(query.kind.as_deref())?;
-    check_moments(&[query.from, query.to])?;
+    check_times(&[query.from, query.to])?;
     let to = query.to.unwrap_or_else(|| deliveries.0.clock.now());
-    let from = query.from.unwrap_or(to - A_DAY);
-    let unit = match query.by {
-        Unit::Hour => "hour",
-        Unit::Day => "day",
+    let filter = ReportFilter {
+        merchant: merchant.map(String::from),
+        kind: query.kind,
+        from: query.from.unwrap_or(to - DEFAULT_SPAN),
+        to,
     };
     let mut conn = deliveries.0.pool.get().await?;
-    let mut counts: Vec<Count> = diesel::sql_query(
-        "SELECT date_trunc($1, hour, 'UTC') AS begins_at, merchant, kind, outcome, \
-         NULLIF(status, 0) AS status, sum(requests)::bigint AS requests FROM delivery_counts \
-         WHERE hour >= date_trunc('hour', $2, 'UTC') AND hour < $3 \
-         AND ($4::text IS NULL OR merchant = $4) AND ($5::text IS NULL OR kind = $5) \
-         GROUP BY 1, 2, 3, 4, 5 ORDER BY 1 DESC, 2 DESC, 3 DESC, 4 DESC, 5 DESC LIMIT $6",
-    )
-    .bind::<Text, _>(unit)
-    .bind::<Timestamptz, _>(from)
-    .bind::<Timestamptz, _>(to)
-    .bind::<Nullable<Text>, _>(merchant.map(String::from))
-    .bind::<Nullable<Text>, _>(query.kind.as_deref())
-    .bind::<BigInt, _>(i64::try_from(MOST_ROWS + 1).unwrap_or(i64::MAX))
-    .load(&mut conn)
-    .await
-    .map_err(DatabaseError::from)?;
-    let truncated = counts.len() > MOST_ROWS;
-    counts.truncate(MOST_ROWS);
-    // The newest were kept, and the oldest come first.
-    counts.reverse();
-    Ok(HttpResponse::Ok().json(Report { counts, truncated }))
+    let limit = i64::try_from(MAX_ROWS + 1).unwrap_or(i64::MAX);
+    let mut rows = store::report(&mut conn, &filter, query.by, limit).await?;
+    let truncated = rows.len() > MAX_ROWS;
+    rows.truncate(MAX_ROWS);
+    let counts = rows.into_iter().rev().map(AttemptCount::from).collect();
+    Ok(HttpResponse::Ok().json(DeliveryReport { counts, truncated }))
 }

@@ -1,8 +1,8 @@
-//! A message of each kind that says nothing true.
+//! Sample messages of each kind, without real data.
 
 use domain::message_kind::MessageKind;
 
-/// The body of a sample.
+/// Returns the body of the sample of a kind.
 pub(super) fn sample(kind: MessageKind) -> &'static str {
     match kind {
         MessageKind::Rma => RMA,

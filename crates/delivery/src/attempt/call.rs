@@ -1,17 +1,17 @@
-//! What a request carries: the headers of a message, and of a question.
+//! Headers of the requests to merchants.
 
 use chrono::{DateTime, Utc};
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 
-use super::{Message, Query, Reply};
-use crate::client::ANSWER_LIMIT;
+use super::{Message, Query, ResponseBody};
+use crate::client::MAX_RESPONSE_BYTES;
 use crate::endpoint::Endpoint;
 use crate::signing;
 
 #[derive(Clone, Copy)]
 pub(super) enum Call<'a> {
     Deliver(&'a Message),
-    Ask(&'a Query),
+    Fetch(&'a Query),
 }
 
 const EVENT: HeaderName = HeaderName::from_static("x-service-event");
@@ -22,17 +22,17 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 impl Call<'_> {
-    pub(super) fn reply(self) -> Reply {
+    pub(super) fn response_body(self) -> ResponseBody {
         match self {
-            Self::Deliver(message) => message.reply,
-            Self::Ask(_) => Reply::Needed,
+            Self::Deliver(message) => message.response_body,
+            Self::Fetch(_) => ResponseBody::Required,
         }
     }
 
-    pub(super) fn longest_answer(self) -> usize {
+    pub(super) fn max_response_bytes(self) -> usize {
         match self {
-            Self::Deliver(_) => ANSWER_LIMIT,
-            Self::Ask(question) => question.longest_answer,
+            Self::Deliver(_) => MAX_RESPONSE_BYTES,
+            Self::Fetch(query) => query.max_response_bytes,
         }
     }
 
@@ -45,9 +45,7 @@ impl Call<'_> {
             Self::Deliver(message) => {
                 (&message.merchant, message.kind.api_version(), &message.traceparent)
             }
-            Self::Ask(question) => {
-                (&question.merchant, question.api_version, &question.traceparent)
-            }
+            Self::Fetch(query) => (&query.merchant, query.api_version, &query.traceparent),
         };
         let mut headers = endpoint.headers().clone();
         headers.insert(header::ACCEPT, JSON);
@@ -57,14 +55,13 @@ impl Call<'_> {
             headers.insert(TRACEPARENT, HeaderValue::from_str(traceparent)?);
         }
         if let Self::Deliver(message) = self {
-            envelope(&mut headers, message, endpoint, at)?;
+            insert_webhook_headers(&mut headers, message, endpoint, at)?;
         }
         Ok(headers)
     }
 }
 
-/// What a message carries beyond what every request does.
-fn envelope(
+fn insert_webhook_headers(
     headers: &mut HeaderMap,
     message: &Message,
     endpoint: &Endpoint,
@@ -73,11 +70,11 @@ fn envelope(
     headers.insert(header::CONTENT_TYPE, JSON);
     headers.insert(EVENT, HeaderValue::from_str(&message.event)?);
     headers.insert(SEQUENCE, HeaderValue::from(message.sequence));
-    headers.insert(signing::ID, HeaderValue::from_str(&message.id)?);
-    headers.insert(signing::TIMESTAMP, HeaderValue::from(at.timestamp()));
+    headers.insert(signing::ID_HEADER, HeaderValue::from_str(&message.id)?);
+    headers.insert(signing::TIMESTAMP_HEADER, HeaderValue::from(at.timestamp()));
     if !endpoint.secrets().is_empty() {
         let signature = signing::sign(endpoint.secrets(), &message.id, at, &message.body);
-        headers.insert(signing::SIGNATURE, HeaderValue::from_str(&signature)?);
+        headers.insert(signing::SIGNATURE_HEADER, HeaderValue::from_str(&signature)?);
     }
     Ok(())
 }

@@ -10,34 +10,36 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use url::Url;
 
-use super::{Attempted, EndpointClient, Message, Query, Reply};
-use crate::ack_tracker::SLOW;
+use super::{Attempt, EndpointClient, Message, Query, ResponseBody};
+use crate::ack_tracker::SLOW_AFTER;
 use crate::endpoint::{Authentication, Endpoint};
-use crate::fixture::{Merchant, answer_and_close, client, guarded};
-use crate::guard::Refused;
-use crate::outcome::{Jitter, Outcome, Schedule, Signal, Step};
+use crate::guard::GuardError;
+use crate::outcome::{self, Decision, Jitter, Outcome, Schedule, Signal};
 use crate::signing::Secret;
+use crate::test_merchant::{TestMerchant, client, guarded_client, respond_and_close};
 use crate::tokens::{ClientCredentials, Placement, Tokens};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const BODY: &str = "{ \"rma_identifier\" : \"R-1\",\n\"note\":\"Größe\" }";
 
 fn now() -> DateTime<Utc> {
-    #[expect(clippy::disallowed_methods, reason = "the sandbox judges timestamps by the clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the sandbox checks timestamps against the clock"
+    )]
     Utc::now()
 }
 
-fn endpoint_client(deadline_ms: u64) -> EndpointClient {
+fn endpoint_client(timeout_ms: u64) -> EndpointClient {
     let client = client();
     EndpointClient {
         tokens: Tokens::new(client.clone(), Duration::from_secs(5)),
         client,
-        schedule: Schedule::default(),
-        deadline: Duration::from_millis(deadline_ms),
+        timeout: Duration::from_millis(timeout_ms),
     }
 }
 
-fn message(reply: Reply) -> Message {
+fn message(response_body: ResponseBody) -> Message {
     Message {
         id: "msg_1".to_owned(),
         merchant: "blue".to_owned(),
@@ -46,17 +48,17 @@ fn message(reply: Reply) -> Message {
         sequence: 7,
         traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned()),
         body: Bytes::from_static(BODY.as_bytes()),
-        reply,
+        response_body,
     }
 }
 
 fn endpoint(url: &str, authentication: &Authentication) -> Endpoint {
-    let own = [("X-Tenant".to_owned(), "blue".to_owned())];
+    let headers = [("X-Tenant".to_owned(), "blue".to_owned())];
     let secrets = vec![Secret::parse(SECRET).unwrap()];
-    Endpoint::new(Url::parse(url).unwrap(), secrets, authentication, &own).unwrap()
+    Endpoint::new(Url::parse(url).unwrap(), secrets, authentication, &headers).unwrap()
 }
 
-fn oauth(merchant: &Merchant) -> Authentication {
+fn oauth(merchant: &TestMerchant) -> Authentication {
     Authentication::ClientCredentials(Arc::new(ClientCredentials {
         token_url: Url::parse(&merchant.running.url("/oauth/token")).unwrap(),
         client_id: "backhaul".to_owned(),
@@ -66,35 +68,39 @@ fn oauth(merchant: &Merchant) -> Authentication {
     }))
 }
 
-async fn attempt(
+async fn deliver(
     endpoint_client: &EndpointClient,
     endpoint: &Endpoint,
-    reply: Reply,
-    number: u32,
-) -> Attempted {
-    endpoint_client.attempt(&message(reply), endpoint, number, now(), Jitter::MIDDLE).await
+    response_body: ResponseBody,
+) -> (Option<Attempt>, Attempt) {
+    endpoint_client.deliver(&message(response_body), endpoint, now(), Jitter::MIDDLE).await
+}
+
+fn decide(attempt: &Attempt, number: u32) -> Decision {
+    outcome::decide(&Schedule::default(), &attempt.outcome, number, now(), Jitter::MIDDLE)
 }
 
 #[tokio::test]
 async fn a_message_arrives_signed_and_byte_for_byte() {
-    let merchant = Merchant::new();
+    let merchant = TestMerchant::new();
     let secrets = json!({"secrets": [SECRET]});
-    merchant.ask(reqwest::Method::PUT, "/secrets", &secrets).await;
+    merchant.request(reqwest::Method::PUT, "/secrets", &secrets).await;
     let key = Authentication::ApiKey { header: "x-api-key".into(), key: "k".into() };
     let endpoint = endpoint(&merchant.running.url("/rmas"), &key);
-    let done = attempt(&endpoint_client(5000), &endpoint, Reply::Ignored, 1).await;
-    assert_eq!(done.last.outcome, Outcome::Delivered { status: 200 });
-    assert_eq!((done.step, done.last.signal), (Step::Delivered, Signal::Grow));
-    assert_eq!(done.last.answer, r#"{"message":"received"}"#);
-    assert!(done.refused.is_none());
+    let (unauthorized, attempt) =
+        deliver(&endpoint_client(5000), &endpoint, ResponseBody::Ignored).await;
+    assert_eq!(attempt.outcome, Outcome::Delivered { status: 200 });
+    assert_eq!((decide(&attempt, 1), attempt.signal), (Decision::Delivered, Signal::Grow));
+    assert_eq!(attempt.response, r#"{"message":"received"}"#);
+    assert!(unauthorized.is_none());
 
     let mut entry = merchant.journal("/rmas").await.entries.remove(0);
     assert_eq!(serde_json::to_value(entry.signature).unwrap(), "valid");
-    // The signature covers every byte of the body; the length says that nothing came after it.
+    // The signature covers the body; the length shows that nothing was appended.
     let length = entry.headers.remove("content-length").unwrap();
     assert_eq!(length, BODY.len().to_string());
-    for changing in ["host", "webhook-signature", "webhook-timestamp"] {
-        assert!(entry.headers.remove(changing).is_some(), "{changing}");
+    for variable in ["host", "webhook-signature", "webhook-timestamp"] {
+        assert!(entry.headers.remove(variable).is_some(), "{variable}");
     }
     expect![[r#"
         {
@@ -114,15 +120,15 @@ async fn a_message_arrives_signed_and_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn a_retry_is_signed_anew() {
-    let merchant = Merchant::new();
+async fn a_retry_has_a_new_signature() {
+    let merchant = TestMerchant::new();
     let secrets = json!({"secrets": [SECRET]});
-    merchant.ask(reqwest::Method::PUT, "/secrets", &secrets).await;
+    merchant.request(reqwest::Method::PUT, "/secrets", &secrets).await;
     let endpoint = endpoint(&merchant.running.url("/rmas"), &Authentication::None);
-    let (endpoint_client, message, first) = (endpoint_client(5000), message(Reply::Ignored), now());
-    let times = [first, first + TimeDelta::minutes(2)];
-    for (number, at) in (1..).zip(times) {
-        endpoint_client.attempt(&message, &endpoint, number, at, Jitter::MIDDLE).await;
+    let (endpoint_client, message) = (endpoint_client(5000), message(ResponseBody::Ignored));
+    let times = [now(), now() + TimeDelta::minutes(2)];
+    for at in times {
+        endpoint_client.deliver(&message, &endpoint, at, Jitter::MIDDLE).await;
     }
     let entries = merchant.journal("/rmas").await.entries;
     for (entry, at) in entries.iter().zip(times) {
@@ -137,23 +143,23 @@ async fn a_retry_is_signed_anew() {
 }
 
 #[track_caller]
-fn check(done: &Attempted, outcome: &Outcome, signal: Signal) {
-    assert_eq!((&done.last.outcome, done.last.signal), (outcome, signal));
-    let delivered = matches!(outcome, Outcome::Delivered { .. });
-    assert_eq!(done.step == Step::Delivered, delivered);
+fn check(attempt: &Attempt, outcome: &Outcome, signal: Signal) {
+    assert_eq!((&attempt.outcome, attempt.signal), (outcome, signal));
+    let is_delivered = matches!(outcome, Outcome::Delivered { .. });
+    assert_eq!(decide(attempt, 1) == Decision::Delivered, is_delivered);
 }
 
 #[tokio::test]
-async fn what_the_endpoint_does_becomes_an_outcome() {
-    let merchant = Merchant::new();
+async fn each_response_has_its_outcome() {
+    let merchant = TestMerchant::new();
     let endpoint = endpoint(&merchant.running.url("/rmas"), &Authentication::None);
     let endpoint_client = endpoint_client(300);
-    let on = async |step: Value, reply| {
+    let on = async |step: Value, response_body| {
         merchant.behave("/rmas", json!([step])).await;
-        attempt(&endpoint_client, &endpoint, reply, 1).await
+        deliver(&endpoint_client, &endpoint, response_body).await.1
     };
     let delivered = Outcome::Delivered { status: 200 };
-    let answer = |status: u16| json!({"do": "answer", "status": status});
+    let status_only = |status: u16| json!({"do": "answer", "status": status});
     for (status, outcome, signal) in [
         (201, Outcome::Delivered { status: 201 }, Signal::Grow),
         (401, Outcome::Unauthorized, Signal::Shrink),
@@ -161,34 +167,34 @@ async fn what_the_endpoint_does_becomes_an_outcome() {
         (422, Outcome::Rejected { status: 422, retry_after: None }, Signal::Hold),
         (500, Outcome::Rejected { status: 500, retry_after: None }, Signal::Shrink),
     ] {
-        check(&on(answer(status), Reply::Ignored).await, &outcome, signal);
+        check(&on(status_only(status), ResponseBody::Ignored).await, &outcome, signal);
     }
     let redirect = json!({"do": "redirect", "location": merchant.running.url("/outbound_asn")});
     let redirected = Outcome::Redirected { status: 302 };
-    check(&on(redirect, Reply::Ignored).await, &redirected, Signal::Shrink);
+    check(&on(redirect, ResponseBody::Ignored).await, &redirected, Signal::Shrink);
     assert!(merchant.journal("/outbound_asn").await.entries.is_empty(), "followed a redirect");
 
     let (hang, drip, huge) = (json!({"do": "hang"}), json!({"do": "drip"}), json!({"do": "huge"}));
-    check(&on(hang, Reply::Ignored).await, &Outcome::TimedOut, Signal::Shrink);
-    // A 2xx is a success however the rest of the answer ends, unless the rest is needed. What is
-    // too long to be read is not.
-    check(&on(drip.clone(), Reply::Ignored).await, &delivered, Signal::Shrink);
-    check(&on(drip, Reply::Needed).await, &Outcome::TimedOut, Signal::Shrink);
-    for reply in [Reply::Ignored, Reply::Needed] {
-        let begun = on(huge.clone(), reply).await;
-        check(&begun, &delivered, Signal::Grow);
-        assert_eq!(begun.last.answer.len(), 64 * 1024);
+    check(&on(hang, ResponseBody::Ignored).await, &Outcome::TimedOut, Signal::Shrink);
+    // A 2xx is a success even if its body is cut off, unless the body is required. A body that is
+    // too large is cut without harm.
+    check(&on(drip.clone(), ResponseBody::Ignored).await, &delivered, Signal::Shrink);
+    check(&on(drip, ResponseBody::Required).await, &Outcome::TimedOut, Signal::Shrink);
+    for response_body in [ResponseBody::Ignored, ResponseBody::Required] {
+        let cut = on(huge.clone(), response_body).await;
+        check(&cut, &delivered, Signal::Grow);
+        assert_eq!(cut.response.len(), 64 * 1024);
     }
 
-    let reset = on(json!({"do": "reset"}), Reply::Ignored).await;
-    assert!(matches!(reset.last.outcome, Outcome::Unreachable(_)), "{reset:?}");
+    let reset = on(json!({"do": "reset"}), ResponseBody::Ignored).await;
+    assert!(matches!(reset.outcome, Outcome::Unreachable(_)), "{reset:?}");
 }
 
 const ACCEPTED: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{";
 const REFUSED: &[u8] = b"HTTP/1.1 422 No\r\ncontent-length: 100\r\n\r\n{";
 
-/// An attempt whose answer is this much, after so long, and then nothing more.
-async fn cut_short(answer: &[u8], after: Duration, reply: Reply) -> Attempted {
+/// Sends a message to an endpoint that responds after a delay and then closes the connection.
+async fn cut_off(response: &[u8], delay: Duration, response_body: ResponseBody) -> Attempt {
     let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/rmas", server.local_addr().unwrap());
     let endpoint = endpoint(&url, &Authentication::None);
@@ -196,75 +202,79 @@ async fn cut_short(answer: &[u8], after: Duration, reply: Reply) -> Attempted {
     let serving = async {
         let (stream, _) = server.accept().await.unwrap();
         tokio::time::pause();
-        tokio::time::advance(after).await;
+        tokio::time::advance(delay).await;
         tokio::time::resume();
-        answer_and_close(stream, answer).await
+        respond_and_close(stream, response).await
     };
-    tokio::join!(attempt(&endpoint_client, &endpoint, reply, 1), serving).0
+    tokio::join!(deliver(&endpoint_client, &endpoint, response_body), serving).0.1
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_says_no_more_than_its_status() {
-    let send = async |answer, reply| cut_short(answer, Duration::ZERO, reply).await;
+async fn a_response_that_is_cut_off_counts_by_its_status() {
+    let send =
+        async |response, response_body| cut_off(response, Duration::ZERO, response_body).await;
     let delivered = Outcome::Delivered { status: 200 };
-    check(&send(ACCEPTED, Reply::Ignored).await, &delivered, Signal::Grow);
-    let needed = send(ACCEPTED, Reply::Needed).await;
-    assert!(matches!(needed.last.outcome, Outcome::Unreachable(_)), "{needed:?}");
-    assert_eq!(needed.last.signal, Signal::Shrink);
+    check(&send(ACCEPTED, ResponseBody::Ignored).await, &delivered, Signal::Grow);
+    let required = send(ACCEPTED, ResponseBody::Required).await;
+    assert!(matches!(required.outcome, Outcome::Unreachable(_)), "{required:?}");
+    assert_eq!(required.signal, Signal::Shrink);
     let rejected = Outcome::Rejected { status: 422, retry_after: None };
-    check(&send(REFUSED, Reply::Ignored).await, &rejected, Signal::Hold);
+    check(&send(REFUSED, ResponseBody::Ignored).await, &rejected, Signal::Hold);
 }
 
 #[tokio::test]
-async fn an_endpoint_that_breaks_off_late_is_sent_less() {
-    let send = async |answer| cut_short(answer, SLOW, Reply::Ignored).await;
+async fn a_response_that_is_cut_off_late_shrinks_the_window() {
+    let send = async |response| cut_off(response, SLOW_AFTER, ResponseBody::Ignored).await;
     check(&send(ACCEPTED).await, &Outcome::Delivered { status: 200 }, Signal::Shrink);
     let rejected = Outcome::Rejected { status: 422, retry_after: None };
     check(&send(REFUSED).await, &rejected, Signal::Shrink);
 }
 
 #[tokio::test]
-async fn a_retry_after_moves_the_next_attempt() {
-    let merchant = Merchant::new();
+async fn a_retry_after_postpones_the_next_attempt() {
+    let merchant = TestMerchant::new();
     let endpoint = endpoint(&merchant.running.url("/rmas"), &Authentication::None);
     let step = json!([{"do": "answer", "status": 429, "retry_after": "120"}]);
     merchant.behave("/rmas", step).await;
-    let done = attempt(&endpoint_client(5000), &endpoint, Reply::Ignored, 1).await;
-    let Step::Retry { at } = done.step else { panic!("{done:?}") };
-    assert!((at - done.last.at - TimeDelta::seconds(120)).abs() < TimeDelta::seconds(5));
-    assert!(matches!(done.last.outcome, Outcome::Rejected { status: 429, retry_after: Some(_) }));
+    let (_, attempt) = deliver(&endpoint_client(5000), &endpoint, ResponseBody::Ignored).await;
+    let Decision::RetryAt(at) = decide(&attempt, 1) else { panic!("{attempt:?}") };
+    assert!((at - attempt.started_at - TimeDelta::seconds(120)).abs() < TimeDelta::seconds(5));
+    assert!(matches!(attempt.outcome, Outcome::Rejected { status: 429, retry_after: Some(_) }));
 }
 
 #[tokio::test]
-async fn what_cannot_be_reached_becomes_an_outcome() {
+async fn each_connection_failure_has_its_outcome() {
     let send = async |endpoint_client: EndpointClient, url: &str| {
-        attempt(&endpoint_client, &endpoint(url, &Authentication::None), Reply::Ignored, 6).await
+        let endpoint = endpoint(url, &Authentication::None);
+        deliver(&endpoint_client, &endpoint, ResponseBody::Ignored).await.1
     };
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let nobody = send(endpoint_client(5000), &format!("http://{closed}/rmas")).await;
-    assert!(matches!(nobody.last.outcome, Outcome::Unreachable(_)), "{nobody:?}");
-    assert_eq!(nobody.step, Step::Dead);
-    let nameless = send(endpoint_client(5000), "http://nowhere.invalid/rmas").await;
-    assert!(matches!(nameless.last.outcome, Outcome::Unreachable(_)), "{nameless:?}");
+    let refused = send(endpoint_client(5000), &format!("http://{closed}/rmas")).await;
+    assert!(matches!(refused.outcome, Outcome::Unreachable(_)), "{refused:?}");
+    assert_eq!(decide(&refused, 6), Decision::Dead);
+    let unresolved = send(endpoint_client(5000), "http://nowhere.invalid/rmas").await;
+    assert!(matches!(unresolved.outcome, Outcome::Unreachable(_)), "{unresolved:?}");
 
-    let strict = EndpointClient { client: guarded(&[]), ..endpoint_client(5000) };
+    let strict = EndpointClient { client: guarded_client(&[]), ..endpoint_client(5000) };
     for url in ["http://127.0.0.1/rmas", "http://localhost/rmas", "http://[::1]/rmas"] {
-        let refused = send(strict.clone(), url).await;
-        let outcome = &refused.last.outcome;
-        assert!(matches!(outcome, Outcome::AddressRefused(Refused::Address { .. })), "{outcome:?}");
+        let outcome = send(strict.clone(), url).await.outcome;
+        assert!(
+            matches!(outcome, Outcome::AddressRefused(GuardError::Address { .. })),
+            "{outcome:?}"
+        );
     }
 
-    let merchant = Merchant::new();
+    let merchant = TestMerchant::new();
     let no_tls = merchant.running.url("/rmas").replace("http:", "https:");
     let failed = send(endpoint_client(5000), &no_tls).await;
-    assert!(matches!(failed.last.outcome, Outcome::TlsFailed(_)), "{failed:?}");
-    let untrusted = send(endpoint_client(5000), &unknown_authority()).await;
-    let Outcome::TlsFailed(why) = &untrusted.last.outcome else { panic!("{untrusted:?}") };
+    assert!(matches!(failed.outcome, Outcome::TlsFailed(_)), "{failed:?}");
+    let untrusted = send(endpoint_client(5000), &start_self_signed()).await;
+    let Outcome::TlsFailed(why) = &untrusted.outcome else { panic!("{untrusted:?}") };
     assert!(why.contains("UnknownIssuer"), "{why}");
 }
 
-/// The address of a server whose certificate nobody vouches for. It serves one handshake.
-fn unknown_authority() -> String {
+/// Starts a server with a self-signed certificate for one handshake, and returns its URL.
+fn start_self_signed() -> String {
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = rustls::pki_types::PrivateKeyDer::try_from(certified.signing_key.serialize_der());
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -285,16 +295,17 @@ fn unknown_authority() -> String {
 }
 
 #[tokio::test]
-async fn a_401_costs_a_new_token_and_no_attempt() {
-    let merchant = Merchant::new();
+async fn a_401_refreshes_the_token_and_is_no_attempt() {
+    let merchant = TestMerchant::new();
     let endpoint = endpoint(&merchant.running.url("/rmas"), &oauth(&merchant));
     let endpoint_client = endpoint_client(5000);
-    assert_eq!(attempt(&endpoint_client, &endpoint, Reply::Ignored, 1).await.step, Step::Delivered);
+    let (_, first) = deliver(&endpoint_client, &endpoint, ResponseBody::Ignored).await;
+    assert_eq!(decide(&first, 1), Decision::Delivered);
     let expire = json!([{"do": "expire_token", "times": "always"}]);
     merchant.behave("/rmas", expire).await;
-    let done = attempt(&endpoint_client, &endpoint, Reply::Ignored, 6).await;
-    assert_eq!(done.step, Step::Delivered);
-    assert_eq!(done.refused.unwrap().outcome, Outcome::Unauthorized);
+    let (unauthorized, second) = deliver(&endpoint_client, &endpoint, ResponseBody::Ignored).await;
+    assert_eq!(decide(&second, 6), Decision::Delivered);
+    assert_eq!(unauthorized.unwrap().outcome, Outcome::Unauthorized);
 
     let entries = merchant.journal("/rmas").await.entries;
     let tokens: Vec<_> =
@@ -305,83 +316,92 @@ async fn a_401_costs_a_new_token_and_no_attempt() {
 }
 
 #[tokio::test]
-async fn a_second_401_counts() {
-    let merchant = Merchant::new();
+async fn a_second_401_is_a_failed_attempt() {
+    let merchant = TestMerchant::new();
     let endpoint = endpoint(&merchant.running.url("/rmas"), &oauth(&merchant));
-    let never = json!([{"do": "answer", "status": 401, "times": "always"}]);
-    merchant.behave("/rmas", never).await;
-    let done = attempt(&endpoint_client(5000), &endpoint, Reply::Ignored, 1).await;
-    assert!(matches!(done.step, Step::Retry { .. }));
-    assert_eq!(done.last.outcome, Outcome::Unauthorized);
+    let always = json!([{"do": "answer", "status": 401, "times": "always"}]);
+    merchant.behave("/rmas", always).await;
+    let (_, attempt) = deliver(&endpoint_client(5000), &endpoint, ResponseBody::Ignored).await;
+    assert_eq!(attempt.outcome, Outcome::Unauthorized);
+    assert!(matches!(decide(&attempt, 1), Decision::RetryAt(_)));
+    assert_eq!(decide(&attempt, 6), Decision::Dead);
     assert_eq!(merchant.journal("/rmas").await.entries.len(), 2);
-    let last = attempt(&endpoint_client(5000), &endpoint, Reply::Ignored, 6).await;
-    assert_eq!(last.step, Step::Dead);
 }
 
 #[tokio::test]
-async fn a_token_server_that_fails_is_a_failure_of_the_message_and_not_its_end() {
-    let merchant = Merchant::new();
+async fn only_a_401_refreshes_the_token() {
+    let merchant = TestMerchant::new();
+    let endpoint = endpoint(&merchant.running.url("/rmas"), &oauth(&merchant));
+    merchant.behave("/rmas", json!([{"do": "answer", "status": 403, "times": "always"}])).await;
+    let (unauthorized, _) = deliver(&endpoint_client(5000), &endpoint, ResponseBody::Ignored).await;
+    assert!(unauthorized.is_none());
+    assert_eq!(merchant.journal("/rmas").await.entries.len(), 1);
+}
+
+#[tokio::test]
+async fn a_message_is_retried_when_the_token_server_fails() {
+    let merchant = TestMerchant::new();
     let endpoint = endpoint(&merchant.running.url("/rmas"), &oauth(&merchant));
     let failing = json!([{"do": "answer", "status": 410}, {"do": "hang"}]);
     merchant.behave("/oauth/token", failing).await;
     for _ in 0..2 {
-        let done = attempt(&endpoint_client(300), &endpoint, Reply::Ignored, 1).await;
-        assert!(matches!(done.last.outcome, Outcome::TokenRefused(_)), "{done:?}");
-        assert!(matches!(done.step, Step::Retry { .. }));
+        let (_, attempt) = deliver(&endpoint_client(300), &endpoint, ResponseBody::Ignored).await;
+        assert!(matches!(attempt.outcome, Outcome::TokenRefused(_)), "{attempt:?}");
+        assert!(matches!(decide(&attempt, 1), Decision::RetryAt(_)));
     }
     assert!(merchant.journal("/rmas").await.entries.is_empty());
 }
 
 #[tokio::test]
-async fn a_thousand_concurrent_401s_cost_one_token_call() {
-    let merchant = Merchant::new();
+async fn a_thousand_concurrent_401s_cause_one_token_request() {
+    let merchant = TestMerchant::new();
     let endpoint = endpoint(&merchant.running.url("/rmas"), &oauth(&merchant));
     let endpoint_client = endpoint_client(30_000);
-    attempt(&endpoint_client, &endpoint, Reply::Ignored, 1).await;
+    deliver(&endpoint_client, &endpoint, ResponseBody::Ignored).await;
     let expire = json!([{"do": "expire_token", "times": "always"}]);
     merchant.behave("/rmas", expire).await;
-    let all =
-        join_all((0..1000).map(|_| attempt(&endpoint_client, &endpoint, Reply::Ignored, 1))).await;
-    assert!(all.iter().all(|done| done.step == Step::Delivered));
-    let issued = merchant.ask(reqwest::Method::GET, "/tokens", &json!({})).await;
+    let attempts = (0..1000).map(|_| deliver(&endpoint_client, &endpoint, ResponseBody::Ignored));
+    let attempts = join_all(attempts).await;
+    assert!(attempts.iter().all(|(_, attempt)| decide(attempt, 1) == Decision::Delivered));
+    let issued = merchant.request(reqwest::Method::GET, "/tokens", &json!({})).await;
     assert_eq!(issued, json!({"issued": 2}));
 }
 
 #[tokio::test]
-async fn a_question_is_answered_within_one_deadline() {
-    let merchant = Merchant::new();
+async fn one_timeout_covers_all_requests_of_a_query() {
+    let merchant = TestMerchant::new();
     let endpoint = endpoint(&merchant.running.url("/sku/TEE/variants"), &oauth(&merchant));
-    let question = Query {
+    let query = Query {
         merchant: "blue".to_owned(),
         api_version: "1",
         traceparent: None,
-        longest_answer: 200_000,
+        max_response_bytes: 200_000,
     };
-    let ask = async |endpoint_client: &EndpointClient| {
-        endpoint_client.ask(&question, &endpoint, now(), Jitter::MIDDLE).await
+    let fetch = async |endpoint_client: &EndpointClient| {
+        endpoint_client.fetch(&query, &endpoint, now(), Jitter::MIDDLE).await
     };
-    let patient = endpoint_client(5000);
-    let answer = ask(&patient).await;
-    assert_eq!(answer.outcome, Outcome::Delivered { status: 200 });
-    let variants: Value = serde_json::from_slice(&answer.answer).unwrap();
+    let client = endpoint_client(5000);
+    let attempt = fetch(&client).await;
+    assert_eq!(attempt.outcome, Outcome::Delivered { status: 200 });
+    let variants: Value = serde_json::from_slice(&attempt.response).unwrap();
     assert_eq!(variants[0]["sku"], "TEE-S");
-    let seen = &merchant.journal("/sku/TEE/variants").await.entries[0].headers;
-    assert_eq!(seen["x-service-api-version"], "1");
-    assert_eq!(seen["x-service-id"], "blue");
-    assert!(!seen.contains_key("webhook-id"));
+    let headers = &merchant.journal("/sku/TEE/variants").await.entries[0].headers;
+    assert_eq!(headers["x-service-api-version"], "1");
+    assert_eq!(headers["x-service-id"], "blue");
+    assert!(!headers.contains_key("webhook-id"));
 
     let expire = json!([{"do": "expire_token", "times": "always"}]);
     merchant.behave("/sku/TEE/variants", expire).await;
-    assert_eq!(ask(&patient).await.outcome, Outcome::Delivered { status: 200 });
+    assert_eq!(fetch(&client).await.outcome, Outcome::Delivered { status: 200 });
 
     let huge = json!([{"do": "huge", "bytes": 200_000}, {"do": "huge", "bytes": 200_001}]);
     merchant.behave("/sku/TEE/variants", huge).await;
-    assert_eq!(ask(&patient).await.answer.len(), 200_000);
-    assert_eq!(ask(&patient).await.outcome, Outcome::AnswerTooLarge { status: 200 });
+    assert_eq!(fetch(&client).await.response.len(), 200_000);
+    assert_eq!(fetch(&client).await.outcome, Outcome::ResponseTooLarge { status: 200 });
 
     let slow = json!([{"do": "answer", "status": 401, "delay_ms": 200, "times": "always"}]);
     merchant.behave("/sku/TEE/variants", slow).await;
-    let hasty = ask(&endpoint_client(300)).await;
-    assert_eq!(hasty.outcome, Outcome::TimedOut);
-    assert!(hasty.latency < Duration::from_millis(200), "{:?}", hasty.latency);
+    let second = fetch(&endpoint_client(300)).await;
+    assert_eq!(second.outcome, Outcome::TimedOut);
+    assert!(second.latency < Duration::from_millis(200), "{:?}", second.latency);
 }

@@ -1,7 +1,6 @@
-//! What the registries say of an address, as data: the special ranges of IPv4 and IPv6, and the
-//! ways an IPv4 address hides inside an IPv6 one.
+//! Special-purpose ranges of IPv4 and IPv6, and the embeddings of IPv4 addresses in IPv6.
 //!
-//! A range that is missing here is public: when in doubt, a range is listed.
+//! A range that is not listed is public, so ranges in doubt are listed.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -40,7 +39,7 @@ pub enum Reason {
     Embedded(Embedding),
 }
 
-/// How an IPv4 address hides inside an IPv6 address.
+/// How an IPv6 address embeds an IPv4 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Embedding {
     #[error("mapped")]
@@ -59,7 +58,7 @@ pub enum Embedding {
     Isatap,
 }
 
-/// The first range that contains the address names the reason: single addresses come first.
+/// The first match gives the reason, so single addresses come first.
 const V4: &[(Ipv4Net, Reason)] = &[
     (v4([169, 254, 169, 254], 32), Reason::Metadata),
     (v4([169, 254, 170, 2], 32), Reason::Metadata),
@@ -103,7 +102,7 @@ const V6: &[(Ipv6Net, Reason)] = &[
     (v6([0x3ffe, 0, 0, 0, 0, 0, 0, 0], 16), Reason::Reserved),
 ];
 
-/// The only part of IPv6 that is handed out for public use.
+/// The only part of IPv6 that is allocated for public use.
 const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
 pub(super) fn reserved_v4(address: Ipv4Addr) -> Option<Reason> {
@@ -117,7 +116,7 @@ pub(super) fn reserved_v6(address: Ipv6Addr) -> Option<Reason> {
         .or_else(|| (!GLOBAL_UNICAST.contains(&address)).then_some(Reason::Reserved))
 }
 
-/// The IPv4 address that a packet to this IPv6 address would end up at.
+/// Extracts the IPv4 address that packets to this IPv6 address are forwarded to.
 pub(super) fn embedded_v4(address: Ipv6Addr) -> Option<(Embedding, Ipv4Addr)> {
     let tail = |a: u16, b: u16| Ipv4Addr::from_bits((u32::from(a) << 16) | u32::from(b));
     match address.segments() {
@@ -128,7 +127,7 @@ pub(super) fn embedded_v4(address: Ipv6Addr) -> Option<(Embedding, Ipv4Addr)> {
         [0x64, 0xff9b, 0 | 1, _, _, _, a, b] => Some((Embedding::Nat64, tail(a, b))),
         [0x2002, a, b, ..] => Some((Embedding::SixToFour, tail(a, b))),
         [0x2001, 0, _, _, _, _, a, b] => Some((Embedding::Teredo, tail(!a, !b))),
-        // The interface part of ISATAP may have the universal and the group bit set.
+        // An ISATAP interface identifier may have the universal and the group bit set.
         [_, _, _, _, 0 | 0x100 | 0x200 | 0x300, 0x5efe, a, b] => {
             Some((Embedding::Isatap, tail(a, b)))
         }

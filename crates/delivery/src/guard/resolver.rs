@@ -1,7 +1,5 @@
-//! Host names to addresses, at the moment of dialling.
-//!
-//! What leaves [`GuardedResolver`] has been judged, and nothing is kept: the next connection
-//! asks and judges again.
+//! DNS resolution with address checks. Results are not cached: each connection resolves and checks
+//! again.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -10,34 +8,34 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::Guard;
 
-/// Passes on the addresses that the guard allows; when none is left, the reason.
+/// Resolver that drops forbidden addresses, and fails if none is left.
 pub struct GuardedResolver {
     guard: Arc<Guard>,
-    names: Arc<dyn Resolve>,
+    inner: Arc<dyn Resolve>,
 }
 
 impl GuardedResolver {
-    pub fn new(guard: Arc<Guard>, names: Arc<dyn Resolve>) -> Self {
-        Self { guard, names }
+    pub fn new(guard: Arc<Guard>, inner: Arc<dyn Resolve>) -> Self {
+        Self { guard, inner }
     }
 }
 
 impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let guard = Arc::clone(&self.guard);
-        let resolving = self.names.resolve(name);
+        let resolving = self.inner.resolve(name);
         Box::pin(async move {
             let mut allowed = Vec::new();
-            let mut refused = None;
+            let mut rejected = None;
             for address in resolving.await? {
                 match guard.check_address(address.ip()) {
                     Ok(()) => allowed.push(address),
-                    Err(reason) => refused = Some(reason),
+                    Err(error) => rejected = Some(error),
                 }
             }
-            match refused {
-                Some(refused) if allowed.is_empty() => {
-                    Err(Box::<dyn Error + Send + Sync>::from(refused))
+            match rejected {
+                Some(error) if allowed.is_empty() => {
+                    Err(Box::<dyn Error + Send + Sync>::from(error))
                 }
                 _ => {
                     let allowed: Addrs = Box::new(allowed.into_iter());
@@ -48,7 +46,7 @@ impl Resolve for GuardedResolver {
     }
 }
 
-/// Asks the operating system.
+/// Resolver of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemResolver;
 

@@ -7,22 +7,22 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::net::TcpListener;
 use url::Url;
 
-use super::{Embedding, Guard, GuardedResolver, Reason, Refused, Transport};
+use super::{Embedding, Guard, GuardError, GuardedResolver, Reason, Transport};
 
 fn guard(allowed: &[&str]) -> Guard {
     let allowed = allowed.iter().map(|network| network.parse::<IpNet>().unwrap()).collect();
-    Guard { transport: Transport::HttpToo, allowed }
+    Guard { transport: Transport::HttpAllowed, allowed_networks: allowed }
 }
 
 #[track_caller]
-fn check(address: &str, want: Reason) {
+fn check(address: &str, expected: Reason) {
     let address: IpAddr = address.parse().unwrap();
     assert_eq!(
         guard(&[]).check_address(address),
-        Err(Refused::Address { address, reason: want }),
+        Err(GuardError::Address { address, reason: expected }),
         "{address}"
     );
-    // The same address written into a URL is refused before anything is dialled.
+    // The same address in a URL is rejected before connecting.
     let url = match address {
         IpAddr::V4(v4) => format!("http://{v4}/rmas"),
         IpAddr::V6(v6) => format!("http://[{v6}]:8080/rmas"),
@@ -120,7 +120,7 @@ fn ipv6_addresses_that_are_not_public_are_refused() {
 }
 
 #[test]
-fn ipv4_hidden_in_ipv6_is_refused() {
+fn ipv4_embedded_in_ipv6_is_refused() {
     for (address, embedding) in [
         ("::ffff:127.0.0.1", Embedding::Mapped),
         ("::ffff:10.0.0.1", Embedding::Mapped),
@@ -153,7 +153,7 @@ fn ipv4_hidden_in_ipv6_is_refused() {
 }
 
 #[test]
-fn public_addresses_are_dialled() {
+fn public_addresses_are_allowed() {
     for address in [
         "1.1.1.1",
         "8.8.8.8",
@@ -184,7 +184,7 @@ fn public_addresses_are_dialled() {
 }
 
 #[test]
-fn odd_spellings_of_an_address_are_the_address() {
+fn unusual_spellings_of_an_address_are_recognised() {
     for host in [
         "2130706433",
         "0x7f000001",
@@ -211,8 +211,8 @@ fn odd_spellings_of_an_address_are_the_address() {
         "[64:FF9B::7f00:1]",
     ] {
         let url = Url::parse(&format!("http://{host}/rmas")).unwrap();
-        let verdict = guard(&[]).check_url(&url);
-        assert!(matches!(verdict, Err(Refused::Address { .. })), "{host} -> {url}: {verdict:?}");
+        let checked = guard(&[]).check_url(&url);
+        assert!(matches!(checked, Err(GuardError::Address { .. })), "{host} -> {url}: {checked:?}");
     }
     for host in
         ["[fe80::1%25eth0]", "[::1", "127.0.0.1.2.3.4.5", "256.256.256.256", "1.2.3.0x1ffffff"]
@@ -222,11 +222,11 @@ fn odd_spellings_of_an_address_are_the_address() {
 }
 
 #[test]
-fn listed_networks_are_dialled_and_nothing_beside_them() {
+fn only_listed_networks_are_allowed() {
     #[track_caller]
-    fn check(allowed: &[&str], address: &str, want: bool) {
-        let verdict = guard(allowed).check_address(address.parse().unwrap());
-        assert_eq!(verdict.is_ok(), want, "{address} with {allowed:?}: {verdict:?}");
+    fn check(allowed: &[&str], address: &str, expected: bool) {
+        let checked = guard(allowed).check_address(address.parse().unwrap());
+        assert_eq!(checked.is_ok(), expected, "{address} with {allowed:?}: {checked:?}");
     }
     check(&["10.1.0.0/16"], "10.1.2.3", true);
     check(&["10.1.0.0/16"], "10.2.0.1", false);
@@ -237,7 +237,7 @@ fn listed_networks_are_dialled_and_nothing_beside_them() {
     check(&["::1/128"], "::1", true);
     check(&["fd00::/8"], "fd00::1", true);
     check(&["0.0.0.0/0"], "fd00::1", false);
-    // A listed tunnel still does not lead to what is not listed itself.
+    // An allowed tunnel does not allow the addresses embedded in it.
     check(&["64:ff9b::/96"], "64:ff9b::8.8.8.8", true);
     check(&["64:ff9b::/96"], "64:ff9b::10.0.0.1", false);
     check(&["64:ff9b::/96", "10.0.0.0/8"], "64:ff9b::10.0.0.1", true);
@@ -246,48 +246,49 @@ fn listed_networks_are_dialled_and_nothing_beside_them() {
 }
 
 #[test]
-fn urls_need_a_fitting_scheme_a_host_and_no_user() {
+fn a_url_needs_an_allowed_scheme_and_a_host_and_has_no_user_info() {
     #[track_caller]
-    fn check(transport: Transport, url: &str, want: Result<(), Refused>) {
-        let guard = Guard { transport, allowed: Vec::new() };
-        assert_eq!(guard.check_url(&Url::parse(url).unwrap()), want, "{url}");
+    fn check(transport: Transport, url: &str, expected: Result<(), GuardError>) {
+        let guard = Guard { transport, allowed_networks: Vec::new() };
+        assert_eq!(guard.check_url(&Url::parse(url).unwrap()), expected, "{url}");
     }
-    use Transport::{HttpToo, HttpsOnly};
+    use Transport::{HttpAllowed, HttpsOnly};
     check(HttpsOnly, "https://merchant.example/rmas", Ok(()));
-    check(HttpsOnly, "http://merchant.example/rmas", Err(Refused::Scheme("http".into())));
-    check(HttpToo, "http://merchant.example/rmas", Ok(()));
-    check(HttpToo, "https://merchant.example:8443/rmas", Ok(()));
-    check(HttpToo, "ftp://merchant.example/rmas", Err(Refused::Scheme("ftp".into())));
-    check(HttpToo, "file:///etc/passwd", Err(Refused::Scheme("file".into())));
-    check(HttpToo, "gopher://127.0.0.1/", Err(Refused::Scheme("gopher".into())));
-    check(HttpsOnly, "https://user@merchant.example/", Err(Refused::UserInfo));
-    check(HttpsOnly, "https://:pass@merchant.example/", Err(Refused::UserInfo));
-    check(HttpsOnly, "https://public.example@10.0.0.1/", Err(Refused::UserInfo));
+    check(HttpsOnly, "http://merchant.example/rmas", Err(GuardError::Scheme("http".into())));
+    check(HttpAllowed, "http://merchant.example/rmas", Ok(()));
+    check(HttpAllowed, "https://merchant.example:8443/rmas", Ok(()));
+    check(HttpAllowed, "ftp://merchant.example/rmas", Err(GuardError::Scheme("ftp".into())));
+    check(HttpAllowed, "file:///etc/passwd", Err(GuardError::Scheme("file".into())));
+    check(HttpAllowed, "gopher://127.0.0.1/", Err(GuardError::Scheme("gopher".into())));
+    check(HttpsOnly, "https://user@merchant.example/", Err(GuardError::UserInfo));
+    check(HttpsOnly, "https://:pass@merchant.example/", Err(GuardError::UserInfo));
+    check(HttpsOnly, "https://public.example@10.0.0.1/", Err(GuardError::UserInfo));
     assert_eq!(Guard::default().transport, HttpsOnly);
 }
 
-/// Answers from a script, one entry a question, and counts the questions by what is left.
-struct Scripted(Mutex<VecDeque<Vec<IpAddr>>>);
+/// Resolver that returns prepared responses in order.
+struct PreparedResolver(Mutex<VecDeque<Vec<IpAddr>>>);
 
-impl Scripted {
-    fn new(answers: &[&[&str]]) -> Arc<Self> {
-        let parse = |answer: &&[&str]| answer.iter().map(|ip| ip.parse().unwrap()).collect();
-        Arc::new(Self(Mutex::new(answers.iter().map(parse).collect())))
+impl PreparedResolver {
+    fn new(responses: &[&[&str]]) -> Arc<Self> {
+        let parse = |response: &&[&str]| response.iter().map(|ip| ip.parse().unwrap()).collect();
+        Arc::new(Self(Mutex::new(responses.iter().map(parse).collect())))
     }
 }
 
-impl Resolve for Scripted {
+impl Resolve for PreparedResolver {
     fn resolve(&self, _: Name) -> Resolving {
-        let answer = self.0.lock().unwrap().pop_front().unwrap();
-        let answer: Addrs = Box::new(answer.into_iter().map(|ip| SocketAddr::new(ip, 0)));
-        Box::pin(async move { Ok(answer) })
+        let addresses = self.0.lock().unwrap().pop_front().unwrap();
+        let addresses: Addrs = Box::new(addresses.into_iter().map(|ip| SocketAddr::new(ip, 0)));
+        Box::pin(async move { Ok(addresses) })
     }
 }
 
 #[tokio::test]
-async fn refused_addresses_are_left_out_of_an_answer() {
-    let resolve = async |answer: &[&str]| {
-        let guarded = GuardedResolver::new(Arc::new(guard(&[])), Scripted::new(&[answer]));
+async fn forbidden_addresses_are_removed_from_a_dns_response() {
+    let resolve = async |addresses: &[&str]| {
+        let guarded =
+            GuardedResolver::new(Arc::new(guard(&[])), PreparedResolver::new(&[addresses]));
         let found = guarded.resolve("merchant.example".parse().unwrap()).await;
         found.map(|found| found.map(|address| address.ip().to_string()).collect::<Vec<_>>())
     };
@@ -295,41 +296,42 @@ async fn refused_addresses_are_left_out_of_an_answer() {
     assert_eq!(found, ["1.1.1.1", "2606:4700::1111"]);
     assert!(resolve(&[]).await.unwrap().is_empty());
     let refused = resolve(&["10.0.0.1", "::1"]).await.unwrap_err();
-    assert!(refused.downcast_ref::<Refused>().is_some());
+    assert!(refused.downcast_ref::<GuardError>().is_some());
 }
 
 #[tokio::test]
-async fn a_name_that_changes_its_address_is_judged_at_every_dial() {
-    let good = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = good.local_addr().unwrap().port();
-    let evil = TcpListener::bind(("127.0.0.2", port)).await.unwrap();
-    let names = Scripted::new(&[&["127.0.0.1"], &["127.0.0.2"]]);
+async fn a_host_name_is_checked_on_every_connection() {
+    let allowed = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = allowed.local_addr().unwrap().port();
+    let forbidden = TcpListener::bind(("127.0.0.2", port)).await.unwrap();
+    let resolver = PreparedResolver::new(&[&["127.0.0.1"], &["127.0.0.2"]]);
     let guard = Arc::new(guard(&["127.0.0.1/32"]));
     let client = reqwest::Client::builder()
-        .dns_resolver(GuardedResolver::new(guard, names.clone()))
-        .tls_backend_preconfigured(crate::fixture::tls())
+        .dns_resolver(GuardedResolver::new(guard, resolver.clone()))
+        .tls_backend_preconfigured(crate::test_merchant::tls())
         .no_proxy()
         .build()
         .unwrap();
 
-    // Each dial asks once: there is no second look-up between the check and the connection.
+    // Each connection resolves once: nothing is resolved between the check and the connection.
     let first = client.get(format!("http://rebinding.example:{port}/")).send();
-    let answer = async {
-        let (stream, _) = good.accept().await.unwrap();
-        crate::fixture::answer_and_close(
+    let server = async {
+        let (stream, _) = allowed.accept().await.unwrap();
+        crate::test_merchant::respond_and_close(
             stream,
             b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
         )
         .await;
     };
-    let (first, ()) = tokio::join!(first, answer);
+    let (first, ()) = tokio::join!(first, server);
     assert_eq!(first.unwrap().status(), 200);
-    assert_eq!(names.0.lock().unwrap().len(), 1);
+    assert_eq!(resolver.0.lock().unwrap().len(), 1);
 
     let second = client.get(format!("http://rebinding.example:{port}/")).send().await.unwrap_err();
-    let refused = crate::client::cause::<Refused>(&second).unwrap();
-    assert!(matches!(refused, Refused::Address { reason: Reason::Loopback, .. }));
-    let knocked =
-        std::future::poll_fn(|cx| std::task::Poll::Ready(evil.poll_accept(cx).is_ready())).await;
-    assert!(!knocked, "the second address was dialled");
+    let refused = crate::client::cause::<GuardError>(&second).unwrap();
+    assert!(matches!(refused, GuardError::Address { reason: Reason::Loopback, .. }));
+    let connected =
+        std::future::poll_fn(|cx| std::task::Poll::Ready(forbidden.poll_accept(cx).is_ready()))
+            .await;
+    assert!(!connected, "the forbidden address was connected to");
 }

@@ -1,8 +1,8 @@
-//! When a failed message is tried again: base × factor^n, each delay moved by up to ±10 %.
+//! The retry schedule: exponential back-off (base × factor^n) with ±10 % jitter.
 
 use std::time::Duration;
 
-/// The delays between the first try and the last.
+/// Delays between the attempts of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     base: Duration,
@@ -11,34 +11,33 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// No single delay may be longer than this: a slip of the pen would park messages for years.
-    pub const LONGEST_DELAY: Duration = Duration::from_secs(7 * 24 * 3600);
+    /// Bounds each delay, so that a typing error does not postpone messages for years.
+    pub const MAX_DELAY: Duration = Duration::from_secs(7 * 24 * 3600);
 
-    pub fn new(base: Duration, factor: u32, retries: u32) -> Result<Self, BadSchedule> {
+    pub fn new(base: Duration, factor: u32, retries: u32) -> Result<Self, ScheduleError> {
         let schedule = Self { base, factor, retries };
         if base.is_zero() {
-            return Err(BadSchedule::NoBase);
+            return Err(ScheduleError::ZeroBase);
         }
         if factor == 0 {
-            return Err(BadSchedule::NoFactor);
+            return Err(ScheduleError::ZeroFactor);
         }
-        match retries.checked_sub(1).map(|last| schedule.plain_delay(last)) {
+        match retries.checked_sub(1).map(|last| schedule.exact_delay(last)) {
             None => Ok(schedule),
-            Some(Some(longest)) if longest <= Self::LONGEST_DELAY => Ok(schedule),
-            Some(_) => Err(BadSchedule::TooLong),
+            Some(Some(longest)) if longest <= Self::MAX_DELAY => Ok(schedule),
+            Some(_) => Err(ScheduleError::TooLong),
         }
     }
 
-    /// How long to wait after the failure of attempt `number` (1 is the first try); nothing when
-    /// that was the last one.
-    pub fn delay_after(&self, number: u32, roll: Jitter) -> Option<Duration> {
+    /// Delay after attempt `number` (1 is the first) failed; `None` after the last one.
+    pub fn delay_after(&self, number: u32, jitter: Jitter) -> Option<Duration> {
         if number > self.retries {
             return None;
         }
-        self.plain_delay(number.saturating_sub(1)).map(|delay| roll.jitter(delay))
+        self.exact_delay(number.saturating_sub(1)).map(|delay| jitter.apply(delay))
     }
 
-    fn plain_delay(&self, exponent: u32) -> Option<Duration> {
+    fn exact_delay(&self, exponent: u32) -> Option<Duration> {
         self.base.checked_mul(self.factor.checked_pow(exponent)?)
     }
 }
@@ -50,16 +49,16 @@ impl Default for Schedule {
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadSchedule {
+pub enum ScheduleError {
     #[error("the base delay of the retry schedule is zero")]
-    NoBase,
+    ZeroBase,
     #[error("the factor of the retry schedule is zero")]
-    NoFactor,
+    ZeroFactor,
     #[error("the last delay of the retry schedule is longer than seven days")]
     TooLong,
 }
 
-/// A random number, drawn by the caller.
+/// Random number that spreads delays. The caller draws it, so decisions are deterministic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jitter(u32);
 
@@ -72,7 +71,7 @@ impl Jitter {
         Self(number)
     }
 
-    /// Draws from the system's randomness; without any, the middle is as good as a guess.
+    /// Draws a random jitter; the middle if the system has no randomness.
     pub fn draw() -> Self {
         let mut bytes = [0; 4];
         match aws_lc_rs::rand::fill(&mut bytes) {
@@ -81,15 +80,15 @@ impl Jitter {
         }
     }
 
-    /// Moves a span evenly by −10 % to +10 %.
-    pub fn jitter(self, span: Duration) -> Duration {
-        self.between(span.saturating_mul(9) / 10, span.saturating_mul(11) / 10)
+    /// Changes a delay by −10 % to +10 %.
+    pub fn apply(self, delay: Duration) -> Duration {
+        self.between(delay.saturating_mul(9) / 10, delay.saturating_mul(11) / 10)
     }
 
-    /// A span between two others, to the millisecond.
-    pub fn between(self, shortest: Duration, longest: Duration) -> Duration {
-        let room = longest.saturating_sub(shortest).as_millis();
-        let share = room.saturating_mul(u128::from(self.0)) / u128::from(u32::MAX);
-        shortest + Duration::from_millis(u64::try_from(share).unwrap_or(u64::MAX))
+    /// Picks a duration between two others, to the millisecond.
+    pub fn between(self, min: Duration, max: Duration) -> Duration {
+        let range = max.saturating_sub(min).as_millis();
+        let offset = range.saturating_mul(u128::from(self.0)) / u128::from(u32::MAX);
+        min + Duration::from_millis(u64::try_from(offset).unwrap_or(u64::MAX))
     }
 }

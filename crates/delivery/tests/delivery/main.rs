@@ -1,20 +1,21 @@
-//! The whole engine against real servers and a sandbox merchant.
+//! Integration tests: the engine with PostgreSQL, RabbitMQ and a sandbox merchant.
 
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a test that cannot go on should panic"
+    reason = "a failed step of a test should panic"
 )]
 
+mod admin;
 mod cluster;
-mod deadlines;
-mod desk;
+mod dead_letters;
+mod dispatching;
 mod faults;
-mod leaving;
-mod log;
-mod operators;
+mod memory;
 mod ordering_keys;
 mod outcomes;
-mod picking;
+mod partitions;
 mod replays;
-mod stage;
+mod shutdown;
+mod test_app;
+mod timeouts;

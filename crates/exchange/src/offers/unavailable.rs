@@ -73,7 +73,7 @@ impl From<Outcome> for Unavailable {
             | Outcome::TokenRefused(_)
             | Outcome::Rejected { status: 403, .. } => Reason::Unauthorized,
             Outcome::Rejected { status: 404, .. } => Reason::NotFound,
-            Outcome::AnswerTooLarge { .. } => Reason::AnswerTooLarge,
+            Outcome::ResponseTooLarge { .. } => Reason::AnswerTooLarge,
             Outcome::Delivered { .. }
             | Outcome::Rejected { .. }
             | Outcome::Redirected { .. }

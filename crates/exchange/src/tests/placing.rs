@@ -262,7 +262,8 @@ async fn an_order_that_ends_in_the_failure_queue_is_placed_by_a_replay() {
 
 #[tokio::test]
 async fn an_operator_ends_an_order_that_cannot_be_delivered() {
-    let stage = Stage::with(&[("DELIVERY__RETRIES", "1"), ("DELIVERY__DEADLINE", "5s")]).await;
+    let stage =
+        Stage::with(&[("DELIVERY__RETRIES", "1"), ("DELIVERY__ATTEMPT_TIMEOUT", "5s")]).await;
     let refusing = json!([{"do": "answer", "status": 503, "times": 2}, {"do": "hang"}]);
     stage.behave("/exchange_orders", refusing).await;
     stage.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;

@@ -51,7 +51,7 @@ impl Stage {
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
             ("DELIVERY__RETRY_BASE", "20ms"),
             ("DELIVERY__RETRY_FACTOR", "1"),
-            ("DELIVERY__POLL", "20ms"),
+            ("DELIVERY__POLL_INTERVAL", "20ms"),
             ("PLACING__POLL", "50ms"),
         ];
         let settings: Vec<_> =

@@ -1,4 +1,4 @@
-//! What the tests of several modules need: a merchant, and a client that may dial it.
+//! Test double of a merchant, and HTTP clients that may connect to it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use crate::client::GuardedClient;
 use crate::guard::{Guard, SystemResolver, Transport};
 
-/// A client that trusts no one: enough for plain HTTP, and for TLS that must fail.
+/// TLS configuration without trusted authorities: enough for plain HTTP and for TLS that must fail.
 pub(crate) fn tls() -> rustls::ClientConfig {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     rustls::ClientConfig::builder_with_provider(provider)
@@ -25,49 +25,50 @@ pub(crate) fn tls() -> rustls::ClientConfig {
         .with_no_client_auth()
 }
 
-/// A client that may dial this machine.
+/// Client that may connect to this machine.
 pub(crate) fn client() -> GuardedClient {
-    guarded(&["127.0.0.1/32"])
+    guarded_client(&["127.0.0.1/32"])
 }
 
-pub(crate) fn guarded(allowed: &[&str]) -> GuardedClient {
-    let allowed = allowed.iter().map(|network| network.parse().unwrap()).collect();
-    let guard = Guard { transport: Transport::HttpToo, allowed };
+pub(crate) fn guarded_client(allowed_networks: &[&str]) -> GuardedClient {
+    let allowed_networks =
+        allowed_networks.iter().map(|network| network.parse().unwrap()).collect();
+    let guard = Guard { transport: Transport::HttpAllowed, allowed_networks };
     GuardedClient::new(guard, Arc::new(SystemResolver), tls(), Duration::from_secs(2)).unwrap()
 }
 
-/// A sandbox merchant and the means to instruct it.
-pub(crate) struct Merchant {
+/// A sandbox merchant whose behaviour tests can set.
+pub(crate) struct TestMerchant {
     pub(crate) running: Running,
     client: GuardedClient,
 }
 
-impl Merchant {
+impl TestMerchant {
     pub(crate) fn new() -> Self {
         let running = sandbox::start(&Settings::for_tests().unwrap()).unwrap();
         Self { running, client: client() }
     }
 
-    pub(crate) async fn ask(&self, method: Method, path: &str, body: &Value) -> Value {
+    pub(crate) async fn request(&self, method: Method, path: &str, body: &Value) -> Value {
         let url = self.running.url(path).parse().unwrap();
         let request = self.client.request(method, url).unwrap();
-        let answer = request.json(body).send().await.unwrap();
-        assert!(answer.status().is_success(), "{path}: {}", answer.status());
-        serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap_or_default()
+        let response = request.json(body).send().await.unwrap();
+        assert!(response.status().is_success(), "{path}: {}", response.status());
+        serde_json::from_slice(&response.bytes().await.unwrap()).unwrap_or_default()
     }
 
     pub(crate) async fn behave(&self, path: &str, steps: Value) {
-        self.ask(Method::PUT, "/behaviour", &json!({"path": path, "steps": steps})).await;
+        self.request(Method::PUT, "/behaviour", &json!({"path": path, "steps": steps})).await;
     }
 
     pub(crate) async fn journal(&self, path: &str) -> Page {
-        let page = self.ask(Method::GET, &format!("/journal?path={path}"), &json!({})).await;
+        let page = self.request(Method::GET, &format!("/journal?path={path}"), &json!({})).await;
         serde_json::from_value(page).unwrap()
     }
 }
 
-/// Reads a request, answers with these bytes whatever was asked, and returns what was read.
-pub(crate) async fn answer_and_close(mut stream: TcpStream, answer: &[u8]) -> String {
+/// Reads a request, sends this response, closes the connection, and returns the request.
+pub(crate) async fn respond_and_close(mut stream: TcpStream, response: &[u8]) -> String {
     let mut read = Vec::new();
     let mut missing = usize::MAX;
     while missing > 0 {
@@ -79,6 +80,6 @@ pub(crate) async fn answer_and_close(mut stream: TcpStream, answer: &[u8]) -> St
             missing = length.map_or(0, |length| length.parse().unwrap());
         }
     }
-    stream.write_all(answer).await.unwrap();
+    stream.write_all(response).await.unwrap();
     String::from_utf8(read).unwrap()
 }

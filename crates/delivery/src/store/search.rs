@@ -1,35 +1,42 @@
-//! Looking things up in the log: for operators, and for replays.
+//! Searches the message history for operators and replays.
 //!
-//! These statements are planned anew each time, for the filter at hand. What failed has an index
-//! of its own, so looking for the few dead among millions of delivered ones is cheap.
+//! Statements are planned for each filter. Failed attempts have an index of their own, so finding a
+//! few dead deliveries among millions of delivered ones is cheap.
+
+use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use diesel::sql_types::{BigInt, Binary, Integer, Nullable, Text, Timestamptz};
-use diesel::{OptionalExtension, QueryableByName};
+use diesel::dsl::min;
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
+use diesel::sql_query;
+use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::oldest_id;
+use super::min_id_at;
+use super::schema::{delivery_attempts, delivery_messages};
 
-/// Where a message stands.
+/// State of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
-    /// It waits, or is being tried.
+    /// Waiting, or being sent.
     Pending,
     Delivered,
-    /// It lies in the dead-letter queue.
+    /// Given up, and in the dead-letter queue.
     Dead,
 }
 
-/// Which messages; all that is given must fit.
+/// Filter for deliveries. All given fields must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Filter {
-    /// Only this one.
+    /// Id of a single delivery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) delivery: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,7 +45,7 @@ pub(crate) struct Filter {
     pub(crate) kind: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) state: Option<State>,
-    /// The status code of the last answer.
+    /// HTTP status code of the last response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,9 +58,9 @@ pub(crate) struct Filter {
     pub(crate) to: Option<DateTime<Utc>>,
 }
 
-/// A message, where it stands and its last request.
+/// A message with its delivery, if it is unsettled, and its last attempt.
 #[derive(Debug, QueryableByName)]
-pub(crate) struct Found {
+pub(crate) struct DeliveryRow {
     #[diesel(sql_type = diesel::sql_types::Uuid)]
     pub(crate) id: Uuid,
     #[diesel(sql_type = Text)]
@@ -69,7 +76,7 @@ pub(crate) struct Found {
     #[diesel(sql_type = Timestamptz)]
     pub(crate) created_at: Timestamp,
     #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) due_at: Option<Timestamp>,
+    pub(crate) next_attempt_at: Option<Timestamp>,
     #[diesel(sql_type = Nullable<Integer>)]
     pub(crate) attempts: Option<i32>,
     #[diesel(sql_type = Nullable<Text>)]
@@ -84,7 +91,7 @@ pub(crate) struct Found {
     pub(crate) started_at: Option<Timestamp>,
 }
 
-impl Found {
+impl DeliveryRow {
     pub(crate) fn state(&self) -> State {
         match (self.attempts, self.settled.as_deref()) {
             (Some(_), _) | (None, None) => State::Pending,
@@ -94,21 +101,21 @@ impl Found {
     }
 }
 
-const SELECT: &str = "SELECT m.id, m.merchant, m.kind, m.ordering_key, m.sequence, m.event, m.created_at, \
-     CASE row.state WHEN 'ready' THEN row.due_at END AS due_at, row.attempts, last.settled, \
-     last.outcome, last.status, last.detail, last.started_at \
+const SELECT: &str = "SELECT m.id, m.merchant, m.kind, m.ordering_key, m.sequence, m.event, \
+     m.created_at, CASE row.state WHEN 'ready' THEN row.next_attempt_at END AS next_attempt_at, \
+     row.attempts, last.settled, last.outcome, last.status, last.detail, last.started_at \
      FROM delivery_messages AS m LEFT JOIN deliveries AS row ON row.id = m.id \
      LEFT JOIN LATERAL ( \
          SELECT * FROM delivery_attempts WHERE delivery = m.id \
-         ORDER BY round DESC, settled IS NOT NULL DESC, started_at DESC LIMIT 1 \
+         ORDER BY replay_number DESC, settled IS NOT NULL DESC, started_at DESC LIMIT 1 \
      ) AS last ON true ";
 
-const FITS: &str = "WHERE m.id >= $1 AND m.id < $2 \
+const WHERE: &str = "WHERE m.id >= $1 AND m.id < $2 \
      AND ($3::text IS NULL OR m.merchant = $3) AND ($4::text IS NULL OR m.kind = $4) \
      AND ($5::text IS NULL OR m.ordering_key = $5) AND ($6::integer IS NULL OR last.status = $6) ";
 
 impl Filter {
-    /// What the last request and the ledger must say, beyond what every filter asks.
+    /// Returns the SQL conditions on state and status, in a form that can use an index.
     fn conditions(&self) -> String {
         let mut text = String::new();
         text.push_str(match self.state {
@@ -130,21 +137,21 @@ impl Filter {
         text
     }
 
-    fn range(&self) -> (Uuid, Uuid) {
-        let from = self.from.map_or(Uuid::nil(), oldest_id);
-        let to = self.to.map_or(Uuid::max(), oldest_id);
-        self.delivery.map_or((from, to), |only| (from.max(only), to.min(following(only))))
+    /// Returns the ids that can match: from the first, up to but without the second.
+    fn id_range(&self) -> (Uuid, Uuid) {
+        let from = self.from.map_or(Uuid::nil(), min_id_at);
+        let to = self.to.map_or(Uuid::max(), min_id_at);
+        self.delivery.map_or((from, to), |only| (from.max(only), to.min(successor(only))))
     }
 
-    async fn load(
+    fn bind(
         &self,
-        conn: &mut AsyncPgConnection,
+        statement: String,
         (from, to): (Uuid, Uuid),
-        ending: &str,
         limit: i64,
-    ) -> Result<Vec<Found>, DatabaseError> {
-        let text = format!("{SELECT}{FITS}{}{ending}", self.conditions());
-        Ok(diesel::sql_query(text)
+    ) -> BoxedSqlQuery<'_, Pg, SqlQuery> {
+        sql_query(statement)
+            .into_boxed()
             .bind::<diesel::sql_types::Uuid, _>(from)
             .bind::<diesel::sql_types::Uuid, _>(to)
             .bind::<Nullable<Text>, _>(self.merchant.as_deref())
@@ -152,116 +159,107 @@ impl Filter {
             .bind::<Nullable<Text>, _>(self.ordering_key.as_deref())
             .bind::<Nullable<Integer>, _>(self.status.map(i32::from))
             .bind::<BigInt, _>(limit)
-            .load(conn)
-            .await?)
     }
 }
 
-/// A page of messages, the newest first, after `after`.
+/// Returns a page of deliveries, newest first, after `after`.
 pub(crate) async fn newest_first(
     conn: &mut AsyncPgConnection,
     filter: &Filter,
     after: Option<Uuid>,
     limit: i64,
-) -> Result<Vec<Found>, DatabaseError> {
-    let (from, to) = filter.range();
+) -> Result<Vec<DeliveryRow>, DatabaseError> {
+    let (from, to) = filter.id_range();
     let to = after.map_or(to, |after| after.min(to));
-    filter.load(conn, (from, to), "ORDER BY m.id DESC LIMIT $7", limit).await
+    let statement = format!("{SELECT}{WHERE}{} ORDER BY m.id DESC LIMIT $7", filter.conditions());
+    Ok(filter.bind(statement, (from, to), limit).load(conn).await?)
 }
 
-/// A batch of messages, the oldest first, after `after`.
+/// Returns a page of deliveries, oldest first, after `after`.
 pub(crate) async fn oldest_first(
     conn: &mut AsyncPgConnection,
     filter: &Filter,
     after: Uuid,
     limit: i64,
-) -> Result<Vec<Found>, DatabaseError> {
-    let (from, to) = filter.range();
-    let next = following(after);
-    filter.load(conn, (from.max(next), to), "ORDER BY m.id LIMIT $7", limit).await
+) -> Result<Vec<DeliveryRow>, DatabaseError> {
+    let (from, to) = filter.id_range();
+    let from = from.max(successor(after));
+    let statement = format!("{SELECT}{WHERE}{} ORDER BY m.id LIMIT $7", filter.conditions());
+    Ok(filter.bind(statement, (from, to), limit).load(conn).await?)
 }
 
-fn following(id: Uuid) -> Uuid {
+fn successor(id: Uuid) -> Uuid {
     Uuid::from_u128(id.as_u128().saturating_add(1))
 }
 
 #[derive(QueryableByName)]
-struct Counted {
+struct Count {
     #[diesel(sql_type = BigInt)]
-    n: i64,
+    count: i64,
 }
 
-/// How many messages a filter finds, counted up to `most`.
+/// Counts the deliveries that match a filter, up to `limit`.
 pub(crate) async fn count(
     conn: &mut AsyncPgConnection,
     filter: &Filter,
-    most: i64,
+    limit: i64,
 ) -> Result<i64, DatabaseError> {
-    let (from, to) = filter.range();
     let conditions = filter.conditions();
-    let text = format!("SELECT count(*) AS n FROM ({SELECT}{FITS}{conditions} LIMIT $7) AS found");
-    let counted: Counted = diesel::sql_query(text)
-        .bind::<diesel::sql_types::Uuid, _>(from)
-        .bind::<diesel::sql_types::Uuid, _>(to)
-        .bind::<Nullable<Text>, _>(filter.merchant.as_deref())
-        .bind::<Nullable<Text>, _>(filter.kind.as_deref())
-        .bind::<Nullable<Text>, _>(filter.ordering_key.as_deref())
-        .bind::<Nullable<Integer>, _>(filter.status.map(i32::from))
-        .bind::<BigInt, _>(most)
-        .get_result(conn)
-        .await?;
-    Ok(counted.n)
+    let statement =
+        format!("SELECT count(*) FROM ({SELECT}{WHERE}{conditions} LIMIT $7) AS matches");
+    let counted: Count = filter.bind(statement, filter.id_range(), limit).get_result(conn).await?;
+    Ok(counted.count)
 }
 
 pub(crate) async fn find(
     conn: &mut AsyncPgConnection,
     id: Uuid,
-) -> Result<Option<Found>, DatabaseError> {
-    let text = format!("{SELECT}WHERE m.id = $1");
-    let query = diesel::sql_query(text).bind::<diesel::sql_types::Uuid, _>(id);
-    Ok(query.get_result(conn).await.optional()?)
-}
-
-#[derive(QueryableByName)]
-struct Body {
-    #[diesel(sql_type = Binary)]
-    body: Vec<u8>,
+) -> Result<Option<DeliveryRow>, DatabaseError> {
+    let statement = sql_query(format!("{SELECT}WHERE m.id = $1"));
+    Ok(statement.bind::<diesel::sql_types::Uuid, _>(id).get_result(conn).await.optional()?)
 }
 
 pub(crate) async fn body(conn: &mut AsyncPgConnection, id: Uuid) -> Result<Vec<u8>, DatabaseError> {
-    let query = diesel::sql_query("SELECT body FROM delivery_messages WHERE id = $1");
-    let found: Body = query.bind::<diesel::sql_types::Uuid, _>(id).get_result(conn).await?;
-    Ok(found.body)
+    let message = delivery_messages::table.find(id);
+    Ok(message.select(delivery_messages::body).first(conn).await?)
 }
 
-/// A request as it was logged.
-#[derive(QueryableByName)]
-pub(crate) struct Logged {
-    #[diesel(sql_type = Integer)]
-    pub(crate) round: i32,
-    #[diesel(sql_type = Integer)]
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = delivery_attempts)]
+pub(crate) struct AttemptRow {
+    pub(crate) replay_number: i32,
     pub(crate) number: i32,
-    #[diesel(sql_type = Timestamptz)]
     pub(crate) started_at: Timestamp,
-    #[diesel(sql_type = Integer)]
     pub(crate) latency_ms: i32,
-    #[diesel(sql_type = Text)]
     pub(crate) outcome: String,
-    #[diesel(sql_type = Nullable<Integer>)]
     pub(crate) status: Option<i32>,
-    #[diesel(sql_type = Text)]
     pub(crate) detail: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) answer: String,
+    pub(crate) response_body: String,
 }
 
+/// Returns the attempts of a delivery, oldest first.
 pub(crate) async fn attempts(
     conn: &mut AsyncPgConnection,
     id: Uuid,
-) -> Result<Vec<Logged>, DatabaseError> {
-    let query = diesel::sql_query(
-        "SELECT round, number, started_at, latency_ms, outcome, status, detail, answer \
-         FROM delivery_attempts WHERE delivery = $1 ORDER BY started_at",
-    );
-    Ok(query.bind::<diesel::sql_types::Uuid, _>(id).load(conn).await?)
+) -> Result<Vec<AttemptRow>, DatabaseError> {
+    let attempts = delivery_attempts::table
+        .filter(delivery_attempts::delivery.eq(id))
+        .order(delivery_attempts::started_at)
+        .select(AttemptRow::as_select());
+    Ok(attempts.load(conn).await?)
+}
+
+/// Returns the time of the first attempt of each delivery that has any.
+pub(crate) async fn first_attempts(
+    conn: &mut AsyncPgConnection,
+    ids: &[Uuid],
+) -> Result<HashMap<Uuid, Timestamp>, DatabaseError> {
+    let first_attempts = delivery_attempts::table
+        .filter(delivery_attempts::delivery.eq_any(ids))
+        .group_by(delivery_attempts::delivery)
+        .select((
+            delivery_attempts::delivery,
+            min(delivery_attempts::started_at).assume_not_null(),
+        ));
+    Ok(first_attempts.load(conn).await?.into_iter().collect())
 }

@@ -1,11 +1,13 @@
--- The ledger of messages to merchants. What is under way is in `deliveries`, small and busy; what
--- was said and what came of it is in `delivery_messages` and `delivery_attempts`, written once and
--- dropped by the day. The day is in the id: a UUID of version 7 begins with its time.
+-- Messages to merchants. `deliveries` holds the messages that are not settled yet; it is small and
+-- changes often. `delivery_messages` and `delivery_attempts` are the history: rows are written once,
+-- and whole days are dropped. Both are partitioned by id: ids are UUIDs of version 7, which begin
+-- with their time of creation.
 CREATE TABLE delivery_messages (
     id UUID PRIMARY KEY,
     merchant TEXT NOT NULL,
     kind TEXT NOT NULL,
     ordering_key TEXT,
+    -- Position within the ordering key, from 1.
     sequence BIGINT NOT NULL,
     event TEXT NOT NULL,
     body BYTEA NOT NULL,
@@ -17,17 +19,21 @@ CREATE INDEX delivery_messages_merchant ON delivery_messages (merchant, id);
 CREATE INDEX delivery_messages_ordering_key ON delivery_messages (merchant, ordering_key, sequence)
 WHERE ordering_key IS NOT NULL;
 
--- One row a request. `settled` is set on the request that ended the matter, for good or ill.
+-- One row for each HTTP request, or for an attempt that failed before the request.
 CREATE TABLE delivery_attempts (
     delivery UUID NOT NULL,
-    round INTEGER NOT NULL,
+    -- 0 for the first delivery, 1 for the first replay, and so on.
+    replay_number INTEGER NOT NULL,
     number INTEGER NOT NULL,
     started_at TIMESTAMPTZ NOT NULL,
     latency_ms INTEGER NOT NULL,
     outcome TEXT NOT NULL,
+    -- HTTP status code; null when there was no response.
     status INTEGER,
     detail TEXT NOT NULL,
-    answer TEXT NOT NULL,
+    -- First bytes of the response body.
+    response_body TEXT NOT NULL,
+    -- Final state of the delivery, on the attempt that settled it.
     settled TEXT,
     CONSTRAINT delivery_attempts_settled CHECK (settled IN ('delivered', 'dead'))
 ) PARTITION BY RANGE (delivery);
@@ -35,8 +41,9 @@ CREATE TABLE delivery_attempts (
 CREATE INDEX delivery_attempts_delivery ON delivery_attempts (delivery);
 CREATE INDEX delivery_attempts_failed ON delivery_attempts (delivery) WHERE outcome <> 'delivered';
 
--- Messages that are neither delivered nor dead. `due_at` of a queued one is the end of its lease;
--- a held one waits for the message before it in its ordering_key.
+-- Deliveries that are neither delivered nor dead. A ready delivery is sent at `next_attempt_at`. A
+-- blocked delivery waits behind another of its ordering key. A queued delivery is in the broker until
+-- it is settled or its lease expires.
 CREATE TABLE deliveries (
     id UUID PRIMARY KEY,
     merchant TEXT NOT NULL,
@@ -44,11 +51,15 @@ CREATE TABLE deliveries (
     ordering_key TEXT,
     sequence BIGINT NOT NULL,
     state TEXT NOT NULL,
-    due_at TIMESTAMPTZ NOT NULL,
-    round INTEGER NOT NULL DEFAULT 0,
+    next_attempt_at TIMESTAMPTZ NOT NULL,
+    leased_until TIMESTAMPTZ,
+    replay_number INTEGER NOT NULL DEFAULT 0,
+    -- Finished attempts since creation or the last replay.
     attempts INTEGER NOT NULL DEFAULT 0,
+    -- Times the delivery left the broker unsettled since the last attempt.
     requeues INTEGER NOT NULL DEFAULT 0,
-    CONSTRAINT deliveries_state CHECK (state IN ('ready', 'held', 'queued'))
+    CONSTRAINT deliveries_state CHECK (state IN ('ready', 'blocked', 'queued')),
+    CONSTRAINT deliveries_lease CHECK ((state = 'queued') = (leased_until IS NOT NULL))
 ) WITH (
     fillfactor = 70,
     autovacuum_vacuum_scale_factor = 0.05,
@@ -56,53 +67,58 @@ CREATE TABLE deliveries (
     autovacuum_vacuum_cost_delay = 0
 );
 
-CREATE INDEX deliveries_due ON deliveries (merchant, kind, state, due_at);
+CREATE INDEX deliveries_due ON deliveries (merchant, kind, state, next_attempt_at);
 CREATE UNIQUE INDEX deliveries_ordering_key ON deliveries (merchant, ordering_key, sequence)
 WHERE ordering_key IS NOT NULL;
 
--- How far each ordering_key has counted.
+-- Last sequence number of each ordering key.
 CREATE TABLE delivery_ordering_keys (
     merchant TEXT NOT NULL,
     ordering_key TEXT NOT NULL,
-    last BIGINT NOT NULL,
+    last_sequence BIGINT NOT NULL,
     PRIMARY KEY (merchant, ordering_key)
 ) WITH (fillfactor = 80);
 
--- What we learnt of an endpoint. While its probes fail nothing is sent before `not_before`. Gone: it
--- answered 410 while the merchant had this version.
+-- Send windows of endpoints.
 CREATE TABLE delivery_endpoints (
     merchant TEXT NOT NULL,
     kind TEXT NOT NULL,
-    size INTEGER NOT NULL,
+    -- Deliveries that may be in flight.
+    window_size INTEGER NOT NULL,
+    -- Below this size each success widens the window; above it, a whole window of successes does.
     slow_start_threshold INTEGER NOT NULL,
-    credit INTEGER NOT NULL,
+    -- Successes since the window last grew.
+    window_acks INTEGER NOT NULL,
     failed_probes INTEGER NOT NULL,
+    -- While probes fail, nothing is sent before this time.
     not_before TIMESTAMPTZ NOT NULL,
+    -- Version of the merchant when the endpoint responded 410. A newer version enables it again.
     disabled_at_version BIGINT,
     PRIMARY KEY (merchant, kind)
 ) WITH (fillfactor = 50);
 
--- Requests by the hour, for reports; status 0 is no answer at all.
+-- Attempts per hour, for reports. Status 0 stands for no response.
 CREATE TABLE delivery_counts (
     hour TIMESTAMPTZ NOT NULL,
     merchant TEXT NOT NULL,
     kind TEXT NOT NULL,
     outcome TEXT NOT NULL,
     status INTEGER NOT NULL,
-    requests BIGINT NOT NULL,
+    attempts BIGINT NOT NULL,
     PRIMARY KEY (hour, merchant, kind, outcome, status)
 ) WITH (fillfactor = 70);
 
--- Replays by filter, and how far they came.
+-- Replays and their progress.
 CREATE TABLE delivery_replays (
     id UUID PRIMARY KEY,
     requested_by TEXT NOT NULL,
     filter JSONB NOT NULL,
     force BOOLEAN NOT NULL,
     per_second INTEGER NOT NULL,
-    last_seen UUID NOT NULL,
-    replayed BIGINT NOT NULL DEFAULT 0,
-    skipped BIGINT NOT NULL DEFAULT 0,
+    -- Deliveries up to this id are done.
+    last_delivery_id UUID NOT NULL,
+    replayed BIGINT NOT NULL,
+    skipped BIGINT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
     advanced_at TIMESTAMPTZ NOT NULL,
     finished_at TIMESTAMPTZ,

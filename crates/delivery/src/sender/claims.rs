@@ -1,0 +1,65 @@
+//! Claims of received messages: whether they still hold, and their release.
+
+use std::collections::HashSet;
+
+use platform::{chain, database::DatabaseError};
+use uuid::Uuid;
+
+use crate::engine::{Engine, reconnect_backoff};
+use crate::queue_message::QueueMessage;
+use crate::store;
+
+/// Drops the messages that no longer wait for exactly this attempt. Waits until the database is
+/// available.
+pub(super) async fn still_claimed(
+    engine: &Engine,
+    messages: Vec<QueueMessage>,
+) -> Vec<QueueMessage> {
+    let ids: Vec<_> = messages.iter().map(|message| message.id).collect();
+    let mut backoff = reconnect_backoff();
+    let queued = loop {
+        match load_queued(engine, &ids).await {
+            Ok(queued) => break queued,
+            Err(error) => {
+                tracing::warn!(error = chain(&error), "checking for duplicates failed");
+                tokio::time::sleep(backoff.pause()).await;
+            }
+        }
+    };
+    let is_claimed = |message: &QueueMessage| {
+        queued.contains(&store::Queued {
+            id: message.id,
+            replay_number: message.replay_number,
+            attempts: message.attempt_number - 1,
+        })
+    };
+    messages.into_iter().filter(is_claimed).collect()
+}
+
+async fn load_queued(
+    engine: &Engine,
+    ids: &[Uuid],
+) -> Result<HashSet<store::Queued>, DatabaseError> {
+    let mut conn = engine.pool.get().await?;
+    Ok(store::still_queued(&mut conn, ids).await?.into_iter().collect())
+}
+
+/// Removes the messages whose endpoint was paused after they were queued, and returns their ids.
+pub(super) fn extract_paused(engine: &Engine, messages: &mut Vec<QueueMessage>) -> Vec<Uuid> {
+    let is_paused = |message: &mut QueueMessage| {
+        engine.is_paused(&message.content.merchant, message.content.kind)
+    };
+    messages.extract_if(.., is_paused).map(|message| message.id).collect()
+}
+
+/// Makes messages ready again. If this fails, their leases expire.
+pub(super) async fn release(engine: &Engine, ids: &[Uuid]) {
+    let releasing = async {
+        let mut conn = engine.pool.get().await?;
+        store::release_claim(&mut conn, engine.clock.now(), ids).await
+    };
+    match releasing.await {
+        Ok(()) => engine.wake.notify_one(),
+        Err(error) => tracing::warn!(error = chain(&error), "releasing claims failed"),
+    }
+}

@@ -1,0 +1,97 @@
+//! The result of an attempt at a message, to be written to the database.
+
+use bytes::Bytes;
+use domain::message_kind::MessageKind;
+use uuid::Uuid;
+
+use crate::attempt::Attempt;
+use crate::outcome::Decision;
+use crate::queue_message::QueueMessage;
+
+#[derive(Debug)]
+pub struct Settlement {
+    pub(crate) message: QueueMessage,
+    /// The request that got a 401 before the token was refreshed. It does not count as an attempt.
+    pub(crate) unauthorized: Option<Attempt>,
+    pub(crate) attempt: Attempt,
+    pub decision: Decision,
+    /// Version of the merchant, if the endpoint responded with 410 and must not be called again.
+    pub(crate) disabled_at_version: Option<i64>,
+    /// Body of the response, for kinds whose success depends on it.
+    pub response: Bytes,
+}
+
+impl Settlement {
+    pub fn id(&self) -> Uuid {
+        self.message.id
+    }
+
+    pub fn merchant(&self) -> &str {
+        &self.message.content.merchant
+    }
+
+    pub fn kind(&self) -> MessageKind {
+        self.message.content.kind
+    }
+
+    /// Returns the HTTP requests in order.
+    pub(crate) fn attempts(&self) -> impl Iterator<Item = &Attempt> {
+        self.unauthorized.iter().chain([&self.attempt])
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::time::Duration;
+
+    use platform::Timestamp;
+
+    use super::*;
+    use crate::attempt::{Message, ResponseBody};
+    use crate::outcome::{Outcome, Signal};
+    use crate::queue_message::DeliveryTag;
+
+    /// Builds the result of a first attempt.
+    pub(crate) fn settlement(
+        id: Uuid,
+        decision: Decision,
+        signal: Signal,
+        started_at: Timestamp,
+    ) -> Settlement {
+        let content = Message {
+            id: id.to_string(),
+            merchant: "acme".to_owned(),
+            kind: MessageKind::Rma,
+            event: "rma.created".to_owned(),
+            sequence: 1,
+            traceparent: None,
+            body: Bytes::from_static(b"{}"),
+            response_body: ResponseBody::Ignored,
+        };
+        let message = QueueMessage {
+            id,
+            replay_number: 0,
+            attempt_number: 1,
+            leased_until: started_at,
+            maybe_duplicate: false,
+            tag: DeliveryTag { subscription: 1, tag: 1 },
+            content,
+            permit: None,
+        };
+        let attempt = Attempt {
+            outcome: Outcome::TimedOut,
+            signal,
+            started_at,
+            latency: Duration::from_millis(5),
+            response: Bytes::new(),
+        };
+        Settlement {
+            message,
+            unauthorized: None,
+            attempt,
+            decision,
+            disabled_at_version: None,
+            response: Bytes::new(),
+        }
+    }
+}

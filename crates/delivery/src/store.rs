@@ -1,0 +1,51 @@
+//! Every query on the tables of `migrations/delivery`.
+//!
+//! Invariant: a message is either in `deliveries`, or one of its attempts settled it. A single
+//! transaction moves it from one to the other. The functions here open no transactions; callers do.
+
+mod append;
+mod backlog;
+mod claim;
+mod leases;
+mod partitions;
+mod replay;
+mod report;
+mod requeue;
+mod schema;
+mod search;
+mod settle;
+#[cfg(test)]
+mod tests;
+mod unblock;
+mod windows;
+
+use platform::{Timestamp, database::DatabaseError};
+use uuid::Uuid;
+
+pub use append::NewMessage;
+pub(crate) use append::append;
+pub(crate) use backlog::oldest_due_seconds;
+pub(crate) use claim::{ClaimParams, ClaimedDelivery, Claims, Content, claim_due};
+pub(crate) use leases::{Queued, expire_leases, release_claim, still_queued};
+pub(crate) use partitions::{Partitions, is_partition_missing, min_id_at};
+pub(crate) use replay::{Replay, advance_replay, find_replay, insert_replay, next_due_replay};
+pub(crate) use report::{Period, ReportFilter, ReportRow, report};
+pub(crate) use requeue::{Superseded, delete_settled, requeue, superseded_dead_letters};
+pub(crate) use search::{
+    DeliveryRow, Filter, State, attempts, body, count, find, first_attempts, newest_first,
+};
+pub(crate) use settle::settle;
+pub(crate) use unblock::{OrderingKeyCursor, unblock_heads};
+pub(crate) use windows::{Windows, disabled_endpoints, enable_endpoint};
+
+/// Creates a UUID of version 7: ids sort by time, and a day is a range of ids.
+pub(crate) fn new_id(now: Timestamp) -> Uuid {
+    let seconds = u64::try_from(now.timestamp()).unwrap_or_default();
+    let context = uuid::NoContext;
+    Uuid::new_v7(uuid::Timestamp::from_unix(context, seconds, now.timestamp_subsec_nanos()))
+}
+
+/// Wraps the error of a stored value that this version of the program cannot parse.
+pub(crate) fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> DatabaseError {
+    diesel::result::Error::DeserializationError(Box::new(error)).into()
+}

@@ -1,0 +1,180 @@
+//! Requeues settled deliveries, deletes them, and finds their outdated dead letters.
+
+use std::collections::HashSet;
+
+use diesel::prelude::*;
+use diesel::sql_query;
+use diesel::sql_types::{Array, Bool, Integer, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, prepared},
+};
+use uuid::Uuid;
+
+use super::schema::{deliveries, delivery_messages};
+use super::settle::unblock_next;
+
+/// Whether to send a delivery again although a newer one of its ordering key superseded it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Superseded {
+    Skip,
+    Send,
+}
+
+impl Superseded {
+    pub(crate) fn forced(force: bool) -> Self {
+        if force { Self::Send } else { Self::Skip }
+    }
+}
+
+#[derive(QueryableByName)]
+struct RequeuedId {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    id: Uuid,
+}
+
+/// FOR KEY SHARE keeps [`delete_settled`] from deleting the message meanwhile.
+const REQUEUE: &str = "INSERT INTO deliveries \
+ (id, merchant, kind, ordering_key, sequence, state, next_attempt_at, replay_number) \
+ SELECT id, merchant, kind, ordering_key, sequence, 'ready', $3, 1 + ( \
+     SELECT max(replay_number) FROM delivery_attempts WHERE delivery = m.id) \
+ FROM ( \
+     SELECT id, merchant, kind, ordering_key, sequence FROM delivery_messages \
+     WHERE id = ANY ($1) ORDER BY id FOR KEY SHARE \
+ ) AS m WHERE EXISTS (SELECT FROM delivery_attempts WHERE delivery = m.id) \
+ AND ($2 OR m.ordering_key IS NULL OR NOT EXISTS ( \
+     SELECT FROM delivery_messages AS newer \
+     WHERE newer.merchant = m.merchant AND newer.ordering_key = m.ordering_key \
+     AND newer.sequence > m.sequence AND ( \
+         EXISTS (SELECT FROM delivery_attempts AS attempt \
+                 WHERE attempt.delivery = newer.id AND attempt.settled = 'delivered') \
+         OR EXISTS (SELECT FROM deliveries AS row \
+                    WHERE row.id = newer.id AND row.state = 'queued')))) \
+ ON CONFLICT DO NOTHING RETURNING id";
+
+/// Makes settled deliveries ready again and returns their ids. Deliveries that are not settled are
+/// left alone, and so are superseded ones: a newer message of their ordering key was delivered or is
+/// queued. A newer message that failed so far waits behind the requeued one.
+pub(crate) async fn requeue(
+    conn: &mut AsyncPgConnection,
+    now: Timestamp,
+    ids: &[Uuid],
+    superseded: Superseded,
+) -> Result<Vec<Uuid>, DatabaseError> {
+    let blocked = match superseded {
+        Superseded::Skip => {
+            lock_ordering_keys(conn, ids).await?;
+            block_successors(conn, ids).await?
+        }
+        Superseded::Send => Vec::new(),
+    };
+    let requeued: Vec<RequeuedId> = sql_query(REQUEUE)
+        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+        .bind::<Bool, _>(superseded == Superseded::Send)
+        .bind::<Timestamptz, _>(now)
+        .load(conn)
+        .await?;
+    if !blocked.is_empty() {
+        let keys = blocked.iter().map(|key| (key.merchant.as_str(), key.ordering_key.as_str()));
+        unblock_next(conn, keys.collect()).await?;
+    }
+    Ok(requeued.into_iter().map(|requeued| requeued.id).collect())
+}
+
+/// Locks the ordering keys of these messages until the transaction ends, so that nobody appends to
+/// them meanwhile. The order is by bytes, as in `append`.
+async fn lock_ordering_keys(
+    conn: &mut AsyncPgConnection,
+    ids: &[Uuid],
+) -> Result<(), DatabaseError> {
+    sql_query(
+        "SELECT FROM delivery_ordering_keys AS counter WHERE (merchant, ordering_key) IN ( \
+             SELECT merchant, ordering_key FROM delivery_messages WHERE id = ANY ($1) \
+         ) ORDER BY merchant COLLATE \"C\", ordering_key COLLATE \"C\" FOR UPDATE OF counter",
+    )
+    .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+#[derive(QueryableByName)]
+struct OrderingKey {
+    #[diesel(sql_type = Text)]
+    merchant: String,
+    #[diesel(sql_type = Text)]
+    ordering_key: String,
+}
+
+/// Blocks ready deliveries behind messages that are about to be requeued. The dispatcher does not
+/// see the requeued ones before they are committed, and would claim their successors meanwhile.
+async fn block_successors(
+    conn: &mut AsyncPgConnection,
+    ids: &[Uuid],
+) -> Result<Vec<OrderingKey>, DatabaseError> {
+    Ok(sql_query(
+        "UPDATE deliveries SET state = 'blocked' WHERE id = ANY (ARRAY ( \
+             SELECT later.id FROM delivery_messages AS m, deliveries AS later \
+             WHERE m.id = ANY ($1) \
+             AND later.merchant = m.merchant AND later.ordering_key = m.ordering_key \
+             AND later.sequence > m.sequence AND later.state = 'ready' \
+         )) AND state = 'ready' RETURNING merchant, ordering_key",
+    )
+    .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+    .load(conn)
+    .await?)
+}
+
+/// Deletes the message of a settled delivery, so that nobody can replay it. Returns false if the
+/// delivery is not settled.
+pub(crate) async fn delete_settled(
+    conn: &mut AsyncPgConnection,
+    id: Uuid,
+) -> Result<bool, DatabaseError> {
+    let message = delivery_messages::table.find(id);
+    // A replay holds a lock on the message until its delivery is visible, so the lock comes first.
+    let _locked: Option<Uuid> =
+        message.select(delivery_messages::id).for_update().first(conn).await.optional()?;
+    let unsettled = diesel::dsl::exists(deliveries::table.find(id));
+    if diesel::select(unsettled).get_result(conn).await? {
+        return Ok(false);
+    }
+    diesel::delete(message).execute(conn).await?;
+    Ok(true)
+}
+
+#[derive(QueryableByName)]
+struct DeadLetterKey {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    id: Uuid,
+    #[diesel(sql_type = Integer)]
+    replay_number: i32,
+}
+
+/// Returns the dead letters, as delivery id and replay number, that a later replay superseded, or
+/// whose delivery succeeded after all.
+pub(crate) async fn superseded_dead_letters(
+    conn: &mut AsyncPgConnection,
+    dead_letters: impl Iterator<Item = (Uuid, i32)>,
+) -> Result<HashSet<(Uuid, i32)>, DatabaseError> {
+    let (ids, replay_numbers): (Vec<_>, Vec<_>) = dead_letters.unzip();
+    let superseded: Vec<DeadLetterKey> = prepared(
+        sql_query(
+            "SELECT letter.id, letter.replay_number \
+             FROM unnest($1, $2) AS letter (id, replay_number) \
+             WHERE EXISTS (SELECT FROM deliveries AS row WHERE row.id = letter.id \
+                           AND row.replay_number > letter.replay_number) \
+             OR EXISTS (SELECT FROM delivery_attempts AS attempt \
+                        WHERE attempt.delivery = letter.id \
+                        AND (attempt.replay_number > letter.replay_number \
+                             OR attempt.replay_number = letter.replay_number \
+                             AND attempt.settled = 'delivered'))",
+        )
+        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+        .bind::<Array<Integer>, _>(replay_numbers),
+    )
+    .load(conn)
+    .await?;
+    Ok(superseded.into_iter().map(|letter| (letter.id, letter.replay_number)).collect())
+}

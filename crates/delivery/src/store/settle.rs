@@ -1,0 +1,196 @@
+//! Settles attempts: updates the deliveries, logs the attempts and updates the windows.
+//!
+//! A delivery is settled only if its row still waits for the attempt that was made. Otherwise the
+//! message was a duplicate, and its attempt is only logged.
+
+use std::collections::HashSet;
+
+use diesel::{
+    QueryableByName, sql_query,
+    sql_types::{Array, Bool, Integer, Nullable, Text, Timestamptz},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use platform::database::{DatabaseError, prepared};
+use uuid::Uuid;
+
+use super::Windows;
+use crate::attempt::Attempt;
+use crate::outcome::Decision;
+use crate::settlement::Settlement;
+
+#[derive(QueryableByName)]
+struct SettledRow {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    id: Uuid,
+    #[diesel(sql_type = Text)]
+    merchant: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    ordering_key: Option<String>,
+    #[diesel(sql_type = Bool)]
+    is_final: bool,
+}
+
+/// Settles a batch and returns the ids of the deliveries that it settled.
+pub(crate) async fn settle(
+    conn: &mut AsyncPgConnection,
+    windows: &mut Windows,
+    batch: &[Settlement],
+) -> Result<HashSet<Uuid>, DatabaseError> {
+    let settled = update_deliveries(conn, batch).await?;
+    let ids: HashSet<_> = settled.iter().map(|row| row.id).collect();
+    let ordering_keys: Vec<_> = settled
+        .iter()
+        .filter(|row| row.is_final)
+        .filter_map(|row| Some((row.merchant.as_str(), row.ordering_key.as_deref()?)))
+        .collect();
+    if !ordering_keys.is_empty() {
+        unblock_next(conn, ordering_keys).await?;
+    }
+    log_attempts(conn, batch, &ids).await?;
+    windows.update(conn, batch).await?;
+    Ok(ids)
+}
+
+/// Rows are found by their ids and not by a join, see `claim`: `IS TRUE` keeps the planner from
+/// turning the condition into one.
+const UPDATE_DELIVERIES: &str = "WITH given AS ( \
+     SELECT * FROM unnest($1, $2, $3, $4) AS given (id, replay_number, number, next_attempt_at) \
+ ), final AS ( \
+     DELETE FROM deliveries AS row WHERE row.id = ANY ($1) \
+     AND ((row.id, row.replay_number, row.attempts + 1) IN ( \
+         SELECT id, replay_number, number FROM given WHERE next_attempt_at IS NULL \
+     )) IS TRUE \
+     RETURNING row.id, row.merchant, row.ordering_key \
+ ), retried AS ( \
+     UPDATE deliveries AS row \
+     SET state = 'ready', attempts = given.number, requeues = 0, leased_until = NULL, \
+         next_attempt_at = given.next_attempt_at \
+     FROM given \
+     WHERE row.id = ANY (ARRAY (SELECT id FROM given WHERE next_attempt_at IS NOT NULL)) \
+     AND row.id = given.id AND row.replay_number = given.replay_number \
+     AND row.attempts = given.number - 1 AND given.next_attempt_at IS NOT NULL \
+     RETURNING row.id, row.merchant, row.ordering_key \
+ ) \
+ SELECT *, true AS is_final FROM final UNION ALL SELECT *, false FROM retried";
+
+async fn update_deliveries(
+    conn: &mut AsyncPgConnection,
+    batch: &[Settlement],
+) -> Result<Vec<SettledRow>, DatabaseError> {
+    let next_attempts = column(batch, |settlement| match settlement.decision {
+        Decision::RetryAt(at) => Some(at),
+        Decision::Delivered | Decision::Dead => None,
+    });
+    let statement = sql_query(UPDATE_DELIVERIES)
+        .bind::<Array<diesel::sql_types::Uuid>, _>(column(batch, Settlement::id))
+        .bind::<Array<Integer>, _>(column(batch, |settlement| settlement.message.replay_number))
+        .bind::<Array<Integer>, _>(column(batch, |settlement| settlement.message.attempt_number))
+        .bind::<Array<Nullable<Timestamptz>>, _>(next_attempts);
+    Ok(prepared(statement).load(conn).await?)
+}
+
+const UNBLOCK_NEXT: &str = "WITH next AS ( \
+     SELECT first.id FROM unnest($1, $2) AS given (merchant, ordering_key), LATERAL ( \
+         SELECT id, state FROM deliveries AS row \
+         WHERE row.merchant = given.merchant AND row.ordering_key = given.ordering_key \
+         ORDER BY row.sequence LIMIT 1 \
+     ) AS first \
+     WHERE first.state = 'blocked' \
+ ) \
+ UPDATE deliveries SET state = 'ready' \
+ WHERE id = ANY (ARRAY (SELECT id FROM next)) AND state = 'blocked'";
+
+/// Makes the next delivery of each ordering key ready. This is a separate statement, because it must
+/// see deliveries that were blocked while the statement before waited for a lock.
+pub(super) async fn unblock_next(
+    conn: &mut AsyncPgConnection,
+    ordering_keys: Vec<(&str, &str)>,
+) -> Result<(), DatabaseError> {
+    let (merchants, ordering_keys): (Vec<_>, Vec<_>) = ordering_keys.into_iter().unzip();
+    let statement = sql_query(UNBLOCK_NEXT)
+        .bind::<Array<Text>, _>(merchants)
+        .bind::<Array<Text>, _>(ordering_keys);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// A row of `delivery_attempts`: the request, and the final state that it gave the delivery.
+struct AttemptRow<'a> {
+    settlement: &'a Settlement,
+    attempt: &'a Attempt,
+    settled: Option<&'static str>,
+}
+
+fn attempt_rows<'a>(batch: &'a [Settlement], settled: &HashSet<Uuid>) -> Vec<AttemptRow<'a>> {
+    let mut rows = Vec::with_capacity(batch.len());
+    for settlement in batch {
+        let final_state = match settlement.decision {
+            Decision::Delivered => Some("delivered"),
+            Decision::Dead => Some("dead"),
+            Decision::RetryAt(_) => None,
+        };
+        let unauthorized = settlement.unauthorized.iter();
+        rows.extend(unauthorized.map(|attempt| AttemptRow { settlement, attempt, settled: None }));
+        rows.push(AttemptRow {
+            settlement,
+            attempt: &settlement.attempt,
+            settled: final_state.filter(|_| settled.contains(&settlement.id())),
+        });
+    }
+    rows
+}
+
+const LOG_ATTEMPTS: &str = "WITH given AS ( \
+     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS given \
+     (merchant, kind, delivery, replay_number, number, started_at, latency_ms, outcome, status, \
+     detail, response_body, settled) \
+ ), logged AS ( \
+     INSERT INTO delivery_attempts (delivery, replay_number, number, started_at, latency_ms, \
+     outcome, status, detail, response_body, settled) \
+     SELECT delivery, replay_number, number, started_at, latency_ms, outcome, status, detail, \
+     response_body, settled FROM given \
+ ) \
+ INSERT INTO delivery_counts AS known (hour, merchant, kind, outcome, status, attempts) \
+ SELECT date_trunc('hour', started_at, 'UTC'), merchant, kind, outcome, \
+ COALESCE(status, 0), count(*) FROM given GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5 \
+ ON CONFLICT (hour, merchant, kind, outcome, status) \
+ DO UPDATE SET attempts = known.attempts + excluded.attempts";
+
+/// Logs the attempts and counts them for the reports.
+async fn log_attempts(
+    conn: &mut AsyncPgConnection,
+    batch: &[Settlement],
+    settled: &HashSet<Uuid>,
+) -> Result<(), DatabaseError> {
+    let rows = attempt_rows(batch, settled);
+    let statement = sql_query(LOG_ATTEMPTS)
+        .bind::<Array<Text>, _>(column(&rows, |row| row.settlement.merchant()))
+        .bind::<Array<Text>, _>(column(&rows, |row| row.settlement.kind().name()))
+        .bind::<Array<diesel::sql_types::Uuid>, _>(column(&rows, |row| row.settlement.id()))
+        .bind::<Array<Integer>, _>(column(&rows, |row| row.settlement.message.replay_number))
+        .bind::<Array<Integer>, _>(column(&rows, |row| row.settlement.message.attempt_number))
+        .bind::<Array<Timestamptz>, _>(column(&rows, |row| row.attempt.started_at))
+        .bind::<Array<Integer>, _>(column(&rows, |row| {
+            i32::try_from(row.attempt.latency.as_millis()).unwrap_or(i32::MAX)
+        }))
+        .bind::<Array<Text>, _>(column(&rows, |row| row.attempt.outcome.name()))
+        .bind::<Array<Nullable<Integer>>, _>(column(&rows, |row| {
+            row.attempt.outcome.status().map(i32::from)
+        }))
+        .bind::<Array<Text>, _>(column(&rows, |row| printable(&row.attempt.outcome.detail())))
+        .bind::<Array<Text>, _>(column(&rows, |row| {
+            printable(&String::from_utf8_lossy(&row.attempt.response))
+        }))
+        .bind::<Array<Nullable<Text>>, _>(column(&rows, |row| row.settled));
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// Replaces NUL, which PostgreSQL does not store in text.
+fn printable(text: &str) -> String {
+    text.replace('\0', "\u{FFFD}")
+}
+
+fn column<'a, R, T>(rows: &'a [R], value: impl Fn(&'a R) -> T) -> Vec<T> {
+    rows.iter().map(value).collect()
+}

@@ -1,0 +1,103 @@
+//! Dead letters: announced at once, and purged after a replay.
+
+use domain::message_kind::MessageKind;
+use messaging::{Exchange, Message};
+use reqwest::Method;
+use serde_json::json;
+use testkit::eventually;
+use uuid::Uuid;
+
+use crate::test_app::{TIMEOUT, TestApp, message};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_event_of_a_dead_delivery_does_not_wait_for_the_relays_poll() {
+    let app = TestApp::start(&[("DELIVERY__RETRIES", "0"), ("BROKER__RELAY_POLL", "1h")]).await;
+    app.behave(json!([{"do": "answer", "status": 422, "times": "always"}])).await;
+    // The wake-up precedes the commit. Should the relay miss one commit, the next one wakes it again.
+    eventually("an event is published", TIMEOUT, async || {
+        app.append(&[message(None, "rma.created", 1)]).await;
+        app.wait_until_settled(TIMEOUT).await;
+        (!app.namespace.peek("operators.delivery.dead.v1").await.is_empty()).then_some(())
+    })
+    .await;
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_purge_reads_the_whole_dead_letter_queue() {
+    const OUTDATED: usize = 450;
+    let app = TestApp::with_api(&[]).await;
+    let dead = app.append_dead(message(None, "rma.created", 1)).await;
+    app.publish(&vec![first_dead_letter(&app, dead); OUTDATED]).await;
+    // A message of another program stays. The purge returns it to the queue when it ends.
+    app.namespace.publish_raw(MessageKind::Rma.dead_letter_queue(), "of another program").await;
+    let replay = format!("/v1/deliveries/{dead}/replay");
+    assert_eq!(app.operator_request(Method::POST, &replay, &json!({})).await.0, 202);
+    eventually("only the other program's message is left", TIMEOUT, async || {
+        let letters = app.namespace.peek(MessageKind::Rma.dead_letter_queue()).await;
+        (letters.len() == 1 && letters[0]["payload"] == "of another program").then_some(())
+    })
+    .await;
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_purge_keeps_the_dead_letter_of_the_last_replay() {
+    let app = TestApp::with_api(&[]).await;
+    let first = app.append_dead(message(None, "first", 1)).await;
+    app.behave(json!([{"do": "answer", "status": 500, "times": 6}])).await;
+    let replay = format!("/v1/deliveries/{first}/replay");
+    assert_eq!(app.operator_request(Method::POST, &replay, &json!({})).await.0, 202);
+    app.wait_until_settled(TIMEOUT).await;
+    let second = app.append_dead(message(None, "second", 2)).await;
+
+    app.publish(&[first_dead_letter(&app, first)]).await;
+    let replay = format!("/v1/deliveries/{second}/replay");
+    assert_eq!(app.operator_request(Method::POST, &replay, &json!({})).await.0, 202);
+    app.wait_until_settled(TIMEOUT).await;
+    only_dead_letter_of_first_replay(&app, first).await;
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivered_message_whose_replay_failed_keeps_its_dead_letter() {
+    let app = TestApp::with_api(&[]).await;
+    let ids = app.append(&[message(None, "first", 1)]).await;
+    app.wait_until_settled(TIMEOUT).await;
+    app.behave(json!([{"do": "answer", "status": 500, "times": 6}])).await;
+    let replay = format!("/v1/deliveries/{}/replay", ids[0]);
+    assert_eq!(app.operator_request(Method::POST, &replay, &json!({})).await.0, 202);
+    app.wait_until_settled(TIMEOUT).await;
+    let second = app.append_dead(message(None, "second", 2)).await;
+    let replay = format!("/v1/deliveries/{second}/replay");
+    assert_eq!(app.operator_request(Method::POST, &replay, &json!({})).await.0, 202);
+    app.wait_until_settled(TIMEOUT).await;
+    only_dead_letter_of_first_replay(&app, ids[0]).await;
+    app.stop().await;
+}
+
+/// A dead letter that a process left when it died between a replay and the purge.
+fn first_dead_letter(app: &TestApp, id: Uuid) -> Message {
+    Message {
+        exchange: Exchange(String::new()),
+        routing_key: format!("{}.{}", app.namespace.name, MessageKind::Rma.dead_letter_queue()),
+        id: id.to_string(),
+        content_type: "application/json",
+        headers: vec![("delivery-id", id.to_string()), ("replay-number", "0".to_owned())],
+        body: b"{}".to_vec(),
+    }
+}
+
+async fn only_dead_letter_of_first_replay(app: &TestApp, id: Uuid) {
+    let expected = [(json!(id.to_string()), json!("1"))];
+    eventually("only the dead letter of the replay is left", TIMEOUT, async || {
+        let letters = app.namespace.peek(MessageKind::Rma.dead_letter_queue()).await;
+        let left: Vec<_> = letters
+            .iter()
+            .map(|letter| &letter["properties"]["headers"])
+            .map(|headers| (headers["delivery-id"].clone(), headers["replay-number"].clone()))
+            .collect();
+        (left == expected).then_some(())
+    })
+    .await;
+}
