@@ -180,8 +180,8 @@ async fn an_endpoint_check_shows_failures() {
         check.status.success().then_some(())
     })
     .await;
-    let stderr = app.error("endpoint check nobody", 1).await;
-    assert!(stderr.starts_with("error: there is no merchant nobody\n"), "{stderr}");
+    let stderr = app.error("endpoint check unknown", 1).await;
+    assert!(stderr.starts_with("error: there is no merchant unknown\n"), "{stderr}");
     app.stop().await;
 }
 

@@ -231,7 +231,7 @@ impl Stage {
                 signature: serde_json::to_value(entry.signature).unwrap(),
                 body: entry.body,
                 at: entry.at,
-                answer: entry.answer,
+                answer: entry.response,
             }));
         }
     }
