@@ -7,7 +7,7 @@
 #   /secrets/rabbitmq/definitions.json  users, rights, queues; passwords filled in
 #   /secrets/<service>/settings.toml  what a service must know and nobody else may
 #   /secrets/<service>/migrate.toml   the same for its migration job, as the owner of the tables
-#   /secrets/operator/env             the first operator's client, for people and the job `demo`
+#   /secrets/operator/env             the first operator's client, for people, the command line and the job `demo`
 set -eu
 umask 077
 here=${HERE:-}
