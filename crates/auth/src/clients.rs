@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use diesel_async::AsyncConnection as _;
 use domain::{
     access::{MerchantId, Scope, Scopes},
-    document::{Object, array, parsed, text},
+    json::{Object, array, parsed, text},
 };
 use moka::future::Cache;
 use platform::Timestamp;
@@ -81,7 +81,7 @@ pub(crate) struct NewClient {
 
 impl NewClient {
     pub(crate) fn read(document: &Object<'_>) -> Option<Self> {
-        document.refuse_unknown(&["merchant", "name", "scopes"]);
+        document.reject_unknown(&["merchant", "name", "scopes"]);
         let merchant = document.optional("merchant", parsed(1..=63, str::parse::<MerchantId>));
         let name = document.required("name", text(1..=200));
         let scopes = document.required("scopes", array(1..=5, parsed(1..=20, str::parse::<Scope>)));

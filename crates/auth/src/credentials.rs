@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use actix_web::{HttpRequest, http::header};
 use base64::{Engine, engine::general_purpose::STANDARD};
-use domain::document::{Document, Json};
+use domain::json::{Document, JsonValue};
 use platform::http::Form;
 use secrecy::SecretString;
 
@@ -77,12 +77,12 @@ fn parameters(request: &HttpRequest, body: &[u8]) -> Result<Parameters, String> 
 fn from_json(body: &[u8]) -> Result<Parameters, String> {
     let document =
         Document::parse(body).map_err(|error| format!("the body is not JSON: {error}"))?;
-    let Json::Object(members) = document.value() else {
+    let JsonValue::Object(members) = document.value() else {
         return Err("the body must be a JSON object".to_owned());
     };
     let read = members.iter().filter(|(name, value)| READ.contains(name) && !value.is_null());
-    let text = |(name, value): (&str, Json<'_>)| match value {
-        Json::String(text) => Ok((name.to_owned(), text.to_owned())),
+    let text = |(name, value): (&str, JsonValue<'_>)| match value {
+        JsonValue::String(text) => Ok((name.to_owned(), text.to_owned())),
         _ => Err(format!("{name} must be a string")),
     };
     read.map(text).collect::<Result<_, _>>().map(Parameters)

@@ -4,7 +4,7 @@ use domain::{
     access::MerchantId,
     merchant::{Interface, UnknownInterface},
 };
-use platform::{Failure, Kind, database::DatabaseError, sealing::SealError};
+use platform::{ErrorKind, Failure, database::DatabaseError, sealing::SealError};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -45,19 +45,19 @@ impl From<diesel::result::Error> for Error {
 }
 
 impl Failure for Error {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> ErrorKind {
         match self {
             Self::NoMerchant(_)
             | Self::NoClient(_)
             | Self::NoInterface(_)
-            | Self::NoEndpoint(..) => Kind::Missing,
+            | Self::NoEndpoint(..) => ErrorKind::Missing,
             Self::MerchantExists(_)
             | Self::ClientRevoked(_)
             | Self::SecretIsSetting(_)
-            | Self::NoAddress => Kind::Conflict,
-            Self::NotSigned(_) => Kind::Invalid,
+            | Self::NoAddress => ErrorKind::Conflict,
+            Self::NotSigned(_) => ErrorKind::Invalid,
             Self::Sealing(_) | Self::Keys(_) | Self::Random(_) | Self::Document(_) => {
-                Kind::Internal
+                ErrorKind::Internal
             }
             Self::Database(error) => error.kind(),
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use domain::{
     access::Scope,
-    document::{Object, integer},
+    json::{Object, integer},
 };
 use platform::identity::{Access, Caller};
 
@@ -26,7 +26,7 @@ fn operator(caller: &Caller) -> Result<&str, Access> {
 
 /// How long an old secret lives on, when the request says so.
 fn read_overlap(document: &Object<'_>) -> Option<Option<Duration>> {
-    document.refuse_unknown(&["overlap_seconds"]);
+    document.reject_unknown(&["overlap_seconds"]);
     let seconds = document.optional("overlap_seconds", integer(0..=LONGEST_OVERLAP_SECONDS))?;
     Some(seconds.and_then(|seconds| u64::try_from(seconds).ok()).map(Duration::from_secs))
 }

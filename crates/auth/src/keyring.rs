@@ -96,7 +96,7 @@ impl Keyring {
             async move { if missing { Err("there is none yet".to_owned()) } else { Ok(()) } }
         });
         let same = keyring.clone();
-        process.tasks.every("keyring", LOOK_EVERY, move || {
+        process.tasks.spawn_interval("keyring", LOOK_EVERY, move || {
             let keyring = same.clone();
             async move {
                 if let Err(error) = keyring.refresh().await {

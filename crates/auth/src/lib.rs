@@ -69,7 +69,7 @@ impl Service for App {
         let verifier = Arc::new(Verifier::new(&settings.tokens.issuer, process.clock.clone()));
         let topology = Topology::backhaul(&settings.broker.namespace);
         let broker = Broker::start(NAME, process, settings.broker.clone(), topology);
-        let outbox = broker.relay(NAME, process);
+        let outbox = broker.start_relay(NAME, process);
         let keyring = Keyring::start(process, &settings.keys, sealer.clone(), verifier.clone());
         follow_revocations(process, verifier.clone());
         bootstrap::start(process, &settings.bootstrap);

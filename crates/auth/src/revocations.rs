@@ -76,7 +76,7 @@ pub(crate) async fn revoke_client(
     now: Timestamp,
 ) -> Result<Revocation, Error> {
     let until = now + LONGEST_LIFETIME + MARGIN;
-    revoke(app, conn, Revocation { what: Revoked::Client(id), until }, now).await
+    revoke(app, conn, Revocation { revoked: Revoked::Client(id), expires_at: until }, now).await
 }
 
 /// Revokes one token, until it would have expired.
@@ -87,7 +87,13 @@ pub(crate) async fn revoke_token(
     now: Timestamp,
 ) -> Result<Revocation, Error> {
     let until = DateTime::from_timestamp(claims.exp, 0).unwrap_or(DateTime::<chrono::Utc>::MAX_UTC);
-    revoke(app, conn, Revocation { what: Revoked::Token(claims.jti.clone()), until }, now).await
+    revoke(
+        app,
+        conn,
+        Revocation { revoked: Revoked::Token(claims.jti.clone()), expires_at: until },
+        now,
+    )
+    .await
 }
 
 /// Records a revocation and announces it, in the caller's transaction. What was revoked before is

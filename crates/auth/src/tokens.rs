@@ -9,8 +9,8 @@ use chrono::TimeDelta;
 use diesel_async::AsyncConnection as _;
 use domain::access::{Scope, Scopes};
 use platform::{
-    Failure, Kind, chain,
-    http::Peer,
+    ErrorKind, Failure, chain,
+    http::ClientIp,
     identity::{AUDIENCE, Claims, TokenError},
 };
 use secrecy::ExposeSecret;
@@ -50,7 +50,7 @@ pub(crate) enum OauthError {
 impl OauthError {
     /// Logs the cause, once; the caller is told no more than whether to come back.
     fn because(error: &Error) -> Self {
-        if error.kind() == Kind::Unavailable {
+        if error.kind() == ErrorKind::Unavailable {
             tracing::warn!(error = chain(error), "token endpoint");
             Self::Unavailable
         } else {
@@ -71,7 +71,7 @@ pub(crate) async fn grant(
     app: &App,
     mut parameters: Parameters,
     credentials: Option<Credentials>,
-    peer: Peer,
+    peer: ClientIp,
 ) -> Result<Granted, OauthError> {
     let kind = parameters.take("grant_type");
     let kind =
@@ -113,7 +113,7 @@ fn claims(app: &App, client: &Client, scope: Scopes) -> Claims {
 pub(crate) async fn authenticate(
     app: &App,
     credentials: Option<Credentials>,
-    Peer(address): Peer,
+    ClientIp(address): ClientIp,
 ) -> Result<Client, OauthError> {
     let started = Instant::now();
     let Some(Credentials { client_id, client_secret, basic }) = credentials else {
@@ -178,7 +178,7 @@ pub(crate) async fn introspect(
 fn good(read: Result<Arc<Claims>, TokenError>) -> Result<Option<Arc<Claims>>, OauthError> {
     match read {
         Ok(claims) => Ok(Some(claims)),
-        Err(error) if error.kind() == Kind::Unavailable => Err(OauthError::Unavailable),
+        Err(error) if error.kind() == ErrorKind::Unavailable => Err(OauthError::Unavailable),
         Err(_) => Ok(None),
     }
 }

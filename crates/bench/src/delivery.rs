@@ -6,7 +6,7 @@
 mod cost;
 mod deliverer;
 mod history;
-mod merchants;
+mod test_merchants;
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use testkit::{Database, Namespace};
 
 use self::{
     cost::{Cost, Meter},
-    merchants::{Wanted, Written},
+    test_merchants::{Wanted, Written},
 };
 use crate::{process::Program, report::Report};
 
@@ -84,7 +84,7 @@ impl Bench {
         let (database, namespace) =
             (Database::create(deliverer::migrations()).await, Namespace::create());
         let sandbox = deliverer::start_sandbox().await?;
-        merchants::introduce(&database, &sandbox.url).await?;
+        test_merchants::introduce(&database, &sandbox.url).await?;
         let engine = deliverer::start(&database, &namespace).await?;
         let meter = Meter::find(&database).await?;
         let (pool, client) = (database.pool(), platform::http_client(PATIENCE)?);
@@ -127,9 +127,9 @@ impl Bench {
             before.push((rate, self.pace(report, &name, hanging).await?));
         }
         for ((name, hanging), (before, p99)) in SICK.into_iter().zip(before) {
-            merchants::hang(&self.client, &self.sandbox.url, hanging).await?;
+            test_merchants::hang(&self.client, &self.sandbox.url, hanging).await?;
             self.write(Wanted::sick(hanging * 100, hanging)).await?;
-            merchants::await_probing(&self.pool, hanging, PATIENCE).await;
+            test_merchants::await_probing(&self.pool, hanging, PATIENCE).await;
             let (rate, _) = self.flood(report, name, hanging).await?;
             let kept = rate / before;
             report.at_least(&format!("{name}.rate_kept"), kept, LEAST_RATE_KEPT, "of their rate");
@@ -152,11 +152,12 @@ impl Bench {
         name: &str,
         hanging: usize,
     ) -> anyhow::Result<(f64, Cost)> {
-        let messages = DELIVERIES * (merchants::MERCHANTS - hanging) / merchants::MERCHANTS;
+        let messages =
+            DELIVERIES * (test_merchants::MERCHANTS - hanging) / test_merchants::MERCHANTS;
         let before = self.meter.read(&self.engine)?;
         let begun = Instant::now();
         self.write(Wanted::healthy(messages, hanging)).await?;
-        merchants::await_settled(&self.pool, hanging, PATIENCE).await?;
+        test_merchants::await_settled(&self.pool, hanging, PATIENCE).await?;
         let took = begun.elapsed();
         let cost = self.meter.read(&self.engine)?.since(&before, messages);
         let rate = count(messages) / took.as_secs_f64();
@@ -171,12 +172,12 @@ impl Bench {
         let mut ticks = tokio::time::interval(PACE);
         for number in 0..PACED {
             ticks.tick().await;
-            let merchant = hanging + number % (merchants::MERCHANTS - hanging);
+            let merchant = hanging + number % (test_merchants::MERCHANTS - hanging);
             let one = Wanted { messages: 1, from: merchant, to: merchant + 1 };
             committed.push(self.write(one).await?);
         }
-        merchants::await_settled(&self.pool, hanging, PATIENCE).await?;
-        let arrived = merchants::arrivals(&self.client, &self.sandbox.url).await?;
+        test_merchants::await_settled(&self.pool, hanging, PATIENCE).await?;
+        let arrived = test_merchants::arrivals(&self.client, &self.sandbox.url).await?;
         let mut latencies = Vec::with_capacity(PACED);
         for Written { last, committed_at } in committed {
             let arrived = arrived.get(&last).with_context(|| format!("{last} did not arrive"))?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use domain::order::Order;
 use domain::order::sample::{Orders, document, message};
-use messaging::LEADER_LOCK;
+use messaging::RELAY_LOCK;
 use order_intake::App;
 use platform::Service as _;
 use testkit::{Database, Issuer, Namespace, introduce, merchant};
@@ -58,7 +58,7 @@ impl Intake {
             settings.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         // Publishing is another replica's business for now: what is compared publishes nothing.
         let mut postgres = Postgres::connect(&database_url).await?;
-        postgres.execute(&format!("SELECT pg_advisory_lock({LEADER_LOCK})")).await?;
+        postgres.execute(&format!("SELECT pg_advisory_lock({RELAY_LOCK})")).await?;
         let program = Program::start(App::NAME, &["serve"], &settings, port, "/readyz").await?;
         let intake = Self {
             postgres,
@@ -108,6 +108,6 @@ impl Intake {
 
     /// From now on this replica publishes its events.
     pub(crate) async fn relay(&mut self) -> anyhow::Result<()> {
-        self.postgres.execute(&format!("SELECT pg_advisory_unlock({LEADER_LOCK})")).await
+        self.postgres.execute(&format!("SELECT pg_advisory_unlock({RELAY_LOCK})")).await
     }
 }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use domain::order::sample::{Orders, message};
-use domain::order::{Order, Status};
+use domain::order::{Order, OrderStatus};
 use platform::{Clock, Service as _};
 use rma_engine::App;
 use serde_json::json;
@@ -165,7 +165,7 @@ impl Engine {
 
 /// The order as if all of it had shipped just now.
 fn shipped(mut order: Order, now: platform::Timestamp) -> Order {
-    order.status = Status::Shipped;
+    order.status = OrderStatus::Shipped;
     order.refunds.clear();
     for line in &mut order.items {
         line.quantity_canceled = 0;

@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use domain::document::Document;
+use domain::json::Document;
 use domain::warehouse::sample::{inbound_asn, receipt};
-use domain::warehouse::{Expected, InboundAsn, Receipts};
+use domain::warehouse::{ExpectedUnit, InboundAsn, ReceiptBatch};
 
 use crate::report::Report;
 use crate::turns::{Turns, micros};
@@ -102,10 +102,10 @@ fn message() -> anyhow::Result<String> {
     let asn = InboundAsn::read(&Document::from(inbound_asn("IN-1", 1)))?;
     let header = asn.header.clone();
     let line = asn.into_lines().next().context("an ASN without lines")?;
-    let receipts = Receipts::read(&Document::from(receipt("IN-1", 1)))?.receipts;
+    let receipts = ReceiptBatch::read(&Document::from(receipt("IN-1", 1)))?.receipts;
     let mut message = receipts.into_iter().next().context("no receipt")?;
     message
-        .complete(&Expected { header: &header, line: &line }, str::to_owned)
+        .complete(&ExpectedUnit { header: &header, line: &line }, str::to_owned)
         .map_err(|error| anyhow::anyhow!("{error}"))?;
     Ok(serde_json::to_string(&message)?)
 }
@@ -126,18 +126,18 @@ WITH stored AS (
         'L-1', :message::text, now()
     FROM generate_series(1, {units}) AS n
     ON CONFLICT ON CONSTRAINT receipts_pkey DO NOTHING RETURNING id
-), lane AS (
-    INSERT INTO delivery_lanes AS known (merchant, lane, last)
+), ordering_key AS (
+    INSERT INTO delivery_ordering_keys AS known (merchant, ordering_key, last)
     VALUES (:merchant::text, 'asn' || chr(58) || 'IN-' || :asn::text, {units})
-    ON CONFLICT (merchant, lane) DO UPDATE SET last = known.last + {units} RETURNING last
+    ON CONFLICT (merchant, ordering_key) DO UPDATE SET last = known.last + {units} RETURNING last
 ), told AS (
-    SELECT id, last - {units} + row_number() OVER () AS sequence FROM stored, lane
+    SELECT id, last - {units} + row_number() OVER () AS sequence FROM stored, ordering_key
 ), kept AS (
-    INSERT INTO delivery_messages (id, merchant, kind, lane, sequence, event, body, created_at)
+    INSERT INTO delivery_messages (id, merchant, kind, ordering_key, sequence, event, body, created_at)
     SELECT id, :merchant::text, 'inventory-receipt', 'asn' || chr(58) || 'IN-' || :asn::text, sequence,
         'inventory_receipt.received', convert_to(:message::text, 'UTF8'), now() FROM told
 )
-INSERT INTO deliveries (id, merchant, kind, lane, sequence, state, due_at)
+INSERT INTO deliveries (id, merchant, kind, ordering_key, sequence, state, due_at)
 SELECT id, :merchant::text, 'inventory-receipt', 'asn' || chr(58) || 'IN-' || :asn::text, sequence, 'ready', now() FROM told;
 "
     )

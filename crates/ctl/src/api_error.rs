@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use domain::document::FieldError;
+use domain::json::FieldError;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
 use serde::Deserialize;

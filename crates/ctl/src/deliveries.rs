@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, value_parser};
 use domain::access::MerchantId;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use platform::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -109,7 +109,7 @@ struct Filter {
     #[arg(long)]
     merchant: Option<MerchantId>,
     /// Only messages of this kind
-    #[arg(long, value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::name)))]
+    #[arg(long, value_parser = PossibleValuesParser::new(MessageKind::ALL.map(MessageKind::name)))]
     kind: Option<String>,
     /// Only deliveries in this state
     #[arg(long, value_parser = ["pending", "delivered", "dead"])]
@@ -221,7 +221,7 @@ impl Replay {
         }
         let call = async |service: &ApiClient| service.post(&["v1", "replays"], &body).await;
         let (replays, outcome) = call_each(services, call).await;
-        // Started replays continue even if another service failed.
+        // TestService replays continue even if another service failed.
         if !replays.is_empty() {
             print_json(&json!({ "replays": replays }))?;
         }

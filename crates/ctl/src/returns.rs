@@ -6,7 +6,7 @@ mod simulate;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use domain::returns::{Status, UnitId};
+use domain::returns::{RmaStatus, UnitId};
 use platform::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -82,7 +82,7 @@ struct List {
     #[serde(rename = "order_identifier")]
     order: Option<String>,
     /// Only returns with this status
-    #[arg(long, value_parser = PossibleValuesParser::new(Status::ALL.map(Status::as_str)))]
+    #[arg(long, value_parser = PossibleValuesParser::new(RmaStatus::ALL.iter().map(|it| it.as_str())))]
     status: Option<String>,
     /// Only returns of the shopper or giftee with this e-mail address
     #[arg(long)]

@@ -12,16 +12,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use reqwest::header;
 use reqwest::{Method, Response};
 use tokio::time::Instant;
 
 use self::call::Call;
+use crate::ack_tracker::SLOW;
 use crate::client::{End, Fault, GuardedClient, Read, read_body};
 use crate::endpoint::Endpoint;
-use crate::outcome::{self, Outcome, Renewal, Roll, Schedule, Signal, Step, decide};
-use crate::receipts::SLOW;
+use crate::outcome::{self, Jitter, Outcome, Schedule, Signal, Step, TokenRefresh, decide};
 use crate::tokens::{Generation, Token, Tokens};
 
 /// A message as it was stored.
@@ -30,7 +30,7 @@ pub struct Message {
     /// The `webhook-id`, the same for every attempt.
     pub id: String,
     pub merchant: String,
-    pub kind: Kind,
+    pub kind: MessageKind,
     /// For example `rma.created`.
     pub event: String,
     pub sequence: i64,
@@ -51,7 +51,7 @@ pub enum Reply {
 
 /// Something we want to know from a merchant, such as the variants of a product.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct Query {
     pub merchant: String,
     pub api_version: &'static str,
     pub traceparent: Option<String>,
@@ -81,7 +81,7 @@ pub struct Attempted {
 
 /// Makes attempts. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Courier {
+pub struct EndpointClient {
     pub client: GuardedClient,
     pub tokens: Tokens,
     pub schedule: Schedule,
@@ -89,7 +89,7 @@ pub struct Courier {
     pub deadline: Duration,
 }
 
-impl Courier {
+impl EndpointClient {
     /// Makes attempt `number` (1 is the first), with at most one more try after a 401.
     pub async fn attempt(
         &self,
@@ -97,7 +97,7 @@ impl Courier {
         endpoint: &Endpoint,
         number: u32,
         now: DateTime<Utc>,
-        roll: Roll,
+        roll: Jitter,
     ) -> Attempted {
         let begun = Instant::now();
         let mut renewal = endpoint.renewal();
@@ -113,7 +113,7 @@ impl Courier {
                 Step::RefreshToken => {
                     refused = Some(tried);
                     stale = generation;
-                    renewal = Renewal::Spent;
+                    renewal = TokenRefresh::Spent;
                 }
                 step => return Attempted { refused, last: tried, step },
             }
@@ -124,16 +124,16 @@ impl Courier {
     /// token after a 401 included; whether to ask again is the caller's business.
     pub async fn ask(
         &self,
-        question: &Question,
+        question: &Query,
         endpoint: &Endpoint,
         now: DateTime<Utc>,
-        roll: Roll,
+        roll: Jitter,
     ) -> Try {
         let begun = Instant::now();
         let deadline = begun + self.deadline;
         let call = Call::Ask(question);
         let (first, generation) = self.try_once(call, endpoint, None, now, deadline, roll).await;
-        if first.outcome != Outcome::Unauthorized || endpoint.renewal() == Renewal::Spent {
+        if first.outcome != Outcome::Unauthorized || endpoint.renewal() == TokenRefresh::Spent {
             return first;
         }
         let at = later(now, begun);
@@ -147,7 +147,7 @@ impl Courier {
         stale: Option<Generation>,
         at: DateTime<Utc>,
         deadline: Instant,
-        roll: Roll,
+        roll: Jitter,
     ) -> (Try, Option<Generation>) {
         let started = Instant::now();
         let mut generation = None;
@@ -170,7 +170,7 @@ impl Courier {
         endpoint: &Endpoint,
         stale: Option<Generation>,
         deadline: Instant,
-        roll: Roll,
+        roll: Jitter,
     ) -> Result<Option<Token>, Outcome> {
         let Some(credentials) = endpoint.credentials() else { return Ok(None) };
         let getting = self.tokens.get(credentials, stale, Instant::now(), roll);

@@ -13,9 +13,11 @@ use diesel::{
     sql_types::{Array, Double, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use opentelemetry::KeyValue;
-use platform::{Process, Timestamp, chain, database::DatabaseError, telemetry, telemetry::Ages};
+use platform::{
+    Process, Timestamp, chain, database::DatabaseError, telemetry, telemetry::AgeGauge,
+};
 
 use crate::engine::Engine;
 
@@ -31,14 +33,14 @@ pub(crate) fn watch(engine: &Arc<Engine>, process: &Process) {
         )
         .build();
     let labels = engine.kinds.iter().map(|kind| vec![KeyValue::new("kind", kind.name())]);
-    let (engine, ages) = (engine.clone(), Arc::new(Ages::new(gauge, labels.collect())));
-    process.tasks.every("backlog", LOOK_EVERY, move || {
+    let (engine, ages) = (engine.clone(), Arc::new(AgeGauge::new(gauge, labels.collect())));
+    process.tasks.spawn_interval("backlog", LOOK_EVERY, move || {
         let (engine, ages) = (engine.clone(), ages.clone());
         async move {
             let late = oldest(&engine).await.inspect_err(|error| {
                 tracing::debug!(error = chain(error), "the ledger was not seen");
             });
-            let of = |late: &HashMap<String, f64>, kind: &Kind| {
+            let of = |late: &HashMap<String, f64>, kind: &MessageKind| {
                 late.get(kind.name()).copied().unwrap_or_default()
             };
             ages.show(
@@ -70,7 +72,7 @@ async fn late(
     let late: Vec<Late> = sql_query(
         "SELECT kind, greatest(0, extract(epoch FROM $1 - min(due_at)))::float8 AS seconds \
          FROM deliveries LEFT JOIN delivery_endpoints AS known USING (merchant, kind) \
-         WHERE state = 'ready' AND known.gone_at_version IS NULL \
+         WHERE state = 'ready' AND known.disabled_at_version IS NULL \
          AND (merchant, kind) NOT IN (SELECT * FROM unnest($2, $3)) GROUP BY kind",
     )
     .bind::<Timestamptz, _>(now)

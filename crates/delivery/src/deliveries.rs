@@ -6,27 +6,27 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use diesel_async::AsyncPgConnection;
-use directory::Directory;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
+use merchants::Merchants;
 use messaging::{Broker, Outbox};
-use platform::database::{DatabaseError, forget};
+use platform::database::{DatabaseError, delete_older_than};
 use platform::retry::Backoff;
 use platform::sealing::Sealer;
 use platform::{Process, Timestamp, chain};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use crate::attempt::Courier;
+use crate::attempt::EndpointClient;
 use crate::backlog;
 use crate::dispatcher::Dispatcher;
 use crate::endpoints::Endpoints;
 use crate::engine::{Engine, patience};
 use crate::ledger::{self, Log, NewMessage};
-use crate::meters::Meters;
+use crate::metrics::Metrics;
+use crate::observer::SettlementObserver;
 use crate::replayer::Replayer;
 use crate::sender::Sender;
 use crate::settings::Settings;
-use crate::witness::Witness;
 
 /// How often the days of the log are looked after, by every replica. While a backup reads the log,
 /// each that finds a day to be made or dropped makes everybody wait for half a second.
@@ -47,38 +47,38 @@ impl Deliveries {
         service: &'static str,
         process: &Process,
         broker: &Broker,
-        directory: &Arc<Directory>,
+        merchants: &Arc<Merchants>,
         sealer: &Arc<Sealer>,
-        kinds: &[Kind],
+        kinds: &[MessageKind],
         settings: Settings,
     ) -> anyhow::Result<Self> {
         let witness = Arc::new(());
-        Self::start_before(witness, service, process, (broker, directory, sealer), kinds, settings)
+        Self::start_before(witness, service, process, (broker, merchants, sealer), kinds, settings)
     }
 
     /// The same with a witness, who learns how each message ended.
     pub fn start_before(
-        witness: Arc<dyn Witness>,
+        witness: Arc<dyn SettlementObserver>,
         service: &'static str,
         process: &Process,
-        (broker, directory, sealer): (&Broker, &Arc<Directory>, &Arc<Sealer>),
-        kinds: &[Kind],
+        (broker, merchants, sealer): (&Broker, &Arc<Merchants>, &Arc<Sealer>),
+        kinds: &[MessageKind],
         settings: Settings,
     ) -> anyhow::Result<Self> {
         let engine = Arc::new(Engine {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
             broker: broker.clone(),
-            directory: directory.clone(),
-            endpoints: Endpoints::new(directory.clone(), sealer.clone()),
-            courier: settings.courier()?,
+            merchants: merchants.clone(),
+            endpoints: Endpoints::new(merchants.clone(), sealer.clone()),
+            endpoint_client: settings.endpoint_client()?,
             outbox: Outbox::new(service),
             kinds: kinds.to_vec(),
             settings,
             // A new token may make two requests of it, and the operator waits for both.
             check_deadline: process.http.request_timeout.saturating_sub(SPARE) / 2,
             witness,
-            meters: Meters::new(),
+            metrics: Metrics::new(),
             wake: Arc::new(Notify::new()),
             replayed: Notify::new(),
         });
@@ -89,8 +89,8 @@ impl Deliveries {
         let replayer = Replayer::new(engine.clone());
         process.tasks.spawn("replayer", |stop| replayer.run(stop));
         for kind in kinds {
-            let (engine, last_call) = (engine.clone(), process.tasks.last_call());
-            let sender = |stop| Sender::new(engine, *kind, (stop, last_call)).run();
+            let (engine, drain_deadline) = (engine.clone(), process.tasks.drain_deadline());
+            let sender = |stop| Sender::new(engine, *kind, (stop, drain_deadline)).run();
             process.tasks.spawn("sender", sender);
         }
         Ok(Self(engine))
@@ -122,8 +122,8 @@ impl Deliveries {
     }
 
     /// For what a service asks a merchant rather than tells it.
-    pub fn courier(&self) -> &Courier {
-        &self.0.courier
+    pub fn endpoint_client(&self) -> &EndpointClient {
+        &self.0.endpoint_client
     }
 
     pub fn endpoints(&self) -> &Endpoints {
@@ -172,7 +172,7 @@ async fn keep_log_once(engine: &Engine) -> Result<(), DatabaseError> {
     let log = Log { retention_days: engine.settings.retention_days };
     let now = engine.clock.now();
     log.keep(&mut *engine.pool.get().await?, now).await?;
-    forget(&engine.pool, "delivery_counts", "hour", now - COUNTS_KEPT).await
+    delete_older_than(&engine.pool, "delivery_counts", "hour", now - COUNTS_KEPT).await
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Moves messages from the ledger into the broker: due, first of their lane, and only as many of
+//! Moves messages from the ledger into the broker: due, first of their ordering_key, and only as many of
 //! an endpoint as its window allows.
 //!
 //! One replica leads at a time: the lock is held by the connection that picks. A message is marked
@@ -12,25 +12,25 @@ use diesel::{
     sql_types::{BigInt, Text},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use domain::kind::Kind;
-use messaging::{LinkError, Message, Publisher, Undelivered};
+use domain::message_kind::MessageKind;
+use messaging::{BrokerError, Message, NotQueued, Publisher};
 use platform::{
     Timestamp,
-    database::{DatabaseError, Look, Work},
+    database::{DatabaseError, LeaderTask, PollOutcome},
 };
 use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::engine::{Engine, header, straight_to_queue};
+use crate::engine::{Engine, default_exchange, header};
 use crate::ledger::{self, Content, Due, Picked, Walked};
 use crate::window::Window;
 
 /// A batch this large means that there is a lot to do: then fewer, larger batches cost less.
 const BUSY: usize = 16;
 const BUSY_PAUSE: Duration = Duration::from_millis(25);
-/// How often it looks for lost messages, for lanes that stand still and for endpoints that are back.
+/// How often it looks for lost messages, for ordering_keys that stand still and for endpoints that are back.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +38,7 @@ pub(crate) enum DispatchError {
     #[error("ledger")]
     Database(#[from] DatabaseError),
     #[error("publishing")]
-    Link(#[from] LinkError),
+    BrokerConnection(#[from] BrokerError),
     #[error("{0} messages lead to no queue; declaring the queues again")]
     Unroutable(usize),
     #[error("the broker refused {0} messages")]
@@ -70,21 +70,21 @@ impl Dispatcher {
             return;
         }
         let (pool, wake) = (engine.pool.clone(), engine.wake.clone());
-        pool.work(self, wake, engine.settings.poll, stop).await;
+        pool.run_as_leader(self, wake, engine.settings.poll, stop).await;
     }
 }
 
-impl Work for Dispatcher {
+impl LeaderTask for Dispatcher {
     const LOCK: i64 = 0x6465_6C69_7665_7279;
-    const TROUBLE: &'static str = "messages wait in the ledger";
+    const FAILURE_MESSAGE: &'static str = "messages wait in the ledger";
     type Error = DispatchError;
 
     /// Queues one batch.
-    async fn look(&mut self, conn: &mut AsyncPgConnection) -> Result<Look, DispatchError> {
+    async fn poll(&mut self, conn: &mut AsyncPgConnection) -> Result<PollOutcome, DispatchError> {
         let engine = &self.engine;
         let now = engine.clock.now();
         if self.kept_house_at.is_none_or(|at| at.elapsed() >= HOUSEKEEPING) {
-            keep_house(conn, engine, &mut self.walked, now).await?;
+            run_maintenance(conn, engine, &mut self.walked, now).await?;
             self.kept_house_at = Some(Instant::now());
         }
         let (merchants, kinds) = engine.paused();
@@ -97,10 +97,10 @@ impl Work for Dispatcher {
             most: engine.settings.dispatch_batch.get().into(),
         };
         // Picking writes, and what is picked in vain has to be given back.
-        self.publisher.ready().await?;
+        self.publisher.check_ready().await?;
         let ledger::Look { picked, held } = ledger::pick(conn, due).await?;
         if picked.is_empty() {
-            return Ok(if held > 0 { Look::Found } else { Look::Nothing });
+            return Ok(if held > 0 { PollOutcome::Busy } else { PollOutcome::Idle });
         }
         let (ids, messages): (Vec<_>, Vec<_>) = picked
             .into_iter()
@@ -115,13 +115,13 @@ impl Work for Dispatcher {
             Err(_) => ids,
         };
         if !lost.is_empty() {
-            ledger::give_back(conn, now, &lost).await?;
+            ledger::release_claim(conn, now, &lost).await?;
         }
         let words = published?;
         let not_taken = |why| words.iter().filter(|word| **word == Err(why)).count();
-        match (not_taken(Undelivered::Unroutable), not_taken(Undelivered::Refused)) {
-            (0, 0) if words.len() < BUSY => Ok(Look::Found),
-            (0, 0) => Ok(Look::Plenty(BUSY_PAUSE)),
+        match (not_taken(NotQueued::Unroutable), not_taken(NotQueued::Nacked)) {
+            (0, 0) if words.len() < BUSY => Ok(PollOutcome::Busy),
+            (0, 0) => Ok(PollOutcome::Saturated(BUSY_PAUSE)),
             (0, refused) => Err(DispatchError::Refused(refused)),
             (unroutable, _) => Err(DispatchError::Unroutable(unroutable)),
         }
@@ -136,7 +136,7 @@ fn message(
     content: Content,
     lease_until: Timestamp,
 ) -> Option<(Uuid, Message)> {
-    let Ok(kind) = picked.kind.parse::<Kind>() else {
+    let Ok(kind) = picked.kind.parse::<MessageKind>() else {
         tracing::error!(delivery.id = %picked.id, kind = picked.kind, "no such kind");
         return None;
     };
@@ -149,13 +149,13 @@ fn message(
         (header::ATTEMPT, (picked.attempts + 1).to_string()),
         (header::LEASE_UNTIL, lease_until.timestamp_millis().to_string()),
     ];
-    if picked.recalls > 0 {
-        headers.push((header::RECALLED, picked.recalls.to_string()));
+    if picked.requeues > 0 {
+        headers.push((header::RECALLED, picked.requeues.to_string()));
     }
     headers.extend(content.traceparent.map(|parent| (header::TRACEPARENT, parent)));
     let message = Message {
-        exchange: straight_to_queue(),
-        routing_key: engine.broker.topology.name(kind.queue()),
+        exchange: default_exchange(),
+        routing_key: engine.broker.topology.qualified(kind.queue()),
         id: picked.id.to_string(),
         content_type: "application/json",
         headers,
@@ -171,44 +171,44 @@ struct Gone {
     #[diesel(sql_type = Text)]
     kind: String,
     #[diesel(sql_type = BigInt)]
-    gone_at_version: i64,
+    disabled_at_version: i64,
 }
 
-/// Recalls what was lost, moves lanes that stand still, and opens the endpoints whose merchant changed
+/// Recalls what was lost, moves ordering_keys that stand still, and opens the endpoints whose merchant changed
 /// since they were gone.
-async fn keep_house(
+async fn run_maintenance(
     conn: &mut AsyncPgConnection,
     engine: &Engine,
     walked: &mut Walked,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let recalled = ledger::recall(conn, now).await?;
+    let recalled = ledger::expire_leases(conn, now).await?;
     if recalled > 0 {
         tracing::warn!(messages = recalled, "{recalled} messages were lost in the broker");
-        engine.meters.recalled(recalled);
+        engine.metrics.recalled(recalled);
     }
-    let released = ledger::release_heads(conn, walked).await?;
+    let released = ledger::unblock_heads(conn, walked).await?;
     if released > 0 {
-        tracing::warn!(lanes = released, "{released} lanes stood still");
+        tracing::warn!(ordering_keys = released, "{released} ordering_keys stood still");
     }
     let gone: Vec<Gone> = diesel::sql_query(
-        "SELECT merchant, kind, gone_at_version FROM delivery_endpoints \
-         WHERE gone_at_version IS NOT NULL",
+        "SELECT merchant, kind, disabled_at_version FROM delivery_endpoints \
+         WHERE disabled_at_version IS NOT NULL",
     )
     .load(conn)
     .await?;
     for gone in gone {
         let id = gone.merchant.parse().map_err(ledger::unreadable)?;
-        let version = engine.directory.merchant(&id).map(|merchant| merchant.version);
-        if version.is_some_and(|version| version > gone.gone_at_version) {
+        let version = engine.merchants.get(&id).map(|merchant| merchant.version);
+        if version.is_some_and(|version| version > gone.disabled_at_version) {
             // One at a time: whoever holds several locks them in an order of its own.
             diesel::sql_query(
-                "UPDATE delivery_endpoints SET gone_at_version = NULL \
-                 WHERE merchant = $1 AND kind = $2 AND gone_at_version <= $3",
+                "UPDATE delivery_endpoints SET disabled_at_version = NULL \
+                 WHERE merchant = $1 AND kind = $2 AND disabled_at_version <= $3",
             )
             .bind::<Text, _>(&gone.merchant)
             .bind::<Text, _>(&gone.kind)
-            .bind::<BigInt, _>(gone.gone_at_version)
+            .bind::<BigInt, _>(gone.disabled_at_version)
             .execute(conn)
             .await?;
         }

@@ -10,7 +10,7 @@ use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
-use crate::outcome::Renewal;
+use crate::outcome::TokenRefresh;
 use crate::signing::Secret;
 use crate::tokens::ClientCredentials;
 
@@ -89,10 +89,10 @@ impl Endpoint {
     }
 
     /// Whether a 401 of this endpoint can be answered with a new token.
-    pub(crate) fn renewal(&self) -> Renewal {
+    pub(crate) fn renewal(&self) -> TokenRefresh {
         match self.credentials {
-            Some(_) => Renewal::Possible,
-            None => Renewal::Spent,
+            Some(_) => TokenRefresh::Possible,
+            None => TokenRefresh::Spent,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Merchants' endpoints, opened: from what the directory says to what can be dialled.
+//! Merchants' endpoints, opened: from the merchants' settings to what can be dialled.
 //!
 //! An opened endpoint is used until the merchant changes or one of its signing secrets expires,
 //! so a change takes effect on the next attempt and opening secrets costs nothing in between.
@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use directory::Directory;
 use domain::access::MerchantId;
 use domain::merchant::{self, CredentialsIn, Interface, Merchant, Sealed};
+use merchants::Merchants;
 use platform::Timestamp;
 use platform::sealing::{SealError, Sealer};
 use secrecy::{ExposeSecret, SecretString};
@@ -50,14 +50,14 @@ pub struct Opened {
 
 /// All endpoints of this process.
 pub struct Endpoints {
-    directory: Arc<Directory>,
+    merchants: Arc<Merchants>,
     sealer: Arc<Sealer>,
     opened: RwLock<HashMap<(MerchantId, Interface), Arc<Opened>>>,
 }
 
 impl Endpoints {
-    pub fn new(directory: Arc<Directory>, sealer: Arc<Sealer>) -> Self {
-        Self { directory, sealer, opened: RwLock::default() }
+    pub fn new(merchants: Arc<Merchants>, sealer: Arc<Sealer>) -> Self {
+        Self { merchants, sealer, opened: RwLock::default() }
     }
 
     /// The endpoint as the merchant wants it now.
@@ -69,7 +69,7 @@ impl Endpoints {
     ) -> Result<Arc<Opened>, NoEndpoint> {
         let unknown = || NoEndpoint::Unknown(merchant.to_owned());
         let id: MerchantId = merchant.parse().map_err(|_not_an_id| unknown())?;
-        let merchant = self.directory.merchant(&id).ok_or_else(unknown)?;
+        let merchant = self.merchants.get(&id).ok_or_else(unknown)?;
         let key = (id, interface);
         let known = self.opened.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         let current = |opened: &Arc<Opened>| {

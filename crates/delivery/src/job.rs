@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::TimeDelta;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use messaging::Incoming;
 use platform::Timestamp;
 use uuid::Uuid;
@@ -26,7 +26,7 @@ pub(crate) struct Job {
     /// When it is sent again unless it is settled.
     pub(crate) lease_until: Timestamp,
     /// Another copy of it may be about: ask the ledger before sending it.
-    pub(crate) doubtful: bool,
+    pub(crate) maybe_duplicate: bool,
     pub(crate) message: Message,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Unreadable(&'static str);
 impl Job {
     /// Reads a message that was queued with this lease.
     pub(crate) fn read(
-        kind: Kind,
+        kind: MessageKind,
         incoming: Incoming,
         lease: Duration,
         now: Timestamp,
@@ -60,7 +60,7 @@ impl Job {
             round: read(headers, header::ROUND)?,
             number,
             lease_until,
-            doubtful: incoming.redelivered || recalled || !fresh,
+            maybe_duplicate: incoming.redelivered || recalled || !fresh,
             message: Message {
                 id: id.to_string(),
                 merchant: read(headers, header::MERCHANT)?,
@@ -76,9 +76,9 @@ impl Job {
 }
 
 /// The answer to an exchange order names the merchant's own order; the others are only accepted.
-fn reply(kind: Kind) -> Reply {
+fn reply(kind: MessageKind) -> Reply {
     match kind {
-        Kind::ExchangeOrder => Reply::Needed,
+        MessageKind::ExchangeOrder => Reply::Needed,
         _ => Reply::Ignored,
     }
 }
@@ -97,7 +97,7 @@ mod tests {
 
     const LEASE: Duration = Duration::from_secs(300);
 
-    fn doubtful(waited_ms: i64, redelivered: bool, more: &[(&str, &str)]) -> bool {
+    fn maybe_duplicate(waited_ms: i64, redelivered: bool, more: &[(&str, &str)]) -> bool {
         let queued_at = 1_800_000_000_000;
         let lease_until = (queued_at + 300_000).to_string();
         let id = Uuid::nil().to_string();
@@ -113,24 +113,24 @@ mod tests {
         let headers = headers.iter().chain(more);
         let incoming = Incoming {
             tag: 1,
-            returns: 0,
+            delivery_count: 0,
             redelivered,
             headers: headers.map(|(name, value)| ((*name).into(), (*value).into())).collect(),
             body: Vec::new(),
         };
         let now = Timestamp::from_timestamp_millis(queued_at + waited_ms).unwrap();
-        Job::read(Kind::Rma, incoming, LEASE, now).unwrap().doubtful
+        Job::read(MessageKind::Rma, incoming, LEASE, now).unwrap().maybe_duplicate
     }
 
     #[test]
     fn only_a_message_that_comes_at_once_is_the_only_copy_for_sure() {
-        assert!(!doubtful(0, false, &[]));
-        assert!(!doubtful(999, false, &[]));
+        assert!(!maybe_duplicate(0, false, &[]));
+        assert!(!maybe_duplicate(999, false, &[]));
         // The clocks of two machines differ.
-        assert!(!doubtful(-50, false, &[]));
-        assert!(doubtful(1000, false, &[]));
-        assert!(doubtful(300_000, false, &[]));
-        assert!(doubtful(0, true, &[]));
-        assert!(doubtful(0, false, &[(header::RECALLED, "1")]));
+        assert!(!maybe_duplicate(-50, false, &[]));
+        assert!(maybe_duplicate(1000, false, &[]));
+        assert!(maybe_duplicate(300_000, false, &[]));
+        assert!(maybe_duplicate(0, true, &[]));
+        assert!(maybe_duplicate(0, false, &[(header::RECALLED, "1")]));
     }
 }

@@ -21,11 +21,11 @@ pub use append::NewMessage;
 pub(crate) use append::append;
 pub(crate) use log::{Log, is_forgotten, oldest_id};
 pub(crate) use pick::{
-    Content, Due, Look, Picked, Queued, Walked, give_back, pick, recall, release_heads,
-    still_queued,
+    Content, Due, Look, Picked, Queued, Walked, expire_leases, pick, release_claim, still_queued,
+    unblock_heads,
 };
 pub(crate) use replay::{
-    Overtaken, Replay, advance, find_replay, keep_replay, next_replay, revive, withdraw,
+    Replay, Superseded, advance, find_replay, keep_replay, next_replay, revive, withdraw,
 };
 pub(crate) use search::{Filter, Found, State, attempts, body, count, find, newest_first};
 pub(crate) use settle::{Settlement, Tried, Verdict, settle};

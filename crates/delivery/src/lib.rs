@@ -7,7 +7,7 @@
 //!
 //! The parts of an attempt, from the outside in: [`guard`] says which addresses may be dialled,
 //! [`client`] dials them, [`signing`] signs, [`tokens`] holds the tokens that merchants issue to
-//! us, [`endpoints`] opens what the directory says, [`attempt`] makes one attempt, [`outcome`]
+//! us, [`endpoints`] opens the merchants' settings, [`attempt`] makes one attempt, [`outcome`]
 //! says what follows from it, [`window`] keeps a sick endpoint from taking everyone's place.
 
 pub mod attempt;
@@ -15,23 +15,23 @@ pub mod client;
 pub mod endpoint;
 pub mod endpoints;
 pub mod guard;
+pub mod observer;
 pub mod outcome;
 pub mod signing;
 pub mod tokens;
 pub mod window;
-pub mod witness;
 
+mod ack_tracker;
+mod admin;
 mod backlog;
+mod dead_letters;
 mod deliveries;
 mod dispatcher;
 mod engine;
-mod flight;
+mod in_flight;
 mod job;
 mod ledger;
-mod letters;
-mod meters;
-mod operator;
-mod receipts;
+mod metrics;
 mod replayer;
 mod sender;
 mod settings;
@@ -42,9 +42,9 @@ mod fixture;
 
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 
+pub use admin::routes;
 pub use deliveries::Deliveries;
 pub use ledger::NewMessage;
-pub use operator::routes;
 pub use settings::Settings;
 
 /// The tables this crate keeps in the database of a service that delivers.

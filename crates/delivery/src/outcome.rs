@@ -15,7 +15,7 @@ use crate::client::Fault;
 use crate::guard::Refused;
 
 pub use retry_after::{LONGEST, parse_retry_after};
-pub use schedule::{BadSchedule, Roll, Schedule};
+pub use schedule::{BadSchedule, Jitter, Schedule};
 
 /// The longest sentence for an operator, in bytes: a merchant's server may have written most of it.
 const LONGEST_DETAIL: usize = 500;
@@ -71,7 +71,7 @@ pub enum Signal {
 
 /// Whether a 401 can still be answered with a new token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Renewal {
+pub enum TokenRefresh {
     /// The endpoint takes tokens and none was renewed for this attempt yet.
     Possible,
     /// This attempt already runs with a renewed token, or the endpoint takes none.
@@ -83,16 +83,16 @@ pub enum Renewal {
 pub struct Attempt {
     /// 1 for the first try.
     pub number: u32,
-    pub renewal: Renewal,
+    pub renewal: TokenRefresh,
     pub now: DateTime<Utc>,
-    pub roll: Roll,
+    pub roll: Jitter,
 }
 
 /// The table: outcome × attempt → what follows.
 pub fn decide(schedule: &Schedule, outcome: &Outcome, attempt: Attempt) -> Step {
     match outcome {
         Outcome::Delivered { .. } => Step::Delivered,
-        Outcome::Unauthorized if attempt.renewal == Renewal::Possible => Step::RefreshToken,
+        Outcome::Unauthorized if attempt.renewal == TokenRefresh::Possible => Step::RefreshToken,
         Outcome::Gone => Step::DeadAndPause,
         Outcome::Rejected { retry_after, .. } => retry(schedule, attempt, *retry_after),
         Outcome::Unauthorized

@@ -10,9 +10,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::dead_letters;
 use crate::engine::Engine;
 use crate::ledger;
-use crate::letters;
 
 /// Replays state their rate by the second.
 const BEAT: Duration = Duration::from_secs(1);
@@ -75,7 +75,7 @@ impl Replayer {
 
     async fn tidy(&self) {
         for kind in &self.engine.kinds {
-            match letters::tidy(&self.engine, *kind).await {
+            match dead_letters::tidy(&self.engine, *kind).await {
                 Ok(0) => {}
                 Ok(removed) => tracing::info!(%kind, removed, "removed {removed} dead letters"),
                 Err(error) => {

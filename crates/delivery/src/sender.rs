@@ -14,21 +14,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::kind::Kind;
-use messaging::{Incoming, LinkError};
+use domain::message_kind::MessageKind;
+use messaging::{BrokerError, Incoming};
 use platform::{chain, retry::Backoff};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::ack_tracker::{AckTracker, SLOW};
 use crate::engine::{Engine, patience};
-use crate::flight::fly;
+use crate::in_flight::fly;
 use crate::job::Job;
 use crate::ledger::Verdict;
-use crate::receipts::{Receipts, SLOW};
 use crate::settler::{Done, Settled, Settler, Tag};
-use copies::{give_back, take_paused, wanted};
+use copies::{release_claim, take_paused, wanted};
 use line::{Arrived, Line};
 
 /// Attempts that ended are settled together: when there are this many, or this long after the first.
@@ -44,21 +44,21 @@ const LAST_WORDS: Duration = Duration::from_millis(1500);
 
 pub(crate) struct Sender {
     engine: Arc<Engine>,
-    kind: Kind,
+    kind: MessageKind,
     line: Line,
     /// How many subscriptions there were.
     subscriptions: u64,
     backoff: Backoff,
     flights: JoinSet<Done>,
     /// What is in the air or not settled yet, so that no second copy joins it.
-    in_the_air: HashMap<(Uuid, i32, i32), Flight>,
+    in_flight: HashMap<(Uuid, i32, i32), InFlight>,
     /// How many of them took long at the last tick.
     slow: usize,
     /// Of the current subscription.
-    receipts: Receipts,
+    receipts: AckTracker,
     stop: CancellationToken,
     /// Attempts that are still under way by then are given up.
-    last_call: CancellationToken,
+    drain_deadline: CancellationToken,
     landed: Vec<Done>,
     /// When what has landed is settled at the latest.
     settle_by: Instant,
@@ -73,7 +73,7 @@ pub(crate) struct Sender {
 }
 
 /// An attempt under way.
-struct Flight {
+struct InFlight {
     task: tokio::task::Id,
     since: Instant,
 }
@@ -81,11 +81,11 @@ struct Flight {
 impl Sender {
     pub(crate) fn new(
         engine: Arc<Engine>,
-        kind: Kind,
-        (stop, last_call): (CancellationToken, CancellationToken),
+        kind: MessageKind,
+        (stop, drain_deadline): (CancellationToken, CancellationToken),
     ) -> Self {
         let settler = Some(Settler::new(engine.clone()));
-        let receipts = Receipts::new(engine.settings.prefetch.get());
+        let receipts = AckTracker::new(engine.settings.prefetch.get());
         let line = Line::open(&engine, kind, Duration::ZERO);
         Self {
             engine,
@@ -94,11 +94,11 @@ impl Sender {
             subscriptions: 0,
             backoff: patience(),
             flights: JoinSet::new(),
-            in_the_air: HashMap::new(),
+            in_flight: HashMap::new(),
             slow: 0,
             receipts,
             stop,
-            last_call,
+            drain_deadline,
             landed: Vec::new(),
             settle_by: Instant::now(),
             settling: JoinSet::new(),
@@ -143,12 +143,12 @@ impl Sender {
     fn room(&self) -> usize {
         let settings = &self.engine.settings;
         let places = settings.concurrency.get() + self.slow.min(settings.slow_concurrency);
-        places.saturating_sub(self.in_the_air.len())
+        places.saturating_sub(self.in_flight.len())
     }
 
     async fn look_after_slow(&mut self) {
         let now = Instant::now();
-        let flights = self.in_the_air.values();
+        let flights = self.in_flight.values();
         self.slow = flights.filter(|flight| now.duration_since(flight.since) >= SLOW).count();
         self.acknowledge_or_reopen().await;
     }
@@ -156,11 +156,11 @@ impl Sender {
     /// Finishes what is in the air and settles it; nothing new is taken.
     async fn leave(mut self) {
         if let Line::Open(subscription) = &mut self.line
-            && let Err(error) = subscription.cease().await
+            && let Err(error) = subscription.cancel().await
         {
             self.reopen(&error);
         }
-        let last_call = self.last_call.clone();
+        let drain_deadline = self.drain_deadline.clone();
         loop {
             self.begin_settling();
             if self.settler.is_some() && self.flights.is_empty() && self.put_off.is_empty() {
@@ -168,7 +168,7 @@ impl Sender {
             }
             let waits = self.settler.is_some() && !self.put_off.is_empty();
             tokio::select! {
-                () = last_call.cancelled() => break,
+                () = drain_deadline.cancelled() => break,
                 () = tokio::time::sleep_until(self.settle_again_at), if waits => {}
                 Some(settled) = self.settling.join_next() => self.settled(settled).await,
                 Some(landed) = self.flights.join_next() => self.land_all(landed),
@@ -189,7 +189,7 @@ impl Sender {
             match landed {
                 Ok(done) => self.landed.push(done),
                 Err(error) => {
-                    let mut flights = self.in_the_air.iter();
+                    let mut flights = self.in_flight.iter();
                     let flight = flights.find(|(_, flight)| flight.task == error.id());
                     broken_off.extend(flight.map(|((id, ..), _)| *id));
                 }
@@ -207,16 +207,16 @@ impl Sender {
         if let_go && !broken_off.is_empty() {
             let queue = self.kind.queue();
             tracing::warn!(queue, messages = broken_off.len(), "attempts were broken off");
-            give_back(&self.engine, &broken_off).await;
+            release_claim(&self.engine, &broken_off).await;
         }
     }
 
-    async fn receive(&mut self, arrived: Result<Arrived, LinkError>) {
+    async fn receive(&mut self, arrived: Result<Arrived, BrokerError>) {
         match arrived {
             Ok(Arrived::Subscribed(subscription)) => {
                 self.line = Line::Open(subscription);
                 self.subscriptions += 1;
-                self.receipts = Receipts::new(self.engine.settings.prefetch.get());
+                self.receipts = AckTracker::new(self.engine.settings.prefetch.get());
                 self.backoff.reset();
             }
             Ok(Arrived::Messages(batch)) => {
@@ -228,63 +228,63 @@ impl Sender {
         }
     }
 
-    fn reopen(&mut self, error: &LinkError) {
+    fn reopen(&mut self, error: &BrokerError) {
         let queue = self.kind.queue();
         tracing::warn!(queue, error = chain(error), "subscribing again");
         self.line = Line::open(&self.engine, self.kind, self.backoff.pause());
     }
 
-    async fn take(&mut self, batch: Vec<Incoming>) -> Result<(), LinkError> {
+    async fn take(&mut self, batch: Vec<Incoming>) -> Result<(), BrokerError> {
         let now = self.engine.clock.now();
-        let (mut jobs, mut doubtful) = (Vec::with_capacity(batch.len()), Vec::new());
+        let (mut jobs, mut maybe_duplicate) = (Vec::with_capacity(batch.len()), Vec::new());
         for incoming in batch {
-            let tag = Tag { subscription: self.subscriptions, number: incoming.tag };
+            let tag = Tag { subscription: self.subscriptions, number: incoming.delivery_tag };
             self.receipts.arrived(tag.number);
             match Job::read(self.kind, incoming, self.engine.settings.lease, now) {
-                Ok(job) if job.doubtful => doubtful.push((job, tag)),
+                Ok(job) if job.maybe_duplicate => maybe_duplicate.push((job, tag)),
                 Ok(job) => jobs.push((job, tag)),
                 Err(error) => {
                     let queue = self.kind.queue();
                     tracing::error!(queue, %error, "a message cannot be read and is put aside");
                     if let Line::Open(subscription) = &self.line {
-                        subscription.put_aside(tag.number).await?;
-                        self.receipts.put_aside(tag.number);
+                        subscription.dead_letter(tag.number).await?;
+                        self.receipts.dead_letter(tag.number);
                     }
                 }
             }
         }
-        if !doubtful.is_empty() {
+        if !maybe_duplicate.is_empty() {
             // The answer may be long in coming, and what is fresh now is in doubt by then.
-            doubtful.append(&mut jobs);
-            let tags: Vec<_> = doubtful.iter().map(|(_, tag)| tag.number).collect();
+            maybe_duplicate.append(&mut jobs);
+            let tags: Vec<_> = maybe_duplicate.iter().map(|(_, tag)| tag.number).collect();
             tokio::select! {
-                wanted = wanted(&self.engine, doubtful) => jobs = wanted,
+                wanted = wanted(&self.engine, maybe_duplicate) => jobs = wanted,
                 () = self.stop.cancelled() => self.return_all(&tags).await?,
             }
         }
         let paused = take_paused(&self.engine, &mut jobs);
         for (job, tag) in jobs {
             let key = (job.id, job.round, job.number);
-            if !self.in_the_air.contains_key(&key) {
+            if !self.in_flight.contains_key(&key) {
                 let (engine, since) = (self.engine.clone(), Instant::now());
                 self.receipts.set_out(tag.number, since);
                 let task = self.flights.spawn(async move { fly(&engine, job, tag).await }).id();
-                self.in_the_air.insert(key, Flight { task, since });
+                self.in_flight.insert(key, InFlight { task, since });
             }
         }
         // Last: this too may be a wait for the ledger.
         if !paused.is_empty() {
-            give_back(&self.engine, &paused).await;
+            release_claim(&self.engine, &paused).await;
         }
         self.acknowledge().await
     }
 
     /// Puts messages back into their queue: another replica may know more of them.
-    async fn return_all(&mut self, tags: &[u64]) -> Result<(), LinkError> {
+    async fn return_all(&mut self, tags: &[u64]) -> Result<(), BrokerError> {
         if let Line::Open(subscription) = &self.line {
             for tag in tags {
-                subscription.retry(*tag).await?;
-                self.receipts.put_aside(*tag);
+                subscription.requeue(*tag).await?;
+                self.receipts.dead_letter(*tag);
             }
         }
         Ok(())
@@ -309,7 +309,7 @@ impl Sender {
             // Its message stays unsettled: it comes again when the lease is over.
             Err(error) => {
                 tracing::error!(%error, "an attempt broke off");
-                self.in_the_air.retain(|_, flight| flight.task != error.id());
+                self.in_flight.retain(|_, flight| flight.task != error.id());
             }
         }
     }
@@ -342,7 +342,7 @@ impl Sender {
             self.settle_again.reset();
         }
         for Done { tag, settlement, .. } in &over {
-            self.in_the_air.remove(&(settlement.id, settlement.round, settlement.number));
+            self.in_flight.remove(&(settlement.id, settlement.round, settlement.number));
             if tag.subscription == self.subscriptions {
                 self.receipts.settled(tag.number);
             }
@@ -356,10 +356,10 @@ impl Sender {
         }
     }
 
-    async fn acknowledge(&mut self) -> Result<(), LinkError> {
+    async fn acknowledge(&mut self) -> Result<(), BrokerError> {
         match &self.line {
             Line::Open(subscription) => match self.receipts.due(Instant::now()) {
-                Some(through) => subscription.ack_through(through).await,
+                Some(through) => subscription.ack_up_to(through).await,
                 None => Ok(()),
             },
             Line::Opening(_) => Ok(()),

@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use platform::config::List;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-use crate::attempt::Courier;
+use crate::attempt::EndpointClient;
 use crate::client::GuardedClient;
 use crate::guard::{Guard, SystemResolver, Transport};
 use crate::outcome::{BadSchedule, Schedule};
@@ -33,7 +33,7 @@ pub struct Settings {
     #[serde(with = "humantime_serde")]
     pub lease: Duration,
     pub initial_window: NonZeroU32,
-    pub largest_window: NonZeroU32,
+    pub max_window: NonZeroU32,
     pub dispatch_batch: NonZeroU32,
     #[serde(with = "humantime_serde")]
     pub poll: Duration,
@@ -41,7 +41,7 @@ pub struct Settings {
     pub concurrency: NonZeroUsize,
     pub slow_concurrency: usize,
     pub settle_batch: NonZeroUsize,
-    pub answer_kept: usize,
+    pub response_log_bytes: usize,
     pub retention_days: u32,
 }
 
@@ -62,20 +62,20 @@ impl Settings {
     pub(crate) fn windows(&self) -> Limits {
         Limits {
             initial: self.initial_window,
-            largest: self.largest_window,
+            largest: self.max_window,
             probe_pause: self.retry_base,
         }
     }
 
     /// Whoever makes the attempts, over one guarded client.
-    pub(crate) fn courier(&self) -> anyhow::Result<Courier> {
+    pub(crate) fn endpoint_client(&self) -> anyhow::Result<EndpointClient> {
         let transport = if self.https_only { Transport::HttpsOnly } else { Transport::HttpToo };
         let guard = Guard { transport, allowed: self.allowed_networks.0.clone() };
         let tls = platform::client_tls()?;
         let client =
             GuardedClient::new(guard, Arc::new(SystemResolver), tls, self.connect_timeout)?;
         let tokens = Tokens::new(client.clone(), self.token_timeout);
-        Ok(Courier { client, tokens, schedule: self.schedule()?, deadline: self.deadline })
+        Ok(EndpointClient { client, tokens, schedule: self.schedule()?, deadline: self.deadline })
     }
 
     fn schedule(&self) -> Result<Schedule, BadSchedule> {

@@ -7,14 +7,14 @@ use bytes::Bytes;
 use diesel_async::{AsyncConnection, AsyncPgConnection};
 use domain::delivery::DeliveryDead;
 use messaging::Publisher;
-use platform::{Failure, Kind as Trouble, chain, database::DatabaseError};
+use platform::{ErrorKind, Failure, chain, database::DatabaseError};
 use uuid::Uuid;
 
 use crate::attempt::Message;
+use crate::dead_letters::{self, DeadLetters, LetterError};
 use crate::engine::{Engine, patience};
 use crate::ledger::{self, Settlement, Verdict, Windows};
-use crate::letters::{self, LetterError, Letters};
-use crate::witness::{Ended, Ending};
+use crate::observer::{Ended, Ending};
 
 /// A message that was tried, and where it came from.
 pub(crate) struct Done {
@@ -69,7 +69,7 @@ impl Settler {
     pub(crate) async fn settle(mut self, batch: Vec<Done>) -> Settled {
         let (dead, mut over): (Vec<_>, Vec<_>) =
             batch.into_iter().partition(|done| done.settlement.verdict == Verdict::Dead);
-        self.persist_all(&over, &Letters::default()).await;
+        self.persist_all(&over, &DeadLetters::default()).await;
         let mut put_off = Vec::new();
         if !dead.is_empty() {
             match self.write_letters(&dead).await {
@@ -93,15 +93,15 @@ impl Settler {
         Settled { settler: self, over, put_off }
     }
 
-    async fn write_letters(&mut self, dead: &[Done]) -> Result<Letters, LetterError> {
+    async fn write_letters(&mut self, dead: &[Done]) -> Result<DeadLetters, LetterError> {
         let mut conn = self.take_conn().await?;
         let dead: Vec<_> = dead.iter().map(|done| (&done.settlement, &done.message)).collect();
-        let letters = letters::write(&self.engine, &self.publisher, &mut conn, &dead).await?;
+        let letters = dead_letters::write(&self.engine, &self.publisher, &mut conn, &dead).await?;
         self.conn = Some(conn);
         Ok(letters)
     }
 
-    async fn persist_all(&mut self, batch: &[Done], letters: &Letters) {
+    async fn persist_all(&mut self, batch: &[Done], letters: &DeadLetters) {
         match self.persist(batch, letters).await {
             Ok(()) => {}
             Err(error) if batch.len() == 1 => give_up(batch, &error),
@@ -117,7 +117,11 @@ impl Settler {
         self.engine.wake.notify_one();
     }
 
-    async fn persist(&mut self, batch: &[Done], letters: &Letters) -> Result<(), DatabaseError> {
+    async fn persist(
+        &mut self,
+        batch: &[Done],
+        letters: &DeadLetters,
+    ) -> Result<(), DatabaseError> {
         if batch.is_empty() {
             return Ok(());
         }
@@ -133,7 +137,11 @@ impl Settler {
         }
     }
 
-    async fn attempt(&mut self, batch: &[Done], letters: &Letters) -> Result<(), DatabaseError> {
+    async fn attempt(
+        &mut self,
+        batch: &[Done],
+        letters: &DeadLetters,
+    ) -> Result<(), DatabaseError> {
         let mut conn = self.take_conn().await?;
         let announced = batch.iter().filter_map(|done| letters.written.get(&done.of())).collect();
         self.transact(&mut conn, batch, announced).await?;
@@ -145,7 +153,7 @@ impl Settler {
     async fn take_conn(&mut self) -> Result<AsyncPgConnection, DatabaseError> {
         match self.conn.take() {
             Some(conn) => Ok(conn),
-            None => self.engine.pool.get_own().await,
+            None => self.engine.pool.dedicated().await,
         }
     }
 
@@ -172,7 +180,7 @@ impl Settler {
             engine.outbox.append(conn, engine.clock.now(), announced).await
         })
         .await?;
-        engine.meters.settled(&settlements);
+        engine.metrics.settled(&settlements);
         Ok(())
     }
 }
@@ -195,7 +203,7 @@ fn ended(done: &Done) -> Option<Ended> {
 /// Whether waiting helps. A day that the log has dropped does not come back: what is settled for it is
 /// a second copy of a message that was settled long ago.
 fn passing(error: &DatabaseError) -> bool {
-    !ledger::is_forgotten(error) && error.kind() == Trouble::Unavailable
+    !ledger::is_forgotten(error) && error.kind() == ErrorKind::Unavailable
 }
 
 fn give_up(batch: &[Done], error: &DatabaseError) {

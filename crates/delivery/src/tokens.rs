@@ -27,7 +27,7 @@ use url::Url;
 
 use crate::client::{ANSWER_LIMIT, End, Fault, GuardedClient, read_body};
 use crate::guard::Refused;
-use crate::outcome::{Roll, brief};
+use crate::outcome::{Jitter, brief};
 
 /// A token server that names no lifetime is asked again after this.
 const UNSTATED_LIFETIME: Duration = Duration::from_secs(3600);
@@ -85,7 +85,7 @@ impl From<Refused> for TokenError {
     }
 }
 
-type Flight = Shared<BoxFuture<'static, Result<Token, TokenError>>>;
+type InFlight = Shared<BoxFuture<'static, Result<Token, TokenError>>>;
 
 /// All tokens of a process. Cheap to clone.
 #[derive(Clone)]
@@ -124,7 +124,7 @@ impl Tokens {
         credentials: &Arc<ClientCredentials>,
         stale: Option<Generation>,
         now: Instant,
-        roll: Roll,
+        roll: Jitter,
     ) -> Result<Token, TokenError> {
         let slot = self.slots.get_with(Fingerprint::of(credentials), Arc::default);
         let flight = {
@@ -162,8 +162,8 @@ impl Tokens {
         credentials: &Arc<ClientCredentials>,
         slot: &Arc<Mutex<Slot>>,
         started_at: Instant,
-        roll: Roll,
-    ) -> Flight {
+        roll: Jitter,
+    ) -> InFlight {
         let (client, credentials, slot) =
             (self.client.clone(), Arc::clone(credentials), Arc::clone(slot));
         let timeout = self.timeout;
@@ -197,7 +197,7 @@ impl Tokens {
     }
 }
 
-async fn renewal(flight: Flight) {
+async fn renewal(flight: InFlight) {
     if let Err(error) = flight.await {
         tracing::warn!(%error, "could not renew a token ahead of time");
     }

@@ -27,7 +27,7 @@ pub struct Limits {
 pub struct Window {
     size: u32,
     /// Below, every success opens the window by one; from here on, a whole window of them.
-    careful_from: u32,
+    slow_start_threshold: u32,
     /// Successes since the last careful step.
     credit: u32,
     /// Probes that failed in a row: messages that set out alone, from a window that could not be
@@ -42,7 +42,7 @@ impl Window {
         let largest = limits.largest.get();
         Self {
             size: limits.initial.get().min(largest),
-            careful_from: largest,
+            slow_start_threshold: largest,
             credit: 0,
             failed_probes: 0,
             largest,
@@ -51,12 +51,15 @@ impl Window {
     }
 
     /// A window as it was written down: see [`Window::parts`]. Limits may have changed since.
-    pub fn restored(limits: Limits, [size, careful_from, credit, failed_probes]: [i32; 4]) -> Self {
+    pub fn restored(
+        limits: Limits,
+        [size, slow_start_threshold, credit, failed_probes]: [i32; 4],
+    ) -> Self {
         let largest = limits.largest.get();
         let read = |part: i32| u32::try_from(part).unwrap_or_default();
         Self {
             size: read(size).clamp(1, largest),
-            careful_from: read(careful_from).clamp(1, largest),
+            slow_start_threshold: read(slow_start_threshold).clamp(1, largest),
             credit: read(credit),
             failed_probes: read(failed_probes),
             largest,
@@ -67,7 +70,7 @@ impl Window {
     /// What must be written down of it: size, from where it opens with care, credit, and how many
     /// probes failed.
     pub fn parts(&self) -> [i32; 4] {
-        [self.size, self.careful_from, self.credit, self.failed_probes]
+        [self.size, self.slow_start_threshold, self.credit, self.failed_probes]
             .map(|part| part.try_into().unwrap_or(i32::MAX))
     }
 
@@ -102,7 +105,7 @@ impl Window {
 
     fn grow(&mut self) {
         self.failed_probes = 0;
-        if self.size < self.careful_from {
+        if self.size < self.slow_start_threshold {
             self.size += 1;
         } else {
             self.credit += 1;
@@ -125,7 +128,7 @@ impl Window {
     /// known, together with others.
     pub fn narrow(&mut self) {
         self.size = (self.size / 2).max(1);
-        self.careful_from = self.size;
+        self.slow_start_threshold = self.size;
         self.credit = 0;
     }
 }

@@ -18,7 +18,7 @@ use clap::Args;
 use ctl::output::print;
 use ctl::settings::Settings;
 use domain::merchant::{Interface, ReturnPolicy};
-use domain::returns::Status;
+use domain::returns::RmaStatus;
 use platform::{Clock, Timestamp};
 use serde_json::{Value, json};
 
@@ -181,7 +181,7 @@ impl Tour {
         }]);
         self.publish_order(context, self.started_at + Duration::from_secs(1), refunds).await?;
         let (message, body) = context.rma_message("rma.refunded", rma).await?;
-        let status = Status::Refunded.as_str();
+        let status = RmaStatus::Refunded.as_str();
         expect_text(&body, "/status", status)?;
         print_step("the shop publishes the refund", &format!("{message}, {status}"))
     }

@@ -12,14 +12,14 @@ use ctl::settings::Settings;
 use platform::{Clock, Running, Service as _};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::{Database, Started, run};
+use testkit::{Database, TestService, run};
 use tokio::process::Command;
 
 const OPERATOR_SECRET: &str = "a secret of the first operator";
 
 /// The auth service, the order intake and the folder of the demo merchant.
 struct TestApp {
-    auth: Started,
+    auth: TestService,
     order_intake: Running,
     folder: TempDir,
     _database: Database,
@@ -27,7 +27,7 @@ struct TestApp {
 
 impl TestApp {
     async fn start() -> Self {
-        let auth = Started::new::<auth::App>(&[
+        let auth = TestService::new::<auth::App>(&[
             ("SEALING__KEYS", testkit::sealing_keys()),
             ("BOOTSTRAP__CLIENT_ID", "operator"),
             ("BOOTSTRAP__CLIENT_SECRET", OPERATOR_SECRET),

@@ -18,7 +18,7 @@ pub struct MerchantId(String);
 /// Not a merchant's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("must be 1 to 63 lower-case letters, digits or hyphens, beginning with a letter or digit")]
-pub struct BadMerchantId;
+pub struct InvalidMerchantId;
 
 impl MerchantId {
     pub fn as_str(&self) -> &str {
@@ -27,19 +27,19 @@ impl MerchantId {
 }
 
 impl TryFrom<String> for MerchantId {
-    type Error = BadMerchantId;
+    type Error = InvalidMerchantId;
 
-    fn try_from(text: String) -> Result<Self, BadMerchantId> {
+    fn try_from(text: String) -> Result<Self, InvalidMerchantId> {
         let plain = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
         let fits = (1..=63).contains(&text.len()) && plain && !text.starts_with('-');
-        if fits { Ok(Self(text)) } else { Err(BadMerchantId) }
+        if fits { Ok(Self(text)) } else { Err(InvalidMerchantId) }
     }
 }
 
 impl FromStr for MerchantId {
-    type Err = BadMerchantId;
+    type Err = InvalidMerchantId;
 
-    fn from_str(text: &str) -> Result<Self, BadMerchantId> {
+    fn from_str(text: &str) -> Result<Self, InvalidMerchantId> {
         Self::try_from(text.to_owned())
     }
 }
@@ -184,16 +184,16 @@ pub enum Revoked {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Revocation {
     #[serde(flatten)]
-    pub what: Revoked,
+    pub revoked: Revoked,
     /// From then on the tokens concerned have expired anyway.
-    pub until: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
 }
 
 impl Event for Revocation {
     const TYPE: &'static str = "token.revoked.v1";
 
     fn subject(&self) -> String {
-        match &self.what {
+        match &self.revoked {
             Revoked::Token(id) => format!("token/{id}"),
             Revoked::Client(id) => format!("client/{id}"),
         }

@@ -8,8 +8,8 @@ use uuid::Uuid;
 use crate::{
     access::MerchantId,
     event::Event,
-    kind::{Kind, kind_schema},
     merchant::SupportContact,
+    message_kind::{MessageKind, message_kind_schema},
 };
 
 /// A message was tried as often as it may be and not accepted; it waits for an operator.
@@ -17,8 +17,8 @@ use crate::{
 pub struct DeliveryDead {
     pub delivery: Uuid,
     pub merchant: MerchantId,
-    #[schema(schema_with = kind_schema)]
-    pub kind: Kind,
+    #[schema(schema_with = message_kind_schema)]
+    pub kind: MessageKind,
     /// What the message tells the merchant, for example `rma.created`.
     pub event: String,
     /// The queue in which the message lies.

@@ -23,11 +23,11 @@ mod tests {
     use super::*;
     use crate::access::{MerchantId, Revocation, Revoked};
     use crate::delivery::DeliveryDead;
-    use crate::kind::Kind;
     use crate::merchant::{
         Authentication, CredentialsIn, Endpoint, Interface, Merchant, MerchantChanged, Sealed,
         Settings, SigningSecret, SupportContact,
     };
+    use crate::message_kind::MessageKind;
     use crate::schema::json_schema;
 
     /// The schema is checked in, and the event keeps to it.
@@ -55,7 +55,7 @@ mod tests {
             check(&DeliveryDead {
                 delivery: Uuid::nil(),
                 merchant: acme(),
-                kind: Kind::Rma,
+                kind: MessageKind::Rma,
                 event: "rma.created".into(),
                 queue: "notify.rma.dead".into(),
                 attempts: 6,
@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn a_revocation_keeps_to_its_schema() {
-        for what in [Revoked::Token("t".into()), Revoked::Client("c".into())] {
-            check(&Revocation { what, until: DateTime::UNIX_EPOCH });
+        for revoked in [Revoked::Token("t".into()), Revoked::Client("c".into())] {
+            check(&Revocation { revoked, expires_at: DateTime::UNIX_EPOCH });
         }
     }
 

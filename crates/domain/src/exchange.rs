@@ -15,8 +15,8 @@ pub use message::{
     exchange_order_schema,
 };
 pub use outcome::{ExchangeFailed, ExchangePlaced, FailureCause};
-pub(crate) use question::has_place;
-pub use question::{BadIdentifier, NoPlace, VariantIdentifier};
-pub use reply::{Amounts, Reply};
-pub use stock::{Asked, InStock, sort_by_stock};
-pub use variants::{Attribute, BadVariants, OfferedVariant, Variants, variants_schema};
+pub(crate) use question::has_placeholder;
+pub use question::{InvalidVariantIdentifier, MissingPlaceholder, VariantIdentifier};
+pub use reply::{ExchangeOrderResponse, OrderAmounts};
+pub use stock::{StockCheck, VariantLookups, check_stock};
+pub use variants::{Attribute, InvalidVariantsResponse, OfferedVariant, Variants, variants_schema};

@@ -6,11 +6,11 @@
 
 pub mod access;
 pub mod delivery;
-pub mod document;
 pub mod event;
 pub mod exchange;
-pub mod kind;
+pub mod json;
 pub mod merchant;
+pub mod message_kind;
 pub mod order;
 pub mod returns;
 pub mod schema;

@@ -3,9 +3,9 @@
 //! A merchant is changed and published as a whole, under a version that only grows; whoever holds
 //! a copy replaces it when the version is higher and ignores it otherwise.
 
+mod changes;
 mod endpoint;
 mod policy;
-mod read;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,11 +15,11 @@ use utoipa::ToSchema;
 
 use crate::{access::MerchantId, event::Event};
 
+pub use changes::{EndpointChange, SettingsChange, read_new_merchant};
 pub use endpoint::{
     Authentication, CredentialsIn, Endpoint, Interface, Sealed, SigningSecret, UnknownInterface,
 };
 pub use policy::{MethodOffer, ReturnPolicy, ReturnReason};
-pub use read::{EndpointChange, SettingsChange, read_new_merchant};
 
 /// How returns work for a merchant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

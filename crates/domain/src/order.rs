@@ -1,8 +1,8 @@
 //! The Returns Portal Order: what a merchant publishes, what makes it acceptable, and what
 //! becomes of it next to what is already stored.
 //!
-//! [`Message::read`] checks a message by itself and finds every fault of every order in it;
-//! [`Snapshot::decide`] then holds one order against what is known of it. An [`Order`] that came
+//! [`OrderMessage::read`] checks a message by itself and finds every fault of every order in it;
+//! [`OrderSnapshot::decide`] then holds one order against what is known of it. An [`Order`] that came
 //! out of `read` keeps every rule of this module: amounts are not negative and small enough that
 //! no sum of them overflows, lines have distinct identifiers, a refund names lines of its own
 //! order and never more units than they have. Only sums that do not add up may remain, as
@@ -14,23 +14,21 @@
 
 mod address;
 mod customer;
-mod digest;
 mod line;
 mod message;
+mod outcome;
 mod refund;
 pub mod sample;
 mod schema;
-mod snapshot;
 mod stored;
 
 pub use address::Address;
 pub use customer::{CUSTOMER_ALIAS, Customer};
-pub use digest::Digest;
-pub use line::{Line, MAX_LINES, MAX_ORDER_UNITS};
-pub use message::{MAX_ORDERS, Message, Policy, Snapshot};
+pub use line::{MAX_LINES, MAX_ORDER_UNITS, OrderLine};
+pub use message::{MAX_ORDERS, OrderMessage, OrderPolicy, OrderSnapshot};
+pub use outcome::{KnownOrder, KnownRefund, OrderOutcome};
 pub use refund::{IGNORE_REFUND, Refund, RefundLine};
 pub use schema::{ReturnsPortalOrder, ReturnsPortalOrderMessage, message_schema, stored_schema};
-pub use snapshot::{KnownOrder, KnownRefund, Outcome};
 pub use stored::OrderStored;
 
 use std::ops::RangeInclusive;
@@ -41,9 +39,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaType, Type};
 
-use crate::document::{Field, Object, array, currency, integer, object, one_of, text, timestamp};
+use crate::json::{Field, Object, array, currency, integer, object, one_of, text, timestamp};
 use message::Sums;
-use refund::RefundLedger;
+use refund::RefundIndex;
 
 /// The length of an identifier, in characters.
 const IDENTIFIER: RangeInclusive<usize> = 1..=255;
@@ -66,7 +64,7 @@ pub struct Order {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub raw_status: Option<String>,
-    pub status: Status,
+    pub status: OrderStatus,
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
     pub total_amount_cents: i64,
     /// The sum of the lines' `product_amount_cents`.
@@ -97,7 +95,7 @@ pub struct Order {
     pub updated_at: DateTime<Utc>,
     /// The quantities of all lines sum to 10,000 at most.
     #[schema(min_items = 1, max_items = 1000)]
-    pub items: Vec<Line>,
+    pub items: Vec<OrderLine>,
     pub customer: Customer,
     pub shipping_address: Address,
     pub billing_address: Address,
@@ -107,14 +105,14 @@ pub struct Order {
 
 /// Where an order stands. `Shipped` once all of it has shipped, also after a full refund.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub enum Status {
+pub enum OrderStatus {
     Created,
     Shipped,
     #[serde(alias = "Canceled")]
     Cancelled,
 }
 
-impl Status {
+impl OrderStatus {
     const WORDS: [(&str, Self); 4] = [
         ("Created", Self::Created),
         ("Shipped", Self::Shipped),
@@ -125,11 +123,11 @@ impl Status {
 
 impl Order {
     fn read(order: &Object<'_>, sums: &mut Sums) -> Option<Self> {
-        let mut seen = RefundLedger::default();
+        let mut seen = RefundIndex::default();
 
         let identifier = order.required("identifier", text(IDENTIFIER));
         let raw_status = order.optional("raw_status", text(WORD));
-        let status = order.required("status", one_of(&Status::WORDS));
+        let status = order.required("status", one_of(&OrderStatus::WORDS));
         let total = order.required("total_amount_cents", integer(AMOUNT));
         let product = order.required("product_amount_cents", integer(AMOUNT));
         let tax = order.required("tax_amount_cents", integer(AMOUNT));

@@ -11,25 +11,25 @@ mod identifier;
 mod inbound;
 mod outbound;
 mod receipt;
-mod received;
+mod reference;
 pub mod sample;
 mod schema;
-mod words;
+mod unit_received;
 
 pub use drop_shipment::{
     DropShipment, DropShipmentCancellation, DropShipmentConfirmation, DropShipmentKind,
     DropShipmentPartialCancellation,
 };
 pub use identifier::{Identifier, identifier};
-pub use inbound::{InboundAsn, InboundHeader, InboundLine, Place};
+pub use inbound::{InboundAsn, InboundHeader, InboundLine, Location};
 pub use outbound::{
-    AsnStatus, Change, Header, MAX_BYTES, MAX_LINES, OutboundAsn, OutboundShipment,
-    OutboundShipmentRequest, Part, ShipmentType,
+    AsnPart, AsnStatus, MAX_MESSAGE_BYTES, MAX_MESSAGE_LINES, OutboundAsn, OutboundHeader,
+    OutboundShipment, OutboundShipmentRequest, ShipmentChange, ShipmentType,
 };
-pub use receipt::{Expected, InventoryReceipt, Receipts, ReceiptsRequest};
-pub use received::UnitReceived;
+pub use receipt::{ExpectedUnit, InventoryReceipt, ReceiptBatch, ReceiptsRequest};
+pub use reference::{Condition, Reference, ReferenceType};
 pub use schema::message_schema;
-pub use words::{Condition, Reference, ReferenceType};
+pub use unit_received::UnitReceived;
 
 use std::ops::RangeInclusive;
 

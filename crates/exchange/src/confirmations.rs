@@ -6,7 +6,7 @@ use std::sync::Arc;
 use diesel_async::AsyncPgConnection;
 use domain::exchange::ExchangeOrder;
 use domain::returns::ReturnConfirmed;
-use messaging::{HandleError, Handler, Received};
+use messaging::{Envelope, HandleError, Handler};
 use platform::Clock;
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -23,12 +23,12 @@ impl Handler for Confirmations {
     type Event = ReturnConfirmed;
 
     /// One may be eight megabytes: a thousand units, and all that is said of each.
-    const MOST_HELD: u16 = 16;
+    const MAX_PREFETCH: u16 = 16;
 
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<ReturnConfirmed>],
+        events: &[&Envelope<ReturnConfirmed>],
     ) -> Result<(), HandleError> {
         let now = self.clock.now();
         for event in events {
@@ -38,7 +38,7 @@ impl Handler for Confirmations {
         Ok(())
     }
 
-    fn committed(&self) {
+    fn after_commit(&self) {
         self.heard.notify_one();
     }
 }

@@ -1,11 +1,11 @@
 //! How exchange orders ended, and telling of it: at the merchant, in the transaction that settles
 //! the message, or by an operator's word.
 
-use delivery::witness::{Ended, Ending, Witness};
+use delivery::observer::{Ended, Ending, SettlementObserver};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::access::MerchantId;
-use domain::exchange::{ExchangeFailed, ExchangePlaced, FailureCause, Reply};
-use domain::kind::Kind;
+use domain::exchange::{ExchangeFailed, ExchangeOrderResponse, ExchangePlaced, FailureCause};
+use domain::message_kind::MessageKind;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use messaging::Outbox;
@@ -22,14 +22,14 @@ pub(crate) struct Endings {
     pub(crate) clock: Clock,
 }
 
-impl Witness for Endings {
+impl SettlementObserver for Endings {
     fn ended<'a>(
         &'a self,
         conn: &'a mut AsyncPgConnection,
         ended: &'a [Ended],
     ) -> BoxFuture<'a, Result<(), DatabaseError>> {
         async move {
-            for ended in ended.iter().filter(|ended| ended.kind == Kind::ExchangeOrder) {
+            for ended in ended.iter().filter(|ended| ended.kind == MessageKind::ExchangeOrder) {
                 match ended.ending {
                     Ending::Delivered => self.placed(conn, ended).await?,
                     Ending::Dead => self.undeliverable(conn, ended).await?,
@@ -49,7 +49,8 @@ impl Endings {
         ended: &Ended,
     ) -> Result<(), DatabaseError> {
         let now = self.clock.now();
-        let placed = orders::place(conn, ended.id, &Reply::read(&ended.answer), now).await?;
+        let placed =
+            orders::place(conn, ended.id, &ExchangeOrderResponse::read(&ended.answer), now).await?;
         let event = placed.map(|(order, exchange_order_identifier)| ExchangePlaced {
             merchant: order.merchant,
             rma_identifier: order.rma_identifier,

@@ -1,13 +1,13 @@
 //! What can go wrong here, and what it means to whoever asked.
 
-use domain::exchange::{BadIdentifier, Unplaceable};
+use domain::exchange::{InvalidVariantIdentifier, Unplaceable};
 use platform::database::DatabaseError;
-use platform::{Failure, Kind};
+use platform::{ErrorKind, Failure};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error(transparent)]
-    Identifier(#[from] BadIdentifier),
+    Identifier(#[from] InvalidVariantIdentifier),
     #[error("there is no exchange order for order {0}")]
     NoExchange(String),
     #[error(
@@ -31,12 +31,12 @@ impl From<diesel::result::Error> for Error {
 }
 
 impl Failure for Error {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::Identifier(_) | Self::BadQuery(_) => Kind::Malformed,
-            Self::NoExchange(_) => Kind::Missing,
-            Self::NotUndeliverable { .. } | Self::SentAgain(_) => Kind::Conflict,
-            Self::Unplaceable { .. } => Kind::Invalid,
+            Self::Identifier(_) | Self::BadQuery(_) => ErrorKind::Malformed,
+            Self::NoExchange(_) => ErrorKind::Missing,
+            Self::NotUndeliverable { .. } | Self::SentAgain(_) => ErrorKind::Conflict,
+            Self::Unplaceable { .. } => ErrorKind::Invalid,
             Self::Database(error) => error.kind(),
         }
     }

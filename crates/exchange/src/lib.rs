@@ -23,11 +23,11 @@ use std::sync::Arc;
 use actix_web::web;
 use delivery::Deliveries;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
-use directory::Directory;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
+use merchants::Merchants;
 use messaging::{Broker, Topology, consume};
 use platform::database::Pool;
-use platform::http::Rooms;
+use platform::http::MemoryBudget;
 use platform::identity::Verifier;
 use platform::sealing::Sealer;
 use platform::{Process, Service};
@@ -49,11 +49,11 @@ const COPIES: usize = 3;
 /// The service.
 pub struct App {
     pool: Pool,
-    directory: Arc<Directory>,
+    merchants: Arc<Merchants>,
     deliveries: Deliveries,
     endings: Endings,
     offers: Arc<Offers>,
-    rooms: Rooms,
+    rooms: MemoryBudget,
 }
 
 impl Service for App {
@@ -64,7 +64,7 @@ impl Service for App {
     type Settings = Settings;
 
     fn migrations() -> Vec<EmbeddedMigrations> {
-        vec![messaging::MIGRATIONS, directory::MIGRATIONS, delivery::MIGRATIONS, MIGRATIONS]
+        vec![messaging::MIGRATIONS, merchants::MIGRATIONS, delivery::MIGRATIONS, MIGRATIONS]
     }
 
     fn routes(config: &mut ServiceConfig<'_>) {
@@ -83,15 +83,15 @@ impl Service for App {
         verifier.follow(&identity, &process.tasks)?;
         let topology = Topology::backhaul(&broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
-        let directory = Directory::start(Self::NAME, process, &broker, &verifier);
-        let outbox = broker.relay(Self::NAME, process);
+        let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
+        let outbox = broker.start_relay(Self::NAME, process);
         let endings = Endings { outbox: outbox.clone(), clock: process.clock.clone() };
         let deliveries = Deliveries::start_before(
             Arc::new(endings.clone()),
             Self::NAME,
             process,
-            (&broker, &directory, &sealer),
-            &[Kind::ExchangeOrder],
+            (&broker, &merchants, &sealer),
+            &[MessageKind::ExchangeOrder],
             delivery,
         )?;
         let offers = Arc::new(Offers::new(deliveries.clone(), process.clock.clone(), variants));
@@ -99,7 +99,7 @@ impl Service for App {
         let placer = Placer {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
-            directory: directory.clone(),
+            merchants: merchants.clone(),
             offers: offers.clone(),
             deliveries: deliveries.clone(),
             outbox,
@@ -111,8 +111,8 @@ impl Service for App {
         let clock = process.clock.clone();
         consume(&broker, Self::NAME, process, Confirmations { clock, heard });
         let pool = process.pool.clone();
-        let rooms = Rooms::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES);
-        Ok((Self { pool, directory, deliveries, endings, offers, rooms }, verifier))
+        let rooms = MemoryBudget::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES);
+        Ok((Self { pool, merchants, deliveries, endings, offers, rooms }, verifier))
     }
 }
 

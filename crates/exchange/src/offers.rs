@@ -10,13 +10,13 @@ mod unavailable;
 use std::sync::Arc;
 
 use delivery::Deliveries;
-use delivery::attempt::{Question, Try};
+use delivery::attempt::{Query, Try};
 use delivery::endpoint::Endpoint;
-use delivery::outcome::{Outcome, Roll};
+use delivery::outcome::{Jitter, Outcome};
 use domain::access::MerchantId;
 use domain::exchange::{VariantIdentifier, Variants};
-use domain::kind::VARIANTS_API_VERSION;
 use domain::merchant::{Interface, Merchant};
+use domain::message_kind::VARIANTS_API_VERSION;
 use moka::future::Cache;
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::Counter;
@@ -146,15 +146,15 @@ impl Offers {
         let asked_at = self.clock.now();
         let (endpoint, patience) = self.endpoint(merchant, product, asked_at)?;
         let passage = self.breakers.enter(merchant, Instant::now())?;
-        let question = Question {
+        let question = Query {
             merchant: merchant.identifier.to_string(),
             api_version: VARIANTS_API_VERSION,
             traceparent: telemetry::traceparent(),
             longest_answer: self.settings.longest_answer,
         };
-        let mut courier = self.deliveries.courier().clone();
-        courier.deadline = patience.min(end.saturating_duration_since(Instant::now()));
-        let tried = courier.ask(&question, &endpoint, asked_at, Roll::draw()).await;
+        let mut endpoint_client = self.deliveries.endpoint_client().clone();
+        endpoint_client.deadline = patience.min(end.saturating_duration_since(Instant::now()));
+        let tried = endpoint_client.ask(&question, &endpoint, asked_at, Jitter::draw()).await;
         passage.settle(is_well(&tried.outcome), Instant::now());
         self.questions.add(1, &[KeyValue::new("outcome", tried.outcome.name())]);
         let weight = weight(tried.answer.len());
@@ -184,7 +184,7 @@ impl Offers {
         let opened = endpoints
             .find(merchant.identifier.as_str(), Interface::Variants, now)
             .map_err(|error| unset(&error))?;
-        let url = product.put_into(opened.endpoint.url()).map_err(|error| unset(&error))?;
+        let url = product.expand_url(opened.endpoint.url()).map_err(|error| unset(&error))?;
         Ok((opened.endpoint.at(url), opened.timeout.unwrap_or(Duration::MAX)))
     }
 

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use delivery::{Deliveries, NewMessage};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
-use directory::Directory;
 use domain::exchange::{ExchangeFailed, ExchangeOrder, FailureCause};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use domain::returns::{ConfirmedUnit, ReturnConfirmed, UnitId};
+use merchants::Merchants;
 use messaging::Outbox;
 use platform::database::{DatabaseError, Pool};
 use platform::retry::Backoff;
@@ -42,7 +42,7 @@ const EVENT: &str = "exchange_order.created";
 pub(crate) struct Placer {
     pub(crate) pool: Pool,
     pub(crate) clock: Clock,
-    pub(crate) directory: Arc<Directory>,
+    pub(crate) merchants: Arc<Merchants>,
     pub(crate) offers: Arc<Offers>,
     pub(crate) deliveries: Deliveries,
     pub(crate) outbox: Outbox,
@@ -158,14 +158,15 @@ impl Placer {
             let confirmed = &claimed.confirmed;
             let now = self.clock.now();
             let transaction_id = Uuid::new_v4();
-            let decision = match ExchangeOrder::new(confirmed, &stock.units.kept, transaction_id) {
-                Ok(order) => {
-                    self.order(conn, claimed, stock, &order, now).await?;
-                    Decision::Ordered
-                }
-                Err(_nothing_left) => Decision::OutOfStock,
-            };
-            let gone = ids(&stock.units.gone);
+            let decision =
+                match ExchangeOrder::new(confirmed, &stock.units.exchangeable, transaction_id) {
+                    Ok(order) => {
+                        self.order(conn, claimed, stock, &order, now).await?;
+                        Decision::Ordered
+                    }
+                    Err(_nothing_left) => Decision::OutOfStock,
+                };
+            let gone = ids(&stock.units.out_of_stock);
             confirmations::decide(conn, claimed.position, decision, &gone, now).await?;
             let failed = (!gone.is_empty()).then(|| {
                 let detail = "what was chosen is no longer in stock".to_owned();
@@ -189,8 +190,8 @@ impl Placer {
             .map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
         let message = NewMessage {
             merchant: confirmed.merchant.clone(),
-            kind: Kind::ExchangeOrder,
-            lane: Some(format!("order:{}", confirmed.original_order_id)),
+            kind: MessageKind::ExchangeOrder,
+            ordering_key: Some(format!("order:{}", confirmed.original_order_id)),
             event: EVENT.to_owned(),
             body: body.clone().into(),
         };
@@ -201,7 +202,7 @@ impl Placer {
             confirmation: claimed.position,
             transaction_id: order.payment.transaction_id,
             delivery: delivery.first().copied().unwrap_or_default(),
-            units: &ids(&stock.units.kept),
+            units: &ids(&stock.units.exchangeable),
             message: &body,
             stock: stock.word(),
             stock_detail: stock.detail.as_deref(),

@@ -16,7 +16,7 @@ use diesel::sql_types::BigInt;
 use domain::event::Event;
 use domain::exchange::{ExchangeFailed, ExchangePlaced, FailureCause};
 use domain::returns::ReturnConfirmed;
-use messaging::{Envelope, Link, Message, Publisher, Received, Subscription, Topology};
+use messaging::{BrokerConnection, Envelope, Message, Publisher, Subscription, Topology};
 use platform::database::Pool;
 use platform::{Clock, Service as _, Tasks};
 use sandbox::journal::{Entry, Page};
@@ -33,7 +33,7 @@ struct Scene {
     sandbox: sandbox::Running,
     client: reqwest::Client,
     pool: Pool,
-    link: Link,
+    link: BrokerConnection,
     topology: Topology,
     namespace: Namespace,
     database: Database,
@@ -45,7 +45,12 @@ impl Scene {
         let database = Database::create(exchange::App::migrations()).await;
         let namespace = Namespace::create();
         let topology = Topology::backhaul(&namespace.name);
-        let link = Link::start(&namespace.settings().url, &topology, "test", &Tasks::default());
+        let link = BrokerConnection::start(
+            &namespace.settings().url,
+            &topology,
+            "test",
+            &Tasks::default(),
+        );
         let mut scene = Self {
             replicas: [None, None],
             issuer: Issuer::start(),
@@ -63,7 +68,7 @@ impl Scene {
         acme.settings.base_url = Some(scene.sandbox.url(""));
         introduce(&scene.namespace, "exchange", acme).await;
         eventually("the merchant is copied", PATIENCE, || async {
-            (scene.count("SELECT count(*) AS n FROM directory_merchants").await == 1).then_some(())
+            (scene.count("SELECT count(*) AS n FROM replica_merchants").await == 1).then_some(())
         })
         .await;
         scene
@@ -128,7 +133,7 @@ impl Scene {
                 again.id = Envelope::new("rma-engine", again.time, &event).id;
             }
             messages.extend([envelope, again].iter().map(|envelope| Message {
-                exchange: self.topology.events(),
+                exchange: self.topology.events_exchange(),
                 routing_key: ReturnConfirmed::TYPE.to_owned(),
                 id: envelope.id.to_string(),
                 content_type: "application/cloudevents+json",
@@ -142,17 +147,17 @@ impl Scene {
 
     /// The events of a type, by id, until nothing more can come.
     async fn heard<E: Event>(&self, expected: usize) -> Vec<E> {
-        let queue = self.topology.subscription("rma-engine", E::TYPE);
+        let queue = self.topology.subscription_queue("rma-engine", E::TYPE);
         let mut heard = BTreeMap::new();
         let listening = async {
             let mut subscription = Subscription::open(&self.link, &queue, 500).await.unwrap();
             while heard.len() < expected {
                 let batch = subscription.next(500).await.unwrap();
                 for incoming in &batch {
-                    let event: Received<E> = serde_json::from_slice(&incoming.body).unwrap();
+                    let event: Envelope<E> = serde_json::from_slice(&incoming.body).unwrap();
                     heard.insert(event.id, event.data);
                 }
-                subscription.ack_through(batch.last().unwrap().tag).await.unwrap();
+                subscription.ack_up_to(batch.last().unwrap().delivery_tag).await.unwrap();
             }
         };
         let waited = tokio::time::timeout(PATIENCE, listening).await;
@@ -163,7 +168,7 @@ impl Scene {
 
 fn confirmed(number: usize) -> ReturnConfirmed {
     let address = json!({
-        "name": "Ada Byron", "street1": "1 Long Lane", "city": "London", "country_code": "GB",
+        "name": "Ada Byron", "street1": "1 Long OrderingKey", "city": "London", "country_code": "GB",
     });
     let variant =
         json!({"sku": "TEE-M", "title": "Shirt, medium", "unit_price_amount_cents": 2500});
@@ -176,7 +181,7 @@ fn confirmed(number: usize) -> ReturnConfirmed {
             "sku": "TEE-S", "title": "Shirt", "product_identifier": "P-1",
             "variant_identifier": "TEE", "unit_price_amount_cents": 2500,
             "product_amount_cents": 2500, "discount_amount_cents": 0, "tax_amount_cents": 0,
-            "chosen": {"resolution": "exchange", "variant": variant},
+            "replacement": {"resolution": "exchange", "variant": variant},
         }],
         "confirmed_at": "2026-03-01T00:00:00Z",
     });

@@ -11,7 +11,7 @@ use diesel_async::RunQueryDsl;
 use platform::{
     Process, chain,
     database::{DatabaseError, Pool},
-    telemetry::{self, Ages},
+    telemetry::{self, AgeGauge},
 };
 
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -19,11 +19,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// Shows the age of the oldest event that was not published yet.
 pub(crate) fn watch(process: &Process) {
     let gauge = telemetry::meter()
-        .f64_gauge("outbox_oldest_seconds")
+        .f64_gauge("outbox_oldest_event_age_seconds")
         .with_description("The age of the oldest event that waits for the broker; 0 when none does")
         .build();
-    let (pool, ages) = (process.pool.clone(), Arc::new(Ages::new(gauge, vec![vec![]])));
-    process.tasks.every("backlog", LOOK_EVERY, move || {
+    let (pool, ages) = (process.pool.clone(), Arc::new(AgeGauge::new(gauge, vec![vec![]])));
+    process.tasks.spawn_interval("backlog", LOOK_EVERY, move || {
         let (pool, ages) = (pool.clone(), ages.clone());
         async move {
             let oldest = oldest(&pool).await.inspect_err(|error| {
@@ -45,7 +45,7 @@ async fn oldest(pool: &Pool) -> Result<f64, DatabaseError> {
     // Positions are handed out in order, and the index knows the first.
     let oldest: Vec<Oldest> = sql_query(
         "SELECT greatest(0, extract(epoch FROM now() - created_at))::float8 AS seconds \
-         FROM outbox ORDER BY position LIMIT 1",
+         FROM outbox ORDER BY sequence LIMIT 1",
     )
     .load(&mut conn)
     .await?;

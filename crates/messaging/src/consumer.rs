@@ -14,11 +14,13 @@ use opentelemetry::{
     KeyValue,
     metrics::{Counter, Histogram},
 };
-use platform::{Failure, Kind, Process, chain, database::timed_out, retry::Backoff, telemetry};
+use platform::{
+    ErrorKind, Failure, Process, chain, database::timed_out, retry::Backoff, telemetry,
+};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::{Broker, Incoming, LinkError, Received, Subscription, inbox::Inbox};
+use crate::{Broker, BrokerError, Envelope, Incoming, Subscription, inbox::Inbox};
 
 /// Why a handler could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -36,8 +38,8 @@ impl<F: Failure> From<F> for HandleError {
 struct Panicked;
 
 impl Failure for Panicked {
-    fn kind(&self) -> Kind {
-        Kind::Internal
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Internal
     }
 }
 
@@ -50,15 +52,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 /// Why events were not handled.
 enum Unhandled {
     /// The process ends while the database is away.
-    Leaving,
+    ShuttingDown,
     Failed(HandleError),
 }
 
 /// How an event came.
 #[derive(Clone, Copy)]
-struct Came {
+struct DeliveryMeta {
     tag: u64,
-    returns: u32,
+    delivery_count: u32,
 }
 
 /// What a service does about one type of event.
@@ -67,13 +69,13 @@ pub trait Handler: Send + Sync + 'static {
 
     /// No more events are held at once, whatever the settings say: all that are held are in memory,
     /// and of some types each may be megabytes.
-    const MOST_HELD: u16 = u16::MAX;
+    const MAX_PREFETCH: u16 = u16::MAX;
 
     /// A transaction takes no more events once they weigh so much together.
-    const FULL_WEIGHT: usize = usize::MAX;
+    const MAX_BATCH_COST: usize = usize::MAX;
 
     /// What an event weighs: one of a few kilobytes may make thousands of things.
-    fn weight(_: &Self::Event) -> usize {
+    fn cost(_: &Self::Event) -> usize {
         0
     }
 
@@ -81,19 +83,19 @@ pub trait Handler: Send + Sync + 'static {
     fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<Self::Event>],
+        events: &[&Envelope<Self::Event>],
     ) -> impl Future<Output = Result<(), HandleError>> + Send;
 
     /// Called after the commit, for what lives outside the database.
-    fn committed(&self) {}
+    fn after_commit(&self) {}
 }
 
 /// Hears `H::Event` on behalf of `service` until the process ends.
 pub fn consume<H: Handler>(broker: &Broker, service: &'static str, process: &Process, handler: H) {
-    let queue = broker.topology.subscription(service, H::Event::TYPE);
+    let queue = broker.topology.subscription_queue(service, H::Event::TYPE);
     let inbox = Inbox { pool: process.pool.clone(), queue, clock: process.clock.clone() };
     let (same, retention) = (inbox.clone(), broker.settings.inbox_retention);
-    process.tasks.every("inbox", Duration::from_secs(3600), move || {
+    process.tasks.spawn_interval("inbox", Duration::from_secs(3600), move || {
         let inbox = same.clone();
         async move {
             if let Err(error) = inbox.forget(retention).await {
@@ -106,7 +108,7 @@ pub fn consume<H: Handler>(broker: &Broker, service: &'static str, process: &Pro
         .with_description("Events by what became of them")
         .build();
     let ages = telemetry::meter()
-        .f64_histogram("events_age_seconds")
+        .f64_histogram("event_consume_lag_seconds")
         .with_description("From an event to the commit of its effect")
         .with_boundaries(vec![0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 3600.0])
         .build();
@@ -147,12 +149,12 @@ impl<H: Handler> Consumer<H> {
 
     /// Handles what the queue brings until the subscription breaks or the process ends. A batch
     /// that was begun is finished first.
-    async fn attend(&self, backoff: &mut Backoff) -> Result<(), LinkError> {
+    async fn attend(&self, backoff: &mut Backoff) -> Result<(), BrokerError> {
         let settings = &self.broker.settings;
         let link = &self.broker.consuming;
         // None would mean: without a bound.
-        const { assert!(H::MOST_HELD > 0) };
-        let prefetch = settings.prefetch.get().min(H::MOST_HELD);
+        const { assert!(H::MAX_PREFETCH > 0) };
+        let prefetch = settings.prefetch.get().min(H::MAX_PREFETCH);
         let mut subscription = tokio::select! {
             () = self.stop.cancelled() => return Ok(()),
             opened = Subscription::open(link, &self.inbox.queue, prefetch) => opened?,
@@ -163,7 +165,7 @@ impl<H: Handler> Consumer<H> {
                 // First of all: acknowledging another batch would also settle what was left alone.
                 biased;
                 () = self.stop.cancelled() => return Ok(()),
-                batch = subscription.next(settings.batch.get()) => batch?,
+                batch = subscription.next(settings.batch_size.get()) => batch?,
             };
             self.settle(&subscription, batch).await?;
         }
@@ -174,18 +176,21 @@ impl<H: Handler> Consumer<H> {
         &self,
         subscription: &Subscription,
         batch: Vec<Incoming>,
-    ) -> Result<(), LinkError> {
+    ) -> Result<(), BrokerError> {
         let (mut came, mut events) = (Vec::new(), Vec::new());
         for incoming in batch {
-            match serde_json::from_slice::<Received<H::Event>>(&incoming.body) {
+            match serde_json::from_slice::<Envelope<H::Event>>(&incoming.body) {
                 Ok(event) => {
-                    came.push(Came { tag: incoming.tag, returns: incoming.returns });
+                    came.push(DeliveryMeta {
+                        tag: incoming.delivery_tag,
+                        delivery_count: incoming.delivery_count,
+                    });
                     events.push(event);
                 }
                 Err(error) => {
                     tracing::error!(queue = self.inbox.queue, %error, "an event cannot be read and is put aside");
                     self.count("unreadable", 1);
-                    subscription.put_aside(incoming.tag).await?;
+                    subscription.dead_letter(incoming.delivery_tag).await?;
                 }
             }
         }
@@ -204,20 +209,20 @@ impl<H: Handler> Consumer<H> {
     async fn settle_together(
         &self,
         subscription: &Subscription,
-        came: &[Came],
-        events: &[Received<H::Event>],
-    ) -> Result<(), LinkError> {
+        came: &[DeliveryMeta],
+        events: &[Envelope<H::Event>],
+    ) -> Result<(), BrokerError> {
         match self.handle(events).await {
             Ok(()) => {
                 self.count("handled", came.len());
                 self.show_ages(events);
                 match came.last() {
-                    Some(last) => subscription.ack_through(last.tag).await,
+                    Some(last) => subscription.ack_up_to(last.tag).await,
                     None => Ok(()),
                 }
             }
             // Unsettled, they go back to the queue.
-            Err(Unhandled::Leaving) => Ok(()),
+            Err(Unhandled::ShuttingDown) => Ok(()),
             Err(Unhandled::Failed(error)) if came.len() == 1 => {
                 self.failed(events, &error);
                 self.hand_back(subscription, came).await
@@ -230,9 +235,9 @@ impl<H: Handler> Consumer<H> {
     async fn settle_each(
         &self,
         subscription: &Subscription,
-        came: &[Came],
-        events: &[Received<H::Event>],
-    ) -> Result<(), LinkError> {
+        came: &[DeliveryMeta],
+        events: &[Envelope<H::Event>],
+    ) -> Result<(), BrokerError> {
         let mut failed = Vec::new();
         for (came, event) in came.iter().zip(events) {
             let event = std::slice::from_ref(event);
@@ -242,7 +247,7 @@ impl<H: Handler> Consumer<H> {
                     self.show_ages(event);
                     subscription.ack(came.tag).await?;
                 }
-                Err(Unhandled::Leaving) => return Ok(()),
+                Err(Unhandled::ShuttingDown) => return Ok(()),
                 Err(Unhandled::Failed(error)) => {
                     self.failed(event, &error);
                     failed.push(*came);
@@ -252,7 +257,7 @@ impl<H: Handler> Consumer<H> {
         self.hand_back(subscription, &failed).await
     }
 
-    fn failed(&self, events: &[Received<H::Event>], error: &HandleError) {
+    fn failed(&self, events: &[Envelope<H::Event>], error: &HandleError) {
         let error = chain(error.0.as_ref());
         for event in events {
             let queue = &self.inbox.queue;
@@ -266,23 +271,25 @@ impl<H: Handler> Consumer<H> {
     async fn hand_back(
         &self,
         subscription: &Subscription,
-        failed: &[Came],
-    ) -> Result<(), LinkError> {
-        let Some(returns) = failed.iter().map(|came| came.returns).max() else { return Ok(()) };
+        failed: &[DeliveryMeta],
+    ) -> Result<(), BrokerError> {
+        let Some(returns) = failed.iter().map(|came| came.delivery_count).max() else {
+            return Ok(());
+        };
         let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(returns)).min(LONGEST_PAUSE);
         tokio::select! {
             () = self.stop.cancelled() => {}
             () = tokio::time::sleep(pause) => {}
         }
         for came in failed {
-            subscription.retry(came.tag).await?;
+            subscription.requeue(came.tag).await?;
         }
         Ok(())
     }
 
     /// Handles events in one transaction, waiting for as long as the database is away; gives up
     /// when the process ends, or when the database does not manage them in time.
-    async fn handle(&self, events: &[Received<H::Event>]) -> Result<(), Unhandled> {
+    async fn handle(&self, events: &[Envelope<H::Event>]) -> Result<(), Unhandled> {
         let Some(first) = events.first() else { return Ok(()) };
         let span = tracing::info_span!(
             "handle",
@@ -304,12 +311,12 @@ impl<H: Handler> Consumer<H> {
                     Err(error) => error,
                 };
                 timeouts += u32::from(timed_out(error.0.as_ref()));
-                if error.0.kind() != Kind::Unavailable || timeouts >= TIMEOUTS {
+                if error.0.kind() != ErrorKind::Unavailable || timeouts >= TIMEOUTS {
                     return Err(Unhandled::Failed(error));
                 }
                 tracing::warn!(error = chain(error.0.as_ref()), "events wait to be tried again");
                 tokio::select! {
-                    () = self.stop.cancelled() => return Err(Unhandled::Leaving),
+                    () = self.stop.cancelled() => return Err(Unhandled::ShuttingDown),
                     () = tokio::time::sleep(backoff.pause()) => {}
                 }
             }
@@ -318,7 +325,7 @@ impl<H: Handler> Consumer<H> {
         .await
     }
 
-    async fn transact(&self, events: &[Received<H::Event>]) -> Result<(), HandleError> {
+    async fn transact(&self, events: &[Envelope<H::Event>]) -> Result<(), HandleError> {
         let mut conn = self.inbox.pool.get().await?;
         conn.transaction(async |conn| {
             let ids = events.iter().map(|event| event.id).collect();
@@ -333,11 +340,11 @@ impl<H: Handler> Consumer<H> {
             handling.await.unwrap_or_else(|_panic| Err(Panicked.into()))
         })
         .await?;
-        self.handler.committed();
+        self.handler.after_commit();
         Ok(())
     }
 
-    fn show_ages(&self, events: &[Received<H::Event>]) {
+    fn show_ages(&self, events: &[Envelope<H::Event>]) {
         let now = self.inbox.clock.now();
         let queue = [KeyValue::new("queue", self.inbox.queue.clone())];
         for event in events {
@@ -353,11 +360,11 @@ impl<H: Handler> Consumer<H> {
 }
 
 /// How many of these events one transaction takes: one at least.
-fn full_transaction<H: Handler>(events: &[Received<H::Event>]) -> usize {
+fn full_transaction<H: Handler>(events: &[Envelope<H::Event>]) -> usize {
     let mut weight = 0_usize;
-    let has_room = |event: &&Received<H::Event>| {
-        let has_room = weight < H::FULL_WEIGHT;
-        weight = weight.saturating_add(H::weight(&event.data));
+    let has_room = |event: &&Envelope<H::Event>| {
+        let has_room = weight < H::MAX_BATCH_COST;
+        weight = weight.saturating_add(H::cost(&event.data));
         has_room
     };
     events.iter().take_while(has_room).count()

@@ -12,7 +12,7 @@ pub struct Envelope<T> {
     pub id: Uuid,
     pub source: String,
     #[serde(rename = "type")]
-    pub kind: String,
+    pub event_type: String,
     pub subject: String,
     pub time: DateTime<Utc>,
     pub datacontenttype: String,
@@ -32,7 +32,7 @@ impl<'a, T: Event> Envelope<&'a T> {
             specversion: "1.0".to_owned(),
             id: Uuid::now_v7(),
             source: format!("/backhaul/{service}"),
-            kind: T::TYPE.to_owned(),
+            event_type: T::TYPE.to_owned(),
             subject: data.subject(),
             time,
             datacontenttype: "application/json".to_owned(),
@@ -45,10 +45,7 @@ impl<'a, T: Event> Envelope<&'a T> {
 
 impl<T> Envelope<T> {
     /// [`Self::sequence`] to compare by; zero for an event that came from no outbox.
-    pub fn place(&self) -> i64 {
+    pub fn sequence_number(&self) -> i64 {
         self.sequence.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default()
     }
 }
-
-/// An event as a handler gets it.
-pub type Received<T> = Envelope<T>;

@@ -10,7 +10,7 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
     Clock, Timestamp,
-    database::{DatabaseError, Pool, forget},
+    database::{DatabaseError, Pool, delete_older_than},
 };
 use uuid::Uuid;
 
@@ -52,6 +52,6 @@ impl Inbox {
     /// Forgets old event ids, of all queues: they are kept equally long.
     pub(crate) async fn forget(&self, retention: Duration) -> Result<(), DatabaseError> {
         let before = self.clock.now() - TimeDelta::from_std(retention).unwrap_or(TimeDelta::MAX);
-        forget(&self.pool, "inbox", "received_at", before).await
+        delete_older_than(&self.pool, "inbox", "received_at", before).await
     }
 }

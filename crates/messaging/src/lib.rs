@@ -6,14 +6,14 @@
 //! memory of their ids, and acknowledges after the commit. So an event is published at least once
 //! and takes effect exactly once.
 //!
-//! Underneath, a [`Link`] is a connection that heals itself: any error means dial again, declare
+//! Underneath, a [`BrokerConnection`] is a connection that heals itself: any error means dial again, declare
 //! again, consume again. Publishing and consuming use separate links.
 
 mod backlog;
+mod connection;
 mod consumer;
 mod envelope;
 mod inbox;
-mod link;
 mod outbox;
 mod publisher;
 mod schema;
@@ -30,12 +30,12 @@ use platform::{Process, chain};
 use secrecy::SecretString;
 use serde::Deserialize;
 
+pub use connection::{BrokerConnection, BrokerError};
 pub use consumer::{HandleError, Handler, consume};
-pub use envelope::{Envelope, Received};
-pub use link::{Link, LinkError};
+pub use envelope::Envelope;
 use outbox::Relay;
-pub use outbox::{LEADER_LOCK, Outbox, Prepared, Statement};
-pub use publisher::{Message, Publisher, Undelivered};
+pub use outbox::{Outbox, RELAY_LOCK, SerializedEvent, Statement};
+pub use publisher::{Message, NotQueued, Publisher};
 pub use subscription::{Incoming, Subscription};
 pub use topology::{Exchange, Queue, Topology};
 
@@ -50,14 +50,14 @@ pub const DEFAULTS: &str = include_str!("../default.toml");
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `amqp://` or `amqps://`, with user, password and virtual host.
-    #[serde(deserialize_with = "link::address")]
+    #[serde(deserialize_with = "connection::address")]
     pub url: SecretString,
     pub namespace: String,
     pub prefetch: NonZeroU16,
-    pub batch: NonZeroUsize,
-    pub relay_batch: NonZeroUsize,
+    pub batch_size: NonZeroUsize,
+    pub relay_batch_size: NonZeroUsize,
     #[serde(with = "humantime_serde")]
-    pub relay_poll: Duration,
+    pub relay_poll_interval: Duration,
     #[serde(with = "humantime_serde")]
     pub inbox_retention: Duration,
 }
@@ -65,8 +65,8 @@ pub struct Settings {
 /// This process and its broker.
 #[derive(Clone)]
 pub struct Broker {
-    pub publishing: Link,
-    pub consuming: Link,
+    pub publishing: BrokerConnection,
+    pub consuming: BrokerConnection,
     pub topology: Topology,
     pub settings: Settings,
 }
@@ -80,7 +80,12 @@ impl Broker {
         topology: Topology,
     ) -> Self {
         let link = |role| {
-            Link::start(&settings.url, &topology, &format!("{service} {role}"), &process.tasks)
+            BrokerConnection::start(
+                &settings.url,
+                &topology,
+                &format!("{service} {role}"),
+                &process.tasks,
+            )
         };
         let (publishing, consuming) = (link("publishing"), link("consuming"));
         for (part, link) in [("broker.publishing", &publishing), ("broker.consuming", &consuming)] {
@@ -94,7 +99,7 @@ impl Broker {
     }
 
     /// Starts the relay of this service's outbox.
-    pub fn relay(&self, service: &'static str, process: &Process) -> Outbox {
+    pub fn start_relay(&self, service: &'static str, process: &Process) -> Outbox {
         let outbox = Outbox::new(service);
         let relay = Relay::new(
             &outbox,
@@ -127,11 +132,11 @@ mod tests {
             given.insert(format!("TEST__BROKER__{name}"), value.to_owned());
             config::load::<HashMap<String, Settings>>("test", &[DEFAULTS], None, given)
         };
-        assert!(read("RELAY_BATCH", "1").is_ok());
+        assert!(read("RELAY_BATCH_SIZE", "1").is_ok());
         assert!(read("URL", "amqps://user:secret@host:5671/%2f").is_ok());
         for (name, value) in [
-            ("RELAY_BATCH", "0"),
-            ("BATCH", "0"),
+            ("RELAY_BATCH_SIZE", "0"),
+            ("BATCH_SIZE", "0"),
             ("PREFETCH", "0"),
             ("URL", "rabbitmq:5672"),
             ("URL", "http://user:secret@host"),

@@ -10,8 +10,8 @@ use lapin::{
 use tokio::sync::Mutex;
 
 use crate::{
-    Exchange, Link, LinkError,
-    link::{Session, bounded},
+    BrokerConnection, BrokerError, Exchange,
+    connection::{Session, bounded},
     topology::short,
 };
 
@@ -30,16 +30,16 @@ pub struct Message {
 
 /// What the broker did not take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Undelivered {
+pub enum NotQueued {
     /// It leads to no queue.
     Unroutable,
     /// The broker refused it.
-    Refused,
+    Nacked,
 }
 
 /// Publishes over a link, on one channel that is made again when it breaks.
 pub struct Publisher {
-    link: Link,
+    link: BrokerConnection,
     open: Mutex<Option<Open>>,
 }
 
@@ -49,7 +49,7 @@ struct Open {
 }
 
 impl Publisher {
-    pub fn new(link: Link) -> Self {
+    pub fn new(link: BrokerConnection) -> Self {
         Self { link, open: Mutex::new(None) }
     }
 
@@ -58,16 +58,16 @@ impl Publisher {
     pub async fn publish(
         &self,
         messages: &[Message],
-    ) -> Result<Vec<Result<(), Undelivered>>, LinkError> {
+    ) -> Result<Vec<Result<(), NotQueued>>, BrokerError> {
         let mut open = self.open.lock().await;
         let current = self.current(&mut open).await?;
         // A channel on which something went wrong is not used again: late confirms may come on it.
         let words = send(&current.channel, messages)
             .await
-            .map_err(|error| current.session.doubt_after(error))?;
-        if words.contains(&Err(Undelivered::Unroutable)) {
+            .map_err(|error| current.session.invalidate_after(error))?;
+        if words.contains(&Err(NotQueued::Unroutable)) {
             // Something that leads nowhere means that a queue is gone; a new session declares it.
-            current.session.doubt();
+            current.session.invalidate();
         } else {
             *open = Some(current);
         }
@@ -75,14 +75,14 @@ impl Publisher {
     }
 
     /// Whether the broker would take messages now, for whoever has something to do before.
-    pub async fn ready(&self) -> Result<(), LinkError> {
+    pub async fn check_ready(&self) -> Result<(), BrokerError> {
         let mut open = self.open.lock().await;
         *open = Some(self.current(&mut open).await?);
         Ok(())
     }
 
     /// The channel, made again if it broke, unless the broker takes nothing over it.
-    async fn current(&self, open: &mut Option<Open>) -> Result<Open, LinkError> {
+    async fn current(&self, open: &mut Option<Open>) -> Result<Open, BrokerError> {
         let current = match open.take() {
             Some(current) if current.channel.status().connected() => current,
             _ => self.open().await?,
@@ -94,16 +94,16 @@ impl Publisher {
         Ok(current)
     }
 
-    async fn open(&self) -> Result<Open, LinkError> {
+    async fn open(&self) -> Result<Open, BrokerError> {
         // Whoever leads must not hold on to that in vain: another replica may reach the broker.
-        let session = self.link.clone().session_soon().await?;
+        let session = self.link.clone().session_with_timeout().await?;
         session.takes_messages()?;
         let opened = async {
             let channel = session.channel().await?;
             bounded(channel.confirm_select(ConfirmSelectOptions::default())).await?;
             Ok(channel)
         };
-        let channel = opened.await.map_err(|error| session.doubt_after(error))?;
+        let channel = opened.await.map_err(|error| session.invalidate_after(error))?;
         Ok(Open { channel, session })
     }
 }
@@ -111,7 +111,7 @@ impl Publisher {
 async fn send(
     channel: &Channel,
     messages: &[Message],
-) -> Result<Vec<Result<(), Undelivered>>, LinkError> {
+) -> Result<Vec<Result<(), NotQueued>>, BrokerError> {
     let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
     let mut confirms = Vec::with_capacity(messages.len());
     for message in messages {
@@ -132,9 +132,9 @@ async fn send(
         returned.extend(back.and_then(|back| back.delivery.properties.message_id().clone()));
     }
     let word = |(message, took): (&Message, bool)| match took {
-        _ if returned.contains(&short(&message.id)) => Err(Undelivered::Unroutable),
+        _ if returned.contains(&short(&message.id)) => Err(NotQueued::Unroutable),
         true => Ok(()),
-        false => Err(Undelivered::Refused),
+        false => Err(NotQueued::Nacked),
     };
     Ok(messages.iter().zip(taken).map(word).collect())
 }

@@ -1,8 +1,8 @@
 //! The tables of `migrations/messaging`, as Diesel knows them.
 
 diesel::table! {
-    outbox (position) {
-        position -> Int8,
+    outbox (sequence) {
+        sequence -> Int8,
         event_id -> Uuid,
         routing_key -> Text,
         event -> Text,

@@ -14,22 +14,22 @@ use lapin::{
 };
 
 use crate::{
-    Link, LinkError,
-    link::{Session, bounded},
+    BrokerConnection, BrokerError,
+    connection::{Session, bounded},
     topology::short,
 };
 
 /// So many bytes are a batch, however few messages they are.
-const FULL_LOAD: usize = 8 * 1024 * 1024;
+const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 /// A message as it came.
 #[derive(Debug)]
 pub struct Incoming {
     /// Settles it, on the subscription it came from.
-    pub tag: u64,
+    pub delivery_tag: u64,
     pub redelivered: bool,
     /// How often it went back to the queue, as far as the broker counts.
-    pub returns: u32,
+    pub delivery_count: u32,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
@@ -44,7 +44,11 @@ pub struct Subscription {
 
 impl Subscription {
     /// Waits for the broker if need be.
-    pub async fn open(link: &Link, queue: &str, prefetch: u16) -> Result<Self, LinkError> {
+    pub async fn open(
+        link: &BrokerConnection,
+        queue: &str,
+        prefetch: u16,
+    ) -> Result<Self, BrokerError> {
         let session = link.clone().session().await?;
         let opened = async {
             let channel = session.channel().await?;
@@ -54,12 +58,13 @@ impl Subscription {
                 bounded(channel.basic_consume(short(queue), "".into(), options, none)).await?;
             Ok((channel, consumer))
         };
-        let (channel, consumer) = opened.await.inspect_err(|_: &LinkError| session.doubt())?;
+        let (channel, consumer) =
+            opened.await.inspect_err(|_: &BrokerError| session.invalidate())?;
         Ok(Self { channel, consumer, session })
     }
 
     /// Waits for a message, then takes what else is there already, up to `most` or a full load.
-    pub async fn next(&mut self, most: usize) -> Result<Vec<Incoming>, LinkError> {
+    pub async fn next(&mut self, most: usize) -> Result<Vec<Incoming>, BrokerError> {
         let first = tokio::select! {
             () = self.session.ended() => None,
             first = self.consumer.next() => first,
@@ -67,7 +72,7 @@ impl Subscription {
         let first = self.delivery(first)?;
         let (mut bytes, mut batch) = (first.data.len(), vec![incoming(first)]);
         while batch.len() < most
-            && bytes < FULL_LOAD
+            && bytes < MAX_BATCH_BYTES
             && let Some(ready) = self.consumer.next().now_or_never()
         {
             let ready = self.delivery(ready)?;
@@ -79,62 +84,62 @@ impl Subscription {
 
     /// Takes no more. What came and was not taken goes back to the queue at once; what was taken
     /// can still be settled.
-    pub async fn cease(&mut self) -> Result<(), LinkError> {
+    pub async fn cancel(&mut self) -> Result<(), BrokerError> {
         let tag = self.consumer.tag();
         self.settle(self.channel.basic_cancel(tag, BasicCancelOptions::default())).await?;
         while let Some(Some(came)) = self.consumer.next().now_or_never() {
             let untaken = self.delivery(Some(came))?;
-            self.retry(untaken.delivery_tag).await?;
+            self.requeue(untaken.delivery_tag).await?;
         }
         Ok(())
     }
 
-    fn delivery(&self, item: Option<lapin::Result<Delivery>>) -> Result<Delivery, LinkError> {
+    fn delivery(&self, item: Option<lapin::Result<Delivery>>) -> Result<Delivery, BrokerError> {
         match item {
             Some(Ok(delivery)) => Ok(delivery),
             Some(Err(error)) => {
-                self.session.doubt();
+                self.session.invalidate();
                 Err(error.into())
             }
             // The queue was deleted, or the connection went.
             None => {
-                self.session.doubt();
-                Err(LinkError::Down)
+                self.session.invalidate();
+                Err(BrokerError::Down)
             }
         }
     }
 
     /// Done with every message up to and including this one.
-    pub async fn ack_through(&self, tag: u64) -> Result<(), LinkError> {
+    pub async fn ack_up_to(&self, tag: u64) -> Result<(), BrokerError> {
         self.settle(self.channel.basic_ack(tag, BasicAckOptions { multiple: true })).await
     }
 
     /// Done with this one.
-    pub async fn ack(&self, tag: u64) -> Result<(), LinkError> {
+    pub async fn ack(&self, tag: u64) -> Result<(), BrokerError> {
         self.settle(self.channel.basic_ack(tag, BasicAckOptions { multiple: false })).await
     }
 
     /// Not now: it comes again, until the queue's delivery limit puts it aside.
-    pub async fn retry(&self, tag: u64) -> Result<(), LinkError> {
+    pub async fn requeue(&self, tag: u64) -> Result<(), BrokerError> {
         self.settle(self.channel.basic_reject(tag, BasicRejectOptions { requeue: true })).await
     }
 
     /// Not ever: it goes to the dead-letter queue.
-    pub async fn put_aside(&self, tag: u64) -> Result<(), LinkError> {
+    pub async fn dead_letter(&self, tag: u64) -> Result<(), BrokerError> {
         self.settle(self.channel.basic_reject(tag, BasicRejectOptions { requeue: false })).await
     }
 
     async fn settle(
         &self,
         asked: impl Future<Output = lapin::Result<()>>,
-    ) -> Result<(), LinkError> {
-        bounded(asked).await.inspect_err(|_| self.session.doubt())
+    ) -> Result<(), BrokerError> {
+        bounded(asked).await.inspect_err(|_| self.session.invalidate())
     }
 }
 
 fn incoming(delivery: Delivery) -> Incoming {
     let table = delivery.properties.headers().as_ref();
-    let returns = table.and_then(|table| match table.inner().get("x-delivery-count")? {
+    let delivery_count = table.and_then(|table| match table.inner().get("x-delivery-count")? {
         AMQPValue::LongLongInt(count) => u32::try_from(*count).ok(),
         _ => None,
     });
@@ -151,9 +156,9 @@ fn incoming(delivery: Delivery) -> Incoming {
             .collect()
     });
     Incoming {
-        tag: delivery.delivery_tag,
+        delivery_tag: delivery.delivery_tag,
         redelivered: delivery.redelivered,
-        returns: returns.unwrap_or_default(),
+        delivery_count: delivery_count.unwrap_or_default(),
         headers,
         body: delivery.data,
     }

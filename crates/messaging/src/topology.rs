@@ -4,7 +4,7 @@
 //! started yet has its queues, and finds in them what happened before it came; and a queue that
 //! somebody deleted is back a moment later.
 
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use lapin::{
     Channel, ExchangeKind,
     options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions},
@@ -44,13 +44,13 @@ pub struct Exchange(pub String);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queue {
     pub name: String,
-    /// Routing keys of [`Topology::events`] that lead here.
+    /// Routing keys of [`Topology::events_exchange`] that lead here.
     pub bindings: Vec<&'static str>,
 }
 
 impl Queue {
     /// Where an operator finds what was put aside.
-    pub fn dead(&self) -> String {
+    pub fn dead_letter_queue(&self) -> String {
         format!("{}.dead", self.name)
     }
 }
@@ -68,10 +68,12 @@ impl Topology {
         let mut topology = Self::empty(namespace);
         for (service, events) in SUBSCRIPTIONS {
             for event in events {
-                topology = topology.subscribe(service, event);
+                topology = topology.with_subscription(service, event);
             }
         }
-        Kind::ALL.into_iter().fold(topology, |topology, kind| topology.queue(kind.queue()))
+        MessageKind::ALL
+            .into_iter()
+            .fold(topology, |topology, kind| topology.with_queue(kind.queue()))
     }
 
     /// A broker with nothing in it.
@@ -80,21 +82,21 @@ impl Topology {
     }
 
     /// With a queue in which `service` hears of `event`.
-    pub fn subscribe(mut self, service: &str, event: &'static str) -> Self {
-        let name = self.name(&format!("{service}.{event}"));
+    pub fn with_subscription(mut self, service: &str, event: &'static str) -> Self {
+        let name = self.qualified(&format!("{service}.{event}"));
         self.queues.push(Queue { name, bindings: vec![event] });
         self
     }
 
     /// With a queue that is published to by name.
-    pub fn queue(mut self, name: &str) -> Self {
-        let name = self.name(name);
+    pub fn with_queue(mut self, name: &str) -> Self {
+        let name = self.qualified(name);
         self.queues.push(Queue { name, bindings: Vec::new() });
         self
     }
 
-    pub fn events(&self) -> Exchange {
-        Exchange(self.name(EVENTS))
+    pub fn events_exchange(&self) -> Exchange {
+        Exchange(self.qualified(EVENTS))
     }
 
     pub fn queues(&self) -> &[Queue] {
@@ -102,12 +104,12 @@ impl Topology {
     }
 
     /// The full name of the queue in which `service` hears of `event`.
-    pub fn subscription(&self, service: &str, event: &str) -> String {
-        self.name(&format!("{service}.{event}"))
+    pub fn subscription_queue(&self, service: &str, event: &str) -> String {
+        self.qualified(&format!("{service}.{event}"))
     }
 
     /// A name as it stands in the broker.
-    pub fn name(&self, name: &str) -> String {
+    pub fn qualified(&self, name: &str) -> String {
         if self.namespace.is_empty() {
             name.to_owned()
         } else {
@@ -116,14 +118,14 @@ impl Topology {
     }
 
     pub(crate) async fn declare(&self, channel: &Channel) -> lapin::Result<()> {
-        let events = self.events().0;
+        let events = self.events_exchange().0;
         let durable = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
         channel
             .exchange_declare(short(&events), ExchangeKind::Topic, durable, FieldTable::default())
             .await?;
         for queue in &self.queues {
             // A dead letter stays until someone takes it: no limit, because looking counts.
-            declare_queue(channel, &queue.dead(), quorum()).await?;
+            declare_queue(channel, &queue.dead_letter_queue(), quorum()).await?;
             declare_queue(channel, &queue.name, live_queue(queue)).await?;
             for key in &queue.bindings {
                 let (queue, exchange) = (short(&queue.name), short(&events));
@@ -139,10 +141,10 @@ impl Topology {
     /// Whether everything is there, for a user who has no right to declare anything.
     pub(crate) async fn verify(&self, channel: &Channel) -> lapin::Result<()> {
         let there = ExchangeDeclareOptions { passive: true, ..ExchangeDeclareOptions::default() };
-        let (events, none) = (self.events().0, FieldTable::default());
+        let (events, none) = (self.events_exchange().0, FieldTable::default());
         channel.exchange_declare(short(&events), ExchangeKind::Topic, there, none).await?;
         for queue in &self.queues {
-            for name in [&queue.name, &queue.dead()] {
+            for name in [&queue.name, &queue.dead_letter_queue()] {
                 let there = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
                 channel.queue_declare(short(name), there, FieldTable::default()).await?;
             }
@@ -167,7 +169,7 @@ fn live_queue(queue: &Queue) -> FieldTable {
     let mut arguments = quorum();
     arguments.insert("x-delivery-limit".into(), AMQPValue::LongInt(DELIVERY_LIMIT));
     arguments.insert("x-dead-letter-exchange".into(), words(""));
-    arguments.insert("x-dead-letter-routing-key".into(), words(&queue.dead()));
+    arguments.insert("x-dead-letter-routing-key".into(), words(&queue.dead_letter_queue()));
     // Without reject-publish the strategy would silently be at-most-once.
     arguments.insert("x-dead-letter-strategy".into(), words("at-least-once"));
     arguments.insert("x-overflow".into(), words("reject-publish"));

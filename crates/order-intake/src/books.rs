@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use domain::access::MerchantId;
-use domain::document::{FieldError, Invalid};
-use domain::order::{Digest, KnownOrder, KnownRefund, Outcome, Policy, Snapshot};
-use messaging::Prepared;
+use domain::json::{Digest, FieldError, ValidationError};
+use domain::order::{KnownOrder, KnownRefund, OrderOutcome, OrderPolicy, OrderSnapshot};
+use messaging::SerializedEvent;
 use platform::Timestamp;
-use platform::http::Room;
+use platform::http::MemoryPermit;
 
 use crate::group::Job;
 
@@ -21,11 +21,11 @@ const USUAL_BYTES: usize = 8 * 1024;
 #[derive(Debug)]
 pub(crate) struct Publication {
     pub(crate) merchant: MerchantId,
-    pub(crate) policy: Policy,
+    pub(crate) policy: OrderPolicy,
     pub(crate) received_at: Timestamp,
     pub(crate) orders: Vec<Published>,
     /// What it takes up for as long as it waits, also when nobody waits for the answer any more.
-    pub(crate) _room: Room,
+    pub(crate) _room: MemoryPermit,
 }
 
 impl Job for Publication {
@@ -42,11 +42,11 @@ impl Job for Publication {
 /// One order as it was published.
 #[derive(Debug)]
 pub(crate) struct Published {
-    pub(crate) snapshot: Snapshot,
+    pub(crate) snapshot: OrderSnapshot,
     /// The order's own part of the message, unknown fields included.
     pub(crate) document: String,
     /// The event to send if the order is stored.
-    pub(crate) event: Prepared,
+    pub(crate) event: SerializedEvent,
 }
 
 /// A merchant, and the identifier of an order or a refund of theirs.
@@ -77,7 +77,7 @@ struct Owner<'a> {
 /// A snapshot that came too late.
 pub(crate) struct Late<'a> {
     pub(crate) merchant: &'a MerchantId,
-    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) snapshot: &'a OrderSnapshot,
     pub(crate) received_at: Timestamp,
 }
 
@@ -102,7 +102,7 @@ struct Draft<'a> {
     refunds: BTreeMap<Key<'a>, (KnownRefund, Timestamp)>,
     refund_lines: BTreeMap<Key<'a>, Owner<'a>>,
     late: Vec<Late<'a>>,
-    events: Vec<&'a Prepared>,
+    events: Vec<&'a SerializedEvent>,
 }
 
 impl<'a> Books<'a> {
@@ -111,7 +111,10 @@ impl<'a> Books<'a> {
     }
 
     /// Decides about every order of a publication, in the order they were sent.
-    pub(crate) fn post(&mut self, publication: &'a Publication) -> Result<Vec<Outcome>, Invalid> {
+    pub(crate) fn post(
+        &mut self,
+        publication: &'a Publication,
+    ) -> Result<Vec<OrderOutcome>, ValidationError> {
         let mut draft = Draft::default();
         let mut outcomes = Vec::with_capacity(publication.orders.len());
         let mut faults = Vec::new();
@@ -124,7 +127,7 @@ impl<'a> Books<'a> {
                 Err(found) => faults.extend(found),
             }
         }
-        if let Some(invalid) = Invalid::of(faults) {
+        if let Some(invalid) = ValidationError::from_errors(faults) {
             return Err(invalid);
         }
         self.drafted.absorb(draft);
@@ -136,7 +139,7 @@ impl<'a> Books<'a> {
         draft: &Draft<'a>,
         publication: &'a Publication,
         published: &'a Published,
-    ) -> Result<Outcome, Vec<FieldError>> {
+    ) -> Result<OrderOutcome, Vec<FieldError>> {
         let Published { snapshot, .. } = published;
         let merchant = publication.merchant.as_str();
         let key = (merchant, snapshot.order.identifier.as_str());
@@ -195,17 +198,22 @@ impl<'a> Books<'a> {
     }
 
     /// The events to send, in the order in which things happened.
-    pub(crate) fn events(&self) -> &[&'a Prepared] {
+    pub(crate) fn events(&self) -> &[&'a SerializedEvent] {
         &self.drafted.events
     }
 }
 
 impl<'a> Draft<'a> {
-    fn enter(&mut self, publication: &'a Publication, published: &'a Published, outcome: Outcome) {
+    fn enter(
+        &mut self,
+        publication: &'a Publication,
+        published: &'a Published,
+        outcome: OrderOutcome,
+    ) {
         let Publication { merchant, received_at, .. } = publication;
         let Published { snapshot, event, .. } = published;
         match outcome {
-            Outcome::Stored => {
+            OrderOutcome::Stored => {
                 let key = (merchant.as_str(), snapshot.order.identifier.as_str());
                 self.orders.insert(key, (published, *received_at));
                 for (identifier, known) in snapshot.known_refunds() {
@@ -213,7 +221,7 @@ impl<'a> Draft<'a> {
                     self.refunds.entry(key).or_insert((known, *received_at));
                 }
                 for refund in &snapshot.order.refunds {
-                    let digest = Digest::of_name(&refund.identifier);
+                    let digest = Digest::of_text(&refund.identifier);
                     let owner = Owner { refund: &refund.identifier, digest };
                     for line in &refund.refund_line_items {
                         let key = (merchant.as_str(), line.identifier.as_str());
@@ -222,10 +230,10 @@ impl<'a> Draft<'a> {
                 }
                 self.events.push(event);
             }
-            Outcome::Stale => {
+            OrderOutcome::Stale => {
                 self.late.push(Late { merchant, snapshot, received_at: *received_at });
             }
-            Outcome::Unchanged => {}
+            OrderOutcome::Unchanged => {}
         }
     }
 

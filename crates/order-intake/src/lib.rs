@@ -18,10 +18,10 @@ use std::sync::Arc;
 
 use actix_web::web;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
-use directory::Directory;
+use merchants::Merchants;
 use messaging::{Broker, Outbox, Topology};
 use platform::database::Pool;
-use platform::http::Rooms;
+use platform::http::MemoryBudget;
 use platform::identity::{self, Verifier};
 use platform::{Clock, Process, Service, telemetry};
 use serde::Deserialize;
@@ -42,9 +42,9 @@ const COPIES: usize = 10;
 pub struct App {
     pool: Pool,
     clock: Clock,
-    directory: Arc<Directory>,
+    merchants: Arc<Merchants>,
     outbox: Outbox,
-    rooms: Rooms,
+    rooms: MemoryBudget,
     group: Arc<Group<Publication, Answer>>,
 }
 
@@ -81,7 +81,7 @@ impl Service for App {
     type Settings = Settings;
 
     fn migrations() -> Vec<EmbeddedMigrations> {
-        vec![messaging::MIGRATIONS, directory::MIGRATIONS, MIGRATIONS]
+        vec![messaging::MIGRATIONS, merchants::MIGRATIONS, MIGRATIONS]
     }
 
     fn routes(config: &mut ServiceConfig<'_>) {
@@ -101,9 +101,9 @@ impl Service for App {
         let app = Self {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
-            directory: Directory::start(Self::NAME, process, &broker, &verifier),
-            outbox: broker.relay(Self::NAME, process),
-            rooms: Rooms::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES),
+            merchants: Merchants::start(Self::NAME, process, &broker, &verifier),
+            outbox: broker.start_relay(Self::NAME, process),
+            rooms: MemoryBudget::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES),
             group: Arc::new(Group::new(Bounds {
                 together: storing.group_orders,
                 waiting: storing.waiting_orders,

@@ -9,10 +9,11 @@ use diesel::result::DatabaseErrorKind;
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
-use domain::order::{Digest, KnownOrder, KnownRefund, Status};
+use domain::json::Digest;
+use domain::order::{KnownOrder, KnownRefund, OrderStatus};
 use messaging::{Outbox, Statement};
 use platform::Timestamp;
-use platform::database::{DatabaseError, is_cut, prepared, weigh};
+use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
 use serde_json::value::RawValue;
 
 use self::refunds::Rest;
@@ -177,7 +178,7 @@ pub(crate) async fn write(
     let statement = outbox.leave(statement, bound, now, events.iter().copied(), &condition);
     match prepared(statement).execute(&mut conn).await {
         Ok(left) if left == events.len() => {
-            outbox.wake();
+            outbox.wake_relay();
             Ok(())
         }
         Ok(_) => Err(WriteError::Raced),
@@ -242,9 +243,9 @@ impl<'a> OrderColumns<'a> {
         self.merchants.push(merchant);
         self.identifiers.push(identifier);
         self.statuses.push(match order.status {
-            Status::Created => "Created",
-            Status::Shipped => "Shipped",
-            Status::Cancelled => "Cancelled",
+            OrderStatus::Created => "Created",
+            OrderStatus::Shipped => "Shipped",
+            OrderStatus::Cancelled => "Cancelled",
         });
         self.emails.push(order.customer.email_address().map(str::to_lowercase));
         self.lines.push(lines.join(SEPARATOR));
@@ -314,7 +315,7 @@ pub(crate) async fn search(
     most: i64,
 ) -> Result<(Vec<StoredOrder>, bool), DatabaseError> {
     let line_identifier = search.line_identifier.as_deref().map(searchable);
-    let (weighing, cutting) = weigh("identifier");
+    let (weighing, cutting) = limit_page_bytes("identifier");
     let mut query = diesel::sql_query(format!(
         "{weighing}SELECT identifier, status, created_at, updated_at, received_at, document, \
              octet_length(document) AS weight \
@@ -339,9 +340,9 @@ pub(crate) async fn search(
     let page = format!(" ORDER BY identifier LIMIT ${}{cutting}", bound + 1);
     query = query.sql(page).bind::<BigInt, _>(most);
     let rows: Vec<FoundRow> = prepared(query).load(conn).await?;
-    let is_cut = is_cut(&rows, |row| row.found);
+    let is_truncated = is_truncated(&rows, |row| row.found);
     let orders: Result<_, _> = rows.into_iter().map(StoredOrder::try_from).collect();
-    Ok((orders.map_err(unreadable)?, is_cut))
+    Ok((orders.map_err(unreadable)?, is_truncated))
 }
 
 impl TryFrom<FoundRow> for StoredOrder {

@@ -8,19 +8,19 @@ mod storing;
 
 use std::time::Duration;
 
-use domain::document::{Document, Json};
+use domain::json::{Document, JsonValue};
 use domain::merchant::Merchant;
-use domain::order::Message;
+use domain::order::OrderMessage;
 use domain::order::sample::{Orders, message};
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
-use testkit::{Issuer, Started, introduce, merchant};
+use testkit::{Issuer, TestService, introduce, merchant};
 
 use crate::App;
 
 /// The service with the merchants acme and rival, as their clients see it.
 struct Intake {
-    started: Started,
+    started: TestService,
     issuer: Issuer,
     client: reqwest::Client,
 }
@@ -34,7 +34,7 @@ impl Intake {
         let issuer = Issuer::start();
         let settings: Vec<_> =
             issuer.settings().into_iter().chain(settings.iter().copied()).collect();
-        let started = Started::new::<App>(&settings).await;
+        let started = TestService::new::<App>(&settings).await;
         let client = platform::http_client(Duration::from_secs(10)).unwrap();
         let intake = Self { started, issuer, client };
         intake.meet(acme).await;
@@ -85,7 +85,7 @@ fn sample_message(count: usize) -> Value {
 
 fn sample_orders(count: usize) -> Vec<Value> {
     let message = Document::from(sample_message(count));
-    Message::documents(message.value()).map(Json::to_value).collect()
+    OrderMessage::documents(message.value()).map(JsonValue::to_value).collect()
 }
 
 fn enclose(orders: &[Value]) -> Value {

@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use diesel_async::pooled_connection::PoolableConnection as _;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
-use domain::document::Invalid;
-use domain::order::{Outcome, Snapshot};
+use domain::json::ValidationError;
+use domain::order::{OrderOutcome, OrderSnapshot};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesOrdered;
 use messaging::Outbox;
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram};
 use platform::database::{DatabaseError, Pool, timed_out};
-use platform::{Failure, Kind, chain, telemetry};
+use platform::{ErrorKind, Failure, chain, telemetry};
 use tokio_util::sync::CancellationToken;
 
 use crate::books::{Books, Publication, Published, Stored};
@@ -34,13 +34,13 @@ const LONELY_RACES: usize = 20;
 const OVERDUE: usize = 2;
 
 /// What became of each order of a publication, or why none was stored.
-pub(crate) type Answer = Result<Vec<Outcome>, PublishError>;
+pub(crate) type Answer = Result<Vec<OrderOutcome>, PublishError>;
 
 /// Why a publication was not stored.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum PublishError {
     #[error(transparent)]
-    Refunds(Invalid),
+    Refunds(ValidationError),
     #[error("orders could not be stored")]
     Database(#[source] Arc<DatabaseError>),
     #[error("the same orders are being stored by others, again and again")]
@@ -168,7 +168,7 @@ impl Writer {
         match self.store(&publications(&group), races).await {
             Ok(answers) => {
                 let mut outcomes = answers.iter().flatten().flatten();
-                self.expects_news = outcomes.all(|outcome| *outcome == Outcome::Stored);
+                self.expects_news = outcomes.all(|outcome| *outcome == OrderOutcome::Stored);
                 self.answer(group, answers);
             }
             Err(error) => self.split(group, error).await,
@@ -202,9 +202,9 @@ impl Writer {
     fn count(&self, answer: &Answer) {
         for outcome in answer.iter().flatten() {
             let word = match outcome {
-                Outcome::Stored => "stored",
-                Outcome::Unchanged => "unchanged",
-                Outcome::Stale => "stale",
+                OrderOutcome::Stored => "stored",
+                OrderOutcome::Unchanged => "unchanged",
+                OrderOutcome::Stale => "stale",
             };
             self.orders.add(1, &[KeyValue::new("result", word)]);
         }
@@ -244,7 +244,7 @@ impl Writer {
     async fn connection(&mut self) -> Result<AsyncPgConnection, DatabaseError> {
         match self.conn.take_if(|conn| !conn.is_broken()) {
             Some(conn) => Ok(conn),
-            None => self.pool.get_own().await,
+            None => self.pool.dedicated().await,
         }
     }
 }
@@ -324,7 +324,7 @@ async fn look_up<'a>(
     let (mut orders, mut refunds, mut lines) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for publication in publications {
         let merchant = publication.merchant.as_str();
-        for Published { snapshot: Snapshot { order, .. }, .. } in &publication.orders {
+        for Published { snapshot: OrderSnapshot { order, .. }, .. } in &publication.orders {
             orders.insert((merchant, order.identifier.as_str()));
             for refund in &order.refunds {
                 refunds.insert((merchant, refund.identifier.as_str()));
@@ -341,7 +341,7 @@ async fn look_up<'a>(
 fn harms_only_some(error: &WriteError) -> bool {
     match error {
         WriteError::Raced => true,
-        WriteError::Database(failure) => failure.kind() == Kind::Internal || is_overdue(error),
+        WriteError::Database(failure) => failure.kind() == ErrorKind::Internal || is_overdue(error),
     }
 }
 
@@ -359,15 +359,15 @@ impl From<WriteError> for PublishError {
 }
 
 impl Failure for PublishError {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::Refunds(_) => Kind::Invalid,
+            Self::Refunds(_) => ErrorKind::Invalid,
             Self::Database(error) => error.kind(),
-            Self::Contended => Kind::Unavailable,
+            Self::Contended => ErrorKind::Unavailable,
         }
     }
 
-    fn fields(&self) -> &[domain::document::FieldError] {
+    fn fields(&self) -> &[domain::json::FieldError] {
         match self {
             Self::Refunds(invalid) => invalid.fields(),
             _ => &[],

@@ -15,7 +15,7 @@ use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::order::sample::{Orders, message};
 use domain::order::{Order, OrderStored};
 use futures_util::{StreamExt as _, stream};
-use messaging::{Link, Received, Subscription, Topology};
+use messaging::{BrokerConnection, Envelope, Subscription, Topology};
 use platform::{Service as _, Tasks};
 use testkit::{
     Database, Issuer, Namespace, Server, Servers, eventually, free_port, introduce, merchant,
@@ -137,20 +137,20 @@ impl Scene {
     async fn events(&self, expected: usize) -> BTreeMap<String, BTreeSet<String>> {
         let (tasks, settings) = (Tasks::default(), self.namespace.settings());
         let topology = Topology::backhaul(&self.namespace.name);
-        let link = Link::start(&settings.url, &topology, "consumer", &tasks);
-        let queue = topology.subscription("rma-engine", "order.stored.v1");
+        let link = BrokerConnection::start(&settings.url, &topology, "consumer", &tasks);
+        let queue = topology.subscription_queue("rma-engine", "order.stored.v1");
         let mut heard: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         let listening = async {
             let mut subscription = Subscription::open(&link, &queue, 500).await.unwrap();
             while heard.len() < expected {
                 let batch = subscription.next(500).await.unwrap();
                 for incoming in &batch {
-                    let event: Received<OrderStored> =
+                    let event: Envelope<OrderStored> =
                         serde_json::from_slice(&incoming.body).unwrap();
                     let order = event.data.order.identifier;
                     heard.entry(order).or_default().insert(event.id.to_string());
                 }
-                subscription.ack_through(batch.last().unwrap().tag).await.unwrap();
+                subscription.ack_up_to(batch.last().unwrap().delivery_tag).await.unwrap();
             }
         };
         if tokio::time::timeout(PATIENCE, listening).await.is_err() {

@@ -1,13 +1,13 @@
 //! The pool of PostgreSQL connections and the migrations.
 //!
 //! A database that is down or slow is a fact of life: every wait has a bound, and every such
-//! failure is [`Kind::Unavailable`], so callers get 503 and consumers try again.
+//! failure is [`ErrorKind::Unavailable`], so callers get 503 and consumers try again.
 
-mod forget;
 mod leader;
 mod own;
+mod page_bytes;
 mod prepared;
-mod weigh;
+mod retention;
 
 use std::time::Duration;
 
@@ -32,12 +32,12 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use tokio::runtime::Handle;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-pub use forget::forget;
-pub use leader::{Look, Work};
+pub use leader::{LeaderTask, PollOutcome};
+pub use page_bytes::{is_truncated, limit_page_bytes};
 pub use prepared::{Prepared, prepared};
-pub use weigh::{is_cut, weigh};
+pub use retention::delete_older_than;
 
-use crate::{Failure, Kind, Tasks, client::client_tls, telemetry};
+use crate::{ErrorKind, Failure, Tasks, client::client_tls, telemetry};
 
 /// How soon the server lets go of a session whose client is lost with its machine: until then it
 /// keeps the leader's lock. Left to its system it may take two hours. And of one whose client stands
@@ -101,29 +101,29 @@ impl DatabaseError {
 }
 
 impl Failure for DatabaseError {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::Pool(_) => Kind::Unavailable,
+            Self::Pool(_) => ErrorKind::Unavailable,
             Self::Query(error) => error.kind(),
         }
     }
 }
 
 impl Failure for QueryError {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::NotFound => Kind::Missing,
-            Self::BrokenTransactionManager => Kind::Unavailable,
+            Self::NotFound => ErrorKind::Missing,
+            Self::BrokenTransactionManager => ErrorKind::Unavailable,
             Self::RollbackErrorOnCommit { commit_error, .. } => commit_error.kind(),
             Self::DatabaseError(kind, information) => match kind {
                 DatabaseErrorKind::ClosedConnection
                 | DatabaseErrorKind::UnableToSendCommand
                 | DatabaseErrorKind::SerializationFailure
-                | DatabaseErrorKind::ReadOnlyTransaction => Kind::Unavailable,
-                _ if passes(information.message()) => Kind::Unavailable,
-                _ => Kind::Internal,
+                | DatabaseErrorKind::ReadOnlyTransaction => ErrorKind::Unavailable,
+                _ if passes(information.message()) => ErrorKind::Unavailable,
+                _ => ErrorKind::Internal,
             },
-            _ => Kind::Internal,
+            _ => ErrorKind::Internal,
         }
     }
 }
@@ -204,7 +204,7 @@ impl Pool {
         let most = gauge("database_connections_max", "The most there may be");
         let waiting = gauge("database_connections_waiting", "Those who wait for one");
         let pool = self.clone();
-        tasks.every("pool", WATCH_EVERY, move || {
+        tasks.spawn_interval("pool", WATCH_EVERY, move || {
             let status = pool.0.status();
             for (gauge, value) in [
                 (&used, status.size.saturating_sub(status.available)),
@@ -365,10 +365,10 @@ mod tests {
             "out of memory",
             "out of shared memory",
         ] {
-            assert_eq!(kind(message), Kind::Unavailable, "{message}");
+            assert_eq!(kind(message), ErrorKind::Unavailable, "{message}");
         }
-        assert_eq!(kind("invalid memory alloc request size 1073741824"), Kind::Internal);
-        assert_eq!(kind("relation \"orders\" does not exist"), Kind::Internal);
+        assert_eq!(kind("invalid memory alloc request size 1073741824"), ErrorKind::Internal);
+        assert_eq!(kind("relation \"orders\" does not exist"), ErrorKind::Internal);
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! How an error becomes an answer.
 //!
-//! A service has one error enum and says of each variant which [`Kind`] it is; the kind decides
+//! A service has one error enum and says of each variant which [`ErrorKind`] it is; the kind decides
 //! the status code, the log level, and (in `messaging`) whether an event is tried again. A 5xx
 //! tells the caller nothing of the cause: that is in the log, under the request id.
 
 use std::{fmt, time::Duration};
 
 use actix_web::{HttpResponse, ResponseError, http::StatusCode, http::header};
-use domain::document::{FieldError, Invalid};
+use domain::json::{FieldError, ValidationError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -15,7 +15,7 @@ use crate::http::request_id;
 
 /// What went wrong, as far as the far end is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ErrorKind {
     /// Not a request we can read.
     Malformed,
     /// No valid token.
@@ -41,7 +41,7 @@ pub enum Kind {
     Internal,
 }
 
-impl Kind {
+impl ErrorKind {
     pub fn status(self) -> StatusCode {
         match self {
             Self::Malformed => StatusCode::BAD_REQUEST,
@@ -62,22 +62,22 @@ impl Kind {
 
 /// An error that knows its kind.
 pub trait Failure: std::error::Error + Send + Sync + 'static {
-    fn kind(&self) -> Kind;
+    fn kind(&self) -> ErrorKind;
 
-    /// The failing fields, for [`Kind::Invalid`].
+    /// The failing fields, for [`ErrorKind::Invalid`].
     fn fields(&self) -> &[FieldError] {
         &[]
     }
 
-    /// When to come back, for [`Kind::Limited`] and [`Kind::Unavailable`].
+    /// When to come back, for [`ErrorKind::Limited`] and [`ErrorKind::Unavailable`].
     fn retry_after(&self) -> Option<Duration> {
         None
     }
 }
 
-impl Failure for Invalid {
-    fn kind(&self) -> Kind {
-        Kind::Invalid
+impl Failure for ValidationError {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Invalid
     }
 
     fn fields(&self) -> &[FieldError] {
@@ -127,22 +127,22 @@ impl ResponseError for Problem {
     fn error_response(&self) -> HttpResponse {
         let kind = self.0.kind();
         let message = match kind {
-            Kind::Internal => {
+            ErrorKind::Internal => {
                 tracing::error!(error = %chain(self.0.as_ref()), "request failed: {}", self.0);
                 "something went wrong on our side".to_owned()
             }
-            Kind::Unavailable => {
+            ErrorKind::Unavailable => {
                 tracing::warn!(error = %chain(self.0.as_ref()), "request refused: {}", self.0);
                 "temporarily unavailable, please try again".to_owned()
             }
             _ => self.0.to_string(),
         };
         let mut answer = HttpResponse::build(kind.status());
-        if kind == Kind::Unauthenticated {
+        if kind == ErrorKind::Unauthenticated {
             answer.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
         }
         let retry_after = self.0.retry_after().or(match kind {
-            Kind::Unavailable => Some(Duration::from_secs(1)),
+            ErrorKind::Unavailable => Some(Duration::from_secs(1)),
             _ => None,
         });
         if let Some(pause) = retry_after {

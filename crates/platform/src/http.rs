@@ -1,13 +1,13 @@
 //! HTTP as every service speaks it: one server, one way to read a body, one middleware.
 
 mod body;
-mod line;
+mod client_ip;
+mod connections;
+mod memory_budget;
 mod middleware;
 mod page;
-mod peer;
-mod room;
+mod sequential;
 mod server;
-mod then;
 mod tls;
 
 use std::time::Duration;
@@ -16,12 +16,12 @@ use serde::Deserialize;
 
 pub use crate::failure::ErrorBody;
 pub use body::{Body, Form, Json, JsonSource};
+pub use client_ip::ClientIp;
+pub use memory_budget::{MemoryBudget, MemoryPermit, Overloaded};
 pub use middleware::request_id;
 pub use page::{BadPage, Page, next, page_limit};
-pub use peer::Peer;
-pub use room::{NoRoom, Room, Rooms};
+pub use sequential::Sequential;
 pub(crate) use server::{bind, check};
-pub use then::Then;
 
 use crate::config::List;
 

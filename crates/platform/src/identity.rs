@@ -20,7 +20,7 @@ pub use caller::{Access, Caller};
 pub use keys::Settings;
 pub use revocations::Revocations;
 
-use crate::{Clock, Failure, Kind};
+use crate::{Clock, ErrorKind, Failure};
 
 /// Whom tokens are for (`aud`).
 pub const AUDIENCE: &str = "backhaul";
@@ -60,10 +60,10 @@ pub enum TokenError {
 }
 
 impl Failure for TokenError {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::NoKeys | Self::NoRevocations => Kind::Unavailable,
-            _ => Kind::Unauthenticated,
+            Self::NoKeys | Self::NoRevocations => ErrorKind::Unavailable,
+            _ => ErrorKind::Unauthenticated,
         }
     }
 }

@@ -13,7 +13,7 @@ use chrono::{DateTime, TimeDelta};
 use moka::sync::Cache;
 use serde::Deserialize;
 
-use crate::{Clock, Failure, Kind, Timestamp};
+use crate::{Clock, ErrorKind, Failure, Timestamp};
 
 const MINUTE: i64 = 60;
 /// Of more keys than this those that were quiet longest are forgotten.
@@ -40,8 +40,8 @@ pub struct PerAddress {
 pub struct TooMany(Duration);
 
 impl Failure for TooMany {
-    fn kind(&self) -> Kind {
-        Kind::Limited
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Limited
     }
 
     fn retry_after(&self) -> Option<Duration> {

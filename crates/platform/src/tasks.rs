@@ -20,7 +20,7 @@ const LAST_CALL: Duration = Duration::from_secs(2);
 pub struct Tasks {
     working: Turn,
     standing: Turn,
-    last_call: CancellationToken,
+    drain_deadline: CancellationToken,
     failed: CancellationToken,
 }
 
@@ -33,7 +33,7 @@ struct Turn {
 
 impl Tasks {
     /// Starts a task. It must return soon after the token it is given is cancelled, and not
-    /// before. One that finishes something first listens for the [`Tasks::last_call`].
+    /// before. One that finishes something first listens for the [`Tasks::drain_deadline`].
     pub fn spawn<F, Fut>(&self, name: &'static str, task: F)
     where
         F: FnOnce(CancellationToken) -> Fut,
@@ -43,7 +43,7 @@ impl Tasks {
     }
 
     /// Starts a task that others stand on to their end; it is told to stop after them.
-    pub fn spawn_beneath<F, Fut>(&self, name: &'static str, task: F)
+    pub fn spawn_infrastructure<F, Fut>(&self, name: &'static str, task: F)
     where
         F: FnOnce(CancellationToken) -> Fut,
         Fut: Future<Output = ()> + Send + 'static,
@@ -68,7 +68,7 @@ impl Tasks {
     }
 
     /// Starts a task that does `step` now and then once every `period`.
-    pub fn every<F, Fut>(&self, name: &'static str, period: Duration, mut step: F)
+    pub fn spawn_interval<F, Fut>(&self, name: &'static str, period: Duration, mut step: F)
     where
         F: FnMut() -> Fut + Send + 'static,
         Fut: Future<Output = ()> + Send,
@@ -92,15 +92,15 @@ impl Tasks {
     }
 
     /// Cancelled when the time to stop is nearly over.
-    pub fn last_call(&self) -> CancellationToken {
-        self.last_call.clone()
+    pub fn drain_deadline(&self) -> CancellationToken {
+        self.drain_deadline.clone()
     }
 
     /// Tells every task to stop and waits for them, at most `grace`. Returns whether all stopped.
     pub async fn drain(&self, grace: Duration) -> bool {
         let end = Instant::now() + grace;
         self.working.drain(end - LAST_CALL.min(grace / 4)).await;
-        self.last_call.cancel();
+        self.drain_deadline.cancel();
         let worked = self.working.drain(end).await;
         // They have little to do, and nobody needs them any more.
         let stood = self.standing.drain(end.max(Instant::now() + LAST_CALL / 2)).await;
@@ -151,7 +151,7 @@ mod tests {
         let tasks = Tasks::default();
         let (ground, gone) = (CancellationToken::new(), CancellationToken::new());
         let (there, mark) = (ground.clone(), gone.clone());
-        tasks.spawn_beneath("ground", |stop| async move {
+        tasks.spawn_infrastructure("ground", |stop| async move {
             stop.cancelled().await;
             ground.cancel();
         });
@@ -171,8 +171,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_takes_long_hears_the_last_call() {
         let tasks = Tasks::default();
-        let (begun, last_call) = (Instant::now(), tasks.last_call());
-        tasks.spawn("slow", |_| async move { last_call.cancelled().await });
+        let (begun, drain_deadline) = (Instant::now(), tasks.drain_deadline());
+        tasks.spawn("slow", |_| async move { drain_deadline.cancelled().await });
         assert!(tasks.drain(Duration::from_secs(20)).await);
         assert_eq!(begun.elapsed().as_secs(), 18);
     }

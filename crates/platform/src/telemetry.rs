@@ -4,7 +4,7 @@
 //! Every process carries W3C trace context on, also when it exports no traces itself, so that a
 //! trace begun elsewhere is never cut here.
 
-mod ages;
+mod age_gauge;
 
 use std::sync::OnceLock;
 
@@ -39,7 +39,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-pub use self::ages::Ages;
+pub use self::age_gauge::AgeGauge;
 use url::Url;
 
 /// `[telemetry]`.
@@ -333,9 +333,9 @@ mod tests {
     }
 
     #[derive(Clone, Default)]
-    struct Lines(Arc<Mutex<Vec<u8>>>);
+    struct IdleConnections(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Lines {
+    impl io::Write for IdleConnections {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -350,7 +350,7 @@ mod tests {
         for log in ["trace", "lapin::returned_messages=trace,lapin=trace"] {
             let (mut settings, tracer) = tracer();
             settings.log = log.to_owned();
-            let lines = Lines::default();
+            let lines = IdleConnections::default();
             let written = lines.clone();
             let subscriber = subscriber(&settings, &tracer, move || written.clone()).unwrap();
             with_default(subscriber, || {
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn a_line_in_the_log_names_its_trace() {
         let (_, tracer) = tracer();
-        let lines = Lines::default();
+        let lines = IdleConnections::default();
         let written = lines.clone();
         let logs = json_lines().with_writer(move || written.clone());
         let subscriber = tracing_subscriber::registry().with(logs).with(traces(&tracer));

@@ -4,7 +4,7 @@
 use delivery::{Deliveries, NewMessage};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use domain::returns::{Change, Rma, ServiceEvent};
 use platform::Timestamp;
 use platform::database::DatabaseError;
@@ -85,8 +85,8 @@ async fn tell(
         .map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
     let message = NewMessage {
         merchant: merchant.clone(),
-        kind: Kind::Rma,
-        lane: Some(format!("rma:{}", rma.rma_identifier)),
+        kind: MessageKind::Rma,
+        ordering_key: Some(format!("rma:{}", rma.rma_identifier)),
         event: event.as_str().to_owned(),
         body: body.into(),
     };

@@ -4,9 +4,9 @@ use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::exchange::{ExchangeFailed, ExchangePlaced};
-use domain::order::{Line, OrderStored};
+use domain::order::{OrderLine, OrderStored};
 use domain::warehouse::UnitReceived;
-use messaging::{Broker, HandleError, Handler, Received, consume};
+use messaging::{Broker, Envelope, HandleError, Handler, consume};
 use platform::{Clock, Process, Service as _};
 
 use crate::projection::{self, Snapshot};
@@ -26,7 +26,7 @@ pub(crate) fn start(app: &App, broker: &Broker, process: &Process) {
 
 /// Everyone locks returns in the order of their names; what concerns one return stays in order.
 fn by_return<'e, E>(
-    events: &[&'e Received<E>],
+    events: &[&'e Envelope<E>],
     named: fn(&E) -> (&MerchantId, &String),
 ) -> Vec<&'e E> {
     let mut events: Vec<_> = events.iter().map(|event| &event.data).collect();
@@ -48,11 +48,11 @@ impl Handler for Orders {
     /// About the bytes of their units: an order of a few kilobytes may have ten thousand, and each
     /// takes hundreds of bytes, and its names, while it is put on the ledger. What is there already
     /// is weighed when it is read.
-    const FULL_WEIGHT: usize = 64_000_000;
+    const MAX_BATCH_COST: usize = 64_000_000;
 
-    fn weight(stored: &OrderStored) -> usize {
+    fn cost(stored: &OrderStored) -> usize {
         let order = &stored.order;
-        let of_line = |line: &Line| {
+        let of_line = |line: &OrderLine| {
             let units = usize::try_from(line.quantity_shipped).unwrap_or_default();
             units * (320 + order.identifier.len() + line.identifier.len())
         };
@@ -62,11 +62,12 @@ impl Handler for Orders {
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<OrderStored>],
+        events: &[&Envelope<OrderStored>],
     ) -> Result<(), HandleError> {
         let Ears { deliveries, clock } = &self.0;
-        let snapshots =
-            events.iter().map(|event| Snapshot { stored: &event.data, sequence: event.place() });
+        let snapshots = events
+            .iter()
+            .map(|event| Snapshot { stored: &event.data, sequence: event.sequence_number() });
         Ok(projection::project(conn, deliveries, snapshots, clock.now()).await?)
     }
 }
@@ -79,7 +80,7 @@ impl Handler for Receipts {
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<UnitReceived>],
+        events: &[&Envelope<UnitReceived>],
     ) -> Result<(), HandleError> {
         let Ears { deliveries, clock } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
@@ -94,12 +95,12 @@ struct PlacedExchanges(Ears);
 impl Handler for PlacedExchanges {
     type Event = ExchangePlaced;
 
-    const MOST_HELD: u16 = MOST_EXCHANGES;
+    const MAX_PREFETCH: u16 = MOST_EXCHANGES;
 
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<ExchangePlaced>],
+        events: &[&Envelope<ExchangePlaced>],
     ) -> Result<(), HandleError> {
         let Ears { deliveries, clock } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
@@ -114,12 +115,12 @@ struct FailedExchanges(Ears);
 impl Handler for FailedExchanges {
     type Event = ExchangeFailed;
 
-    const MOST_HELD: u16 = MOST_EXCHANGES;
+    const MAX_PREFETCH: u16 = MOST_EXCHANGES;
 
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<ExchangeFailed>],
+        events: &[&Envelope<ExchangeFailed>],
     ) -> Result<(), HandleError> {
         let Ears { deliveries, clock } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {

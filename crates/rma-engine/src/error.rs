@@ -1,9 +1,9 @@
 //! What can go wrong, and what kind of trouble it is.
 
-use domain::document::{FieldError, Invalid};
-use domain::returns::Refusal;
+use domain::json::{FieldError, ValidationError};
+use domain::returns::TransitionError;
 use platform::database::DatabaseError;
-use platform::{Failure, Kind};
+use platform::{ErrorKind, Failure};
 
 use crate::returns::ReturnConflict;
 
@@ -16,7 +16,7 @@ pub(crate) enum Error {
     #[error("no return travels under the tracking number {0}")]
     NoParcel(String),
     #[error(transparent)]
-    Invalid(#[from] Invalid),
+    Invalid(#[from] ValidationError),
     #[error("{0}")]
     Malformed(&'static str),
     #[error("this needs a token of the merchant's own, or an operator's")]
@@ -26,7 +26,7 @@ pub(crate) enum Error {
     #[error("one of the units is in another return already")]
     UnitHeld,
     #[error("return {0}: {1}")]
-    Refused(String, Refusal),
+    Refused(String, TransitionError),
     /// Someone else was faster; the same again finds what they did.
     #[error("someone else stored one of these orders at the same time")]
     Raced,
@@ -48,16 +48,16 @@ impl From<diesel::result::Error> for Error {
 }
 
 impl Failure for Error {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::NoOrder(_) | Self::NoReturn(_) | Self::NoParcel(_) => Kind::Missing,
-            Self::Invalid(_) => Kind::Invalid,
-            Self::Malformed(_) => Kind::Malformed,
-            Self::StaffOnly => Kind::Denied,
-            Self::Conflict(_) | Self::UnitHeld | Self::Refused(..) => Kind::Conflict,
-            Self::Raced => Kind::Unavailable,
-            Self::TooHeavy => Kind::TooLarge,
-            Self::Damaged(_) | Self::Unwritable(_) => Kind::Internal,
+            Self::NoOrder(_) | Self::NoReturn(_) | Self::NoParcel(_) => ErrorKind::Missing,
+            Self::Invalid(_) => ErrorKind::Invalid,
+            Self::Malformed(_) => ErrorKind::Malformed,
+            Self::StaffOnly => ErrorKind::Denied,
+            Self::Conflict(_) | Self::UnitHeld | Self::Refused(..) => ErrorKind::Conflict,
+            Self::Raced => ErrorKind::Unavailable,
+            Self::TooHeavy => ErrorKind::TooLarge,
+            Self::Damaged(_) | Self::Unwritable(_) => ErrorKind::Internal,
             Self::Database(error) => error.kind(),
         }
     }

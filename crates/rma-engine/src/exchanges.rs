@@ -48,7 +48,7 @@ pub(crate) async fn note_failed(
     let change = rma
         .exchange_failed(units, failed.cause, now)
         .map_err(|refusal| Error::Refused(rma_identifier.clone(), refusal))?;
-    if failed.cause.leaves_order_free() {
+    if failed.cause.allows_another_exchange() {
         store::returns::free_orders(conn, merchant, rma_identifier, units).await?;
     }
     let detail = json!({ "failure": failed.cause, "detail": failed.detail });

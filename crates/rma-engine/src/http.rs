@@ -11,13 +11,12 @@ use std::sync::Arc;
 
 use actix_web::{HttpRequest, HttpResponse, http::StatusCode};
 use domain::access::Scope;
-use domain::document::Document;
+use domain::json::{Digest, Document};
 use domain::merchant::Merchant;
-use domain::order::Digest;
 use platform::Problem;
-use platform::http::Room;
+use platform::http::MemoryPermit;
+use platform::idempotency::{BadKey, HEADER, IdempotencyKey, key_of};
 use platform::identity::Caller;
-use platform::once::{BadKey, HEADER, Keyed, key_of};
 use serde::Serialize;
 use serde_json::json;
 
@@ -30,7 +29,7 @@ const MAX_LIMIT: u16 = 200;
 /// The merchant a caller with this scope acts for.
 fn merchant_of(app: &App, caller: &Caller, scope: Scope) -> Result<Arc<Merchant>, Problem> {
     caller.require(scope)?;
-    Ok(app.directory.of(caller)?)
+    Ok(app.merchants.merchant_for(caller)?)
 }
 
 /// The key that a request carries, if it carries one. What is asked is the body, of what the path
@@ -40,9 +39,9 @@ fn keyed<'a>(
     merchant: &'a Merchant,
     operation: &'static str,
     document: &Document,
-) -> Result<Option<Keyed<'a>>, BadKey> {
+) -> Result<Option<IdempotencyKey<'a>>, BadKey> {
     let Some(key) = key_of(request)? else { return Ok(None) };
-    Ok(Some(Keyed {
+    Ok(Some(IdempotencyKey {
         merchant: &merchant.identifier,
         operation,
         key,
@@ -64,7 +63,7 @@ fn written(status: StatusCode, answer: String) -> HttpResponse {
 /// connection to the database: so many at most are here without room.
 fn with_room<T: Serialize>(request: &HttpRequest, answer: &T) -> Result<HttpResponse, Problem> {
     let answer = serde_json::to_string(answer).map_err(Error::from)?;
-    Room::for_answer(request, answer.len())?;
+    MemoryPermit::reserve_for_response(request, answer.len())?;
     Ok(written(StatusCode::OK, answer))
 }
 

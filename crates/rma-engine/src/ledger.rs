@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use domain::order::{Order, Refund};
 use domain::returns::{
-    Amounts, CoveredUnit, Discrepancy, KnownUnit, LedgerChange, LedgerUnit, Paid, PaidBefore,
-    UnitId, match_remainders, paid, reconcile, reconcile_missing,
+    Amounts, CandidateUnit, Discrepancy, MatchedRefunds, RefundedQuantities, RefundedUnit,
+    ShippedUnit, UnitChanges, UnitId, match_unallocated_refunds, reconcile_line,
+    reconcile_missing_line, refunded_quantities,
 };
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,7 @@ pub(crate) struct Ledger {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Settled {
     identifier: String,
-    paid: Paid,
+    paid: RefundedQuantities,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +48,7 @@ impl Ledger {
         let mut discrepancies = Vec::new();
         for line in &order.items {
             let known = self.known(order, &line.identifier, &returned);
-            let change = reconcile(&order.identifier, line, &known);
+            let change = reconcile_line(&order.identifier, line, &known);
             discrepancies.extend(self.apply(&line.identifier, change));
         }
         let present: BTreeSet<_> =
@@ -55,12 +56,12 @@ impl Ledger {
         let gone = self.lines.keys().filter(|line| !present.contains(line.as_str()));
         for line in gone.cloned().collect::<Vec<_>>() {
             let known = self.known(order, &line, &returned);
-            let change = reconcile_missing(&order.identifier, &line, &known);
+            let change = reconcile_missing_line(&order.identifier, &line, &known);
             discrepancies.extend(self.apply(&line, change));
         }
         if !self.refunds.is_empty() {
             let units = self.known_units(&order.identifier, returned);
-            let covered = match_remainders(order, &self.paid_before(), &units);
+            let covered = match_unallocated_refunds(order, &self.paid_before(), &units);
             self.cover(&covered);
         }
         discrepancies
@@ -74,14 +75,14 @@ impl Ledger {
     }
 
     /// What the refunds that had their effect paid, also those that a snapshot leaves out.
-    pub(crate) fn paid_before(&self) -> PaidBefore<'_> {
+    pub(crate) fn paid_before(&self) -> MatchedRefunds<'_> {
         self.refunds.iter().map(|it| (it.identifier.as_str(), &it.paid)).collect()
     }
 
     /// Notes that a refund has had its effect.
     pub(crate) fn settle(&mut self, refund: &Refund) {
         let identifier = refund.identifier.clone();
-        self.refunds.push(Settled { identifier, paid: paid(refund) });
+        self.refunds.push(Settled { identifier, paid: refunded_quantities(refund) });
     }
 
     /// Every unit of the order, as refunds see it.
@@ -89,10 +90,10 @@ impl Ledger {
         &self,
         order: &str,
         returned: impl Fn(&UnitId) -> bool,
-    ) -> Vec<KnownUnit> {
+    ) -> Vec<CandidateUnit> {
         let names = self.refunds.iter().map(|refund| Arc::from(refund.identifier.as_str()));
         let names: Vec<Arc<str>> = names.collect();
-        let known = |(id, unit): (UnitId, &Unit)| KnownUnit {
+        let known = |(id, unit): (UnitId, &Unit)| CandidateUnit {
             is_returned: returned(&id),
             id,
             refunded_by: unit.refund.and_then(|place| names.get(place).cloned()),
@@ -118,10 +119,10 @@ impl Ledger {
     }
 
     /// Notes which units refunds cover that had their effect.
-    pub(crate) fn cover(&mut self, covered: &[CoveredUnit]) {
+    pub(crate) fn cover(&mut self, covered: &[RefundedUnit]) {
         let places: HashMap<_, _> =
             self.refunds.iter().map(|it| it.identifier.as_str()).zip(0..).collect();
-        for CoveredUnit { refund_identifier, unit: id, .. } in covered {
+        for RefundedUnit { refund_identifier, unit: id, .. } in covered {
             let line = self.lines.get_mut(&id.order_line_item_identifier);
             let unit = line.and_then(|units| {
                 let place = units.binary_search_by_key(&id.unit, |it| it.unit).ok()?;
@@ -138,26 +139,26 @@ impl Ledger {
         order: &Order,
         line: &str,
         returned: &impl Fn(&UnitId) -> bool,
-    ) -> Vec<LedgerUnit> {
-        let ledger_unit = |it: &Unit| LedgerUnit {
+    ) -> Vec<ShippedUnit> {
+        let ledger_unit = |it: &Unit| ShippedUnit {
             unit: it.unit,
             amounts: it.amounts,
-            held: it.refund.is_some() || returned(&unit_id(&order.identifier, line, it.unit)),
+            is_in_use: it.refund.is_some() || returned(&unit_id(&order.identifier, line, it.unit)),
         };
         self.units(line).iter().map(ledger_unit).collect()
     }
 
-    fn apply(&mut self, line: &str, change: LedgerChange) -> Vec<Discrepancy> {
-        let LedgerChange { appeared, withdrawn, discrepancies } = change;
-        if !appeared.is_empty() || !withdrawn.is_empty() {
+    fn apply(&mut self, line: &str, change: UnitChanges) -> Vec<Discrepancy> {
+        let UnitChanges { added, removed, discrepancies } = change;
+        if !added.is_empty() || !removed.is_empty() {
             let units = self.lines.entry(line.to_owned()).or_default();
-            units.retain(|it| !withdrawn.contains(&it.unit));
-            let new = |it: domain::returns::AppearedUnit| Unit {
+            units.retain(|it| !removed.contains(&it.unit));
+            let new = |it: domain::returns::AddedUnit| Unit {
                 unit: it.unit,
                 amounts: it.amounts,
                 refund: None,
             };
-            units.extend(appeared.into_iter().map(new));
+            units.extend(added.into_iter().map(new));
             units.sort_unstable_by_key(|it| it.unit);
             if units.is_empty() {
                 self.lines.remove(line);

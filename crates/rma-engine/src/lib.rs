@@ -32,14 +32,14 @@ use std::time::Duration;
 use actix_web::web;
 use delivery::Deliveries;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
-use directory::Directory;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
+use merchants::Merchants;
 use messaging::{Broker, Outbox, Topology};
 use platform::database::Pool;
-use platform::http::Rooms;
+use platform::http::MemoryBudget;
 use platform::identity::{self, Verifier};
 use platform::sealing::{self, Sealer};
-use platform::{Clock, Process, Service, once as requests};
+use platform::{Clock, Process, Service, idempotency as requests};
 use serde::Deserialize;
 use utoipa_actix_web::service_config::ServiceConfig;
 
@@ -54,10 +54,10 @@ const COPIES: usize = 20;
 pub struct App {
     pool: Pool,
     clock: Clock,
-    directory: Arc<Directory>,
+    merchants: Arc<Merchants>,
     outbox: Outbox,
     deliveries: Deliveries,
-    rooms: Rooms,
+    rooms: MemoryBudget,
 }
 
 /// The sections of this service.
@@ -98,7 +98,7 @@ impl Service for App {
         vec![
             requests::MIGRATIONS,
             messaging::MIGRATIONS,
-            directory::MIGRATIONS,
+            merchants::MIGRATIONS,
             delivery::MIGRATIONS,
             MIGRATIONS,
         ]
@@ -121,18 +121,18 @@ impl Service for App {
         let sealer = Arc::new(Sealer::new(&sealing)?);
         let topology = Topology::backhaul(&broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
-        let directory = Directory::start(Self::NAME, process, &broker, &verifier);
-        let outbox = broker.relay(Self::NAME, process);
-        let kinds = [Kind::Rma];
+        let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
+        let outbox = broker.start_relay(Self::NAME, process);
+        let kinds = [MessageKind::Rma];
         let deliveries =
-            Deliveries::start(Self::NAME, process, &broker, &directory, &sealer, &kinds, delivery)?;
+            Deliveries::start(Self::NAME, process, &broker, &merchants, &sealer, &kinds, delivery)?;
         let app = Self {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
-            directory,
+            merchants,
             outbox,
             deliveries,
-            rooms: Rooms::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES),
+            rooms: MemoryBudget::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES),
         };
         consumers::start(&app, &broker, process);
         requests::forget_answers(process, idempotency.retention);

@@ -2,7 +2,7 @@
 
 use diesel_async::AsyncPgConnection;
 use platform::Timestamp;
-use platform::once::{Keyed, Known};
+use platform::idempotency::{IdempotencyKey, KeyState};
 use serde::Serialize;
 
 use crate::App;
@@ -12,13 +12,13 @@ use crate::error::Error;
 /// the merchant's terms may have changed since and the answer has not.
 pub(crate) async fn answered(
     app: &App,
-    keyed: Option<&Keyed<'_>>,
+    keyed: Option<&IdempotencyKey<'_>>,
 ) -> Result<Option<String>, Error> {
     let Some(keyed) = keyed else { return Ok(None) };
     match keyed.find(&mut *app.pool.get().await?).await? {
-        Known::New => Ok(None),
-        Known::Answered(answer) => Ok(Some(answer)),
-        Known::OtherRequest => Err(keyed.misused().into()),
+        KeyState::New => Ok(None),
+        KeyState::Answered(answer) => Ok(Some(answer)),
+        KeyState::OtherRequest => Err(keyed.misused().into()),
     }
 }
 
@@ -26,15 +26,15 @@ pub(crate) async fn answered(
 /// key, the answer that was given then. Without a key the work is done.
 pub(crate) async fn once<T: Serialize>(
     conn: &mut AsyncPgConnection,
-    keyed: Option<&Keyed<'_>>,
+    keyed: Option<&IdempotencyKey<'_>>,
     now: Timestamp,
     work: impl AsyncFnOnce(&mut AsyncPgConnection) -> Result<T, Error>,
 ) -> Result<String, Error> {
     let Some(keyed) = keyed else { return Ok(serde_json::to_string(&work(conn).await?)?) };
     match keyed.take(conn, now).await? {
-        Known::New => {}
-        Known::Answered(answer) => return Ok(answer),
-        Known::OtherRequest => return Err(keyed.misused().into()),
+        KeyState::New => {}
+        KeyState::Answered(answer) => return Ok(answer),
+        KeyState::OtherRequest => return Err(keyed.misused().into()),
     }
     let answer = serde_json::to_string(&work(conn).await?)?;
     keyed.answer(conn, &answer).await?;

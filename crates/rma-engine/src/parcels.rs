@@ -2,11 +2,11 @@
 //! and has its effect once. A parcel may hold units of several returns; each hears of its own.
 
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use domain::json::Digest;
 use domain::merchant::Merchant;
-use domain::order::Digest;
-use domain::returns::{CarrierReport, Refusal, Rma, TrackingEvent, UnitId};
+use domain::returns::{CarrierReport, Rma, TrackingEvent, TransitionError, UnitId};
 use platform::Timestamp;
-use platform::once::Keyed;
+use platform::idempotency::IdempotencyKey;
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -61,7 +61,7 @@ pub(crate) async fn track(
 ) -> Result<String, Error> {
     // Each carrier counts its own reports.
     let key = json!([actor, reported.event_identifier]).to_string();
-    let keyed = Keyed {
+    let keyed = IdempotencyKey {
         merchant: &merchant.identifier,
         operation: "carrier_events",
         key: &key,
@@ -141,7 +141,7 @@ impl Reported {
         // A unit is active in one return at most, so each that is known was found once.
         if found < self.units.as_ref().map_or(0, Vec::len) {
             let rma = self.rma_identifier.as_deref().unwrap_or_default();
-            return Err(refused(rma, Refusal::UnknownUnit));
+            return Err(refused(rma, TransitionError::UnknownUnit));
         }
         Ok(reports)
     }

@@ -218,14 +218,14 @@ impl Page<'_> {
         let units = self.ledger.known_units(&order.identifier, is_returned);
         let before = self.ledger.paid_before();
         let concerned = returns.of(merchant, &order.identifier, &names);
-        let RefundMatches { covered, discrepancies } =
+        let RefundMatches { refunded_units, discrepancies } =
             match_refunds(order, &before, concerned, &units);
         found.extend(discrepancies);
         for refund in new {
             self.ledger.settle(refund);
         }
-        self.ledger.cover(&covered);
-        returns.cover(merchant, covered);
+        self.ledger.cover(&refunded_units);
+        returns.cover(merchant, refunded_units);
         found
     }
 }

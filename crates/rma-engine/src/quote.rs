@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use domain::document::{FieldError, Invalid};
+use domain::json::{FieldError, ValidationError};
 use domain::merchant::Merchant;
 use domain::returns::{
     Ineligible, IneligibleCode, RefundFinancials, RefundType, RequestedUnit, ReturnMethod,
-    ReturnRequest, RmaUnit, UnitId, admit,
+    ReturnRequest, RmaUnit, UnitId, check_eligibility,
 };
 use platform::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -98,7 +98,7 @@ pub(crate) fn assess(
     request: &ReturnRequest,
     merchant: &Merchant,
     now: Timestamp,
-) -> Result<Assessment, Invalid> {
+) -> Result<Assessment, ValidationError> {
     let mut faults = Vec::new();
     let mut known = Vec::new();
     for (index, requested) in request.units.iter().enumerate() {
@@ -108,9 +108,9 @@ pub(crate) fn assess(
         }
     }
     faults.extend(known.iter().filter_map(|(index, _, unit)| stranger(*index, unit, &known)));
-    faults.extend(request.faults(|id| shelf.unit(id).map(|unit| unit.has_variants())));
+    faults.extend(request.exchange_errors(|id| shelf.unit(id).map(|unit| unit.has_variants())));
     if !faults.is_empty() {
-        return Err(Invalid { errors: faults, omitted: 0 });
+        return Err(ValidationError { errors: faults, omitted: 0 });
     }
     let currency = known.first().map(|(_, _, unit)| unit.projected.order.currency);
     let currency = currency.map_or_else(String::new, |it| it.code().to_owned());
@@ -122,7 +122,7 @@ pub(crate) fn assess(
             requested: (*requested).clone(),
             title: unit.line.title.clone(),
             unit: RmaUnit::new(requested, unit.terms()),
-            verdict: admit(&unit.facts(&requested.resolution), &settings, now, staff),
+            verdict: check_eligibility(&unit.facts(&requested.resolution), &settings, now, staff),
         })
         .collect();
     let types = units.iter().map(|it| it.unit.refund_type);

@@ -3,12 +3,12 @@
 use delivery::Deliveries;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::event::Event as _;
+use domain::json::Digest;
 use domain::merchant::Merchant;
-use domain::order::Digest;
 use domain::returns::{Receipt, Rma};
 use domain::warehouse::UnitReceived;
 use platform::Timestamp;
-use platform::once::{Keyed, Known};
+use platform::idempotency::{IdempotencyKey, KeyState};
 use serde_json::json;
 
 use crate::App;
@@ -24,7 +24,7 @@ pub(crate) struct Delivered<'a> {
     pub(crate) receipt: Option<Receipt>,
     /// Whether nothing more is expected.
     pub(crate) close: bool,
-    pub(crate) keyed: Option<Keyed<'a>>,
+    pub(crate) keyed: Option<IdempotencyKey<'a>>,
 }
 
 /// Takes note of what was found, then closes the receiving if asked to. Gives the return, as it
@@ -86,8 +86,8 @@ pub(crate) async fn note_unit(
     let key = receipt.to_string();
     let request = Digest::of_value(&json!(key));
     let operation = UnitReceived::TYPE;
-    let keyed = Keyed { merchant, operation, key: &key, name: "receipt", request };
-    if keyed.take(conn, now).await? != Known::New {
+    let keyed = IdempotencyKey { merchant, operation, key: &key, name: "receipt", request };
+    if keyed.take(conn, now).await? != KeyState::New {
         return Ok(());
     }
     let Some(mut rma) = store::returns::lock(conn, merchant, rma_identifier).await? else {

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
-use domain::document::{FieldError, Invalid};
+use domain::json::{FieldError, ValidationError};
 use domain::merchant::Merchant;
 use domain::order::{Customer, Order};
 use domain::returns::{
-    Change, ConfirmedUnit, Refusal, ReturnConfirmed, ReturnRequest, Rma, RmaUnit, ServiceEvent,
-    UnitId,
+    Change, ConfirmedUnit, ReturnConfirmed, ReturnRequest, Rma, RmaUnit, ServiceEvent,
+    TransitionError, UnitId,
 };
 use platform::Timestamp;
-use platform::once::Keyed;
+use platform::idempotency::IdempotencyKey;
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -50,7 +50,7 @@ pub(crate) struct NewReturn<'a> {
     pub(crate) request: ReturnRequest,
     /// What the shopper was shown.
     pub(crate) quoted: Option<Promise>,
-    pub(crate) keyed: Option<Keyed<'a>>,
+    pub(crate) keyed: Option<IdempotencyKey<'a>>,
 }
 
 /// Says what a return would come to.
@@ -104,7 +104,7 @@ async fn open(
     }
     let units = assessment.units.iter().map(|it| it.unit.clone()).collect();
     let settings = merchant.settings.in_currency(&assessment.currency);
-    let rma = Rma::open(new_identifier(), request, units, &settings, now);
+    let rma = Rma::create(new_identifier(), request, units, &settings, now);
     let email = request.giftee_email.as_deref().or_else(|| {
         shelf.orders.values().find_map(|projected| projected.order.customer.email_address())
     });
@@ -169,7 +169,8 @@ fn confirmations(
     }
     let confirmation = |(order, units): (&str, Vec<ConfirmedUnit>)| {
         let order = &shelf.orders.get(order)?.order;
-        let has_card = units.iter().any(|it| it.chosen == domain::returns::Chosen::GiftCard);
+        let has_card =
+            units.iter().any(|it| it.replacement == domain::returns::Replacement::GiftCard);
         let settings = merchant.settings.in_currency(order.currency.code());
         (!units.is_empty()).then(|| ReturnConfirmed {
             merchant: merchant.identifier.clone(),
@@ -201,7 +202,7 @@ fn customer(request: &ReturnRequest, order: &Order) -> Customer {
 }
 
 fn confirmed_unit(unit: &RmaUnit, shelf: &Shelf) -> Option<ConfirmedUnit> {
-    let chosen = unit.resolution.chosen()?;
+    let replacement = unit.resolution.replacement()?;
     let shelved = shelf.unit(&unit.id)?;
     let line = shelved.line;
     Some(ConfirmedUnit {
@@ -215,7 +216,7 @@ fn confirmed_unit(unit: &RmaUnit, shelf: &Shelf) -> Option<ConfirmedUnit> {
         product_amount_cents: unit.amounts.product_amount_cents,
         discount_amount_cents: unit.amounts.discount_amount_cents,
         tax_amount_cents: unit.amounts.tax_amount_cents,
-        chosen,
+        replacement,
     })
 }
 
@@ -294,10 +295,11 @@ fn plausible(rma_identifier: &str) -> Result<&str, Error> {
 }
 
 /// A unit that is not there is the caller's mistake; anything else depends on what happened before.
-pub(crate) fn refused(rma_identifier: &str, refusal: Refusal) -> Error {
+pub(crate) fn refused(rma_identifier: &str, refusal: TransitionError) -> Error {
     match refusal {
-        Refusal::UnknownUnit => {
-            Invalid::from(FieldError::invalid("$.units", "the return has no such unit")).into()
+        TransitionError::UnknownUnit => {
+            ValidationError::from(FieldError::invalid("$.units", "the return has no such unit"))
+                .into()
         }
         refusal => Error::Refused(rma_identifier.to_owned(), refusal),
     }

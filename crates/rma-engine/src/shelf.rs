@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
-use domain::order::Line;
-use domain::returns::{Resolution, UnitFacts, UnitId, UnitTerms};
+use domain::order::OrderLine;
+use domain::returns::{PurchasedUnit, Resolution, UnitFacts, UnitId};
 use platform::database::DatabaseError;
 
 use crate::ledger::{Unit, unit_id};
@@ -31,7 +31,7 @@ pub(crate) struct Place {
 #[derive(Clone, Copy)]
 pub(crate) struct Shelved<'a> {
     pub(crate) projected: &'a Projected,
-    pub(crate) line: &'a Line,
+    pub(crate) line: &'a OrderLine,
     pub(crate) unit: Option<&'a Unit>,
     holder: Option<&'a Holder>,
     /// Whether its order can have no other exchange.
@@ -69,7 +69,7 @@ impl Shelf {
 
     /// All units of an order's lines, in the order of the lines and of their numbers.
     pub(crate) fn places(projected: &Projected) -> Vec<Place> {
-        let of_line = |(index, line): (usize, &Line)| {
+        let of_line = |(index, line): (usize, &OrderLine)| {
             let ordered = 1..=i32::try_from(line.quantity).unwrap_or(i32::MAX);
             let shipped = projected.ledger.units(&line.identifier).iter().map(|it| it.unit);
             let numbers: BTreeSet<_> = ordered.chain(shipped).collect();
@@ -87,7 +87,12 @@ impl Shelf {
         Some((id, shelved))
     }
 
-    fn shelve<'a>(&'a self, projected: &'a Projected, line: &'a Line, id: &UnitId) -> Shelved<'a> {
+    fn shelve<'a>(
+        &'a self,
+        projected: &'a Projected,
+        line: &'a OrderLine,
+        id: &UnitId,
+    ) -> Shelved<'a> {
         Shelved {
             projected,
             line,
@@ -121,11 +126,11 @@ impl<'a> Shelved<'a> {
             order_status: self.projected.order.status,
             order_created_at: self.projected.order.created_at,
             is_shipped: self.unit.is_some(),
-            shipped_date: self.line.shipped_date,
+            shipped_at: self.line.shipped_date,
             line_tags: &self.line.tags,
             rma_identifier: self.holder.map(|holder| holder.rma_identifier.as_str()),
             is_refunded: self.unit.is_some_and(|unit| unit.refund.is_some()),
-            is_exchange_taken: self.is_order_exchanged && *wanted != Resolution::Refund,
+            is_second_exchange: self.is_order_exchanged && *wanted != Resolution::Refund,
         }
     }
 
@@ -138,8 +143,8 @@ impl<'a> Shelved<'a> {
         self.line.sku.clone().or_else(|| self.line.upc.clone()).unwrap_or_default()
     }
 
-    pub(crate) fn terms(&self) -> UnitTerms {
-        UnitTerms {
+    pub(crate) fn terms(&self) -> PurchasedUnit {
+        PurchasedUnit {
             sku: self.sku(),
             upc: self.line.upc.clone(),
             unit_price_amount_cents: self.line.unit_price_amount_cents,

@@ -25,7 +25,7 @@ use messaging::Envelope;
 use platform::{Clock, Service as _};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use testkit::{Issuer, Started, eventually, introduce, merchant};
+use testkit::{Issuer, TestService, eventually, introduce, merchant};
 
 use crate::App;
 
@@ -34,7 +34,7 @@ const SOON: Duration = Duration::from_secs(20);
 
 /// The service with the merchants acme and rival, and what they receive.
 struct Stage {
-    started: Started,
+    started: TestService,
     issuer: Issuer,
     client: reqwest::Client,
     sandbox: sandbox::Running,
@@ -66,14 +66,14 @@ impl Stage {
         let issuer = Issuer::start();
         let settings = [
             ("SEALING__KEYS", testkit::sealing_keys()),
-            ("BROKER__RELAY_POLL", "50ms"),
+            ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
             ("DELIVERY__HTTPS_ONLY", "false"),
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
             ("DELIVERY__POLL", "20ms"),
         ];
         let settings = issuer.settings().into_iter().chain(settings);
         let settings: Vec<_> = settings.chain(own.iter().copied()).collect();
-        let started = Started::new::<App>(&settings).await;
+        let started = TestService::new::<App>(&settings).await;
         let client = platform::http_client(Duration::from_secs(10)).unwrap();
         let mut own = sandbox::settings::Settings::for_tests().unwrap();
         own.journal.capacity = 100_000;

@@ -18,7 +18,7 @@ use domain::event::Event as _;
 use domain::order::sample::Orders;
 use domain::order::{Order, OrderStored};
 use futures_util::future::join_all;
-use messaging::{Envelope, Link, Message, Publisher, Topology};
+use messaging::{BrokerConnection, Envelope, Message, Publisher, Topology};
 use platform::database::Pool;
 use platform::{Clock, Service as _, Tasks};
 use reqwest::StatusCode;
@@ -38,7 +38,7 @@ struct Scene {
     sandbox: sandbox::Running,
     client: reqwest::Client,
     pool: Pool,
-    link: Link,
+    link: BrokerConnection,
     topology: Topology,
     namespace: Namespace,
     database: Database,
@@ -51,7 +51,12 @@ impl Scene {
         let database = Database::create(rma_engine::App::migrations()).await;
         let namespace = Namespace::create();
         let topology = Topology::backhaul(&namespace.name);
-        let link = Link::start(&namespace.settings().url, &topology, "test", &Tasks::default());
+        let link = BrokerConnection::start(
+            &namespace.settings().url,
+            &topology,
+            "test",
+            &Tasks::default(),
+        );
         let mut scene = Self {
             replica: None,
             url: String::new(),
@@ -69,7 +74,7 @@ impl Scene {
         acme.settings.base_url = Some(scene.sandbox.url(""));
         introduce(&scene.namespace, "rma-engine", acme).await;
         scene
-            .until("the merchant is copied", "SELECT count(*) AS n FROM directory_merchants", 1)
+            .until("the merchant is copied", "SELECT count(*) AS n FROM replica_merchants", 1)
             .await;
         scene
     }
@@ -103,7 +108,7 @@ impl Scene {
             let event = OrderStored { merchant: "acme".parse().unwrap(), order };
             let envelope = Envelope::new("order-intake", Clock::system().now(), &event);
             let message = Message {
-                exchange: self.topology.events(),
+                exchange: self.topology.events_exchange(),
                 routing_key: OrderStored::TYPE.to_owned(),
                 id: envelope.id.to_string(),
                 content_type: "application/cloudevents+json",

@@ -1,7 +1,7 @@
 //! The merchant's endpoint for a path. Only the end of the path counts, so that one sandbox can serve
 //! many merchants under different prefixes.
 
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interface<'p> {
@@ -10,7 +10,7 @@ pub(crate) enum Interface<'p> {
     Variants {
         variant_identifier: &'p str,
     },
-    Message(Kind),
+    Message(MessageKind),
 }
 
 impl<'p> Interface<'p> {
@@ -24,12 +24,15 @@ impl<'p> Interface<'p> {
         {
             return Some(Self::Variants { variant_identifier });
         }
-        Kind::ALL.into_iter().find(|kind| path.ends_with(kind.default_path())).map(Self::Message)
+        MessageKind::ALL
+            .into_iter()
+            .find(|kind| path.ends_with(kind.default_path()))
+            .map(Self::Message)
     }
 
     /// A list of all endpoints, for error messages.
     pub(crate) fn list() -> String {
-        let messages = Kind::ALL.map(Kind::default_path).join(", ");
+        let messages = MessageKind::ALL.map(MessageKind::default_path).join(", ");
         format!(
             "the endpoints are {messages}, /sku/{{variant_identifier}}/variants and /oauth/token"
         )
@@ -45,7 +48,7 @@ impl<'p> Interface<'p> {
 
 #[cfg(test)]
 mod tests {
-    use domain::kind::Kind;
+    use domain::message_kind::MessageKind;
 
     use super::Interface;
 
@@ -56,7 +59,7 @@ mod tests {
 
     #[test]
     fn endpoints_are_found_below_any_prefix() {
-        for kind in Kind::ALL {
+        for kind in MessageKind::ALL {
             check(kind.default_path(), Some(Interface::Message(kind)));
             check(&format!("/a/b{}", kind.default_path()), Some(Interface::Message(kind)));
         }

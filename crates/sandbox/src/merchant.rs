@@ -14,7 +14,7 @@ use crate::journal::ReceivedRequest;
 use crate::response::{self, ConnectionHandle};
 use crate::signature::{SignatureHeaders, SignatureStatus};
 use crate::tokens::Tokens;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 
 pub(crate) async fn respond(
     request: HttpRequest,
@@ -63,7 +63,7 @@ fn default_response(
             let identifier = percent_decode_str(variant_identifier).decode_utf8_lossy();
             (StatusCode::OK, variants(&identifier))
         }
-        Interface::Message(Kind::ExchangeOrder) => exchange_order(body),
+        Interface::Message(MessageKind::ExchangeOrder) => exchange_order(body),
         Interface::Message(_) => (StatusCode::OK, json!({"message": "received"})),
     }
 }

@@ -48,9 +48,9 @@ impl Namespace {
             url: SecretString::from(self.broker.amqp.clone()),
             namespace: self.name.clone(),
             prefetch: NonZeroU16::new(256).unwrap(),
-            batch: NonZeroUsize::new(64).unwrap(),
-            relay_batch: NonZeroUsize::new(500).unwrap(),
-            relay_poll: Duration::from_millis(50),
+            batch_size: NonZeroUsize::new(64).unwrap(),
+            relay_batch_size: NonZeroUsize::new(500).unwrap(),
+            relay_poll_interval: Duration::from_millis(50),
             inbox_retention: Duration::from_secs(3600),
         }
     }

@@ -49,7 +49,7 @@ impl Database {
     }
 
     /// Does something to this database that no service would.
-    pub async fn tamper(&self, statement: &str) {
+    pub async fn execute_raw(&self, statement: &str) {
         let mut conn = AsyncPgConnection::establish(&self.url()).await.unwrap();
         conn.batch_execute(statement).await.unwrap();
     }

@@ -8,8 +8,8 @@ use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use domain::{
     event::Event as _,
-    kind::Kind,
     merchant::{Authentication, Endpoint, Interface, Merchant, MerchantChanged, Settings},
+    message_kind::MessageKind,
 };
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use messaging::Envelope;
@@ -102,7 +102,7 @@ pub async fn introduce(namespace: &Namespace, service: &str, merchant: Merchant)
 /// is a base URL.
 pub fn merchant(identifier: &str) -> Merchant {
     let mut merchant = Merchant::new(identifier.parse().unwrap(), Settings::new(identifier));
-    for kind in Kind::ALL {
+    for kind in MessageKind::ALL {
         let endpoint = Endpoint {
             url: None,
             path: None,

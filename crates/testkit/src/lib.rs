@@ -27,7 +27,7 @@ pub use database::{Database, ENDED_SESSIONS};
 pub use issuer::{Issuer, introduce, merchant};
 pub use replica::{Replica, free_port};
 pub use servers::{Server, Servers};
-pub use service::{Started, launch, process, run, sealing_keys};
+pub use service::{TestService, launch, process, run, sealing_keys};
 
 /// Waits until `check` gives an answer, and fails the test when it has not after `patience`.
 #[track_caller]

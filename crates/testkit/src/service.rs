@@ -9,7 +9,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use crate::{Database, Namespace};
 
 /// A service that runs until the test is over.
-pub struct Started {
+pub struct TestService {
     pub url: String,
     pub database: Database,
     pub namespace: Namespace,
@@ -21,7 +21,7 @@ pub fn sealing_keys() -> &'static str {
     "test:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 }
 
-impl Started {
+impl TestService {
     /// Starts `S` with the given settings (`SECTION__KEY`, without the service's prefix).
     pub async fn new<S: Service>(settings: &[(&str, &str)]) -> Self {
         Self::with_clock::<S>(settings, Clock::system()).await
@@ -50,7 +50,7 @@ impl Started {
     }
 
     /// A connection over which this was said, and nothing was read. It takes little by itself.
-    pub async fn say(&self, words: &str) -> TcpStream {
+    pub async fn raw_connection(&self, words: &str) -> TcpStream {
         let address = self.url.strip_prefix("http://").unwrap();
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(4096).unwrap();

@@ -35,8 +35,8 @@ pub(crate) async fn tell(
             }
             let message = NewMessage {
                 merchant: merchant.clone(),
-                kind: shipment.kind.message(),
-                lane: Some(format!("order:{}", shipment.order)),
+                kind: shipment.kind.message_kind(),
+                ordering_key: Some(format!("order:{}", shipment.order)),
                 event: shipment.kind.event().to_owned(),
                 body: shipment.body.clone().into(),
             };

@@ -1,13 +1,13 @@
 //! What can go wrong.
 
-use domain::document::{FieldError, Invalid};
+use domain::json::{FieldError, ValidationError};
 use platform::database::DatabaseError;
-use platform::{Failure, Kind};
+use platform::{ErrorKind, Failure};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error(transparent)]
-    Invalid(#[from] Invalid),
+    Invalid(#[from] ValidationError),
     #[error("there is no {what} {number}")]
     NoSuch { what: &'static str, number: String },
     #[error("a stored document cannot be read")]
@@ -30,11 +30,11 @@ impl From<diesel::result::Error> for Error {
 }
 
 impl Failure for Error {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::Invalid(_) => Kind::Invalid,
-            Self::NoSuch { .. } => Kind::Missing,
-            Self::Document(_) => Kind::Internal,
+            Self::Invalid(_) => ErrorKind::Invalid,
+            Self::NoSuch { .. } => ErrorKind::Missing,
+            Self::Document(_) => ErrorKind::Internal,
             Self::Database(error) => error.kind(),
         }
     }

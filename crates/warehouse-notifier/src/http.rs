@@ -17,11 +17,11 @@ use crate::App;
 /// The merchant a warehouse's request is about.
 fn warehouse(app: &App, caller: &Caller) -> Result<Arc<Merchant>, Problem> {
     caller.require(Scope::Warehouse)?;
-    Ok(app.directory.of(caller)?)
+    Ok(app.merchants.merchant_for(caller)?)
 }
 
 /// The merchant of a request that the merchant itself may make, too.
 fn warehouse_or_merchant(app: &App, caller: &Caller) -> Result<Arc<Merchant>, Problem> {
     caller.require(Scope::Warehouse).or_else(|_refused| caller.require(Scope::Orders))?;
-    Ok(app.directory.of(caller)?)
+    Ok(app.merchants.merchant_for(caller)?)
 }

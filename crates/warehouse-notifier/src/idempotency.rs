@@ -3,9 +3,9 @@
 
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
-use domain::order::Digest;
+use domain::json::Digest;
 use platform::Timestamp;
-use platform::once::{HEADER, Key, Keyed, Known};
+use platform::idempotency::{HEADER, IdempotencyKey, Key, KeyState};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -31,9 +31,9 @@ impl Request<'_> {
     ) -> Result<Option<T>, Error> {
         let Some(keyed) = self.keyed() else { return Ok(None) };
         match keyed.take(conn, self.at).await? {
-            Known::New => Ok(None),
-            Known::Answered(answer) => Ok(Some(serde_json::from_str(&answer)?)),
-            Known::OtherRequest => Err(keyed.misused().into()),
+            KeyState::New => Ok(None),
+            KeyState::Answered(answer) => Ok(Some(serde_json::from_str(&answer)?)),
+            KeyState::OtherRequest => Err(keyed.misused().into()),
         }
     }
 
@@ -49,9 +49,9 @@ impl Request<'_> {
         }
     }
 
-    fn keyed(&self) -> Option<Keyed<'_>> {
+    fn keyed(&self) -> Option<IdempotencyKey<'_>> {
         let key = self.key.0.as_deref()?;
         let Self { merchant, operation, digest, .. } = *self;
-        Some(Keyed { merchant, operation, key, name: HEADER, request: digest })
+        Some(IdempotencyKey { merchant, operation, key, name: HEADER, request: digest })
     }
 }

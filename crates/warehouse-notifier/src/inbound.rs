@@ -2,7 +2,7 @@
 
 use diesel_async::AsyncConnection as _;
 use domain::access::MerchantId;
-use domain::order::Digest;
+use domain::json::Digest;
 use domain::warehouse::{InboundAsn, InboundHeader, InboundLine};
 use platform::Timestamp;
 

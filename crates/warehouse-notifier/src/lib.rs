@@ -23,14 +23,14 @@ use std::time::Duration;
 use actix_web::web;
 use delivery::Deliveries;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
-use directory::Directory;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
+use merchants::Merchants;
 use messaging::{Broker, Outbox, Topology};
 use platform::database::Pool;
-use platform::http::Rooms;
+use platform::http::MemoryBudget;
 use platform::identity::{self, Verifier};
 use platform::sealing::{self, Sealer};
-use platform::{Clock, Process, Service, once};
+use platform::{Clock, Process, Service, idempotency as requests};
 use serde::Deserialize;
 use utoipa_actix_web::service_config::ServiceConfig;
 
@@ -38,12 +38,12 @@ use utoipa_actix_web::service_config::ServiceConfig;
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/warehouse-notifier");
 
 /// What this service delivers.
-const KINDS: [Kind; 5] = [
-    Kind::OutboundAsn,
-    Kind::InventoryReceipt,
-    Kind::DropShipmentConfirmation,
-    Kind::DropShipmentCancellation,
-    Kind::DropShipmentPartialCancellation,
+const KINDS: [MessageKind; 5] = [
+    MessageKind::OutboundAsn,
+    MessageKind::InventoryReceipt,
+    MessageKind::DropShipmentConfirmation,
+    MessageKind::DropShipmentCancellation,
+    MessageKind::DropShipmentPartialCancellation,
 ];
 /// A body, the values read from it, and the messages made of it, as a multiple of the body.
 const COPIES: usize = 10;
@@ -52,10 +52,10 @@ const COPIES: usize = 10;
 pub struct App {
     pool: Pool,
     clock: Clock,
-    directory: Arc<Directory>,
+    merchants: Arc<Merchants>,
     outbox: Outbox,
     deliveries: Deliveries,
-    rooms: Rooms,
+    rooms: MemoryBudget,
 }
 
 /// The sections of this service.
@@ -94,9 +94,9 @@ impl Service for App {
 
     fn migrations() -> Vec<EmbeddedMigrations> {
         vec![
-            once::MIGRATIONS,
+            requests::MIGRATIONS,
             messaging::MIGRATIONS,
-            directory::MIGRATIONS,
+            merchants::MIGRATIONS,
             delivery::MIGRATIONS,
             MIGRATIONS,
         ]
@@ -118,17 +118,17 @@ impl Service for App {
         let sealer = Arc::new(Sealer::new(&sealing)?);
         let topology = Topology::backhaul(&broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
-        let directory = Directory::start(Self::NAME, process, &broker, &verifier);
+        let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let deliveries =
-            Deliveries::start(Self::NAME, process, &broker, &directory, &sealer, &KINDS, delivery)?;
-        once::forget_answers(process, idempotency.retention);
+            Deliveries::start(Self::NAME, process, &broker, &merchants, &sealer, &KINDS, delivery)?;
+        requests::forget_answers(process, idempotency.retention);
         let app = Self {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
-            directory,
-            outbox: broker.relay(Self::NAME, process),
+            merchants,
+            outbox: broker.start_relay(Self::NAME, process),
             deliveries,
-            rooms: Rooms::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES),
+            rooms: MemoryBudget::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES),
         };
         Ok((app, verifier))
     }

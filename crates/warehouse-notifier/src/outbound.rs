@@ -3,8 +3,8 @@
 use delivery::NewMessage;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::access::MerchantId;
-use domain::kind::Kind;
-use domain::warehouse::{Change, Header, OutboundShipment, Part};
+use domain::message_kind::MessageKind;
+use domain::warehouse::{AsnPart, OutboundHeader, OutboundShipment, ShipmentChange};
 use platform::Timestamp;
 
 use crate::App;
@@ -49,7 +49,7 @@ pub(crate) async fn report(
         } else {
             reported_before(conn, &new).await?
         };
-        let answer = ShipmentView::new(shipment_type.word(), &header, &parts, created_at);
+        let answer = ShipmentView::new(shipment_type.as_str(), &header, &parts, created_at);
         request.end(conn, &answer).await?;
         Ok(answer)
     })
@@ -66,7 +66,7 @@ async fn reported_before(
     known.map(|known| known.created_at).ok_or_else(|| used(new.header))
 }
 
-fn used(header: &Header) -> Error {
+fn used(header: &OutboundHeader) -> Error {
     let number = &header.asn_number;
     Error::field("$.asn_number", format!("{number}, or a number made of it, is used already"))
 }
@@ -76,7 +76,7 @@ pub(crate) async fn change(
     app: &App,
     merchant: &MerchantId,
     number: &str,
-    change: Change,
+    change: ShipmentChange,
 ) -> Result<ShipmentView, Error> {
     let now = app.clock.now();
     let mut conn = app.pool.get().await?;
@@ -115,22 +115,22 @@ fn missing(number: &str) -> Error {
     Error::NoSuch { what: "outbound shipment", number: number.to_owned() }
 }
 
-/// Writes one message for each part, all on the shipment's lane.
+/// Writes one message for each part, all on the shipment's ordering_key.
 async fn tell(
     app: &App,
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
-    header: &Header,
-    parts: &[Part],
+    header: &OutboundHeader,
+    parts: &[AsnPart],
     now: Timestamp,
 ) -> Result<(), Error> {
     let mut messages = Vec::with_capacity(parts.len());
     for part in parts {
         messages.push(NewMessage {
             merchant: merchant.clone(),
-            kind: Kind::OutboundAsn,
-            lane: Some(format!("asn:{}", header.asn_number)),
-            event: format!("outbound_asn.{}", header.status.word()),
+            kind: MessageKind::OutboundAsn,
+            ordering_key: Some(format!("asn:{}", header.asn_number)),
+            event: format!("outbound_asn.{}", header.status.as_str()),
             body: header.body(&part.asn_number, &part.cartons)?.into(),
         });
     }

@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use delivery::NewMessage;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
-use domain::document::{FieldError, Invalid};
-use domain::kind::Kind;
-use domain::warehouse::{Expected, InventoryReceipt, Receipts};
+use domain::json::{FieldError, ValidationError};
+use domain::message_kind::MessageKind;
+use domain::warehouse::{ExpectedUnit, InventoryReceipt, ReceiptBatch};
 use uuid::Uuid;
 
 use crate::App;
@@ -20,7 +20,7 @@ use crate::store::receipts::{self as store, NewReceipt};
 pub(crate) async fn receive(
     app: &App,
     request: Request<'_>,
-    receipts: Receipts,
+    receipts: ReceiptBatch,
 ) -> Result<ReceivedUnits, Error> {
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
@@ -45,7 +45,7 @@ pub(crate) async fn receive(
 async fn complete(
     conn: &mut AsyncPgConnection,
     request: &Request<'_>,
-    mut receipts: Receipts,
+    mut receipts: ReceiptBatch,
 ) -> Result<Vec<InventoryReceipt>, Error> {
     let each = receipts.receipts.iter();
     let keys: Vec<_> =
@@ -59,7 +59,9 @@ async fn complete(
     for (place, (receipt, key)) in completed.iter_mut().zip(&keys).enumerate() {
         let path = |field: &str| receipts.path(place, field);
         let fault = match (headers.get(&key.0), lines.get(key)) {
-            (Some(header), Some(line)) => receipt.complete(&Expected { header, line }, path).err(),
+            (Some(header), Some(line)) => {
+                receipt.complete(&ExpectedUnit { header, line }, path).err()
+            }
             (Some(_), None) => {
                 let detail = format!("ASN {} has no line {}", key.0, key.1);
                 Some(FieldError::invalid(path("line_identifier"), detail))
@@ -71,7 +73,11 @@ async fn complete(
         };
         errors.extend(fault);
     }
-    if errors.is_empty() { Ok(completed) } else { Err(Invalid { errors, omitted: 0 }.into()) }
+    if errors.is_empty() {
+        Ok(completed)
+    } else {
+        Err(ValidationError { errors, omitted: 0 }.into())
+    }
 }
 
 fn written(receipt: &InventoryReceipt, id: Uuid) -> Result<NewReceipt, Error> {
@@ -102,9 +108,9 @@ async fn tell(
             if new.rejected { "inventory_receipt.rejected" } else { "inventory_receipt.received" };
         messages.push(NewMessage {
             merchant: request.merchant.clone(),
-            kind: Kind::InventoryReceipt,
+            kind: MessageKind::InventoryReceipt,
             // Of its own: a shipment that leaves may have the same number.
-            lane: Some(format!("inbound_asn:{}", new.asn_number)),
+            ordering_key: Some(format!("inbound_asn:{}", new.asn_number)),
             event: event.to_owned(),
             body: new.message.clone().into(),
         });

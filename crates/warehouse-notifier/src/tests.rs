@@ -10,15 +10,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use domain::kind::Kind;
 use domain::merchant::{Merchant, SigningSecret};
+use domain::message_kind::MessageKind;
 use domain::warehouse::message_schema;
 use jsonschema::Validator;
 use platform::config::List;
 use platform::sealing::{self, Sealer};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
-use testkit::{Issuer, Started, eventually, introduce};
+use testkit::{Issuer, TestService, eventually, introduce};
 use uuid::Uuid;
 
 use crate::{App, KINDS};
@@ -27,7 +27,7 @@ const SOON: Duration = Duration::from_secs(30);
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 static SCHEMAS: LazyLock<HashMap<&str, Validator>> = LazyLock::new(|| {
-    let schema = |kind: Kind| {
+    let schema = |kind: MessageKind| {
         let options = jsonschema::options().should_validate_formats(true);
         (kind.default_path(), options.build(&message_schema(kind).unwrap()).unwrap())
     };
@@ -36,7 +36,7 @@ static SCHEMAS: LazyLock<HashMap<&str, Validator>> = LazyLock::new(|| {
 
 /// The service with the merchants acme and rival, and the sandbox where acme receives.
 struct Warehouse {
-    started: Started,
+    started: TestService,
     issuer: Issuer,
     client: reqwest::Client,
     sandbox: sandbox::Running,
@@ -59,7 +59,7 @@ impl Warehouse {
         let sandbox = sandbox::start(&own).unwrap();
         let more = [
             ("SEALING__KEYS", testkit::sealing_keys()),
-            ("BROKER__RELAY_POLL", "50ms"),
+            ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
             ("DELIVERY__HTTPS_ONLY", "false"),
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
             ("DELIVERY__RETRY_BASE", "50ms"),
@@ -67,7 +67,7 @@ impl Warehouse {
             ("DELIVERY__POLL", "20ms"),
         ];
         let settings: Vec<_> = issuer.settings().into_iter().chain(more).collect();
-        let started = Started::new::<App>(&settings).await;
+        let started = TestService::new::<App>(&settings).await;
         let client = platform::http_client(Duration::from_secs(30)).unwrap();
         let warehouse = Self { started, issuer, client, sandbox };
         let url = warehouse.sandbox.url("");

@@ -5,7 +5,7 @@ CREATE TABLE delivery_messages (
     id UUID PRIMARY KEY,
     merchant TEXT NOT NULL,
     kind TEXT NOT NULL,
-    lane TEXT,
+    ordering_key TEXT,
     sequence BIGINT NOT NULL,
     event TEXT NOT NULL,
     body BYTEA NOT NULL,
@@ -14,8 +14,8 @@ CREATE TABLE delivery_messages (
 ) PARTITION BY RANGE (id);
 
 CREATE INDEX delivery_messages_merchant ON delivery_messages (merchant, id);
-CREATE INDEX delivery_messages_lane ON delivery_messages (merchant, lane, sequence)
-WHERE lane IS NOT NULL;
+CREATE INDEX delivery_messages_ordering_key ON delivery_messages (merchant, ordering_key, sequence)
+WHERE ordering_key IS NOT NULL;
 
 -- One row a request. `settled` is set on the request that ended the matter, for good or ill.
 CREATE TABLE delivery_attempts (
@@ -36,18 +36,18 @@ CREATE INDEX delivery_attempts_delivery ON delivery_attempts (delivery);
 CREATE INDEX delivery_attempts_failed ON delivery_attempts (delivery) WHERE outcome <> 'delivered';
 
 -- Messages that are neither delivered nor dead. `due_at` of a queued one is the end of its lease;
--- a held one waits for the message before it in its lane.
+-- a held one waits for the message before it in its ordering_key.
 CREATE TABLE deliveries (
     id UUID PRIMARY KEY,
     merchant TEXT NOT NULL,
     kind TEXT NOT NULL,
-    lane TEXT,
+    ordering_key TEXT,
     sequence BIGINT NOT NULL,
     state TEXT NOT NULL,
     due_at TIMESTAMPTZ NOT NULL,
     round INTEGER NOT NULL DEFAULT 0,
     attempts INTEGER NOT NULL DEFAULT 0,
-    recalls INTEGER NOT NULL DEFAULT 0,
+    requeues INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT deliveries_state CHECK (state IN ('ready', 'held', 'queued'))
 ) WITH (
     fillfactor = 70,
@@ -57,28 +57,28 @@ CREATE TABLE deliveries (
 );
 
 CREATE INDEX deliveries_due ON deliveries (merchant, kind, state, due_at);
-CREATE UNIQUE INDEX deliveries_lane ON deliveries (merchant, lane, sequence)
-WHERE lane IS NOT NULL;
+CREATE UNIQUE INDEX deliveries_ordering_key ON deliveries (merchant, ordering_key, sequence)
+WHERE ordering_key IS NOT NULL;
 
--- How far each lane has counted.
-CREATE TABLE delivery_lanes (
+-- How far each ordering_key has counted.
+CREATE TABLE delivery_ordering_keys (
     merchant TEXT NOT NULL,
-    lane TEXT NOT NULL,
+    ordering_key TEXT NOT NULL,
     last BIGINT NOT NULL,
-    PRIMARY KEY (merchant, lane)
+    PRIMARY KEY (merchant, ordering_key)
 ) WITH (fillfactor = 80);
 
--- What we learnt of an endpoint. While its probes fail nothing is sent before `open_from`. Gone: it
+-- What we learnt of an endpoint. While its probes fail nothing is sent before `not_before`. Gone: it
 -- answered 410 while the merchant had this version.
 CREATE TABLE delivery_endpoints (
     merchant TEXT NOT NULL,
     kind TEXT NOT NULL,
     size INTEGER NOT NULL,
-    careful_from INTEGER NOT NULL,
+    slow_start_threshold INTEGER NOT NULL,
     credit INTEGER NOT NULL,
     failed_probes INTEGER NOT NULL,
-    open_from TIMESTAMPTZ NOT NULL,
-    gone_at_version BIGINT,
+    not_before TIMESTAMPTZ NOT NULL,
+    disabled_at_version BIGINT,
     PRIMARY KEY (merchant, kind)
 ) WITH (fillfactor = 50);
 

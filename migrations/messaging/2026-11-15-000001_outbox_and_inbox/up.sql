@@ -1,6 +1,6 @@
 -- Events written in the transaction that caused them, waiting for the broker to confirm them.
 CREATE TABLE outbox (
-    position BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    sequence BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     event_id UUID NOT NULL,
     routing_key TEXT NOT NULL,
     event TEXT NOT NULL,

@@ -4,7 +4,7 @@
 
 use actix_web::{HttpResponse, get, post, web};
 use chrono::{DateTime, Utc};
-use domain::{access::MerchantId, document::object};
+use domain::{access::MerchantId, json::object};
 use platform::{
     Problem,
     http::{ErrorBody, Json, next, page_limit},

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use actix_web::{HttpResponse, delete, get, post, put, web};
 use domain::{
-    document::object,
+    json::object,
     merchant::{Authentication, Endpoint, EndpointChange, Interface},
 };
 use platform::{

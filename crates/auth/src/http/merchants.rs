@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use actix_web::{HttpResponse, get, patch, post, web};
 use chrono::{DateTime, Utc};
 use domain::{
-    document::object,
+    json::object,
     merchant::{Endpoint, Sealed, Settings, SettingsChange, read_new_merchant},
 };
 use platform::{

@@ -7,7 +7,7 @@ use actix_web::{
 };
 use platform::{
     Problem,
-    http::{Body, Peer},
+    http::{Body, ClientIp},
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -106,7 +106,7 @@ pub(crate) struct Introspection {
 pub(crate) async fn token(
     app: web::Data<App>,
     request: HttpRequest,
-    peer: Peer,
+    peer: ClientIp,
     body: Result<Body, Problem>,
 ) -> HttpResponse {
     let granted = async {
@@ -140,7 +140,7 @@ pub(crate) async fn token(
 pub(crate) async fn revoke(
     app: web::Data<App>,
     request: HttpRequest,
-    peer: Peer,
+    peer: ClientIp,
     body: Result<Body, Problem>,
 ) -> HttpResponse {
     let revoked = async {
@@ -170,7 +170,7 @@ pub(crate) async fn revoke(
 pub(crate) async fn introspect(
     app: web::Data<App>,
     request: HttpRequest,
-    peer: Peer,
+    peer: ClientIp,
     body: Result<Body, Problem>,
 ) -> HttpResponse {
     let explained = async {

@@ -25,7 +25,7 @@ pub(crate) async fn keep(
     )
     .bind::<Text, _>(revocation.subject())
     .bind::<Jsonb, _>(serde_json::to_value(revocation)?)
-    .bind::<Timestamptz, _>(revocation.until)
+    .bind::<Timestamptz, _>(revocation.expires_at)
     .execute(conn)
     .await?;
     Ok(())

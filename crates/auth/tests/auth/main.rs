@@ -16,7 +16,7 @@ use auth::App;
 use platform::Clock;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
-use testkit::{Started, sealing_keys};
+use testkit::{TestService, sealing_keys};
 
 const OPERATOR: &str = "operator";
 const OPERATOR_SECRET: &str = "a-secret-for-the-first-operator";
@@ -24,7 +24,7 @@ const SOON: Duration = Duration::from_secs(20);
 
 /// An auth service and a client to call it with.
 struct Auth {
-    service: Started,
+    service: TestService,
     http: reqwest::Client,
     operator: String,
 }
@@ -50,10 +50,10 @@ impl Auth {
     }
 
     async fn with(more: &[(&str, &str)]) -> Self {
-        Self::around(Started::new::<App>(&settings(more)).await).await
+        Self::around(TestService::new::<App>(&settings(more)).await).await
     }
 
-    async fn around(service: Started) -> Self {
+    async fn around(service: TestService) -> Self {
         let http = platform::http_client(Duration::from_secs(10)).unwrap();
         let mut auth = Self { service, http, operator: String::new() };
         auth.operator = testkit::eventually("the first operator is let in", SOON, async || {
@@ -67,8 +67,10 @@ impl Auth {
     /// Stops the service and starts it again on the same data.
     async fn restart(self) -> Self {
         let (database, namespace) = self.service.stop().await;
-        Self::around(Started::on::<App>(&settings(&[]), Clock::system(), database, namespace).await)
-            .await
+        Self::around(
+            TestService::on::<App>(&settings(&[]), Clock::system(), database, namespace).await,
+        )
+        .await
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {

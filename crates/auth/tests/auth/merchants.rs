@@ -232,14 +232,14 @@ async fn a_restored_database_announces_newer_versions_than_it_has_forgotten() {
     let auth = Auth::start().await;
     let added = auth.add_merchant("acme").await;
     let database = &auth.service.database;
-    database.tamper("CREATE TABLE backup AS TABLE merchants").await;
+    database.execute_raw("CREATE TABLE backup AS TABLE merchants").await;
     let change = |days: u32| Some(json!({"return_window_days": days}));
     let mut forgotten = json!(null);
     for days in 50..60 {
         (_, forgotten) = auth.call(Method::PATCH, "/v1/merchants/acme", change(days)).await;
     }
     database
-        .tamper(
+        .execute_raw(
             "UPDATE merchants SET version = backup.version, document = backup.document FROM backup",
         )
         .await;

@@ -277,7 +277,7 @@ async fn every_key_is_on_record_with_who_made_and_who_removed_it() {
 
     // Longer ago than any token lives.
     let aged = "UPDATE signing_keys SET activates_at = activates_at - INTERVAL '26 hours'";
-    auth.service.database.tamper(aged).await;
+    auth.service.database.execute_raw(aged).await;
     testkit::eventually("one key is published", SOON, async || {
         let (_, keys) = send(auth.request(Method::GET, "/.well-known/jwks.json")).await;
         (keys["keys"].as_array().unwrap().len() == 1).then_some(())

@@ -30,7 +30,7 @@ async fn announced(auth: &Auth) -> Value {
 
 /// When it will have been forgotten.
 fn end(event: &Value) -> platform::Timestamp {
-    event["data"]["until"].as_str().unwrap().parse().unwrap()
+    event["data"]["expires_at"].as_str().unwrap().parse().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -104,7 +104,7 @@ async fn until_the_revocations_were_read_no_token_is_believed() {
     let auth = Auth::start().await;
     let token = auth.operator.clone();
     let sql = "ALTER TABLE revocations RENAME TO out_of_reach";
-    auth.service.database.tamper(sql).await;
+    auth.service.database.execute_raw(sql).await;
     let replica = testkit::launch::<auth::App>(
         &settings(&[]),
         platform::Clock::system(),
@@ -128,7 +128,7 @@ async fn until_the_revocations_were_read_no_token_is_believed() {
     };
     assert_eq!(at_replica().await, StatusCode::SERVICE_UNAVAILABLE);
     let sql = "ALTER TABLE out_of_reach RENAME TO revocations";
-    auth.service.database.tamper(sql).await;
+    auth.service.database.execute_raw(sql).await;
     eventually("the replica believes it", SOON, async || {
         (at_replica().await == StatusCode::OK).then_some(())
     })
@@ -199,13 +199,13 @@ async fn what_is_not_recorded_does_not_happen() {
     let token = auth.token(&id, &secret).await;
     let database = &auth.service.database;
     database
-        .tamper("ALTER TABLE audit_records ADD CONSTRAINT no_room CHECK (false) NOT VALID")
+        .execute_raw("ALTER TABLE audit_records ADD CONSTRAINT no_room CHECK (false) NOT VALID")
         .await;
     let failed = StatusCode::INTERNAL_SERVER_ERROR;
     assert_eq!(auth.call(Method::POST, "/v1/signing_keys/rotate", None).await.0, failed);
     assert_eq!(auth.call(Method::POST, "/v1/merchants/republish", None).await.0, failed);
     assert_eq!(send(about(&auth, "/oauth/revoke", (&id, &secret), &token)).await.0, failed);
-    database.tamper("ALTER TABLE audit_records DROP CONSTRAINT no_room").await;
+    database.execute_raw("ALTER TABLE audit_records DROP CONSTRAINT no_room").await;
     assert!(is_active(&auth, &token).await);
     let (_, keys) = send(auth.request(Method::GET, "/.well-known/jwks.json")).await;
     assert_eq!(keys["keys"].as_array().unwrap().len(), 1);

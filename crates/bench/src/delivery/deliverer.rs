@@ -6,9 +6,11 @@ use ::delivery::Deliveries;
 use actix_web::{App, HttpResponse, HttpServer, error::ErrorInternalServerError, web};
 use anyhow::Context as _;
 use diesel_migrations::EmbeddedMigrations;
-use directory::Directory;
-use domain::kind::Kind;
-use messaging::{Broker, Exchange, Incoming, Link, Message, Publisher, Subscription, Topology};
+use domain::message_kind::MessageKind;
+use merchants::Merchants;
+use messaging::{
+    Broker, BrokerConnection, Exchange, Incoming, Message, Publisher, Subscription, Topology,
+};
 use platform::{
     Clock, Process, Running, Service, Tasks, config,
     database::Pool,
@@ -21,7 +23,7 @@ use testkit::{Database, Namespace, sealing_keys};
 use tokio::task::JoinSet;
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use super::merchants::{self, Wanted, Written};
+use super::test_merchants::{self, Wanted, Written};
 use crate::process::{Program, free_port};
 
 const NAME: &str = "deliverer";
@@ -44,7 +46,7 @@ struct Settings {
 }
 
 pub(crate) fn migrations() -> Vec<EmbeddedMigrations> {
-    vec![messaging::MIGRATIONS, directory::MIGRATIONS, delivery::MIGRATIONS]
+    vec![messaging::MIGRATIONS, merchants::MIGRATIONS, delivery::MIGRATIONS]
 }
 
 impl Service for Deliverer {
@@ -66,14 +68,14 @@ impl Service for Deliverer {
     async fn start(process: &Process, own: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let topology = topology(&own.broker.namespace);
         let broker = Broker::start(NAME, process, own.broker, topology);
-        broker.relay(NAME, process);
+        broker.start_relay(NAME, process);
         let verifier = Arc::new(Verifier::new("bench", process.clock.clone()));
         verifier.set_keys(&serde_json::from_str(r#"{"keys": []}"#)?);
-        let directory = Directory::start(NAME, process, &broker, &verifier);
+        let merchants = Merchants::start(NAME, process, &broker, &verifier);
         let sealer = Arc::new(Sealer::new(&own.sealing)?);
-        let kinds = [Kind::Rma];
+        let kinds = [MessageKind::Rma];
         let deliveries =
-            Deliveries::start(NAME, process, &broker, &directory, &sealer, &kinds, own.delivery)?;
+            Deliveries::start(NAME, process, &broker, &merchants, &sealer, &kinds, own.delivery)?;
         Ok((Self { pool: process.pool.clone(), deliveries }, verifier))
     }
 }
@@ -82,17 +84,18 @@ async fn write(
     service: web::Data<Deliverer>,
     wanted: web::Json<Wanted>,
 ) -> actix_web::Result<web::Json<Written>> {
-    let written = merchants::write(&service.pool, &service.deliveries, wanted.into_inner()).await;
+    let written =
+        test_merchants::write(&service.pool, &service.deliveries, wanted.into_inner()).await;
     Ok(web::Json(written.map_err(|error| ErrorInternalServerError(format!("{error:#}")))?))
 }
 
 fn topology(namespace: &str) -> Topology {
     Topology::empty(namespace)
-        .subscribe(NAME, "merchant.changed.v1")
-        .subscribe(NAME, "token.revoked.v1")
-        .subscribe("operators", "delivery.dead.v1")
-        .queue(Kind::Rma.queue())
-        .queue(QUEUE)
+        .with_subscription(NAME, "merchant.changed.v1")
+        .with_subscription(NAME, "token.revoked.v1")
+        .with_subscription("operators", "delivery.dead.v1")
+        .with_queue(MessageKind::Rma.queue())
+        .with_queue(QUEUE)
 }
 
 /// The engine's process.
@@ -130,7 +133,7 @@ pub(crate) async fn start_sandbox() -> anyhow::Result<Program> {
     let environment = [
         ("SANDBOX__HTTP__PORT", text.as_str()),
         ("SANDBOX__JOURNAL__CAPACITY", "5000"),
-        ("SANDBOX__SIGNING__SECRETS", merchants::SECRET),
+        ("SANDBOX__SIGNING__SECRETS", test_merchants::SECRET),
     ];
     Program::start("sandbox", &[], &environment, port, "/healthz").await
 }
@@ -162,8 +165,8 @@ pub(crate) async fn bare() -> anyhow::Result<()> {
     let url = format!("{}/bare/rmas", word("BARE_SANDBOX")?);
     let tasks = Tasks::default();
     let topology = topology(&namespace);
-    let link = Link::start(&amqp, &topology, "bare", &tasks);
-    let queue = topology.name(QUEUE);
+    let link = BrokerConnection::start(&amqp, &topology, "bare", &tasks);
+    let queue = topology.qualified(QUEUE);
     let line = web::Data::new(BareLoop { link, queue, url, messages });
     let app = move || {
         App::new()
@@ -178,7 +181,7 @@ pub(crate) async fn bare() -> anyhow::Result<()> {
 }
 
 struct BareLoop {
-    link: Link,
+    link: BrokerConnection,
     queue: String,
     url: String,
     messages: usize,
@@ -210,7 +213,7 @@ impl BareLoop {
             id: String::new(),
             content_type: "application/json",
             headers: Vec::new(),
-            body: merchants::body(0).into_bytes(),
+            body: test_merchants::body(0).into_bytes(),
         };
         for _ in 0..self.messages.div_ceil(PUBLISHED_AT_ONCE) {
             let words = publisher.publish(&vec![message.clone(); PUBLISHED_AT_ONCE]).await?;
@@ -238,7 +241,7 @@ impl BareLoop {
                 }
             }
         }
-        Ok(subscription.cease().await?)
+        Ok(subscription.cancel().await?)
     }
 
     /// As cheap as it gets: so many are posted, and acknowledged with one word when all are answered.
@@ -248,23 +251,24 @@ impl BareLoop {
         let mut done = 0;
         while done < self.messages {
             let batch = subscription.next(IN_FLIGHT).await?;
-            let last = batch.last().map(|incoming| incoming.tag).context("an empty batch")?;
+            let last =
+                batch.last().map(|incoming| incoming.delivery_tag).context("an empty batch")?;
             done += batch.len();
             let posts: JoinSet<_> =
                 batch.into_iter().map(|incoming| self.post(&client, incoming)).collect();
             for posted in posts.join_all().await {
                 posted?;
             }
-            subscription.ack_through(last).await?;
+            subscription.ack_up_to(last).await?;
         }
-        Ok(subscription.cease().await?)
+        Ok(subscription.cancel().await?)
     }
 
     /// Posts a message and says which it was.
     fn post(
         &self,
         client: &reqwest::Client,
-        Incoming { tag, body, .. }: Incoming,
+        Incoming { delivery_tag: tag, body, .. }: Incoming,
     ) -> impl Future<Output = reqwest::Result<u64>> + use<> {
         let request = client.post(&self.url).header("content-type", "application/json");
         let sent = request.body(body).send();

@@ -128,9 +128,9 @@ fn parse_reason(text: &str) -> Result<ReturnReason, String> {
 
 fn parse_method(text: &str) -> Result<MethodOffer, String> {
     let (method, cents) = text.split_once('=').unwrap_or((text, "0"));
-    let method = ReturnMethod::ALL.into_iter().find(|known| known.as_str() == method);
+    let methods = "the methods are mail-back, express-returns, customer-keep";
     Ok(MethodOffer {
-        method: method.ok_or("the methods are mail-back, express-returns, customer-keep")?,
+        method: method.parse::<ReturnMethod>().map_err(|_unknown| methods)?,
         shipping_cost_cents: cents.parse().map_err(|_not_a_number| "cents are a whole number")?,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use domain::order::Policy;
+use domain::order::OrderPolicy;
 
 use super::check::check;
 use super::file::RawOrder;
@@ -75,7 +75,7 @@ impl<I: Iterator<Item = io::Result<RawOrder>>> Batches<I> {
             bytes += order.bytes.len();
             self.read += 1;
             let RawOrder { line, bytes } = order;
-            match check(&bytes, Policy::default()) {
+            match check(&bytes, OrderPolicy::default()) {
                 Ok(identifier) => batch.orders.push(ValidOrder { line, identifier, bytes }),
                 Err(errors) => {
                     let order = identifier_of(&bytes);

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, value_parser};
-use domain::order::{MAX_ORDERS, Outcome};
+use domain::order::{MAX_ORDERS, OrderOutcome};
 use futures_util::StreamExt as _;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::sync::watch;
@@ -59,11 +59,11 @@ struct Summary {
 }
 
 impl Summary {
-    fn count(&mut self, outcome: Outcome) {
+    fn count(&mut self, outcome: OrderOutcome) {
         *match outcome {
-            Outcome::Stored => &mut self.stored,
-            Outcome::Unchanged => &mut self.unchanged,
-            Outcome::Stale => &mut self.stale,
+            OrderOutcome::Stored => &mut self.stored,
+            OrderOutcome::Unchanged => &mut self.unchanged,
+            OrderOutcome::Stale => &mut self.stale,
         } += 1;
     }
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use clap::Args;
-use domain::document::FieldError;
-use domain::order::Outcome;
+use domain::json::FieldError;
+use domain::order::OrderOutcome;
 use platform::http_client;
 use platform::retry::Backoff;
 use reqwest::header::CONTENT_TYPE;
@@ -48,7 +48,7 @@ pub(crate) struct IntakeArgs {
 /// The order intake's decision on a message.
 #[derive(Debug)]
 pub(crate) enum Decision {
-    Accepted(Vec<Outcome>),
+    Accepted(Vec<OrderOutcome>),
     Rejected(Vec<FieldError>),
     TooLarge,
 }
@@ -72,7 +72,7 @@ struct AcceptedBody {
 
 #[derive(Deserialize)]
 struct AcceptedOrder {
-    result: Outcome,
+    result: OrderOutcome,
 }
 
 #[derive(Deserialize)]

@@ -1,6 +1,6 @@
 //! The order message: how orders are put into it and how its field paths map to orders.
 
-use domain::document::FieldError;
+use domain::json::FieldError;
 
 const ORDERS_PATH: &str = "$.returns_portal_order.orders[";
 

@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use domain::document::FieldError;
+use domain::json::FieldError;
 
 const HEADINGS: [&str; 6] = ["file", "line", "order", "field", "code", "detail"];
 

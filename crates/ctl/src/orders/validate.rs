@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use domain::order::Policy;
+use domain::order::OrderPolicy;
 
 use super::check::check;
 use super::file::Source;
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let policy = Policy { strict_amounts: arguments.strict_amounts, ..Policy::default() };
+    let policy = OrderPolicy { strict_amounts: arguments.strict_amounts, ..OrderPolicy::default() };
     let (mut checked, mut rejected) = (0u64, 0u64);
     for file in &arguments.files {
         let (orders, _) = Source::from(file.as_str()).open().with_context(|| file.clone())?;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use domain::returns::ReturnMethod;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -27,7 +28,7 @@ pub(super) struct Create {
     #[arg(long, value_name = "CODE", required_unless_present = "body")]
     reason: Option<String>,
     /// Return method
-    #[arg(long, default_value = "mail-back", value_parser = ReturnMethod::ALL.map(ReturnMethod::as_str))]
+    #[arg(long, default_value = "mail-back", value_parser = PossibleValuesParser::new(ReturnMethod::ALL.iter().map(|it| it.as_str())))]
     method: String,
     /// Exchange the units for the variant with this SKU
     #[arg(long, value_name = "SKU", conflicts_with = "gift_card")]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use domain::returns::{ReturnMethod, Rma, RmaUnit, Status};
+use domain::returns::{ReturnMethod, Rma, RmaStatus, RmaUnit};
 use platform::{Clock, Timestamp};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
@@ -159,7 +159,7 @@ async fn wait_for_refund(client: &ApiClient, rma: &str) -> anyhow::Result<Value>
     let started_at = Instant::now();
     loop {
         let found = client.get(&["v1", "returns", rma]).await?;
-        if found.get("status") == Some(&json!(Status::Refunded.as_str())) {
+        if found.get("status") == Some(&json!(RmaStatus::Refunded.as_str())) {
             return Ok(found);
         }
         if started_at.elapsed() > REFUND_TIMEOUT {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use domain::document::Document;
+use domain::json::Document;
 use domain::warehouse::InboundAsn;
 use serde_json::Value;
 

@@ -7,7 +7,7 @@ use platform::{Clock, Running, Service as _};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::{Database, Namespace, Started, eventually};
+use testkit::{Database, Namespace, TestService, eventually};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
@@ -18,7 +18,7 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The auth service and a folder that looks like a checkout with a running stack.
 pub(crate) struct TestApp {
-    auth: Started,
+    auth: TestService,
     pub(crate) checkout: TempDir,
     delivery: Option<Delivery>,
 }
@@ -33,7 +33,7 @@ struct Delivery {
 
 impl TestApp {
     pub(crate) async fn start() -> Self {
-        let auth = Started::new::<auth::App>(&[
+        let auth = TestService::new::<auth::App>(&[
             ("SEALING__KEYS", testkit::sealing_keys()),
             ("BOOTSTRAP__CLIENT_ID", "operator"),
             ("BOOTSTRAP__CLIENT_SECRET", OPERATOR_SECRET),

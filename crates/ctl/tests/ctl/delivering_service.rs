@@ -3,8 +3,8 @@
 use actix_web::web;
 use delivery::{Deliveries, NewMessage};
 use diesel_migrations::EmbeddedMigrations;
-use directory::Directory;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
+use merchants::Merchants;
 use messaging::{Broker, Topology};
 use platform::database::Pool;
 use platform::identity::{self, Verifier};
@@ -36,7 +36,7 @@ impl Service for DeliveringService {
     type Settings = Settings;
 
     fn migrations() -> Vec<EmbeddedMigrations> {
-        vec![messaging::MIGRATIONS, directory::MIGRATIONS, delivery::MIGRATIONS]
+        vec![messaging::MIGRATIONS, merchants::MIGRATIONS, delivery::MIGRATIONS]
     }
 
     fn routes(config: &mut ServiceConfig<'_>) {
@@ -55,12 +55,12 @@ impl Service for DeliveringService {
         verifier.follow(&identity, &process.tasks)?;
         let topology = Topology::backhaul(&broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
-        broker.relay(Self::NAME, process);
-        let directory = Directory::start(Self::NAME, process, &broker, &verifier);
+        broker.start_relay(Self::NAME, process);
+        let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let sealer = Arc::new(Sealer::new(&sealing)?);
-        let (name, kinds) = (Self::NAME, [Kind::Rma]);
+        let (name, kinds) = (Self::NAME, [MessageKind::Rma]);
         let deliveries =
-            Deliveries::start(name, process, &broker, &directory, &sealer, &kinds, delivery)?;
+            Deliveries::start(name, process, &broker, &merchants, &sealer, &kinds, delivery)?;
         Ok((Self { pool: process.pool.clone(), deliveries }, verifier))
     }
 }
@@ -73,8 +73,8 @@ async fn append_message(
     let (pool, deliveries) = engine.get_ref();
     let message = NewMessage {
         merchant: "acme".parse().unwrap(),
-        kind: Kind::Rma,
-        lane: Some("rma:1".to_owned()),
+        kind: MessageKind::Rma,
+        ordering_key: Some("rma:1".to_owned()),
         event: "rma.created".to_owned(),
         body: body.into(),
     };

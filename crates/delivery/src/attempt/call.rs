@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 
-use super::{Message, Question, Reply};
+use super::{Message, Query, Reply};
 use crate::client::ANSWER_LIMIT;
 use crate::endpoint::Endpoint;
 use crate::signing;
@@ -11,7 +11,7 @@ use crate::signing;
 #[derive(Clone, Copy)]
 pub(super) enum Call<'a> {
     Deliver(&'a Message),
-    Ask(&'a Question),
+    Ask(&'a Query),
 }
 
 const EVENT: HeaderName = HeaderName::from_static("x-service-event");

@@ -3,19 +3,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use expect_test::expect;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use url::Url;
 
-use super::{Attempted, Courier, Message, Question, Reply};
+use super::{Attempted, EndpointClient, Message, Query, Reply};
+use crate::ack_tracker::SLOW;
 use crate::endpoint::{Authentication, Endpoint};
 use crate::fixture::{Merchant, answer_and_close, client, guarded};
 use crate::guard::Refused;
-use crate::outcome::{Outcome, Roll, Schedule, Signal, Step};
-use crate::receipts::SLOW;
+use crate::outcome::{Jitter, Outcome, Schedule, Signal, Step};
 use crate::signing::Secret;
 use crate::tokens::{ClientCredentials, Placement, Tokens};
 
@@ -27,9 +27,9 @@ fn now() -> DateTime<Utc> {
     Utc::now()
 }
 
-fn courier(deadline_ms: u64) -> Courier {
+fn endpoint_client(deadline_ms: u64) -> EndpointClient {
     let client = client();
-    Courier {
+    EndpointClient {
         tokens: Tokens::new(client.clone(), Duration::from_secs(5)),
         client,
         schedule: Schedule::default(),
@@ -41,7 +41,7 @@ fn message(reply: Reply) -> Message {
     Message {
         id: "msg_1".to_owned(),
         merchant: "blue".to_owned(),
-        kind: Kind::Rma,
+        kind: MessageKind::Rma,
         event: "rma.created".to_owned(),
         sequence: 7,
         traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned()),
@@ -66,8 +66,13 @@ fn oauth(merchant: &Merchant) -> Authentication {
     }))
 }
 
-async fn attempt(courier: &Courier, endpoint: &Endpoint, reply: Reply, number: u32) -> Attempted {
-    courier.attempt(&message(reply), endpoint, number, now(), Roll::MIDDLE).await
+async fn attempt(
+    endpoint_client: &EndpointClient,
+    endpoint: &Endpoint,
+    reply: Reply,
+    number: u32,
+) -> Attempted {
+    endpoint_client.attempt(&message(reply), endpoint, number, now(), Jitter::MIDDLE).await
 }
 
 #[tokio::test]
@@ -77,7 +82,7 @@ async fn a_message_arrives_signed_and_byte_for_byte() {
     merchant.ask(reqwest::Method::PUT, "/secrets", &secrets).await;
     let key = Authentication::ApiKey { header: "x-api-key".into(), key: "k".into() };
     let endpoint = endpoint(&merchant.running.url("/rmas"), &key);
-    let done = attempt(&courier(5000), &endpoint, Reply::Ignored, 1).await;
+    let done = attempt(&endpoint_client(5000), &endpoint, Reply::Ignored, 1).await;
     assert_eq!(done.last.outcome, Outcome::Delivered { status: 200 });
     assert_eq!((done.step, done.last.signal), (Step::Delivered, Signal::Grow));
     assert_eq!(done.last.answer, r#"{"message":"received"}"#);
@@ -114,10 +119,10 @@ async fn a_retry_is_signed_anew() {
     let secrets = json!({"secrets": [SECRET]});
     merchant.ask(reqwest::Method::PUT, "/secrets", &secrets).await;
     let endpoint = endpoint(&merchant.running.url("/rmas"), &Authentication::None);
-    let (courier, message, first) = (courier(5000), message(Reply::Ignored), now());
+    let (endpoint_client, message, first) = (endpoint_client(5000), message(Reply::Ignored), now());
     let times = [first, first + TimeDelta::minutes(2)];
     for (number, at) in (1..).zip(times) {
-        courier.attempt(&message, &endpoint, number, at, Roll::MIDDLE).await;
+        endpoint_client.attempt(&message, &endpoint, number, at, Jitter::MIDDLE).await;
     }
     let entries = merchant.journal("/rmas").await.entries;
     for (entry, at) in entries.iter().zip(times) {
@@ -142,10 +147,10 @@ fn check(done: &Attempted, outcome: &Outcome, signal: Signal) {
 async fn what_the_endpoint_does_becomes_an_outcome() {
     let merchant = Merchant::new();
     let endpoint = endpoint(&merchant.running.url("/rmas"), &Authentication::None);
-    let courier = courier(300);
+    let endpoint_client = endpoint_client(300);
     let on = async |step: Value, reply| {
         merchant.behave("/rmas", json!([step])).await;
-        attempt(&courier, &endpoint, reply, 1).await
+        attempt(&endpoint_client, &endpoint, reply, 1).await
     };
     let delivered = Outcome::Delivered { status: 200 };
     let answer = |status: u16| json!({"do": "answer", "status": status});
@@ -187,7 +192,7 @@ async fn cut_short(answer: &[u8], after: Duration, reply: Reply) -> Attempted {
     let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/rmas", server.local_addr().unwrap());
     let endpoint = endpoint(&url, &Authentication::None);
-    let courier = courier(5000);
+    let endpoint_client = endpoint_client(5000);
     let serving = async {
         let (stream, _) = server.accept().await.unwrap();
         tokio::time::pause();
@@ -195,7 +200,7 @@ async fn cut_short(answer: &[u8], after: Duration, reply: Reply) -> Attempted {
         tokio::time::resume();
         answer_and_close(stream, answer).await
     };
-    tokio::join!(attempt(&courier, &endpoint, reply, 1), serving).0
+    tokio::join!(attempt(&endpoint_client, &endpoint, reply, 1), serving).0
 }
 
 #[tokio::test]
@@ -224,7 +229,7 @@ async fn a_retry_after_moves_the_next_attempt() {
     let endpoint = endpoint(&merchant.running.url("/rmas"), &Authentication::None);
     let step = json!([{"do": "answer", "status": 429, "retry_after": "120"}]);
     merchant.behave("/rmas", step).await;
-    let done = attempt(&courier(5000), &endpoint, Reply::Ignored, 1).await;
+    let done = attempt(&endpoint_client(5000), &endpoint, Reply::Ignored, 1).await;
     let Step::Retry { at } = done.step else { panic!("{done:?}") };
     assert!((at - done.last.at - TimeDelta::seconds(120)).abs() < TimeDelta::seconds(5));
     assert!(matches!(done.last.outcome, Outcome::Rejected { status: 429, retry_after: Some(_) }));
@@ -232,17 +237,17 @@ async fn a_retry_after_moves_the_next_attempt() {
 
 #[tokio::test]
 async fn what_cannot_be_reached_becomes_an_outcome() {
-    let send = async |courier: Courier, url: &str| {
-        attempt(&courier, &endpoint(url, &Authentication::None), Reply::Ignored, 6).await
+    let send = async |endpoint_client: EndpointClient, url: &str| {
+        attempt(&endpoint_client, &endpoint(url, &Authentication::None), Reply::Ignored, 6).await
     };
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let nobody = send(courier(5000), &format!("http://{closed}/rmas")).await;
+    let nobody = send(endpoint_client(5000), &format!("http://{closed}/rmas")).await;
     assert!(matches!(nobody.last.outcome, Outcome::Unreachable(_)), "{nobody:?}");
     assert_eq!(nobody.step, Step::Dead);
-    let nameless = send(courier(5000), "http://nowhere.invalid/rmas").await;
+    let nameless = send(endpoint_client(5000), "http://nowhere.invalid/rmas").await;
     assert!(matches!(nameless.last.outcome, Outcome::Unreachable(_)), "{nameless:?}");
 
-    let strict = Courier { client: guarded(&[]), ..courier(5000) };
+    let strict = EndpointClient { client: guarded(&[]), ..endpoint_client(5000) };
     for url in ["http://127.0.0.1/rmas", "http://localhost/rmas", "http://[::1]/rmas"] {
         let refused = send(strict.clone(), url).await;
         let outcome = &refused.last.outcome;
@@ -251,9 +256,9 @@ async fn what_cannot_be_reached_becomes_an_outcome() {
 
     let merchant = Merchant::new();
     let no_tls = merchant.running.url("/rmas").replace("http:", "https:");
-    let failed = send(courier(5000), &no_tls).await;
+    let failed = send(endpoint_client(5000), &no_tls).await;
     assert!(matches!(failed.last.outcome, Outcome::TlsFailed(_)), "{failed:?}");
-    let untrusted = send(courier(5000), &unknown_authority()).await;
+    let untrusted = send(endpoint_client(5000), &unknown_authority()).await;
     let Outcome::TlsFailed(why) = &untrusted.last.outcome else { panic!("{untrusted:?}") };
     assert!(why.contains("UnknownIssuer"), "{why}");
 }
@@ -283,11 +288,11 @@ fn unknown_authority() -> String {
 async fn a_401_costs_a_new_token_and_no_attempt() {
     let merchant = Merchant::new();
     let endpoint = endpoint(&merchant.running.url("/rmas"), &oauth(&merchant));
-    let courier = courier(5000);
-    assert_eq!(attempt(&courier, &endpoint, Reply::Ignored, 1).await.step, Step::Delivered);
+    let endpoint_client = endpoint_client(5000);
+    assert_eq!(attempt(&endpoint_client, &endpoint, Reply::Ignored, 1).await.step, Step::Delivered);
     let expire = json!([{"do": "expire_token", "times": "always"}]);
     merchant.behave("/rmas", expire).await;
-    let done = attempt(&courier, &endpoint, Reply::Ignored, 6).await;
+    let done = attempt(&endpoint_client, &endpoint, Reply::Ignored, 6).await;
     assert_eq!(done.step, Step::Delivered);
     assert_eq!(done.refused.unwrap().outcome, Outcome::Unauthorized);
 
@@ -305,11 +310,11 @@ async fn a_second_401_counts() {
     let endpoint = endpoint(&merchant.running.url("/rmas"), &oauth(&merchant));
     let never = json!([{"do": "answer", "status": 401, "times": "always"}]);
     merchant.behave("/rmas", never).await;
-    let done = attempt(&courier(5000), &endpoint, Reply::Ignored, 1).await;
+    let done = attempt(&endpoint_client(5000), &endpoint, Reply::Ignored, 1).await;
     assert!(matches!(done.step, Step::Retry { .. }));
     assert_eq!(done.last.outcome, Outcome::Unauthorized);
     assert_eq!(merchant.journal("/rmas").await.entries.len(), 2);
-    let last = attempt(&courier(5000), &endpoint, Reply::Ignored, 6).await;
+    let last = attempt(&endpoint_client(5000), &endpoint, Reply::Ignored, 6).await;
     assert_eq!(last.step, Step::Dead);
 }
 
@@ -320,7 +325,7 @@ async fn a_token_server_that_fails_is_a_failure_of_the_message_and_not_its_end()
     let failing = json!([{"do": "answer", "status": 410}, {"do": "hang"}]);
     merchant.behave("/oauth/token", failing).await;
     for _ in 0..2 {
-        let done = attempt(&courier(300), &endpoint, Reply::Ignored, 1).await;
+        let done = attempt(&endpoint_client(300), &endpoint, Reply::Ignored, 1).await;
         assert!(matches!(done.last.outcome, Outcome::TokenRefused(_)), "{done:?}");
         assert!(matches!(done.step, Step::Retry { .. }));
     }
@@ -331,11 +336,12 @@ async fn a_token_server_that_fails_is_a_failure_of_the_message_and_not_its_end()
 async fn a_thousand_concurrent_401s_cost_one_token_call() {
     let merchant = Merchant::new();
     let endpoint = endpoint(&merchant.running.url("/rmas"), &oauth(&merchant));
-    let courier = courier(30_000);
-    attempt(&courier, &endpoint, Reply::Ignored, 1).await;
+    let endpoint_client = endpoint_client(30_000);
+    attempt(&endpoint_client, &endpoint, Reply::Ignored, 1).await;
     let expire = json!([{"do": "expire_token", "times": "always"}]);
     merchant.behave("/rmas", expire).await;
-    let all = join_all((0..1000).map(|_| attempt(&courier, &endpoint, Reply::Ignored, 1))).await;
+    let all =
+        join_all((0..1000).map(|_| attempt(&endpoint_client, &endpoint, Reply::Ignored, 1))).await;
     assert!(all.iter().all(|done| done.step == Step::Delivered));
     let issued = merchant.ask(reqwest::Method::GET, "/tokens", &json!({})).await;
     assert_eq!(issued, json!({"issued": 2}));
@@ -345,15 +351,16 @@ async fn a_thousand_concurrent_401s_cost_one_token_call() {
 async fn a_question_is_answered_within_one_deadline() {
     let merchant = Merchant::new();
     let endpoint = endpoint(&merchant.running.url("/sku/TEE/variants"), &oauth(&merchant));
-    let question = Question {
+    let question = Query {
         merchant: "blue".to_owned(),
         api_version: "1",
         traceparent: None,
         longest_answer: 200_000,
     };
-    let ask =
-        async |courier: &Courier| courier.ask(&question, &endpoint, now(), Roll::MIDDLE).await;
-    let patient = courier(5000);
+    let ask = async |endpoint_client: &EndpointClient| {
+        endpoint_client.ask(&question, &endpoint, now(), Jitter::MIDDLE).await
+    };
+    let patient = endpoint_client(5000);
     let answer = ask(&patient).await;
     assert_eq!(answer.outcome, Outcome::Delivered { status: 200 });
     let variants: Value = serde_json::from_slice(&answer.answer).unwrap();
@@ -374,7 +381,7 @@ async fn a_question_is_answered_within_one_deadline() {
 
     let slow = json!([{"do": "answer", "status": 401, "delay_ms": 200, "times": "always"}]);
     merchant.behave("/sku/TEE/variants", slow).await;
-    let hasty = ask(&courier(300)).await;
+    let hasty = ask(&endpoint_client(300)).await;
     assert_eq!(hasty.outcome, Outcome::TimedOut);
     assert!(hasty.latency < Duration::from_millis(200), "{:?}", hasty.latency);
 }

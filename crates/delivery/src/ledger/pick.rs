@@ -1,6 +1,6 @@
 //! Which messages go next, and what happens to those that went and were not heard of again.
 //!
-//! Only the first unsettled message of a lane is ever queued. A message that is found behind
+//! Only the first unsettled message of a ordering_key is ever queued. A message that is found behind
 //! another is held, so that it is looked at once and not every time; settling its predecessor
 //! makes it ready again. Ready too early does no harm: it is found behind the other once more.
 //!
@@ -25,8 +25,8 @@ use uuid::Uuid;
 use crate::job::FRESH;
 
 /// So many bytes are a batch, however few messages they are.
-const FULL_LOAD: i64 = 8 * 1024 * 1024;
-/// So many lanes are walked along at a time: however many there are, nobody waits for it.
+const MAX_BATCH_BYTES: i64 = 8 * 1024 * 1024;
+/// So many ordering_keys are walked along at a time: however many there are, nobody waits for it.
 const LANES_AT_ONCE: i64 = 1000;
 
 /// What a look into the ledger rests on.
@@ -49,7 +49,7 @@ impl Due<'_> {
     }
 }
 
-/// A message that was picked and is now queued, or was found behind another of its lane.
+/// A message that was picked and is now queued, or was found behind another of its ordering_key.
 #[derive(QueryableByName)]
 pub(crate) struct Picked {
     #[diesel(sql_type = diesel::sql_types::Uuid)]
@@ -65,7 +65,7 @@ pub(crate) struct Picked {
     #[diesel(sql_type = Integer)]
     pub(crate) attempts: i32,
     #[diesel(sql_type = Integer)]
-    pub(crate) recalls: i32,
+    pub(crate) requeues: i32,
     #[diesel(sql_type = Bool)]
     blocked: bool,
     /// What it says: nothing, if it is blocked or if the log has lost it.
@@ -94,7 +94,7 @@ pub(crate) struct Look {
 
 /// Marks the messages that go next as queued and returns them with what they say: one statement,
 /// so that none is marked and not returned. A message whose body is gone is looked at again when a
-/// lease is over; it holds nobody up but its lane.
+/// lease is over; it holds nobody up but its ordering_key.
 pub(crate) async fn pick(
     conn: &mut AsyncPgConnection,
     due: Due<'_>,
@@ -107,7 +107,7 @@ pub(crate) async fn pick(
             .bind::<Array<Text>, _>(due.closed.0)
             .bind::<Array<Text>, _>(due.closed.1)
             .bind::<BigInt, _>(due.most)
-            .bind::<BigInt, _>(FULL_LOAD),
+            .bind::<BigInt, _>(MAX_BATCH_BYTES),
     )
     .load(conn)
     .await?;
@@ -137,11 +137,11 @@ pub(crate) async fn pick(
 /// others nothing. A body is looked up by its merchant, too: a plan made while a day of the log was
 /// empty may use either index, and with the id alone one of them would be read from end to end.
 ///
-/// Only an endpoint whose probes fail is left alone: otherwise `open_from` is when it was last heard
+/// Only an endpoint whose probes fail is left alone: otherwise `not_before` is when it was last heard
 /// of, by a clock that may be ahead of this one.
 ///
-/// What stands before a message in its lane is asked for in order, as everywhere: only the index of
-/// lanes has that order, and one that finds the merchant alone would read all its messages for each.
+/// What stands before a message in its ordering_key is asked for in order, as everywhere: only the index of
+/// ordering_keys has that order, and one that finds the merchant alone would read all its messages for each.
 ///
 /// A row may be settled while this waits for its lock, when an older copy of the message is about:
 /// then it is no longer due. `IS TRUE` keeps that from becoming a way to look the row up.
@@ -161,13 +161,13 @@ const PICK: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
      ) AS room \
      FROM endpoints LEFT JOIN delivery_endpoints AS known USING (merchant, kind) \
      WHERE (merchant, kind) NOT IN (SELECT * FROM unnest($4, $5)) \
-     AND known.gone_at_version IS NULL \
-     AND COALESCE(known.failed_probes = 0 OR known.open_from <= $1, true) \
+     AND known.disabled_at_version IS NULL \
+     AND COALESCE(known.failed_probes = 0 OR known.not_before <= $1, true) \
  ), due AS ( \
      SELECT due.* FROM open, LATERAL ( \
          SELECT *, ( \
              SELECT true FROM deliveries AS earlier \
-             WHERE earlier.merchant = ready.merchant AND earlier.lane = ready.lane \
+             WHERE earlier.merchant = ready.merchant AND earlier.ordering_key = ready.ordering_key \
              AND earlier.sequence < ready.sequence ORDER BY earlier.sequence LIMIT 1 \
          ) IS TRUE AS blocked \
          FROM deliveries AS ready \
@@ -193,11 +193,11 @@ const PICK: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
          ARRAY (SELECT id FROM candidates WHERE NOT blocked AND body IS NULL) \
      ) AND (state = 'ready' AND due_at <= $1) IS TRUE \
  ) \
- SELECT id, merchant, kind, sequence, round, attempts, recalls, blocked, event, body, traceparent \
+ SELECT id, merchant, kind, sequence, round, attempts, requeues, blocked, event, body, traceparent \
  FROM candidates WHERE blocked OR body IS NULL OR id IN (SELECT id FROM taken) \
  ORDER BY due_at, id";
 
-/// Holds messages back behind the first of their lane. That one stays locked until it is done, so
+/// Holds messages back behind the first of their ordering_key. That one stays locked until it is done, so
 /// whoever settles it sees what waits behind it; one that is being settled just now holds nobody.
 async fn hold(conn: &mut AsyncPgConnection, ids: Vec<Uuid>) -> Result<usize, DatabaseError> {
     Ok(prepared(
@@ -205,7 +205,7 @@ async fn hold(conn: &mut AsyncPgConnection, ids: Vec<Uuid>) -> Result<usize, Dat
             "WITH behind AS MATERIALIZED ( \
                  SELECT later.id FROM deliveries AS later, LATERAL ( \
                      SELECT FROM deliveries AS first \
-                     WHERE first.merchant = later.merchant AND first.lane = later.lane \
+                     WHERE first.merchant = later.merchant AND first.ordering_key = later.ordering_key \
                      AND first.sequence < later.sequence \
                      ORDER BY first.sequence LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED \
                  ) AS first \
@@ -220,7 +220,7 @@ async fn hold(conn: &mut AsyncPgConnection, ids: Vec<Uuid>) -> Result<usize, Dat
     .await?)
 }
 
-/// How far a walk along the lanes came: the merchant and the lane it looked at last.
+/// How far a walk along the ordering_keys came: the merchant and the ordering_key it looked at last.
 pub(crate) type Walked = (String, String);
 
 #[derive(QueryableByName)]
@@ -228,32 +228,32 @@ struct Head {
     #[diesel(sql_type = Text)]
     merchant: String,
     #[diesel(sql_type = Text)]
-    lane: String,
+    ordering_key: String,
     #[diesel(sql_type = BigInt)]
     number: i64,
     #[diesel(sql_type = BigInt)]
     released: i64,
 }
 
-/// Makes messages ready that are held although they are the first of their lane, and returns how
-/// many. Two messages of a lane may be settled at the same moment, when one of them was replayed by
+/// Makes messages ready that are held although they are the first of their ordering_key, and returns how
+/// many. Two messages of a ordering_key may be settled at the same moment, when one of them was replayed by
 /// force, or one while a replay holds what is behind it: each is then taken for what the next one
 /// waits for. Looks at [`LANES_AT_ONCE`], and goes on from there the next time.
-pub(crate) async fn release_heads(
+pub(crate) async fn unblock_heads(
     conn: &mut AsyncPgConnection,
     walked: &mut Walked,
 ) -> Result<i64, DatabaseError> {
     // Planned anew each time, with the values at hand.
     let last: Option<Head> = sql_query(
-        "WITH RECURSIVE heads (merchant, lane, id, state, number) AS ( \
-             (SELECT merchant, lane, id, state, 1::bigint FROM deliveries \
-             WHERE lane IS NOT NULL AND (merchant, lane) > ($1, $2) \
-             ORDER BY merchant, lane, sequence LIMIT 1) \
+        "WITH RECURSIVE heads (merchant, ordering_key, id, state, number) AS ( \
+             (SELECT merchant, ordering_key, id, state, 1::bigint FROM deliveries \
+             WHERE ordering_key IS NOT NULL AND (merchant, ordering_key) > ($1, $2) \
+             ORDER BY merchant, ordering_key, sequence LIMIT 1) \
              UNION ALL \
              SELECT next.*, heads.number + 1 FROM heads, LATERAL ( \
-                 SELECT merchant, lane, id, state FROM deliveries \
-                 WHERE lane IS NOT NULL AND (merchant, lane) > (heads.merchant, heads.lane) \
-                 ORDER BY merchant, lane, sequence LIMIT 1 \
+                 SELECT merchant, ordering_key, id, state FROM deliveries \
+                 WHERE ordering_key IS NOT NULL AND (merchant, ordering_key) > (heads.merchant, heads.ordering_key) \
+                 ORDER BY merchant, ordering_key, sequence LIMIT 1 \
              ) AS next \
              WHERE heads.number < $3 \
          ), released AS ( \
@@ -261,7 +261,7 @@ pub(crate) async fn release_heads(
                  ARRAY (SELECT id FROM heads WHERE state = 'held') \
              ) AND state = 'held' RETURNING id \
          ) \
-         SELECT merchant, lane, number, (SELECT count(*) FROM released) AS released \
+         SELECT merchant, ordering_key, number, (SELECT count(*) FROM released) AS released \
          FROM heads ORDER BY number DESC LIMIT 1",
     )
     .bind::<Text, _>(&walked.0)
@@ -272,7 +272,7 @@ pub(crate) async fn release_heads(
     .optional()?;
     let released = last.as_ref().map_or(0, |last| last.released);
     *walked = match last {
-        Some(last) if last.number >= LANES_AT_ONCE => (last.merchant, last.lane),
+        Some(last) if last.number >= LANES_AT_ONCE => (last.merchant, last.ordering_key),
         _ => Walked::default(),
     };
     Ok(released)
@@ -280,14 +280,14 @@ pub(crate) async fn release_heads(
 
 /// Makes messages ready again that were queued and not sent, as far as we know. If copies are in the
 /// broker, they are asked about by the time that these are due: see [`FRESH`].
-pub(crate) async fn give_back(
+pub(crate) async fn release_claim(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
     ids: &[Uuid],
 ) -> Result<(), DatabaseError> {
     prepared(
         sql_query(
-            "UPDATE deliveries SET state = 'ready', due_at = $2, recalls = recalls + 1 \
+            "UPDATE deliveries SET state = 'ready', due_at = $2, requeues = requeues + 1 \
              WHERE id = ANY ($1) AND state = 'queued'",
         )
         .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
@@ -299,7 +299,7 @@ pub(crate) async fn give_back(
 }
 
 /// Makes messages ready again whose lease is over: the broker lost them, or their sender died.
-pub(crate) async fn recall(
+pub(crate) async fn expire_leases(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
 ) -> Result<usize, DatabaseError> {
@@ -321,7 +321,7 @@ pub(crate) async fn recall(
                      FOR UPDATE SKIP LOCKED \
                  ) AS late \
              ) \
-             UPDATE deliveries SET state = 'ready', recalls = recalls + 1 \
+             UPDATE deliveries SET state = 'ready', requeues = requeues + 1 \
              WHERE id = ANY (ARRAY (SELECT id FROM lost)) AND state = 'queued'",
         )
         .bind::<Timestamptz, _>(now),

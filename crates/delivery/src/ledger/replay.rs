@@ -11,9 +11,9 @@ use super::search::{Filter, oldest_first};
 use super::settle::release;
 use super::unreadable;
 
-/// Whether a message that a newer one of its lane has overtaken is sent all the same.
+/// Whether a message that a newer one of its ordering_key has overtaken is sent all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Overtaken {
+pub(crate) enum Superseded {
     Skipped,
     SentToo,
 }
@@ -26,32 +26,32 @@ struct Named {
 }
 
 /// Makes settled messages ready again and returns those it did. One that is under way already, or
-/// has been overtaken, is left alone: a newer one of its lane was delivered or is being sent. One that
+/// has been overtaken, is left alone: a newer one of its ordering_key was delivered or is being sent. One that
 /// was tried in vain waits behind it.
 pub(crate) async fn revive(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
     ids: &[Uuid],
-    overtaken: Overtaken,
+    overtaken: Superseded,
 ) -> Result<Vec<Uuid>, DatabaseError> {
     let held = match overtaken {
-        Overtaken::Skipped => {
+        Superseded::Skipped => {
             lock_lanes(conn, ids).await?;
             hold_successors(conn, ids).await?
         }
-        Overtaken::SentToo => Vec::new(),
+        Superseded::SentToo => Vec::new(),
     };
     let revived: Vec<Named> = diesel::sql_query(
-        "INSERT INTO deliveries (id, merchant, kind, lane, sequence, state, due_at, round) \
-         SELECT id, merchant, kind, lane, sequence, 'ready', $3, 1 + ( \
+        "INSERT INTO deliveries (id, merchant, kind, ordering_key, sequence, state, due_at, round) \
+         SELECT id, merchant, kind, ordering_key, sequence, 'ready', $3, 1 + ( \
              SELECT max(round) FROM delivery_attempts WHERE delivery = m.id) \
          FROM ( \
-             SELECT id, merchant, kind, lane, sequence FROM delivery_messages \
+             SELECT id, merchant, kind, ordering_key, sequence FROM delivery_messages \
              WHERE id = ANY ($1) ORDER BY id FOR KEY SHARE \
          ) AS m WHERE EXISTS (SELECT FROM delivery_attempts WHERE delivery = m.id) \
-         AND ($2 OR m.lane IS NULL OR NOT EXISTS ( \
+         AND ($2 OR m.ordering_key IS NULL OR NOT EXISTS ( \
              SELECT FROM delivery_messages AS newer \
-             WHERE newer.merchant = m.merchant AND newer.lane = m.lane \
+             WHERE newer.merchant = m.merchant AND newer.ordering_key = m.ordering_key \
              AND newer.sequence > m.sequence AND ( \
                  EXISTS (SELECT FROM delivery_attempts AS attempt \
                          WHERE attempt.delivery = newer.id AND attempt.settled = 'delivered') \
@@ -60,24 +60,25 @@ pub(crate) async fn revive(
          ON CONFLICT DO NOTHING RETURNING id",
     )
     .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-    .bind::<Bool, _>(overtaken == Overtaken::SentToo)
+    .bind::<Bool, _>(overtaken == Superseded::SentToo)
     .bind::<Timestamptz, _>(now)
     .load(conn)
     .await?;
     if !held.is_empty() {
-        let lanes = held.iter().map(|held| (held.merchant.as_str(), held.lane.as_str()));
-        release(conn, lanes.collect()).await?;
+        let ordering_keys =
+            held.iter().map(|held| (held.merchant.as_str(), held.ordering_key.as_str()));
+        release(conn, ordering_keys.collect()).await?;
     }
     Ok(revived.into_iter().map(|revived| revived.id).collect())
 }
 
-/// Keeps the lanes of these messages as they are until the transaction ends: whoever adds to one waits,
+/// Keeps the ordering_keys of these messages as they are until the transaction ends: whoever adds to one waits,
 /// or was waited for. In the order of bytes, in which they are counted: see `append`.
 async fn lock_lanes(conn: &mut AsyncPgConnection, ids: &[Uuid]) -> Result<(), DatabaseError> {
     diesel::sql_query(
-        "SELECT FROM delivery_lanes AS known WHERE (merchant, lane) IN ( \
-             SELECT merchant, lane FROM delivery_messages WHERE id = ANY ($1) \
-         ) ORDER BY merchant COLLATE \"C\", lane COLLATE \"C\" FOR UPDATE OF known",
+        "SELECT FROM delivery_ordering_keys AS known WHERE (merchant, ordering_key) IN ( \
+             SELECT merchant, ordering_key FROM delivery_messages WHERE id = ANY ($1) \
+         ) ORDER BY merchant COLLATE \"C\", ordering_key COLLATE \"C\" FOR UPDATE OF known",
     )
     .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
     .execute(conn)
@@ -85,13 +86,13 @@ async fn lock_lanes(conn: &mut AsyncPgConnection, ids: &[Uuid]) -> Result<(), Da
     Ok(())
 }
 
-/// A lane of which something is held.
+/// A ordering_key of which something is held.
 #[derive(QueryableByName)]
-struct Lane {
+struct OrderingKey {
     #[diesel(sql_type = Text)]
     merchant: String,
     #[diesel(sql_type = Text)]
-    lane: String,
+    ordering_key: String,
 }
 
 /// Holds what is ready behind messages that are about to be ready themselves. The dispatcher does not
@@ -99,13 +100,13 @@ struct Lane {
 async fn hold_successors(
     conn: &mut AsyncPgConnection,
     ids: &[Uuid],
-) -> Result<Vec<Lane>, DatabaseError> {
+) -> Result<Vec<OrderingKey>, DatabaseError> {
     Ok(diesel::sql_query(
         "UPDATE deliveries SET state = 'held' WHERE id = ANY (ARRAY ( \
              SELECT later.id FROM delivery_messages AS m, deliveries AS later \
-             WHERE m.id = ANY ($1) AND later.merchant = m.merchant AND later.lane = m.lane \
+             WHERE m.id = ANY ($1) AND later.merchant = m.merchant AND later.ordering_key = m.ordering_key \
              AND later.sequence > m.sequence AND later.state = 'ready' \
-         )) AND state = 'ready' RETURNING merchant, lane",
+         )) AND state = 'ready' RETURNING merchant, ordering_key",
     )
     .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
     .load(conn)
@@ -220,7 +221,7 @@ pub(crate) async fn advance(
     let wanted = i64::from(replay.per_second);
     let found = oldest_first(conn, &filter, replay.last_seen, wanted).await?;
     let ids: Vec<_> = found.iter().map(|found| found.id).collect();
-    let overtaken = if replay.force { Overtaken::SentToo } else { Overtaken::Skipped };
+    let overtaken = if replay.force { Superseded::SentToo } else { Superseded::Skipped };
     let revived = revive(conn, now, &ids, overtaken).await?;
     let complete = i64::try_from(found.len()).unwrap_or_default() < wanted;
     diesel::sql_query(

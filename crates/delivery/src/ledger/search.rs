@@ -42,7 +42,7 @@ pub(crate) struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) lane: Option<String>,
+    pub(crate) ordering_key: Option<String>,
     /// Created at this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) from: Option<DateTime<Utc>>,
@@ -61,7 +61,7 @@ pub(crate) struct Found {
     #[diesel(sql_type = Text)]
     pub(crate) kind: String,
     #[diesel(sql_type = Nullable<Text>)]
-    pub(crate) lane: Option<String>,
+    pub(crate) ordering_key: Option<String>,
     #[diesel(sql_type = BigInt)]
     pub(crate) sequence: i64,
     #[diesel(sql_type = Text)]
@@ -94,7 +94,7 @@ impl Found {
     }
 }
 
-const SELECT: &str = "SELECT m.id, m.merchant, m.kind, m.lane, m.sequence, m.event, m.created_at, \
+const SELECT: &str = "SELECT m.id, m.merchant, m.kind, m.ordering_key, m.sequence, m.event, m.created_at, \
      CASE row.state WHEN 'ready' THEN row.due_at END AS due_at, row.attempts, last.settled, \
      last.outcome, last.status, last.detail, last.started_at \
      FROM delivery_messages AS m LEFT JOIN deliveries AS row ON row.id = m.id \
@@ -105,7 +105,7 @@ const SELECT: &str = "SELECT m.id, m.merchant, m.kind, m.lane, m.sequence, m.eve
 
 const FITS: &str = "WHERE m.id >= $1 AND m.id < $2 \
      AND ($3::text IS NULL OR m.merchant = $3) AND ($4::text IS NULL OR m.kind = $4) \
-     AND ($5::text IS NULL OR m.lane = $5) AND ($6::integer IS NULL OR last.status = $6) ";
+     AND ($5::text IS NULL OR m.ordering_key = $5) AND ($6::integer IS NULL OR last.status = $6) ";
 
 impl Filter {
     /// What the last request and the ledger must say, beyond what every filter asks.
@@ -149,7 +149,7 @@ impl Filter {
             .bind::<diesel::sql_types::Uuid, _>(to)
             .bind::<Nullable<Text>, _>(self.merchant.as_deref())
             .bind::<Nullable<Text>, _>(self.kind.as_deref())
-            .bind::<Nullable<Text>, _>(self.lane.as_deref())
+            .bind::<Nullable<Text>, _>(self.ordering_key.as_deref())
             .bind::<Nullable<Integer>, _>(self.status.map(i32::from))
             .bind::<BigInt, _>(limit)
             .load(conn)
@@ -205,7 +205,7 @@ pub(crate) async fn count(
         .bind::<diesel::sql_types::Uuid, _>(to)
         .bind::<Nullable<Text>, _>(filter.merchant.as_deref())
         .bind::<Nullable<Text>, _>(filter.kind.as_deref())
-        .bind::<Nullable<Text>, _>(filter.lane.as_deref())
+        .bind::<Nullable<Text>, _>(filter.ordering_key.as_deref())
         .bind::<Nullable<Integer>, _>(filter.status.map(i32::from))
         .bind::<BigInt, _>(most)
         .get_result(conn)

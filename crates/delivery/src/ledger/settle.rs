@@ -11,7 +11,7 @@ use diesel::{
     sql_types::{Array, Integer, Nullable, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use platform::{
     Timestamp,
     database::{DatabaseError, prepared},
@@ -45,7 +45,7 @@ pub(crate) struct Tried {
 pub(crate) struct Settlement {
     pub(crate) id: Uuid,
     pub(crate) merchant: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: MessageKind,
     pub(crate) round: i32,
     pub(crate) number: i32,
     pub(crate) verdict: Verdict,
@@ -53,7 +53,7 @@ pub(crate) struct Settlement {
     /// In order; the last one decided.
     pub(crate) tries: Vec<Tried>,
     /// The endpoint is gone; the merchant's version when it said so.
-    pub(crate) gone_at_version: Option<i64>,
+    pub(crate) disabled_at_version: Option<i64>,
 }
 
 #[derive(QueryableByName)]
@@ -63,7 +63,7 @@ struct Settled {
     #[diesel(sql_type = Text)]
     merchant: String,
     #[diesel(sql_type = Nullable<Text>)]
-    lane: Option<String>,
+    ordering_key: Option<String>,
     #[diesel(sql_type = diesel::sql_types::Bool)]
     over: bool,
 }
@@ -77,10 +77,10 @@ pub(crate) async fn settle(
     let settled = move_on(conn, batch).await?;
     let ids: HashSet<_> = settled.iter().map(|settled| settled.id).collect();
     let over = settled.iter().filter(|settled| settled.over);
-    let lanes: Vec<_> =
-        over.filter_map(|s| Some((s.merchant.as_str(), s.lane.as_deref()?))).collect();
-    if !lanes.is_empty() {
-        release(conn, lanes).await?;
+    let ordering_keys: Vec<_> =
+        over.filter_map(|s| Some((s.merchant.as_str(), s.ordering_key.as_deref()?))).collect();
+    if !ordering_keys.is_empty() {
+        release(conn, ordering_keys).await?;
     }
     record(conn, batch, &ids).await?;
     windows.learn(conn, batch).await?;
@@ -106,15 +106,15 @@ async fn move_on(
                  AND ((row.id, row.round, row.attempts + 1) IN ( \
                      SELECT id, round, number FROM given WHERE due_at IS NULL \
                  )) IS TRUE \
-                 RETURNING row.id, row.merchant, row.lane \
+                 RETURNING row.id, row.merchant, row.ordering_key \
              ), again AS ( \
                  UPDATE deliveries AS row \
-                 SET state = 'ready', attempts = given.number, due_at = given.due_at, recalls = 0 \
+                 SET state = 'ready', attempts = given.number, due_at = given.due_at, requeues = 0 \
                  FROM given \
                  WHERE row.id = ANY (ARRAY (SELECT id FROM given WHERE due_at IS NOT NULL)) \
                  AND row.id = given.id AND row.round = given.round \
                  AND row.attempts = given.number - 1 AND given.due_at IS NOT NULL \
-                 RETURNING row.id, row.merchant, row.lane \
+                 RETURNING row.id, row.merchant, row.ordering_key \
              ) \
              SELECT *, true AS over FROM over UNION ALL SELECT *, false FROM again",
         )
@@ -127,19 +127,19 @@ async fn move_on(
     .await?)
 }
 
-/// Lets the next message of each lane go. A statement of its own: it must see what was held while
+/// Lets the next message of each ordering_key go. A statement of its own: it must see what was held while
 /// the one before waited for a lock.
 pub(super) async fn release(
     conn: &mut AsyncPgConnection,
-    lanes: Vec<(&str, &str)>,
+    ordering_keys: Vec<(&str, &str)>,
 ) -> Result<(), DatabaseError> {
-    let (merchants, lanes): (Vec<_>, Vec<_>) = lanes.into_iter().unzip();
+    let (merchants, ordering_keys): (Vec<_>, Vec<_>) = ordering_keys.into_iter().unzip();
     prepared(
         sql_query(
             "WITH next AS ( \
-                 SELECT first.id FROM unnest($1, $2) AS given (merchant, lane), LATERAL ( \
+                 SELECT first.id FROM unnest($1, $2) AS given (merchant, ordering_key), LATERAL ( \
                      SELECT id, state FROM deliveries AS row \
-                     WHERE row.merchant = given.merchant AND row.lane = given.lane \
+                     WHERE row.merchant = given.merchant AND row.ordering_key = given.ordering_key \
                      ORDER BY row.sequence LIMIT 1 \
                  ) AS first \
                  WHERE first.state = 'held' \
@@ -148,7 +148,7 @@ pub(super) async fn release(
              WHERE id = ANY (ARRAY (SELECT id FROM next)) AND state = 'held'",
         )
         .bind::<Array<Text>, _>(merchants)
-        .bind::<Array<Text>, _>(lanes),
+        .bind::<Array<Text>, _>(ordering_keys),
     )
     .execute(conn)
     .await?;

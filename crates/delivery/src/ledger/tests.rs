@@ -6,12 +6,12 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use diesel::{QueryableByName, sql_types::Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use platform::{Clock, Timestamp, database::Pool};
 use testkit::{Database, eventually};
 use uuid::Uuid;
 
-use super::{Due, Log, NewMessage, Overtaken, Settlement, Tried, Verdict, Windows};
+use super::{Due, Log, NewMessage, Settlement, Superseded, Tried, Verdict, Windows};
 use crate::job::FRESH;
 use crate::outcome::Signal;
 use crate::window::Limits;
@@ -28,23 +28,23 @@ async fn ledger(now: Timestamp) -> (Database, Pool) {
     (database, pool)
 }
 
-fn message(lane: Option<&str>) -> NewMessage {
+fn message(ordering_key: Option<&str>) -> NewMessage {
     NewMessage {
         merchant: "acme".parse().unwrap(),
-        kind: Kind::Rma,
-        lane: lane.map(str::to_owned),
+        kind: MessageKind::Rma,
+        ordering_key: ordering_key.map(str::to_owned),
         event: "rma.created".to_owned(),
         body: "{}".into(),
     }
 }
 
-async fn append(conn: &mut AsyncPgConnection, now: Timestamp, lane: Option<&str>) -> Uuid {
-    super::append(conn, now, &[message(lane)]).await.unwrap()[0]
+async fn append(conn: &mut AsyncPgConnection, now: Timestamp, ordering_key: Option<&str>) -> Uuid {
+    super::append(conn, now, &[message(ordering_key)]).await.unwrap()[0]
 }
 
 /// A message that is dead already.
-async fn append_dead(conn: &mut AsyncPgConnection, now: Timestamp, lane: &str) -> Uuid {
-    let id = append(conn, now, Some(lane)).await;
+async fn append_dead(conn: &mut AsyncPgConnection, now: Timestamp, ordering_key: &str) -> Uuid {
+    let id = append(conn, now, Some(ordering_key)).await;
     let dead = settlement(id, Verdict::Dead, Signal::Hold, now);
     super::settle(conn, &mut windows(), &[dead]).await.unwrap();
     id
@@ -70,13 +70,13 @@ fn settlement(id: Uuid, verdict: Verdict, signal: Signal, at: Timestamp) -> Sett
     Settlement {
         id,
         merchant: "acme".to_owned(),
-        kind: Kind::Rma,
+        kind: MessageKind::Rma,
         round: 0,
         number: 1,
         verdict,
         signal,
         tries: vec![tried],
-        gone_at_version: None,
+        disabled_at_version: None,
     }
 }
 
@@ -127,10 +127,10 @@ async fn a_late_410_of_an_older_version_opens_no_endpoint() {
     let (mut conn, mut windows) = (pool.get().await.unwrap(), windows());
     for version in [2, 1] {
         let mut gone = settlement(super::new_id(now), Verdict::Dead, Signal::Shrink, now);
-        gone.gone_at_version = Some(version);
+        gone.disabled_at_version = Some(version);
         super::settle(&mut conn, &mut windows, &[gone]).await.unwrap();
     }
-    let gone = "SELECT gone_at_version::text AS text FROM delivery_endpoints";
+    let gone = "SELECT disabled_at_version::text AS text FROM delivery_endpoints";
     assert_eq!(ask(&mut conn, gone).await, "2");
 }
 
@@ -153,7 +153,7 @@ async fn what_is_given_back_is_due_when_another_copy_would_be_asked_about() {
     let mut conn = pool.get().await.unwrap();
     let id = append(&mut conn, now, None).await;
     assert_eq!(pick(&mut conn, now).await, [id]);
-    super::give_back(&mut conn, now, &[id]).await.unwrap();
+    super::release_claim(&mut conn, now, &[id]).await.unwrap();
     assert!(pick(&mut conn, now + FRESH - TimeDelta::milliseconds(1)).await.is_empty());
     assert_eq!(pick(&mut conn, now + FRESH).await, [id]);
 }
@@ -166,7 +166,7 @@ async fn a_successor_is_not_queued_while_its_predecessor_is_replayed() {
     let first = append_dead(&mut replayer, now, "rma:1").await;
     let second = append(&mut replayer, now, Some("rma:1")).await;
     replayer.batch_execute("BEGIN").await.unwrap();
-    let revived = super::revive(&mut replayer, now, &[first], Overtaken::Skipped).await.unwrap();
+    let revived = super::revive(&mut replayer, now, &[first], Superseded::Skipped).await.unwrap();
     assert_eq!(revived, [first]);
     let replaying = async {
         somebody_waits(&pool).await;
@@ -188,7 +188,7 @@ async fn what_is_written_during_a_replay_waits_for_it() {
     let (mut replayer, mut writer) = (pool.get().await.unwrap(), pool.get().await.unwrap());
     let first = append_dead(&mut replayer, now, "rma:1").await;
     replayer.batch_execute("BEGIN").await.unwrap();
-    super::revive(&mut replayer, now, &[first], Overtaken::Skipped).await.unwrap();
+    super::revive(&mut replayer, now, &[first], Superseded::Skipped).await.unwrap();
     let replaying = async {
         somebody_waits(&pool).await;
         replayer.batch_execute("COMMIT").await.unwrap();
@@ -203,11 +203,12 @@ async fn a_replay_and_a_writer_of_the_same_lanes_come_one_after_the_other() {
     let (_database, pool) = ledger(now).await;
     let (mut replayer, mut writer) = (pool.get().await.unwrap(), pool.get().await.unwrap());
     // As in a database that sorts like a dictionary: by bytes, B comes before a.
-    let sorted = "ALTER TABLE delivery_lanes ALTER lane TYPE TEXT COLLATE \"en-x-icu\"";
+    let sorted =
+        "ALTER TABLE delivery_ordering_keys ALTER ordering_key TYPE TEXT COLLATE \"en-x-icu\"";
     writer.batch_execute(sorted).await.unwrap();
     let mut ids = Vec::new();
-    for lane in ["rma:B", "rma:a"] {
-        ids.push(append_dead(&mut writer, now, lane).await);
+    for ordering_key in ["rma:B", "rma:a"] {
+        ids.push(append_dead(&mut writer, now, ordering_key).await);
     }
     writer.batch_execute("BEGIN").await.unwrap();
     append(&mut writer, now, Some("rma:B")).await;
@@ -216,7 +217,7 @@ async fn a_replay_and_a_writer_of_the_same_lanes_come_one_after_the_other() {
         append(&mut writer, now, Some("rma:a")).await;
         writer.batch_execute("COMMIT").await.unwrap();
     };
-    let replaying = super::revive(&mut replayer, now, &ids, Overtaken::Skipped);
+    let replaying = super::revive(&mut replayer, now, &ids, Superseded::Skipped);
     let (revived, ()) = tokio::join!(replaying, writing);
     assert_eq!(revived.unwrap().len(), 2);
 }
@@ -231,7 +232,7 @@ async fn a_replay_that_is_refused_holds_nobody_back() {
     let delivered = settlement(second, Verdict::Delivered, Signal::Grow, now);
     super::settle(&mut conn, &mut windows(), &[delivered]).await.unwrap();
     let third = append(&mut conn, now, Some("rma:1")).await;
-    let revived = super::revive(&mut conn, now, &[first], Overtaken::Skipped).await.unwrap();
+    let revived = super::revive(&mut conn, now, &[first], Superseded::Skipped).await.unwrap();
     assert!(revived.is_empty());
     assert_eq!(pick(&mut conn, now).await, [third]);
 }
@@ -241,19 +242,22 @@ async fn a_look_reads_little_of_a_full_table_that_the_planner_believes_empty() {
     const LANES: usize = 500;
     let now = Clock::system().now();
     let (_database, pool) = ledger(now).await;
-    let mut conn = pool.get_own().await.unwrap();
+    let mut conn = pool.dedicated().await.unwrap();
     append(&mut conn, now, Some("quiet")).await;
     conn.batch_execute("ALTER TABLE deliveries SET (autovacuum_enabled = off)").await.unwrap();
     conn.batch_execute("VACUUM ANALYZE deliveries").await.unwrap();
-    let lanes = (0..LANES).map(|number| message(Some(&format!("lane-{number}"))));
-    super::append(&mut conn, now, &lanes.collect::<Vec<_>>()).await.unwrap();
+    let ordering_keys = (0..LANES).map(|number| message(Some(&format!("ordering_key-{number}"))));
+    super::append(&mut conn, now, &ordering_keys.collect::<Vec<_>>()).await.unwrap();
     let picking = read_by(&mut conn, async |conn| assert_eq!(pick(conn, now).await.len(), 8)).await;
     assert!((8..100).contains(&picking), "{picking} rows were read for 8 messages");
     let walking = read_by(&mut conn, async |conn| {
-        super::release_heads(conn, &mut super::Walked::default()).await.unwrap();
+        super::unblock_heads(conn, &mut super::Walked::default()).await.unwrap();
     });
     let walking = walking.await;
-    assert!((LANES..LANES * 3).contains(&walking), "{walking} rows were read for {LANES} lanes");
+    assert!(
+        (LANES..LANES * 3).contains(&walking),
+        "{walking} rows were read for {LANES} ordering_keys"
+    );
 }
 
 /// How many rows of the ledger this reads.

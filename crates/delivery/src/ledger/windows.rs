@@ -9,7 +9,7 @@ use diesel::{
     sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use platform::{
     Timestamp,
     database::{DatabaseError, prepared},
@@ -26,7 +26,7 @@ const TRUST: Duration = Duration::from_secs(1);
 pub(crate) struct Windows {
     limits: Limits,
     /// Endpoints whose window was wide open when last seen: another success changes nothing.
-    wide_open: HashMap<(String, Kind), Instant>,
+    wide_open: HashMap<(String, MessageKind), Instant>,
 }
 
 #[derive(QueryableByName)]
@@ -38,20 +38,20 @@ struct Known {
     #[diesel(sql_type = Integer)]
     size: i32,
     #[diesel(sql_type = Integer)]
-    careful_from: i32,
+    slow_start_threshold: i32,
     #[diesel(sql_type = Integer)]
     credit: i32,
     #[diesel(sql_type = Integer)]
     failed_probes: i32,
     #[diesel(sql_type = Timestamptz)]
-    open_from: Timestamp,
+    not_before: Timestamp,
 }
 
 /// What a batch says of one endpoint.
 #[derive(Default)]
 struct News {
     heard: Vec<Heard>,
-    gone_at_version: Option<i64>,
+    disabled_at_version: Option<i64>,
 }
 
 /// What came of one message.
@@ -72,7 +72,7 @@ impl Heard {
 }
 
 /// A window as it is written down: whose, its parts, when to send again, and whether it is gone.
-type Changed<'a> = (&'a str, Kind, [i32; 4], Timestamp, Option<i64>);
+type Changed<'a> = (&'a str, MessageKind, [i32; 4], Timestamp, Option<i64>);
 
 impl Windows {
     pub(crate) fn new(limits: Limits) -> Self {
@@ -95,37 +95,45 @@ impl Windows {
         for ((merchant, kind), news) in &news {
             let before =
                 known.iter().find(|known| known.merchant == *merchant && known.kind == kind.name());
-            let (mut window, mut open_from) = match before {
-                Some(Known { size, careful_from, credit, failed_probes, open_from, .. }) => {
-                    let parts = [*size, *careful_from, *credit, *failed_probes];
-                    (Window::restored(self.limits, parts), *open_from)
+            let (mut window, mut not_before) = match before {
+                Some(Known {
+                    size,
+                    slow_start_threshold,
+                    credit,
+                    failed_probes,
+                    not_before,
+                    ..
+                }) => {
+                    let parts = [*size, *slow_start_threshold, *credit, *failed_probes];
+                    (Window::restored(self.limits, parts), *not_before)
                 }
                 None => (Window::new(self.limits), Timestamp::UNIX_EPOCH),
             };
             let mut until = Timestamp::UNIX_EPOCH;
             for Heard { signal, began_at, ended_at } in &news.heard {
                 match signal {
-                    Signal::Shrink if *began_at < open_from => window.narrow(),
+                    Signal::Shrink if *began_at < not_before => window.narrow(),
                     signal => window.learn(*signal),
                 }
                 until = until.max(*ended_at);
-                open_from = until + TimeDelta::from_std(window.pause()).unwrap_or_default();
+                not_before = until + TimeDelta::from_std(window.pause()).unwrap_or_default();
             }
             if window.is_wide_open() {
                 self.wide_open.insert(((*merchant).to_owned(), *kind), Instant::now());
             }
-            changed.push((*merchant, *kind, window.parts(), open_from, news.gone_at_version));
+            changed.push((*merchant, *kind, window.parts(), not_before, news.disabled_at_version));
         }
         keep(conn, &changed).await
     }
 
     /// The endpoints that a batch teaches something new about.
-    fn news<'a>(&mut self, batch: &'a [Settlement]) -> BTreeMap<(&'a str, Kind), News> {
+    fn news<'a>(&mut self, batch: &'a [Settlement]) -> BTreeMap<(&'a str, MessageKind), News> {
         let mut news = BTreeMap::<_, News>::new();
         for settlement in batch {
             let entry = news.entry((settlement.merchant.as_str(), settlement.kind)).or_default();
             entry.heard.push(Heard::of(settlement));
-            entry.gone_at_version = entry.gone_at_version.max(settlement.gone_at_version);
+            entry.disabled_at_version =
+                entry.disabled_at_version.max(settlement.disabled_at_version);
         }
         self.wide_open.retain(|_, seen_at| seen_at.elapsed() < TRUST);
         news.retain(|(merchant, kind), news| {
@@ -143,13 +151,13 @@ impl Windows {
 /// Locks in the order of the key: two replicas that settle at once do not deadlock.
 async fn known(
     conn: &mut AsyncPgConnection,
-    news: &BTreeMap<(&str, Kind), News>,
+    news: &BTreeMap<(&str, MessageKind), News>,
 ) -> Result<Vec<Known>, DatabaseError> {
     Ok(prepared(
         sql_query(
             "SELECT known.* FROM unnest($1, $2) AS given (merchant, kind), LATERAL ( \
-                 SELECT merchant, kind, size, careful_from, credit, failed_probes, \
-                 open_from FROM delivery_endpoints AS row \
+                 SELECT merchant, kind, size, slow_start_threshold, credit, failed_probes, \
+                 not_before FROM delivery_endpoints AS row \
                  WHERE row.merchant = given.merchant AND row.kind = given.kind FOR UPDATE \
              ) AS known",
         )
@@ -167,13 +175,13 @@ async fn keep(conn: &mut AsyncPgConnection, windows: &[Changed<'_>]) -> Result<(
     prepared(
         sql_query(
             "INSERT INTO delivery_endpoints AS known \
-             (merchant, kind, size, careful_from, credit, failed_probes, open_from, \
-             gone_at_version) \
+             (merchant, kind, size, slow_start_threshold, credit, failed_probes, not_before, \
+             disabled_at_version) \
              SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) \
              ON CONFLICT (merchant, kind) DO UPDATE SET size = excluded.size, \
-             careful_from = excluded.careful_from, credit = excluded.credit, \
-             failed_probes = excluded.failed_probes, open_from = excluded.open_from, \
-             gone_at_version = GREATEST(excluded.gone_at_version, known.gone_at_version)",
+             slow_start_threshold = excluded.slow_start_threshold, credit = excluded.credit, \
+             failed_probes = excluded.failed_probes, not_before = excluded.not_before, \
+             disabled_at_version = GREATEST(excluded.disabled_at_version, known.disabled_at_version)",
         )
         .bind::<Array<Text>, _>(windows.iter().map(|(merchant, ..)| *merchant).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(windows.iter().map(|(_, kind, ..)| kind.name()).collect::<Vec<_>>())

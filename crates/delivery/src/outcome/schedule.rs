@@ -31,7 +31,7 @@ impl Schedule {
 
     /// How long to wait after the failure of attempt `number` (1 is the first try); nothing when
     /// that was the last one.
-    pub fn delay_after(&self, number: u32, roll: Roll) -> Option<Duration> {
+    pub fn delay_after(&self, number: u32, roll: Jitter) -> Option<Duration> {
         if number > self.retries {
             return None;
         }
@@ -61,9 +61,9 @@ pub enum BadSchedule {
 
 /// A random number, drawn by the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Roll(u32);
+pub struct Jitter(u32);
 
-impl Roll {
+impl Jitter {
     pub const LOWEST: Self = Self(0);
     pub const MIDDLE: Self = Self(u32::MAX / 2 + 1);
     pub const HIGHEST: Self = Self(u32::MAX);

@@ -4,7 +4,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use proptest::prelude::*;
 
 use super::{
-    Attempt, BadSchedule, Outcome, Renewal, Roll, Schedule, Signal, Step, decide, parse_retry_after,
+    Attempt, BadSchedule, Jitter, Outcome, Schedule, Signal, Step, TokenRefresh, decide,
+    parse_retry_after,
 };
 use crate::guard::Refused;
 
@@ -13,7 +14,7 @@ fn now() -> DateTime<Utc> {
 }
 
 fn attempt(number: u32) -> Attempt {
-    Attempt { number, renewal: Renewal::Spent, now: now(), roll: Roll::MIDDLE }
+    Attempt { number, renewal: TokenRefresh::Spent, now: now(), roll: Jitter::MIDDLE }
 }
 
 fn retry_in(seconds: i64) -> Step {
@@ -87,14 +88,14 @@ fn gone_is_dead_at_once_and_pauses_the_endpoint() {
 fn a_401_renews_the_token_once_and_then_counts() {
     let schedule = Schedule::default();
     for number in 1..=6 {
-        let possible = Attempt { renewal: Renewal::Possible, ..attempt(number) };
+        let possible = Attempt { renewal: TokenRefresh::Possible, ..attempt(number) };
         assert_eq!(decide(&schedule, &status(401), possible), Step::RefreshToken);
     }
     check(&status(401), 1, retry_in(10));
     check(&status(401), 5, retry_in(2560));
     check(&status(401), 6, Step::Dead);
     // Only a 401 is answered that way.
-    let possible = Attempt { renewal: Renewal::Possible, ..attempt(1) };
+    let possible = Attempt { renewal: TokenRefresh::Possible, ..attempt(1) };
     assert_eq!(decide(&schedule, &status(403), possible), retry_in(10));
 }
 
@@ -178,7 +179,7 @@ proptest! {
         (schedule, retries) in schedules(), roll in any::<u32>(),
     ) {
         let mut number = 1;
-        let attempt = |number| Attempt { roll: Roll::new(roll), ..attempt(number) };
+        let attempt = |number| Attempt { roll: Jitter::new(roll), ..attempt(number) };
         while let Step::Retry { at } = decide(&schedule, &Outcome::TimedOut, attempt(number)) {
             prop_assert!(at > now());
             number += 1;
@@ -192,11 +193,11 @@ proptest! {
     ) {
         let at = |roll| schedule.delay_after(number, roll);
         if let (Some(low), Some(plain), Some(high)) =
-            (at(Roll::LOWEST), at(Roll::MIDDLE), at(Roll::HIGHEST))
+            (at(Jitter::LOWEST), at(Jitter::MIDDLE), at(Jitter::HIGHEST))
         {
             prop_assert_eq!(low, plain * 9 / 10);
             prop_assert_eq!(high, plain * 11 / 10);
-            let delay = at(Roll::new(roll)).unwrap();
+            let delay = at(Jitter::new(roll)).unwrap();
             prop_assert!(low <= delay && delay <= high);
         }
     }
@@ -205,10 +206,10 @@ proptest! {
     fn delays_grow_when_the_factor_outgrows_the_jitter(
         (schedule, _) in schedules(), number in 1..=8_u32, first in any::<u32>(), second in any::<u32>(),
     ) {
-        let earlier = schedule.delay_after(number, Roll::new(first));
-        let later = schedule.delay_after(number + 1, Roll::new(second));
+        let earlier = schedule.delay_after(number, Jitter::new(first));
+        let later = schedule.delay_after(number + 1, Jitter::new(second));
         if let (Some(earlier), Some(later)) = (earlier, later)
-            && schedule.delay_after(2, Roll::MIDDLE) > schedule.delay_after(1, Roll::MIDDLE)
+            && schedule.delay_after(2, Jitter::MIDDLE) > schedule.delay_after(1, Jitter::MIDDLE)
         {
             prop_assert!(earlier < later);
         }
@@ -218,7 +219,7 @@ proptest! {
     fn a_retry_after_never_brings_a_retry_forward_nor_beyond_an_hour(
         number in 1..=5_u32, roll in any::<u32>(), seconds in 0..=200_000_i64,
     ) {
-        let attempt = Attempt { roll: Roll::new(roll), ..attempt(number) };
+        let attempt = Attempt { roll: Jitter::new(roll), ..attempt(number) };
         let asked = Outcome::of_status(503, Some(&seconds.to_string()), now());
         let plain = decide(&Schedule::default(), &status(503), attempt);
         let asked = decide(&Schedule::default(), &asked, attempt);

@@ -37,10 +37,10 @@ pub(super) fn take_paused(engine: &Engine, jobs: &mut Vec<(Job, Tag)>) -> Vec<Uu
 }
 
 /// Makes messages ready again. If that fails they are recalled when their lease is over.
-pub(super) async fn give_back(engine: &Engine, ids: &[Uuid]) {
+pub(super) async fn release_claim(engine: &Engine, ids: &[Uuid]) {
     let giving_back = async {
         let mut conn = engine.pool.get().await?;
-        ledger::give_back(&mut conn, engine.clock.now(), ids).await
+        ledger::release_claim(&mut conn, engine.clock.now(), ids).await
     };
     match giving_back.await {
         Ok(()) => engine.wake.notify_one(),

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use futures_util::future::{BoxFuture, FutureExt};
-use messaging::{Incoming, LinkError, Subscription};
+use messaging::{BrokerError, Incoming, Subscription};
 
 use crate::engine::Engine;
 
 /// The place at the queue, or the wait for one.
 pub(super) enum Line {
-    Opening(BoxFuture<'static, Result<Subscription, LinkError>>),
+    Opening(BoxFuture<'static, Result<Subscription, BrokerError>>),
     Open(Box<Subscription>),
 }
 
@@ -21,9 +21,9 @@ pub(super) enum Arrived {
 
 impl Line {
     /// Asks for a place after a pause.
-    pub(super) fn open(engine: &Engine, kind: Kind, pause: Duration) -> Self {
+    pub(super) fn open(engine: &Engine, kind: MessageKind, pause: Duration) -> Self {
         let link = engine.broker.consuming.clone();
-        let queue = engine.broker.topology.name(kind.queue());
+        let queue = engine.broker.topology.qualified(kind.queue());
         let prefetch = engine.settings.prefetch.get();
         Self::Opening(
             async move {
@@ -35,7 +35,7 @@ impl Line {
     }
 
     /// Cancel-safe: an opening goes on, and a message that was not returned is still there.
-    pub(super) async fn next(&mut self, most: usize) -> Result<Arrived, LinkError> {
+    pub(super) async fn next(&mut self, most: usize) -> Result<Arrived, BrokerError> {
         match self {
             Self::Opening(opening) => Ok(Arrived::Subscribed(Box::new(opening.await?))),
             Self::Open(subscription) => Ok(Arrived::Messages(subscription.next(most).await?)),

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::client::Fault;
 use crate::fixture::{Merchant, answer_and_close, client, guarded};
-use crate::outcome::Roll;
+use crate::outcome::Jitter;
 
 fn credentials(token_url: &str, placement: Placement) -> Arc<ClientCredentials> {
     Arc::new(ClientCredentials {
@@ -42,7 +42,7 @@ impl Case {
 
     async fn get(&self, stale: Option<u64>, after_seconds: u64) -> Result<Token, TokenError> {
         let now = self.begun + Duration::from_secs(after_seconds);
-        self.tokens.get(&self.credentials, stale.map(Generation), now, Roll::LOWEST).await
+        self.tokens.get(&self.credentials, stale.map(Generation), now, Jitter::LOWEST).await
     }
 
     #[track_caller]
@@ -173,7 +173,7 @@ async fn exchange(placement: Placement, answer: &str) -> (String, Result<Token, 
     let answer = answer.replacen("\r\n", &format!("\r\ncontent-length: {length}\r\n"), 1);
     let tokens = Tokens::new(client(), Duration::from_secs(5));
     let credentials = credentials(&url, placement);
-    let asking = tokens.get(&credentials, None, Instant::now(), Roll::LOWEST);
+    let asking = tokens.get(&credentials, None, Instant::now(), Jitter::LOWEST);
     let serving = async {
         let (stream, _) = server.accept().await.unwrap();
         answer_and_close(stream, answer.as_bytes()).await
@@ -236,7 +236,7 @@ async fn an_answer_that_says_too_much_is_quoted_in_part() {
 async fn a_token_server_is_guarded_and_bounded_like_an_endpoint() {
     let get = async |tokens: Tokens, url: &str| {
         let credentials = credentials(url, Placement::Body);
-        tokens.get(&credentials, None, Instant::now(), Roll::LOWEST).await.unwrap_err()
+        tokens.get(&credentials, None, Instant::now(), Jitter::LOWEST).await.unwrap_err()
     };
     let merchant = Merchant::new();
     let url = merchant.running.url("/oauth/token");

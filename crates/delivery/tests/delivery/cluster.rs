@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use testkit::{Cluster, Database, Namespace, eventually};
 
 use crate::faults::{BALANCE, append_lanes, repeats};
-use crate::lanes::nothing_overtook;
+use crate::ordering_keys::nothing_overtook;
 use crate::stage::{Stage, migrations};
 
 const LONG: Duration = Duration::from_secs(180);
@@ -22,7 +22,7 @@ async fn a_node_that_is_killed_and_comes_back_loses_no_message() {
         (!stage.arrivals().await.is_empty()).then_some(())
     })
     .await;
-    let queue = format!("{}.{}", stage.namespace.name, Kind::Rma.queue());
+    let queue = format!("{}.{}", stage.namespace.name, MessageKind::Rma.queue());
     eventually("the queue is on all nodes", LONG, async || {
         (cluster.members(&queue).await == 3).then_some(())
     })

@@ -6,9 +6,9 @@ use std::time::Duration;
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use delivery::Deliveries;
-use directory::Directory;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use merchants::Merchants;
 use messaging::Broker;
 use platform::identity::{AUDIENCE, Claims, TOKEN_TYPE, Verifier};
 use platform::{Clock, Process, Service};
@@ -42,16 +42,16 @@ impl Service for Deliverer {
     async fn start(process: &Process, own: Own) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let topology = topology(&own.broker.namespace);
         let broker = Broker::start(SERVICE, process, own.broker, topology);
-        broker.relay(SERVICE, process);
+        broker.start_relay(SERVICE, process);
         let verifier = Arc::new(Verifier::new("test", process.clock.clone()));
         verifier.set_keys(&serde_json::from_value(json!({"keys": [keys().0]}))?);
-        let directory = Directory::start(SERVICE, process, &broker, &verifier);
-        let kinds = [Kind::Rma];
+        let merchants = Merchants::start(SERVICE, process, &broker, &verifier);
+        let kinds = [MessageKind::Rma];
         let deliveries = Deliveries::start(
             SERVICE,
             process,
             &broker,
-            &directory,
+            &merchants,
             &sealer(),
             &kinds,
             own.delivery,

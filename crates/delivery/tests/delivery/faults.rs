@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diesel_async::SimpleAsyncConnection as _;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use messaging::Message;
 use platform::database::{Connection, Pool};
 use serde_json::json;
 use testkit::{Database, Namespace, Server, Servers, eventually};
 use uuid::Uuid;
 
-use crate::lanes::nothing_overtook;
+use crate::ordering_keys::nothing_overtook;
 use crate::stage::{
     Arrival, Replica, SOON, Stage, copy, execute, message, migrations, publish, settings,
     try_number,
@@ -76,7 +76,13 @@ pub(crate) fn repeats(arrivals: &[Arrival]) -> usize {
 pub(crate) async fn append_lanes(stage: &Stage, from: usize, to: usize) {
     for number in from..to {
         let batch: Vec<_> = (0..LANES)
-            .map(|lane| message(Some(&format!("lane-{lane}")), &format!("lane-{lane}"), number))
+            .map(|ordering_key| {
+                message(
+                    Some(&format!("ordering_key-{ordering_key}")),
+                    &format!("ordering_key-{ordering_key}"),
+                    number,
+                )
+            })
             .collect();
         stage.append(&batch).await;
     }
@@ -193,7 +199,7 @@ async fn settling_goes_on_while_its_sender_waits_for_a_connection() {
     let taken = all_connections(&stage).await;
     publish(&stage, &[copy(&stage, Uuid::now_v7(), &[("recalled", "1")])]).await;
     eventually("the sender has it", SOON, async || {
-        stage.namespace.peek(Kind::Rma.queue()).await.is_empty().then_some(())
+        stage.namespace.peek(MessageKind::Rma.queue()).await.is_empty().then_some(())
     })
     .await;
     locker.batch_execute("ROLLBACK").await.unwrap();
@@ -212,11 +218,11 @@ async fn all_connections(stage: &Stage) -> Vec<Connection> {
 }
 
 /// Publishes messages past the engine and waits until the sender has them, so many in all. Nobody
-/// looks into the queue meanwhile: a copy that was looked at comes again, and is doubtful.
+/// looks into the queue meanwhile: a copy that was looked at comes again, and is maybe_duplicate.
 async fn hand_over(stage: &Stage, messages: &[Message], in_all: u64) {
     publish(stage, messages).await;
     eventually("the sender has them", SOON, async || {
-        (stage.namespace.handed_out(Kind::Rma.queue()).await >= in_all).then_some(())
+        (stage.namespace.handed_out(MessageKind::Rma.queue()).await >= in_all).then_some(())
     })
     .await;
 }
@@ -225,11 +231,11 @@ async fn hand_over(stage: &Stage, messages: &[Message], in_all: u64) {
 async fn what_came_with_a_doubtful_copy_is_not_sent_without_asking() {
     let stage = Stage::new(&[]).await;
     let taken = all_connections(&stage).await;
-    let doubtful = || copy(&stage, Uuid::now_v7(), &[("recalled", "1")]);
-    hand_over(&stage, &[doubtful()], 1).await;
+    let maybe_duplicate = || copy(&stage, Uuid::now_v7(), &[("recalled", "1")]);
+    hand_over(&stage, &[maybe_duplicate()], 1).await;
     // The sender waits for the ledger and finds these two together afterwards. Both were settled by
     // somebody else.
-    hand_over(&stage, &[doubtful(), copy(&stage, Uuid::now_v7(), &[])], 3).await;
+    hand_over(&stage, &[maybe_duplicate(), copy(&stage, Uuid::now_v7(), &[])], 3).await;
     drop(taken);
     let ids = stage.append(&[message(None, "rma.created", 1)]).await;
     stage.settled(SOON).await;
@@ -291,7 +297,7 @@ fn process_on(url: &str) -> platform::Process {
 /// Waits until so many senders take messages off the queue.
 async fn senders(stage: &Stage, wanted: usize) {
     eventually("so many senders are there", LONG, async || {
-        (stage.namespace.consumers(Kind::Rma.queue()).await == wanted).then_some(())
+        (stage.namespace.consumers(MessageKind::Rma.queue()).await == wanted).then_some(())
     })
     .await;
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::json;
 use testkit::eventually;
 
-use crate::lanes::nothing_overtook;
+use crate::ordering_keys::nothing_overtook;
 use crate::stage::{SOON, Stage, message, number};
 
 /// Waits until the merchant has so many requests to answer. They came a moment ago, so that the
 /// broker still has their messages.
-async fn in_the_air(stage: &Stage, wanted: usize) {
+async fn in_flight(stage: &Stage, wanted: usize) {
     eventually("requests are under way", SOON, async || {
         (stage.arrivals().await.len() == wanted).then_some(())
     })
@@ -27,11 +27,17 @@ async fn of_two_replicas_one_leaves_and_each_message_arrives_once_and_in_order()
         .await;
     for number in 0..2 {
         let batch: Vec<_> = (0..8)
-            .map(|lane| message(Some(&format!("lane-{lane}")), &format!("lane-{lane}"), number))
+            .map(|ordering_key| {
+                message(
+                    Some(&format!("ordering_key-{ordering_key}")),
+                    &format!("ordering_key-{ordering_key}"),
+                    number,
+                )
+            })
             .collect();
         stage.append(&batch).await;
     }
-    in_the_air(&stage, 8).await;
+    in_flight(&stage, 8).await;
     second.leave().await;
     stage.settled(SOON).await;
     let arrivals = stage.arrivals().await;
@@ -48,7 +54,7 @@ async fn a_last_failure_is_written_down_and_its_letter_with_it() {
         .behave(json!([{"do": "answer", "status": 500, "delay_ms": 1500, "times": "always"}]))
         .await;
     stage.append(&[message(None, "rma.created", 1)]).await;
-    in_the_air(&stage, 1).await;
+    in_flight(&stage, 1).await;
     let Stage { replica, pool, namespace, database, .. } = stage;
     replica.leave().await;
     assert_eq!(number(&pool, "SELECT count(*) AS n FROM deliveries").await, 0);
@@ -64,7 +70,7 @@ async fn what_cannot_be_finished_in_time_is_given_back() {
     stage.behave(json!([{"do": "hang", "times": "always"}])).await;
     let batch: Vec<_> = (0..4).map(|n| message(None, "rma.created", n)).collect();
     stage.append(&batch).await;
-    in_the_air(&stage, 4).await;
+    in_flight(&stage, 4).await;
     let Stage { replica, pool, namespace, database, .. } = stage;
     assert!(replica.process.tasks.drain(Duration::from_secs(4)).await, "tasks did not stop");
     let ready = "SELECT count(*) AS n FROM deliveries WHERE state = 'ready' AND attempts = 0";

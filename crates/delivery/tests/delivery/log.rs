@@ -100,7 +100,7 @@ async fn a_copy_of_a_message_of_a_dropped_day_stops_nobody() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_without_room_for_today_is_a_matter_of_time() {
-    use platform::{Failure as _, Kind};
+    use platform::{ErrorKind, Failure as _};
     let stage = Stage::new(&[]).await;
     let today = platform::Clock::system().now();
     let partition = format!("DROP TABLE delivery_messages_{}", today.format("%Y%m%d"));
@@ -108,7 +108,7 @@ async fn a_log_without_room_for_today_is_a_matter_of_time() {
     let mut conn = stage.pool.get().await.unwrap();
     let note = [message(None, "rma.created", 1)];
     let refused = stage.replica.deliveries.append(&mut conn, today, &note).await.unwrap_err();
-    assert_eq!(refused.kind(), Kind::Unavailable, "{refused:?}");
+    assert_eq!(refused.kind(), ErrorKind::Unavailable, "{refused:?}");
     drop(conn);
     // Whoever starts next makes the day again.
     let second = stage.another().await;

@@ -17,7 +17,7 @@ async fn a_dead_message_is_found_replayed_and_its_letter_removed() {
     desk.stage.settled(SOON).await;
 
     assert_eq!(desk.get("/v1/deliveries").await["deliveries"].as_array().unwrap().len(), 2);
-    for query in ["state=dead", "status=500", "lane=rma:1&merchant=acme&kind=rma"] {
+    for query in ["state=dead", "status=500", "ordering_key=rma:1&merchant=acme&kind=rma"] {
         let page = desk.get(&format!("/v1/deliveries?{query}")).await;
         assert_eq!(page["deliveries"].as_array().unwrap().len(), 1, "{query}: {page}");
         assert_eq!(page["deliveries"][0]["id"], json!(dead), "{query}");
@@ -80,8 +80,9 @@ async fn only_a_message_that_waits_for_its_time_has_one() {
     // Written and moved on in one go, before the dispatcher can see them.
     let ids = conn
         .transaction(async |conn| {
-            let lanes = ["rma:1", "rma:1", "rma:2"];
-            let batch = lanes.map(|lane| message(Some(lane), "rma.created", 1));
+            let ordering_keys = ["rma:1", "rma:1", "rma:2"];
+            let batch =
+                ordering_keys.map(|ordering_key| message(Some(ordering_key), "rma.created", 1));
             let ids = desk.stage.replica.deliveries.append(conn, now, &batch).await?;
             let moved = format!(
                 "UPDATE deliveries SET due_at = due_at + INTERVAL '1 hour', state = CASE id \
@@ -174,7 +175,7 @@ async fn what_no_delivery_can_be_is_refused_and_is_nobodys_fault() {
     let desk = Desk::new(&[]).await;
     let none = json!({});
     for query in [
-        "lane=%00",
+        "ordering_key=%00",
         "kind=%00",
         "kind=rmas",
         "merchant=%00",
@@ -195,7 +196,7 @@ async fn what_no_delivery_can_be_is_refused_and_is_nobodys_fault() {
         assert_eq!(status, 400, "{path}: {answer}");
     }
     for filter in [
-        json!({"lane": "\0"}),
+        json!({"ordering_key": "\0"}),
         json!({"kind": "\0"}),
         json!({"kind": "rmas"}),
         json!({"from": "+10000-01-01T00:00:00Z"}),

@@ -1,7 +1,7 @@
 //! What becomes of one message.
 
-use domain::kind::Kind;
 use domain::merchant::{Authentication, CredentialsIn, Interface};
+use domain::message_kind::MessageKind;
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -106,7 +106,7 @@ async fn a_letter_is_written_once_however_often_settling_is_tried() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_letter_that_the_broker_does_not_take_holds_nobody_up() {
     let stage = Stage::new(&[("DELIVERY__RETRIES", "0")]).await;
-    let letters = Kind::Rma.dead_letter_queue();
+    let letters = MessageKind::Rma.dead_letter_queue();
     stage.namespace.bound(letters).await;
     let (publisher, mut filler) = (publisher(&stage), copy(&stage, uuid::Uuid::nil(), &[]));
     filler.routing_key = format!("{}.{letters}", stage.namespace.name);
@@ -164,7 +164,7 @@ async fn a_retry_goes_where_its_merchant_is_by_then() {
     introduce(&stage.pool, &merchant("acme", 2, &stage.sandbox.url("/moved"))).await;
     stage.knows("acme", 2).await;
     execute(&stage.pool, "UPDATE deliveries SET due_at = now()").await;
-    execute(&stage.pool, "UPDATE delivery_endpoints SET open_from = now()").await;
+    execute(&stage.pool, "UPDATE delivery_endpoints SET not_before = now()").await;
     stage.settled(SOON).await;
     assert_eq!(stage.arrivals().await.len(), 1);
     let moved = stage.ask(reqwest::Method::GET, "/journal?path=/moved/rmas", &json!({})).await;
@@ -214,7 +214,7 @@ async fn a_token_server_that_says_too_much_stops_nobody() {
     let rule = json!({"path": "/oauth/token", "steps": [answer]});
     stage.ask(reqwest::Method::PUT, "/behaviour", &rule).await;
     let mut chatty = merchant("chatty", 1, &stage.sandbox.url("/chatty"));
-    let context = Interface::Message(Kind::Rma).sealing_context(&chatty.identifier);
+    let context = Interface::Message(MessageKind::Rma).sealing_context(&chatty.identifier);
     for endpoint in chatty.endpoints.values_mut() {
         endpoint.authentication = Authentication::Oauth2 {
             token_url: stage.sandbox.url("/oauth/token"),

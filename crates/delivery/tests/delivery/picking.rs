@@ -55,8 +55,9 @@ async fn after_a_quiet_spell_a_look_still_reads_no_more_than_it_finds() {
     }
     let read = "SELECT idx_tup_fetch AS n FROM pg_stat_user_tables WHERE relname = 'deliveries'";
     let (before, flood) = (stage.number(read).await, i64::try_from(FLOOD).unwrap());
-    let lanes = (0..FLOOD).map(|number| message(Some(&format!("{number}")), "flood", number));
-    stage.append(&lanes.collect::<Vec<_>>()).await;
+    let ordering_keys =
+        (0..FLOOD).map(|number| message(Some(&format!("{number}")), "flood", number));
+    stage.append(&ordering_keys.collect::<Vec<_>>()).await;
     // Without counting, which would read them all.
     eventually("everything is settled", SOON, async || {
         let any = "SELECT count(*) AS n FROM (SELECT FROM deliveries LIMIT 1) AS one";
@@ -91,7 +92,7 @@ async fn nothing_is_sent_before_the_merchants_are_known() {
     let pool = database.pool();
     introduce(&pool, &merchant("acme", 1, &sandbox.url(""))).await;
     let mut locker = pool.get().await.unwrap();
-    locker.batch_execute("BEGIN; LOCK TABLE directory_merchants").await.unwrap();
+    locker.batch_execute("BEGIN; LOCK TABLE replica_merchants").await.unwrap();
     let own = settings(&database.url(), namespace.amqp_url(), &namespace.name, &[]);
     let replica = Replica::start(testkit::process(&database), own);
     let now = platform::Clock::system().now();
@@ -105,8 +106,8 @@ async fn nothing_is_sent_before_the_merchants_are_known() {
     let waits = async |not: i64| {
         let since = "SELECT COALESCE(max(extract(epoch FROM query_start) * 1000), 0)::int8 AS n \
                      FROM pg_stat_activity WHERE datname = current_database() \
-                     AND wait_event_type = 'Lock' AND query LIKE '%directory_merchants%'";
-        eventually("the directory waits", SOON, async || {
+                     AND wait_event_type = 'Lock' AND query LIKE '%replica_merchants%'";
+        eventually("the replica waits", SOON, async || {
             Some(number(&pool, since).await).filter(|since| *since > 0 && *since != not)
         })
         .await

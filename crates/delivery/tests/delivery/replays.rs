@@ -2,7 +2,7 @@
 
 use delivery::NewMessage;
 use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use messaging::{Exchange, Message};
 use platform::Clock;
 use reqwest::Method;
@@ -150,11 +150,11 @@ async fn all_leftovers_go_at_once_however_many_there_are() {
     let leftovers = vec![leftover(stage, dead); LEFTOVERS];
     publish(stage, &leftovers).await;
     // Left alone, and seen again when everything was looked at.
-    stage.namespace.publish_raw(Kind::Rma.dead_letter_queue(), "somebody else's").await;
+    stage.namespace.publish_raw(MessageKind::Rma.dead_letter_queue(), "somebody else's").await;
     let replay = format!("/v1/deliveries/{dead}/replay");
     assert_eq!(desk.operator(Method::POST, &replay, &json!({})).await.0, 202);
     eventually("no leftover is left", SOON, async || {
-        let letters = stage.namespace.peek(Kind::Rma.dead_letter_queue()).await;
+        let letters = stage.namespace.peek(MessageKind::Rma.dead_letter_queue()).await;
         (letters.len() == 1 && letters[0]["payload"] == "somebody else's").then_some(())
     })
     .await;
@@ -167,7 +167,7 @@ async fn messages_of_a_lane_are_replayed_in_their_order() {
     let stage = &desk.stage;
     let batch: Vec<_> = (0..60).map(|n| message(Some("asn:1"), "receipt", n)).collect();
     let ids = dead(stage, &batch).await;
-    let wanted = json!({"filter": {"lane": "asn:1"}, "per_second": 50});
+    let wanted = json!({"filter": {"ordering_key": "asn:1"}, "per_second": 50});
     let (status, replay) = desk.operator(Method::POST, "/v1/replays", &wanted).await;
     assert_eq!(status, 202, "{replay}");
     let path = format!("/v1/replays/{}", replay["id"].as_str().unwrap());
@@ -236,7 +236,7 @@ async fn a_replay_goes_on_in_the_next_process() {
 fn leftover(stage: &Stage, id: Uuid) -> Message {
     Message {
         exchange: Exchange(String::new()),
-        routing_key: format!("{}.{}", stage.namespace.name, Kind::Rma.dead_letter_queue()),
+        routing_key: format!("{}.{}", stage.namespace.name, MessageKind::Rma.dead_letter_queue()),
         id: id.to_string(),
         content_type: "application/json",
         headers: vec![("delivery-id", id.to_string()), ("round", "0".to_owned())],
@@ -283,7 +283,7 @@ async fn a_message_that_was_delivered_and_died_of_a_replay_keeps_its_letter() {
 async fn only_letter_of_round_1(stage: &Stage, id: Uuid) {
     let expected = [(json!(id.to_string()), json!("1"))];
     eventually("only the letter of the later round is left", SOON, async || {
-        let letters = stage.namespace.peek(Kind::Rma.dead_letter_queue()).await;
+        let letters = stage.namespace.peek(MessageKind::Rma.dead_letter_queue()).await;
         let left: Vec<_> = letters
             .iter()
             .map(|letter| &letter["properties"]["headers"])

@@ -8,10 +8,10 @@ use delivery::{Deliveries, NewMessage};
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Jsonb, Text};
 use diesel_async::{AsyncConnection, RunQueryDsl, SimpleAsyncConnection};
-use directory::Directory;
-use domain::kind::Kind;
 use domain::merchant::{Interface, Merchant, SigningSecret, SupportContact};
-use messaging::{Broker, Exchange, Link, Message, Publisher, Topology};
+use domain::message_kind::MessageKind;
+use merchants::Merchants;
+use messaging::{Broker, BrokerConnection, Exchange, Message, Publisher, Topology};
 use platform::config::List;
 use platform::database::{DatabaseError, Pool};
 use platform::identity::Verifier;
@@ -39,7 +39,7 @@ pub(crate) fn settings(database: &str, amqp: &str, namespace: &str, more: &[(&st
         ("DATABASE__URL", database),
         ("BROKER__URL", amqp),
         ("BROKER__NAMESPACE", namespace),
-        ("BROKER__RELAY_POLL", "50ms"),
+        ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
         ("DELIVERY__HTTPS_ONLY", "false"),
         ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
         ("DELIVERY__RETRY_BASE", "50ms"),
@@ -57,10 +57,10 @@ pub(crate) fn settings(database: &str, amqp: &str, namespace: &str, more: &[(&st
 
 pub(crate) fn topology(namespace: &str) -> Topology {
     Topology::empty(namespace)
-        .subscribe(SERVICE, "merchant.changed.v1")
-        .subscribe(SERVICE, "token.revoked.v1")
-        .subscribe("operators", "delivery.dead.v1")
-        .queue(Kind::Rma.queue())
+        .with_subscription(SERVICE, "merchant.changed.v1")
+        .with_subscription(SERVICE, "token.revoked.v1")
+        .with_subscription("operators", "delivery.dead.v1")
+        .with_queue(MessageKind::Rma.queue())
 }
 
 pub(crate) fn sealer() -> Arc<Sealer> {
@@ -78,16 +78,16 @@ impl Replica {
     pub(crate) fn start(process: Process, own: Own) -> Self {
         let broker =
             Broker::start(SERVICE, &process, own.broker.clone(), topology(&own.broker.namespace));
-        broker.relay(SERVICE, &process);
+        broker.start_relay(SERVICE, &process);
         let verifier = Arc::new(Verifier::new("test", process.clock.clone()));
-        let directory = Directory::start(SERVICE, &process, &broker, &verifier);
+        let merchants = Merchants::start(SERVICE, &process, &broker, &verifier);
         let deliveries = Deliveries::start(
             SERVICE,
             &process,
             &broker,
-            &directory,
+            &merchants,
             &sealer(),
-            &[Kind::Rma],
+            &[MessageKind::Rma],
             own.delivery,
         )
         .unwrap();
@@ -116,7 +116,7 @@ pub(crate) struct Stage {
 }
 
 pub(crate) fn migrations() -> Vec<diesel_migrations::EmbeddedMigrations> {
-    vec![messaging::MIGRATIONS, directory::MIGRATIONS, delivery::MIGRATIONS]
+    vec![messaging::MIGRATIONS, merchants::MIGRATIONS, delivery::MIGRATIONS]
 }
 
 impl Stage {
@@ -169,7 +169,7 @@ impl Stage {
     /// Waits until the engine knows a merchant's version.
     pub(crate) async fn knows(&self, id: &str, version: i64) {
         eventually("the merchant is known", SOON, async || {
-            let (rma, now) = (Interface::Message(Kind::Rma), Clock::system().now());
+            let (rma, now) = (Interface::Message(MessageKind::Rma), Clock::system().now());
             let opened = self.replica.deliveries.endpoints().find(id, rma, now).ok()?;
             (opened.version == version).then_some(())
         })
@@ -256,11 +256,11 @@ fn text(value: &Value) -> String {
 }
 
 /// A message of the merchant `acme`.
-pub(crate) fn message(lane: Option<&str>, event: &str, number: usize) -> NewMessage {
+pub(crate) fn message(ordering_key: Option<&str>, event: &str, number: usize) -> NewMessage {
     NewMessage {
         merchant: "acme".parse().unwrap(),
-        kind: Kind::Rma,
-        lane: lane.map(str::to_owned),
+        kind: MessageKind::Rma,
+        ordering_key: ordering_key.map(str::to_owned),
         event: event.to_owned(),
         body: json!({"number": number}).to_string().into(),
     }
@@ -273,7 +273,7 @@ pub(crate) fn merchant(id: &str, version: i64, base_url: &str) -> Merchant {
     merchant.settings.support_contact =
         Some(SupportContact { email: format!("help@{id}.example"), name: None, phone: None });
     merchant.version = version;
-    let interface = Interface::Message(Kind::Rma);
+    let interface = Interface::Message(MessageKind::Rma);
     merchant.endpoints.retain(|it, _| *it == interface);
     let context = interface.sealing_context(&merchant.identifier);
     for endpoint in merchant.endpoints.values_mut() {
@@ -287,12 +287,12 @@ pub(crate) fn merchant(id: &str, version: i64, base_url: &str) -> Merchant {
     merchant
 }
 
-/// Puts a merchant into the service's copy of the directory.
+/// Puts a merchant into the service's copy of the merchants.
 pub(crate) async fn introduce(pool: &Pool, merchant: &Merchant) {
     diesel::sql_query(
-        "INSERT INTO directory_merchants (identifier, version, document, copied_at) \
+        "INSERT INTO replica_merchants (identifier, version, document, replicated_at) \
          VALUES ($1, $2, $3, now()) ON CONFLICT (identifier) DO UPDATE \
-         SET version = excluded.version, document = excluded.document, copied_at = now()",
+         SET version = excluded.version, document = excluded.document, replicated_at = now()",
     )
     .bind::<Text, _>(merchant.identifier.as_str())
     .bind::<BigInt, _>(merchant.version)
@@ -325,7 +325,12 @@ pub(crate) async fn execute(pool: &Pool, statements: &str) {
 pub(crate) fn publisher(stage: &Stage) -> Publisher {
     let (namespace, tasks) = (&stage.namespace, &stage.replica.process.tasks);
     let url = namespace.amqp_url().to_owned().into();
-    Publisher::new(Link::start(&url, &topology(&namespace.name), "past the engine", tasks))
+    Publisher::new(BrokerConnection::start(
+        &url,
+        &topology(&namespace.name),
+        "past the engine",
+        tasks,
+    ))
 }
 
 pub(crate) async fn publish(stage: &Stage, messages: &[Message]) {
@@ -348,7 +353,7 @@ pub(crate) fn copy(stage: &Stage, id: Uuid, more: &[(&'static str, &str)]) -> Me
     let headers = headers.iter().chain(more).map(|(name, value)| (*name, (*value).to_owned()));
     Message {
         exchange: Exchange(String::new()),
-        routing_key: format!("{}.{}", stage.namespace.name, Kind::Rma.queue()),
+        routing_key: format!("{}.{}", stage.namespace.name, MessageKind::Rma.queue()),
         id: id.clone(),
         content_type: "application/json",
         headers: headers.collect(),

@@ -8,7 +8,7 @@ use ctl::output::print;
 use ctl::service_urls::{EXCHANGE, ORDERS, RETURNS, WAREHOUSE, resolve};
 use ctl::settings::{Setting, Settings};
 use domain::access::MerchantId;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use platform::http_client;
 use serde_json::Value;
 
@@ -91,7 +91,7 @@ impl DemoContext {
     ) -> anyhow::Result<(String, Value)> {
         let body =
             self.inbox.receive(event, |body| text_at(body, "/rma_identifier") == rma).await?;
-        Ok((format!("{}: {event}", Kind::Rma.name().to_uppercase()), body))
+        Ok((format!("{}: {event}", MessageKind::Rma.name().to_uppercase()), body))
     }
 }
 

@@ -1,13 +1,13 @@
 //! An outage of the merchant's endpoint that outlasts all attempts, and the replay after it.
 
 use anyhow::{Context as _, bail};
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use serde_json::{Value, json};
 
 use super::context::{DemoContext, print_step, text_at};
 
 pub(super) async fn run(context: &mut DemoContext, order: &str) -> anyhow::Result<()> {
-    let failing = json!({ "path": Kind::Rma.default_path(),
+    let failing = json!({ "path": MessageKind::Rma.default_path(),
         "steps": [{ "do": "respond", "status": 503, "times": "always" }] });
     context.inbox.configure("behaviour", &failing).await?;
     let request = json!({
@@ -35,7 +35,7 @@ pub(super) async fn run(context: &mut DemoContext, order: &str) -> anyhow::Resul
 
 /// Finds the dead letter in its queue and checks the number of attempts.
 async fn check_dead_letter(context: &DemoContext, id: &str) -> anyhow::Result<()> {
-    let queue = Kind::Rma.dead_letter_queue();
+    let queue = MessageKind::Rma.dead_letter_queue();
     let Some(console) = &context.console else {
         return print_step("the message is in a dead-letter queue", "-");
     };

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::order::{Address, Customer};
-use crate::returns::{Chosen, ConfirmedUnit, ReturnConfirmed, Variant};
+use crate::returns::{ConfirmedUnit, Replacement, ReturnConfirmed, Variant};
 use crate::schema::json_schema;
 
 /// A new order for what the shopper chose instead of a refund.
@@ -121,7 +121,7 @@ impl ExchangeOrder {
         }
         let mut items = Vec::new();
         for unit in units {
-            if let Chosen::Exchange { variant } = &unit.chosen {
+            if let Replacement::Exchange { variant } = &unit.replacement {
                 exchange(&mut items, unit, variant);
             }
         }
@@ -177,7 +177,7 @@ fn gift_card(
     units: &[&ConfirmedUnit],
 ) -> Result<Option<GiftCardItem>, Unplaceable> {
     let (mut worth, mut return_items) = (0, Vec::<ReturnItem>::new());
-    for unit in units.iter().filter(|unit| unit.chosen == Chosen::GiftCard) {
+    for unit in units.iter().filter(|unit| unit.replacement == Replacement::GiftCard) {
         worth += unit.product_amount_cents - unit.discount_amount_cents + unit.tax_amount_cents;
         let line = &unit.id.order_line_item_identifier;
         match return_items.iter_mut().find(|item| item.original_item_identifier == *line) {

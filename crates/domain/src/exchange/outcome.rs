@@ -53,7 +53,7 @@ pub enum FailureCause {
 
 impl FailureCause {
     /// Whether nothing was ordered, so that another return of the order may have an exchange.
-    pub fn leaves_order_free(self) -> bool {
+    pub fn allows_another_exchange(self) -> bool {
         self == Self::OutOfStock
     }
 }

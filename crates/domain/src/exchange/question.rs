@@ -20,7 +20,7 @@ pub struct VariantIdentifier(String);
 
 /// Not something a merchant could be asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum BadIdentifier {
+pub enum InvalidVariantIdentifier {
     #[error("a variant identifier has 1 to {LONGEST} characters")]
     Length,
     #[error("a variant identifier holds no control characters")]
@@ -33,24 +33,24 @@ pub enum BadIdentifier {
 /// The merchant's address does not say where the identifier goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the address has no {{variant_identifier}} in its path")]
-pub struct NoPlace;
+pub struct MissingPlaceholder;
 
 /// Whether an identifier has a place in an address, or in a path below one.
-pub(crate) fn has_place(address: &str) -> bool {
+pub(crate) fn has_placeholder(address: &str) -> bool {
     let below = |path| Url::parse("http://merchant").and_then(|base| base.join(path));
     below(address).is_ok_and(|url| url.path().contains(PLACE))
 }
 
 impl VariantIdentifier {
-    pub fn parse(text: &str) -> Result<Self, BadIdentifier> {
+    pub fn parse(text: &str) -> Result<Self, InvalidVariantIdentifier> {
         if text.is_empty() || text.chars().count() > LONGEST {
-            return Err(BadIdentifier::Length);
+            return Err(InvalidVariantIdentifier::Length);
         }
         if text.chars().any(char::is_control) {
-            return Err(BadIdentifier::Control);
+            return Err(InvalidVariantIdentifier::Control);
         }
         if matches!(text, "." | "..") {
-            return Err(BadIdentifier::Dots);
+            return Err(InvalidVariantIdentifier::Dots);
         }
         Ok(Self(text.to_owned()))
     }
@@ -60,10 +60,10 @@ impl VariantIdentifier {
     }
 
     /// The merchant's address with this identifier in its place.
-    pub fn put_into(&self, address: &Url) -> Result<Url, NoPlace> {
+    pub fn expand_url(&self, address: &Url) -> Result<Url, MissingPlaceholder> {
         let path = address.path();
         if !path.contains(PLACE) {
-            return Err(NoPlace);
+            return Err(MissingPlaceholder);
         }
         let mut url = address.clone();
         url.set_path(&path.replace(PLACE, &self.segment()));

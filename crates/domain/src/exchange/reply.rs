@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::document::{Document, Json};
+use crate::json::{Document, JsonValue};
 
 /// The names under which merchants tell us what they call the new order, best first.
 const NAMES: [&str; 3] = ["order_identifier", "identifier", "id"];
@@ -11,14 +11,14 @@ const LONGEST: usize = 255;
 
 /// A merchant's answer, as far as we could use it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reply {
+pub struct ExchangeOrderResponse {
     pub order_identifier: Option<String>,
-    pub amounts: Amounts,
+    pub amounts: OrderAmounts,
 }
 
 /// What the merchant computed, where it said so.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Amounts {
+pub struct OrderAmounts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_amount_cents: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,7 +27,7 @@ pub struct Amounts {
     pub shipping_amount_cents: Option<i64>,
 }
 
-impl Reply {
+impl ExchangeOrderResponse {
     /// An answer that says nothing, or nothing that can be read, is as good as any.
     pub fn read(body: &[u8]) -> Self {
         let Ok(document) = Document::parse(body) else { return Self::default() };
@@ -36,7 +36,7 @@ impl Reply {
             order_identifier: NAMES
                 .into_iter()
                 .find_map(|name| identifier(document.value().get(name)?)),
-            amounts: Amounts {
+            amounts: OrderAmounts {
                 total_amount_cents: amount("total_amount_cents"),
                 tax_amount_cents: amount("tax_amount_cents"),
                 shipping_amount_cents: amount("shipping_amount_cents"),
@@ -46,13 +46,13 @@ impl Reply {
 }
 
 /// Identifiers come as strings and as numbers.
-fn identifier(value: Json<'_>) -> Option<String> {
+fn identifier(value: JsonValue<'_>) -> Option<String> {
     match value {
-        Json::String(text) => {
+        JsonValue::String(text) => {
             let fits = (1..=LONGEST).contains(&text.chars().count()) && !text.contains('\0');
             fits.then(|| text.to_owned())
         }
-        Json::Integer(number) => Some(number.to_string()),
+        JsonValue::Integer(number) => Some(number.to_string()),
         _ => None,
     }
 }

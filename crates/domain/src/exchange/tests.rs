@@ -36,12 +36,12 @@ fn confirmed() -> ReturnConfirmed {
     serde_json::from_value(event).unwrap()
 }
 
-fn unit_of(line: &str, unit: u8, chosen: &Value) -> Value {
+fn unit_of(line: &str, unit: u8, replacement: &Value) -> Value {
     json!({
         "order_identifier": "1001", "order_line_item_identifier": line, "unit": unit,
         "sku": "TEE-S", "title": "Shirt", "product_identifier": "P-1",
         "variant_identifier": "TEE", "concept": "Acme Sport", "unit_price_amount_cents": 2000,
         "product_amount_cents": 2000, "discount_amount_cents": 100 + i64::from(unit),
-        "tax_amount_cents": 150, "chosen": chosen,
+        "tax_amount_cents": 150, "replacement": replacement,
     })
 }

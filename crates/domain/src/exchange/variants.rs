@@ -10,8 +10,8 @@ use serde_json::Value;
 use url::Url;
 use utoipa::ToSchema;
 
-use crate::document::{
-    Document, Field, Json, Malformed, Object, any, array, integer, object, text,
+use crate::json::{
+    Document, Field, JsonValue, Object, ParseError, any, array, integer, object, text,
 };
 use crate::schema::json_schema;
 
@@ -68,9 +68,9 @@ pub struct Variants {
 
 /// An answer that says nothing about variants.
 #[derive(Debug, thiserror::Error)]
-pub enum BadVariants {
+pub enum InvalidVariantsResponse {
     #[error("the answer is not JSON")]
-    Malformed(#[from] Malformed),
+    Malformed(#[from] ParseError),
     #[error("the answer is neither an array of variants nor an object with one")]
     NoList,
     #[error("the answer has more than {MOST} variants")]
@@ -83,7 +83,7 @@ pub enum BadVariants {
 #[derive(ToSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "the answer is read field by field; this is its schema")]
-pub(super) enum VariantsAnswer {
+pub(super) enum VariantsResponse {
     List(Vec<OfferedVariant>),
     Wrapped(WrappedVariants),
 }
@@ -96,21 +96,21 @@ pub(super) struct WrappedVariants {
 
 /// What merchants answer with.
 pub fn variants_schema() -> Value {
-    json_schema::<VariantsAnswer>("Exchange variants")
+    json_schema::<VariantsResponse>("Exchange variants")
 }
 
 impl Variants {
-    pub fn read(body: &[u8]) -> Result<Self, BadVariants> {
+    pub fn read(body: &[u8]) -> Result<Self, InvalidVariantsResponse> {
         let document = Document::parse(body)?;
         let list = match document.value() {
-            Json::Array(list) => list,
+            JsonValue::Array(list) => list,
             wrapping => match wrapping.get("variants") {
-                Some(Json::Array(list)) => list,
-                _ => return Err(BadVariants::NoList),
+                Some(JsonValue::Array(list)) => list,
+                _ => return Err(InvalidVariantsResponse::NoList),
             },
         };
         if list.len() > MOST {
-            return Err(BadVariants::TooMany);
+            return Err(InvalidVariantsResponse::TooMany);
         }
         let (mut variants, mut known, mut fault) = (Self::default(), HashSet::new(), None);
         for element in list.iter() {
@@ -127,7 +127,7 @@ impl Variants {
             }
         }
         match fault {
-            Some(fault) if known.is_empty() => Err(BadVariants::Unreadable(fault)),
+            Some(fault) if known.is_empty() => Err(InvalidVariantsResponse::Unreadable(fault)),
             _ => Ok(variants),
         }
     }
@@ -168,7 +168,7 @@ impl Attribute {
 /// A size may be written as a number.
 fn written(field: Field<'_>) -> Option<String> {
     match field.value() {
-        Json::Bool(boolean) => Some(boolean.to_string()),
+        JsonValue::Bool(boolean) => Some(boolean.to_string()),
         value => match value.as_number() {
             Some(number) => Some(number.to_string()),
             None => text(0..=255)(field),

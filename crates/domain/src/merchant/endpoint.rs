@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::{
     access::MerchantId,
-    kind::{Kind, VARIANTS_PATH},
+    message_kind::{MessageKind, VARIANTS_PATH},
 };
 
 /// A secret nobody can read without the key; safe to store and to send.
@@ -20,7 +20,7 @@ pub struct Sealed(pub String);
 /// A client-operated interface: a kind of message, or the question for variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Interface {
-    Message(Kind),
+    Message(MessageKind),
     Variants,
 }
 
@@ -28,7 +28,7 @@ const VARIANTS: &str = "exchange-variants";
 
 impl Interface {
     pub fn all() -> impl Iterator<Item = Self> {
-        Kind::ALL.into_iter().map(Self::Message).chain([Self::Variants])
+        MessageKind::ALL.into_iter().map(Self::Message).chain([Self::Variants])
     }
 
     pub fn name(self) -> &'static str {

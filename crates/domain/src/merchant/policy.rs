@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::document::{Object, array, boolean, integer, object, one_of, text};
+use crate::json::{Object, array, boolean, integer, object, one_of, text};
 use crate::returns::{GiftCardOffer, ReturnMethod};
 
 /// A million of the major unit: more than a label or a bonus ever costs.
@@ -84,7 +84,7 @@ pub(super) struct PolicyChange {
 
 impl PolicyChange {
     pub(super) fn read(document: &Object<'_>) -> Option<Self> {
-        document.refuse_unknown(&["reasons", "methods", "free_exchange_shipping", "gift_card"]);
+        document.reject_unknown(&["reasons", "methods", "free_exchange_shipping", "gift_card"]);
         let (mut codes, mut ways) = (BTreeSet::new(), BTreeSet::new());
         let reasons =
             document.optional("reasons", array(1..=100, object(|it| reason(it, &mut codes))));
@@ -96,20 +96,20 @@ impl PolicyChange {
             reasons: reasons?,
             methods: methods?,
             free_exchange_shipping: free?,
-            gift_card: super::read::emptied(document, "gift_card", gift_card?),
+            gift_card: super::changes::emptied(document, "gift_card", gift_card?),
         })
     }
 
     pub(super) fn apply(self, policy: &mut ReturnPolicy) {
-        super::read::set(&mut policy.reasons, self.reasons);
-        super::read::set(&mut policy.methods, self.methods);
-        super::read::set(&mut policy.free_exchange_shipping, self.free_exchange_shipping);
-        super::read::set(&mut policy.gift_card, self.gift_card);
+        super::changes::set(&mut policy.reasons, self.reasons);
+        super::changes::set(&mut policy.methods, self.methods);
+        super::changes::set(&mut policy.free_exchange_shipping, self.free_exchange_shipping);
+        super::changes::set(&mut policy.gift_card, self.gift_card);
     }
 }
 
 fn reason(document: &Object<'_>, codes: &mut BTreeSet<String>) -> Option<ReturnReason> {
-    document.refuse_unknown(&["code", "label", "offers_exchange"]);
+    document.reject_unknown(&["code", "label", "offers_exchange"]);
     let code = document.required("code", text(1..=100));
     let label = document.required("label", text(1..=200));
     let offers_exchange = document.optional("offers_exchange", boolean);
@@ -124,8 +124,8 @@ fn reason(document: &Object<'_>, codes: &mut BTreeSet<String>) -> Option<ReturnR
 }
 
 fn method(document: &Object<'_>, ways: &mut BTreeSet<ReturnMethod>) -> Option<MethodOffer> {
-    document.refuse_unknown(&["method", "shipping_cost_cents"]);
-    let words = ReturnMethod::ALL.map(|method| (method.as_str(), method));
+    document.reject_unknown(&["method", "shipping_cost_cents"]);
+    let words: Vec<_> = ReturnMethod::ALL.iter().map(|method| (method.as_str(), *method)).collect();
     let method = document.required("method", one_of(&words));
     let cost = document.optional("shipping_cost_cents", integer(COST));
     if method.is_some_and(|method| !ways.insert(method)) {
@@ -135,7 +135,7 @@ fn method(document: &Object<'_>, ways: &mut BTreeSet<ReturnMethod>) -> Option<Me
 }
 
 fn gift_card(document: &Object<'_>) -> Option<GiftCardOffer> {
-    document.refuse_unknown(&["sku", "bonus_credit_amount_cents"]);
+    document.reject_unknown(&["sku", "bonus_credit_amount_cents"]);
     let sku = document.required("sku", text(1..=255));
     let bonus = document.optional("bonus_credit_amount_cents", integer(COST));
     Some(GiftCardOffer { sku: sku?, bonus_credit_amount_cents: bonus?.unwrap_or(0) })

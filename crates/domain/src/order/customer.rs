@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::WORD;
-use crate::document::{Object, object, text};
+use crate::json::{Object, object, text};
 
 /// The other key under which the shopper may arrive: the published field list says this.
 pub const CUSTOMER_ALIAS: &str = "the service";

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::message::Sums;
 use super::{AMOUNT, IDENTIFIER, MAX_TAGS, WORD, tags_schema};
-use crate::document::{Json, Object, array, integer, number, object, text, timestamp};
+use crate::json::{JsonValue, Object, array, integer, number, object, text, timestamp};
 
 /// An order has at most this many lines.
 pub const MAX_LINES: usize = 1_000;
@@ -19,7 +19,7 @@ pub const MAX_ORDER_UNITS: i64 = 10_000;
 pub(super) const QUANTITY: RangeInclusive<i64> = 1..=1_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Line {
+pub struct OrderLine {
     /// Unique in its order; an RMA names it as `order_line_item_identifier`.
     #[schema(min_length = 1, max_length = 255)]
     pub identifier: String,
@@ -77,7 +77,7 @@ pub struct Line {
 /// What the rest of an order asks about its lines, faulty ones included, so that one fault does
 /// not hide another or look like one. The default is that of lines of which nothing is known.
 #[derive(Debug, Default)]
-pub(super) struct LineLedger {
+pub(super) struct LineIndex {
     /// The units of each line whose identifier could be read, where they could be read too.
     quantities: HashMap<String, Option<i64>>,
     /// Whether every line's identifier could be read.
@@ -97,7 +97,7 @@ pub(super) enum NamedLine {
     Unclear,
 }
 
-impl LineLedger {
+impl LineIndex {
     fn open() -> Self {
         Self {
             quantities: HashMap::new(),
@@ -155,14 +155,14 @@ impl LineLedger {
 }
 
 /// Reads the lines of an order, and keeps a ledger of what could be read of them.
-pub(super) fn read_all(order: &Object<'_>, sums: &mut Sums) -> (Option<Vec<Line>>, LineLedger) {
+pub(super) fn read_all(order: &Object<'_>, sums: &mut Sums) -> (Option<Vec<OrderLine>>, LineIndex) {
     let mut ledger = None;
     let lines = array(1..=MAX_LINES, |field| {
-        let ledger = ledger.get_or_insert_with(LineLedger::open);
-        if !matches!(field.value(), Json::Object(_)) {
+        let ledger = ledger.get_or_insert_with(LineIndex::open);
+        if !matches!(field.value(), JsonValue::Object(_)) {
             ledger.add_unreadable();
         }
-        object(|line| Line::read(line, ledger, sums))(field)
+        object(|line| OrderLine::read(line, ledger, sums))(field)
     });
     let lines = order.required("items", lines);
     let ledger = ledger.unwrap_or_default();
@@ -173,8 +173,8 @@ pub(super) fn read_all(order: &Object<'_>, sums: &mut Sums) -> (Option<Vec<Line>
     (lines, ledger)
 }
 
-impl Line {
-    fn read(line: &Object<'_>, ledger: &mut LineLedger, sums: &mut Sums) -> Option<Self> {
+impl OrderLine {
+    fn read(line: &Object<'_>, ledger: &mut LineIndex, sums: &mut Sums) -> Option<Self> {
         let identifier = line.required("identifier", text(IDENTIFIER));
         let sku = line.optional("sku", text(WORD));
         let upc = line.optional("upc", text(WORD));

@@ -1,7 +1,9 @@
 //! The envelope merchants send: up to five hundred orders, accepted together or not at all.
 
-use super::{Digest, Order};
-use crate::document::{Document, FieldError, Invalid, Json, Object, array, object};
+use super::Order;
+use crate::json::{
+    Digest, Document, FieldError, JsonValue, Object, ValidationError, array, object,
+};
 
 /// A message holds at most this many orders.
 pub const MAX_ORDERS: usize = 500;
@@ -10,7 +12,7 @@ const MAX_WARNINGS: usize = 1_000;
 
 /// How a merchant wants to be checked beyond what everyone must keep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Policy {
+pub struct OrderPolicy {
     /// Sums that do not add up are faults, not warnings.
     pub strict_amounts: bool,
     /// A refund not seen before must carry a date in the future.
@@ -19,16 +21,16 @@ pub struct Policy {
 
 /// A message without faults.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Message {
+pub struct OrderMessage {
     /// In the order they were sent; an order may appear more than once.
-    pub snapshots: Vec<Snapshot>,
+    pub snapshots: Vec<OrderSnapshot>,
     /// Sums that do not add up.
     pub warnings: Vec<FieldError>,
 }
 
 /// One order of a message, and what tells it from an earlier snapshot of the same order.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Snapshot {
+pub struct OrderSnapshot {
     /// Its place in the message.
     pub index: usize,
     pub order: Order,
@@ -38,9 +40,9 @@ pub struct Snapshot {
     pub refund_digests: Vec<Digest>,
 }
 
-impl Message {
+impl OrderMessage {
     /// Checks a message by itself.
-    pub fn read(document: &Document, policy: Policy) -> Result<Self, Invalid> {
+    pub fn read(document: &Document, policy: OrderPolicy) -> Result<Self, ValidationError> {
         let mut sums = Sums { strict: policy.strict_amounts, warnings: Vec::new() };
         let orders = document.read(object(|message| {
             message.required(
@@ -52,7 +54,7 @@ impl Message {
             )
         }))?;
         let snapshots = orders.into_iter().zip(Self::documents(document.value())).enumerate();
-        let snapshots = snapshots.map(|(index, (order, value))| Snapshot {
+        let snapshots = snapshots.map(|(index, (order, value))| OrderSnapshot {
             index,
             order,
             digest: Digest::of(value),
@@ -62,7 +64,7 @@ impl Message {
     }
 
     /// The documents of the orders of a message, as they came.
-    pub fn documents(message: Json<'_>) -> impl Iterator<Item = Json<'_>> {
+    pub fn documents(message: JsonValue<'_>) -> impl Iterator<Item = JsonValue<'_>> {
         let envelope = message.get("returns_portal_order");
         envelope.into_iter().flat_map(|envelope| elements(envelope, "orders"))
     }
@@ -92,11 +94,11 @@ impl Sums {
         if self.strict {
             object.invalid(key, detail);
         } else if self.warnings.len() < MAX_WARNINGS {
-            self.warnings.push(object.fault(key, detail));
+            self.warnings.push(object.field_error(key, detail));
         }
     }
 }
 
-fn elements<'a>(value: Json<'a>, key: &str) -> impl Iterator<Item = Json<'a>> + use<'a> {
-    value.get(key).into_iter().flat_map(Json::elements)
+fn elements<'a>(value: JsonValue<'a>, key: &str) -> impl Iterator<Item = JsonValue<'a>> + use<'a> {
+    value.get(key).into_iter().flat_map(JsonValue::elements)
 }

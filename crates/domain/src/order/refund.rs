@@ -6,9 +6,9 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::line::{LineLedger, MAX_LINES, NamedLine, QUANTITY};
+use super::line::{LineIndex, MAX_LINES, NamedLine, QUANTITY};
 use super::{AMOUNT, IDENTIFIER, MAX_NOTE, MAX_TAGS, WORD, tags_schema};
-use crate::document::{Object, array, integer, object, text, timestamp};
+use crate::json::{Object, array, integer, object, text, timestamp};
 
 /// A refund with this tag does not touch returns.
 pub const IGNORE_REFUND: &str = "ignore_refund";
@@ -51,7 +51,7 @@ pub struct RefundLine {
 /// What the refunds of one order have used up so far. One that returns take no notice of uses up
 /// no units.
 #[derive(Debug, Default)]
-pub(super) struct RefundLedger {
+pub(super) struct RefundIndex {
     refunds: HashSet<String>,
     lines: HashSet<String>,
     /// Refunded units by order line.
@@ -61,8 +61,8 @@ pub(super) struct RefundLedger {
 impl Refund {
     pub(super) fn read(
         refund: &Object<'_>,
-        lines: &LineLedger,
-        seen: &mut RefundLedger,
+        lines: &LineIndex,
+        seen: &mut RefundIndex,
     ) -> Option<Self> {
         let identifier = refund.required("identifier", text(IDENTIFIER));
         let total = refund.required("total_refund_amount_cents", integer(AMOUNT));
@@ -102,9 +102,9 @@ fn say_ignore(tags: &[String]) -> bool {
 impl RefundLine {
     fn read(
         line: &Object<'_>,
-        lines: &LineLedger,
+        lines: &LineIndex,
         ignored: bool,
-        seen: &mut RefundLedger,
+        seen: &mut RefundIndex,
     ) -> Option<Self> {
         let identifier = line.required("identifier", text(IDENTIFIER));
         let quantity = line.required("quantity", integer(QUANTITY));

@@ -1,14 +1,14 @@
 //! Orders as a shop would send them, made up from a seed: the same seed and index give the same
 //! order, always. They keep every rule, and their sums add up.
 
-mod words;
+mod catalog;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use iso_currency::Currency;
 use serde_json::{Value, json};
 
-use super::{Address, Customer, Line, Order, Refund, RefundLine, Status};
-use words::Place;
+use super::{Address, Customer, Order, OrderLine, OrderStatus, Refund, RefundLine};
+use catalog::Place;
 
 /// Orders are created within this span before a given time.
 const HISTORY: TimeDelta = TimeDelta::days(180);
@@ -63,9 +63,9 @@ fn order(seed: u64, index: u64, until: DateTime<Utc>) -> Order {
     let identifier = format!("{}-{:07}", base36(seed), index + 1);
     let created_at = until - TimeDelta::seconds(dice.between(0, HISTORY.num_seconds()));
     let status = match dice.between(0, 99) {
-        0..5 => Status::Cancelled,
-        5..25 => Status::Created,
-        _ => Status::Shipped,
+        0..5 => OrderStatus::Cancelled,
+        5..25 => OrderStatus::Created,
+        _ => OrderStatus::Shipped,
     };
     let shipped_at = created_at + TimeDelta::minutes(dice.between(60, 4_000));
     let lines = 1 + dice.between(0, 4).min(dice.between(0, 4));
@@ -108,24 +108,24 @@ fn line(
     dice: &mut Dice,
     order: &str,
     number: i64,
-    status: Status,
+    status: OrderStatus,
     shipped_at: DateTime<Utc>,
-) -> Line {
-    let product = dice.pick(words::PRODUCTS);
-    let colour = dice.pick(words::COLOURS);
-    let size = dice.pick(words::SIZES);
+) -> OrderLine {
+    let product = dice.pick(catalog::PRODUCTS);
+    let colour = dice.pick(catalog::COLOURS);
+    let size = dice.pick(catalog::SIZES);
     let quantity = 1 + dice.between(0, 2).min(dice.between(0, 2));
     let (shipped, canceled) = match status {
-        Status::Shipped => (quantity, 0),
-        Status::Created => (0, 0),
-        Status::Cancelled => (0, quantity),
+        OrderStatus::Shipped => (quantity, 0),
+        OrderStatus::Created => (0, 0),
+        OrderStatus::Cancelled => (0, quantity),
     };
     let unit_price = product.price_cents;
     let product_amount = unit_price * shipped;
     let discount = if dice.chance(15) { product_amount / 10 } else { 0 };
     let (style, is_shipped) = (product.style, shipped > 0);
     let sku = format!("{style}-{}-{size}", colour.to_uppercase());
-    Line {
+    OrderLine {
         identifier: format!("{order}-{number}"),
         upc: Some(format!("0{:011}", dice.between(0, 99_999_999_999))),
         quantity,
@@ -148,7 +148,12 @@ fn line(
 }
 
 /// One order in ten had a unit of its first shipped line refunded.
-fn refunds(dice: &mut Dice, order: &str, items: &[Line], shipped_at: DateTime<Utc>) -> Vec<Refund> {
+fn refunds(
+    dice: &mut Dice,
+    order: &str,
+    items: &[OrderLine],
+    shipped_at: DateTime<Utc>,
+) -> Vec<Refund> {
     let refunded = items.iter().find(|line| line.quantity_shipped > 0);
     let Some(line) = refunded.filter(|_| dice.chance(10)) else { return Vec::new() };
     vec![Refund {
@@ -167,8 +172,8 @@ fn refunds(dice: &mut Dice, order: &str, items: &[Line], shipped_at: DateTime<Ut
 }
 
 fn shopper(dice: &mut Dice) -> (Customer, Address) {
-    let (first, last) = (dice.pick(words::FIRST_NAMES), dice.pick(words::LAST_NAMES));
-    let Place { city, state, zip_code } = dice.pick(words::PLACES);
+    let (first, last) = (dice.pick(catalog::FIRST_NAMES), dice.pick(catalog::LAST_NAMES));
+    let Place { city, state, zip_code } = dice.pick(catalog::PLACES);
     let email = format!("{first}.{last}{}@mail.example", dice.between(1, 999)).to_lowercase();
     let phone = format!("+1555{:07}", dice.between(0, 9_999_999));
     let customer = Customer {
@@ -180,7 +185,7 @@ fn shopper(dice: &mut Dice) -> (Customer, Address) {
     };
     let address = Address {
         name: format!("{first} {last}"),
-        street1: format!("{} {}", dice.between(1, 9_999), dice.pick(words::STREETS)),
+        street1: format!("{} {}", dice.between(1, 9_999), dice.pick(catalog::STREETS)),
         street2: dice.chance(25).then(|| format!("Apt {}", dice.between(1, 60))),
         city: (*city).to_owned(),
         state: Some((*state).to_owned()),

@@ -1,8 +1,8 @@
-//! The contract as data. The schema of the message says what [`Message::read`] refuses, as far as
+//! The contract as data. The schema of the message says what [`OrderMessage::read`] refuses, as far as
 //! a schema can: not that identifiers are unique, that units and refunds fit their line, that sums
 //! add up, or that times lie in the years 1 to 9999 and in no leap second.
 //!
-//! [`Message::read`]: super::Message::read
+//! [`OrderMessage::read`]: super::Message::read
 
 use std::borrow::Cow;
 
@@ -72,9 +72,9 @@ fn as_sent(name: &str, mut schema: RefOr<Schema>) -> RefOr<Schema> {
                 unread(part, "transactions");
                 unread(part, "discounts");
             }
-            "Line" => add(part, "anyOf", json!([not_empty("sku"), not_empty("upc")])),
+            "OrderLine" => add(part, "anyOf", json!([not_empty("sku"), not_empty("upc")])),
             "Customer" => add(part, "anyOf", json!([not_empty("identifier"), not_empty("email")])),
-            "Status" => part.enum_values.get_or_insert_default().push(json!("Canceled")),
+            "OrderStatus" => part.enum_values.get_or_insert_default().push(json!("Canceled")),
             _ => {}
         }
     }

@@ -9,8 +9,8 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use super::sample::{Orders, message};
-use super::{Message, Policy, Status};
-use crate::document::{Document, Invalid};
+use super::{OrderMessage, OrderPolicy, OrderStatus};
+use crate::json::{Document, ValidationError};
 
 fn time(text: &str) -> DateTime<Utc> {
     text.parse().unwrap()
@@ -20,8 +20,8 @@ fn shop(seed: u64) -> Orders {
     Orders::new(seed, time("2026-03-01T00:00:00Z"))
 }
 
-fn read(message: &Value, policy: Policy) -> Result<Message, Invalid> {
-    Message::read(&Document::parse(message.to_string().as_bytes()).unwrap(), policy)
+fn read(message: &Value, policy: OrderPolicy) -> Result<OrderMessage, ValidationError> {
+    OrderMessage::read(&Document::parse(message.to_string().as_bytes()).unwrap(), policy)
 }
 
 /// A shipped order of two lines with one refund, small enough to see through.

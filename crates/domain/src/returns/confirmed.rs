@@ -52,13 +52,13 @@ pub struct ConfirmedUnit {
     pub product_amount_cents: i64,
     pub discount_amount_cents: i64,
     pub tax_amount_cents: i64,
-    pub chosen: Chosen,
+    pub replacement: Replacement,
 }
 
 /// What the shopper gets for a unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "resolution", rename_all = "snake_case")]
-pub enum Chosen {
+pub enum Replacement {
     Exchange { variant: Variant },
     GiftCard,
 }

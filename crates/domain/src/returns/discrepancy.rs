@@ -12,13 +12,13 @@ use super::UnitId;
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Discrepancy {
     /// A snapshot says that fewer units shipped than are in returns or refunded.
-    UnitsTakenAway {
+    ShippedQuantityReduced {
         order_identifier: String,
         order_line_item_identifier: String,
         /// What the snapshot says.
         quantity_shipped: i64,
         /// The units that stay because something depends on them.
-        units_held: i64,
+        units_in_use: i64,
     },
     /// A snapshot changed amounts after they were divided among units.
     AmountsChanged {
@@ -91,7 +91,7 @@ impl Discrepancy {
     /// Its machine name, as in `kind`.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::UnitsTakenAway { .. } => "units_taken_away",
+            Self::ShippedQuantityReduced { .. } => "shipped_quantity_reduced",
             Self::AmountsChanged { .. } => "amounts_changed",
             Self::RefundOfUnknownReturn { .. } => "refund_of_unknown_return",
             Self::RefundOfCanceledReturn { .. } => "refund_of_canceled_return",
@@ -113,7 +113,7 @@ impl Discrepancy {
             | Self::ReceivedWrong { rma_identifier, .. }
             | Self::ReceivedDamaged { rma_identifier, .. }
             | Self::ReceivedShort { rma_identifier, .. } => Some(rma_identifier),
-            Self::UnitsTakenAway { .. }
+            Self::ShippedQuantityReduced { .. }
             | Self::AmountsChanged { .. }
             | Self::RefundOfUnknownReturn { .. }
             | Self::RefundExceedsLine { .. } => None,
@@ -123,7 +123,7 @@ impl Discrepancy {
     /// The order it concerns, when it is about an order.
     pub fn order_identifier(&self) -> Option<&str> {
         match self {
-            Self::UnitsTakenAway { order_identifier, .. }
+            Self::ShippedQuantityReduced { order_identifier, .. }
             | Self::AmountsChanged { order_identifier, .. }
             | Self::RefundOfUnknownReturn { order_identifier, .. }
             | Self::RefundOfCanceledReturn { order_identifier, .. }
@@ -141,15 +141,15 @@ impl Discrepancy {
 impl fmt::Display for Discrepancy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UnitsTakenAway {
+            Self::ShippedQuantityReduced {
                 order_identifier: order,
                 order_line_item_identifier: line,
                 quantity_shipped,
-                units_held,
+                units_in_use,
             } => write!(
                 f,
                 "line {line} of order {order} now says that fewer units shipped \
-                 ({quantity_shipped}) than are returned or refunded ({units_held})"
+                 ({quantity_shipped}) than are returned or refunded ({units_in_use})"
             ),
             Self::AmountsChanged {
                 order_identifier: order,

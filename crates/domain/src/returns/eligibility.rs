@@ -14,22 +14,22 @@ use crate::merchant::Settings;
 use crate::order;
 
 /// Line tags that forbid a return with every merchant.
-pub const FINAL_TAGS: [&str; 3] = ["FinalSale", "gift-card", "Thirdparty"];
+pub const NON_RETURNABLE_TAGS: [&str; 3] = ["FinalSale", "gift-card", "Thirdparty"];
 
 /// What the verdict on a unit rests on.
 #[derive(Debug, Clone, Copy)]
 pub struct UnitFacts<'a> {
-    pub order_status: order::Status,
+    pub order_status: order::OrderStatus,
     pub order_created_at: DateTime<Utc>,
-    /// Whether the unit is on the ledger and was not withdrawn.
+    /// Whether the unit is on the ledger and was not removed.
     pub is_shipped: bool,
-    pub shipped_date: Option<DateTime<Utc>>,
+    pub shipped_at: Option<DateTime<Utc>>,
     pub line_tags: &'a [String],
     /// The return that it is in, unless that was canceled.
     pub rma_identifier: Option<&'a str>,
     pub is_refunded: bool,
     /// Whether an exchange is wanted for it although its order can have no other.
-    pub is_exchange_taken: bool,
+    pub is_second_exchange: bool,
 }
 
 /// Why a unit cannot be returned.
@@ -72,17 +72,17 @@ impl IneligibleCode {
     }
 
     /// Whether staff may decide otherwise: the merchant's terms give way, facts do not.
-    pub fn yields_to_staff(self) -> bool {
+    pub fn is_overridable(self) -> bool {
         matches!(self, Self::FinalSale | Self::WindowExpired)
     }
 }
 
 /// A unit cannot be returned, said to machines and to people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema, thiserror::Error)]
-#[error("{sentence}")]
+#[error("{detail}")]
 pub struct Ineligible {
     pub code: IneligibleCode,
-    pub sentence: String,
+    pub detail: String,
 }
 
 /// Who let a unit be returned against the merchant's terms, and why.
@@ -104,8 +104,8 @@ pub fn eligibility(
         AlreadyExchanged, AlreadyRefunded, AlreadyReturned, FinalSale, NotShipped, OrderCancelled,
         WindowExpired,
     };
-    let refuse = |code, sentence| Err(Ineligible { code, sentence });
-    if unit.order_status == order::Status::Cancelled {
+    let refuse = |code, detail| Err(Ineligible { code, detail });
+    if unit.order_status == order::OrderStatus::Cancelled {
         return refuse(OrderCancelled, "the order was cancelled".to_owned());
     }
     if !unit.is_shipped {
@@ -117,9 +117,9 @@ pub fn eligibility(
     if unit.is_refunded {
         return refuse(AlreadyRefunded, "the unit was already refunded".to_owned());
     }
-    if unit.is_exchange_taken {
-        let sentence = "an exchange was already made against the order: choose a refund";
-        return refuse(AlreadyExchanged, sentence.to_owned());
+    if unit.is_second_exchange {
+        let detail = "an exchange was already made against the order: choose a refund";
+        return refuse(AlreadyExchanged, detail.to_owned());
     }
     if let Some(tag) = unit.line_tags.iter().find(|tag| forbids_return(tag, settings)) {
         return refuse(FinalSale, format!("items tagged {tag} cannot be returned"));
@@ -135,7 +135,7 @@ pub fn eligibility(
 
 /// Like [`eligibility`], except that staff may let a unit pass against the merchant's terms. Gives
 /// back what was overridden, to be recorded with who and why.
-pub fn admit(
+pub fn check_eligibility(
     unit: &UnitFacts<'_>,
     settings: &Settings,
     now: DateTime<Utc>,
@@ -143,7 +143,7 @@ pub fn admit(
 ) -> Result<Option<IneligibleCode>, Ineligible> {
     match eligibility(unit, settings, now) {
         Ok(()) => Ok(None),
-        Err(refusal) if staff.is_some() && refusal.code.yields_to_staff() => Ok(Some(refusal.code)),
+        Err(refusal) if staff.is_some() && refusal.code.is_overridable() => Ok(Some(refusal.code)),
         Err(refusal) => Err(refusal),
     }
 }
@@ -153,7 +153,7 @@ pub fn admit(
 /// say when that was, from the day the order was created.
 pub fn window_ends_at(unit: &UnitFacts<'_>, settings: &Settings) -> DateTime<Utc> {
     let zone = zone(settings);
-    let start = unit.shipped_date.unwrap_or(unit.order_created_at).with_timezone(&zone);
+    let start = unit.shipped_at.unwrap_or(unit.order_created_at).with_timezone(&zone);
     let days = Days::new(u64::from(settings.return_window_days) + 1);
     let Some(day) = start.date_naive().checked_add_days(days) else {
         return DateTime::<Utc>::MAX_UTC;
@@ -170,7 +170,7 @@ pub fn window_ends_at(unit: &UnitFacts<'_>, settings: &Settings) -> DateTime<Utc
 fn forbids_return(tag: &str, settings: &Settings) -> bool {
     let own = settings.final_sale_tags.iter().map(String::as_str);
     let tag = tag.trim().to_lowercase();
-    FINAL_TAGS.into_iter().chain(own).any(|it| it.trim().to_lowercase() == tag)
+    NON_RETURNABLE_TAGS.into_iter().chain(own).any(|it| it.trim().to_lowercase() == tag)
 }
 
 /// A zone that is not known, which settings do not allow, is read as UTC.

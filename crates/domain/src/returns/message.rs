@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::words::words;
 use super::{
-    ReceivingStatus, RefundFinancials, RefundType, ReturnConfirmed, ReturnMethod, Status,
+    ReceivingStatus, RefundFinancials, RefundType, ReturnConfirmed, ReturnMethod, RmaStatus,
     TrackingStatus,
 };
 use crate::event::Event as _;
@@ -20,7 +20,7 @@ use crate::warehouse::UnitReceived;
 pub struct RmaMessage {
     pub rma_identifier: String,
     /// To be read only by merchants for whom we receive.
-    pub status: Status,
+    pub status: RmaStatus,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
     /// One for each returned unit.

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::{RefundType, ReturnMethod};
 use crate::merchant::ReturnPolicy;
-use crate::order::Line;
+use crate::order::OrderLine;
 
 /// A unit's part of its line, or a line's whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -25,7 +25,7 @@ impl Amounts {
     }
 
     /// What a line says, except that a discount is at most what it is taken off.
-    pub fn of_line(line: &Line) -> Self {
+    pub fn of_line(line: &OrderLine) -> Self {
         Self {
             product_amount_cents: line.product_amount_cents,
             discount_amount_cents: line.discount_amount_cents,

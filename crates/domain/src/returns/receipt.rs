@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::UnitId;
-use crate::document::{Object, array, integer, object, one_of, text};
+use crate::json::{Object, array, integer, object, one_of, text};
 
 /// One step of receiving a return. A return may take several, one for each parcel; a mistake is
 /// put right by a further step.
@@ -79,7 +79,7 @@ impl Finding {
             _ => &[],
         };
         let named: &[&str] = if word == "over" { &[] } else { &UnitId::FIELDS };
-        finding.refuse_unknown(&[&["finding"][..], named, own].concat());
+        finding.reject_unknown(&[&["finding"][..], named, own].concat());
         let note = finding.optional("note", text(0..=1_000));
         if word == "over" {
             let sku = finding.optional("sku", text(1..=255));

@@ -13,18 +13,18 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use super::{Discrepancy, ReceivingStatus, Resolution, Rma, RmaUnit, Status, UnitId};
+use super::{Discrepancy, ReceivingStatus, Resolution, Rma, RmaStatus, RmaUnit, UnitId};
 use crate::order::{Order, Refund};
 
 /// How many units of each line a refund paid.
-pub type Paid = BTreeMap<String, i64>;
+pub type RefundedQuantities = BTreeMap<String, i64>;
 
 /// What each refund that was matched before paid, by its identifier.
-pub type PaidBefore<'a> = BTreeMap<&'a str, &'a Paid>;
+pub type MatchedRefunds<'a> = BTreeMap<&'a str, &'a RefundedQuantities>;
 
 /// A unit on the ledger, as refunds see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnownUnit {
+pub struct CandidateUnit {
     pub id: UnitId,
     /// Whether it is in a return that was not canceled.
     pub is_returned: bool,
@@ -34,7 +34,7 @@ pub struct KnownUnit {
 
 /// A return, as refunds see it: many times smaller than the return itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnownReturn {
+pub struct CandidateReturn {
     pub rma_identifier: String,
     created_at: DateTime<Utc>,
     is_canceled: bool,
@@ -51,7 +51,7 @@ struct Waiting {
     unit: i32,
 }
 
-impl KnownReturn {
+impl CandidateReturn {
     /// With its units of the orders that matter.
     pub fn new(rma: &Rma, does_matter: impl Fn(&str) -> bool) -> Self {
         let mut waiting: BTreeMap<_, BTreeMap<_, BTreeSet<_>>> = BTreeMap::new();
@@ -66,18 +66,18 @@ impl KnownReturn {
         Self {
             rma_identifier: rma.rma_identifier.clone(),
             created_at: rma.created_at,
-            is_canceled: rma.status == Status::Canceled,
+            is_canceled: rma.status == RmaStatus::Canceled,
             waiting,
         }
     }
 
     /// Whether units of this order wait for a refund.
-    pub fn awaits(&self, order: &str) -> bool {
+    pub fn awaits_refund(&self, order: &str) -> bool {
         self.waiting.contains_key(order)
     }
 
     /// Notes that its unit waits no longer.
-    pub fn cover(&mut self, id: &UnitId) {
+    pub fn mark_refunded(&mut self, id: &UnitId) {
         let lines = self.waiting.get_mut(&id.order_identifier);
         let units = lines.and_then(|lines| lines.get_mut(&id.order_line_item_identifier));
         if let Some(units) = units {
@@ -99,13 +99,13 @@ impl Waiting {
 /// What the new refunds of an order cover.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RefundMatches {
-    pub covered: Vec<CoveredUnit>,
+    pub refunded_units: Vec<RefundedUnit>,
     pub discrepancies: Vec<Discrepancy>,
 }
 
 /// A unit that a refund was found to cover.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CoveredUnit {
+pub struct RefundedUnit {
     pub refund_identifier: Arc<str>,
     /// The return that the unit is in, if it is in one.
     pub rma_identifier: Option<String>,
@@ -119,15 +119,15 @@ pub struct CoveredUnit {
 /// * `units` are the units of this order that are on the ledger.
 pub fn match_refunds<'a>(
     order: &'a Order,
-    before: &'a PaidBefore<'a>,
-    returns: impl IntoIterator<Item = &'a KnownReturn>,
-    units: &'a [KnownUnit],
+    before: &'a MatchedRefunds<'a>,
+    returns: impl IntoIterator<Item = &'a CandidateReturn>,
+    units: &'a [CandidateUnit],
 ) -> RefundMatches {
     let mut new = new_refunds(order, before).peekable();
     if new.peek().is_none() {
         return RefundMatches::default();
     }
-    let mut desk = Desk::open(order, before, returns.into_iter().collect(), units);
+    let mut desk = RefundMatcher::open(order, before, returns.into_iter().collect(), units);
     for refund in new {
         desk.settle(refund);
     }
@@ -136,32 +136,35 @@ pub fn match_refunds<'a>(
 
 /// What refunds that were matched before paid beyond the units that there were then goes to units
 /// that are there now and in no return: they shipped since, or their return was canceled.
-pub fn match_remainders(
+pub fn match_unallocated_refunds(
     order: &Order,
-    before: &PaidBefore<'_>,
-    units: &[KnownUnit],
-) -> Vec<CoveredUnit> {
-    let mut loose = Loose::among(units);
+    before: &MatchedRefunds<'_>,
+    units: &[CandidateUnit],
+) -> Vec<RefundedUnit> {
+    let mut loose = UnreturnedUnits::among(units);
     let mut covered = Vec::new();
-    for Remainder { refund, line, units } in Accounts::of(order, before, units).remainders {
+    for Remainder { refund, line, units } in RefundBalances::of(order, before, units).remainders {
         let name = Arc::<str>::from(refund);
         for unit in loose.take(line, units) {
             let refund_identifier = Arc::clone(&name);
-            covered.push(CoveredUnit { refund_identifier, rma_identifier: None, unit });
+            covered.push(RefundedUnit { refund_identifier, rma_identifier: None, unit });
         }
     }
     covered
 }
 
-fn new_refunds<'o>(order: &'o Order, before: &PaidBefore<'_>) -> impl Iterator<Item = &'o Refund> {
+fn new_refunds<'o>(
+    order: &'o Order,
+    before: &MatchedRefunds<'_>,
+) -> impl Iterator<Item = &'o Refund> {
     let refunds = order.refunds.iter();
     refunds
         .filter(|refund| !refund.is_ignored() && !before.contains_key(refund.identifier.as_str()))
 }
 
 /// How many units of each line a refund pays.
-pub fn paid(refund: &Refund) -> Paid {
-    let mut paid = Paid::new();
+pub fn refunded_quantities(refund: &Refund) -> RefundedQuantities {
+    let mut paid = RefundedQuantities::new();
     for line in &refund.refund_line_items {
         *paid.entry(line.order_item_identifier.clone()).or_default() += line.quantity;
     }
@@ -169,7 +172,7 @@ pub fn paid(refund: &Refund) -> Paid {
 }
 
 /// What refunds that were matched before came to.
-struct Accounts<'a> {
+struct RefundBalances<'a> {
     /// Canceled units of each line that no refund was counted against yet.
     canceled: BTreeMap<&'a str, i64>,
     remainders: Vec<Remainder<'a>>,
@@ -182,8 +185,8 @@ struct Remainder<'a> {
     units: i64,
 }
 
-impl<'a> Accounts<'a> {
-    fn of(order: &'a Order, before: &PaidBefore<'a>, units: &[KnownUnit]) -> Self {
+impl<'a> RefundBalances<'a> {
+    fn of(order: &'a Order, before: &MatchedRefunds<'a>, units: &[CandidateUnit]) -> Self {
         let mut on_units: BTreeMap<(&str, &str), i64> = BTreeMap::new();
         for unit in units {
             if let Some(refund) = &unit.refunded_by {
@@ -216,10 +219,10 @@ impl<'a> Accounts<'a> {
 }
 
 /// The units of each line that are in no return and not refunded.
-struct Loose<'a>(BTreeMap<&'a str, BTreeSet<&'a UnitId>>);
+struct UnreturnedUnits<'a>(BTreeMap<&'a str, BTreeSet<&'a UnitId>>);
 
-impl<'a> Loose<'a> {
-    fn among(units: &'a [KnownUnit]) -> Self {
+impl<'a> UnreturnedUnits<'a> {
+    fn among(units: &'a [CandidateUnit]) -> Self {
         let mut loose: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         for unit in units.iter().filter(|it| !it.is_returned && it.refunded_by.is_none()) {
             let line = unit.id.order_line_item_identifier.as_str();
@@ -237,29 +240,29 @@ impl<'a> Loose<'a> {
 }
 
 /// What is left to cover while refunds are matched one after the other.
-struct Desk<'a> {
+struct RefundMatcher<'a> {
     order: &'a Order,
     /// Oldest first.
-    returns: Vec<&'a KnownReturn>,
-    loose: Loose<'a>,
-    accounts: Accounts<'a>,
+    returns: Vec<&'a CandidateReturn>,
+    loose: UnreturnedUnits<'a>,
+    accounts: RefundBalances<'a>,
     covered: BTreeSet<UnitId>,
     matches: RefundMatches,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> RefundMatcher<'a> {
     fn open(
         order: &'a Order,
-        before: &PaidBefore<'a>,
-        mut returns: Vec<&'a KnownReturn>,
-        units: &'a [KnownUnit],
+        before: &MatchedRefunds<'a>,
+        mut returns: Vec<&'a CandidateReturn>,
+        units: &'a [CandidateUnit],
     ) -> Self {
         returns.sort_by_key(|rma| (rma.created_at, &rma.rma_identifier));
         Self {
             order,
             returns,
-            loose: Loose::among(units),
-            accounts: Accounts::of(order, before, units),
+            loose: UnreturnedUnits::among(units),
+            accounts: RefundBalances::of(order, before, units),
             covered: BTreeSet::new(),
             matches: RefundMatches::default(),
         }
@@ -285,7 +288,7 @@ impl<'a> Desk<'a> {
             }
             _ => {}
         }
-        for (line, units) in paid(refund) {
+        for (line, units) in refunded_quantities(refund) {
             self.settle_line(refund, &line, units, rma);
         }
     }
@@ -296,7 +299,7 @@ impl<'a> Desk<'a> {
         refund: &Refund,
         line: &str,
         units: i64,
-        named: Option<Option<&'a KnownReturn>>,
+        named: Option<Option<&'a CandidateReturn>>,
     ) {
         let candidates = match named {
             Some(rma) => rma.into_iter().collect(),
@@ -332,7 +335,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Up to `most` units of a line that wait for a refund in a return, the likeliest first.
-    fn waiting_in(&self, rma: &KnownReturn, line: &str, most: i64) -> Vec<UnitId> {
+    fn waiting_in(&self, rma: &CandidateReturn, line: &str, most: i64) -> Vec<UnitId> {
         let order = &self.order.identifier;
         let units = rma.waiting.get(order).and_then(|lines| lines.get(line));
         let ids = units.into_iter().flatten().map(|it| UnitId {
@@ -350,7 +353,7 @@ impl<'a> Desk<'a> {
         let name = Arc::<str>::from(refund.identifier.as_str());
         for unit in units {
             self.covered.insert(unit.clone());
-            self.matches.covered.push(CoveredUnit {
+            self.matches.refunded_units.push(RefundedUnit {
                 refund_identifier: Arc::clone(&name),
                 rma_identifier: rma.map(str::to_owned),
                 unit,
@@ -359,7 +362,7 @@ impl<'a> Desk<'a> {
         count
     }
 
-    fn find(&self, rma_identifier: &str) -> Option<&'a KnownReturn> {
+    fn find(&self, rma_identifier: &str) -> Option<&'a CandidateReturn> {
         self.returns.iter().copied().find(|rma| rma.rma_identifier == rma_identifier)
     }
 }

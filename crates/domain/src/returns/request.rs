@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Resolution, ReturnMethod, StaffOverride, UnitId, Variant};
-use crate::document::{
-    Document, FieldError, Invalid, Object, array, boolean, integer, object, one_of, parsed, text,
+use crate::json::{
+    Document, FieldError, Object, ValidationError, array, boolean, integer, object, one_of, parsed,
+    text,
 };
 use crate::merchant::{ReturnPolicy, ReturnReason};
 
@@ -57,9 +58,9 @@ impl ReturnRequest {
         ["return_method", "units", "gift_refund_only", "giftee_email", "override"];
 
     /// Reads a body and checks it against what the merchant offers.
-    pub fn read(document: &Document, policy: &ReturnPolicy) -> Result<Self, Invalid> {
+    pub fn read(document: &Document, policy: &ReturnPolicy) -> Result<Self, ValidationError> {
         document.read(object(|body| {
-            body.refuse_unknown(&Self::FIELDS);
+            body.reject_unknown(&Self::FIELDS);
             Self::read_object(body, policy)
         }))
     }
@@ -101,7 +102,10 @@ impl ReturnRequest {
 
     /// What is wrong with the request in the light of its orders. `has_variants` says whether the
     /// unit's line has a `variant_identifier`; a unit it does not know is judged elsewhere.
-    pub fn faults(&self, has_variants: impl Fn(&UnitId) -> Option<bool>) -> Vec<FieldError> {
+    pub fn exchange_errors(
+        &self,
+        has_variants: impl Fn(&UnitId) -> Option<bool>,
+    ) -> Vec<FieldError> {
         let units = self.units.iter().enumerate();
         let exchanged =
             units.filter(|(_, unit)| matches!(unit.resolution, Resolution::Exchange { .. }));
@@ -117,7 +121,7 @@ impl ReturnRequest {
 impl RequestedUnit {
     fn read(unit: &Object<'_>, policy: &ReturnPolicy, seen: &mut HashSet<UnitId>) -> Option<Self> {
         let own = ["return_reason", "resolution", "variant"];
-        unit.refuse_unknown(&[&UnitId::FIELDS[..], &own[..]].concat());
+        unit.reject_unknown(&[&UnitId::FIELDS[..], &own[..]].concat());
         let id = UnitId::read(unit);
         let codes: Vec<_> = policy.reasons.iter().map(|it| (it.code.as_str(), it)).collect();
         let reason = unit.required("return_reason", one_of(&codes));
@@ -183,7 +187,7 @@ impl UnitId {
 
 impl Variant {
     fn read(variant: &Object<'_>) -> Option<Self> {
-        variant.refuse_unknown(&["sku", "title", "unit_price_amount_cents", "product_identifier"]);
+        variant.reject_unknown(&["sku", "title", "unit_price_amount_cents", "product_identifier"]);
         let sku = variant.required("sku", text(1..=255));
         let title = variant.required("title", text(1..=1_000));
         let unit_price =
@@ -200,7 +204,7 @@ impl Variant {
 
 impl StaffOverride {
     fn read(staff: &Object<'_>) -> Option<Self> {
-        staff.refuse_unknown(&["by", "reason"]);
+        staff.reject_unknown(&["by", "reason"]);
         let by = staff.required("by", text(1..=255));
         let reason = staff.required("reason", text(1..=1_000));
         Some(Self { by: by?, reason: reason? })

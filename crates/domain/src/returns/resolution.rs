@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::words::words;
-use super::{Chosen, Variant};
+use super::{Replacement, Variant};
 
 /// What the shopper wants for a unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -17,11 +17,11 @@ pub enum Resolution {
 
 impl Resolution {
     /// What the exchange service is told, when something is sent instead.
-    pub fn chosen(&self) -> Option<Chosen> {
+    pub fn replacement(&self) -> Option<Replacement> {
         match self {
             Self::Refund => None,
-            Self::Exchange { variant } => Some(Chosen::Exchange { variant: variant.clone() }),
-            Self::GiftCard => Some(Chosen::GiftCard),
+            Self::Exchange { variant } => Some(Replacement::Exchange { variant: variant.clone() }),
+            Self::GiftCard => Some(Replacement::GiftCard),
         }
     }
 

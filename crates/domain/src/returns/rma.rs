@@ -12,15 +12,15 @@ mod tracking;
 mod unit;
 
 pub use tracking::CarrierReport;
-pub use unit::{ExchangeProgress, RmaUnit, UnitTerms};
+pub use unit::{ExchangeStatus, PurchasedUnit, RmaUnit};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    Discrepancy, ReceivingStatus, Refusal, ReturnMethod, ReturnRequest, RmaMessage, ServiceEvent,
-    Status, StatusEvent, Step, UnitId,
+    Discrepancy, ReceivingStatus, ReturnMethod, ReturnRequest, RmaMessage, RmaStatus, ServiceEvent,
+    StatusEvent, Transition, TransitionError, UnitId,
 };
 use crate::merchant::Settings;
 
@@ -32,7 +32,7 @@ const TICK: TimeDelta = TimeDelta::milliseconds(1);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Rma {
     pub rma_identifier: String,
-    pub status: Status,
+    pub status: RmaStatus,
     pub created_at: DateTime<Utc>,
     /// When the merchant was last told of something.
     pub updated_at: DateTime<Utc>,
@@ -71,7 +71,7 @@ impl Change {
 
 impl Rma {
     /// A return that a shopper has confirmed. Its first message is [`ServiceEvent::Created`].
-    pub fn open(
+    pub fn create(
         rma_identifier: impl Into<String>,
         request: &ReturnRequest,
         units: Vec<RmaUnit>,
@@ -82,7 +82,7 @@ impl Rma {
         let cost = settings.returns.return_shipping_cost(request.return_method, types);
         Self {
             rma_identifier: rma_identifier.into(),
-            status: Status::Created,
+            status: RmaStatus::Created,
             created_at: now,
             updated_at: now,
             return_method: request.return_method,
@@ -124,11 +124,13 @@ impl Rma {
         &mut self,
         units: Option<&[UnitId]>,
         now: DateTime<Utc>,
-    ) -> Result<Change, Refusal> {
+    ) -> Result<Change, TransitionError> {
         match self.status.step(StatusEvent::Canceled) {
-            Step::Refused(refusal) => return Err(refusal),
-            Step::Late => return Ok(Change { late: self.named(units)?, ..Change::default() }),
-            Step::Applied(_) => {}
+            Transition::Refused(refusal) => return Err(refusal),
+            Transition::Late => {
+                return Ok(Change { late: self.named(units)?, ..Change::default() });
+            }
+            Transition::Applied(_) => {}
         }
         let named = self.named(units)?;
         let (selected, late): (Vec<_>, Vec<_>) =
@@ -141,7 +143,7 @@ impl Rma {
             unit.canceled_at = Some(now);
         }
         let event = if self.active_units().next().is_none() {
-            self.status = Status::Canceled;
+            self.status = RmaStatus::Canceled;
             self.canceled_at = Some(now);
             ServiceEvent::Canceled
         } else if self.settle_status() {
@@ -152,32 +154,36 @@ impl Rma {
         Ok(self.changed(event, Change { units: selected, late, ..Change::default() }, now))
     }
 
-    fn check_cancel(&self, selected: &[UnitId]) -> Result<(), Refusal> {
+    fn check_cancel(&self, selected: &[UnitId]) -> Result<(), TransitionError> {
         if self.active_units().any(RmaUnit::is_scanned) {
-            return Err(Refusal::Scanned);
+            return Err(TransitionError::Scanned);
         }
         if self.active_units().any(|unit| unit.receiving_status == ReceivingStatus::Received) {
-            return Err(Refusal::Received);
+            return Err(TransitionError::Received);
         }
         for unit in self.active_units().filter(|unit| selected.contains(&unit.id)) {
             if unit.refunded_by.is_some() {
-                return Err(Refusal::Refunded);
+                return Err(TransitionError::Refunded);
             }
             // An exchange order cannot be called back.
-            if unit.exchange.is_some_and(|exchange| exchange != ExchangeProgress::Failed) {
-                return Err(Refusal::ExchangeUnderWay);
+            if unit.exchange_status.is_some_and(|exchange| exchange != ExchangeStatus::Failed) {
+                return Err(TransitionError::ExchangeInProgress);
             }
         }
         Ok(())
     }
 
     /// The units named, or all active ones, provided that this return has them.
-    fn named(&self, units: Option<&[UnitId]>) -> Result<Vec<UnitId>, Refusal> {
+    fn named(&self, units: Option<&[UnitId]>) -> Result<Vec<UnitId>, TransitionError> {
         let Some(units) = units else {
             return Ok(self.active_units().map(|unit| unit.id.clone()).collect());
         };
         let is_known = |id: &UnitId| self.units.iter().any(|unit| unit.id == *id);
-        if units.iter().all(is_known) { Ok(units.to_vec()) } else { Err(Refusal::UnknownUnit) }
+        if units.iter().all(is_known) {
+            Ok(units.to_vec())
+        } else {
+            Err(TransitionError::UnknownUnit)
+        }
     }
 
     /// Moves the status on when refunds cover every unit; says whether they do since now.
@@ -188,7 +194,7 @@ impl Rma {
             StatusEvent::SomeRefunded
         };
         let before = self.status;
-        if let Step::Applied(status) = self.status.step(event) {
+        if let Transition::Applied(status) = self.status.step(event) {
             self.status = status;
         }
         self.status != before

@@ -17,12 +17,12 @@ use super::words::words;
 
 /// What becomes of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step<S> {
+pub enum Transition<S> {
     /// This is the state now; it may be the one it was.
     Applied(S),
     /// The state is already there or further.
     Late,
-    Refused(Refusal),
+    Refused(TransitionError),
 }
 
 /// Why an event is refused.
@@ -41,7 +41,7 @@ pub enum Step<S> {
     thiserror::Error,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Refusal {
+pub enum TransitionError {
     #[error("the return was canceled")]
     Canceled,
     #[error("it was already refunded")]
@@ -51,7 +51,7 @@ pub enum Refusal {
     #[error("the warehouse already received some of it")]
     Received,
     #[error("something was already ordered in exchange for it")]
-    ExchangeUnderWay,
+    ExchangeInProgress,
     #[error("the shopper keeps the units of this return")]
     CustomerKeeps,
     #[error("no tracking number is known for this parcel")]
@@ -75,8 +75,7 @@ pub enum Refusal {
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
 )]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-#[schema(as = RmaStatus)]
-pub enum Status {
+pub enum RmaStatus {
     Created,
     /// We closed the receiving before every unit was refunded.
     PartialRefund,
@@ -104,7 +103,7 @@ impl StatusEvent {
         [Self::SomeRefunded, Self::AllRefunded, Self::ReceivingClosed, Self::Canceled];
 }
 
-impl Status {
+impl RmaStatus {
     pub const ALL: [Self; 4] = [Self::Created, Self::PartialRefund, Self::Refunded, Self::Canceled];
 
     pub fn as_str(self) -> &'static str {
@@ -121,23 +120,27 @@ impl Status {
         matches!(self, Self::Created | Self::PartialRefund)
     }
 
-    pub fn step(self, event: StatusEvent) -> Step<Self> {
+    pub fn step(self, event: StatusEvent) -> Transition<Self> {
         use StatusEvent::{AllRefunded, Canceled, ReceivingClosed, SomeRefunded};
         match (self, event) {
-            (Self::Created | Self::PartialRefund, SomeRefunded) => Step::Applied(self),
-            (Self::Created | Self::PartialRefund, AllRefunded) => Step::Applied(Self::Refunded),
-            (Self::Created, ReceivingClosed) => Step::Applied(Self::PartialRefund),
-            (Self::Created, Canceled) => Step::Applied(Self::Canceled),
-            (Self::PartialRefund, ReceivingClosed) => Step::Late,
-            (Self::PartialRefund, Canceled) => Step::Refused(Refusal::ReceivingClosed),
-            (Self::Refunded, SomeRefunded | AllRefunded | ReceivingClosed) => Step::Late,
-            (Self::Refunded, Canceled) => Step::Refused(Refusal::Refunded),
-            (Self::Canceled, Canceled) => Step::Late,
+            (Self::Created | Self::PartialRefund, SomeRefunded) => Transition::Applied(self),
+            (Self::Created | Self::PartialRefund, AllRefunded) => {
+                Transition::Applied(Self::Refunded)
+            }
+            (Self::Created, ReceivingClosed) => Transition::Applied(Self::PartialRefund),
+            (Self::Created, Canceled) => Transition::Applied(Self::Canceled),
+            (Self::PartialRefund, ReceivingClosed) => Transition::Late,
+            (Self::PartialRefund, Canceled) => {
+                Transition::Refused(TransitionError::ReceivingClosed)
+            }
+            (Self::Refunded, SomeRefunded | AllRefunded | ReceivingClosed) => Transition::Late,
+            (Self::Refunded, Canceled) => Transition::Refused(TransitionError::Refunded),
+            (Self::Canceled, Canceled) => Transition::Late,
             (Self::Canceled, SomeRefunded | AllRefunded | ReceivingClosed) => {
-                Step::Refused(Refusal::Canceled)
+                Transition::Refused(TransitionError::Canceled)
             }
         }
     }
 }
 
-words!(Status);
+words!(RmaStatus);

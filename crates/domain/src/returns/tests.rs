@@ -15,7 +15,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::*;
 use crate::merchant::Settings;
 use crate::order::sample::Orders;
-use crate::order::{Line, Order};
+use crate::order::{Order, OrderLine};
 
 fn time(text: &str) -> DateTime<Utc> {
     text.parse().unwrap()
@@ -35,9 +35,9 @@ fn amounts(product: i64, discount: i64, tax: i64) -> Amounts {
 }
 
 /// A line of which everything shipped.
-fn line(identifier: &str, shipped: i64, all: Amounts) -> Line {
+fn line(identifier: &str, shipped: i64, all: Amounts) -> OrderLine {
     let sample = Orders::new(1, minute(0)).at(0).items.remove(0);
-    Line {
+    OrderLine {
         identifier: identifier.to_owned(),
         quantity: shipped.max(1),
         quantity_shipped: shipped,
@@ -50,7 +50,7 @@ fn line(identifier: &str, shipped: i64, all: Amounts) -> Line {
     }
 }
 
-fn order(identifier: &str, items: Vec<Line>) -> Order {
+fn order(identifier: &str, items: Vec<OrderLine>) -> Order {
     let sample = Orders::new(1, minute(0)).at(0);
     Order { identifier: identifier.to_owned(), items, refunds: Vec::new(), ..sample }
 }
@@ -99,7 +99,7 @@ fn rma_of(
             resolution: resolution.clone(),
         })
         .collect();
-    let terms = UnitTerms {
+    let terms = PurchasedUnit {
         sku: "SHIRT-M".to_owned(),
         upc: Some("0012345".to_owned()),
         unit_price_amount_cents: 1000,
@@ -114,7 +114,7 @@ fn rma_of(
         giftee_email: None,
         staff_override: None,
     };
-    Rma::open(identifier, &request, units, settings, minute(0))
+    Rma::create(identifier, &request, units, settings, minute(0))
 }
 
 /// A return by mail for refunds.
@@ -128,8 +128,8 @@ fn report(event: TrackingEvent, number: Option<&str>) -> CarrierReport {
     CarrierReport { event, tracking_number, units: None, occurred_at: None }
 }
 
-fn covers(refund: &str, rma: &str, paths: &[&str]) -> Vec<CoveredUnit> {
-    let cover = |path: &&str| CoveredUnit {
+fn covers(refund: &str, rma: &str, paths: &[&str]) -> Vec<RefundedUnit> {
+    let cover = |path: &&str| RefundedUnit {
         refund_identifier: refund.into(),
         rma_identifier: Some(rma.to_owned()),
         unit: unit(path),
@@ -138,12 +138,12 @@ fn covers(refund: &str, rma: &str, paths: &[&str]) -> Vec<CoveredUnit> {
 }
 
 /// What a refusal is called where it is written down.
-fn code(refusal: Refusal) -> String {
+fn code(refusal: TransitionError) -> String {
     serde_json::json!(refusal).as_str().unwrap().to_owned()
 }
 
 /// What an event did, in one line.
-fn told(result: &Result<Change, Refusal>) -> String {
+fn told(result: &Result<Change, TransitionError>) -> String {
     let change = match result {
         Ok(change) => change,
         Err(refusal) => return format!("refused as {}: {refusal}", code(*refusal)),

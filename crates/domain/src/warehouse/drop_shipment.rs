@@ -18,10 +18,9 @@ use std::ops::RangeInclusive;
 use serde::Serialize;
 use serde_json::Number;
 
-use super::MAX_BYTES;
-use crate::document::{Document, Field, FieldError, Invalid, number, object};
-use crate::kind::Kind;
-use crate::order::Digest;
+use super::MAX_MESSAGE_BYTES;
+use crate::json::{Digest, Document, Field, FieldError, ValidationError, number, object};
+use crate::message_kind::MessageKind;
 
 const MAX_ITEMS: usize = 1_000;
 const QUANTITY: RangeInclusive<i64> = 1..=1_000_000;
@@ -34,7 +33,7 @@ pub enum DropShipmentKind {
 }
 
 impl DropShipmentKind {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Confirmation => "confirmation",
             Self::Cancellation => "cancellation",
@@ -43,11 +42,11 @@ impl DropShipmentKind {
     }
 
     /// The kind of message.
-    pub fn message(self) -> Kind {
+    pub fn message_kind(self) -> MessageKind {
         match self {
-            Self::Confirmation => Kind::DropShipmentConfirmation,
-            Self::Cancellation => Kind::DropShipmentCancellation,
-            Self::PartialCancellation => Kind::DropShipmentPartialCancellation,
+            Self::Confirmation => MessageKind::DropShipmentConfirmation,
+            Self::Cancellation => MessageKind::DropShipmentCancellation,
+            Self::PartialCancellation => MessageKind::DropShipmentPartialCancellation,
         }
     }
 
@@ -77,7 +76,7 @@ pub struct DropShipment {
 }
 
 impl DropShipment {
-    pub fn read(kind: DropShipmentKind, document: &Document) -> Result<Self, Invalid> {
+    pub fn read(kind: DropShipmentKind, document: &Document) -> Result<Self, ValidationError> {
         let (order, reference, (body, digest)) = match kind {
             DropShipmentKind::Confirmation => {
                 let message = document.read(object(DropShipmentConfirmation::read))?;
@@ -116,13 +115,14 @@ impl DropShipment {
 }
 
 /// A message has at most as many bytes as one about an outbound shipment.
-fn write(message: &impl Serialize) -> Result<(String, Digest), Invalid> {
+fn write(message: &impl Serialize) -> Result<(String, Digest), ValidationError> {
     let refused = |detail| FieldError::invalid("$", detail);
     let unwritten = |error: serde_json::Error| refused(error.to_string());
     let body = serde_json::to_string(message).map_err(unwritten)?;
-    if body.len() > MAX_BYTES {
+    if body.len() > MAX_MESSAGE_BYTES {
         let size = body.len();
-        let detail = format!("makes a message of {size} bytes; at most {MAX_BYTES} are sent");
+        let detail =
+            format!("makes a message of {size} bytes; at most {MAX_MESSAGE_BYTES} are sent");
         return Err(refused(detail).into());
     }
     let digest = Digest::of_value(&serde_json::to_value(message).map_err(unwritten)?);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::IDENTIFIER;
-use crate::document::{Field, Json, text};
+use crate::json::{Field, JsonValue, text};
 
 /// A number or a string, given back as it came. Both spellings of one number name the same thing:
 /// whoever looks for it compares the text.
@@ -37,9 +37,9 @@ impl From<&str> for Identifier {
 pub fn identifier(field: Field<'_>) -> Option<Identifier> {
     const EXPECTED: &str = "a string or an integer";
     match field.value() {
-        Json::Integer(number) => Some(Identifier::Number(number)),
-        Json::Large(_) => field.invalid("is outside the 64-bit range"),
-        Json::String(_) => text(IDENTIFIER)(field).map(Identifier::Text),
+        JsonValue::Integer(number) => Some(Identifier::Number(number)),
+        JsonValue::Large(_) => field.invalid("is outside the 64-bit range"),
+        JsonValue::String(_) => text(IDENTIFIER)(field).map(Identifier::Text),
         _ => field.wrong_type(EXPECTED),
     }
 }

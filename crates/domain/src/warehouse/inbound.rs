@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::identifier::{Identifier, identifier};
-use super::words::Reference;
+use super::reference::Reference;
 use super::{IDENTIFIER, WORD};
-use crate::document::{Document, Invalid, Object, array, integer, object, text};
+use crate::json::{Document, Object, ValidationError, array, integer, object, text};
 
 const MAX_CARTONS: usize = 10_000;
 /// An ASN has at most this many lines.
@@ -34,8 +34,8 @@ pub struct InboundHeader {
     /// Groups the ASNs of one order or RMA.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shipment_identifier: Option<Identifier>,
-    pub from: Place,
-    pub to: Place,
+    pub from: Location,
+    pub to: Location,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub tracking_number: Option<String>,
@@ -53,7 +53,7 @@ pub struct InboundHeader {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Place {
+pub struct Location {
     pub identifier: Identifier,
     /// Like warehouse, store or customer.
     #[serde(rename = "type")]
@@ -139,7 +139,7 @@ impl Seen {
 }
 
 impl InboundAsn {
-    pub fn read(document: &Document) -> Result<Self, Invalid> {
+    pub fn read(document: &Document) -> Result<Self, ValidationError> {
         document.read(object(|asn| {
             let mut seen = Seen::default();
             let header = InboundHeader::read(asn);
@@ -175,8 +175,8 @@ impl InboundHeader {
         let asn_number = asn.required("asn_number", identifier);
         let program_identifier = asn.optional("program_identifier", identifier);
         let shipment_identifier = asn.optional("shipment_identifier", identifier);
-        let from = asn.required("from", object(Place::read));
-        let to = asn.required("to", object(Place::read));
+        let from = asn.required("from", object(Location::read));
+        let to = asn.required("to", object(Location::read));
         let tracking_number = asn.optional("tracking_number", text(WORD));
         let reference = asn.optional("reference", object(Reference::read));
         let merchant = asn.optional("merchant", text(WORD));
@@ -195,7 +195,7 @@ impl InboundHeader {
     }
 }
 
-impl Place {
+impl Location {
     pub(super) fn read(place: &Object<'_>) -> Option<Self> {
         let identifier = place.required("identifier", identifier);
         let kind = place.required("type", text(IDENTIFIER));

@@ -1,7 +1,7 @@
 //! The outbound ASN: a shipment leaves the warehouse, told in as many messages as it needs.
 //!
 //! [`OutboundShipment::read`] checks what a warehouse reports, [`OutboundShipment::split`] cuts it
-//! into [`Part`]s, and [`Header::body`] writes the message of a part. The cut is made once: a later
+//! into [`AsnPart`]s, and [`OutboundHeader::body`] writes the message of a part. The cut is made once: a later
 //! [`Change`] of the header leaves every unit in the message it was in.
 
 mod carton;
@@ -9,9 +9,9 @@ mod header;
 mod split;
 mod status;
 
-use carton::Carton;
-pub use header::{Change, Header};
-pub use split::{MAX_BYTES, MAX_LINES, Part};
+use carton::OutboundCarton;
+pub use header::{OutboundHeader, ShipmentChange};
+pub use split::{AsnPart, MAX_MESSAGE_BYTES, MAX_MESSAGE_LINES};
 pub use status::AsnStatus;
 
 use std::collections::HashSet;
@@ -19,7 +19,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::document::{Document, Invalid, Object, array, object, one_of};
+use crate::json::{Document, Object, ValidationError, array, object, one_of};
 
 const MAX_CARTONS: usize = 10_000;
 /// The units of one shipment.
@@ -44,7 +44,7 @@ impl ShipmentType {
         ("vendor", Self::Vendor),
     ];
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         Self::WORDS.iter().find(|(_, it)| *it == self).map_or("", |(word, _)| word)
     }
 }
@@ -53,18 +53,18 @@ impl ShipmentType {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OutboundAsn {
     #[serde(flatten)]
-    pub header: Header,
+    pub header: OutboundHeader,
     /// One for each box or pallet; one that was cut in two is in two messages.
     #[schema(min_items = 1)]
-    pub cartons: Vec<Carton>,
+    pub cartons: Vec<OutboundCarton>,
 }
 
 /// A shipment as a warehouse reports it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutboundShipment {
     pub shipment_type: ShipmentType,
-    pub header: Header,
-    pub cartons: Vec<Carton>,
+    pub header: OutboundHeader,
+    pub cartons: Vec<OutboundCarton>,
 }
 
 /// The report of a shipment: the outbound ASN, and of which type it is.
@@ -77,15 +77,15 @@ pub struct OutboundShipmentRequest {
 }
 
 impl OutboundShipment {
-    pub fn read(document: &Document) -> Result<Self, Invalid> {
+    pub fn read(document: &Document) -> Result<Self, ValidationError> {
         document.read(object(Self::read_object))
     }
 
     fn read_object(shipment: &Object<'_>) -> Option<Self> {
         let mut lines = HashSet::new();
         let shipment_type = shipment.required("shipment_type", one_of(&ShipmentType::WORDS));
-        let header = Header::read(shipment, shipment_type);
-        let carton = object(|carton| Carton::read(carton, &mut lines));
+        let header = OutboundHeader::read(shipment, shipment_type);
+        let carton = object(|carton| OutboundCarton::read(carton, &mut lines));
         let cartons = shipment.required("cartons", array(1..=MAX_CARTONS, carton));
         if lines.len() > MAX_UNITS {
             shipment.invalid("cartons", format!("must hold at most {MAX_UNITS} units"));

@@ -9,13 +9,13 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::identifier::{Identifier, identifier};
-use super::inbound::{InboundHeader, InboundLine, Place};
-use super::received::UnitReceived;
-use super::words::{Condition, Reference, ReferenceType};
+use super::inbound::{InboundHeader, InboundLine, Location};
+use super::reference::{Condition, Reference, ReferenceType};
+use super::unit_received::UnitReceived;
 use super::{IDENTIFIER, WORD};
 use crate::access::MerchantId;
-use crate::document::{
-    Code, Document, FieldError, Invalid, Object, array, object, one_of, parsed, text,
+use crate::json::{
+    Code, Document, FieldError, Object, ValidationError, array, object, one_of, parsed, text,
 };
 
 /// A batch holds at most this many units.
@@ -31,9 +31,9 @@ pub struct InventoryReceipt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shipment_identifier: Option<Identifier>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<Place>,
+    pub from: Option<Location>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<ReceivedAt>,
+    pub to: Option<ReceivingLocation>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carton_identifier: Option<Identifier>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,7 +88,7 @@ pub struct InventoryReceipt {
 
 /// Where the unit was received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ReceivedAt {
+pub struct ReceivingLocation {
     /// The internal id of the warehouse.
     pub identifier: Identifier,
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "type")]
@@ -101,14 +101,14 @@ pub struct ReceivedAt {
 
 /// What an ASN says of a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Expected<'a> {
+pub struct ExpectedUnit<'a> {
     pub header: &'a InboundHeader,
     pub line: &'a InboundLine,
 }
 
 /// What a warehouse reports at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Receipts {
+pub struct ReceiptBatch {
     pub receipts: Vec<InventoryReceipt>,
     /// Whether they came in a list.
     batch: bool,
@@ -119,19 +119,19 @@ pub struct Receipts {
 #[serde(untagged)]
 pub enum ReceiptsRequest {
     One(Box<InventoryReceipt>),
-    Batch(ReceiptBatch),
+    Batch(ReceiptBatchRequest),
 }
 
 /// Received together or not at all.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the body is read field by field; this is its schema")]
-pub struct ReceiptBatch {
+pub struct ReceiptBatchRequest {
     #[schema(min_items = 1, max_items = 10_000)]
     receipts: Vec<InventoryReceipt>,
 }
 
-impl Receipts {
-    pub fn read(document: &Document) -> Result<Self, Invalid> {
+impl ReceiptBatch {
+    pub fn read(document: &Document) -> Result<Self, ValidationError> {
         document.read(object(|body| {
             let batch = body.has("receipts");
             let receipts = if batch {
@@ -157,8 +157,8 @@ impl InventoryReceipt {
         let program_identifier = id("program_identifier");
         let asn_number = receipt.required("asn_number", identifier);
         let shipment_identifier = id("shipment_identifier");
-        let from = receipt.optional("from", object(Place::read));
-        let to = receipt.optional("to", object(ReceivedAt::read));
+        let from = receipt.optional("from", object(Location::read));
+        let to = receipt.optional("to", object(ReceivingLocation::read));
         let carton_identifier = id("carton_identifier");
         let reference = receipt.optional("reference", object(Reference::read));
         let line_identifier = receipt.required("line_identifier", identifier);
@@ -208,15 +208,15 @@ impl InventoryReceipt {
     /// of several units names none of them: its identifiers would make them all one.
     pub fn complete(
         &mut self,
-        expected: &Expected<'_>,
+        expected: &ExpectedUnit<'_>,
         path: impl Fn(&str) -> String,
     ) -> Result<(), FieldError> {
-        let Expected { header, line } = expected;
+        let ExpectedUnit { header, line } = expected;
         let detail = &line.detail;
         fill(&mut self.program_identifier, &header.program_identifier);
         fill(&mut self.shipment_identifier, &header.shipment_identifier);
         self.from.get_or_insert_with(|| header.from.clone());
-        let to = self.to.get_or_insert_with(|| ReceivedAt {
+        let to = self.to.get_or_insert_with(|| ReceivingLocation {
             identifier: header.to.identifier.clone(),
             kind: None,
             original_identifier: None,
@@ -267,14 +267,14 @@ impl InventoryReceipt {
             sku: self.sku.clone(),
             upc: self.upc.clone(),
             unit_identifier: self.unit_identifier.as_ref().map(text).unwrap_or_default(),
-            condition: self.initial_condition.map(|condition| condition.word().to_owned()),
+            condition: self.initial_condition.map(|condition| condition.as_str().to_owned()),
             reject_reason: self.reject_reason.clone(),
             received_at,
         })
     }
 }
 
-impl ReceivedAt {
+impl ReceivingLocation {
     fn read(to: &Object<'_>) -> Option<Self> {
         let own = to.required("identifier", identifier);
         let kind = to.optional("type", text(WORD));

@@ -6,32 +6,32 @@ use super::{
     DropShipmentCancellation, DropShipmentConfirmation, DropShipmentPartialCancellation,
     InventoryReceipt, OutboundAsn,
 };
-use crate::kind::Kind;
+use crate::message_kind::MessageKind;
 use crate::schema::json_schema;
 
 /// The schema of a warehouse's message, if the kind is one.
-pub fn message_schema(kind: Kind) -> Option<Value> {
+pub fn message_schema(kind: MessageKind) -> Option<Value> {
     match kind {
-        Kind::OutboundAsn => Some(outbound_schema()),
-        Kind::InventoryReceipt => Some(receipt_schema()),
-        Kind::DropShipmentConfirmation => {
+        MessageKind::OutboundAsn => Some(outbound_schema()),
+        MessageKind::InventoryReceipt => Some(receipt_schema()),
+        MessageKind::DropShipmentConfirmation => {
             Some(json_schema::<DropShipmentConfirmation>("Drop shipment confirmation message"))
         }
-        Kind::DropShipmentCancellation => {
+        MessageKind::DropShipmentCancellation => {
             Some(json_schema::<DropShipmentCancellation>("Drop shipment cancellation message"))
         }
-        Kind::DropShipmentPartialCancellation => {
+        MessageKind::DropShipmentPartialCancellation => {
             let title = "Drop shipment partial cancellation message";
             Some(json_schema::<DropShipmentPartialCancellation>(title))
         }
-        Kind::Rma | Kind::ExchangeOrder => None,
+        MessageKind::Rma | MessageKind::ExchangeOrder => None,
     }
 }
 
 /// What a report may leave out is null on its way out, and there.
 fn outbound_schema() -> Value {
     let mut schema = json_schema::<OutboundAsn>("Outbound ASN message");
-    if let Some(Value::Array(required)) = schema.pointer_mut("/$defs/Header/required") {
+    if let Some(Value::Array(required)) = schema.pointer_mut("/$defs/OutboundHeader/required") {
         let always = ["tracking_number", "carrier", "carrier_payment_type"];
         required.extend(always.map(|key| json!(key)));
     }

@@ -5,7 +5,7 @@ mod splitting;
 
 use serde_json::{Value, json};
 
-use crate::document::{Code, Document, Invalid};
+use crate::json::{Code, Document, ValidationError};
 
 /// A change to a sample: the value at a pointer, or none to take the field away.
 type Change<'a> = (&'a str, Option<Value>);
@@ -44,7 +44,7 @@ fn document(value: &Value) -> Document {
 /// What one reader makes of a sample with one thing changed.
 struct Reader {
     sample: Value,
-    read: fn(&Document) -> Option<Invalid>,
+    read: fn(&Document) -> Option<ValidationError>,
 }
 
 impl Reader {

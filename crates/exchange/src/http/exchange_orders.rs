@@ -7,10 +7,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
 use domain::access::{MerchantId, Scope};
-use domain::exchange::Amounts;
+use domain::exchange::OrderAmounts;
 use domain::returns::UnitId;
 use platform::Problem;
-use platform::http::{ErrorBody, Room};
+use platform::http::{ErrorBody, MemoryPermit};
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -40,7 +40,7 @@ pub(crate) struct ExchangeOrderView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) exchange_order_identifier: Option<String>,
     /// What the merchant computed, where it said so.
-    pub(crate) amounts: Amounts,
+    pub(crate) amounts: OrderAmounts,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) transaction_id: Option<Uuid>,
     /// The message to the merchant, which sees it as webhook-id.
@@ -144,15 +144,18 @@ pub(crate) async fn list_exchange_orders(
 ) -> Result<web::Json<Page>, Problem> {
     caller.require(Scope::Returns)?;
     let (mut search, limit) = listing.into_inner().understand()?;
-    if caller.limited_to().is_some() || !caller.is_operator() || search.is_by_name() {
-        search.merchant = Some(app.directory.of(&caller)?.identifier.clone());
+    if caller.merchant_scope().is_some() || !caller.is_operator() || search.is_by_name() {
+        search.merchant = Some(app.merchants.merchant_for(&caller)?.identifier.clone());
     }
     let mut conn = app.pool.get().await?;
-    let (mut found, is_cut) = search::find(&mut conn, &search, i64::from(limit) + 1).await?;
-    let more = is_cut || found.len() > usize::from(limit);
+    let (mut found, is_truncated) = search::find(&mut conn, &search, i64::from(limit) + 1).await?;
+    let more = is_truncated || found.len() > usize::from(limit);
     found.truncate(limit.into());
     // While there is a connection: so many pages at most are here without room.
-    Room::for_answer(&request, found.iter().map(|(_, order)| order.length()).sum())?;
+    MemoryPermit::reserve_for_response(
+        &request,
+        found.iter().map(|(_, order)| order.length()).sum(),
+    )?;
     let next = found.last().filter(|_| more).map(|(position, _)| cursor(*position));
     let exchange_orders = found.into_iter().map(|(_, order)| order).collect();
     Ok(web::Json(Page { exchange_orders, next }))
@@ -185,7 +188,7 @@ pub(crate) async fn show_exchange_order(
     request: HttpRequest,
 ) -> Result<web::Json<Details>, Problem> {
     caller.require(Scope::Returns)?;
-    let merchant = app.directory.of(&caller)?;
+    let merchant = app.merchants.merchant_for(&caller)?;
     let id = plausible(original_order_id.into_inner())?;
     details(&app, &merchant.identifier, id, &request).await
 }
@@ -219,7 +222,7 @@ pub(crate) async fn abandon_exchange_order(
     request: HttpRequest,
 ) -> Result<web::Json<Details>, Problem> {
     caller.require(Scope::Operator)?;
-    let merchant = app.directory.of(&caller)?;
+    let merchant = app.merchants.merchant_for(&caller)?;
     let id = plausible(original_order_id.into_inner())?;
     endings::abandon(&app, &merchant.identifier, &id, &caller.claims.client_id).await?;
     details(&app, &merchant.identifier, id, &request).await
@@ -258,7 +261,7 @@ async fn details(
         None => None,
     };
     let length = message.as_ref().map_or(0, |message| message.get().len());
-    Room::for_answer(request, length + order.length())?;
+    MemoryPermit::reserve_for_response(request, length + order.length())?;
     let earlier_orders = search::earlier_orders(&mut conn, merchant.as_str(), &id).await?;
     let other_returns = others.into_iter().map(OtherReturn::from).collect();
     Ok(web::Json(Details { order, message, earlier_orders, other_returns }))

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use domain::access::Scope;
 use domain::exchange::{OfferedVariant, VariantIdentifier};
 use platform::Problem;
-use platform::http::{ErrorBody, Room};
+use platform::http::{ErrorBody, MemoryPermit};
 use platform::identity::Caller;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -64,12 +64,12 @@ pub(crate) async fn show_variants(
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     caller.require(Scope::Returns)?;
-    let merchant = app.directory.of(&caller)?;
+    let merchant = app.merchants.merchant_for(&caller)?;
     let product = VariantIdentifier::parse(&identifier).map_err(Error::from)?;
     let mut answer = HttpResponse::Ok();
     Ok(match app.offers.of(&merchant, &product).await {
         Ok(offer) => {
-            Room::for_answer(&request, offer.length())?;
+            MemoryPermit::reserve_for_response(&request, offer.length())?;
             answer.json(OfferView {
                 variant_identifier: &product,
                 available: true,

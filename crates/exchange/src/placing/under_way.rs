@@ -9,7 +9,7 @@ use crate::store::confirmations::{Claimed, Space};
 
 /// Confirmations of so many bytes are dealt with at once, however few they are. The longest one does
 /// not count: it alone may be as long, and must not keep the others waiting.
-const FULL_LOAD: usize = 8 * 1024 * 1024;
+const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 pub(super) struct UnderWay {
     most: usize,
@@ -34,7 +34,7 @@ impl UnderWay {
         let places = self.most.saturating_sub(self.places.len());
         let lengths = || self.places.values().map(|place| place.bytes);
         let counted = lengths().sum::<usize>() - lengths().max().unwrap_or(0);
-        let bytes = FULL_LOAD.saturating_sub(counted);
+        let bytes = MAX_BATCH_BYTES.saturating_sub(counted);
         (places > 0 && bytes > 0).then(|| Space {
             places: places.try_into().unwrap_or(i64::MAX),
             bytes: bytes.try_into().unwrap_or(i64::MAX),

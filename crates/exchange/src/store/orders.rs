@@ -5,7 +5,7 @@ use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
 use diesel::{OptionalExtension as _, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
-use domain::exchange::Reply;
+use domain::exchange::ExchangeOrderResponse;
 use domain::returns::UnitId;
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
@@ -116,7 +116,7 @@ pub(crate) async fn lock(
 pub(crate) async fn place(
     conn: &mut AsyncPgConnection,
     delivery: Uuid,
-    reply: &Reply,
+    reply: &ExchangeOrderResponse,
     now: Timestamp,
 ) -> Result<Option<(Settled, String)>, DatabaseError> {
     let amounts = &reply.amounts;

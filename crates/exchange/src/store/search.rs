@@ -4,9 +4,9 @@ use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
-use domain::exchange::Amounts;
+use domain::exchange::OrderAmounts;
 use platform::Timestamp;
-use platform::database::{DatabaseError, is_cut, prepared, weigh};
+use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
@@ -93,7 +93,7 @@ pub(crate) async fn find(
     most: i64,
 ) -> Result<(Vec<(i64, ExchangeOrderView)>, bool), DatabaseError> {
     let before = search.before.unwrap_or(i64::MAX);
-    let (weighing, cutting) = weigh("position DESC");
+    let (weighing, cutting) = limit_page_bytes("position DESC");
     let mut query = diesel::sql_query(weighing).into_boxed().sql(FIND).bind::<BigInt, _>(before);
     let mut bound = 1;
     // A condition that is not asked for is not in the query, so that the right index is used.
@@ -119,15 +119,15 @@ pub(crate) async fn find(
         .sql(format!(" ORDER BY position DESC LIMIT ${}{cutting}", bound + 1))
         .bind::<BigInt, _>(most);
     let rows: Vec<Row> = prepared(query).load(conn).await?;
-    let is_cut = is_cut(&rows, |row| row.found);
+    let is_truncated = is_truncated(&rows, |row| row.found);
     let exchanges: Result<_, DatabaseError> =
         rows.into_iter().map(|row| Ok((row.position, row.read()?))).collect();
-    Ok((exchanges?, is_cut))
+    Ok((exchanges?, is_truncated))
 }
 
 impl Row {
     fn read(self) -> Result<ExchangeOrderView, DatabaseError> {
-        let amounts = Amounts {
+        let amounts = OrderAmounts {
             total_amount_cents: self.total_amount_cents,
             tax_amount_cents: self.tax_amount_cents,
             shipping_amount_cents: self.shipping_amount_cents,

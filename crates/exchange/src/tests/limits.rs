@@ -37,7 +37,7 @@ async fn bodies_that_do_not_come_are_bounded() {
          Content-Type: application/json\r\nContent-Length: 524288\r\n\r\n",
         stage.issuer.token(Some("acme"), "returns"),
     );
-    let waiting = stage.started.say(&head).await;
+    let waiting = stage.started.raw_connection(&head).await;
     eventually("there is no room", SOON, async || {
         (replay().await == StatusCode::SERVICE_UNAVAILABLE).then_some(())
     })
@@ -75,7 +75,7 @@ async fn answers_that_nobody_reads_are_bounded() {
             "GET {path} HTTP/1.1\r\nHost: exchange\r\nAuthorization: Bearer {token}\r\n\r\n",
         )
         .repeat(24);
-        let unread = join_all((0..6).map(|_| stage.started.say(&asked))).await;
+        let unread = join_all((0..6).map(|_| stage.started.raw_connection(&asked))).await;
         answered(&stage, path, &token, StatusCode::SERVICE_UNAVAILABLE).await;
         drop(unread);
         answered(&stage, path, &token, StatusCode::OK).await;

@@ -7,26 +7,26 @@ use domain::event::Event;
 use domain::exchange::{ExchangeFailed, ExchangePlaced};
 use domain::merchant::{Authentication, CredentialsIn, Endpoint, Interface, Merchant, Sealed};
 use domain::returns::ReturnConfirmed;
-use messaging::{Envelope, Link, Received, Subscription, Topology};
+use messaging::{BrokerConnection, Envelope, Subscription, Topology};
 use platform::config::List;
 use platform::sealing::{self, Sealer};
 use platform::{Clock, Tasks};
 use reqwest::{Method, StatusCode};
 use sandbox::journal::{Entry, Page};
 use serde_json::{Value, json};
-use testkit::{Issuer, Started, eventually, introduce, merchant};
+use testkit::{Issuer, TestService, eventually, introduce, merchant};
 
 use crate::App;
 
 pub(super) const SOON: Duration = Duration::from_secs(30);
 
 pub(super) struct Stage {
-    pub(super) started: Started,
+    pub(super) started: TestService,
     pub(super) issuer: Issuer,
     pub(super) sandbox: sandbox::Running,
     pub(super) client: reqwest::Client,
     /// Of whoever listens to the events.
-    link: Link,
+    link: BrokerConnection,
 }
 
 impl Stage {
@@ -46,7 +46,7 @@ impl Stage {
         let issuer = Issuer::start();
         let basics = [
             ("SEALING__KEYS", testkit::sealing_keys()),
-            ("BROKER__RELAY_POLL", "50ms"),
+            ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
             ("DELIVERY__HTTPS_ONLY", "false"),
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
             ("DELIVERY__RETRY_BASE", "20ms"),
@@ -56,14 +56,14 @@ impl Stage {
         ];
         let settings: Vec<_> =
             issuer.settings().into_iter().chain(basics).chain(more.iter().copied()).collect();
-        let started = Started::new::<App>(&settings).await;
+        let started = TestService::new::<App>(&settings).await;
         let client = platform::http_client(Duration::from_secs(10)).unwrap();
         let mut acme = merchant("acme");
         acme.settings.base_url = Some(sandbox.url(""));
         set_up(&mut acme);
         let settings = started.namespace.settings();
         let topology = Topology::backhaul(&settings.namespace);
-        let link = Link::start(&settings.url, &topology, "listener", &Tasks::default());
+        let link = BrokerConnection::start(&settings.url, &topology, "listener", &Tasks::default());
         let stage = Self { started, issuer, sandbox, client, link };
         stage.meet(acme).await;
         stage.meet(merchant("rival")).await;
@@ -131,17 +131,17 @@ impl Stage {
     /// The next so many events that the returns service hears.
     pub(super) async fn heard<E: Event>(&self, expected: usize) -> Vec<E> {
         let topology = Topology::backhaul(&self.started.namespace.name);
-        let queue = topology.subscription("rma-engine", E::TYPE);
+        let queue = topology.subscription_queue("rma-engine", E::TYPE);
         let mut heard = BTreeMap::new();
         let listening = async {
             let mut subscription = Subscription::open(&self.link, &queue, 100).await.unwrap();
             while heard.len() < expected {
                 let batch = subscription.next(100).await.unwrap();
                 for incoming in &batch {
-                    let event: Received<E> = serde_json::from_slice(&incoming.body).unwrap();
+                    let event: Envelope<E> = serde_json::from_slice(&incoming.body).unwrap();
                     heard.insert(event.id, event.data);
                 }
-                subscription.ack_through(batch.last().unwrap().tag).await.unwrap();
+                subscription.ack_up_to(batch.last().unwrap().delivery_tag).await.unwrap();
             }
         };
         let waited = tokio::time::timeout(SOON, listening).await;
@@ -247,7 +247,7 @@ async fn count(pool: &platform::database::Pool, query: &str) -> i64 {
 /// A confirmed return of acme's, with these units.
 pub(crate) fn confirmed(rma: &str, order: &str, units: &[Value]) -> ReturnConfirmed {
     let address = json!({
-        "name": "Ada Byron", "street1": "1 Long Lane", "city": "London", "country_code": "GB",
+        "name": "Ada Byron", "street1": "1 Long OrderingKey", "city": "London", "country_code": "GB",
         "zip_code": "N1",
     });
     let units: Vec<_> = units
@@ -282,11 +282,11 @@ pub(super) fn carded(line: &str, unit: u8) -> Value {
     unit_of(line, unit, &json!({"resolution": "gift_card"}))
 }
 
-fn unit_of(line: &str, unit: u8, chosen: &Value) -> Value {
+fn unit_of(line: &str, unit: u8, replacement: &Value) -> Value {
     json!({
         "order_line_item_identifier": line, "unit": unit, "sku": "TEE-XL", "title": "Shirt",
         "product_identifier": "P-1", "variant_identifier": "TEE", "concept": "Acme Sport",
         "unit_price_amount_cents": 2500, "product_amount_cents": 2500,
-        "discount_amount_cents": 200, "tax_amount_cents": 150, "chosen": chosen,
+        "discount_amount_cents": 200, "tax_amount_cents": 150, "replacement": replacement,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use lapin::types::{AMQPValue, FieldTable};
 use regex::Regex;
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ fn the_queues_are_those_of_the_code() {
     let mut declared = BTreeMap::new();
     for queue in topology.queues() {
         declared.insert(queue.name.clone(), arguments(&live_queue(queue)));
-        declared.insert(queue.dead(), arguments(&quorum()));
+        declared.insert(queue.dead_letter_queue(), arguments(&quorum()));
     }
     let defined: BTreeMap<_, _> = rows("queues", |row| text(row, "name"))
         .into_iter()
@@ -68,8 +68,8 @@ fn the_queues_are_those_of_the_code() {
 fn the_exchange_and_the_bindings_are_those_of_the_code() {
     let topology = Topology::backhaul("");
     let exchanges = rows("exchanges", |row| text(row, "name"));
-    assert_eq!(exchanges.keys().collect::<Vec<_>>(), [&topology.events().0]);
-    assert_eq!(exchanges[&topology.events().0]["type"], "topic");
+    assert_eq!(exchanges.keys().collect::<Vec<_>>(), [&topology.events_exchange().0]);
+    assert_eq!(exchanges[&topology.events_exchange().0]["type"], "topic");
     let bound = rows("bindings", |row| text(row, "destination"))
         .into_iter()
         .map(|(queue, row)| (queue, vec![text(&row, "routing_key")]))
@@ -88,10 +88,10 @@ fn the_exchange_and_the_bindings_are_those_of_the_code() {
 
 /// Which service takes messages from a queue; nobody does from the operators' own.
 fn reader(queue: &str) -> Option<&str> {
-    let kind = Kind::ALL.into_iter().find(|kind| kind.queue() == queue);
+    let kind = MessageKind::ALL.into_iter().find(|kind| kind.queue() == queue);
     match kind {
-        Some(Kind::Rma) => Some("rma-engine"),
-        Some(Kind::ExchangeOrder) => Some("exchange"),
+        Some(MessageKind::Rma) => Some("rma-engine"),
+        Some(MessageKind::ExchangeOrder) => Some("exchange"),
         Some(_) => Some("warehouse-notifier"),
         None => SUBSCRIPTIONS
             .iter()
@@ -109,7 +109,12 @@ fn each_queue_is_read_by_its_own_service_and_declared_by_none() {
         for queue in Topology::backhaul("").queues() {
             let own = reader(&queue.name) == Some(user);
             assert_eq!(read.is_match(&queue.name), own, "{user} reads {}", queue.name);
-            assert_eq!(read.is_match(&queue.dead()), own, "{user} reads {}", queue.dead());
+            assert_eq!(
+                read.is_match(&queue.dead_letter_queue()),
+                own,
+                "{user} reads {}",
+                queue.dead_letter_queue()
+            );
         }
     }
 }
@@ -134,7 +139,7 @@ fn policies_lift_the_limit_of_dead_letters_and_bound_the_rest() {
     let lifted = Regex::new(policies["dead-letters-outlive-looking"]["pattern"].as_str().unwrap());
     let lifted = lifted.unwrap();
     for queue in Topology::backhaul("").queues() {
-        assert!(lifted.is_match(&queue.dead()) && !lifted.is_match(&queue.name));
+        assert!(lifted.is_match(&queue.dead_letter_queue()) && !lifted.is_match(&queue.name));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use messaging::{Link, LinkError, Message, Publisher, Subscription, Topology};
+use messaging::{BrokerConnection, BrokerError, Message, Publisher, Subscription, Topology};
 use platform::Tasks;
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -66,12 +66,17 @@ impl Installation {
     }
 
     /// A link as the service has it in production.
-    fn link(&self, service: &str, tasks: &Tasks) -> Link {
+    fn link(&self, service: &str, tasks: &Tasks) -> BrokerConnection {
         let mut url = self.amqp.clone();
         url.set_username(&self.user(service)).unwrap();
         url.set_password(Some("secret")).unwrap();
         url.set_path(&self.name);
-        Link::start(&SecretString::from(url.to_string()), &Topology::backhaul(""), service, tasks)
+        BrokerConnection::start(
+            &SecretString::from(url.to_string()),
+            &Topology::backhaul(""),
+            service,
+            tasks,
+        )
     }
 
     async fn remove(self) {
@@ -86,7 +91,7 @@ impl Installation {
 
 fn event(routing_key: &str) -> Message {
     Message {
-        exchange: Topology::backhaul("").events(),
+        exchange: Topology::backhaul("").events_exchange(),
         routing_key: routing_key.to_owned(),
         id: Uuid::new_v4().to_string(),
         content_type: "application/json",
@@ -96,7 +101,7 @@ fn event(routing_key: &str) -> Message {
 }
 
 /// Whether the broker said that the user may not, and not that something else went wrong.
-fn refused(error: Option<LinkError>) -> Option<()> {
+fn refused(error: Option<BrokerError>) -> Option<()> {
     let error = error.expect("it was allowed");
     format!("{error:?}").contains("ACCESS_REFUSED").then_some(())
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
-use messaging::{HandleError, Handler, Received, consume};
+use messaging::{Envelope, HandleError, Handler, consume};
 use testkit::eventually;
 
 use crate::{Count, NoteWritten, QUEUE, Refused, SOON, Stage};
@@ -22,7 +22,7 @@ impl Handler for Timekeeper {
     async fn handle(
         &self,
         _: &mut AsyncPgConnection,
-        events: &[&Received<NoteWritten>],
+        events: &[&Envelope<NoteWritten>],
     ) -> Result<(), HandleError> {
         if events.iter().any(|event| event.data.number == 7) {
             self.0.lock().unwrap().push(Instant::now());
@@ -32,7 +32,7 @@ impl Handler for Timekeeper {
     }
 }
 
-async fn put_aside(stage: &Stage) -> serde_json::Value {
+async fn dead_letter(stage: &Stage) -> serde_json::Value {
     eventually("the dead letter", LONG, async || {
         stage.namespace.peek(&format!("{QUEUE}.dead")).await.pop()
     })
@@ -45,7 +45,7 @@ async fn an_event_that_fails_is_tried_again_after_growing_pauses() {
     let times = Arc::new(Mutex::new(Vec::new()));
     consume(&stage.broker, "listener", &stage.process, Timekeeper(times.clone()));
     stage.write([7]).await;
-    put_aside(&stage).await;
+    dead_letter(&stage).await;
     let times = times.lock().unwrap().clone();
     assert_eq!(times.len(), 6, "once, and five times more");
     for (turn, pair) in times.windows(2).enumerate() {
@@ -60,7 +60,7 @@ async fn note_7_blocks_nobody(handler: impl Handler<Event = NoteWritten>) {
     let stage = Stage::new().await;
     stage.write(0..20).await;
     consume(&stage.broker, "listener", &stage.process, handler);
-    let letter = put_aside(&stage).await;
+    let letter = dead_letter(&stage).await;
     let payload = letter.get("payload").and_then(|payload| payload.as_str());
     assert!(payload.is_some_and(|payload| payload.contains("\"number\":7")), "{letter}");
     eventually("the neighbours are handled", SOON, async || {
@@ -79,7 +79,7 @@ impl Handler for Fragile {
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<NoteWritten>],
+        events: &[&Envelope<NoteWritten>],
     ) -> Result<(), HandleError> {
         self.0.handle(conn, events).await?;
         assert!(events.iter().all(|event| event.data.number != 7), "note 7 came");
@@ -101,7 +101,7 @@ impl Handler for Sluggish {
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<NoteWritten>],
+        events: &[&Envelope<NoteWritten>],
     ) -> Result<(), HandleError> {
         if events.iter().any(|event| event.data.number == 7) {
             conn.batch_execute("SET LOCAL statement_timeout = '20ms'; SELECT pg_sleep(60)").await?;

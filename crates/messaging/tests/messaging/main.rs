@@ -9,8 +9,8 @@ use diesel_async::{
     AsyncConnection as _, AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _,
 };
 use domain::event::Event;
-use messaging::{Broker, HandleError, Handler, MIGRATIONS, Outbox, Received, Topology, consume};
-use platform::{Failure, Kind, Process, database::Pool};
+use messaging::{Broker, Envelope, HandleError, Handler, MIGRATIONS, Outbox, Topology, consume};
+use platform::{ErrorKind, Failure, Process, database::Pool};
 use serde::{Deserialize, Serialize};
 use testkit::{Database, Namespace, Server, Servers, eventually, process};
 
@@ -47,8 +47,8 @@ struct Count {
 struct Refused(i64);
 
 impl Failure for Refused {
-    fn kind(&self) -> Kind {
-        Kind::Internal
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Internal
     }
 }
 
@@ -58,7 +58,7 @@ impl Handler for Count {
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<NoteWritten>],
+        events: &[&Envelope<NoteWritten>],
     ) -> Result<(), HandleError> {
         for event in events {
             if self.refuses == Some(event.data.number) {
@@ -94,9 +94,10 @@ impl Stage {
         let process = process(&database);
         execute(&process.pool, "CREATE TABLE seen (number BIGINT PRIMARY KEY, times INT NOT NULL)")
             .await;
-        let topology = Topology::empty(&namespace.name).subscribe("listener", NoteWritten::TYPE);
+        let topology =
+            Topology::empty(&namespace.name).with_subscription("listener", NoteWritten::TYPE);
         let broker = Broker::start("writer", &process, namespace.settings(), topology);
-        let outbox = broker.relay("writer", &process);
+        let outbox = broker.start_relay("writer", &process);
         Self { process, broker, outbox, database, namespace }
     }
 
@@ -170,12 +171,14 @@ async fn events_carry_their_place_in_the_outbox() {
         (sent.len() == 5).then_some(sent)
     })
     .await;
-    let heard: Vec<Received<NoteWritten>> = sent
+    let heard: Vec<Envelope<NoteWritten>> = sent
         .iter()
         .map(|it| serde_json::from_str(it["payload"].as_str().unwrap()).unwrap())
         .collect();
     for pair in heard.windows(2) {
-        assert!(pair[0].place() > 0 && pair[0].place() < pair[1].place());
+        assert!(
+            pair[0].sequence_number() > 0 && pair[0].sequence_number() < pair[1].sequence_number()
+        );
         assert!(pair[0].sequence < pair[1].sequence, "as texts, too");
         assert!(pair[0].data.number < pair[1].data.number);
     }

@@ -13,12 +13,13 @@ const LONG: Duration = Duration::from_secs(60);
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_cannot_reach_the_broker_gives_way_to_one_that_can() {
     let (database, namespace) = (Database::create(vec![MIGRATIONS]).await, Namespace::create());
-    let topology = Topology::empty(&namespace.name).subscribe("listener", NoteWritten::TYPE);
+    let topology =
+        Topology::empty(&namespace.name).with_subscription("listener", NoteWritten::TYPE);
     let cut_off = process(&database);
     let mut nowhere = namespace.settings();
     nowhere.url = "amqp://127.0.0.1:1".to_owned().into();
     let broker = Broker::start("writer", &cut_off, nowhere, topology.clone());
-    let outbox = broker.relay("writer", &cut_off);
+    let outbox = broker.start_relay("writer", &cut_off);
     consume(&broker, "listener", &cut_off, Count { refuses: None });
     let leaders = "SELECT count(*) AS n FROM pg_locks WHERE locktype = 'advisory' AND granted \
                    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
@@ -32,7 +33,7 @@ async fn a_leader_that_cannot_reach_the_broker_gives_way_to_one_that_can() {
 
     let well = process(&database);
     let broker = Broker::start("writer", &well, namespace.settings(), topology);
-    broker.relay("writer", &well);
+    broker.start_relay("writer", &well);
     eventually("the other one relays", LONG, async || {
         (number(&well.pool, "SELECT count(*) AS n FROM outbox").await == 0).then_some(())
     })
@@ -99,7 +100,7 @@ async fn of_two_relays_one_leads_and_the_other_takes_over() {
             first.namespace.settings(),
             first.broker.topology.clone(),
         );
-        broker.relay("writer", &process);
+        broker.start_relay("writer", &process);
         process
     };
     let leaders = "SELECT count(*) AS n FROM pg_locks WHERE locktype = 'advisory' AND granted \
@@ -137,7 +138,7 @@ async fn a_replica_that_does_not_lead_keeps_its_connections() {
     let process = process(&leader.database);
     let topology = leader.broker.topology.clone();
     let broker = Broker::start("writer", &process, leader.namespace.settings(), topology);
-    let outbox = broker.relay("writer", &process);
+    let outbox = broker.start_relay("writer", &process);
     for number in 1..60 {
         let mut conn = process.pool.get().await.unwrap();
         outbox.append(&mut conn, process.clock.now(), [NoteWritten { number }]).await.unwrap();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use diesel_async::AsyncPgConnection;
-use messaging::{HandleError, Handler, Received, consume};
+use messaging::{Envelope, HandleError, Handler, consume};
 use testkit::eventually;
 
 use crate::{Count, NoteWritten, SOON, Stage};
@@ -18,16 +18,16 @@ struct Scales {
 impl Handler for Scales {
     type Event = NoteWritten;
 
-    const FULL_WEIGHT: usize = 30;
+    const MAX_BATCH_COST: usize = 30;
 
-    fn weight(note: &NoteWritten) -> usize {
+    fn cost(note: &NoteWritten) -> usize {
         if note.number == 50 { 1000 } else { 10 }
     }
 
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<NoteWritten>],
+        events: &[&Envelope<NoteWritten>],
     ) -> Result<(), HandleError> {
         let numbers = events.iter().map(|event| event.data.number).collect();
         self.together.lock().unwrap().push(numbers);
@@ -64,12 +64,12 @@ struct FewHeld {
 impl Handler for FewHeld {
     type Event = NoteWritten;
 
-    const MOST_HELD: u16 = 4;
+    const MAX_PREFETCH: u16 = 4;
 
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Received<NoteWritten>],
+        events: &[&Envelope<NoteWritten>],
     ) -> Result<(), HandleError> {
         self.together.lock().unwrap().push(events.len());
         self.count.handle(conn, events).await

@@ -5,9 +5,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
 use domain::access::Scope;
-use platform::http::{ErrorBody, Room};
+use platform::http::{ErrorBody, MemoryPermit};
 use platform::identity::Caller;
-use platform::{Failure, Kind, Problem};
+use platform::{ErrorKind, Failure, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -69,8 +69,8 @@ enum BadQuery {
 }
 
 impl Failure for BadQuery {
-    fn kind(&self) -> Kind {
-        Kind::Malformed
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Malformed
     }
 }
 
@@ -79,8 +79,8 @@ impl Failure for BadQuery {
 struct NoSuchOrder(String);
 
 impl Failure for NoSuchOrder {
-    fn kind(&self) -> Kind {
-        Kind::Missing
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Missing
     }
 }
 
@@ -108,16 +108,19 @@ pub(crate) async fn list_orders(
     request: HttpRequest,
 ) -> Result<web::Json<StoredOrders>, Problem> {
     caller.require(Scope::Orders)?;
-    let merchant = app.directory.of(&caller)?;
+    let merchant = app.merchants.merchant_for(&caller)?;
     let (search, limit) = listing.into_inner().understand()?;
     let mut conn = app.pool.get().await?;
     let most = i64::from(limit) + 1;
     let found = store::search(&mut conn, &merchant.identifier, &search, most).await?;
-    let (mut orders, is_cut) = found;
-    let more = is_cut || orders.len() > usize::from(limit);
+    let (mut orders, is_truncated) = found;
+    let more = is_truncated || orders.len() > usize::from(limit);
     orders.truncate(limit.into());
     // While there is a connection: so many pages at most are here without room.
-    Room::for_answer(&request, orders.iter().map(|order| order.document.get().len()).sum())?;
+    MemoryPermit::reserve_for_response(
+        &request,
+        orders.iter().map(|order| order.document.get().len()).sum(),
+    )?;
     let last = orders.last().filter(|_| more);
     let next = last.map(|last| URL_SAFE_NO_PAD.encode(&last.identifier));
     Ok(web::Json(StoredOrders { orders, next }))
@@ -147,7 +150,7 @@ pub(crate) async fn find_order(
     request: HttpRequest,
 ) -> Result<web::Json<StoredOrder>, Problem> {
     caller.require(Scope::Orders)?;
-    let merchant = app.directory.of(&caller)?;
+    let merchant = app.merchants.merchant_for(&caller)?;
     let identifier = identifier.into_inner();
     // What PostgreSQL cannot hold cannot be there.
     if !identifier.contains('\0') {
@@ -155,7 +158,7 @@ pub(crate) async fn find_order(
         let search = Search { identifier: Some(identifier.clone()), ..Search::default() };
         let (mut found, _) = store::search(&mut conn, &merchant.identifier, &search, 1).await?;
         if let Some(order) = found.pop() {
-            Room::for_answer(&request, order.document.get().len())?;
+            MemoryPermit::reserve_for_response(&request, order.document.get().len())?;
             return Ok(web::Json(order));
         }
     }

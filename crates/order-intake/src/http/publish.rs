@@ -3,11 +3,13 @@
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, post, web};
 use domain::access::Scope;
-use domain::document::FieldError;
-use domain::order::{Message, OrderStored, Outcome, Policy, ReturnsPortalOrderMessage, Snapshot};
-use platform::http::{ErrorBody, JsonSource, Room, Then};
+use domain::json::FieldError;
+use domain::order::{
+    OrderMessage, OrderOutcome, OrderPolicy, OrderSnapshot, OrderStored, ReturnsPortalOrderMessage,
+};
+use platform::http::{ErrorBody, JsonSource, MemoryPermit, Sequential};
 use platform::identity::Caller;
-use platform::{Failure, Kind, Problem};
+use platform::{ErrorKind, Failure, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -35,7 +37,7 @@ pub(crate) struct PublishedOrders {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PublishedOrder {
     identifier: String,
-    result: Outcome,
+    result: OrderOutcome,
 }
 
 /// Publishes orders.
@@ -65,16 +67,19 @@ pub(crate) struct PublishedOrder {
 #[post("/returns_portal_orders")]
 pub(crate) async fn publish_orders(
     app: web::Data<App>,
-    Then(caller, (_version, room, source)): Then<Caller, (ApiVersion, Room, JsonSource)>,
+    Sequential(caller, (_version, room, source)): Sequential<
+        Caller,
+        (ApiVersion, MemoryPermit, JsonSource),
+    >,
 ) -> Result<web::Json<PublishedOrders>, Problem> {
     let JsonSource { document, bytes } = source;
     caller.require(Scope::Orders)?;
-    let merchant = app.directory.of(&caller)?;
-    let policy = Policy {
+    let merchant = app.merchants.merchant_for(&caller)?;
+    let policy = OrderPolicy {
         strict_amounts: merchant.settings.strict_amounts,
         strict_refund_dates: merchant.settings.strict_refund_dates,
     };
-    let Message { snapshots, warnings } = Message::read(&document, policy)?;
+    let OrderMessage { snapshots, warnings } = OrderMessage::read(&document, policy)?;
     drop(document);
     let identifiers: Vec<_> = snapshots.iter().map(|it| it.order.identifier.clone()).collect();
     let received_at = app.clock.now();
@@ -82,8 +87,8 @@ pub(crate) async fn publish_orders(
     for (snapshot, document) in snapshots.into_iter().zip(order_documents(&bytes)?) {
         let merchant = merchant.identifier.clone();
         let stored = OrderStored { merchant, order: snapshot.order };
-        let event = app.outbox.prepare(received_at, &stored)?;
-        let snapshot = Snapshot { order: stored.order, ..snapshot };
+        let event = app.outbox.serialize(received_at, &stored)?;
+        let snapshot = OrderSnapshot { order: stored.order, ..snapshot };
         orders.push(Published { snapshot, document: document.get().to_owned(), event });
     }
     let merchant = merchant.identifier.clone();
@@ -114,8 +119,8 @@ struct Orders<'a> {
 struct TornLetter(#[from] serde_json::Error);
 
 impl Failure for TornLetter {
-    fn kind(&self) -> Kind {
-        Kind::Internal
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Internal
     }
 }
 
@@ -123,9 +128,12 @@ fn order_documents(message: &[u8]) -> Result<Vec<&RawValue>, TornLetter> {
     Ok(serde_json::from_slice::<Letter<'_>>(message)?.returns_portal_order.orders)
 }
 
-fn summary(outcomes: &[Outcome]) -> String {
-    let kinds =
-        [(Outcome::Stored, "stored"), (Outcome::Unchanged, "unchanged"), (Outcome::Stale, "stale")];
+fn summary(outcomes: &[OrderOutcome]) -> String {
+    let kinds = [
+        (OrderOutcome::Stored, "stored"),
+        (OrderOutcome::Unchanged, "unchanged"),
+        (OrderOutcome::Stale, "stale"),
+    ];
     let counted: Vec<_> = kinds
         .into_iter()
         .map(|(kind, word)| (outcomes.iter().filter(|it| **it == kind).count(), word))
@@ -137,8 +145,8 @@ fn summary(outcomes: &[Outcome]) -> String {
 }
 
 impl Failure for Refused {
-    fn kind(&self) -> Kind {
-        Kind::Unavailable
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Unavailable
     }
 }
 
@@ -150,8 +158,8 @@ pub(crate) struct ApiVersion;
 struct WrongVersion;
 
 impl Failure for WrongVersion {
-    fn kind(&self) -> Kind {
-        Kind::Malformed
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Malformed
     }
 }
 
@@ -172,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_summary_counts_what_happened() {
-        use Outcome::{Stale, Stored, Unchanged};
+        use OrderOutcome::{Stale, Stored, Unchanged};
         assert_eq!(summary(&[Stored]), "1 order: 1 stored");
         assert_eq!(
             summary(&[Stale, Stored, Unchanged, Stored]),

@@ -1,7 +1,7 @@
 //! Refunds and their lines, which never change and belong to one order and one refund.
 
 use diesel::sql_types::{Array, Binary, Text, Timestamptz};
-use domain::order::Digest;
+use domain::json::Digest;
 use messaging::Statement;
 
 use super::Basis;

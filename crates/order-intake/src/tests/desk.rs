@@ -6,13 +6,13 @@ use std::time::Duration;
 use diesel::QueryableByName;
 use diesel::sql_types::Text;
 use diesel_async::RunQueryDsl as _;
-use domain::document::{Document, Json};
+use domain::json::{Document, JsonValue};
 use domain::order::sample::{Orders, message};
-use domain::order::{Message, Order, OrderStored, Outcome, Policy};
+use domain::order::{Order, OrderMessage, OrderOutcome, OrderPolicy, OrderStored};
 use messaging::Outbox;
 use platform::Timestamp;
 use platform::database::{Pool, Settings};
-use platform::http::Room;
+use platform::http::MemoryPermit;
 use serde_json::{Value, json};
 use testkit::Database;
 use tokio_util::sync::CancellationToken;
@@ -96,22 +96,23 @@ impl Desk {
         let merchant: domain::access::MerchantId = merchant.parse().unwrap();
         let received_at = time("2026-03-01T00:00:00Z");
         let document = json!({ "returns_portal_order": { "orders": orders } });
-        let message = Message::read(&Document::from(document), Policy::default()).unwrap();
+        let message =
+            OrderMessage::read(&Document::from(document), OrderPolicy::default()).unwrap();
         let published = message.snapshots.into_iter().zip(orders).map(|(snapshot, document)| {
             let event = OrderStored { merchant: merchant.clone(), order: snapshot.order.clone() };
             Published {
                 snapshot,
                 document: document.to_string(),
-                event: self.outbox.prepare(received_at, &event).unwrap(),
+                event: self.outbox.serialize(received_at, &event).unwrap(),
             }
         });
         let orders = published.collect();
         Publication {
             merchant,
-            policy: Policy::default(),
+            policy: OrderPolicy::default(),
             received_at,
             orders,
-            _room: Room::default(),
+            _room: MemoryPermit::default(),
         }
     }
 
@@ -128,7 +129,7 @@ impl Desk {
     }
 
     pub(super) async fn events(&self) -> Vec<String> {
-        let subject = "SELECT event::jsonb ->> 'subject' AS line FROM outbox ORDER BY position";
+        let subject = "SELECT event::jsonb ->> 'subject' AS line FROM outbox ORDER BY sequence";
         self.lines(subject).await
     }
 }
@@ -140,7 +141,7 @@ pub(super) fn time(text: &str) -> Timestamp {
 pub(super) fn samples(count: usize) -> Vec<Value> {
     let orders: Vec<Order> = Orders::new(7, time("2026-03-01T00:00:00Z")).take(count).collect();
     let message = Document::from(message(&orders));
-    Message::documents(message.value()).map(Json::to_value).collect()
+    OrderMessage::documents(message.value()).map(JsonValue::to_value).collect()
 }
 
 /// A sample with a refund.
@@ -155,6 +156,6 @@ pub(super) fn with(mut order: Value, change: impl FnOnce(&mut Value)) -> Value {
 }
 
 #[track_caller]
-pub(super) fn check(answer: &Answer, expected: &[Outcome]) {
+pub(super) fn check(answer: &Answer, expected: &[OrderOutcome]) {
     assert_eq!(answer.as_ref().unwrap(), expected);
 }

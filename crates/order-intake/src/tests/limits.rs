@@ -45,7 +45,7 @@ async fn bodies_that_do_not_come_shut_out_nobody_else() {
          Api-Version: 3\r\nContent-Type: application/json\r\nContent-Length: 5242880\r\n\r\n",
         intake.token("acme"),
     );
-    let waiting = join_all((0..6).map(|_| intake.started.say(&head))).await;
+    let waiting = join_all((0..6).map(|_| intake.started.raw_connection(&head))).await;
     let mut large = sample_message(1);
     large["padding"] = json!(" ".repeat(4 * 1024 * 1024));
     testkit::eventually("acme has no room", Duration::from_secs(10), || async {
@@ -63,7 +63,7 @@ async fn bodies_that_do_not_come_shut_out_nobody_else() {
 
 #[tokio::test]
 async fn answers_that_nobody_reads_are_bounded() {
-    // Room for ten megabytes, the least there can be.
+    // MemoryPermit for ten megabytes, the least there can be.
     let limits = [("HTTP__MAX_BODY_BYTES", "1048576"), ("BODIES__BYTES_IN_FLIGHT", "0")];
     let intake = Intake::with(&limits, merchant("acme")).await;
     for order in &mut sample_orders(4) {
@@ -77,7 +77,7 @@ async fn answers_that_nobody_reads_are_bounded() {
         intake.token("acme"),
     )
     .repeat(8);
-    let unread = join_all((0..3).map(|_| intake.started.say(&asked))).await;
+    let unread = join_all((0..3).map(|_| intake.started.raw_connection(&asked))).await;
     let page = async |status: u16| {
         let answer = intake.get("/v1/orders", "acme").await;
         (answer.status() == status).then_some(answer)

@@ -4,8 +4,8 @@ use std::slice::from_ref as one;
 use std::time::Duration;
 
 use diesel_async::SimpleAsyncConnection as _;
-use domain::order::Outcome;
-use platform::{Failure as _, Kind, Tasks};
+use domain::order::OrderOutcome;
+use platform::{ErrorKind, Failure as _, Tasks};
 use serde_json::{Value, json};
 
 use super::desk::{Desk, check, refunded, samples, with};
@@ -47,10 +47,10 @@ async fn publish_in_a_row(desk: &Desk, first: &Value, second: &Value, then: &str
 async fn the_next_group_is_under_way_before_the_one_ahead_is_done() {
     let desk = Desk::open().await;
     let orders = samples(2);
-    check(&desk.publish("acme", one(&orders[0])).await, &[Outcome::Stored]);
+    check(&desk.publish("acme", one(&orders[0])).await, &[OrderOutcome::Stored]);
     let newer = of_year(&orders[0], 2027);
     let answers = publish_in_a_row(&desk, &newer, &orders[1], "COMMIT").await;
-    answers.iter().for_each(|answer| check(answer, &[Outcome::Stored]));
+    answers.iter().for_each(|answer| check(answer, &[OrderOutcome::Stored]));
     assert_eq!(desk.events().await.len(), 3);
 }
 
@@ -58,11 +58,11 @@ async fn the_next_group_is_under_way_before_the_one_ahead_is_done() {
 async fn a_group_that_is_no_news_leaves_the_one_ahead_alone() {
     let desk = Desk::open().await;
     let orders = samples(2);
-    check(&desk.publish("acme", &orders).await, &[Outcome::Stored; 2]);
+    check(&desk.publish("acme", &orders).await, &[OrderOutcome::Stored; 2]);
     let (newer, older) = (of_year(&orders[0], 2027), of_year(&orders[1], 2020));
     let [ahead, behind] = publish_in_a_row(&desk, &newer, &older, "COMMIT").await;
-    check(&ahead, &[Outcome::Stored]);
-    check(&behind, &[Outcome::Stale]);
+    check(&ahead, &[OrderOutcome::Stored]);
+    check(&behind, &[OrderOutcome::Stale]);
     assert_eq!(desk.events().await.len(), 3);
 }
 
@@ -71,12 +71,12 @@ async fn a_group_that_is_no_news_leaves_the_one_ahead_alone() {
 async fn a_group_that_is_overtaken_leaves_the_one_behind_alone() {
     let desk = Desk::open().await;
     let orders = samples(2);
-    check(&desk.publish("acme", one(&orders[0])).await, &[Outcome::Stored]);
+    check(&desk.publish("acme", one(&orders[0])).await, &[OrderOutcome::Stored]);
     let newer = of_year(&orders[0], 2027);
     let overtake = "UPDATE orders SET updated_at = '2028-01-01'; COMMIT";
     let [overtaken, behind] = publish_in_a_row(&desk, &newer, &orders[1], overtake).await;
-    check(&overtaken, &[Outcome::Stale]);
-    check(&behind, &[Outcome::Stored]);
+    check(&overtaken, &[OrderOutcome::Stale]);
+    check(&behind, &[OrderOutcome::Stored]);
     assert_eq!(desk.events().await.len(), 2);
 }
 
@@ -85,7 +85,7 @@ async fn a_group_that_is_overtaken_leaves_the_one_behind_alone() {
 async fn a_refund_that_comes_in_between_is_noticed() {
     let desk = Desk::open().await;
     let order = refunded();
-    check(&desk.publish("acme", one(&order)).await, &[Outcome::Stored]);
+    check(&desk.publish("acme", one(&order)).await, &[OrderOutcome::Stored]);
     let new = with(of_year(&order, 2027), |order| {
         order["refunds"][0]["identifier"] = json!("in between");
         order["refunds"][0]["refund_line_items"][0]["identifier"] = json!("its line");
@@ -93,7 +93,7 @@ async fn a_refund_that_comes_in_between_is_noticed() {
     let come = "INSERT INTO refunds VALUES ('acme', 'in between', sha256('another order'), sha256('x'), now()); COMMIT";
     let [refused, behind] = publish_in_a_row(&desk, &new, &samples(101)[100], come).await;
     assert!(matches!(refused, Err(PublishError::Refunds(_))), "{refused:?}");
-    check(&behind, &[Outcome::Stored]);
+    check(&behind, &[OrderOutcome::Stored]);
 }
 
 /// Somebody keeps an order to himself for too long: that is nobody else's trouble.
@@ -101,7 +101,7 @@ async fn a_refund_that_comes_in_between_is_noticed() {
 async fn an_order_that_runs_out_of_time_takes_its_group_along_only_once() {
     let desk = Desk::with_patience(Duration::from_secs(1)).await;
     let orders = samples(5);
-    check(&desk.publish("acme", &orders[..2]).await, &[Outcome::Stored; 2]);
+    check(&desk.publish("acme", &orders[..2]).await, &[OrderOutcome::Stored; 2]);
     let pool = desk.database.pool();
     let mut holder = pool.get().await.unwrap();
     let publish = async |orders: Vec<Value>| {
@@ -115,8 +115,8 @@ async fn an_order_that_runs_out_of_time_takes_its_group_along_only_once() {
     let newer = of_year(&orders[0], 2027);
     let answers = publish(vec![orders[2].clone(), newer, orders[3].clone()]).await;
     let [before, Err(overdue), behind] = &answers[..] else { panic!("{answers:?}") };
-    assert_eq!(overdue.kind(), Kind::Unavailable);
-    [before, behind].into_iter().for_each(|answer| check(answer, &[Outcome::Stored]));
+    assert_eq!(overdue.kind(), ErrorKind::Unavailable);
+    [before, behind].into_iter().for_each(|answer| check(answer, &[OrderOutcome::Stored]));
 
     // When one after the other runs out of time, those behind them are told so at once.
     holder.batch_execute("COMMIT; BEGIN; SELECT FROM orders FOR UPDATE").await.unwrap();
@@ -129,15 +129,15 @@ async fn an_order_that_runs_out_of_time_takes_its_group_along_only_once() {
 async fn groups_that_lose_their_connection_are_refused_and_the_next_is_stored() {
     let desk = Desk::open().await;
     let orders = samples(2);
-    check(&desk.publish("acme", one(&orders[0])).await, &[Outcome::Stored]);
+    check(&desk.publish("acme", one(&orders[0])).await, &[OrderOutcome::Stored]);
     let newer = of_year(&orders[0], 2027);
     let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                WHERE datname = current_database() AND wait_event_type = 'Lock'; COMMIT";
     for answer in publish_in_a_row(&desk, &newer, &orders[1], cut).await {
         let Err(error @ PublishError::Database(_)) = answer else { panic!("{answer:?}") };
-        assert_eq!(error.kind(), Kind::Unavailable);
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
     }
-    check(&desk.publish("acme", &[newer, orders[1].clone()]).await, &[Outcome::Stored; 2]);
+    check(&desk.publish("acme", &[newer, orders[1].clone()]).await, &[OrderOutcome::Stored; 2]);
 }
 
 /// As many replicas: whoever is second has to look what is stored.
@@ -160,7 +160,7 @@ async fn writers_that_meet_at_the_same_orders_lose_nothing() {
     let answers = futures_util::future::join_all(waiting).await;
     assert!(tasks.drain(Duration::from_secs(5)).await);
     let stored = answers.iter().filter(|answer| match answer.as_ref().unwrap() {
-        Ok(outcomes) => outcomes == &[Outcome::Stored],
+        Ok(outcomes) => outcomes == &[OrderOutcome::Stored],
         Err(error) => panic!("{error}"),
     });
     assert_eq!(desk.events().await.len(), stored.count());
@@ -173,7 +173,7 @@ async fn writers_that_meet_at_the_same_orders_lose_nothing() {
 async fn an_event_is_numbered_when_nobody_else_can_write_its_order_any_more() {
     let desk = Desk::open().await;
     let order = samples(1).remove(0);
-    check(&desk.publish("acme", one(&order)).await, &[Outcome::Stored]);
+    check(&desk.publish("acme", one(&order)).await, &[OrderOutcome::Stored]);
     let pool = desk.database.pool();
     let mut other = pool.get().await.unwrap();
     other.batch_execute("BEGIN; SELECT FROM orders FOR UPDATE").await.unwrap();
@@ -184,7 +184,7 @@ async fn an_event_is_numbered_when_nobody_else_can_write_its_order_any_more() {
         other.batch_execute("SELECT nextval('outbox_position_seq'); COMMIT").await.unwrap();
     };
     let (answer, ()) = tokio::join!(publishing, drawing);
-    check(&answer, &[Outcome::Stored]);
-    let positions = desk.lines("SELECT position::text AS line FROM outbox ORDER BY position").await;
+    check(&answer, &[OrderOutcome::Stored]);
+    let positions = desk.lines("SELECT sequence::text AS line FROM outbox ORDER BY sequence").await;
     assert_eq!(positions, ["1", "3"]);
 }

@@ -2,8 +2,8 @@
 
 use std::io::Write as _;
 
-use domain::document::Document;
-use domain::order::Policy;
+use domain::json::Document;
+use domain::order::OrderPolicy;
 use flate2::{Compression, write::GzEncoder};
 
 use super::*;
@@ -50,7 +50,8 @@ async fn one_bad_order_rejects_the_whole_message_with_every_fault() {
     let (status, answer) = intake.publish("acme", &message).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(answer["message"], "3 fields are not valid");
-    let expected = Message::read(&Document::from(message), Policy::default()).unwrap_err();
+    let expected =
+        OrderMessage::read(&Document::from(message), OrderPolicy::default()).unwrap_err();
     assert_eq!(answer["errors"], json!(expected.errors));
     assert_eq!(
         answer["errors"][2],

@@ -2,7 +2,7 @@
 
 use std::slice::from_ref as one;
 
-use domain::order::Outcome;
+use domain::order::OrderOutcome;
 use serde_json::{Value, json};
 
 use super::desk::{Desk, check, refunded, samples, with};
@@ -13,7 +13,7 @@ async fn an_order_is_stored_whole_and_announced() {
     let desk = Desk::open().await;
     let order =
         with(samples(1).remove(0), |order| order["unknown"] = json!({ "kept": [1.5, "é"] }));
-    check(&desk.publish("acme", one(&order)).await, &[Outcome::Stored]);
+    check(&desk.publish("acme", one(&order)).await, &[OrderOutcome::Stored]);
     let stored = desk.lines("SELECT document AS line FROM orders").await;
     assert_eq!(serde_json::from_str::<Value>(&stored[0]).unwrap(), order);
     let identifier = order["identifier"].as_str().unwrap();
@@ -45,7 +45,7 @@ async fn a_shopper_known_by_nothing_but_an_address_is_found_by_it() {
             })
         })
         .collect();
-    check(&desk.publish("acme", &orders).await, &[Outcome::Stored; 4]);
+    check(&desk.publish("acme", &orders).await, &[OrderOutcome::Stored; 4]);
     let found = "SELECT coalesce(customer_email, '-') AS line FROM orders ORDER BY line";
     let emails = ["-", "ada@mail.example", "bo@mail.example", "cy@mail.example"];
     assert_eq!(desk.lines(found).await, emails);
@@ -55,9 +55,9 @@ async fn a_shopper_known_by_nothing_but_an_address_is_found_by_it() {
 async fn the_same_order_again_changes_nothing_and_is_not_announced() {
     let desk = Desk::open().await;
     let orders = samples(3);
-    check(&desk.publish("acme", &orders).await, &[Outcome::Stored; 3]);
-    check(&desk.publish("acme", &orders).await, &[Outcome::Unchanged; 3]);
-    check(&desk.publish("rival", &orders).await, &[Outcome::Stored; 3]);
+    check(&desk.publish("acme", &orders).await, &[OrderOutcome::Stored; 3]);
+    check(&desk.publish("acme", &orders).await, &[OrderOutcome::Unchanged; 3]);
+    check(&desk.publish("rival", &orders).await, &[OrderOutcome::Stored; 3]);
     assert_eq!(desk.events().await.len(), 6);
 }
 
@@ -68,7 +68,7 @@ async fn an_older_snapshot_is_noted_and_not_applied() {
     let older = with(order.clone(), |order| order["updated_at"] = json!("2020-01-01T00:00:00Z"));
     desk.publish("acme", one(&order)).await.unwrap();
     for _ in 0..2 {
-        check(&desk.publish("acme", one(&older)).await, &[Outcome::Stale]);
+        check(&desk.publish("acme", one(&older)).await, &[OrderOutcome::Stale]);
     }
     let stored = desk.lines("SELECT document::jsonb ->> 'updated_at' AS line FROM orders").await;
     assert_eq!(stored, [order["updated_at"].as_str().unwrap()]);
@@ -87,8 +87,8 @@ async fn several_snapshots_of_one_order_in_one_group_follow_each_other() {
         desk.publication("acme", one(&second)),
     ];
     let answers = desk.publish_together(publications).await;
-    check(&answers[0], &[Outcome::Stored, Outcome::Stored, Outcome::Stale]);
-    check(&answers[1], &[Outcome::Unchanged]);
+    check(&answers[0], &[OrderOutcome::Stored, OrderOutcome::Stored, OrderOutcome::Stale]);
+    check(&answers[1], &[OrderOutcome::Unchanged]);
     assert_eq!(desk.events().await.len(), 2);
     let stored = desk.lines("SELECT document::jsonb ->> 'updated_at' AS line FROM orders").await;
     assert_eq!(stored, ["2026-01-02T00:00:00Z"]);
@@ -103,9 +103,9 @@ async fn the_first_of_two_snapshots_can_be_older_than_what_is_stored() {
             order["updated_at"] = json!(format!("2026-01-0{day}T00:00:00Z"))
         })
     });
-    check(&desk.publish("acme", &[middle]).await, &[Outcome::Stored]);
+    check(&desk.publish("acme", &[middle]).await, &[OrderOutcome::Stored]);
     let both = desk.publish("acme", &[oldest, newest]).await;
-    check(&both, &[Outcome::Stale, Outcome::Stored]);
+    check(&both, &[OrderOutcome::Stale, OrderOutcome::Stored]);
     assert_eq!(desk.events().await.len(), 2);
 }
 
@@ -116,7 +116,7 @@ async fn two_snapshots_of_one_moment_end_the_same_however_often_they_come() {
     let other = with(one.clone(), |order| order["note"] = json!("of the same moment"));
     for _ in 0..2 {
         let both = desk.publish("acme", &[other.clone(), one.clone()]).await;
-        check(&both, &[Outcome::Stored; 2]);
+        check(&both, &[OrderOutcome::Stored; 2]);
         assert_eq!(desk.lines("SELECT document AS line FROM orders").await, [one.to_string()]);
     }
     assert_eq!(desk.events().await.len(), 4);
@@ -127,10 +127,13 @@ async fn two_snapshots_of_one_moment_end_the_same_however_often_they_come() {
 async fn what_is_no_news_is_seen_before_anything_is_written() {
     let desk = Desk::open().await;
     let (order, new) = (refunded(), samples(101).remove(100));
-    check(&desk.publish("acme", one(&order)).await, &[Outcome::Stored]);
+    check(&desk.publish("acme", one(&order)).await, &[OrderOutcome::Stored]);
     let newer = with(order.clone(), |order| order["updated_at"] = json!("2027-01-01T00:00:00Z"));
-    check(&desk.publish("acme", &[newer]).await, &[Outcome::Stored]);
-    check(&desk.publish("acme", &[order.clone(), new]).await, &[Outcome::Stale, Outcome::Stored]);
+    check(&desk.publish("acme", &[newer]).await, &[OrderOutcome::Stored]);
+    check(
+        &desk.publish("acme", &[order.clone(), new]).await,
+        &[OrderOutcome::Stale, OrderOutcome::Stored],
+    );
     for changed in [
         with(order.clone(), |order| order["refunds"][0]["note"] = json!("changed")),
         with(order.clone(), |order| order["identifier"] = json!("another")),
@@ -143,7 +146,7 @@ async fn what_is_no_news_is_seen_before_anything_is_written() {
         let answer = desk.publish("acme", &[newest]).await;
         assert!(matches!(answer, Err(PublishError::Refunds(_))), "{answer:?}");
     }
-    let positions = desk.lines("SELECT position::text AS line FROM outbox ORDER BY position").await;
+    let positions = desk.lines("SELECT sequence::text AS line FROM outbox ORDER BY sequence").await;
     assert_eq!(positions, ["1", "2", "3"]);
 }
 
@@ -159,10 +162,10 @@ async fn a_changed_refund_rejects_its_message_and_no_other() {
         desk.publication("acme", &others[2..]),
     ];
     let answers = desk.publish_together(publications).await;
-    check(&answers[0], &[Outcome::Stored]);
+    check(&answers[0], &[OrderOutcome::Stored]);
     let Err(PublishError::Refunds(invalid)) = &answers[1] else { panic!("{:?}", answers[1]) };
     assert_eq!(invalid.errors[0].field, "$.returns_portal_order.orders[1].refunds[0]");
-    check(&answers[2], &[Outcome::Stored; 2]);
+    check(&answers[2], &[OrderOutcome::Stored; 2]);
     assert_eq!(desk.events().await.len(), 4);
 }
 
@@ -178,9 +181,9 @@ async fn a_refund_belongs_to_one_order() {
             desk.publication("rival", &[other]),
         ])
         .await;
-    check(&answers[0], &[Outcome::Stored]);
+    check(&answers[0], &[OrderOutcome::Stored]);
     assert!(matches!(answers[1], Err(PublishError::Refunds(_))));
-    check(&answers[2], &[Outcome::Stored]);
+    check(&answers[2], &[OrderOutcome::Stored]);
 }
 
 #[tokio::test]
@@ -198,16 +201,16 @@ async fn a_line_of_a_refund_belongs_to_one_refund() {
             desk.publication("rival", one(&other)),
         ])
         .await;
-    check(&answers[0], &[Outcome::Stored]);
+    check(&answers[0], &[OrderOutcome::Stored]);
     assert!(matches!(answers[1], Err(PublishError::Refunds(_))));
-    check(&answers[2], &[Outcome::Stored]);
+    check(&answers[2], &[OrderOutcome::Stored]);
     // The same when the first is stored already.
     let late = desk.publish("acme", one(&other)).await;
     let Err(PublishError::Refunds(invalid)) = late else { panic!("{late:?}") };
     let field = "$.returns_portal_order.orders[0].refunds[0].refund_line_items[0].identifier";
     assert_eq!(invalid.errors[0].field, field);
     let newer = with(order, |order| order["note"] = json!("other words, the same refund"));
-    check(&desk.publish("acme", &[newer]).await, &[Outcome::Stored]);
+    check(&desk.publish("acme", &[newer]).await, &[OrderOutcome::Stored]);
 }
 
 #[tokio::test]
@@ -218,8 +221,8 @@ async fn a_poisonous_order_harms_only_itself() {
         orders.iter().map(|order| desk.publication("acme", one(order))).collect();
     publications[1].orders[0].document = "PostgreSQL takes no \0".to_owned();
     let answers = desk.publish_together(publications).await;
-    check(&answers[0], &[Outcome::Stored]);
+    check(&answers[0], &[OrderOutcome::Stored]);
     assert!(matches!(answers[1], Err(PublishError::Database(_))));
-    check(&answers[2], &[Outcome::Stored]);
+    check(&answers[2], &[OrderOutcome::Stored]);
     assert_eq!(desk.events().await.len(), 2);
 }

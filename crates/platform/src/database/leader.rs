@@ -1,4 +1,4 @@
-//! Work on a table that one replica does at a time, and how often it looks at that table.
+//! Tasks that one replica of a service runs at a time: the one that holds an advisory lock.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,93 +9,92 @@ use tokio_util::sync::CancellationToken;
 use super::{DatabaseError, Pool};
 use crate::{chain, retry::Backoff};
 
-/// After being woken it looks so many milliseconds apart before it believes that nothing was
-/// committed: whoever wakes it does so within a transaction.
-const LOOKS: [u64; 6] = [0, 1, 3, 6, 15, 30];
+/// Milliseconds between polls after a wake-up. The wake-up comes from inside the writer's
+/// transaction, so the first polls may run before the commit.
+const POLL_DELAYS: [u64; 6] = [0, 1, 3, 6, 15, 30];
 
-/// What a look came to.
+/// Result of one poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
-    /// There was something, and there may be more.
-    Found,
-    /// There was so much that it pays to wait this long for more, whatever is heard.
-    Plenty(Duration),
-    Nothing,
+pub enum PollOutcome {
+    /// The poll found work, and there may be more.
+    Busy,
+    /// The poll found a full batch. The next poll waits this long, so that batches stay large.
+    Saturated(Duration),
+    Idle,
 }
 
-/// What a leader does.
-pub trait Work {
-    /// The advisory lock of whoever leads. Chosen once; the same in every installation, and per
-    /// database anyway.
+/// A task that only the leader runs.
+pub trait LeaderTask {
+    /// Key of the advisory lock that the leader holds, unique within a database.
     const LOCK: i64;
-    /// What is logged when it fails.
-    const TROUBLE: &'static str;
+    /// Log message for a failed poll.
+    const FAILURE_MESSAGE: &'static str;
     type Error: std::error::Error + From<DatabaseError> + 'static;
 
-    /// Looks, and does what there is to do. The lock is held by this connection.
-    fn look(
+    /// Does the work that is due. `conn` holds the leader's lock.
+    fn poll(
         &mut self,
         conn: &mut AsyncPgConnection,
-    ) -> impl Future<Output = Result<Look, Self::Error>> + Send;
+    ) -> impl Future<Output = Result<PollOutcome, Self::Error>> + Send;
 }
 
 impl Pool {
-    /// Does the work for as long as this replica leads, and tries to lead for as long as it does
-    /// not. Looks when woken, and every `poll` in any case.
-    pub async fn work<W: Work>(
+    /// Runs the task while this replica leads, and tries to become the leader while it does not.
+    /// Polls when woken, and every `poll_interval`.
+    pub async fn run_as_leader<T: LeaderTask>(
         self,
-        mut work: W,
+        mut task: T,
         wake: Arc<Notify>,
-        poll: Duration,
+        poll_interval: Duration,
         stop: CancellationToken,
     ) {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
-        let (mut leading, mut looks) = (None, LOOKS.iter());
+        let (mut leading, mut delays) = (None, POLL_DELAYS.iter());
         while !stop.is_cancelled() {
-            let looked = self.look(&mut work, &mut leading).await;
-            if looked.is_ok() {
+            let polled = self.poll_as_leader(&mut task, &mut leading).await;
+            if polled.is_ok() {
                 backoff.reset();
             }
-            let (pause, listens) = match looked {
-                Ok(Some(Look::Nothing)) => {
-                    let next = looks.next().map(|millis| Duration::from_millis(*millis));
-                    (next.unwrap_or(poll), true)
+            let (pause, wakeable) = match polled {
+                Ok(Some(PollOutcome::Idle)) => {
+                    let next = delays.next().map(|millis| Duration::from_millis(*millis));
+                    (next.unwrap_or(poll_interval), true)
                 }
-                Ok(Some(found)) => {
-                    looks = LOOKS.iter();
-                    match found {
-                        Look::Plenty(pause) => (pause, false),
+                Ok(Some(outcome)) => {
+                    delays = POLL_DELAYS.iter();
+                    match outcome {
+                        PollOutcome::Saturated(pause) => (pause, false),
                         _ => (Duration::ZERO, true),
                     }
                 }
-                // Whoever does not lead can do nothing about news.
-                Ok(None) => (poll, false),
+                // Another replica leads.
+                Ok(None) => (poll_interval, false),
                 Err(error) => {
-                    tracing::warn!(error = chain(&error), "{}", W::TROUBLE);
+                    tracing::warn!(error = chain(&error), "{}", T::FAILURE_MESSAGE);
                     leading = None;
-                    // Longer than the others wait: one of them may be better off.
-                    (poll + backoff.pause(), false)
+                    // Wait longer than the other replicas, so that one of them can take over.
+                    (poll_interval + backoff.pause(), false)
                 }
             };
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = tokio::time::sleep(pause) => {}
-                () = wake.notified(), if listens => looks = LOOKS.iter(),
+                () = wake.notified(), if wakeable => delays = POLL_DELAYS.iter(),
             }
         }
     }
 
-    /// Nothing, if another replica leads.
-    async fn look<W: Work>(
+    /// Polls if this replica leads; returns `None` if another replica does.
+    async fn poll_as_leader<T: LeaderTask>(
         &self,
-        work: &mut W,
+        task: &mut T,
         leading: &mut Option<AsyncPgConnection>,
-    ) -> Result<Option<Look>, W::Error> {
+    ) -> Result<Option<PollOutcome>, T::Error> {
         if leading.is_none() {
-            *leading = self.lead(W::LOCK).await?;
+            *leading = self.try_lead(T::LOCK).await?;
         }
         match leading {
-            Some(conn) => Ok(Some(work.look(conn).await?)),
+            Some(conn) => Ok(Some(task.poll(conn).await?)),
             None => Ok(None),
         }
     }

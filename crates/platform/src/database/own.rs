@@ -29,7 +29,7 @@ impl Drop for Asking {
 
 impl Pool {
     /// A connection for a worker that keeps it.
-    pub async fn get_own(&self) -> Result<AsyncPgConnection, DatabaseError> {
+    pub async fn dedicated(&self) -> Result<AsyncPgConnection, DatabaseError> {
         let mut conn = Connection::take(self.get().await?);
         look_up_by_index(&mut conn).await?;
         Ok(conn)
@@ -37,7 +37,7 @@ impl Pool {
 
     /// Tries to become the one process of many that leads. Whoever drops the connection no longer
     /// does. Asking in vain costs a query, not a connection.
-    pub async fn lead(&self, lock: i64) -> Result<Option<AsyncPgConnection>, DatabaseError> {
+    pub async fn try_lead(&self, lock: i64) -> Result<Option<AsyncPgConnection>, DatabaseError> {
         let mut asking = Asking(Some(self.get().await?));
         let Some(conn) = &mut asking.0 else { return Ok(None) };
         let asked = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS granted");

@@ -4,12 +4,12 @@ use std::{future::Future, io::Read as _, pin::Pin};
 
 use actix_web::{FromRequest, HttpRequest, dev::Payload, error::PayloadError, http::header, web};
 use bytes::{Bytes, BytesMut};
-use domain::document::{Document, Malformed};
+use domain::json::{Document, ParseError};
 use flate2::read::MultiGzDecoder;
 use futures_util::StreamExt;
 
-use super::{Room, Settings};
-use crate::{Failure, Kind, Problem};
+use super::{MemoryPermit, Settings};
+use crate::{ErrorKind, Failure, Problem};
 
 /// Why a body could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -27,18 +27,20 @@ pub enum BodyError {
     #[error("content type must be {0}")]
     ContentType(&'static str),
     #[error(transparent)]
-    NotJson(#[from] Malformed),
+    NotJson(#[from] ParseError),
     #[error("the body is not a form")]
     NotForm,
 }
 
 impl Failure for BodyError {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::TooLarge(_) => Kind::TooLarge,
-            Self::TooSlow => Kind::TooSlow,
-            Self::Truncated | Self::BadGzip | Self::NotJson(_) | Self::NotForm => Kind::Malformed,
-            Self::Encoding(_) | Self::ContentType(_) => Kind::Unsupported,
+            Self::TooLarge(_) => ErrorKind::TooLarge,
+            Self::TooSlow => ErrorKind::TooSlow,
+            Self::Truncated | Self::BadGzip | Self::NotJson(_) | Self::NotForm => {
+                ErrorKind::Malformed
+            }
+            Self::Encoding(_) | Self::ContentType(_) => ErrorKind::Unsupported,
         }
     }
 }
@@ -139,7 +141,7 @@ async fn read(request: &HttpRequest, payload: Payload) -> Result<Bytes, BodyErro
     let raw = tokio::time::timeout(patience, collect(payload, limit)).await;
     let raw = raw.map_err(|_elapsed| BodyError::TooSlow)??;
     let body = if gzipped { unpack(&raw, limit)? } else { raw };
-    Room::of(request).fit(body.len());
+    MemoryPermit::of(request).fit(body.len());
     Ok(body)
 }
 

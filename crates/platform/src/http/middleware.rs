@@ -19,11 +19,11 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use uuid::Uuid;
 
 use super::{
-    Peer, Room, Settings,
-    line::UnderWay,
+    ClientIp, MemoryPermit, Settings,
+    connections::ActiveRequest,
     server::{BadQuery, NoSuchPath},
 };
-use crate::{Failure, Kind, Problem, limits::PerAddress, telemetry};
+use crate::{ErrorKind, Failure, Problem, limits::PerAddress, telemetry};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// What the platform asks of itself does not count against an address.
@@ -43,8 +43,8 @@ pub fn request_id() -> Option<String> {
 struct Overdue;
 
 impl Failure for Overdue {
-    fn kind(&self) -> Kind {
-        Kind::Unavailable
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Unavailable
     }
 }
 
@@ -53,7 +53,7 @@ pub(super) async fn observe(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let _under_way = request.conn_data().map(UnderWay::on);
+    let _under_way = request.conn_data().map(ActiveRequest::on);
     let id = incoming_id(&request).unwrap_or_else(|| Uuid::now_v7().to_string());
     let method = request.method().to_string();
     let span = tracing::info_span!(
@@ -122,7 +122,7 @@ async fn answer(
     let settings = request.app_data::<web::Data<Settings>>().cloned();
     let patience = settings.map_or(Duration::from_secs(30), |settings| settings.request_timeout);
     match tokio::time::timeout(patience, next.call(request)).await {
-        Ok(answer) => Ok(Room::keep(answer?.map_into_boxed_body())),
+        Ok(answer) => Ok(MemoryPermit::keep(answer?.map_into_boxed_body())),
         // The answer is made here, while the request id is at hand.
         Err(_elapsed) => {
             let mut answer = Problem::from(Overdue).error_response();
@@ -137,7 +137,7 @@ async fn answer(
 fn admit(request: &HttpRequest) -> Result<(), Problem> {
     let door = request.app_data::<web::Data<PerAddress>>();
     if let Some(door) = door.filter(|_| !UNCOUNTED.contains(&request.path())) {
-        door.count(Peer::of(request).0)?;
+        door.count(ClientIp::of(request).0)?;
     }
     let has_nul = |text: &str| text.contains("%00");
     if has_nul(request.uri().path()) {

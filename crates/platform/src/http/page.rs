@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::{Failure, Kind};
+use crate::{ErrorKind, Failure};
 
 const USUAL: i64 = 50;
 const LONGEST: i64 = 500;
@@ -29,8 +29,8 @@ pub enum BadPage {
 }
 
 impl Failure for BadPage {
-    fn kind(&self) -> Kind {
-        Kind::Malformed
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Malformed
     }
 }
 

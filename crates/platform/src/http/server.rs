@@ -17,9 +17,9 @@ use anyhow::Context as _;
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::AppExt as _;
 
-use super::{Settings, line::Lines, middleware::observe, tls};
+use super::{Settings, connections::IdleConnections, middleware::observe, tls};
 use crate::{
-    Failure, Kind, Problem, Service, Tasks,
+    ErrorKind, Failure, Problem, Service, Tasks,
     health::{self, Health},
     identity::Verifier,
     limits::PerAddress,
@@ -77,7 +77,7 @@ pub(crate) fn bind<S: Service>(
             .route("/openapi.json", web::get().to(openapi_json))
             .default_service(web::to(nothing_here))
     };
-    let lines = Lines::start(settings.keep_alive + settings.header_timeout, tasks);
+    let lines = IdleConnections::start(settings.keep_alive + settings.header_timeout, tasks);
     let workers = if settings.workers == 0 { cores() } else { settings.workers };
     let server = HttpServer::new(factory)
         .disable_signals()
@@ -143,8 +143,8 @@ async fn openapi_json(document: web::Data<OpenApi>) -> HttpResponse {
 pub(super) struct BadQuery(pub(super) String);
 
 impl Failure for BadQuery {
-    fn kind(&self) -> Kind {
-        Kind::Malformed
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Malformed
     }
 }
 
@@ -153,8 +153,8 @@ impl Failure for BadQuery {
 pub(super) struct NoSuchPath;
 
 impl Failure for NoSuchPath {
-    fn kind(&self) -> Kind {
-        Kind::Missing
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Missing
     }
 }
 

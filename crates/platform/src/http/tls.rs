@@ -48,7 +48,7 @@ pub(super) fn server_config(settings: &Tls, tasks: &Tasks) -> anyhow::Result<Ser
 
 fn follow(settings: Tls, certificate: Arc<Certificate>, tasks: &Tasks) {
     let mut seen = changed(&settings);
-    tasks.every("certificate", LOOK_EVERY, move || {
+    tasks.spawn_interval("certificate", LOOK_EVERY, move || {
         let now = changed(&settings);
         if now != seen {
             match load(&settings) {

@@ -6,7 +6,7 @@ use actix_web::{FromRequest, HttpMessage as _, HttpRequest, dev::Payload, http::
 use domain::access::{MerchantId, Scope};
 
 use super::{Claims, TokenError, Verifier};
-use crate::{Failure, Kind, Problem};
+use crate::{ErrorKind, Failure, Problem};
 
 /// The header in which a caller without a merchant of its own names one.
 const MERCHANT_HEADER: &str = "x-service-id";
@@ -32,10 +32,10 @@ pub enum Access {
 }
 
 impl Failure for Access {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::Scope(_) | Self::OtherMerchant(_) => Kind::Denied,
-            Self::NoMerchant | Self::BadMerchant => Kind::Malformed,
+            Self::Scope(_) | Self::OtherMerchant(_) => ErrorKind::Denied,
+            Self::NoMerchant | Self::BadMerchant => ErrorKind::Malformed,
         }
     }
 }
@@ -57,13 +57,13 @@ impl Caller {
     }
 
     /// The merchant this request is limited to, if it is limited to one.
-    pub fn limited_to(&self) -> Option<&MerchantId> {
+    pub fn merchant_scope(&self) -> Option<&MerchantId> {
         self.merchant.as_ref()
     }
 
     /// Who must not take more than a part of what all share: the merchant whose token it is, or the
     /// client when it is nobody's.
-    pub(crate) fn party(&self) -> &str {
+    pub(crate) fn quota_key(&self) -> &str {
         self.claims.merchant.as_ref().map_or(&self.claims.client_id, MerchantId::as_str)
     }
 
@@ -94,7 +94,7 @@ impl FromRequest for Caller {
             let named =
                 request.headers().get(MERCHANT_HEADER).map(|value| value.to_str().unwrap_or("?"));
             let caller = Self::new(claims, named)?;
-            // For what is read after it, see `Room`.
+            // For what is read after it, see `MemoryPermit`.
             request.extensions_mut().insert(caller.clone());
             Ok(caller)
         })

@@ -24,7 +24,7 @@ pub struct Revocations {
 impl Revocations {
     pub fn add(&self, revocation: Revocation) {
         let mut revoked = self.revoked.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-        revoked.insert(revocation.what, revocation.until);
+        revoked.insert(revocation.revoked, revocation.expires_at);
     }
 
     /// Everything that was revoked so far has been added.

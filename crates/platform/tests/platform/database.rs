@@ -70,7 +70,7 @@ impl Hidden {
     }
 
     async fn rename(&self, from: &str, to: &str) {
-        self.beside.tamper(&format!("ALTER DATABASE {from} RENAME TO {to}")).await;
+        self.beside.execute_raw(&format!("ALTER DATABASE {from} RENAME TO {to}")).await;
     }
 }
 
@@ -153,16 +153,16 @@ async fn a_lock_that_nobody_waited_for_is_not_kept() {
     for round in 0..50 {
         // Somewhere between asking and being answered.
         let patience = Duration::from_micros(round * 40);
-        drop(tokio::time::timeout(patience, impatient.lead(LOCK)).await);
+        drop(tokio::time::timeout(patience, impatient.try_lead(LOCK)).await);
     }
     let leading = eventually("the lock is free", Duration::from_secs(10), async || {
-        other.lead(LOCK).await.unwrap()
+        other.try_lead(LOCK).await.unwrap()
     })
     .await;
-    assert!(impatient.lead(LOCK).await.unwrap().is_none(), "two lead");
+    assert!(impatient.try_lead(LOCK).await.unwrap().is_none(), "two lead");
     drop(leading);
     eventually("the lock went with the leader", Duration::from_secs(10), async || {
-        impatient.lead(LOCK).await.unwrap()
+        impatient.try_lead(LOCK).await.unwrap()
     })
     .await;
 }
@@ -172,7 +172,7 @@ async fn much_is_forgotten_in_pieces_and_what_is_young_stays() {
     let database = Database::create(Vec::new()).await;
     // Whoever deletes too much at once would run into the statement timeout.
     database
-        .tamper(
+        .execute_raw(
             "CREATE TABLE notes (at TIMESTAMPTZ NOT NULL);
              INSERT INTO notes SELECT now() - INTERVAL '1 day' FROM generate_series(1, 25000);
              INSERT INTO notes VALUES (now());
@@ -185,9 +185,9 @@ async fn much_is_forgotten_in_pieces_and_what_is_young_stays() {
         )
         .await;
     let before = platform::Clock::system().now() - chrono::TimeDelta::hours(1);
-    platform::database::forget(&database.pool(), "notes", "at", before).await.unwrap();
+    platform::database::delete_older_than(&database.pool(), "notes", "at", before).await.unwrap();
     database
-        .tamper(
+        .execute_raw(
             "DO $$ BEGIN ASSERT (SELECT count(*) FROM notes) = 1, 'not all, or too many'; END $$",
         )
         .await;

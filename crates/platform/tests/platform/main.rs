@@ -25,7 +25,7 @@ use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use platform::{
     Clock, Problem, Process, Running, Service, config,
     database::Pool,
-    http::{Json, Peer},
+    http::{ClientIp, Json},
     identity::{Caller, Verifier},
 };
 use serde::Deserialize;
@@ -113,7 +113,7 @@ async fn who(caller: Caller) -> HttpResponse {
 
 #[utoipa::path(responses((status = 200)))]
 #[get("/address")]
-async fn address(Peer(address): Peer) -> HttpResponse {
+async fn address(ClientIp(address): ClientIp) -> HttpResponse {
     HttpResponse::Ok().json(address)
 }
 

@@ -4,11 +4,12 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, post, web};
 use chrono::{DateTime, Utc};
 use domain::access::Scope;
-use domain::document::{Document, Invalid, Object, array, object, one_of, text, timestamp};
-use domain::order::Digest;
+use domain::json::{
+    Digest, Document, Object, ValidationError, array, object, one_of, text, timestamp,
+};
 use domain::returns::{MAX_UNITS, TrackingEvent, UnitId};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Room, Then};
+use platform::http::{ErrorBody, Json, MemoryPermit, Sequential};
 use platform::identity::Caller;
 use utoipa::ToSchema;
 
@@ -65,7 +66,7 @@ pub(crate) struct CarrierEvent {
 #[post("/v1/carrier_events")]
 pub(crate) async fn report_carrier_event(
     app: web::Data<App>,
-    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
+    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Carrier)?;
     let reported = read(&document)?;
@@ -73,14 +74,14 @@ pub(crate) async fn report_carrier_event(
     Ok(written(StatusCode::OK, parcels::track(&app, &merchant, actor, &reported).await?))
 }
 
-fn read(document: &Document) -> Result<Reported, Invalid> {
+fn read(document: &Document) -> Result<Reported, ValidationError> {
     let digest = Digest::of(document.value());
     document.read(object(|body| read_body(body, digest)))
 }
 
 fn read_body(body: &Object<'_>, digest: Digest) -> Option<Reported> {
-    body.refuse_unknown(&FIELDS);
-    let words: Vec<_> = TrackingEvent::ALL.map(|event| (event.as_str(), event)).to_vec();
+    body.reject_unknown(&FIELDS);
+    let words: Vec<_> = TrackingEvent::ALL.iter().map(|event| (event.as_str(), *event)).collect();
     let event_identifier = body.required("event_identifier", text(1..=255));
     let event = body.required("event", one_of(&words));
     let rma_identifier = body.optional("rma_identifier", text(1..=255));

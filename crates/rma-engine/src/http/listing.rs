@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Datelike as _, Utc};
 use domain::access::Scope;
-use domain::returns::{Rma, Status};
+use domain::returns::{Rma, RmaStatus};
 use platform::http::ErrorBody;
 use platform::identity::Caller;
 use platform::{Problem, Timestamp};
@@ -27,7 +27,7 @@ use crate::store::timeline::{self, TimelineEntry};
 pub(crate) struct Listing {
     /// With units of this order.
     order_identifier: Option<String>,
-    status: Option<Status>,
+    status: Option<RmaStatus>,
     /// Of the shopper with this e-mail address, in any case; of a gift, the giftee's.
     email: Option<String>,
     /// With units in a parcel of this number.
@@ -95,9 +95,10 @@ pub(crate) async fn list_returns(
     let (size, most) = page_size(listing.limit)?;
     let wanted = listing.into_inner().understand()?;
     let mut conn = app.pool.get().await?;
-    let (mut returns, is_cut) = search(&mut conn, &merchant.identifier, &wanted, most).await?;
+    let (mut returns, is_truncated) =
+        search(&mut conn, &merchant.identifier, &wanted, most).await?;
     let next = cut(&mut returns, size, cursor);
-    let next = next.or_else(|| returns.last().filter(|_| is_cut).map(cursor));
+    let next = next.or_else(|| returns.last().filter(|_| is_truncated).map(cursor));
     with_room(&head, &Returns { returns, next })
 }
 
@@ -128,10 +129,10 @@ pub(crate) async fn show_timeline(
     let rma = find(&mut conn, &merchant, &rma_identifier).await?.rma_identifier;
     let after = query.after.unwrap_or(0);
     let page = timeline::page(&mut conn, &merchant.identifier, &rma, after, most).await?;
-    let (mut entries, is_cut) = page;
+    let (mut entries, is_truncated) = page;
     let position = |entry: &TimelineEntry| entry.position;
     let next = cut(&mut entries, size, position);
-    let next = next.or_else(|| entries.last().filter(|_| is_cut).map(position));
+    let next = next.or_else(|| entries.last().filter(|_| is_truncated).map(position));
     with_room(&head, &Timeline { entries, next })
 }
 

@@ -3,10 +3,10 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, post, web};
 use domain::access::Scope;
-use domain::document::{Object, boolean, object};
+use domain::json::{Object, boolean, object};
 use domain::returns::{Finding, Receipt, Rma};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Room, Then};
+use platform::http::{ErrorBody, Json, MemoryPermit, Sequential};
 use platform::identity::Caller;
 use utoipa::ToSchema;
 
@@ -46,7 +46,7 @@ pub(crate) async fn receive_units(
     app: web::Data<App>,
     head: HttpRequest,
     rma_identifier: web::Path<String>,
-    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
+    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Warehouse)?;
     let keyed = keyed(&head, &merchant, "receipts", &document)?;
@@ -58,7 +58,7 @@ pub(crate) async fn receive_units(
 }
 
 fn read(body: &Object<'_>) -> Option<(Option<Receipt>, bool)> {
-    body.refuse_unknown(&["findings", "close"]);
+    body.reject_unknown(&["findings", "close"]);
     let close = body.optional("close", boolean)?.unwrap_or_default();
     // Closing needs no findings; anything else does.
     if close && !body.has("findings") {

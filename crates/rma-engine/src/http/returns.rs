@@ -3,10 +3,10 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use domain::access::Scope;
-use domain::document::{Object, array, object, parsed, text};
+use domain::json::{Object, array, object, parsed, text};
 use domain::returns::{MAX_UNITS, ReturnRequest, Rma, UnitId};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Room, Then, request_id};
+use platform::http::{ErrorBody, Json, MemoryPermit, Sequential, request_id};
 use platform::identity::Caller;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -50,7 +50,7 @@ pub(crate) struct Cancellation {
 #[post("/v1/returns/quote")]
 pub(crate) async fn quote_return(
     app: web::Data<App>,
-    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
+    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
 ) -> Result<web::Json<Quote>, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let request = ReturnRequest::read(&document, &merchant.settings.returns)?;
@@ -79,7 +79,7 @@ pub(crate) async fn quote_return(
 pub(crate) async fn create_return(
     app: web::Data<App>,
     head: HttpRequest,
-    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
+    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let keyed = keyed(&head, &merchant, "returns", &document)?;
@@ -87,7 +87,7 @@ pub(crate) async fn create_return(
         return Ok(written(StatusCode::CREATED, answer));
     }
     let (request, quoted) = document.read(object(|body| {
-        body.refuse_unknown(&[&ReturnRequest::FIELDS[..], &["quote"]].concat());
+        body.reject_unknown(&[&ReturnRequest::FIELDS[..], &["quote"]].concat());
         let request = ReturnRequest::read_object(body, &merchant.settings.returns);
         let quoted = body.optional("quote", parsed(1..=1_000_000, Promise::read));
         Some((request?, quoted?))
@@ -156,7 +156,7 @@ pub(crate) async fn show_return(
 pub(crate) async fn cancel_return(
     app: web::Data<App>,
     rma_identifier: web::Path<String>,
-    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
+    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
 ) -> Result<web::Json<Rma>, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let (units, reason) = document.read(object(read_cancellation))?;
@@ -167,7 +167,7 @@ pub(crate) async fn cancel_return(
 }
 
 fn read_cancellation(body: &Object<'_>) -> Option<(Option<Vec<UnitId>>, Option<String>)> {
-    body.refuse_unknown(&["units", "reason"]);
+    body.reject_unknown(&["units", "reason"]);
     let units = body.optional("units", array(1..=MAX_UNITS, object(UnitId::read)));
     let reason = body.optional("reason", text(0..=1_000));
     Some((units?, reason?))

@@ -9,7 +9,7 @@ use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::event::Event as _;
 use domain::order::OrderStored;
-use domain::returns::{Change, CoveredUnit, KnownReturn, Rma};
+use domain::returns::{CandidateReturn, Change, RefundedUnit, Rma};
 use platform::Timestamp;
 use serde_json::json;
 
@@ -26,10 +26,10 @@ const PORTION: usize = 8 * 1024 * 1024;
 pub(super) struct Concerned(BTreeMap<(String, String), Entry>);
 
 struct Entry {
-    known: KnownReturn,
+    known: CandidateReturn,
     locked: Locked,
     /// What each snapshot covers of it.
-    covered: Vec<Vec<CoveredUnit>>,
+    covered: Vec<Vec<RefundedUnit>>,
 }
 
 impl Concerned {
@@ -49,7 +49,7 @@ impl Concerned {
             let found = load(conn, portion).await?;
             for (locked, rma) in portion.iter().zip(found) {
                 let does_matter = |order: &str| wanted.contains(&(locked.merchant.as_str(), order));
-                let known = KnownReturn::new(&rma, does_matter);
+                let known = CandidateReturn::new(&rma, does_matter);
                 let key = (locked.merchant.clone(), locked.rma_identifier.clone());
                 let entry = Entry { known, locked: locked.clone(), covered: Vec::new() };
                 entries.insert(key, entry);
@@ -64,14 +64,15 @@ impl Concerned {
         merchant: &MerchantId,
         order: &str,
         names: &[&str],
-    ) -> impl Iterator<Item = &KnownReturn> {
+    ) -> impl Iterator<Item = &CandidateReturn> {
         let own = self.0.iter().filter(|((owner, _), _)| owner == merchant.as_str());
-        own.map(|(_, entry)| &entry.known)
-            .filter(move |it| it.awaits(order) || names.contains(&it.rma_identifier.as_str()))
+        own.map(|(_, entry)| &entry.known).filter(move |it| {
+            it.awaits_refund(order) || names.contains(&it.rma_identifier.as_str())
+        })
     }
 
     /// Notes what a snapshot covers.
-    pub(super) fn cover(&mut self, merchant: &MerchantId, covered: Vec<CoveredUnit>) {
+    pub(super) fn cover(&mut self, merchant: &MerchantId, covered: Vec<RefundedUnit>) {
         let mut by_return: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for it in covered {
             let Some(name) = it.rma_identifier.clone() else { continue };
@@ -79,7 +80,7 @@ impl Concerned {
         }
         for (key, covered) in by_return {
             let Some(entry) = self.0.get_mut(&key) else { continue };
-            covered.iter().for_each(|it| entry.known.cover(&it.unit));
+            covered.iter().for_each(|it| entry.known.mark_refunded(&it.unit));
             entry.covered.push(covered);
         }
     }
@@ -110,7 +111,7 @@ impl Concerned {
 }
 
 /// All that snapshots cover of a return is one change.
-fn refund(rma: &mut Rma, covered: &[Vec<CoveredUnit>], now: Timestamp) -> Result<Change, Error> {
+fn refund(rma: &mut Rma, covered: &[Vec<RefundedUnit>], now: Timestamp) -> Result<Change, Error> {
     let mut all = Change::default();
     for covered in covered {
         let change = rma

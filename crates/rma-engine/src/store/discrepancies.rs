@@ -5,7 +5,7 @@ use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Binary, Jsonb, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use domain::order::Digest;
+use domain::json::Digest;
 use domain::returns::Discrepancy;
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};

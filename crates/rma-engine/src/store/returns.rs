@@ -171,7 +171,7 @@ impl<'a> UnitColumns<'a> {
             columns.lines.push(&unit.id.order_line_item_identifier);
             columns.numbers.push(unit.id.unit);
             columns.held.push(unit.canceled_at.is_none());
-            columns.exchanged.push(unit.exchange.is_some());
+            columns.exchanged.push(unit.exchange_status.is_some());
             columns.tracking_numbers.push(unit.tracking_number.as_deref());
         }
         columns

@@ -4,9 +4,9 @@ use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use domain::returns::{Rma, Status};
+use domain::returns::{Rma, RmaStatus};
 use platform::Timestamp;
-use platform::database::{DatabaseError, is_cut, prepared, weigh};
+use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
 
 use super::read;
 
@@ -16,7 +16,7 @@ const NEWEST_FIRST: &str = "created_at DESC, rma_identifier DESC";
 #[derive(Debug, Default)]
 pub(crate) struct Search {
     pub(crate) order_identifier: Option<String>,
-    pub(crate) status: Option<Status>,
+    pub(crate) status: Option<RmaStatus>,
     /// In lower case.
     pub(crate) email: Option<String>,
     pub(crate) tracking_number: Option<String>,
@@ -44,7 +44,7 @@ pub(crate) async fn search(
     search: &Search,
     most: i64,
 ) -> Result<(Vec<Rma>, bool), DatabaseError> {
-    let (weighing, cutting) = weigh(NEWEST_FIRST);
+    let (weighing, cutting) = limit_page_bytes(NEWEST_FIRST);
     let mut query = diesel::sql_query(weighing)
         .into_boxed()
         .sql(
@@ -60,7 +60,7 @@ pub(crate) async fn search(
              WHERE merchant = $1 AND {column} = ${place})"
         )
     };
-    let status = search.status.map(Status::as_str);
+    let status = search.status.map(RmaStatus::as_str);
     let texts = [
         (search.order_identifier.as_deref(), "order_identifier"),
         (search.tracking_number.as_deref(), "tracking_number"),
@@ -95,7 +95,7 @@ pub(crate) async fn search(
         .sql(format!(" ORDER BY {NEWEST_FIRST} LIMIT ${}{cutting}", bound + 1))
         .bind::<BigInt, _>(most);
     let rows: Vec<Row> = prepared(query).load(conn).await?;
-    let is_cut = is_cut(&rows, |row| row.found);
+    let is_truncated = is_truncated(&rows, |row| row.found);
     let returns: Result<_, _> = rows.iter().map(|row| read(&row.document)).collect();
-    Ok((returns?, is_cut))
+    Ok((returns?, is_truncated))
 }

@@ -6,7 +6,7 @@ use diesel::sql_types::{BigInt, Jsonb, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use platform::Timestamp;
-use platform::database::{DatabaseError, is_cut, prepared, weigh};
+use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -84,7 +84,7 @@ pub(crate) async fn page(
     after: i64,
     most: i64,
 ) -> Result<(Vec<TimelineEntry>, bool), DatabaseError> {
-    let (weighing, cutting) = weigh("position");
+    let (weighing, cutting) = limit_page_bytes("position");
     let query = diesel::sql_query(format!(
         "{weighing}SELECT position, at, actor, event, detail, delivery, \
              octet_length(detail::text) AS weight FROM timeline \
@@ -96,6 +96,6 @@ pub(crate) async fn page(
     .bind::<BigInt, _>(after)
     .bind::<BigInt, _>(most);
     let rows: Vec<Row> = prepared(query).load(conn).await?;
-    let is_cut = is_cut(&rows, |row| row.found);
-    Ok((rows.into_iter().map(|row| row.entry).collect(), is_cut))
+    let is_truncated = is_truncated(&rows, |row| row.found);
+    Ok((rows.into_iter().map(|row| row.entry).collect(), is_truncated))
 }

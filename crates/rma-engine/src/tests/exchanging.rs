@@ -44,7 +44,7 @@ async fn until_progress(stage: &Stage, rma: &str, progress: &[&str]) -> Value {
     eventually("the exchange goes on", SOON, || async {
         let shown = stage.show(rma).await;
         let units = shown["units"].as_array().unwrap().iter();
-        let seen: Vec<_> = units.map(|unit| unit["exchange"].as_str().unwrap()).collect();
+        let seen: Vec<_> = units.map(|unit| unit["exchange_status"].as_str().unwrap()).collect();
         (seen == progress).then(|| shown.clone())
     })
     .await
@@ -57,7 +57,7 @@ async fn an_exchange_order_is_named_and_its_own_units_name_the_original() {
     let rma = stage.start_return(&exchange_of("A", &[1])).await;
     // The merchant does not take it at first; then an operator sees to it.
     stage.tell(failed(&rma, "A", &[1], FailureCause::Undeliverable)).await;
-    until_progress(&stage, &rma, &["waiting"]).await;
+    until_progress(&stage, &rma, &["undeliverable"]).await;
     stage.tell(placed(&rma, "A", "EX-A", &[1])).await;
     stage.tell(placed(&rma, "A", "EX-A", &[1])).await;
     until_progress(&stage, &rma, &["placed"]).await;

@@ -9,7 +9,7 @@ mod invariants;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use domain::returns::Status;
+use domain::returns::RmaStatus;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -72,7 +72,7 @@ async fn no_refund_is_lost_between_snapshots_that_come_at_once() {
     world.order.refunds.clear();
     let newest = world.plan(&Action::Ship { line: 1, units: 1 }).unwrap();
     desk.project(&[&newest, &refund]).await.unwrap();
-    assert_eq!(desk.returns(&world).await[0].status, Status::Refunded);
+    assert_eq!(desk.returns(&world).await[0].status, RmaStatus::Refunded);
     assert_eq!(desk.order(&world).await.0, world.order);
     desk.close().await;
 }

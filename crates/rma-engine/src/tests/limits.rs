@@ -31,7 +31,7 @@ async fn check_bound(stage: &Stage, path: &str, connections: usize) {
             .repeat(16);
     let answer =
         async |status: StatusCode| (stage.get(path, "acme").await.0 == status).then_some(());
-    let unread = join_all((0..connections).map(|_| stage.started.say(&asked))).await;
+    let unread = join_all((0..connections).map(|_| stage.started.raw_connection(&asked))).await;
     eventually("there is no room", PATIENCE, || answer(StatusCode::SERVICE_UNAVAILABLE)).await;
     drop(unread);
     eventually("there is room again", PATIENCE, || answer(StatusCode::OK)).await;
@@ -45,7 +45,7 @@ async fn bodies_that_do_not_come_shut_out_nobody_else() {
          Content-Type: application/json\r\nContent-Length: 1048576\r\n\r\n",
         stage.issuer.token(Some("acme"), "returns"),
     );
-    let waiting = join_all((0..8).map(|_| stage.started.say(&head))).await;
+    let waiting = join_all((0..8).map(|_| stage.started.raw_connection(&head))).await;
     let large = json!({ "padding": " ".repeat(1_000_000) });
     let quote = async |merchant: &str| stage.post("/v1/returns/quote", merchant, &large).await.0;
     eventually("acme has no room", SOON, || async {

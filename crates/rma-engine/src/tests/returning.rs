@@ -231,10 +231,10 @@ async fn exchanged_units_are_confirmed_order_by_order() {
     );
     assert_eq!(first["rma_identifier"], json!(rma));
     assert_eq!(first["units"].as_array().unwrap().len(), 2);
-    assert_eq!(first["units"][0]["chosen"]["variant"], variant);
+    assert_eq!(first["units"][0]["replacement"]["variant"], variant);
     assert_eq!(first["units"][0]["tax_amount_cents"], 165);
     assert_eq!(first["gift_card"]["sku"], "GIFT");
-    assert_eq!(second["units"][0]["chosen"], json!({ "resolution": "gift_card" }));
+    assert_eq!(second["units"][0]["replacement"], json!({ "resolution": "gift_card" }));
 
     let message = stage.arrivals("acme").await[0].body.clone();
     let types: Vec<_> =

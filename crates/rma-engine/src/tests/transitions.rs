@@ -16,7 +16,7 @@ impl Gateway {
     async fn open(stage: &Stage) -> Self {
         let database = testkit::Database::create(order_intake::App::migrations()).await;
         let mut settings = stage.issuer.settings().to_vec();
-        settings.push(("BROKER__RELAY_POLL", "50ms"));
+        settings.push(("BROKER__RELAY_POLL_INTERVAL", "50ms"));
         let (clock, namespace) = (Clock::system(), &stage.started.namespace);
         let running =
             testkit::run::<order_intake::App>(&settings, clock, &database, namespace).await;

@@ -2,15 +2,15 @@
 
 use actix_web::{HttpResponse, post, web};
 use chrono::{DateTime, Utc};
-use domain::order::Digest;
+use domain::json::Digest;
 use domain::warehouse::{
     DropShipment, DropShipmentCancellation, DropShipmentConfirmation, DropShipmentKind,
     DropShipmentPartialCancellation,
 };
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Room, Then};
+use platform::http::{ErrorBody, Json, MemoryPermit, Sequential};
+use platform::idempotency::Key;
 use platform::identity::Caller;
-use platform::once::Key;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -55,7 +55,7 @@ impl Accepted {
 pub(crate) async fn confirm_drop_shipment(
     app: web::Data<App>,
     key: Key,
-    Then(caller, body): Then<Caller, (Room, Json)>,
+    Sequential(caller, body): Sequential<Caller, (MemoryPermit, Json)>,
 ) -> Result<HttpResponse, Problem> {
     tell(&app, &caller, DropShipmentKind::Confirmation, key, body).await
 }
@@ -80,7 +80,7 @@ pub(crate) async fn confirm_drop_shipment(
 pub(crate) async fn cancel_drop_shipment(
     app: web::Data<App>,
     key: Key,
-    Then(caller, body): Then<Caller, (Room, Json)>,
+    Sequential(caller, body): Sequential<Caller, (MemoryPermit, Json)>,
 ) -> Result<HttpResponse, Problem> {
     tell(&app, &caller, DropShipmentKind::Cancellation, key, body).await
 }
@@ -103,7 +103,7 @@ pub(crate) async fn cancel_drop_shipment(
 pub(crate) async fn cancel_drop_shipment_partially(
     app: web::Data<App>,
     key: Key,
-    Then(caller, body): Then<Caller, (Room, Json)>,
+    Sequential(caller, body): Sequential<Caller, (MemoryPermit, Json)>,
 ) -> Result<HttpResponse, Problem> {
     tell(&app, &caller, DropShipmentKind::PartialCancellation, key, body).await
 }
@@ -113,13 +113,13 @@ async fn tell(
     caller: &Caller,
     kind: DropShipmentKind,
     key: Key,
-    (_room, Json(document)): (Room, Json),
+    (_room, Json(document)): (MemoryPermit, Json),
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(app, caller)?;
     let shipment = DropShipment::read(kind, &document)?;
     let (at, merchant) = (app.clock.now(), &merchant.identifier);
     let digest = Digest::of(document.value());
-    let request = Request { merchant, operation: kind.word(), key, digest, at };
+    let request = Request { merchant, operation: kind.as_str(), key, digest, at };
     let answer = drop_shipments::tell(app, request, shipment).await?;
     Ok(HttpResponse::Created().json(answer))
 }

@@ -2,12 +2,12 @@
 
 use actix_web::{HttpResponse, get, post, put, web};
 use chrono::{DateTime, Utc};
-use domain::order::Digest;
+use domain::json::Digest;
 use domain::warehouse::{Identifier, InboundAsn, InboundHeader, InboundLine};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Page, Room, Then, next};
+use platform::http::{ErrorBody, Json, MemoryPermit, Page, Sequential, next};
+use platform::idempotency::Key;
 use platform::identity::Caller;
-use platform::once::Key;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -123,7 +123,7 @@ impl From<StoredAsn> for AsnSummary {
 pub(crate) async fn register_asn(
     app: web::Data<App>,
     key: Key,
-    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
+    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse_or_merchant(&app, &caller)?;
     let asn = InboundAsn::read(&document)?;
@@ -156,7 +156,7 @@ pub(crate) async fn register_asn(
 pub(crate) async fn change_asn(
     app: web::Data<App>,
     asn_number: web::Path<String>,
-    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
+    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse_or_merchant(&app, &caller)?;
     let asn = InboundAsn::read(&document)?;

@@ -2,14 +2,14 @@
 
 use actix_web::{HttpResponse, get, patch, post, web};
 use chrono::{DateTime, Utc};
-use domain::order::Digest;
+use domain::json::Digest;
 use domain::warehouse::{
-    AsnStatus, Change, Header, OutboundShipment, OutboundShipmentRequest, Part,
+    AsnPart, AsnStatus, OutboundHeader, OutboundShipment, OutboundShipmentRequest, ShipmentChange,
 };
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Page, Room, Then, next};
+use platform::http::{ErrorBody, Json, MemoryPermit, Page, Sequential, next};
+use platform::idempotency::Key;
 use platform::identity::Caller;
-use platform::once::Key;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -69,12 +69,12 @@ impl ShipmentView {
     /// A shipment as it was reported.
     pub(crate) fn new(
         shipment_type: &str,
-        header: &Header,
-        parts: &[Part],
+        header: &OutboundHeader,
+        parts: &[AsnPart],
         created_at: DateTime<Utc>,
     ) -> Self {
         let message =
-            |part: &Part| MessageView { asn_number: part.asn_number.clone(), units: part.units };
+            |part: &AsnPart| MessageView { asn_number: part.asn_number.clone(), units: part.units };
         Self {
             asn_number: header.asn_number.clone(),
             shipment_type: shipment_type.to_owned(),
@@ -90,7 +90,7 @@ impl ShipmentView {
     }
 
     /// A shipment as it stands.
-    pub(crate) fn of(stored: &StoredShipment, parts: &[Part]) -> Self {
+    pub(crate) fn of(stored: &StoredShipment, parts: &[AsnPart]) -> Self {
         let StoredShipment { shipment_type, header, created_at, updated_at, .. } = stored;
         Self { updated_at: *updated_at, ..Self::new(shipment_type, header, parts, *created_at) }
     }
@@ -133,7 +133,7 @@ impl From<StoredShipment> for ShipmentSummary {
 pub(crate) async fn report_shipment(
     app: web::Data<App>,
     key: Key,
-    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
+    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
     let shipment = OutboundShipment::read(&document)?;
@@ -155,7 +155,7 @@ pub(crate) async fn report_shipment(
         ("asn_number" = String, Path),
         ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
     ),
-    request_body = Change,
+    request_body = ShipmentChange,
     responses(
         (status = 200, body = ShipmentView), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -167,10 +167,10 @@ pub(crate) async fn report_shipment(
 pub(crate) async fn change_shipment(
     app: web::Data<App>,
     asn_number: web::Path<String>,
-    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
+    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
-    let change = Change::read(&document)?;
+    let change = ShipmentChange::read(&document)?;
     let answer = outbound::change(&app, &merchant.identifier, &asn_number, change).await?;
     Ok(HttpResponse::Ok().json(answer))
 }
@@ -221,11 +221,11 @@ pub(crate) async fn list_shipments(
     let merchant = warehouse_or_merchant(&app, &caller)?;
     let (after, limit) = (page.after(), page.limit()?);
     let mut conn = app.pool.get().await?;
-    let (mut found, is_cut) =
+    let (mut found, is_truncated) =
         store::page(&mut conn, &merchant.identifier, after, limit + 1).await?;
     let name = |stored: &StoredShipment| stored.asn_number.clone();
     let next = next(&mut found, limit, name);
-    let next = next.or_else(|| found.last().filter(|_| is_cut).map(name));
+    let next = next.or_else(|| found.last().filter(|_| is_truncated).map(name));
     let outbound_shipments = found.into_iter().map(ShipmentSummary::from).collect();
     Ok(HttpResponse::Ok().json(ShipmentPage { outbound_shipments, next }))
 }

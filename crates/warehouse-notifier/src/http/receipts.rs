@@ -2,12 +2,12 @@
 
 use actix_web::{HttpResponse, get, post, web};
 use chrono::{DateTime, Utc};
-use domain::order::Digest;
-use domain::warehouse::{InventoryReceipt, Receipts, ReceiptsRequest};
+use domain::json::Digest;
+use domain::warehouse::{InventoryReceipt, ReceiptBatch, ReceiptsRequest};
 use platform::Problem;
-use platform::http::{BadPage, ErrorBody, Json, Room, Then, next, page_limit};
+use platform::http::{BadPage, ErrorBody, Json, MemoryPermit, Sequential, next, page_limit};
+use platform::idempotency::Key;
 use platform::identity::Caller;
-use platform::once::Key;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -118,10 +118,10 @@ pub(crate) struct ReceiptQuery {
 pub(crate) async fn receive_units(
     app: web::Data<App>,
     key: Key,
-    Then(caller, (_room, Json(document))): Then<Caller, (Room, Json)>,
+    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
-    let receipts = Receipts::read(&document)?;
+    let receipts = ReceiptBatch::read(&document)?;
     let digest = Digest::of(document.value());
     drop(document);
     let (at, merchant) = (app.clock.now(), &merchant.identifier);

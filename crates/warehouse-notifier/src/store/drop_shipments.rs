@@ -70,7 +70,7 @@ pub(crate) async fn told(
          WHERE merchant = $1 AND kind = $2 AND reference = $3",
     )
     .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(shipment.kind.word())
+    .bind::<Text, _>(shipment.kind.as_str())
     .bind::<Text, _>(&shipment.reference);
     let found: Vec<Told> = prepared(query).load(conn).await?;
     Ok(found.into_iter().next())
@@ -91,7 +91,7 @@ pub(crate) async fn insert(
          ON CONFLICT ON CONSTRAINT drop_shipments_pkey DO NOTHING",
     )
     .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(shipment.kind.word())
+    .bind::<Text, _>(shipment.kind.as_str())
     .bind::<Text, _>(&shipment.reference)
     .bind::<diesel::sql_types::Uuid, _>(id)
     .bind::<Text, _>(&shipment.order)

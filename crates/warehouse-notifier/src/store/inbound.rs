@@ -4,7 +4,7 @@ use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use domain::order::Digest;
+use domain::json::Digest;
 use domain::warehouse::{InboundHeader, InboundLine};
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};

@@ -4,10 +4,10 @@ use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use domain::order::Digest;
-use domain::warehouse::{Header, Part, ShipmentType};
+use domain::json::Digest;
+use domain::warehouse::{AsnPart, OutboundHeader, ShipmentType};
 use platform::Timestamp;
-use platform::database::{DatabaseError, is_cut, prepared, weigh};
+use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
 
 use super::count;
 use crate::error::Error;
@@ -16,8 +16,8 @@ use crate::error::Error;
 pub(crate) struct NewShipment<'a> {
     pub(crate) merchant: &'a MerchantId,
     pub(crate) shipment_type: ShipmentType,
-    pub(crate) header: &'a Header,
-    pub(crate) parts: &'a [Part],
+    pub(crate) header: &'a OutboundHeader,
+    pub(crate) parts: &'a [AsnPart],
     pub(crate) digest: Digest,
     pub(crate) at: Timestamp,
 }
@@ -27,7 +27,7 @@ pub(crate) struct NewShipment<'a> {
 pub(crate) struct StoredShipment {
     pub(crate) asn_number: String,
     pub(crate) shipment_type: String,
-    pub(crate) header: Header,
+    pub(crate) header: OutboundHeader,
     pub(crate) units: i32,
     pub(crate) digest: Vec<u8>,
     pub(crate) created_at: Timestamp,
@@ -81,7 +81,7 @@ pub(crate) async fn insert(
     )
     .bind::<Text, _>(new.merchant.as_str())
     .bind::<Text, _>(&new.header.asn_number)
-    .bind::<Text, _>(new.shipment_type.word())
+    .bind::<Text, _>(new.shipment_type.as_str())
     .bind::<Text, _>(serde_json::to_string(new.header)?)
     .bind::<Integer, _>(count(units))
     .bind::<Binary, _>(new.digest.as_bytes().as_slice())
@@ -164,7 +164,7 @@ pub(crate) async fn page(
     after: &str,
     most: i64,
 ) -> Result<(Vec<StoredShipment>, bool), Error> {
-    let (weighing, cutting) = weigh("asn_number");
+    let (weighing, cutting) = limit_page_bytes("asn_number");
     let query = diesel::sql_query(format!(
         "{weighing}SELECT asn_number, shipment_type, header, units, digest, created_at, \
              updated_at, octet_length(header) AS weight \
@@ -175,16 +175,16 @@ pub(crate) async fn page(
     .bind::<Text, _>(after)
     .bind::<BigInt, _>(most);
     let found: Vec<PageRow> = prepared(query).load(conn).await?;
-    let is_cut = is_cut(&found, |row| row.found);
+    let is_truncated = is_truncated(&found, |row| row.found);
     let page: Result<_, _> = found.into_iter().map(|row| row.shipment.try_into()).collect();
-    Ok((page?, is_cut))
+    Ok((page?, is_truncated))
 }
 
 /// Keeps a changed header.
 pub(crate) async fn change(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
-    header: &Header,
+    header: &OutboundHeader,
     at: Timestamp,
 ) -> Result<(), Error> {
     let statement = diesel::sql_query(
@@ -214,7 +214,7 @@ pub(crate) async fn parts(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     shipment: &str,
-) -> Result<Vec<Part>, DatabaseError> {
+) -> Result<Vec<AsnPart>, DatabaseError> {
     let columns = "asn_number, units, cartons";
     load_parts(conn, merchant, shipment, columns).await
 }
@@ -224,7 +224,7 @@ pub(crate) async fn part_numbers(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     shipment: &str,
-) -> Result<Vec<Part>, DatabaseError> {
+) -> Result<Vec<AsnPart>, DatabaseError> {
     let columns = "asn_number, units, '' AS cartons";
     load_parts(conn, merchant, shipment, columns).await
 }
@@ -234,14 +234,14 @@ async fn load_parts(
     merchant: &MerchantId,
     shipment: &str,
     columns: &'static str,
-) -> Result<Vec<Part>, DatabaseError> {
+) -> Result<Vec<AsnPart>, DatabaseError> {
     let query = diesel::sql_query(format!(
         "SELECT {columns} FROM outbound_parts WHERE merchant = $1 AND shipment = $2 ORDER BY place"
     ))
     .bind::<Text, _>(merchant.as_str())
     .bind::<Text, _>(shipment);
     let rows: Vec<PartRow> = prepared(query).load(conn).await?;
-    let part = |PartRow { asn_number, units, cartons }| Part {
+    let part = |PartRow { asn_number, units, cartons }| AsnPart {
         asn_number,
         units: usize::try_from(units).unwrap_or_default(),
         cartons,

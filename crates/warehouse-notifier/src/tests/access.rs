@@ -91,7 +91,7 @@ async fn a_change_needs_room_like_everything_else() {
         warehouse.warehouse_token(),
     );
     // A body that does not come: one of the largest and most of another are more than half.
-    let waiting = warehouse.started.say(&head).await;
+    let waiting = warehouse.started.raw_connection(&head).await;
     let large = json!({ "status": " ".repeat(12 * 1024 * 1024) });
     eventually("there is no room", SOON, async || {
         (warehouse.patch(path, &large).await.0 == 503).then_some(())

@@ -20,7 +20,7 @@ fn the_schemas_of_messages_are_up_to_date() {
 
 #[test]
 fn a_schema_refuses_what_is_no_message() {
-    let spoil = |kind: Kind, body: Value| {
+    let spoil = |kind: MessageKind, body: Value| {
         assert!(!SCHEMAS[kind.default_path()].is_valid(&body), "{kind} {body}");
     };
     for kind in KINDS {
@@ -31,10 +31,10 @@ fn a_schema_refuses_what_is_no_message() {
     asn["carrier"] = json!(null);
     assert!(SCHEMAS["/outbound_asn"].is_valid(&asn));
     asn["cartons"][0]["details"][0]["quantity"] = json!(2);
-    spoil(Kind::OutboundAsn, asn.clone());
+    spoil(MessageKind::OutboundAsn, asn.clone());
     asn["cartons"][0]["details"][0]["quantity"] = json!(1);
     asn["status"] = json!("cancelled");
-    spoil(Kind::OutboundAsn, asn);
+    spoil(MessageKind::OutboundAsn, asn);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -22,7 +22,7 @@ async fn each_message_reaches_the_merchant_as_it_came() {
     let arrivals = warehouse.delivered(3).await;
     let events =
         ["drop_shipment.partially_cancelled", "drop_shipment.confirmed", "drop_shipment.cancelled"];
-    // One lane: the merchant hears of the order in the order in which things happened.
+    // One ordering_key: the merchant hears of the order in the order in which things happened.
     for (place, ((_, path, body), arrival)) in sent.iter().zip(&arrivals).enumerate() {
         assert_eq!((arrival.path.as_str(), &arrival.body), (*path, body));
         assert_eq!(arrival.event, events[place]);

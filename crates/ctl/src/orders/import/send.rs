@@ -6,8 +6,8 @@ use std::future;
 use std::io;
 use std::rc::Rc;
 
-use domain::document::FieldError;
-use domain::order::Outcome;
+use domain::json::FieldError;
+use domain::order::OrderOutcome;
 use futures_util::stream::{self, LocalBoxStream, StreamExt as _};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -24,7 +24,7 @@ use crate::orders::report::Rejection;
 pub(super) struct FinishedBatch {
     pub(super) number: u64,
     pub(super) end: u64,
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) outcomes: Vec<OrderOutcome>,
     pub(super) rejected: Vec<Rejection>,
 }
 

@@ -3,7 +3,9 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::confirmed;
-use crate::exchange::{Amounts, ExchangeOrder, Reply, Unplaceable, exchange_order_schema};
+use crate::exchange::{
+    ExchangeOrder, ExchangeOrderResponse, OrderAmounts, Unplaceable, exchange_order_schema,
+};
 
 #[test]
 fn units_of_a_line_with_one_choice_are_one_item() {
@@ -78,7 +80,9 @@ fn nothing_and_a_card_that_nobody_named_make_no_order() {
 #[test]
 fn a_merchant_may_answer_what_it_likes() {
     let named = |answer: serde_json::Value| {
-        Reply::read(answer.to_string().as_bytes()).order_identifier.unwrap_or_default()
+        ExchangeOrderResponse::read(answer.to_string().as_bytes())
+            .order_identifier
+            .unwrap_or_default()
     };
     assert_eq!(named(json!({"order_identifier": "EX-1", "id": 7})), "EX-1");
     assert_eq!(named(json!({"identifier": "EX-2"})), "EX-2");
@@ -86,9 +90,9 @@ fn a_merchant_may_answer_what_it_likes() {
     for nothing in [json!({}), json!([]), json!(null), json!({"id": "x".repeat(256)})] {
         assert_eq!(named(nothing), "");
     }
-    assert_eq!(Reply::read(b"thank you"), Reply::default());
+    assert_eq!(ExchangeOrderResponse::read(b"thank you"), ExchangeOrderResponse::default());
     let computed =
         json!({"total_amount_cents": 10, "tax_amount_cents": -1, "shipping_amount_cents": "3"});
-    let amounts = Amounts { total_amount_cents: Some(10), ..Amounts::default() };
-    assert_eq!(Reply::read(computed.to_string().as_bytes()).amounts, amounts);
+    let amounts = OrderAmounts { total_amount_cents: Some(10), ..OrderAmounts::default() };
+    assert_eq!(ExchangeOrderResponse::read(computed.to_string().as_bytes()).amounts, amounts);
 }

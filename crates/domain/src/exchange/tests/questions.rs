@@ -1,13 +1,13 @@
 use proptest::prelude::*;
 use url::Url;
 
-use crate::exchange::{BadIdentifier, NoPlace, VariantIdentifier};
+use crate::exchange::{InvalidVariantIdentifier, MissingPlaceholder, VariantIdentifier};
 
 #[track_caller]
 fn check(identifier: &str, want: &str) {
     let address: Url =
         "https://acme.example/hooks/sku/{variant_identifier}/variants?key=1".parse().unwrap();
-    let url = VariantIdentifier::parse(identifier).unwrap().put_into(&address).unwrap();
+    let url = VariantIdentifier::parse(identifier).unwrap().expand_url(&address).unwrap();
     let want = format!("https://acme.example/hooks/sku/{want}/variants?key=1");
     assert_eq!(url.as_str(), want);
 }
@@ -30,14 +30,14 @@ fn an_identifier_is_one_segment() {
 #[test]
 fn what_cannot_be_a_segment_is_refused() {
     for (text, want) in [
-        ("", BadIdentifier::Length),
-        (&"x".repeat(256), BadIdentifier::Length),
-        (&"x".repeat(10 * 1024), BadIdentifier::Length),
-        (".", BadIdentifier::Dots),
-        ("..", BadIdentifier::Dots),
-        ("a\r\nHost: evil", BadIdentifier::Control),
-        ("a\0", BadIdentifier::Control),
-        ("\u{85}", BadIdentifier::Control),
+        ("", InvalidVariantIdentifier::Length),
+        (&"x".repeat(256), InvalidVariantIdentifier::Length),
+        (&"x".repeat(10 * 1024), InvalidVariantIdentifier::Length),
+        (".", InvalidVariantIdentifier::Dots),
+        ("..", InvalidVariantIdentifier::Dots),
+        ("a\r\nHost: evil", InvalidVariantIdentifier::Control),
+        ("a\0", InvalidVariantIdentifier::Control),
+        ("\u{85}", InvalidVariantIdentifier::Control),
     ] {
         assert_eq!(VariantIdentifier::parse(text), Err(want), "{text:?}");
     }
@@ -49,10 +49,10 @@ fn an_address_without_a_place_is_no_address() {
     for address in
         ["https://acme.example/variants", "https://acme.example/v?s={variant_identifier}"]
     {
-        assert_eq!(tee.put_into(&address.parse().unwrap()), Err(NoPlace), "{address}");
+        assert_eq!(tee.expand_url(&address.parse().unwrap()), Err(MissingPlaceholder), "{address}");
     }
     let part: Url = "https://acme.example/v/p-{variant_identifier}.json".parse().unwrap();
-    assert_eq!(tee.put_into(&part).unwrap().path(), "/v/p-TEE.json");
+    assert_eq!(tee.expand_url(&part).unwrap().path(), "/v/p-TEE.json");
 }
 
 proptest! {
@@ -60,7 +60,7 @@ proptest! {
     fn no_identifier_leaves_its_segment(text in "\\PC{1,40}") {
         let Ok(identifier) = VariantIdentifier::parse(&text) else { return Ok(()) };
         let address: Url = "http://acme.example/sku/{variant_identifier}/variants".parse().unwrap();
-        let url = identifier.put_into(&address).unwrap();
+        let url = identifier.expand_url(&address).unwrap();
         let segments: Vec<_> = url.path_segments().unwrap().collect();
         prop_assert_eq!((segments.len(), segments[0], segments[2]), (3, "sku", "variants"));
         prop_assert_eq!((url.host_str(), url.query(), url.fragment()), (Some("acme.example"), None, None));

@@ -1,18 +1,18 @@
 use serde_json::json;
 
 use super::confirmed;
-use crate::exchange::{Asked, Variants, sort_by_stock};
+use crate::exchange::{VariantLookups, Variants, check_stock};
 
 /// The lines whose units are kept and whose units are gone, and how many were not answered.
 fn sorted(answer: Option<&serde_json::Value>) -> (Vec<String>, Vec<String>, usize) {
     let confirmed = confirmed();
     let variants = answer.map(|answer| Variants::read(answer.to_string().as_bytes()).unwrap());
-    let asked = Asked::from([("TEE", variants.as_ref())]);
-    let sorted = sort_by_stock(&confirmed.units, &asked);
+    let asked = VariantLookups::from([("TEE", variants.as_ref())]);
+    let sorted = check_stock(&confirmed.units, &asked);
     let lines = |units: &[&crate::returns::ConfirmedUnit]| {
         units.iter().map(|unit| unit.id.order_line_item_identifier.clone()).collect()
     };
-    (lines(&sorted.kept), lines(&sorted.gone), sorted.unanswered)
+    (lines(&sorted.exchangeable), lines(&sorted.out_of_stock), sorted.unchecked)
 }
 
 #[track_caller]

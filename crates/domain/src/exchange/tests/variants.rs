@@ -1,9 +1,9 @@
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use crate::exchange::{BadVariants, Variants, variants_schema};
+use crate::exchange::{InvalidVariantsResponse, Variants, variants_schema};
 
-fn read(answer: &Value) -> Result<Variants, BadVariants> {
+fn read(answer: &Value) -> Result<Variants, InvalidVariantsResponse> {
     Variants::read(answer.to_string().as_bytes())
 }
 

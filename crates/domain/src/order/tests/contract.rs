@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::document::Code;
+use crate::json::Code;
 
 #[derive(Clone, Copy)]
 pub(super) enum Kind {

@@ -4,7 +4,7 @@ use super::*;
 
 /// Changes the plain order and shows what is found, with paths relative to the order.
 #[track_caller]
-fn check_with(policy: Policy, change: impl FnOnce(&mut Value), expected: Expect) {
+fn check_with(policy: OrderPolicy, change: impl FnOnce(&mut Value), expected: Expect) {
     let mut order = plain_order();
     change(&mut order);
     let errors = match read(&enclose(order), policy) {
@@ -19,13 +19,13 @@ fn check_with(policy: Policy, change: impl FnOnce(&mut Value), expected: Expect)
 
 #[track_caller]
 fn check(change: impl FnOnce(&mut Value), expected: Expect) {
-    check_with(Policy::default(), change, expected);
+    check_with(OrderPolicy::default(), change, expected);
 }
 
 fn only(change: impl FnOnce(&mut Value)) -> super::super::Order {
     let mut order = plain_order();
     change(&mut order);
-    read(&enclose(order), Policy::default()).unwrap().snapshots.remove(0).order
+    read(&enclose(order), OrderPolicy::default()).unwrap().snapshots.remove(0).order
 }
 
 #[test]
@@ -35,9 +35,9 @@ fn the_plain_order_is_accepted_without_warnings() {
 
 #[test]
 fn both_spellings_of_cancelled_are_one_status() {
-    assert_eq!(only(|order| order["status"] = json!("Canceled")).status, Status::Cancelled);
-    assert_eq!(only(|order| order["status"] = json!("Cancelled")).status, Status::Cancelled);
-    assert_eq!(json!(Status::Cancelled), json!("Cancelled"));
+    assert_eq!(only(|order| order["status"] = json!("Canceled")).status, OrderStatus::Cancelled);
+    assert_eq!(only(|order| order["status"] = json!("Cancelled")).status, OrderStatus::Cancelled);
+    assert_eq!(json!(OrderStatus::Cancelled), json!("Cancelled"));
     check(
         |order| order["status"] = json!("shipped"),
         expect![[r#"
@@ -174,7 +174,7 @@ fn sums_that_do_not_add_up_are_warnings_unless_the_merchant_is_strict() {
         "#]],
     );
     check_with(
-        Policy { strict_amounts: true, ..Policy::default() },
+        OrderPolicy { strict_amounts: true, ..OrderPolicy::default() },
         change,
         expect![[r#"
             .items[1].product_amount_cents: invalid (says 1000, but the parts make 999)
@@ -328,7 +328,7 @@ fn a_refund_can_be_none_of_the_returns_business() {
 
 #[track_caller]
 fn check_message(message: Value, expected: &str) {
-    let invalid = read(&message, Policy::default()).unwrap_err();
+    let invalid = read(&message, OrderPolicy::default()).unwrap_err();
     let errors: Vec<_> = invalid.errors.iter().map(ToString::to_string).collect();
     assert_eq!(errors.join("\n"), expected);
 }

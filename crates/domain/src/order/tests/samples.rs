@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn samples_keep_every_rule_and_add_up() {
-    let strict = Policy { strict_amounts: true, ..Policy::default() };
+    let strict = OrderPolicy { strict_amounts: true, ..OrderPolicy::default() };
     for seed in 0..20 {
         let orders: Vec<_> = shop(seed).take(100).collect();
         let read = read(&message(&orders), strict).unwrap();
@@ -22,8 +22,8 @@ fn samples_are_the_same_for_the_same_seed() {
 fn samples_look_like_a_shop() {
     let orders: Vec<_> = shop(1).take(1_000).collect();
     let share = |of: fn(&super::super::Order) -> bool| orders.iter().filter(|it| of(it)).count();
-    assert!((600..900).contains(&share(|order| order.status == Status::Shipped)));
-    assert!((20..100).contains(&share(|order| order.status == Status::Cancelled)));
+    assert!((600..900).contains(&share(|order| order.status == OrderStatus::Shipped)));
+    assert!((20..100).contains(&share(|order| order.status == OrderStatus::Cancelled)));
     assert!((40..160).contains(&share(|order| !order.refunds.is_empty())));
     let size = message(&orders).to_string().len() / orders.len();
     assert!((2_000..3_000).contains(&size), "{size} bytes an order");

@@ -1,30 +1,31 @@
 use std::collections::HashMap;
 
-use super::super::{Digest, KnownRefund, Outcome, Snapshot};
+use super::super::{KnownRefund, OrderOutcome, OrderSnapshot};
 use super::*;
+use crate::json::Digest;
 
-fn snapshot(change: impl FnOnce(&mut Value)) -> Snapshot {
+fn snapshot(change: impl FnOnce(&mut Value)) -> OrderSnapshot {
     let mut order = plain_order();
     change(&mut order);
-    read(&enclose(order), Policy::default()).unwrap().snapshots.remove(0)
+    read(&enclose(order), OrderPolicy::default()).unwrap().snapshots.remove(0)
 }
 
-fn refunds_of(snapshot: &Snapshot) -> HashMap<String, KnownRefund> {
+fn refunds_of(snapshot: &OrderSnapshot) -> HashMap<String, KnownRefund> {
     snapshot.known_refunds().map(|(identifier, known)| (identifier.to_owned(), known)).collect()
 }
 
 /// Decides about a change of the plain order when the plain order is stored.
-fn decide_after_plain(change: impl FnOnce(&mut Value)) -> Result<Outcome, String> {
+fn decide_after_plain(change: impl FnOnce(&mut Value)) -> Result<OrderOutcome, String> {
     let plain = snapshot(|_| {});
     let (stored, refunds) = (plain.known(), refunds_of(&plain));
     let now = time("2026-02-01T00:00:00Z");
     snapshot(change)
-        .decide(Some(&stored), |id| refunds.get(id), |_| None, Policy::default(), now)
+        .decide(Some(&stored), |id| refunds.get(id), |_| None, OrderPolicy::default(), now)
         .map_err(|faults| faults.iter().map(ToString::to_string).collect())
 }
 
 #[track_caller]
-fn check(change: impl FnOnce(&mut Value), expected: Outcome) {
+fn check(change: impl FnOnce(&mut Value), expected: OrderOutcome) {
     assert_eq!(decide_after_plain(change), Ok(expected));
 }
 
@@ -36,18 +37,18 @@ fn check_refused(change: impl FnOnce(&mut Value), expected: &str) {
 #[test]
 fn a_new_order_is_stored() {
     let now = time("2026-02-01T00:00:00Z");
-    let decided = snapshot(|_| {}).decide(None, |_| None, |_| None, Policy::default(), now);
-    assert_eq!(decided, Ok(Outcome::Stored));
+    let decided = snapshot(|_| {}).decide(None, |_| None, |_| None, OrderPolicy::default(), now);
+    assert_eq!(decided, Ok(OrderOutcome::Stored));
 }
 
 #[test]
 fn the_newest_snapshot_wins_and_the_same_one_changes_nothing() {
-    check(|_| {}, Outcome::Unchanged);
-    check(|order| order["note"] = json!("same time, other words"), Outcome::Stored);
-    check(|order| order["unknown"] = json!(1), Outcome::Stored);
-    check(|order| order["transactions"] = json!([{}]), Outcome::Stored);
-    check(|order| order["updated_at"] = json!("2026-01-02T09:00:01Z"), Outcome::Stored);
-    check(|order| order["updated_at"] = json!("2026-01-02T08:59:59Z"), Outcome::Stale);
+    check(|_| {}, OrderOutcome::Unchanged);
+    check(|order| order["note"] = json!("same time, other words"), OrderOutcome::Stored);
+    check(|order| order["unknown"] = json!(1), OrderOutcome::Stored);
+    check(|order| order["transactions"] = json!([{}]), OrderOutcome::Stored);
+    check(|order| order["updated_at"] = json!("2026-01-02T09:00:01Z"), OrderOutcome::Stored);
+    check(|order| order["updated_at"] = json!("2026-01-02T08:59:59Z"), OrderOutcome::Stale);
 }
 
 #[test]
@@ -67,14 +68,14 @@ fn a_refund_once_seen_never_changes() {
         |order| order["identifier"] = json!("1002"),
         "$.returns_portal_order.orders[0].refunds[0].identifier: invalid (a refund of another order has the same identifier)",
     );
-    check(|order| order["refunds"] = json!([]), Outcome::Stored);
+    check(|order| order["refunds"] = json!([]), OrderOutcome::Stored);
 }
 
 #[track_caller]
-fn check_dates(known: bool, created_at: &str, expected: Result<Outcome, &str>) {
+fn check_dates(known: bool, created_at: &str, expected: Result<OrderOutcome, &str>) {
     let snapshot = snapshot(|order| order["refunds"][0]["created_at"] = json!(created_at));
     let refunds = if known { refunds_of(&snapshot) } else { HashMap::new() };
-    let policy = Policy { strict_refund_dates: true, ..Policy::default() };
+    let policy = OrderPolicy { strict_refund_dates: true, ..OrderPolicy::default() };
     let now = time("2026-02-01T00:00:00Z");
     let decided = snapshot.decide(None, |id| refunds.get(id), |_| None, policy, now);
     let decided = decided.map_err(|faults| faults[0].field.clone());
@@ -84,9 +85,9 @@ fn check_dates(known: bool, created_at: &str, expected: Result<Outcome, &str>) {
 #[test]
 fn a_strict_merchant_dates_new_refunds_in_the_future() {
     let field = "$.returns_portal_order.orders[0].refunds[0].created_at";
-    check_dates(false, "2026-02-01T00:00:01Z", Ok(Outcome::Stored));
+    check_dates(false, "2026-02-01T00:00:01Z", Ok(OrderOutcome::Stored));
     check_dates(false, "2026-02-01T00:00:00Z", Err(field));
-    check_dates(true, "2026-01-01T00:00:00Z", Ok(Outcome::Stored));
+    check_dates(true, "2026-01-01T00:00:00Z", Ok(OrderOutcome::Stored));
 }
 
 #[test]
@@ -97,8 +98,8 @@ fn a_line_of_a_new_refund_belongs_to_no_other() {
         let decided = snapshot.decide(
             None,
             |id| refunds.get(id),
-            |_| Some(Digest::of_name(owner)),
-            Policy::default(),
+            |_| Some(Digest::of_text(owner)),
+            OrderPolicy::default(),
             now,
         );
         decided.map_err(|faults| faults[0].to_string())
@@ -108,7 +109,7 @@ fn a_line_of_a_new_refund_belongs_to_no_other() {
     assert_eq!(decide("another", &HashMap::new()), Err(fault.to_owned()));
     let own: &'static str =
         Box::leak(snapshot.order.refunds[0].identifier.clone().into_boxed_str());
-    assert_eq!(decide(own, &HashMap::new()), Ok(Outcome::Stored));
+    assert_eq!(decide(own, &HashMap::new()), Ok(OrderOutcome::Stored));
     // A refund that is known was looked at when it was new.
-    assert_eq!(decide("another", &refunds_of(&snapshot)), Ok(Outcome::Stored));
+    assert_eq!(decide("another", &refunds_of(&snapshot)), Ok(OrderOutcome::Stored));
 }

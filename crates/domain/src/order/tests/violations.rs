@@ -7,7 +7,7 @@ use proptest::sample::Index;
 
 use super::contract::{ADDRESS, CUSTOMER, Fields, Kind, LINE, ORDER, REFUND, REFUND_LINE};
 use super::*;
-use crate::document::Code;
+use crate::json::Code;
 
 /// One way to spoil a message.
 #[derive(Debug, Clone)]
@@ -171,7 +171,7 @@ proptest! {
             }
         }
         let expected: BTreeSet<_> = seeded.iter().map(|it| (it.json_path(), it.code)).collect();
-        let invalid = read(&message, Policy::default()).unwrap_err();
+        let invalid = read(&message, OrderPolicy::default()).unwrap_err();
         let found: BTreeSet<_> = invalid.errors.into_iter().map(|it| (it.field, it.code)).collect();
         prop_assert_eq!(found, expected);
     }

@@ -2,9 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Change, ExchangeProgress, Rma};
+use super::{Change, ExchangeStatus, Rma};
 use crate::exchange::FailureCause;
-use crate::returns::{RefundType, Refusal, Resolution, ServiceEvent, UnitId};
+use crate::returns::{RefundType, Resolution, ServiceEvent, TransitionError, UnitId};
 
 impl Rma {
     /// The merchant took the exchange order for these units.
@@ -13,10 +13,10 @@ impl Rma {
         units: &[UnitId],
         exchange_order_identifier: &str,
         now: DateTime<Utc>,
-    ) -> Result<Change, Refusal> {
+    ) -> Result<Change, TransitionError> {
         let mut change = self.exchanging(units)?;
         for unit in self.units.iter_mut().filter(|unit| change.units.contains(&unit.id)) {
-            unit.exchange = Some(ExchangeProgress::Placed);
+            unit.exchange_status = Some(ExchangeStatus::Placed);
             unit.exchange_order_identifier = Some(exchange_order_identifier.to_owned());
         }
         if !change.units.is_empty() {
@@ -32,12 +32,12 @@ impl Rma {
         units: &[UnitId],
         cause: FailureCause,
         now: DateTime<Utc>,
-    ) -> Result<Change, Refusal> {
+    ) -> Result<Change, TransitionError> {
         let mut change = self.exchanging(units)?;
         let is_final = cause != FailureCause::Undeliverable;
         let (waiting, others): (Vec<_>, Vec<_>) = change.units.drain(..).partition(|id| {
-            let is_waiting = |exchange| exchange == Some(ExchangeProgress::Waiting);
-            self.units.iter().any(|unit| unit.id == *id && is_waiting(unit.exchange))
+            let is_waiting = |exchange| exchange == Some(ExchangeStatus::Undeliverable);
+            self.units.iter().any(|unit| unit.id == *id && is_waiting(unit.exchange_status))
         });
         change.units = others;
         if is_final {
@@ -47,11 +47,11 @@ impl Rma {
         }
         for unit in self.units.iter_mut().filter(|unit| change.units.contains(&unit.id)) {
             if is_final {
-                unit.exchange = Some(ExchangeProgress::Failed);
+                unit.exchange_status = Some(ExchangeStatus::Failed);
                 unit.resolution = Resolution::Refund;
                 unit.refund_type = RefundType::Refund;
             } else {
-                unit.exchange = Some(ExchangeProgress::Waiting);
+                unit.exchange_status = Some(ExchangeStatus::Undeliverable);
             }
         }
         if is_final && !change.units.is_empty() {
@@ -62,16 +62,16 @@ impl Rma {
 
     /// Which of these units are still to be exchanged, and for which it is settled. Refused when
     /// one of them was never exchanged.
-    fn exchanging(&self, units: &[UnitId]) -> Result<Change, Refusal> {
+    fn exchanging(&self, units: &[UnitId]) -> Result<Change, TransitionError> {
         let mut change = Change::default();
         for id in units {
             let unit = self.units.iter().find(|unit| unit.id == *id);
-            match unit.ok_or(Refusal::UnknownUnit)?.exchange {
-                None => return Err(Refusal::NotExchanged),
-                Some(ExchangeProgress::Pending | ExchangeProgress::Waiting) => {
+            match unit.ok_or(TransitionError::UnknownUnit)?.exchange_status {
+                None => return Err(TransitionError::NotExchanged),
+                Some(ExchangeStatus::Pending | ExchangeStatus::Undeliverable) => {
                     change.units.push(id.clone());
                 }
-                Some(ExchangeProgress::Placed | ExchangeProgress::Failed) => {
+                Some(ExchangeStatus::Placed | ExchangeStatus::Failed) => {
                     change.late.push(id.clone());
                 }
             }

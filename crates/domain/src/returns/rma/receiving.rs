@@ -4,14 +4,18 @@ use chrono::{DateTime, Utc};
 
 use super::{Change, Rma, RmaUnit};
 use crate::returns::{
-    Discrepancy, Finding, Receipt, ReceivingEvent, ReceivingStatus, Refusal, ReturnMethod,
-    ServiceEvent, Status, StatusEvent, Step, UnitId,
+    Discrepancy, Finding, Receipt, ReceivingEvent, ReceivingStatus, ReturnMethod, RmaStatus,
+    ServiceEvent, StatusEvent, Transition, TransitionError, UnitId,
 };
 use crate::warehouse::UnitReceived;
 
 impl Rma {
     /// Applies one step of receiving, all of it or nothing.
-    pub fn receive(&mut self, receipt: &Receipt, now: DateTime<Utc>) -> Result<Change, Refusal> {
+    pub fn receive(
+        &mut self,
+        receipt: &Receipt,
+        now: DateTime<Utc>,
+    ) -> Result<Change, TransitionError> {
         self.check_receiving()?;
         let mut after = self.clone();
         let mut change = Change::default();
@@ -35,7 +39,7 @@ impl Rma {
         &mut self,
         received: &UnitReceived,
         now: DateTime<Utc>,
-    ) -> Result<Change, Refusal> {
+    ) -> Result<Change, TransitionError> {
         let note = received.reject_reason.clone();
         let sku = received.sku.clone().or_else(|| received.upc.clone());
         let finding = match (self.expected(received), &note) {
@@ -48,7 +52,7 @@ impl Rma {
 
     /// Expects nothing more: what has not arrived is not received, and unless refunds cover every
     /// unit the return is refunded in part.
-    pub fn close_receiving(&mut self, now: DateTime<Utc>) -> Result<Change, Refusal> {
+    pub fn close_receiving(&mut self, now: DateTime<Utc>) -> Result<Change, TransitionError> {
         self.check_receiving()?;
         if self.receiving_closed_at.is_some() {
             return Ok(Change::default());
@@ -56,14 +60,15 @@ impl Rma {
         self.receiving_closed_at = Some(now);
         let mut change = Change { closed_receiving: true, ..Change::default() };
         for unit in self.units.iter_mut().filter(|unit| unit.canceled_at.is_none()) {
-            if let Step::Applied(status) = unit.receiving_status.step(ReceivingEvent::Closed, true)
+            if let Transition::Applied(status) =
+                unit.receiving_status.step(ReceivingEvent::Closed, true)
             {
                 unit.receiving_status = status;
                 change.units.push(unit.id.clone());
             }
         }
         let before = self.status;
-        if let Step::Applied(status) = self.status.step(StatusEvent::ReceivingClosed) {
+        if let Transition::Applied(status) = self.status.step(StatusEvent::ReceivingClosed) {
             self.status = status;
         }
         if change.units.is_empty() && self.status == before {
@@ -72,13 +77,13 @@ impl Rma {
         Ok(self.changed(ServiceEvent::Received, change, now))
     }
 
-    fn check_receiving(&self) -> Result<(), Refusal> {
-        if self.status == Status::Canceled {
-            Err(Refusal::Canceled)
+    fn check_receiving(&self) -> Result<(), TransitionError> {
+        if self.status == RmaStatus::Canceled {
+            Err(TransitionError::Canceled)
         } else if !self.managed_receiving {
-            Err(Refusal::NotManaged)
+            Err(TransitionError::NotManaged)
         } else if self.return_method == ReturnMethod::CustomerKeep {
-            Err(Refusal::CustomerKeeps)
+            Err(TransitionError::CustomerKeeps)
         } else {
             Ok(())
         }
@@ -102,7 +107,7 @@ impl Rma {
         exact.or(meant.first()).map(|unit| unit.id.clone())
     }
 
-    fn find(&mut self, finding: &Finding, change: &mut Change) -> Result<(), Refusal> {
+    fn find(&mut self, finding: &Finding, change: &mut Change) -> Result<(), TransitionError> {
         let (id, event) = match finding {
             Finding::Received { unit } => (unit, ReceivingEvent::Received),
             Finding::Damaged { unit, .. } => (unit, ReceivingEvent::Damaged),
@@ -116,15 +121,15 @@ impl Rma {
         };
         let is_closed = self.receiving_closed_at.is_some();
         let unit = self.units.iter_mut().find(|it| it.id == *id && it.canceled_at.is_none());
-        let Some(unit) = unit else { return Err(Refusal::UnknownUnit) };
+        let Some(unit) = unit else { return Err(TransitionError::UnknownUnit) };
         if event == ReceivingEvent::Undone && unit.refunded_by.is_some() {
-            return Err(Refusal::Refunded);
+            return Err(TransitionError::Refunded);
         }
         let is_known = event == ReceivingEvent::Damaged && unit.is_damaged;
         let status = match unit.receiving_status.step(event, is_closed) {
-            Step::Applied(status) if !is_known => status,
-            Step::Refused(refusal) => return Err(refusal),
-            Step::Applied(_) | Step::Late => {
+            Transition::Applied(status) if !is_known => status,
+            Transition::Refused(refusal) => return Err(refusal),
+            Transition::Applied(_) | Transition::Late => {
                 change.late.push(id.clone());
                 return Ok(());
             }

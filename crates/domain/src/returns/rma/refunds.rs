@@ -3,18 +3,18 @@
 use chrono::{DateTime, Utc};
 
 use super::{Change, Rma};
-use crate::returns::{CoveredUnit, Refusal, ServiceEvent, Status};
+use crate::returns::{RefundedUnit, RmaStatus, ServiceEvent, TransitionError};
 
 impl Rma {
     /// Remembers which of its units refunds cover; what concerns other returns is passed over. It
     /// is refunded once all of them are. Everything that one snapshot covers is one change.
     pub fn refund(
         &mut self,
-        covered: &[CoveredUnit],
+        covered: &[RefundedUnit],
         now: DateTime<Utc>,
-    ) -> Result<Change, Refusal> {
-        if self.status == Status::Canceled {
-            return Err(Refusal::Canceled);
+    ) -> Result<Change, TransitionError> {
+        if self.status == RmaStatus::Canceled {
+            return Err(TransitionError::Canceled);
         }
         let mut change = Change::default();
         let own: Vec<_> = covered
@@ -22,7 +22,7 @@ impl Rma {
             .filter(|cover| cover.rma_identifier.as_ref() == Some(&self.rma_identifier))
             .collect();
         if !own.iter().all(|cover| self.active_units().any(|unit| unit.id == cover.unit)) {
-            return Err(Refusal::UnknownUnit);
+            return Err(TransitionError::UnknownUnit);
         }
         for cover in own {
             let mut units = self.units.iter_mut();

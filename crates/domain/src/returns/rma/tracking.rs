@@ -4,7 +4,8 @@ use chrono::{DateTime, Utc};
 
 use super::{Change, Rma, RmaUnit};
 use crate::returns::{
-    Refusal, ReturnMethod, ServiceEvent, Status, Step, TrackingEvent, TrackingStatus, UnitId,
+    ReturnMethod, RmaStatus, ServiceEvent, TrackingEvent, TrackingStatus, Transition,
+    TransitionError, UnitId,
 };
 
 /// One report. It speaks of the units it names; else of those that travel under its tracking
@@ -20,9 +21,13 @@ pub struct CarrierReport {
 
 impl Rma {
     /// Applies a carrier's report.
-    pub fn track(&mut self, report: &CarrierReport, now: DateTime<Utc>) -> Result<Change, Refusal> {
-        if self.status == Status::Canceled {
-            return Err(Refusal::Canceled);
+    pub fn track(
+        &mut self,
+        report: &CarrierReport,
+        now: DateTime<Utc>,
+    ) -> Result<Change, TransitionError> {
+        if self.status == RmaStatus::Canceled {
+            return Err(TransitionError::Canceled);
         }
         let selected = self.reported(report)?;
         let mut change = Change::default();
@@ -32,13 +37,13 @@ impl Rma {
         for unit in self.units.iter_mut().filter(|unit| selected.contains(&unit.id)) {
             let (number, status) = (unit.tracking_number.clone(), unit.package_tracking_status);
             match unit.track(report, method) {
-                Step::Applied(()) => {
+                Transition::Applied(()) => {
                     has_moved |= unit.package_tracking_status != status;
                     is_renamed |= unit.tracking_number != number;
                     change.units.push(unit.id.clone());
                 }
-                Step::Late => change.late.push(unit.id.clone()),
-                Step::Refused(refusal) => refused = Some(refusal),
+                Transition::Late => change.late.push(unit.id.clone()),
+                Transition::Refused(refusal) => refused = Some(refusal),
             }
         }
         match refused {
@@ -50,13 +55,13 @@ impl Rma {
         }
     }
 
-    fn reported(&self, report: &CarrierReport) -> Result<Vec<UnitId>, Refusal> {
+    fn reported(&self, report: &CarrierReport) -> Result<Vec<UnitId>, TransitionError> {
         if let Some(units) = &report.units {
             let is_active = |id: &UnitId| self.active_units().any(|unit| unit.id == *id);
             return if units.iter().all(is_active) {
                 Ok(units.clone())
             } else {
-                Err(Refusal::UnknownUnit)
+                Err(TransitionError::UnknownUnit)
             };
         }
         let ids = |test: &dyn Fn(&RmaUnit) -> bool| -> Vec<UnitId> {
@@ -70,30 +75,30 @@ impl Rma {
         let is_label = report.event == TrackingEvent::Label;
         let others =
             ids(&|unit| unit.tracking_number.is_none() || (is_label && !unit.is_scanned()));
-        if others.is_empty() { Err(Refusal::UnknownParcel) } else { Ok(others) }
+        if others.is_empty() { Err(TransitionError::UnknownParcel) } else { Ok(others) }
     }
 }
 
 impl RmaUnit {
-    fn track(&mut self, report: &CarrierReport, method: ReturnMethod) -> Step<()> {
+    fn track(&mut self, report: &CarrierReport, method: ReturnMethod) -> Transition<()> {
         let number = report.tracking_number.as_ref();
         let step = TrackingStatus::step(self.package_tracking_status, report.event, method);
         let lacks_number = number.is_none() && self.tracking_number.is_none();
         match step {
-            Step::Refused(refusal) => Step::Refused(refusal),
+            Transition::Refused(refusal) => Transition::Refused(refusal),
             // Some drop-offs have no label; a parcel in the mail always has.
             _ if lacks_number && (method == ReturnMethod::MailBack || report.is_label()) => {
-                Step::Refused(Refusal::NoTrackingNumber)
+                Transition::Refused(TransitionError::NoTrackingNumber)
             }
-            Step::Applied(status) => {
-                self.failed_unscanned = status == TrackingStatus::Failure && !self.is_scanned();
+            Transition::Applied(status) => {
+                self.failed_before_scan = status == TrackingStatus::Failure && !self.is_scanned();
                 self.package_tracking_status = Some(status);
                 if let Some(number) = number {
                     self.travel_under(number, report);
                 }
-                Step::Applied(())
+                Transition::Applied(())
             }
-            Step::Late => {
+            Transition::Late => {
                 // A new label takes the place of one that was not used, whatever became of that.
                 let is_new_label =
                     report.is_label() && !self.is_scanned() && !report.is_before(self.labeled_at);
@@ -105,9 +110,13 @@ impl RmaUnit {
                     self.travel_under(number, report);
                 }
                 // A scan after the failure does not move the parcel, but the carrier has it.
-                let is_first_scan = self.failed_unscanned && report.event.is_scan();
-                self.failed_unscanned &= !is_first_scan;
-                if number.is_some() || is_first_scan { Step::Applied(()) } else { Step::Late }
+                let is_first_scan = self.failed_before_scan && report.event.is_scan();
+                self.failed_before_scan &= !is_first_scan;
+                if number.is_some() || is_first_scan {
+                    Transition::Applied(())
+                } else {
+                    Transition::Late
+                }
             }
         }
     }

@@ -27,7 +27,7 @@ pub struct RmaUnit {
     /// For a unit of an exchange order: the order that it was placed against.
     pub original_order_identifier: Option<String>,
     /// How far the exchange is, when there is one.
-    pub exchange: Option<ExchangeProgress>,
+    pub exchange_status: Option<ExchangeStatus>,
     pub exchange_order_identifier: Option<String>,
     pub tracking_number: Option<String>,
     /// When its newest label was made, as far as carriers say.
@@ -36,7 +36,7 @@ pub struct RmaUnit {
     pub package_tracking_status: Option<TrackingStatus>,
     /// Whether the carrier reports a failure of a parcel that it never had.
     #[serde(default)]
-    pub failed_unscanned: bool,
+    pub failed_before_scan: bool,
     /// Meaningful only with managed receiving.
     pub receiving_status: ReceivingStatus,
     pub is_damaged: bool,
@@ -48,34 +48,34 @@ pub struct RmaUnit {
 /// How far the exchange of a unit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum ExchangeProgress {
+pub enum ExchangeStatus {
     /// The exchange order is on its way to the merchant.
     Pending,
     /// The merchant did not take it; an operator will see to it.
-    Waiting,
+    Undeliverable,
     Placed,
     /// It cannot be had: the unit is refunded instead.
     Failed,
 }
 
-impl ExchangeProgress {
-    pub const ALL: [Self; 4] = [Self::Pending, Self::Waiting, Self::Placed, Self::Failed];
+impl ExchangeStatus {
+    pub const ALL: [Self; 4] = [Self::Pending, Self::Undeliverable, Self::Placed, Self::Failed];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
-            Self::Waiting => "waiting",
+            Self::Undeliverable => "undeliverable",
             Self::Placed => "placed",
             Self::Failed => "failed",
         }
     }
 }
 
-words!(ExchangeProgress);
+words!(ExchangeStatus);
 
 /// What an order says of a unit when it is returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnitTerms {
+pub struct PurchasedUnit {
     /// What the unit is known by; its UPC where the order gives no SKU.
     pub sku: String,
     pub upc: Option<String>,
@@ -87,7 +87,7 @@ pub struct UnitTerms {
 }
 
 impl RmaUnit {
-    pub fn new(requested: &RequestedUnit, terms: UnitTerms) -> Self {
+    pub fn new(requested: &RequestedUnit, terms: PurchasedUnit) -> Self {
         let refund_type = requested.resolution.refund_type(terms.unit_price_amount_cents);
         let is_exchanged = refund_type != RefundType::Refund;
         Self {
@@ -99,12 +99,12 @@ impl RmaUnit {
             refund_type,
             amounts: terms.amounts,
             original_order_identifier: terms.original_order_identifier,
-            exchange: is_exchanged.then_some(ExchangeProgress::Pending),
+            exchange_status: is_exchanged.then_some(ExchangeStatus::Pending),
             exchange_order_identifier: None,
             tracking_number: None,
             labeled_at: None,
             package_tracking_status: None,
-            failed_unscanned: false,
+            failed_before_scan: false,
             receiving_status: ReceivingStatus::Pending,
             is_damaged: false,
             refunded_by: None,
@@ -118,7 +118,7 @@ impl RmaUnit {
 
     /// Whether the carrier has, or had, its parcel in its hands.
     pub(super) fn is_scanned(&self) -> bool {
-        !self.failed_unscanned
+        !self.failed_before_scan
             && self.package_tracking_status.is_some_and(|it| it >= TrackingStatus::Accepted)
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Refusal, Step};
+use super::{Transition, TransitionError};
 use crate::returns::words::words;
 
 /// Whether a unit arrived.
@@ -52,21 +52,25 @@ impl ReceivingStatus {
 
     /// What becomes of an event for a unit in this state. `closed` says whether the receiving of
     /// its return is closed.
-    pub fn step(self, event: ReceivingEvent, closed: bool) -> Step<Self> {
+    pub fn step(self, event: ReceivingEvent, closed: bool) -> Transition<Self> {
         use ReceivingEvent::{Closed, Damaged, Received, Short, Undone, Wrong};
         match (self, event) {
             (Self::Pending | Self::NotReceived, Received | Damaged) => {
-                Step::Applied(Self::Received)
+                Transition::Applied(Self::Received)
             }
-            (Self::Pending, Short | Wrong) => Step::Applied(Self::Pending),
+            (Self::Pending, Short | Wrong) => Transition::Applied(Self::Pending),
             // Found at a second look.
-            (Self::Received, Damaged | Wrong) | (Self::NotReceived, Wrong) => Step::Applied(self),
-            (Self::Pending, Closed) => Step::Applied(Self::NotReceived),
-            (_, Undone) if closed => Step::Refused(Refusal::ReceivingClosed),
-            (Self::Received, Undone) => Step::Applied(Self::Pending),
-            (Self::Pending | Self::NotReceived, Undone) => Step::Refused(Refusal::NothingReceived),
-            (Self::NotReceived, Short | Closed) => Step::Late,
-            (Self::Received, Received | Short | Closed) => Step::Late,
+            (Self::Received, Damaged | Wrong) | (Self::NotReceived, Wrong) => {
+                Transition::Applied(self)
+            }
+            (Self::Pending, Closed) => Transition::Applied(Self::NotReceived),
+            (_, Undone) if closed => Transition::Refused(TransitionError::ReceivingClosed),
+            (Self::Received, Undone) => Transition::Applied(Self::Pending),
+            (Self::Pending | Self::NotReceived, Undone) => {
+                Transition::Refused(TransitionError::NothingReceived)
+            }
+            (Self::NotReceived, Short | Closed) => Transition::Late,
+            (Self::Received, Received | Short | Closed) => Transition::Late,
         }
     }
 }

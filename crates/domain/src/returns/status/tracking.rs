@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Refusal, Step};
+use super::{Transition, TransitionError};
 use crate::returns::{ReturnMethod, words::words};
 
 /// The status of a unit's parcel; none until the carrier is involved. In the order in which they
@@ -115,15 +115,15 @@ impl TrackingStatus {
     }
 
     /// What becomes of an event for a parcel in the given state.
-    pub fn step(now: Option<Self>, event: TrackingEvent, method: ReturnMethod) -> Step<Self> {
+    pub fn step(now: Option<Self>, event: TrackingEvent, method: ReturnMethod) -> Transition<Self> {
         if method == ReturnMethod::CustomerKeep {
-            return Step::Refused(Refusal::CustomerKeeps);
+            return Transition::Refused(TransitionError::CustomerKeeps);
         }
         let next = event.status();
         match now {
-            Some(Self::Delivered | Self::Returned) => Step::Late,
-            Some(now) if next <= now => Step::Late,
-            _ => Step::Applied(next),
+            Some(Self::Delivered | Self::Returned) => Transition::Late,
+            Some(now) if next <= now => Transition::Late,
+            _ => Transition::Applied(next),
         }
     }
 }

@@ -44,7 +44,7 @@ fn events_keep_to_their_schemas() {
     let sample = order("A", vec![line("L1", 1, amounts(1000, 0, 80))]);
     let merchant: MerchantId = "acme".parse().unwrap();
     let rma_identifier = "RMA-1".to_owned();
-    let exchanged = |chosen| ConfirmedUnit {
+    let exchanged = |replacement| ConfirmedUnit {
         id: unit("A/L1/1"),
         sku: "SHIRT-M".to_owned(),
         title: "Shirt, M".to_owned(),
@@ -55,7 +55,7 @@ fn events_keep_to_their_schemas() {
         product_amount_cents: 1000,
         discount_amount_cents: 0,
         tax_amount_cents: 80,
-        chosen,
+        replacement,
     };
     let confirmed = json!(ReturnConfirmed {
         merchant: merchant.clone(),
@@ -66,7 +66,7 @@ fn events_keep_to_their_schemas() {
         customer: sample.customer,
         shipping_address: sample.shipping_address,
         billing_address: sample.billing_address,
-        units: vec![exchanged(Chosen::GiftCard), exchanged(variant(1).chosen().unwrap())],
+        units: vec![exchanged(Replacement::GiftCard), exchanged(variant(1).replacement().unwrap())],
         gift_card: Some(GiftCardOffer { sku: "CARD".to_owned(), bonus_credit_amount_cents: 0 }),
         confirmed_at: minute(0),
     });

@@ -5,14 +5,14 @@ use crate::order;
 
 fn facts() -> UnitFacts<'static> {
     UnitFacts {
-        order_status: order::Status::Shipped,
+        order_status: order::OrderStatus::Shipped,
         order_created_at: time("2026-01-30T10:00:00Z"),
         is_shipped: true,
-        shipped_date: Some(time("2026-02-01T10:00:00Z")),
+        shipped_at: Some(time("2026-02-01T10:00:00Z")),
         line_tags: &[],
         rma_identifier: None,
         is_refunded: false,
-        is_exchange_taken: false,
+        is_second_exchange: false,
     }
 }
 
@@ -21,9 +21,9 @@ const NOW: &str = "2026-02-20T10:00:00Z";
 fn judge(unit: &UnitFacts<'_>, settings: &Settings, now: &str) -> String {
     match eligibility(unit, settings, time(now)) {
         Ok(()) => "yes".to_owned(),
-        Err(Ineligible { code, sentence }) => {
-            let staff = if code.yields_to_staff() { "staff may override" } else { "final" };
-            format!("{code} ({staff}): {sentence}")
+        Err(Ineligible { code, detail }) => {
+            let staff = if code.is_overridable() { "staff may override" } else { "final" };
+            format!("{code} ({staff}): {detail}")
         }
     }
 }
@@ -33,15 +33,15 @@ fn each_reason_has_its_code_and_its_sentence() {
     let final_sale = ["Summer".to_owned(), "FinalSale".to_owned()];
     let cases = [
         facts(),
-        UnitFacts { order_status: order::Status::Cancelled, ..facts() },
-        UnitFacts { order_status: order::Status::Created, ..facts() },
+        UnitFacts { order_status: order::OrderStatus::Cancelled, ..facts() },
+        UnitFacts { order_status: order::OrderStatus::Created, ..facts() },
         UnitFacts { is_shipped: false, ..facts() },
         UnitFacts { rma_identifier: Some("RMA-7"), ..facts() },
         UnitFacts { is_refunded: true, ..facts() },
-        UnitFacts { is_exchange_taken: true, ..facts() },
+        UnitFacts { is_second_exchange: true, ..facts() },
         UnitFacts { line_tags: &final_sale, ..facts() },
-        UnitFacts { shipped_date: Some(time("2026-01-01T00:00:00Z")), ..facts() },
-        UnitFacts { shipped_date: None, ..facts() },
+        UnitFacts { shipped_at: Some(time("2026-01-01T00:00:00Z")), ..facts() },
+        UnitFacts { shipped_at: None, ..facts() },
     ];
     let settings = Settings::new("Acme");
     let table: String =
@@ -83,7 +83,7 @@ fn tags_forbid_whatever_their_case() {
 fn check_window(zone: &str, days: u16, shipped: &str, ends_at: &str) {
     let settings =
         Settings { time_zone: zone.to_owned(), return_window_days: days, ..Settings::new("Acme") };
-    let unit = UnitFacts { shipped_date: Some(time(shipped)), ..facts() };
+    let unit = UnitFacts { shipped_at: Some(time(shipped)), ..facts() };
     let end = window_ends_at(&unit, &settings);
     assert_eq!(end, time(ends_at));
     assert_eq!(eligibility(&unit, &settings, end - TimeDelta::microseconds(1)), Ok(()));
@@ -108,15 +108,15 @@ fn staff_may_pass_over_terms_but_not_over_facts() {
     let staff = StaffOverride { by: "kim".to_owned(), reason: "a good customer".to_owned() };
     let settings = Settings::new("Acme");
     let tags = ["FinalSale".to_owned()];
-    let admit = |unit: UnitFacts<'_>, staff: Option<&StaffOverride>| {
-        admit(&unit, &settings, time(NOW), staff).map_err(|refusal| refusal.code)
+    let check_eligibility = |unit: UnitFacts<'_>, staff: Option<&StaffOverride>| {
+        check_eligibility(&unit, &settings, time(NOW), staff).map_err(|refusal| refusal.code)
     };
-    let late = UnitFacts { shipped_date: Some(time("2025-01-01T00:00:00Z")), ..facts() };
-    assert_eq!(admit(facts(), Some(&staff)), Ok(None));
-    assert_eq!(admit(late, None), Err(IneligibleCode::WindowExpired));
-    assert_eq!(admit(late, Some(&staff)), Ok(Some(IneligibleCode::WindowExpired)));
+    let late = UnitFacts { shipped_at: Some(time("2025-01-01T00:00:00Z")), ..facts() };
+    assert_eq!(check_eligibility(facts(), Some(&staff)), Ok(None));
+    assert_eq!(check_eligibility(late, None), Err(IneligibleCode::WindowExpired));
+    assert_eq!(check_eligibility(late, Some(&staff)), Ok(Some(IneligibleCode::WindowExpired)));
     let both = UnitFacts { line_tags: &tags, ..late };
-    assert_eq!(admit(both, Some(&staff)), Ok(Some(IneligibleCode::FinalSale)));
+    assert_eq!(check_eligibility(both, Some(&staff)), Ok(Some(IneligibleCode::FinalSale)));
     let returned = UnitFacts { rma_identifier: Some("RMA-1"), ..both };
-    assert_eq!(admit(returned, Some(&staff)), Err(IneligibleCode::AlreadyReturned));
+    assert_eq!(check_eligibility(returned, Some(&staff)), Err(IneligibleCode::AlreadyReturned));
 }

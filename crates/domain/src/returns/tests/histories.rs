@@ -55,7 +55,7 @@ fn happening() -> impl Strategy<Value = Happening> {
     ]
 }
 
-fn happen(rma: &mut Rma, what: &Happening, now: DateTime<Utc>) -> Result<Change, Refusal> {
+fn happen(rma: &mut Rma, what: &Happening, now: DateTime<Utc>) -> Result<Change, TransitionError> {
     match what {
         Happening::Track(report) => rma.track(report, now),
         Happening::Receive(finding) => {
@@ -110,8 +110,8 @@ fn check_forward(before: &Rma, after: &Rma, what: &Happening) {
 
 fn check_sound(rma: &Rma) {
     let all_refunded = rma.active_units().all(|unit| unit.refunded_by.is_some());
-    assert_eq!(rma.status == Status::Refunded, all_refunded);
-    assert_eq!(rma.status == Status::Canceled, rma.canceled_at.is_some());
+    assert_eq!(rma.status == RmaStatus::Refunded, all_refunded);
+    assert_eq!(rma.status == RmaStatus::Canceled, rma.canceled_at.is_some());
     let keeps = rma.return_method == ReturnMethod::CustomerKeep;
     for unit in &rma.units {
         let money = unit.refund_financials();

@@ -7,24 +7,24 @@ use super::*;
 
 /// The ledger of one line, as a service keeps it.
 #[derive(Default, Clone)]
-struct Ledger(BTreeMap<i32, LedgerUnit>);
+struct Ledger(BTreeMap<i32, ShippedUnit>);
 
 impl Ledger {
-    fn apply(&mut self, line: &Line) -> LedgerChange {
+    fn apply(&mut self, line: &OrderLine) -> UnitChanges {
         let known: Vec<_> = self.0.values().copied().collect();
-        let change = reconcile("A", line, &known);
-        for unit in &change.withdrawn {
+        let change = reconcile_line("A", line, &known);
+        for unit in &change.removed {
             self.0.remove(unit).unwrap();
         }
-        for AppearedUnit { unit, amounts } in change.appeared.iter().copied() {
-            let taken = self.0.insert(unit, LedgerUnit { unit, amounts, held: false });
+        for AddedUnit { unit, amounts } in change.added.iter().copied() {
+            let taken = self.0.insert(unit, ShippedUnit { unit, amounts, is_in_use: false });
             assert_eq!(taken, None, "a number is used once");
         }
         change
     }
 
     fn hold(&mut self, unit: i32) {
-        self.0.get_mut(&unit).unwrap().held = true;
+        self.0.get_mut(&unit).unwrap().is_in_use = true;
     }
 
     fn paid(&self) -> i64 {
@@ -33,10 +33,10 @@ impl Ledger {
 }
 
 #[track_caller]
-fn check(changes: &[LedgerChange], expected: Expect) {
+fn check(changes: &[UnitChanges], expected: Expect) {
     let written = changes.iter().map(|change| {
-        let units = change.appeared.iter().map(|it| format!("+{}={} ", it.unit, it.amounts.paid()));
-        let gone = change.withdrawn.iter().map(|unit| format!("-{unit} "));
+        let units = change.added.iter().map(|it| format!("+{}={} ", it.unit, it.amounts.paid()));
+        let gone = change.removed.iter().map(|unit| format!("-{unit} "));
         let odd = change.discrepancies.iter().map(|it| format!("{}: {it}", it.kind()));
         let words: String = units.chain(gone).chain(odd).collect();
         format!("{}\n", words.trim_end())
@@ -92,18 +92,18 @@ fn what_is_returned_is_not_taken_away() {
     check(
         &[ledger.apply(&shrunk), ledger.apply(&shrunk)],
         expect![[r#"
-            -3 units_taken_away: line L1 of order A now says that fewer units shipped (1) than are returned or refunded (2)
-            units_taken_away: line L1 of order A now says that fewer units shipped (1) than are returned or refunded (2)
+            -3 shipped_quantity_reduced: line L1 of order A now says that fewer units shipped (1) than are returned or refunded (2)
+            shipped_quantity_reduced: line L1 of order A now says that fewer units shipped (1) than are returned or refunded (2)
         "#]],
     );
     let known: Vec<_> = ledger.0.values().copied().collect();
     check(
-        &[reconcile_missing("A", "L1", &known)],
+        &[reconcile_missing_line("A", "L1", &known)],
         expect![[r#"
-            units_taken_away: line L1 of order A now says that fewer units shipped (0) than are returned or refunded (2)
+            shipped_quantity_reduced: line L1 of order A now says that fewer units shipped (0) than are returned or refunded (2)
         "#]],
     );
-    assert_eq!(reconcile_missing("A", "L1", &[]), LedgerChange::default());
+    assert_eq!(reconcile_missing_line("A", "L1", &[]), UnitChanges::default());
 }
 
 #[test]
@@ -139,19 +139,19 @@ proptest! {
             let change = ledger.apply(&line);
 
             let units = i64::try_from(ledger.0.len()).unwrap();
-            let held = ledger.0.values().filter(|unit| unit.held).count();
-            prop_assert_eq!(units, shipped.max(i64::try_from(held).unwrap()));
+            let is_in_use = ledger.0.values().filter(|unit| unit.is_in_use).count();
+            prop_assert_eq!(units, shipped.max(i64::try_from(is_in_use).unwrap()));
             for (number, unit) in before.0 {
                 match ledger.0.get(&number) {
                     Some(now) => prop_assert_eq!(*now, unit, "what was given stays"),
-                    None => prop_assert!(!unit.held, "what is returned stays"),
+                    None => prop_assert!(!unit.is_in_use, "what is returned stays"),
                 }
             }
             let is_said = !change.discrepancies.is_empty();
             prop_assert!(is_said || units == 0 || ledger.paid() == Amounts::of_line(&line).paid());
 
             let again = ledger.apply(&line);
-            prop_assert!(again.appeared.is_empty() && again.withdrawn.is_empty());
+            prop_assert!(again.added.is_empty() && again.removed.is_empty());
             prop_assert_eq!(again.discrepancies, change.discrepancies);
             if let Some(unit) = returned.filter(|unit| ledger.0.contains_key(unit)) {
                 ledger.hold(unit);

@@ -6,11 +6,11 @@ use expect_test::expect;
 
 use super::*;
 
-fn written<S: ToString>(step: Step<S>) -> String {
+fn written<S: ToString>(step: Transition<S>) -> String {
     match step {
-        Step::Applied(state) => state.to_string(),
-        Step::Late => "late".to_owned(),
-        Step::Refused(refusal) => format!("refused: {}", code(refusal)),
+        Transition::Applied(state) => state.to_string(),
+        Transition::Late => "late".to_owned(),
+        Transition::Refused(refusal) => format!("refused: {}", code(refusal)),
     }
 }
 
@@ -30,7 +30,7 @@ fn table<S, E: Copy + Debug>(
 
 #[test]
 fn a_return() {
-    let states = Status::ALL.map(|status| (status.as_str(), status));
+    let states = RmaStatus::ALL.map(|status| (status.as_str(), status));
     let table = table(&states, &StatusEvent::ALL, |status, event| written(status.step(event)));
     expect![[r#"
          | SomeRefunded | AllRefunded | ReceivingClosed | Canceled
@@ -100,21 +100,21 @@ fn nothing_moves_backwards() {
     for event in TrackingEvent::ALL {
         for status in TrackingStatus::ALL {
             let step = TrackingStatus::step(Some(status), event, ReturnMethod::MailBack);
-            if let Step::Applied(next) = step {
+            if let Transition::Applied(next) = step {
                 assert!(next > status, "{status} {event}");
             }
         }
     }
     for event in StatusEvent::ALL {
-        for status in Status::ALL {
-            if let Step::Applied(next) = status.step(event) {
+        for status in RmaStatus::ALL {
+            if let Transition::Applied(next) = status.step(event) {
                 assert!(next >= status, "{status} {event:?}");
             }
         }
     }
     for event in ReceivingEvent::ALL {
         for (status, closed) in ReceivingStatus::ALL.map(|status| (status, true)) {
-            if let Step::Applied(next) = status.step(event, closed) {
+            if let Transition::Applied(next) = status.step(event, closed) {
                 assert!(next >= status, "{status} {event:?}");
             }
         }
@@ -135,7 +135,7 @@ fn every_word_reads_back() {
         }
         assert!("".parse::<W>().is_err() && "Created".parse::<W>().is_err());
     }
-    check(&Status::ALL);
+    check(&RmaStatus::ALL);
     check(&TrackingStatus::ALL);
     check(&TrackingEvent::ALL);
     check(&ReceivingStatus::ALL);
@@ -143,7 +143,7 @@ fn every_word_reads_back() {
     check(&ReturnMethod::ALL);
     check(&ServiceEvent::ALL);
     check(&IneligibleCode::ALL);
-    check(&ExchangeProgress::ALL);
-    let unknown = "LOST".parse::<Status>().unwrap_err();
-    assert_eq!(unknown.to_string(), "`LOST` is no Status");
+    check(&ExchangeStatus::ALL);
+    let unknown = "LOST".parse::<RmaStatus>().unwrap_err();
+    assert_eq!(unknown.to_string(), "`LOST` is no RmaStatus");
 }

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::access::MerchantId;
-use crate::document::{Document, Invalid, object};
+use crate::json::{Document, ValidationError, object};
 use crate::warehouse::UnitReceived;
 
 fn receipt(findings: Vec<Finding>) -> Receipt {
@@ -113,7 +113,7 @@ fn closing_after_everything_was_refunded_changes_nothing_the_merchant_sees() {
     let closed = rma.close_receiving(minute(3));
     assert_eq!(told(&closed), "no message; closed");
     assert!(!closed.unwrap().is_empty());
-    assert_eq!(rma.status, Status::Refunded);
+    assert_eq!(rma.status, RmaStatus::Refunded);
     assert_eq!(rma.updated_at, minute(2));
     let again = rma.close_receiving(minute(4)).unwrap();
     assert!(again.is_empty());
@@ -154,7 +154,7 @@ fn what_is_refunded_is_not_unreceived() {
     rma.receive(&receipt(vec![received("A/L1/1")]), minute(1)).unwrap();
     rma.refund(&covers("R1", "RMA-1", &["A/L1/1"]), minute(2)).unwrap();
     let undone = rma.receive(&receipt(vec![Finding::Undo { unit: unit("A/L1/1") }]), minute(3));
-    assert_eq!(undone, Err(Refusal::Refunded));
+    assert_eq!(undone, Err(TransitionError::Refunded));
 }
 
 #[test]
@@ -162,16 +162,16 @@ fn we_receive_only_for_merchants_who_want_it_and_only_what_comes_back() {
     let refund = [("A/L1/1", Resolution::Refund)];
     let step = receipt(vec![received("A/L1/1")]);
     let mut own = rma_of("RMA-1", ReturnMethod::MailBack, &refund, &settings(false));
-    assert_eq!(own.receive(&step, minute(1)), Err(Refusal::NotManaged));
-    assert_eq!(own.close_receiving(minute(1)), Err(Refusal::NotManaged));
+    assert_eq!(own.receive(&step, minute(1)), Err(TransitionError::NotManaged));
+    assert_eq!(own.close_receiving(minute(1)), Err(TransitionError::NotManaged));
     let mut kept = rma_of("RMA-2", ReturnMethod::CustomerKeep, &refund, &settings(true));
-    assert_eq!(kept.receive(&step, minute(1)), Err(Refusal::CustomerKeeps));
+    assert_eq!(kept.receive(&step, minute(1)), Err(TransitionError::CustomerKeeps));
     let mut canceled = rma("RMA-3", &["A/L1/1"]);
     canceled.cancel(None, minute(1)).unwrap();
-    assert_eq!(canceled.receive(&step, minute(2)), Err(Refusal::Canceled));
+    assert_eq!(canceled.receive(&step, minute(2)), Err(TransitionError::Canceled));
 }
 
-fn read(body: &serde_json::Value) -> Result<Receipt, Invalid> {
+fn read(body: &serde_json::Value) -> Result<Receipt, ValidationError> {
     Document::from(body.clone()).read(object(Receipt::read_object))
 }
 

@@ -23,19 +23,21 @@ fn refund(identifier: &str, rma: Option<&str>, lines: &[(&str, i64)]) -> Refund 
 
 /// Two lines of three shipped units each; one more unit of the second was canceled.
 fn order_with(refunds: Vec<Refund>) -> Order {
-    let canceled = Line { quantity: 4, quantity_canceled: 1, ..line("L2", 3, amounts(3000, 0, 0)) };
+    let canceled =
+        OrderLine { quantity: 4, quantity_canceled: 1, ..line("L2", 3, amounts(3000, 0, 0)) };
     let items = vec![line("L1", 3, amounts(3000, 0, 0)), canceled];
     Order { refunds, ..order("A", items) }
 }
 
-fn loose(paths: &[&str]) -> Vec<KnownUnit> {
-    let known = |path: &&str| KnownUnit { id: unit(path), is_returned: false, refunded_by: None };
+fn loose(paths: &[&str]) -> Vec<CandidateUnit> {
+    let known =
+        |path: &&str| CandidateUnit { id: unit(path), is_returned: false, refunded_by: None };
     paths.iter().map(known).collect()
 }
 
 /// Everything on the ledger: the units of these returns, and those that are in none.
-fn known(returns: &[Rma], free: &[&str]) -> Vec<KnownUnit> {
-    let returned = returns.iter().flat_map(|rma| &rma.units).map(|unit| KnownUnit {
+fn known(returns: &[Rma], free: &[&str]) -> Vec<CandidateUnit> {
+    let returned = returns.iter().flat_map(|rma| &rma.units).map(|unit| CandidateUnit {
         id: unit.id.clone(),
         is_returned: true,
         refunded_by: unit.refunded_by.as_deref().map(Into::into),
@@ -44,12 +46,12 @@ fn known(returns: &[Rma], free: &[&str]) -> Vec<KnownUnit> {
 }
 
 /// Returns as refunds see them.
-fn seen(returns: &[Rma]) -> Vec<KnownReturn> {
-    returns.iter().map(|rma| KnownReturn::new(rma, |_| true)).collect()
+fn seen(returns: &[Rma]) -> Vec<CandidateReturn> {
+    returns.iter().map(|rma| CandidateReturn::new(rma, |_| true)).collect()
 }
 
 /// Notes on the ledger what refunds cover.
-fn note(units: &mut [KnownUnit], covered: &[CoveredUnit]) {
+fn note(units: &mut [CandidateUnit], covered: &[RefundedUnit]) {
     for unit in units {
         let cover = covered.iter().find(|it| it.unit == unit.id);
         unit.refunded_by = cover.map(|it| it.refund_identifier.clone()).or(unit.refunded_by.take());
@@ -57,17 +59,17 @@ fn note(units: &mut [KnownUnit], covered: &[CoveredUnit]) {
 }
 
 /// What some refunds of an order paid.
-fn paid_by(order: &Order, is_settled: impl Fn(&str) -> bool) -> Vec<(&str, Paid)> {
+fn paid_by(order: &Order, is_settled: impl Fn(&str) -> bool) -> Vec<(&str, RefundedQuantities)> {
     let settled = order.refunds.iter().filter(|refund| is_settled(&refund.identifier));
-    settled.map(|refund| (refund.identifier.as_str(), paid(refund))).collect()
+    settled.map(|refund| (refund.identifier.as_str(), refunded_quantities(refund))).collect()
 }
 
-fn before<'a>(paid: &'a [(&'a str, Paid)]) -> PaidBefore<'a> {
+fn before<'a>(paid: &'a [(&'a str, RefundedQuantities)]) -> MatchedRefunds<'a> {
     paid.iter().map(|(refund, paid)| (*refund, paid)).collect()
 }
 
 fn written(matches: &RefundMatches) -> String {
-    let covered = matches.covered.iter().map(|it| {
+    let covered = matches.refunded_units.iter().map(|it| {
         let rma = it.rma_identifier.as_deref().unwrap_or("no return");
         format!("{} covers {} in {rma}\n", it.refund_identifier, path(&it.unit))
     });
@@ -78,7 +80,8 @@ fn written(matches: &RefundMatches) -> String {
 #[track_caller]
 fn check(refunds: Vec<Refund>, returns: &[Rma], free: &[&str], expected: Expect) {
     let units = known(returns, free);
-    let matches = match_refunds(&order_with(refunds), &PaidBefore::new(), &seen(returns), &units);
+    let matches =
+        match_refunds(&order_with(refunds), &MatchedRefunds::new(), &seen(returns), &units);
     expected.assert_eq(&written(&matches));
 }
 
@@ -190,16 +193,16 @@ fn what_was_refunded_before_it_shipped_is_refunded_when_it_ships() {
     let refunds = vec![refund("R1", None, &[("L1", 2)]), refund("R2", None, &[("L1", 1)])];
     let order = order_with(refunds);
     let mut units = loose(&["A/L1/1"]);
-    let early = match_refunds(&order, &PaidBefore::new(), &[], &units);
-    note(&mut units, &early.covered);
+    let early = match_refunds(&order, &MatchedRefunds::new(), &[], &units);
+    note(&mut units, &early.refunded_units);
     // The snapshots that follow leave the refunds out.
     let forgetful = order_with(Vec::new());
     let mut shipped = |more: &[&str], seen: &[&str]| {
         units.extend(loose(more));
         let settled = paid_by(&order, |refund| seen.contains(&refund));
-        let covered = match_remainders(&forgetful, &before(&settled), &units);
+        let covered = match_unallocated_refunds(&forgetful, &before(&settled), &units);
         note(&mut units, &covered);
-        written(&RefundMatches { covered, discrepancies: Vec::new() })
+        written(&RefundMatches { refunded_units: covered, discrepancies: Vec::new() })
     };
     let all = ["R1", "R2"];
     assert_eq!(shipped(&[], &all), "");
@@ -213,7 +216,7 @@ fn what_was_refunded_before_it_shipped_is_refunded_when_it_ships() {
 fn canceled_and_returned_units_are_no_remainder() {
     let order = order_with(vec![refund("R1", None, &[("L2", 2)])]);
     let returned = known(&[rma("RMA-1", &["A/L2/1"])], &["A/L2/2", "A/L2/3"]);
-    let covered = match_remainders(&order, &before(&paid_by(&order, |_| true)), &returned);
+    let covered = match_unallocated_refunds(&order, &before(&paid_by(&order, |_| true)), &returned);
     let units: Vec<_> = covered.iter().map(|it| path(&it.unit)).collect();
     assert_eq!(units, ["A/L2/2"], "one of the two was for the canceled unit");
 }
@@ -310,14 +313,14 @@ proptest! {
         let order = order_with(refunds.clone());
         let mut returns = older_and_newer();
         let mut ledger = known(&returns, &["A/L1/3", "A/L2/2", "A/L2/3"]);
-        let none = PaidBefore::new();
+        let none = MatchedRefunds::new();
         let at_once = match_refunds(&order, &none, &seen(&returns), &ledger);
 
         // The same in two snapshots, whether the second repeats the first or not.
         let cut = cut.min(refunds.len());
         let is_early = |refund: &str| refunds[..cut].iter().any(|it| it.identifier == refund);
         let first = order_with(refunds[..cut].to_vec());
-        let mut covered = match_refunds(&first, &none, &seen(&returns), &ledger).covered;
+        let mut covered = match_refunds(&first, &none, &seen(&returns), &ledger).refunded_units;
         for rma in &mut returns {
             rma.refund(&covered, minute(9)).unwrap();
         }
@@ -327,13 +330,13 @@ proptest! {
         let mut noted = seen(&older_and_newer());
         for it in &covered {
             let rma = noted.iter_mut().find(|rma| Some(&rma.rma_identifier) == it.rma_identifier.as_ref());
-            rma.into_iter().for_each(|rma| rma.cover(&it.unit));
+            rma.into_iter().for_each(|rma| rma.mark_refunded(&it.unit));
         }
         prop_assert_eq!(&match_refunds(&order, &before(&settled), &noted, &ledger), &second);
         let forgetful = order_with(refunds[cut..].to_vec());
         prop_assert_eq!(&match_refunds(&forgetful, &before(&settled), &seen(&returns), &ledger), &second);
-        covered.extend(second.covered);
-        prop_assert_eq!(&covered, &at_once.covered);
+        covered.extend(second.refunded_units);
+        prop_assert_eq!(&covered, &at_once.refunded_units);
 
         let mut units: Vec<_> = covered.iter().map(|it| &it.unit).collect();
         let count = units.len();

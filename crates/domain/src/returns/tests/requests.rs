@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::document::{Document, FieldError};
+use crate::json::{Document, FieldError};
 use crate::merchant::ReturnPolicy;
 
 fn read(body: &Value, policy: &ReturnPolicy) -> Result<ReturnRequest, String> {
@@ -193,10 +193,10 @@ fn an_item_is_exchanged_only_where_there_are_variants() {
         ],
     });
     let request = read(&body, &with_card()).unwrap();
-    assert_eq!(request.faults(|_| Some(true)), []);
+    assert_eq!(request.exchange_errors(|_| Some(true)), []);
     expect![[r#"
         $.units[1].resolution: invalid (there are no variants of this item)
     "#]]
-    .assert_eq(&lines(&request.faults(|_| Some(false))));
-    assert_eq!(request.faults(|_| None), []);
+    .assert_eq(&lines(&request.exchange_errors(|_| Some(false))));
+    assert_eq!(request.exchange_errors(|_| None), []);
 }

@@ -117,9 +117,9 @@ fn a_failure_before_any_scan_leaves_the_parcel_with_the_shopper() {
     assert_eq!(told(&failed.track(&scan, minute(4))), "no message; changed A/L1/1");
     assert_eq!(told(&failed.track(&scan, minute(5))), "no message; late A/L1/1");
     assert_eq!(failed.units[0].package_tracking_status, Some(TrackingStatus::Failure));
-    assert_eq!(failed.cancel(None, minute(6)), Err(Refusal::Scanned));
+    assert_eq!(failed.cancel(None, minute(6)), Err(TransitionError::Scanned));
     let other = failed.track(&report(Label, Some("1Z-3")), minute(6));
-    assert_eq!(other, Err(Refusal::UnknownParcel));
+    assert_eq!(other, Err(TransitionError::UnknownParcel));
 }
 
 #[test]
@@ -127,9 +127,9 @@ fn a_failure_that_was_noted_before_scans_were_counts_as_scanned() {
     let mut rma = rma("RMA-1", &["A/L1/1"]);
     rma.track(&report(Failure, Some("1Z")), minute(1)).unwrap();
     let mut old = json!(rma);
-    old["units"][0].as_object_mut().unwrap().remove("failed_unscanned").unwrap();
+    old["units"][0].as_object_mut().unwrap().remove("failed_before_scan").unwrap();
     let mut old: Rma = serde_json::from_value(old).unwrap();
-    assert_eq!(old.cancel(None, minute(2)), Err(Refusal::Scanned));
+    assert_eq!(old.cancel(None, minute(2)), Err(TransitionError::Scanned));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_drop_off_needs_no_label_and_what_is_kept_has_no_parcel() {
         "rma.dropped_off; changed A/L1/1"
     );
     let unnumbered = express.track(&report(Label, None), minute(2));
-    assert_eq!(unnumbered, Err(Refusal::NoTrackingNumber));
+    assert_eq!(unnumbered, Err(TransitionError::NoTrackingNumber));
     // The number comes after the drop-off: it is told, and from then on the parcel is known by it.
     for late in [Label, Accepted] {
         let mut express = express.clone();
@@ -153,11 +153,14 @@ fn a_drop_off_needs_no_label_and_what_is_kept_has_no_parcel() {
         let again = express.track(&report(late, Some("1Z")), minute(4));
         assert_eq!(told(&again), "no message; late A/L1/1");
         let other = express.track(&report(late, Some("1Z-2")), minute(5));
-        assert_eq!(other, Err(Refusal::UnknownParcel));
+        assert_eq!(other, Err(TransitionError::UnknownParcel));
     }
     let mut kept = rma_of("RMA-2", ReturnMethod::CustomerKeep, &refund, &settings(false));
     for event in TrackingEvent::ALL {
-        assert_eq!(kept.track(&report(event, Some("1Z")), minute(1)), Err(Refusal::CustomerKeeps));
+        assert_eq!(
+            kept.track(&report(event, Some("1Z")), minute(1)),
+            Err(TransitionError::CustomerKeeps)
+        );
     }
     assert_eq!(kept.units[0].tracking_number, None);
 }
@@ -247,7 +250,7 @@ fn an_exchange_is_placed_or_becomes_a_refund() {
         )
     }));
     expect![[r#"
-        refused as exchange_under_way: something was already ordered in exchange for it
+        refused as exchange_in_progress: something was already ordered in exchange for it
         rma.canceled; changed A/L1/3
         no message; changed A/L1/1
         no message; late A/L1/1

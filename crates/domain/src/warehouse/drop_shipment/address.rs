@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::super::WORD;
 use super::super::identifier::{Identifier, identifier};
-use crate::document::{Object, text, timestamp};
+use crate::json::{Object, text, timestamp};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OrderAddress {

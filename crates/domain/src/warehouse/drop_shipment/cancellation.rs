@@ -8,7 +8,7 @@ use super::super::identifier::{Identifier, identifier};
 use super::super::{AMOUNT, MAX_NOTE, WORD};
 use super::address::OrderAddress;
 use super::{MAX_ITEMS, QUANTITY};
-use crate::document::{Object, array, boolean, integer, object, one_of, parsed, text, timestamp};
+use crate::json::{Object, array, boolean, integer, object, one_of, parsed, text, timestamp};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DropShipmentCancellation {

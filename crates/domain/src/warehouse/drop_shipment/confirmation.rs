@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::super::identifier::{Identifier, identifier};
 use super::super::{AMOUNT, WORD};
 use super::{MAX_ITEMS, QUANTITY, measure};
-use crate::document::{Object, array, integer, object, text, timestamp};
+use crate::json::{Object, array, integer, object, text, timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct DropShipmentConfirmation {

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::super::WORD;
 use super::super::identifier::{Identifier, identifier};
 use super::{MAX_ITEMS, QUANTITY};
-use crate::document::{Object, array, integer, object, text};
+use crate::json::{Object, array, integer, object, text};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DropShipmentPartialCancellation {

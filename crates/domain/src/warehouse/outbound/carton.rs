@@ -5,16 +5,16 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::super::words::{Condition, Reference};
+use super::super::reference::{Condition, Reference};
 use super::super::{IDENTIFIER, WORD};
 use super::MAX_UNITS;
-use crate::document::{Object, array, integer, object, one_of, text};
+use crate::json::{Object, array, integer, object, one_of, text};
 
 /// With all of them at their longest, a unit still fits into a message.
 const MAX_FLAGS: usize = 100;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Carton {
+pub struct OutboundCarton {
     /// What can be scanned on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
@@ -26,12 +26,12 @@ pub struct Carton {
     #[schema(max_length = 255)]
     pub sorting_template_name: Option<String>,
     #[schema(min_items = 1)]
-    pub details: Vec<Detail>,
+    pub details: Vec<OutboundDetail>,
 }
 
 /// One unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Detail {
+pub struct OutboundDetail {
     /// Unique in the shipment.
     #[schema(min_length = 1, max_length = 255)]
     pub line_identifier: String,
@@ -70,13 +70,13 @@ pub struct Detail {
     pub merchant: Option<String>,
 }
 
-impl Carton {
+impl OutboundCarton {
     /// Reads a carton; `lines` are the identifiers of all lines so far.
     pub(super) fn read(carton: &Object<'_>, lines: &mut HashSet<String>) -> Option<Self> {
         let identifier = carton.optional("identifier", text(WORD));
         let reference = carton.optional("reference", object(Reference::read));
         let sorting_template_name = carton.optional("sorting_template_name", text(WORD));
-        let details = object(|detail| Detail::read(detail, lines));
+        let details = object(|detail| OutboundDetail::read(detail, lines));
         let details = carton.required("details", array(1..=MAX_UNITS, details));
         Some(Self {
             identifier: identifier?,
@@ -87,7 +87,7 @@ impl Carton {
     }
 }
 
-impl Detail {
+impl OutboundDetail {
     fn read(detail: &Object<'_>, lines: &mut HashSet<String>) -> Option<Self> {
         let line_identifier = detail.required("line_identifier", text(IDENTIFIER));
         let program_identifier = detail.required("program_identifier", text(IDENTIFIER));

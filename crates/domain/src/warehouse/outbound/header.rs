@@ -8,13 +8,13 @@ use super::super::identifier::{Identifier, identifier};
 use super::super::{IDENTIFIER, WORD};
 use super::ShipmentType;
 use super::status::AsnStatus;
-use crate::document::{
-    Document, Field, FieldError, Invalid, Object, object, one_of, parsed, text, timestamp,
+use crate::json::{
+    Document, Field, FieldError, Object, ValidationError, object, one_of, parsed, text, timestamp,
 };
 
 /// Everything of an outbound ASN but its cartons.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Header {
+pub struct OutboundHeader {
     pub from: Sender,
     pub to: Receiver,
     /// Unique; a message of several has `_1`, `_2` and so on behind the shipment's number.
@@ -108,7 +108,7 @@ pub enum DetailsType {
     Unit,
 }
 
-impl Header {
+impl OutboundHeader {
     pub(super) fn read(asn: &Object<'_>, shipment: Option<ShipmentType>) -> Option<Self> {
         let from = asn.required("from", object(Sender::read));
         let to = asn.required("to", object(|to| Receiver::read(to, shipment)));
@@ -156,15 +156,19 @@ impl Header {
     }
 
     /// Makes a change, and says whether it changed anything.
-    pub fn change(&mut self, change: Change, now: DateTime<Utc>) -> Result<bool, Invalid> {
+    pub fn change(
+        &mut self,
+        change: ShipmentChange,
+        now: DateTime<Utc>,
+    ) -> Result<bool, ValidationError> {
         let mut errors = Vec::new();
         let status = change.status.filter(|status| *status != self.status);
         let ship_date = change.ship_date.filter(|date| *date != self.ship_date);
-        let word = self.status.word();
+        let word = self.status.as_str();
         if let Some(next) = status
             && !self.status.may_become(next)
         {
-            let detail = format!("a shipment that is {word} cannot become {}", next.word());
+            let detail = format!("a shipment that is {word} cannot become {}", next.as_str());
             errors.push(FieldError::invalid("$.status", detail));
         }
         if ship_date.is_some() && self.status.is_final() {
@@ -172,7 +176,7 @@ impl Header {
             errors.push(FieldError::invalid("$.ship_date", detail));
         }
         if !errors.is_empty() {
-            return Err(Invalid { errors, omitted: 0 });
+            return Err(ValidationError { errors, omitted: 0 });
         }
         let changed = status.is_some() || ship_date.is_some();
         self.status = status.unwrap_or(self.status);
@@ -186,17 +190,17 @@ impl Header {
 
 /// What may change after a shipment was reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
-pub struct Change {
+pub struct ShipmentChange {
     #[schema(nullable = false)]
     pub ship_date: Option<DateTime<Utc>>,
     #[schema(nullable = false)]
     pub status: Option<AsnStatus>,
 }
 
-impl Change {
-    pub fn read(document: &Document) -> Result<Self, Invalid> {
+impl ShipmentChange {
+    pub fn read(document: &Document) -> Result<Self, ValidationError> {
         document.read(object(|change| {
-            change.refuse_unknown(&["ship_date", "status"]);
+            change.reject_unknown(&["ship_date", "status"]);
             let ship_date = change.optional("ship_date", timestamp);
             let status = change.optional("status", one_of(&AsnStatus::WORDS));
             if !change.has("ship_date") && !change.has("status") {

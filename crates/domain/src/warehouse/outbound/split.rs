@@ -3,23 +3,23 @@
 use serde::Serialize;
 
 use super::super::IDENTIFIER;
-use super::super::words::Reference;
+use super::super::reference::Reference;
 use super::OutboundShipment;
-use super::carton::Carton;
-use super::header::Header;
-use crate::document::{FieldError, Invalid};
+use super::carton::OutboundCarton;
+use super::header::OutboundHeader;
+use crate::json::{FieldError, ValidationError};
 
 /// A message holds at most this many detail lines.
-pub const MAX_LINES: usize = 1_000;
+pub const MAX_MESSAGE_LINES: usize = 1_000;
 /// And has at most this many bytes.
-pub const MAX_BYTES: usize = 512 * 1024;
+pub const MAX_MESSAGE_BYTES: usize = 512 * 1024;
 /// What a header may grow by: a longer status, dates to the microsecond, a suffix, and what stands
 /// around the cartons.
 const SLACK: usize = 256;
 
 /// The units of one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct AsnPart {
     /// The shipment's, with a suffix when there are several parts.
     pub asn_number: String,
     pub units: usize,
@@ -41,7 +41,7 @@ struct CartonHead<'a> {
 impl OutboundShipment {
     /// Cuts the shipment, in the order of its cartons and their units. Fails when the header is so
     /// long that units do not fit beside it.
-    pub fn split(&self) -> Result<Vec<Part>, Invalid> {
+    pub fn split(&self) -> Result<Vec<AsnPart>, ValidationError> {
         let mut writer = Writer::new(room(&self.header)?);
         for carton in &self.cartons {
             writer.carton(carton)?;
@@ -49,7 +49,8 @@ impl OutboundShipment {
         let written = writer.finish();
         let number = &self.header.asn_number;
         if let [(units, cartons)] = written.as_slice() {
-            let part = Part { asn_number: number.clone(), units: *units, cartons: cartons.clone() };
+            let part =
+                AsnPart { asn_number: number.clone(), units: *units, cartons: cartons.clone() };
             return Ok(vec![part]);
         }
         let suffix = written.len().to_string().len() + 1;
@@ -58,7 +59,7 @@ impl OutboundShipment {
             let detail = format!("must have at most {most} characters: the shipment is split");
             return Err(FieldError::invalid("$.asn_number", detail).into());
         }
-        let parts = (1..).zip(written).map(|(place, (units, cartons))| Part {
+        let parts = (1..).zip(written).map(|(place, (units, cartons))| AsnPart {
             asn_number: format!("{number}_{place}"),
             units,
             cartons,
@@ -68,17 +69,17 @@ impl OutboundShipment {
 }
 
 /// How many bytes a header leaves for cartons.
-fn room(header: &Header) -> Result<usize, Invalid> {
+fn room(header: &OutboundHeader) -> Result<usize, ValidationError> {
     let size = text(header)?.len() + SLACK;
-    MAX_BYTES.checked_sub(size).ok_or_else(too_long)
+    MAX_MESSAGE_BYTES.checked_sub(size).ok_or_else(too_long)
 }
 
 /// Only one field of a header has no bound of its own.
-fn too_long() -> Invalid {
+fn too_long() -> ValidationError {
     FieldError::invalid("$.tracking_number", "leaves no room for units in a message").into()
 }
 
-fn text(part: &impl Serialize) -> Result<String, Invalid> {
+fn text(part: &impl Serialize) -> Result<String, ValidationError> {
     serde_json::to_string(part).map_err(|error| FieldError::invalid("$", error.to_string()).into())
 }
 
@@ -95,7 +96,7 @@ impl Writer {
         Self { room, full: Vec::new(), units: 0, cartons: "[".to_owned() }
     }
 
-    fn carton(&mut self, carton: &Carton) -> Result<(), Invalid> {
+    fn carton(&mut self, carton: &OutboundCarton) -> Result<(), ValidationError> {
         const CLOSING: usize = "]}]".len();
         let head = text(&CartonHead {
             identifier: carton.identifier.as_deref(),
@@ -109,7 +110,7 @@ impl Writer {
             let detail = text(detail)?;
             let alone = opening.len() + detail.len() + CLOSING + 1;
             let grown = if open { detail.len() + 1 + CLOSING } else { alone + 1 };
-            if self.units == MAX_LINES || self.cartons.len() + grown > self.room {
+            if self.units == MAX_MESSAGE_LINES || self.cartons.len() + grown > self.room {
                 self.end_carton(open);
                 self.end_part();
                 open = false;

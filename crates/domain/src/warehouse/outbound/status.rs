@@ -21,7 +21,7 @@ impl AsnStatus {
         ("canceled", Self::Canceled),
     ];
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
             Self::Shipped => "shipped",

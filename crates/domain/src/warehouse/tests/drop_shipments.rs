@@ -1,7 +1,7 @@
 //! The three messages about drop shipments.
 
 use super::super::sample::{cancellation, confirmation, partial_cancellation};
-use super::super::{DropShipment, DropShipmentKind, MAX_BYTES};
+use super::super::{DropShipment, DropShipmentKind, MAX_MESSAGE_BYTES};
 use super::*;
 
 fn confirmed() -> Reader {
@@ -118,7 +118,7 @@ fn a_message_that_is_too_long_is_refused() {
             .collect();
         DropShipment::read(DropShipmentKind::Cancellation, &document(&sample))
     };
-    assert!(with_items(90).unwrap().body.len() <= MAX_BYTES);
+    assert!(with_items(90).unwrap().body.len() <= MAX_MESSAGE_BYTES);
     let refused = with_items(110).unwrap_err();
     assert_eq!((&*refused.errors[0].field, refused.errors[0].code), ("$", Code::Invalid));
 }

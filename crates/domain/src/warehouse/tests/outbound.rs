@@ -1,9 +1,11 @@
 //! Every rule of the outbound ASN's tables, and the path of its status.
 
 use super::super::sample::outbound_shipment;
-use super::super::{AsnStatus, Change, OutboundShipment, OutboundShipmentRequest, message_schema};
+use super::super::{
+    AsnStatus, OutboundShipment, OutboundShipmentRequest, ShipmentChange, message_schema,
+};
 use super::*;
-use crate::kind::Kind;
+use crate::message_kind::MessageKind;
 use crate::schema::json_schema;
 
 const REQUIRED: [&str; 24] = [
@@ -66,7 +68,7 @@ fn reader() -> Reader {
     Reader { sample: outbound_shipment("ASN-1", 2), read }
 }
 
-fn shipment(changes: &[super::Change<'_>]) -> OutboundShipment {
+fn shipment(changes: &[Change<'_>]) -> OutboundShipment {
     let value = changed(outbound_shipment("ASN-1", 2), changes);
     OutboundShipment::read(&document(&value)).unwrap()
 }
@@ -101,7 +103,7 @@ fn the_published_schemas_ask_for_the_same() {
     for pointer in OPTIONAL {
         assert!(is_valid(&report, pointer), "{pointer}");
     }
-    let message = message_schema(Kind::OutboundAsn).unwrap();
+    let message = message_schema(MessageKind::OutboundAsn).unwrap();
     for pointer in ["/tracking_number", "/carrier", "/carrier_payment_type"] {
         assert!(!is_valid(&message, pointer), "{pointer}");
     }
@@ -213,8 +215,8 @@ fn a_status_moves_along_its_path_only() {
     let now = "2026-03-05T00:00:00Z".parse().unwrap();
     for from in AsnStatus::ALL {
         for to in AsnStatus::ALL {
-            let mut header = shipment(&[("/status", Some(json!(from.word())))]).header;
-            let moved = header.change(Change { ship_date: None, status: Some(to) }, now);
+            let mut header = shipment(&[("/status", Some(json!(from.as_str())))]).header;
+            let moved = header.change(ShipmentChange { ship_date: None, status: Some(to) }, now);
             if from == to {
                 assert_eq!(moved, Ok(false), "{from:?}");
             } else if allowed.contains(&(from, to)) {
@@ -234,14 +236,15 @@ fn a_date_changes_until_the_end() {
         [("pending", true), ("shipped", true), ("delivered", false), ("canceled", false)]
     {
         let mut header = shipment(&[("/status", Some(json!(status)))]).header;
-        let moved = header.change(Change { ship_date: Some(date), status: None }, date);
+        let moved = header.change(ShipmentChange { ship_date: Some(date), status: None }, date);
         assert_eq!(moved.is_ok(), changes, "{status}");
     }
 }
 
 #[test]
 fn a_change_says_what_changes() {
-    let read = |value: Value| Change::read(&document(&value)).map_err(|invalid| invalid.errors);
+    let read =
+        |value: Value| ShipmentChange::read(&document(&value)).map_err(|invalid| invalid.errors);
     assert!(read(json!({ "status": "shipped" })).is_ok());
     assert!(read(json!({ "ship_date": "2026-04-01T00:00:00Z" })).is_ok());
     assert_eq!(read(json!({})).unwrap_err()[0].code, Code::MissingField);

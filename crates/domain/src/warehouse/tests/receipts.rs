@@ -4,7 +4,7 @@ use expect_test::expect;
 use uuid::Uuid;
 
 use super::super::sample::{inbound_asn, receipt};
-use super::super::{Expected, InboundAsn, InventoryReceipt, Receipts};
+use super::super::{ExpectedUnit, InboundAsn, InventoryReceipt, ReceiptBatch};
 use super::*;
 
 fn announced() -> Reader {
@@ -13,7 +13,7 @@ fn announced() -> Reader {
 }
 
 fn received() -> Reader {
-    let read = |document: &Document| Receipts::read(document).err();
+    let read = |document: &Document| ReceiptBatch::read(document).err();
     Reader { sample: receipt("IN-1", 1), read }
 }
 
@@ -21,9 +21,9 @@ fn completed(asn: &Value, receipt: &Value) -> Result<InventoryReceipt, String> {
     let asn = InboundAsn::read(&document(asn)).unwrap();
     let header = asn.header.clone();
     let line = asn.into_lines().next().unwrap();
-    let receipts = Receipts::read(&document(receipt)).unwrap();
+    let receipts = ReceiptBatch::read(&document(receipt)).unwrap();
     let mut receipt = receipts.receipts[0].clone();
-    let expected = Expected { header: &header, line: &line };
+    let expected = ExpectedUnit { header: &header, line: &line };
     receipt.complete(&expected, |field| receipts.path(0, field)).map_err(|error| error.field)?;
     Ok(receipt)
 }
@@ -127,9 +127,9 @@ fn a_receipt_names_its_line_and_condition() {
 fn a_batch_names_the_place_of_a_fault() {
     let good = receipt("IN-1", 1);
     let bad = changed(good.clone(), &[("/initial_condition", Some(json!("?")))]);
-    let invalid = Receipts::read(&document(&json!({ "receipts": [good, bad] }))).unwrap_err();
+    let invalid = ReceiptBatch::read(&document(&json!({ "receipts": [good, bad] }))).unwrap_err();
     assert_eq!(invalid.errors[0].field, "$.receipts[1].initial_condition");
-    let empty = Receipts::read(&document(&json!({ "receipts": [] }))).unwrap_err();
+    let empty = ReceiptBatch::read(&document(&json!({ "receipts": [] }))).unwrap_err();
     assert_eq!(empty.errors[0].field, "$.receipts");
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 
 use super::super::sample::outbound_shipment;
-use super::super::{MAX_BYTES, MAX_LINES, OutboundAsn, OutboundShipment, Part};
+use super::super::{AsnPart, MAX_MESSAGE_BYTES, MAX_MESSAGE_LINES, OutboundAsn, OutboundShipment};
 use super::*;
 
 fn read(value: &Value) -> OutboundShipment {
@@ -14,12 +14,16 @@ fn read(value: &Value) -> OutboundShipment {
 
 /// The messages of all parts, after checking their bounds.
 #[track_caller]
-fn messages(shipment: &OutboundShipment, parts: &[Part]) -> Vec<OutboundAsn> {
+fn messages(shipment: &OutboundShipment, parts: &[AsnPart]) -> Vec<OutboundAsn> {
     let messages: Vec<OutboundAsn> = parts
         .iter()
         .map(|part| {
             let body = shipment.header.body(&part.asn_number, &part.cartons).unwrap();
-            assert!(body.len() <= MAX_BYTES && part.units <= MAX_LINES, "{}", body.len());
+            assert!(
+                body.len() <= MAX_MESSAGE_BYTES && part.units <= MAX_MESSAGE_LINES,
+                "{}",
+                body.len()
+            );
             serde_json::from_str(&body).unwrap()
         })
         .collect();
@@ -56,7 +60,7 @@ fn a_carton_of_2500_units_spans_three_messages() {
     let told: Vec<_> = parts.iter().map(|part| (part.asn_number.as_str(), part.units)).collect();
     assert_eq!(told, [("ASN-1_1", 1000), ("ASN-1_2", 1000), ("ASN-1_3", 500)]);
     for message in messages(&shipment, &parts) {
-        let header = super::super::Header { asn_number: "ASN-1".into(), ..message.header };
+        let header = super::super::OutboundHeader { asn_number: "ASN-1".into(), ..message.header };
         assert_eq!(header, shipment.header);
         let [carton] = message.cartons.as_slice() else { panic!("one carton a message") };
         assert_eq!(carton.identifier, shipment.cartons[0].identifier);
@@ -88,8 +92,11 @@ fn a_number_leaves_room_for_its_suffix_when_it_needs_one() {
 #[test]
 fn a_header_that_fills_a_message_is_refused() {
     let mut value = outbound_shipment("ASN-1", 3);
-    for (length, fits) in [(MAX_BYTES - 4096, true), (MAX_BYTES - 1200, false), (MAX_BYTES, false)]
-    {
+    for (length, fits) in [
+        (MAX_MESSAGE_BYTES - 4096, true),
+        (MAX_MESSAGE_BYTES - 1200, false),
+        (MAX_MESSAGE_BYTES, false),
+    ] {
         value["tracking_number"] = json!("1".repeat(length));
         let shipment = read(&value);
         match shipment.split() {

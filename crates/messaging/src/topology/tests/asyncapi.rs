@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use chrono::DateTime;
-use domain::kind::Kind;
+use domain::message_kind::MessageKind;
 use serde_json::{Map, Value, json};
 use testkit::check_contract;
 use uuid::Uuid;
@@ -36,7 +36,7 @@ fn document() -> Value {
             operations.insert(format!("{service}.says.{event}"), operation("send", event));
         }
     }
-    for kind in Kind::ALL {
+    for kind in MessageKind::ALL {
         let queue = kind.queue();
         let payload = file(&format!("messages/{kind}.schema.json"));
         messages.insert(queue.to_owned(), json!({ "payload": payload }));
@@ -110,7 +110,7 @@ fn cloud_event() -> Value {
         specversion: String::new(),
         id: Uuid::nil(),
         source: String::new(),
-        kind: String::new(),
+        event_type: String::new(),
         subject: String::new(),
         time: DateTime::UNIX_EPOCH,
         datacontenttype: String::new(),

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use domain::access::MerchantId;
-use domain::document::Document;
 use domain::exchange::{ExchangeFailed, ExchangePlaced, FailureCause};
-use domain::order::{Digest, Order, OrderStored, Refund, RefundLine};
+use domain::json::{Digest, Document};
+use domain::order::{Order, OrderStored, Refund, RefundLine};
 use domain::returns::{Finding, Receipt, ReturnRequest, Rma, TrackingEvent, UnitId};
 use platform::Clock;
 use proptest::prelude::*;

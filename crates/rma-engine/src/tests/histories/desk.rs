@@ -6,10 +6,11 @@ use std::time::Duration;
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Text};
 use diesel_async::{AsyncConnection as _, RunQueryDsl as _};
-use domain::order::{Digest, Order};
+use domain::json::Digest;
+use domain::order::Order;
 use domain::returns::{Rma, RmaMessage};
-use platform::once::Keyed;
-use platform::{Failure as _, Kind, Process, Service as _, config};
+use platform::idempotency::IdempotencyKey;
+use platform::{ErrorKind, Failure as _, Process, Service as _, config};
 use serde_json::json;
 use testkit::{Database, Namespace, eventually};
 
@@ -28,10 +29,10 @@ pub(super) struct Desk {
     _database: Database,
 }
 
-/// A message to a merchant, in the order of its lane.
+/// A message to a merchant, in the order of its ordering_key.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Told {
-    pub(super) lane: String,
+    pub(super) ordering_key: String,
     pub(super) sequence: i64,
     pub(super) event: String,
     pub(super) message: RmaMessage,
@@ -50,7 +51,8 @@ pub(super) struct Books {
 /// that the caller is told.
 pub(super) fn accepted(outcome: &Result<(), Error>) -> bool {
     let Err(error) = outcome else { return true };
-    let told = [Kind::Conflict, Kind::Invalid, Kind::Missing].contains(&error.kind());
+    let told =
+        [ErrorKind::Conflict, ErrorKind::Invalid, ErrorKind::Missing].contains(&error.kind());
     assert!(told, "{error:?}");
     false
 }
@@ -94,7 +96,13 @@ impl Desk {
         let (app, merchant) = (&self.app, &world.merchant);
         let keyed = |operation, key, request: &serde_json::Value| {
             let id = &merchant.identifier;
-            Keyed { merchant: id, operation, key, name: "key", request: Digest::of_value(request) }
+            IdempotencyKey {
+                merchant: id,
+                operation,
+                key,
+                name: "key",
+                request: Digest::of_value(request),
+            }
         };
         match deed {
             Deed::Return { key, request } => {
@@ -176,7 +184,7 @@ impl Desk {
         #[derive(QueryableByName)]
         struct Row {
             #[diesel(sql_type = Text)]
-            lane: String,
+            ordering_key: String,
             #[diesel(sql_type = BigInt)]
             sequence: i64,
             #[diesel(sql_type = Text)]
@@ -185,15 +193,15 @@ impl Desk {
             body: String,
         }
         let rows: Vec<Row> = diesel::sql_query(
-            "SELECT lane, sequence, event, convert_from(body, 'UTF8') AS body \
-             FROM delivery_messages WHERE merchant = $1 ORDER BY lane, sequence",
+            "SELECT ordering_key, sequence, event, convert_from(body, 'UTF8') AS body \
+             FROM delivery_messages WHERE merchant = $1 ORDER BY ordering_key, sequence",
         )
         .bind::<Text, _>(world.id().as_str())
         .load(&mut *self.app.pool.get().await.unwrap())
         .await
         .unwrap();
         let told = |row: Row| Told {
-            lane: row.lane,
+            ordering_key: row.ordering_key,
             sequence: row.sequence,
             event: row.event,
             message: serde_json::from_str(&row.body).unwrap(),

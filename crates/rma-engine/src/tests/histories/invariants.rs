@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::order::{Order, Refund};
-use domain::returns::{Amounts, Discrepancy, Rma, RmaMessage, Status, UnitId};
+use domain::returns::{Amounts, Discrepancy, Rma, RmaMessage, RmaStatus, UnitId};
 
 use super::actions::World;
 use super::desk::{Desk, Told};
@@ -34,8 +34,8 @@ pub(super) async fn hold(desk: &Desk, world: &World) {
     }
     let told = desk.told(world).await;
     merchants_know(&returns, &told);
-    for lane in told.chunk_by(|a, b| a.lane == b.lane) {
-        lane_is_monotonic(lane);
+    for ordering_key in told.chunk_by(|a, b| a.ordering_key == b.ordering_key) {
+        lane_is_monotonic(ordering_key);
     }
 }
 
@@ -108,20 +108,20 @@ fn nothing_is_paid_twice(returns: &[Rma], order: &Order, ledger: &Ledger) {
 /// Each return was told of, and the last message says what is true.
 fn merchants_know(returns: &[Rma], told: &[Told]) {
     for rma in returns {
-        let lane = format!("rma:{}", rma.rma_identifier);
-        let last = told.iter().rfind(|it| it.lane == lane).unwrap();
+        let ordering_key = format!("rma:{}", rma.rma_identifier);
+        let last = told.iter().rfind(|it| it.ordering_key == ordering_key).unwrap();
         assert_eq!(last.message, rma.message());
     }
-    let lanes: BTreeSet<_> = told.iter().map(|it| &it.lane).collect();
-    assert_eq!(lanes.len(), returns.len(), "a message tells of no return");
+    let ordering_keys: BTreeSet<_> = told.iter().map(|it| &it.ordering_key).collect();
+    assert_eq!(ordering_keys.len(), returns.len(), "a message tells of no return");
 }
 
-fn lane_is_monotonic(lane: &[Told]) {
-    let sequences: Vec<_> = lane.iter().map(|it| it.sequence).collect();
-    let expected: Vec<_> = (1..).take(lane.len()).collect();
+fn lane_is_monotonic(ordering_key: &[Told]) {
+    let sequences: Vec<_> = ordering_key.iter().map(|it| it.sequence).collect();
+    let expected: Vec<_> = (1..).take(ordering_key.len()).collect();
     assert_eq!(sequences, expected);
-    assert_eq!(lane[0].event, "rma.created");
-    for pair in lane.windows(2) {
+    assert_eq!(ordering_key[0].event, "rma.created");
+    for pair in ordering_key.windows(2) {
         let [before, after] = [&pair[0].message, &pair[1].message];
         assert_ne!(before, after, "a message that says nothing new");
         assert!(before.updated_at < after.updated_at, "{before:?} {after:?}");
@@ -130,11 +130,11 @@ fn lane_is_monotonic(lane: &[Told]) {
     }
 }
 
-fn rank(status: Status) -> u8 {
+fn rank(status: RmaStatus) -> u8 {
     match status {
-        Status::Created => 0,
-        Status::PartialRefund => 1,
-        Status::Refunded | Status::Canceled => 2,
+        RmaStatus::Created => 0,
+        RmaStatus::PartialRefund => 1,
+        RmaStatus::Refunded | RmaStatus::Canceled => 2,
     }
 }
 
@@ -159,7 +159,7 @@ async fn discrepancies(desk: &Desk, world: &World) -> Vec<Discrepancy> {
 fn is_about_refunds_or_units(discrepancy: &Discrepancy) -> bool {
     matches!(
         discrepancy,
-        Discrepancy::UnitsTakenAway { .. }
+        Discrepancy::ShippedQuantityReduced { .. }
             | Discrepancy::RefundOfUnknownReturn { .. }
             | Discrepancy::RefundOfCanceledReturn { .. }
             | Discrepancy::RefundExceedsReturn { .. }
@@ -169,7 +169,7 @@ fn is_about_refunds_or_units(discrepancy: &Discrepancy) -> bool {
 
 fn is_about_money(discrepancy: &Discrepancy, line: &str) -> bool {
     match discrepancy {
-        Discrepancy::UnitsTakenAway { order_line_item_identifier, .. }
+        Discrepancy::ShippedQuantityReduced { order_line_item_identifier, .. }
         | Discrepancy::AmountsChanged { order_line_item_identifier, .. } => {
             order_line_item_identifier == line
         }

@@ -1,0 +1,43 @@
+//! A message of each kind that says nothing true.
+
+use domain::message_kind::MessageKind;
+
+/// The body of a sample.
+pub(super) fn sample(kind: MessageKind) -> &'static str {
+    match kind {
+        MessageKind::Rma => RMA,
+        MessageKind::ExchangeOrder => EXCHANGE_ORDER,
+        MessageKind::OutboundAsn => OUTBOUND_ASN,
+        MessageKind::InventoryReceipt => INVENTORY_RECEIPT,
+        MessageKind::DropShipmentConfirmation => CONFIRMATION,
+        MessageKind::DropShipmentCancellation => CANCELLATION,
+        MessageKind::DropShipmentPartialCancellation => PARTIAL_CANCELLATION,
+    }
+}
+
+const RMA: &str = r#"{"rma_identifier":"SAMPLE-RMA","status":"CREATED","created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z","items":[{"order_line_item_identifier":"SAMPLE-LINE","order_identifier":"SAMPLE-ORDER","exchange_order_identifier":null,"original_order_identifier":null,"return_reason":"Sample","is_exchange":false,"sku":"SAMPLE-SKU","tracking_number":null,"package_tracking_status":null,"refund_financials":{"estimated_refund_amount_cents":0,"service_refund_amount_cents":0,"shopper_refund_amount_cents":0},"refund_type":"REFUND"}],"return_method":"mail-back","return_shipping_cost_cents":0,"gift_refund_only":false}"#;
+
+const EXCHANGE_ORDER: &str = r#"{"original_order_id":"SAMPLE-ORDER","items":[{"sku":"SAMPLE-SKU","quantity":1}],"customer":{"identifier":"SAMPLE-SHOPPER","email":"sample@example.com"},"payment":{"transaction_id":"00000000-0000-0000-0000-000000000000"},"currency":"USD","is_gift":false,"rma_identifier":"SAMPLE-RMA"}"#;
+
+const OUTBOUND_ASN: &str = r#"{"from":{"identifier":"SAMPLE","type":"warehouse"},"asn_number":"SAMPLE-ASN","channel":"RTV","shipment_identifier":"SAMPLE-SHIPMENT","tracking_number":null,"carrier":null,"carrier_payment_type":null,"ship_date":"2026-01-01T00:00:00Z","status":"pending","details_type":"unit","to":{"identifier":"SAMPLE","type":"warehouse","address":{"name":"Sample","street":"1 Sample Street","city":"Sampleton","state":"NY","zip":"10001"}},"cartons":[{"details":[{"line_identifier":"SAMPLE-LINE","program_identifier":"SAMPLE-PROGRAM","unit_identifier":"SAMPLE-UNIT","sku":"SAMPLE-SKU","quantity":1,"condition":"N"}]}]}"#;
+
+const INVENTORY_RECEIPT: &str = r#"{"program_identifier":"SAMPLE-PROGRAM","asn_number":"SAMPLE-ASN","shipment_identifier":"SAMPLE-SHIPMENT","from":{"identifier":"SAMPLE","type":"customer"},"to":{"identifier":"SAMPLE","type":"warehouse","original_identifier":"SAMPLE"},"line_identifier":"SAMPLE-LINE","unit_identifier":"SAMPLE-UNIT","sku":"SAMPLE-SKU","initial_condition":"N"}"#;
+
+const CONFIRMATION: &str = r#"{"shipment":{"id":0,"client_identifier":"SAMPLE-ORDER","carrier":"SAMPLE","tracking_number":"SAMPLE-TRACKING","shipment_items":[{"id":0,"client_identifier":"SAMPLE-LINE","quantity":1}]}}"#;
+
+const CANCELLATION: &str = r#"{"order":{"id":0,"client_identifier":"SAMPLE-ORDER","status":"cancelled","reject_reason":"Sample","order_items":[{"id":0,"client_identifier":"SAMPLE-LINE","sku":"SAMPLE-SKU","quantity":1,"status":"cancelled"}]}}"#;
+
+const PARTIAL_CANCELLATION: &str = r#"{"order":{"id":0,"client_identifier":"SAMPLE-ORDER","status":"shipped","order_items":[{"id":0,"client_identifier":"SAMPLE-LINE","status":"cancelled","quantity":2,"cancelled_quantity":1}]}}"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sample_is_an_object() {
+        for kind in MessageKind::ALL {
+            let parsed: serde_json::Value = serde_json::from_str(sample(kind)).unwrap();
+            assert!(parsed.is_object(), "{kind}");
+        }
+    }
+}

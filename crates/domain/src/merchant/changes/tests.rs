@@ -1,0 +1,222 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::{json::Document, message_kind::MessageKind};
+
+#[track_caller]
+fn refused<T: std::fmt::Debug>(
+    json: &str,
+    read: impl FnMut(&Object<'_>) -> Option<T>,
+    errors: &Expect,
+) {
+    let invalid = Document::parse(json.as_bytes()).unwrap().read(object(read)).unwrap_err();
+    let lines: Vec<_> = invalid.errors.iter().map(ToString::to_string).collect();
+    errors.assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn a_merchant_needs_a_name_and_an_identifier() {
+    let document =
+        Document::parse(br#"{"identifier": "acme", "name": "Acme", "return_window_days": 60}"#)
+            .unwrap();
+    let (id, settings) = document.read(object(read_new_merchant)).unwrap();
+    assert_eq!(
+        (id.as_str(), settings.return_window_days, settings.currency.as_str()),
+        ("acme", 60, "USD")
+    );
+    refused(
+        "{}",
+        read_new_merchant,
+        &expect![[r#"
+        $.identifier: missing_field
+        $.name: missing_field"#]],
+    );
+    refused(
+        r#"{"identifier": "Acme!", "name": "", "time_zone": "Mars/Base", "currency": "usd", "colour": 1,
+            "return_window_days": -1, "support_contact": {"email": "x", "fax": "1"}, "base_url": "ftp://x"}"#,
+        read_new_merchant,
+        &expect![[r#"
+            $.colour: invalid (unknown field: known are name, time_zone, currency, managed_receiving, return_window_days, final_sale_tags, returns, strict_amounts, strict_refund_dates, support_contact, base_url, identifier)
+            $.identifier: invalid (must be 1 to 63 lower-case letters, digits or hyphens, beginning with a letter or digit)
+            $.name: invalid (must have 1 to 200 characters)
+            $.time_zone: invalid (must be an IANA time zone, like Europe/Berlin)
+            $.currency: invalid (must be an ISO 4217 currency code, like USD)
+            $.return_window_days: invalid (must be between 0 and 3650)
+            $.support_contact.fax: invalid (unknown field: known are email, name, phone)
+            $.support_contact.email: invalid (must have 3 to 254 characters)
+            $.base_url: invalid (must be an http or https URL without credentials or fragment)"#]],
+    );
+}
+
+#[test]
+fn paths_are_put_behind_a_base_url() {
+    for (url, fault) in [
+        ("https://acme.example/hooks?tenant=1", "must not have a query: paths are put behind it"),
+        ("https://acme.example/hooks?", "must not have a query: paths are put behind it"),
+        (
+            "https://acme.example/hooks#top",
+            "must be an http or https URL without credentials or fragment",
+        ),
+    ] {
+        let json = format!(r#"{{"base_url": "{url}"}}"#);
+        let document = Document::parse(json.as_bytes()).unwrap();
+        let invalid = document.read(object(SettingsChange::read)).unwrap_err();
+        assert_eq!(invalid.errors[0].field, "$.base_url");
+        assert_eq!(invalid.errors[0].detail.as_deref(), Some(fault), "{url}");
+    }
+    // An endpoint's own address is dialled as it stands.
+    let json = r#"{"url": "https://acme.example/hooks?tenant=1"}"#;
+    assert!(Document::parse(json.as_bytes()).unwrap().read(object(endpoint)).is_ok());
+}
+
+#[test]
+fn null_empties_what_can_be_empty() {
+    let mut settings = Settings::new("Acme");
+    settings.base_url = Some("https://acme.example".to_owned());
+    let read = |json: &str| {
+        Document::parse(json.as_bytes()).unwrap().read(object(SettingsChange::read)).unwrap()
+    };
+    read("{}").apply(&mut settings);
+    assert!(settings.base_url.is_some());
+    read(r#"{"base_url": null, "name": null}"#).apply(&mut settings);
+    assert_eq!((settings.base_url, settings.name.as_str()), (None, "Acme"));
+}
+
+#[test]
+fn what_shoppers_are_offered_changes_part_by_part() {
+    let mut settings = Settings::new("Acme");
+    let read = |json: &str| {
+        Document::parse(json.as_bytes()).unwrap().read(object(SettingsChange::read)).unwrap()
+    };
+    read(
+        r#"{"returns": {"gift_card": {"sku": "GIFT"},
+            "methods": [{"method": "mail-back", "shipping_cost_cents": 500}]}}"#,
+    )
+    .apply(&mut settings);
+    let usual = crate::merchant::ReturnPolicy::default();
+    assert_eq!(settings.returns.reasons, usual.reasons);
+    assert_eq!(settings.returns.methods.len(), 1);
+    assert_eq!(settings.returns.gift_card.as_ref().map(|card| card.sku.as_str()), Some("GIFT"));
+    read(r#"{"returns": {"gift_card": null}}"#).apply(&mut settings);
+    assert_eq!((settings.returns.gift_card, settings.returns.methods.len()), (None, 1));
+    refused(
+        r#"{"returns": {"reasons": [{"code": "A", "label": "a"}, {"code": "A"}], "colour": 1,
+            "methods": [{"method": "pigeon"}, {"method": "mail-back"}, {"method": "mail-back",
+            "shipping_cost_cents": -1}], "gift_card": {"sku": ""}}}"#,
+        SettingsChange::read,
+        &expect![[r#"
+            $.returns.colour: invalid (unknown field: known are reasons, methods, free_exchange_shipping, gift_card)
+            $.returns.reasons[1].label: missing_field
+            $.returns.reasons[1].code: invalid (another reason has the same code)
+            $.returns.methods[0].method: invalid (must be one of mail-back, express-returns, customer-keep)
+            $.returns.methods[2].shipping_cost_cents: invalid (must be between 0 and 100000000)
+            $.returns.methods[2].method: invalid (is listed twice)
+            $.returns.gift_card.sku: invalid (must have 1 to 255 characters)"#]],
+    );
+}
+
+fn endpoint(document: &Object<'_>) -> Option<EndpointChange> {
+    EndpointChange::read(document, Interface::Message(MessageKind::Rma))
+}
+
+#[test]
+fn a_question_for_variants_has_a_place_for_the_product() {
+    let variants = |document: &Object<'_>| EndpointChange::read(document, Interface::Variants);
+    for json in [
+        r#"{}"#,
+        r#"{"path": "/products/{variant_identifier}"}"#,
+        r#"{"url": "https://acme.example/products/{variant_identifier}/variants?all=1"}"#,
+        r#"{"url": "https://acme.example/products/%7Bvariant_identifier%7D"}"#,
+    ] {
+        let document = Document::parse(json.as_bytes()).unwrap();
+        assert!(document.read(object(variants)).is_ok(), "{json}");
+    }
+    refused(
+        r#"{"path": "/products"}"#,
+        variants,
+        &expect!["$.path: invalid (must hold {variant_identifier} in its path)"],
+    );
+    refused(
+        r#"{"url": "https://acme.example/products?of={variant_identifier}"}"#,
+        variants,
+        &expect!["$.url: invalid (must hold {variant_identifier} in its path)"],
+    );
+}
+
+#[test]
+fn an_endpoint_is_checked_field_by_field() {
+    refused(
+        r#"{"url": "https://user:pw@acme.example/x", "path": "x y", "timeout_ms": 5,
+            "headers": {"Authorization": "x", "Host": "x", "X-Service-Id": "x", "ok": "fine", "bad name": "x", "x": "a\nb"},
+            "authentication": {"kind": "oauth2", "token_url": "nowhere"}}"#,
+        endpoint,
+        &expect![[r#"
+            $.url: invalid (must be an http or https URL without credentials or fragment)
+            $.path: invalid (must be a path that begins with /)
+            $.headers.Authorization: invalid (this header is set by the service)
+            $.headers.Host: invalid (this header is set by the service)
+            $.headers['X-Service-Id']: invalid (this header is set by the service)
+            $.headers['bad name']: invalid (is not a header name)
+            $.headers.x: invalid (must be printable ASCII)
+            $.authentication.token_url: invalid (must be an http or https URL without credentials or fragment)
+            $.authentication.client_id: missing_field
+            $.authentication.client_secret: missing_field
+            $.timeout_ms: invalid (must be between 100 and 120000)"#]],
+    );
+    refused(
+        r#"{"authentication": {"kind": "magic"}}"#,
+        endpoint,
+        &expect![
+            "$.authentication.kind: invalid (must be one of none, basic, bearer, api_key, oauth2)"
+        ],
+    );
+    refused(
+        r#"{"url": "https://acme.example/x", "path": "/x"}"#,
+        endpoint,
+        &expect!["$.path: invalid (give the whole url or a path, not both)"],
+    );
+}
+
+#[test]
+fn every_kind_of_authentication_is_read() {
+    for json in [
+        r#"{"kind": "none"}"#,
+        r#"{"kind": "basic", "username": "u", "password": "p"}"#,
+        r#"{"kind": "bearer", "token": "t"}"#,
+        r#"{"kind": "api_key", "header": "x-key", "key": "k"}"#,
+        r#"{"kind": "api_key", "header": "authorization", "key": "Token k"}"#,
+        r#"{"kind": "oauth2", "token_url": "https://acme.example/token", "client_id": "c", "client_secret": "s",
+            "scope": null, "credentials_in": "body"}"#,
+    ] {
+        let document = Document::parse(json.as_bytes()).unwrap();
+        let read = document.read(object(authentication)).unwrap();
+        let again: Authentication<String> = serde_json::from_str(json).unwrap();
+        assert_eq!(read, again);
+    }
+}
+
+#[test]
+fn a_field_of_another_authentication_is_not_overlooked() {
+    for (json, known) in [
+        (r#"{"kind": "none", "scopes": "returns"}"#, "kind"),
+        (
+            r#"{"kind": "basic", "username": "u", "password": "p", "scopes": "returns"}"#,
+            "kind, username, password",
+        ),
+        (r#"{"kind": "bearer", "token": "t", "scopes": "returns"}"#, "kind, token"),
+        (
+            r#"{"kind": "api_key", "header": "x-key", "key": "k", "scopes": "returns"}"#,
+            "kind, header, key",
+        ),
+        (
+            r#"{"kind": "oauth2", "token_url": "https://acme.example/token", "client_id": "c",
+                "client_secret": "s", "scopes": "returns"}"#,
+            "kind, token_url, client_id, client_secret, scope, credentials_in",
+        ),
+    ] {
+        let document = Document::parse(json.as_bytes()).unwrap();
+        let invalid = document.read(object(authentication)).unwrap_err();
+        let errors: Vec<_> = invalid.errors.iter().map(ToString::to_string).collect();
+        assert_eq!(errors, [format!("$.scopes: invalid (unknown field: known are {known})")]);
+    }
+}

@@ -1,0 +1,97 @@
+//! One thing of a request after the other: a handler's arguments are otherwise read all at once.
+
+use std::{future::Future, pin::Pin};
+
+use actix_web::{Error, FromRequest, HttpRequest, dev::Payload};
+
+/// The second is begun when the first is there: `Sequential<Caller, (MemoryPermit, Json)>` gives room to a body,
+/// and reads it, once it is known who sends it. Only the second may read the body.
+#[derive(Debug)]
+pub struct Sequential<A, B>(pub A, pub B);
+
+impl<A: FromRequest + 'static, B: FromRequest + 'static> FromRequest for Sequential<A, B> {
+    type Error = Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Error>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let (request, mut payload) = (request.clone(), payload.take());
+        Box::pin(async move {
+            let first = A::from_request(&request, &mut Payload::None).await.map_err(Into::into)?;
+            let second = B::from_request(&request, &mut payload).await.map_err(Into::into)?;
+            Ok(Self(first, second))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        cell::RefCell,
+        future::{Ready, ready},
+        rc::Rc,
+        sync::atomic::{AtomicBool, Ordering::SeqCst},
+    };
+
+    use actix_web::{error::ErrorUnauthorized, test::TestRequest, web::Data};
+    use futures_util::FutureExt as _;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    type Verdict = RefCell<Option<oneshot::Receiver<bool>>>;
+
+    /// Somebody who is known when the test says so.
+    struct Known;
+
+    impl FromRequest for Known {
+        type Error = Error;
+        type Future = Pin<Box<dyn Future<Output = Result<Self, Error>>>>;
+
+        fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+            let verdict = request.app_data::<Rc<Verdict>>().unwrap().take().unwrap();
+            Box::pin(async move {
+                let right = verdict.await.unwrap();
+                if right { Ok(Self) } else { Err(ErrorUnauthorized("unknown")) }
+            })
+        }
+    }
+
+    /// Something that costs as soon as it is asked for.
+    struct Costly;
+
+    impl FromRequest for Costly {
+        type Error = Error;
+        type Future = Ready<Result<Self, Error>>;
+
+        fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+            request.app_data::<Data<AtomicBool>>().unwrap().store(true, SeqCst);
+            ready(Ok(Self))
+        }
+    }
+
+    #[track_caller]
+    fn check(known: bool) {
+        let (say, verdict) = oneshot::channel();
+        let asked = Data::new(AtomicBool::new(false));
+        let request = TestRequest::default()
+            .app_data(Rc::new(Verdict::new(Some(verdict))))
+            .app_data(asked.clone())
+            .to_http_request();
+        let mut both = Sequential::<Known, Costly>::from_request(&request, &mut Payload::None);
+        assert!((&mut both).now_or_never().is_none());
+        assert!(!asked.load(SeqCst), "it was asked for before the first was there");
+        say.send(known).unwrap();
+        assert_eq!(both.now_or_never().unwrap().is_ok(), known);
+        assert_eq!(asked.load(SeqCst), known);
+    }
+
+    #[test]
+    fn the_second_is_begun_when_the_first_is_there() {
+        check(true);
+    }
+
+    #[test]
+    fn without_the_first_the_second_is_never_begun() {
+        check(false);
+    }
+}

@@ -1,2 +1,0 @@
-DROP TABLE directory_revocations;
-DROP TABLE directory_merchants;

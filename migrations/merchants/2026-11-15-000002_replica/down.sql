@@ -1,0 +1,2 @@
+DROP TABLE replica_revocations;
+DROP TABLE replica_merchants;
