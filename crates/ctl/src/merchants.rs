@@ -7,7 +7,7 @@ use domain::access::MerchantId;
 use serde_json::{Value, json};
 
 use crate::UsageError;
-use crate::api_client::PagedList;
+use crate::api_client::NO_QUERY;
 use crate::connection::OperatorArgs;
 use crate::endpoints::endpoints_table;
 use crate::output::{Column, Format, computed, details, items, join, money, text_at, time, value};
@@ -145,14 +145,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 async fn list(operator: &OperatorArgs, format: Format) -> anyhow::Result<()> {
-    let list = PagedList {
-        path: &["v1", "merchants"],
-        merchant: None,
-        items: "merchants",
-        cursor: "after",
-        limit: usize::MAX,
-    };
-    format.print_table(&operator.connect().await?.list(list).await?, "/merchants", COLUMNS)
+    let auth = operator.connect().await?;
+    let merchants = auth.list(&["v1", "merchants"], "merchants", NO_QUERY, usize::MAX).await?;
+    format.print_table(&merchants, "/merchants", COLUMNS)
 }
 
 fn describe(merchant: &Value) -> String {

@@ -135,13 +135,13 @@ impl Importer {
         for source in sources {
             let path = self.report_path(source);
             let checkpoint = Checkpoint::open(source.path(), self.intake.target())?;
-            let earlier = checkpoint.earlier_report();
+            let earlier = checkpoint.earlier.report.as_deref();
             if let Some(earlier) = earlier.filter(|earlier| !is_same_file(earlier, &path)) {
                 return Err(different_report(source, earlier));
             }
             let (is_resumed, rows) = reports.entry(path).or_default();
-            *is_resumed |= checkpoint.resumed_at() > 0;
-            rows.push((source.name(), checkpoint.rows_earlier()));
+            *is_resumed |= checkpoint.earlier.done > 0;
+            rows.push((source.name(), checkpoint.earlier.rows));
         }
         for path in reports.keys() {
             let name = path.display();
@@ -171,7 +171,7 @@ impl Importer {
         interrupted: watch::Receiver<bool>,
     ) -> anyhow::Result<Summary> {
         let mut checkpoint = Checkpoint::open(source.path(), self.intake.target())?;
-        let resumed_at = checkpoint.resumed_at();
+        let resumed_at = checkpoint.earlier.done;
         let mut report = Report::new(self.report_path(source), name);
         let (orders, bytes_read) = source.open()?;
         let bar = progress_bar(source, name);
@@ -189,7 +189,7 @@ impl Importer {
             update_progress(&bar, &bytes_read, &summary);
         }
         drop(finished);
-        summary.rejected += checkpoint.rejected_earlier();
+        summary.rejected += checkpoint.earlier.rejected;
         bar.finish_and_clear();
         if *interrupted.borrow() {
             let next = match source.path() {

@@ -39,7 +39,7 @@ async fn a_message_is_listed_shown_replayed_and_counted() {
     assert!(shown.contains("{\"number\":1}") && shown.contains("dead"), "{shown}");
     assert!(shown.lines().last().is_some_and(|request| request.contains(" 503 ")), "{shown}");
     let shown = app.json(&format!("deliveries show {dead} --json")).await;
-    assert_eq!(shown["requests"].as_array().unwrap().len(), 2);
+    assert_eq!(shown["attempts"].as_array().unwrap().len(), 2);
 
     let stderr = app.error(&format!("deliveries replay {dead}"), 1).await;
     assert!(stderr.contains("has overtaken"), "{stderr}");
@@ -48,11 +48,11 @@ async fn a_message_is_listed_shown_replayed_and_counted() {
     app.wait_for_state(&dead, "delivered").await;
 
     let report = app.json("deliveries report --merchant acme --by day --json").await;
-    let requests = |status: u16| -> i64 {
+    let attempts = |status: u16| -> i64 {
         let counts = report["counts"].as_array().unwrap().iter();
-        counts.filter(|it| it["status"] == status).filter_map(|it| it["requests"].as_i64()).sum()
+        counts.filter(|it| it["status"] == status).filter_map(|it| it["attempts"].as_i64()).sum()
     };
-    assert_eq!((requests(503), requests(200)), (2, 2), "{report}");
+    assert_eq!((attempts(503), attempts(200)), (2, 2), "{report}");
     let table = app.text("deliveries report").await;
     assert!(table.starts_with("FROM") && table.contains("acme"), "{table}");
     app.stop().await;
