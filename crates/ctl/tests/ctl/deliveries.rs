@@ -42,7 +42,7 @@ async fn a_message_is_listed_shown_replayed_and_counted() {
     assert_eq!(shown["attempts"].as_array().unwrap().len(), 2);
 
     let stderr = app.error(&format!("deliveries replay {dead}"), 1).await;
-    assert!(stderr.contains("has overtaken"), "{stderr}");
+    assert!(stderr.contains("is superseded"), "{stderr}");
     let replayed = app.json(&format!("deliveries replay {dead} --force")).await;
     assert_eq!(replayed["replayed"], json!(dead));
     app.wait_for_state(&dead, "delivered").await;
