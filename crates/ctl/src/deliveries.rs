@@ -11,11 +11,11 @@ use platform::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::UsageError;
 use crate::api_client::ApiClient;
 use crate::connection::OperatorArgs;
 use crate::delivery_services::{DeliveryServiceArgs, call_each, find, merge_lists};
 use crate::output::{Column, Format, computed, details, items, print, table, text_at, time, value};
+use crate::usage_error;
 
 const COLUMNS: &[Column] = &[
     value("id", "/id"),
@@ -211,7 +211,7 @@ impl Replay {
             return print_json(&json!({ "replayed": id }));
         }
         if !self.all && self.filter == Filter::default() {
-            return Err(UsageError::new(
+            return Err(usage_error(
                 "pass a delivery id, a filter, or --all for every dead message",
             ));
         }

@@ -64,10 +64,8 @@ enum Command {
 #[error("{0}")]
 struct UsageError(String);
 
-impl UsageError {
-    fn new(message: impl Into<String>) -> anyhow::Error {
-        Self(message.into()).into()
-    }
+fn usage_error(message: impl Into<String>) -> anyhow::Error {
+    UsageError(message.into()).into()
 }
 
 /// Parses the command line, runs the command and reports its error.

@@ -26,8 +26,8 @@ use super::checkpoint::Checkpoint;
 use super::file::Source;
 use super::intake_client::{IntakeArgs, IntakeClient};
 use super::report::Report;
-use crate::UsageError;
 use crate::settings::Settings;
+use crate::usage_error;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -146,10 +146,10 @@ impl Importer {
         for path in reports.keys() {
             let name = path.display();
             if sources.iter().filter_map(Source::path).any(|file| is_same_file(file, path)) {
-                return Err(UsageError::new(format!("{name} cannot be both input and report")));
+                return Err(usage_error(format!("{name} cannot be both input and report")));
             }
             if !Report::is_allowed_at(path)? {
-                return Err(UsageError::new(format!(
+                return Err(usage_error(format!(
                     "{name} is not a report of rejected orders and is not overwritten"
                 )));
             }
@@ -225,7 +225,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 
 fn different_report(source: &Source, earlier: &Path) -> anyhow::Error {
     let (name, earlier) = (source.name(), earlier.display());
-    UsageError::new(format!(
+    usage_error(format!(
         "the unfinished import of {name} reports to {earlier}: resume with --report {earlier}, or \
          remove {name}.import to start over"
     ))

@@ -10,11 +10,11 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::parse_line_unit;
-use crate::UsageError;
 use crate::api_client::ApiClient;
 use crate::output::{items, join, text_at};
 use crate::service_urls::EXCHANGE;
 use crate::settings::{Settings, read_text};
+use crate::usage_error;
 
 #[derive(Args)]
 pub(super) struct Create {
@@ -61,7 +61,7 @@ impl Create {
 
     async fn request(self, client: &ApiClient) -> anyhow::Result<Map<String, Value>> {
         if self.units.is_empty() {
-            return Err(UsageError::new("no units: pass --unit LINE or --unit LINE:NUMBER"));
+            return Err(usage_error("no units: pass --unit LINE or --unit LINE:NUMBER"));
         }
         let order = self.order.unwrap_or_default();
         let resolution = match (&self.exchange_for, self.gift_card) {
