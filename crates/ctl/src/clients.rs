@@ -76,8 +76,9 @@ Examples:
 /// The overlap of a secret rotation.
 #[derive(Args)]
 pub(crate) struct OverlapArgs {
-    /// How long the old secret stays valid, for example 30min or 2days [default: set by the service]
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    /// How long the old secret stays valid, for example 30min or 2days
+    /// [default: set by the service]
+    #[arg(long, value_name = "TIME", verbatim_doc_comment, value_parser = humantime::parse_duration)]
     overlap: Option<Duration>,
 }
 

@@ -16,8 +16,15 @@ const SERVICES: [Setting; 3] = [RETURNS, EXCHANGE, WAREHOUSE];
 
 #[derive(Args)]
 pub(crate) struct DeliveryServiceArgs {
-    /// URL of one delivering service [default: $RMA_URL, $EXCHANGE_URL and $WAREHOUSE_URL]
-    #[arg(long, global = true, value_name = "URL", help_heading = "Connection")]
+    /// URL of one delivering service
+    /// [default: $RMA_URL, $EXCHANGE_URL and $WAREHOUSE_URL]
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        help_heading = "Connection",
+        verbatim_doc_comment
+    )]
     service_url: Option<Url>,
 }
 

@@ -64,13 +64,16 @@ Examples:
     },
     /// Simulate a return with label, scan, receipt and refund, in a sandbox environment
     ///
-    /// Creates a return of all returnable units of an order, then reports the events of carrier,
-    /// warehouse and shop. The merchant's endpoint receives the messages of a refunded return,
-    /// without an exchange or a cancellation. The client needs the scopes orders, returns, carrier
-    /// and warehouse, or must be the operator's (--merchant).
-    #[command(after_help = "\
+    /// Creates a return of all returnable units of an order, then reports the events of
+    /// carrier, warehouse and shop. The merchant's endpoint receives the messages of a
+    /// refunded return, without an exchange or a cancellation. The client needs the scopes
+    /// orders, returns, carrier and warehouse, or must be the operator's (--merchant).
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
 Example:
-  backhaul returns simulate 1001")]
+  backhaul returns simulate 1001"
+    )]
     Simulate(simulate::Simulate),
 }
 
