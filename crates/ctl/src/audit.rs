@@ -9,7 +9,7 @@ use crate::connection::OperatorArgs;
 use crate::output::{Column, time, value};
 
 const COLUMNS: &[Column] = &[
-    time("time", "/at"),
+    time("time", "/created_at"),
     value("actor", "/actor"),
     value("action", "/action"),
     value("subject", "/subject"),
