@@ -7,7 +7,7 @@
 #   /secrets/rabbitmq/definitions.json  definitions with passwords
 #   /secrets/<service>/settings.toml    secret settings of a service
 #   /secrets/<service>/migrate.toml     secret settings of its migration job
-#   /secrets/operator/env               client of the first operator, for people and the job `demo`
+#   /secrets/operator/env               client of the first operator, for people, the command line and the job `demo`
 set -eu
 umask 077
 here=${HERE:-}

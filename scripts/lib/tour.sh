@@ -1,32 +1,36 @@
 # shellcheck shell=bash
-# A walk through the running stack that leaves a demo merchant behind.
-# Wants $run, $bin, the services' addresses and the operator's client; sets what the merchant needs.
+# The demo tour through the running stack, and the programs it needs.
+# Requires $run, $bin, the service URLs and the operator's client; sets the demo merchant's client.
 # shellcheck disable=SC2154
 
-# What to tell the story with, for example --patience 5s.
+# Flags of the tour, for example --timeout 5s.
 tour_flags=()
 
-# tour_heard LINE: called for each line of it.
-tour_heard() { :; }
+# on_tour_line LINE: called for each line of the tour.
+on_tour_line() { :; }
 
 tour() {
     local line
-    step "a tour with a demo merchant"
-    backhaul tour --demo "$run/demo-merchant" "${tour_flags[@]}" | while IFS= read -r line; do
+    step "a tour with the demo merchant"
+    demo tour --seed "$run/demo-merchant" "${tour_flags[@]}" | while IFS= read -r line; do
         say "$line"
-        tour_heard "$line"
+        on_tour_line "$line"
     done || die "the tour failed: see above, and the logs in $run/logs"
     recall "$run/demo-merchant/env"
 }
 
-# backhaul ARGUMENT...: the command line, told where to go, since .run/env is not written yet.
-backhaul() {
+backhaul() { with_settings backhaul "$@"; }
+demo() { with_settings demo "$@"; }
+
+# with_settings PROGRAM ARGUMENT...: runs a program with the settings in its environment, since .run/env
+# is not written yet.
+with_settings() {
     local name
     (
         for name in $(services_table | awk '{ print $3 }') OPERATOR_CLIENT_ID OPERATOR_CLIENT_SECRET MERCHANT_ID \
             CLIENT_ID CLIENT_SECRET AMQP_URL RABBITMQ_CONSOLE_URL RABBITMQ_USER RABBITMQ_PASSWORD BROKER_NAMESPACE; do
             [[ -z ${!name:-} ]] || export "$name=${!name}"
         done
-        exec "$bin/backhaul" "$@" </dev/null
+        exec "$bin/$1" "${@:2}" </dev/null
     )
 }

@@ -61,7 +61,9 @@ def compose(services, folder):
 
 
 def demo(stack, here):
-    """The job that tells the story finds every service that scripts/run starts, and may log in."""
+    """The demo job and the command line know the URLs of all services and the operator's client."""
+    assert stack["cli"]["environment"] == stack["demo"]["environment"]
+    assert stack["cli"]["volumes"] == stack["demo"]["volumes"]
     environment = dict(stack["demo"]["environment"])
     assert environment.pop("BACKHAUL_SETTINGS") == "/run/backhaul/env"
     known = {line.split("=")[0] for line in (here / "secrets/operator/env").read_text().splitlines()}

@@ -19,6 +19,8 @@ use crate::settings::{Setting, Settings};
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The page size limit of every list.
 const MAX_PAGE_SIZE: usize = 200;
+/// A list without query parameters.
+pub(crate) const NO_QUERY: &[(&str, &str)] = &[];
 
 /// One service, called with one access token.
 #[derive(Clone)]
@@ -27,17 +29,6 @@ pub struct ApiClient {
     base_url: Url,
     token: SecretString,
     headers: Vec<(&'static str, String)>,
-}
-
-/// A list that is read page by page.
-pub(crate) struct PagedList<'a> {
-    pub(crate) path: &'a [&'a str],
-    pub(crate) merchant: Option<&'a MerchantId>,
-    /// The key of the items in a response.
-    pub(crate) items: &'a str,
-    /// The query parameter that takes the `next` value of the previous page.
-    pub(crate) cursor: &'a str,
-    pub(crate) limit: usize,
 }
 
 impl ApiClient {
@@ -108,16 +99,21 @@ impl ApiClient {
         send(self.request(Method::DELETE, path)).await
     }
 
-    /// Reads pages up to the limit and returns their items as one page.
-    pub(crate) async fn list(&self, list: PagedList<'_>) -> anyhow::Result<Value> {
-        let PagedList { path, merchant, items, cursor, limit } = list;
+    /// Reads the list `items` page by page, up to `limit` items, and returns it as one page.
+    pub(crate) async fn list(
+        &self,
+        path: &[&str],
+        items: &str,
+        query: &(impl Serialize + ?Sized),
+        limit: usize,
+    ) -> anyhow::Result<Value> {
         let (mut all, mut next) = (Vec::new(), None::<String>);
         loop {
             let page_size = (limit - all.len()).min(MAX_PAGE_SIZE).to_string();
-            let mut query = vec![("limit", page_size.as_str())];
-            query.extend(merchant.map(|merchant| ("merchant", merchant.as_str())));
-            query.extend(next.as_deref().map(|next| (cursor, next)));
-            let mut page = self.search(path, &query).await?;
+            let mut position = vec![("limit", page_size.as_str())];
+            position.extend(next.as_deref().map(|next| ("after", next)));
+            let mut page =
+                send(self.request(Method::GET, path).query(query).query(&position)).await?;
             if let Some(Value::Array(page)) = page.get_mut(items) {
                 all.append(page);
             }

@@ -5,7 +5,6 @@ use std::num::NonZeroUsize;
 use clap::Args;
 use domain::access::MerchantId;
 
-use crate::api_client::PagedList;
 use crate::connection::OperatorArgs;
 use crate::output::{Column, time, value};
 
@@ -35,13 +34,8 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let Arguments { operator, merchant, limit } = arguments;
-    let list = PagedList {
-        path: &["v1", "audit"],
-        merchant: merchant.as_ref(),
-        items: "records",
-        cursor: "after",
-        limit: limit.get(),
-    };
-    let response = operator.connect().await?.list(list).await?;
+    let auth = operator.connect().await?;
+    let query = [("merchant", merchant)];
+    let response = auth.list(&["v1", "audit"], "records", &query, limit.get()).await?;
     operator.format().print_table(&response, "/records", COLUMNS)
 }

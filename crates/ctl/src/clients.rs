@@ -7,7 +7,6 @@ use clap::{Args, Subcommand};
 use domain::access::{MerchantId, Scope};
 use serde_json::{Value, json};
 
-use crate::api_client::PagedList;
 use crate::connection::OperatorArgs;
 use crate::output::{Column, details, new_secret, time, value};
 
@@ -77,8 +76,9 @@ Examples:
 /// The overlap of a secret rotation.
 #[derive(Args)]
 pub(crate) struct OverlapArgs {
-    /// How long the old secret stays valid, for example 30min or 2days [default: set by the service]
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    /// How long the old secret stays valid, for example 30min or 2days
+    /// [default: set by the service]
+    #[arg(long, value_name = "TIME", verbatim_doc_comment, value_parser = humantime::parse_duration)]
     overlap: Option<Duration>,
 }
 
@@ -103,14 +103,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
             auth.post(&["v1", "clients"], &client).await?
         }
         Command::List { merchant } => {
-            let list = PagedList {
-                path: &["v1", "clients"],
-                merchant: merchant.as_ref(),
-                items: "clients",
-                cursor: "after",
-                limit: usize::MAX,
-            };
-            return format.print_table(&auth.list(list).await?, "/clients", COLUMNS);
+            let query = [("merchant", merchant)];
+            let clients = auth.list(&["v1", "clients"], "clients", &query, usize::MAX).await?;
+            return format.print_table(&clients, "/clients", COLUMNS);
         }
         Command::Rotate { client, overlap } => {
             auth.post(&["v1", "clients", &client, "rotate"], &overlap.body()).await?

@@ -23,8 +23,15 @@ pub(crate) struct OperatorArgs {
     /// ID of the operator's client [default: $OPERATOR_CLIENT_ID]
     #[arg(long, global = true, value_name = "ID", help_heading = "Connection")]
     operator_id: Option<String>,
-    /// File with the client's secret, - for standard input [default: $OPERATOR_CLIENT_SECRET]
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
+    /// File with the client's secret, - for standard input
+    /// [default: $OPERATOR_CLIENT_SECRET]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        help_heading = "Connection",
+        verbatim_doc_comment
+    )]
     operator_secret_file: Option<PathBuf>,
 }
 
@@ -48,9 +55,15 @@ pub(crate) struct ConnectionArgs {
     /// Print the response as JSON
     #[arg(long, global = true)]
     json: bool,
-    /// Act as the operator for this merchant. Without this flag the API client must belong to the
-    /// merchant
-    #[arg(long, global = true, value_name = "MERCHANT", help_heading = "Connection")]
+    /// Act as the operator for this merchant; without this flag
+    /// the API client must belong to the merchant
+    #[arg(
+        long,
+        global = true,
+        value_name = "MERCHANT",
+        help_heading = "Connection",
+        verbatim_doc_comment
+    )]
     merchant: Option<MerchantId>,
     /// URL of the service [default: from the settings]
     #[arg(long, global = true, value_name = "URL", help_heading = "Connection")]

@@ -11,11 +11,11 @@ use platform::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::UsageError;
 use crate::api_client::ApiClient;
 use crate::connection::OperatorArgs;
 use crate::delivery_services::{DeliveryServiceArgs, call_each, find, merge_lists};
 use crate::output::{Column, Format, computed, details, items, print, table, text_at, time, value};
+use crate::usage_error;
 
 const COLUMNS: &[Column] = &[
     value("id", "/id"),
@@ -49,12 +49,12 @@ const ATTEMPT_COLUMNS: &[Column] = &[
 ];
 
 const REPORT_COLUMNS: &[Column] = &[
-    time("from", "/begins_at"),
+    time("from", "/period_start_at"),
     value("merchant", "/merchant"),
     value("kind", "/kind"),
     value("outcome", "/outcome"),
     value("status", "/status"),
-    value("requests", "/requests"),
+    value("attempts", "/attempts"),
 ];
 
 /// List, show, replay and count messages to merchants
@@ -88,14 +88,13 @@ Examples:
   backhaul deliveries replay --merchant acme --status 503 --dry-run
   backhaul deliveries replay --merchant acme --status 503 --per-second 20")]
     Replay(Box<Replay>),
-    /// Count requests by merchant, message kind and status code
+    /// Count attempts by merchant, message kind and status code
     Report(Report),
 }
 
-#[derive(Args, Serialize)]
+#[derive(Args)]
 struct List {
     #[command(flatten)]
-    #[serde(flatten)]
     filter: Filter,
     /// Maximum number of deliveries, up to 200
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u16).range(1..=200))]
@@ -182,19 +181,21 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 fn describe(delivery: &Value) -> String {
-    let attempts = table(items(delivery, "/requests"), ATTEMPT_COLUMNS);
+    let attempts = table(items(delivery, "/attempts"), ATTEMPT_COLUMNS);
     format!("{}\n{attempts}", details(delivery, FIELDS))
 }
 
 impl List {
     /// Merges the newest deliveries of all services. Delivery IDs sort by creation time.
     async fn run(&self, services: &[ApiClient], format: Format) -> anyhow::Result<()> {
-        let path = ["v1", "deliveries"];
-        let call = async |service: &ApiClient| service.search(&path, self).await;
+        let limit = self.limit.into();
+        let call = async |service: &ApiClient| {
+            service.list(&["v1", "deliveries"], "deliveries", &self.filter, limit).await
+        };
         let (mut page, outcome) = merge_lists(services, "deliveries", call).await?;
         if let Some(Value::Array(deliveries)) = page.get_mut("deliveries") {
             deliveries.sort_by_key(|delivery| Reverse(delivery.get("id").map(Value::to_string)));
-            deliveries.truncate(self.limit.into());
+            deliveries.truncate(limit);
         }
         format.print_table(&page, "/deliveries", COLUMNS)?;
         outcome
@@ -210,7 +211,7 @@ impl Replay {
             return print_json(&json!({ "replayed": id }));
         }
         if !self.all && self.filter == Filter::default() {
-            return Err(UsageError::new(
+            return Err(usage_error(
                 "pass a delivery id, a filter, or --all for every dead message",
             ));
         }

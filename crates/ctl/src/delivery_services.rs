@@ -6,18 +6,25 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::UsageError;
 use crate::api_client::ApiClient;
 use crate::api_error::ApiError;
 use crate::service_urls::{EXCHANGE, RETURNS, WAREHOUSE, resolve};
 use crate::settings::{Setting, Settings};
+use crate::usage_error;
 
 const SERVICES: [Setting; 3] = [RETURNS, EXCHANGE, WAREHOUSE];
 
 #[derive(Args)]
 pub(crate) struct DeliveryServiceArgs {
-    /// URL of one delivering service [default: $RMA_URL, $EXCHANGE_URL and $WAREHOUSE_URL]
-    #[arg(long, global = true, value_name = "URL", help_heading = "Connection")]
+    /// URL of one delivering service
+    /// [default: $RMA_URL, $EXCHANGE_URL and $WAREHOUSE_URL]
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        help_heading = "Connection",
+        verbatim_doc_comment
+    )]
     service_url: Option<Url>,
 }
 
@@ -38,7 +45,7 @@ fn configured_urls(settings: &Settings) -> anyhow::Result<Vec<Url>> {
         configured.map(|service| resolve(None, settings, service)).collect::<Result<_, _>>()?;
     if urls.is_empty() {
         let names = SERVICES.map(|service| service.name).join(", ");
-        return Err(UsageError::new(format!(
+        return Err(usage_error(format!(
             "no delivering service is set: set one of {names}, or pass --service-url"
         )));
     }

@@ -48,15 +48,18 @@ pub(crate) struct Arguments {
 enum Command {
     /// Set the URL, headers, timeout and authentication of an endpoint
     ///
-    /// Replaces all of these. The signing secret and the paused state stay. For a new endpoint the
-    /// command creates a signing secret and shows it once.
-    #[command(after_help = "\
+    /// Replaces all of these. The signing secret and the paused state stay. For a new
+    /// endpoint the command creates a signing secret and shows it once.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
 Examples:
   backhaul endpoint set acme rma --url https://api.acme.example/rmas
   backhaul endpoint set acme exchange-order --path /v2/exchanges --header 'X-Shop: 7' --timeout-ms 5000
   backhaul endpoint set acme rma --auth basic --username backhaul --password-file - < password
   backhaul endpoint set acme rma --auth oauth2 --token-url https://id.acme.example/token \\
-      --client-id backhaul --client-secret-file secret.txt")]
+      --client-id backhaul --client-secret-file secret.txt"
+    )]
     Set(Box<Set>),
     /// List the endpoints of a merchant
     List {

@@ -1,5 +1,7 @@
 //! `backhaul exchange`: exchange orders and variants.
 
+use std::num::NonZeroUsize;
+
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -114,9 +116,10 @@ struct List {
         "out_of_stock", "unreadable",
     ])]
     state: Option<String>,
-    /// Maximum number of exchange orders, up to 200
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    limit: u16,
+    /// Maximum number of exchange orders
+    #[arg(long, value_name = "N", default_value = "50")]
+    #[serde(skip)]
+    limit: NonZeroUsize,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
@@ -125,8 +128,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let exchange = connection.connect(EXCHANGE).await?;
     match command {
         Command::List(list) => {
-            let page = exchange.search(&["v1", "exchange_orders"], &list).await?;
-            format.print_table(&page, "/exchange_orders", COLUMNS)
+            let (path, items) = (["v1", "exchange_orders"], "exchange_orders");
+            let orders = exchange.list(&path, items, &list, list.limit.get()).await?;
+            format.print_table(&orders, "/exchange_orders", COLUMNS)
         }
         Command::Show { original_order } => {
             let path = ["v1", "exchange_orders", &original_order];

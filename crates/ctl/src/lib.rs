@@ -30,11 +30,11 @@ use clap::{Parser, Subcommand};
 
 /// The Backhaul command line
 ///
-/// Service URLs and credentials come from flags, then from environment variables, then from a
-/// settings file. $BACKHAUL_SETTINGS names that file; the default is .run/env of the checkout that
-/// contains the current folder.
+/// Service URLs and credentials come from flags, then from environment variables,
+/// then from a settings file. $BACKHAUL_SETTINGS names that file; the default is
+/// .run/env of the checkout that contains the current folder.
 #[derive(Parser)]
-#[command(name = "backhaul", version)]
+#[command(name = "backhaul", version, verbatim_doc_comment)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -64,10 +64,8 @@ enum Command {
 #[error("{0}")]
 struct UsageError(String);
 
-impl UsageError {
-    fn new(message: impl Into<String>) -> anyhow::Error {
-        Self(message.into()).into()
-    }
+fn usage_error(message: impl Into<String>) -> anyhow::Error {
+    UsageError(message.into()).into()
 }
 
 /// Parses the command line, runs the command and reports its error.

@@ -6,11 +6,11 @@ use clap::{Args, Subcommand};
 use domain::access::MerchantId;
 use serde_json::{Value, json};
 
-use crate::UsageError;
-use crate::api_client::PagedList;
+use crate::api_client::NO_QUERY;
 use crate::connection::OperatorArgs;
 use crate::endpoints::endpoints_table;
 use crate::output::{Column, Format, computed, details, items, join, money, text_at, time, value};
+use crate::usage_error;
 
 const COLUMNS: &[Column] = &[
     value("merchant", "/identifier"),
@@ -125,9 +125,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
             let Set { merchant, name, settings } = *set;
             let body = settings.body(name);
             if body.is_empty() {
-                return Err(UsageError::new(
-                    "no setting to change: see backhaul merchant set --help",
-                ));
+                return Err(usage_error("no setting to change: see backhaul merchant set --help"));
             }
             let path = ["v1", "merchants", merchant.as_str()];
             operator.connect().await?.patch(&path, &body.into()).await?
@@ -145,14 +143,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 async fn list(operator: &OperatorArgs, format: Format) -> anyhow::Result<()> {
-    let list = PagedList {
-        path: &["v1", "merchants"],
-        merchant: None,
-        items: "merchants",
-        cursor: "after",
-        limit: usize::MAX,
-    };
-    format.print_table(&operator.connect().await?.list(list).await?, "/merchants", COLUMNS)
+    let auth = operator.connect().await?;
+    let merchants = auth.list(&["v1", "merchants"], "merchants", NO_QUERY, usize::MAX).await?;
+    format.print_table(&merchants, "/merchants", COLUMNS)
 }
 
 fn describe(merchant: &Value) -> String {

@@ -60,12 +60,25 @@ impl AuthUrlArgs {
 pub(crate) struct ClientArgs {
     #[command(flatten)]
     auth: AuthUrlArgs,
-    /// ID of the API client [default: $CLIENT_ID, or $OPERATOR_CLIENT_ID for the operator]
-    #[arg(long, global = true, value_name = "ID", help_heading = "Connection")]
+    /// ID of the API client
+    /// [default: $CLIENT_ID, or $OPERATOR_CLIENT_ID for the operator]
+    #[arg(
+        long,
+        global = true,
+        value_name = "ID",
+        help_heading = "Connection",
+        verbatim_doc_comment
+    )]
     client_id: Option<String>,
-    /// File with the client's secret, - for standard input [default: $CLIENT_SECRET, or
-    /// $OPERATOR_CLIENT_SECRET for the operator]
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
+    /// File with the client's secret, - for standard input
+    /// [default: $CLIENT_SECRET, or $OPERATOR_CLIENT_SECRET for the operator]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        help_heading = "Connection",
+        verbatim_doc_comment
+    )]
     client_secret_file: Option<PathBuf>,
 }
 

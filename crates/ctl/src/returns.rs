@@ -4,6 +4,8 @@ mod create;
 mod show;
 mod simulate;
 
+use std::num::NonZeroUsize;
+
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use domain::returns::{RmaStatus, UnitId};
@@ -11,12 +13,9 @@ use platform::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::api_client::ApiClient;
+use crate::api_client::{ApiClient, NO_QUERY};
 use crate::connection::ConnectionArgs;
 use crate::service_urls::RETURNS;
-
-/// Page size of the timeline; nearly every return has fewer entries.
-const TIMELINE_LIMIT: (&str, &str) = ("limit", "200");
 
 /// List, show, create, cancel and simulate returns
 #[derive(Args)]
@@ -65,13 +64,16 @@ Examples:
     },
     /// Simulate a return with label, scan, receipt and refund, in a sandbox environment
     ///
-    /// Creates a return of all returnable units of an order, then reports the events of carrier,
-    /// warehouse and shop. The merchant's endpoint receives the messages of a refunded return,
-    /// without an exchange or a cancellation. The client needs the scopes orders, returns, carrier
-    /// and warehouse, or must be the operator's (--merchant).
-    #[command(after_help = "\
+    /// Creates a return of all returnable units of an order, then reports the events of
+    /// carrier, warehouse and shop. The merchant's endpoint receives the messages of a
+    /// refunded return, without an exchange or a cancellation. The client needs the scopes
+    /// orders, returns, carrier and warehouse, or must be the operator's (--merchant).
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
 Example:
-  backhaul returns simulate 1001")]
+  backhaul returns simulate 1001"
+    )]
     Simulate(simulate::Simulate),
 }
 
@@ -82,7 +84,7 @@ struct List {
     #[serde(rename = "order_identifier")]
     order: Option<String>,
     /// Only returns with this status
-    #[arg(long, value_parser = PossibleValuesParser::new(RmaStatus::ALL.map(RmaStatus::as_str)))]
+    #[arg(long, value_parser = PossibleValuesParser::new(RmaStatus::ALL.iter().map(|it| it.as_str())))]
     status: Option<String>,
     /// Only returns of the shopper or giftee with this e-mail address
     #[arg(long)]
@@ -96,9 +98,10 @@ struct List {
     /// Created before this time
     #[arg(long, value_name = "TIME")]
     to: Option<Timestamp>,
-    /// Maximum number of returns, up to 200
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    limit: u16,
+    /// Maximum number of returns
+    #[arg(long, value_name = "N", default_value = "50")]
+    #[serde(skip)]
+    limit: NonZeroUsize,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
@@ -107,8 +110,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let client = connection.connect(RETURNS).await?;
     match command {
         Command::List(list) => {
-            let page = client.search(&["v1", "returns"], &list).await?;
-            format.print_table(&page, "/returns", show::COLUMNS)
+            let limit = list.limit.get();
+            let returns = client.list(&["v1", "returns"], "returns", &list, limit).await?;
+            format.print_table(&returns, "/returns", show::COLUMNS)
         }
         Command::Show { rma } => {
             format.print(&with_timeline(&client, &rma).await?, show::describe_with_timeline)
@@ -127,13 +131,12 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// A return and the first page of its timeline.
+/// A return and its timeline.
 async fn with_timeline(client: &ApiClient, rma: &str) -> anyhow::Result<Value> {
     let found = client.get(&["v1", "returns", rma]).await?;
     let path = ["v1", "returns", rma, "timeline"];
-    let mut timeline = client.search(&path, &[TIMELINE_LIMIT]).await?;
-    let entries = timeline.get_mut("entries").map(Value::take).unwrap_or_default();
-    Ok(json!({ "return": found, "timeline": entries }))
+    let timeline = client.list(&path, "entries", NO_QUERY, usize::MAX).await?;
+    Ok(json!({ "return": found, "timeline": timeline.get("entries") }))
 }
 
 /// Parses ORDER/LINE:NUMBER.

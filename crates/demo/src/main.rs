@@ -10,10 +10,10 @@ use clap::{Parser, Subcommand};
 
 /// Seed and tour a development stack
 ///
-/// Service URLs and credentials come from environment variables, then from the settings file that
-/// the backhaul command line reads too.
+/// Service URLs and credentials come from environment variables, then from the
+/// settings file that the backhaul command line reads too.
 #[derive(Parser)]
-#[command(name = "demo", version)]
+#[command(name = "demo", version, verbatim_doc_comment)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

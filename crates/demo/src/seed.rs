@@ -34,9 +34,10 @@ const ORDER_COUNT: usize = 20;
 
 /// Create the merchant "demo" with an API client and orders
 ///
-/// Existing parts are reused. Needs the operator's client and the URLs of the auth service and the
-/// order intake.
+/// Existing parts are reused. Needs the operator's client and the URLs of the auth
+/// service and the order intake.
 #[derive(Args)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct Arguments {
     /// Folder for the client's credentials (env) and the orders (orders.json)
     folder: PathBuf,

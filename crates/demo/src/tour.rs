@@ -27,10 +27,11 @@ use crate::seed::seed;
 
 /// Walk a return, an exchange, shipments and an outage through the stack
 ///
-/// Needs the clients of the operator and the merchant and the URLs of all services and of the
-/// sandbox, as in .run/env. The tour changes the merchant's endpoints and settings, so use a merchant
-/// that serves no other purpose.
+/// Needs the clients of the operator and the merchant and the URLs of all services
+/// and of the sandbox, as in .run/env. The tour changes the merchant's endpoints and
+/// settings, so use a merchant that serves no other purpose.
 #[derive(Args)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct Arguments {
     /// Timeout of each request and of each message
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = humantime::parse_duration)]

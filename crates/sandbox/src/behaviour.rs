@@ -1,6 +1,6 @@
-//! How a path misbehaves: steps taken one request at a time, then it is well again.
+//! Behaviour rules: each request to a path takes the next step of its rule, until all are taken.
 //!
-//! A rule for exactly the path wins over one that ends in `*`, and among those the longest.
+//! A rule for the exact path has priority over a rule that ends in `*`; of those the longest applies.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use crate::interface::Interface;
 
-/// What a path does instead of answering as it should.
+/// Steps that a path takes instead of its default response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// `/rmas`, or `/blue/*` for everything below.
+    /// A path such as `/rmas`, or a prefix such as `/blue/*`.
     pub path: String,
     pub steps: Vec<Step>,
 }
@@ -23,20 +23,20 @@ pub struct Rule {
 #[serde(deny_unknown_fields)]
 pub struct Step {
     #[serde(rename = "do")]
-    pub act: Act,
-    /// How many requests take this step; afterwards comes the next.
+    pub action: Action,
+    /// Number of requests that take this step.
     #[serde(default)]
     pub times: Times,
-    /// Waits before doing anything.
+    /// Delay before the action.
     #[serde(default)]
     pub delay_ms: u64,
-    /// For `answer` and `redirect`.
+    /// For `respond` and `redirect`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// For `answer`: the body instead of the usual one.
+    /// For `respond`: the response body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
-    /// For `answer`: seconds or an HTTP date.
+    /// For `respond`: seconds or an HTTP date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<String>,
     /// For `redirect`.
@@ -52,20 +52,21 @@ pub struct Step {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Act {
-    /// Answers with `status`, `body` and `retry_after`.
-    Answer,
-    /// Takes the request and says nothing.
+pub enum Action {
+    /// Responds with `status`, `body` and `retry_after`.
+    #[serde(alias = "answer")]
+    Respond,
+    /// Accepts the request and sends no response.
     Hang,
-    /// Answers 200 and lets the body trickle, `bytes` of them, one `every_ms`.
+    /// Responds with 200 and a slow body of `bytes`, one byte each `every_ms`.
     Drip,
-    /// Resets the connection without an answer.
+    /// Resets the connection without a response.
     Reset,
-    /// Answers 200 with a body of `bytes`.
+    /// Responds with 200 and a body of `bytes`.
     Huge,
-    /// Answers with `status` and `location`.
+    /// Responds with `status` and `location`.
     Redirect,
-    /// Answers 401 to every token issued before this rule was set, and to none at all.
+    /// Responds with 401 unless the token was issued after the rule was set.
     ExpireToken,
 }
 
@@ -88,92 +89,94 @@ impl Default for Times {
     }
 }
 
-/// A step to take now.
+/// The step for a request.
 #[derive(Clone, Debug)]
-pub struct Due {
+pub struct DueStep {
     pub step: Step,
-    /// How many tokens had been issued when the rule was set.
+    /// Number of tokens issued before the rule was set.
     pub tokens_before: u64,
 }
 
-/// The rules in force.
+/// The active rules.
 #[derive(Debug, Default)]
 pub struct Behaviours {
-    any: AtomicBool,
-    rules: Mutex<Vec<Standing>>,
+    has_rules: AtomicBool,
+    rules: Mutex<Vec<ActiveRule>>,
 }
 
 #[derive(Debug)]
-struct Standing {
+struct ActiveRule {
     rule: Rule,
     tokens_before: u64,
-    at: usize,
+    /// Index of the current step.
+    step: usize,
+    /// Number of requests that took the current step.
     taken: u32,
 }
 
 impl Behaviours {
-    /// Puts a rule in force, in place of an earlier one for the same path.
+    /// Adds a rule, or replaces the rule for the same path.
     pub fn set(&self, rule: Rule, tokens_before: u64) {
         let mut rules = self.lock();
-        rules.retain(|standing| standing.rule.path != rule.path);
-        rules.push(Standing { rule, tokens_before, at: 0, taken: 0 });
-        self.any.store(true, Ordering::Release);
+        rules.retain(|active| active.rule.path != rule.path);
+        rules.push(ActiveRule { rule, tokens_before, step: 0, taken: 0 });
+        self.has_rules.store(true, Ordering::Release);
     }
 
-    /// Lifts the rule for a path, or all of them.
-    pub fn lift(&self, path: Option<&str>) {
+    /// Removes the rule for a path, or all rules.
+    pub fn remove(&self, path: Option<&str>) {
         let mut rules = self.lock();
-        rules.retain(|standing| path.is_some_and(|path| standing.rule.path != path));
-        self.any.store(!rules.is_empty(), Ordering::Release);
+        rules.retain(|active| path.is_some_and(|path| active.rule.path != path));
+        self.has_rules.store(!rules.is_empty(), Ordering::Release);
     }
 
     pub fn list(&self) -> Vec<Rule> {
-        self.lock().iter().map(|standing| standing.rule.clone()).collect()
+        self.lock().iter().map(|active| active.rule.clone()).collect()
     }
 
-    /// The step that this request takes, if its path does not simply behave.
-    pub fn next(&self, path: &str) -> Option<Due> {
-        if !self.any.load(Ordering::Acquire) {
+    /// The step for a request to this path.
+    pub fn next(&self, path: &str) -> Option<DueStep> {
+        if !self.has_rules.load(Ordering::Acquire) {
             return None;
         }
         let mut rules = self.lock();
-        let standing = rules
+        let active = rules
             .iter_mut()
-            .filter(|standing| standing.rule.covers(path))
-            .max_by_key(|standing| (standing.rule.path == path, standing.rule.path.len()))?;
-        standing.next()
+            .filter(|active| active.rule.matches(path))
+            .max_by_key(|active| (active.rule.path == path, active.rule.path.len()))?;
+        active.next()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Standing>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<ActiveRule>> {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Standing {
-    fn next(&mut self) -> Option<Due> {
+impl ActiveRule {
+    fn next(&mut self) -> Option<DueStep> {
         loop {
-            let step = self.rule.steps.get(self.at)?;
+            let step = self.rule.steps.get(self.step)?;
             if let Times::Count(times) = step.times {
                 if self.taken >= times {
-                    self.at += 1;
+                    self.step += 1;
                     self.taken = 0;
                     continue;
                 }
                 self.taken += 1;
             }
-            return Some(Due { step: step.clone(), tokens_before: self.tokens_before });
+            return Some(DueStep { step: step.clone(), tokens_before: self.tokens_before });
         }
     }
 }
 
 impl Step {
     fn check(&self) -> Result<(), String> {
-        let own: &[&str] = match self.act {
-            Act::Answer => &["status", "body", "retry_after"],
-            Act::Redirect => &["status", "location"],
-            Act::Huge => &["bytes"],
-            Act::Drip => &["bytes", "every_ms"],
-            Act::Hang | Act::Reset | Act::ExpireToken => &[],
+        let allowed: &[&str] = match self.action {
+            Action::Respond => &["status", "body", "retry_after"],
+            Action::Redirect => &["status", "location"],
+            Action::Huge => &["bytes"],
+            Action::Drip => &["bytes", "every_ms"],
+            Action::Hang | Action::Reset | Action::ExpireToken => &[],
         };
         let given = [
             ("status", self.status.is_some()),
@@ -183,15 +186,17 @@ impl Step {
             ("bytes", self.bytes.is_some()),
             ("every_ms", self.every_ms.is_some()),
         ];
-        if let Some((name, _)) = given.iter().find(|(name, is)| *is && !own.contains(name)) {
-            return Err(format!("`{name}` means nothing to this step; see GET /"));
+        if let Some((name, _)) =
+            given.iter().find(|(name, is_given)| *is_given && !allowed.contains(name))
+        {
+            return Err(format!("`{name}` does not apply to this step: see GET /"));
         }
         match self.status {
             Some(status) if !(200..=999).contains(&status) => {
-                Err(format!("`status` {status} cannot be answered"))
+                Err(format!("`status` {status} is not a valid response"))
             }
             Some(status @ (204 | 304)) if self.body.is_some() => {
-                Err(format!("`status` {status} has no `body`"))
+                Err(format!("`status` {status} cannot have a `body`"))
             }
             _ => Ok(()),
         }
@@ -199,21 +204,21 @@ impl Step {
 }
 
 impl Rule {
-    /// Says what is wrong with a rule that could not be obeyed.
+    /// Checks that a rule is valid.
     pub fn check(&self) -> Result<(), String> {
         if !self.path.starts_with('/') {
             return Err("`path` must begin with a slash".to_owned());
         }
-        if !self.path.ends_with('*') && Interface::of(&self.path).is_none() {
-            return Err(format!("a merchant has no endpoint at `path`; {}", Interface::known()));
+        if !self.path.ends_with('*') && Interface::for_path(&self.path).is_none() {
+            return Err(format!("there is no endpoint at `path`: {}", Interface::list()));
         }
         if self.steps.is_empty() {
-            return Err("`steps` is empty; DELETE /behaviour lifts a rule".to_owned());
+            return Err("`steps` is empty: DELETE /behaviour removes a rule".to_owned());
         }
         self.steps.iter().try_for_each(Step::check)
     }
 
-    fn covers(&self, path: &str) -> bool {
+    fn matches(&self, path: &str) -> bool {
         match self.path.strip_suffix('*') {
             Some(prefix) => path.starts_with(prefix),
             None => self.path == path,
@@ -237,41 +242,41 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(behaviours: &Behaviours, path: &str, want: &[Option<u16>]) {
-        let statuses: Vec<_> = want
+    fn check(behaviours: &Behaviours, path: &str, expected: &[Option<u16>]) {
+        let statuses: Vec<_> = expected
             .iter()
             .map(|_| behaviours.next(path).map(|due| due.step.status.unwrap()))
             .collect();
-        assert_eq!(statuses, want, "{path}");
+        assert_eq!(statuses, expected, "{path}");
     }
 
     #[test]
-    fn steps_are_taken_in_turn_and_then_the_path_is_well() {
+    fn steps_are_taken_in_order_and_then_the_rule_has_no_effect() {
         let behaviours = behaviours(json!([{"path": "/rmas", "steps": [
-            {"do": "answer", "status": 500, "times": 2},
-            {"do": "answer", "status": 503},
+            {"do": "respond", "status": 500, "times": 2},
+            {"do": "respond", "status": 503},
         ]}]));
         check(&behaviours, "/other", &[None]);
         check(&behaviours, "/rmas", &[Some(500), Some(500), Some(503), None, None]);
     }
 
     #[test]
-    fn always_is_until_the_rule_is_lifted_or_replaced() {
+    fn a_step_with_always_lasts_until_the_rule_is_removed() {
         let rules = behaviours(json!([
-            {"path": "/rmas", "steps": [{"do": "answer", "status": 500, "times": "always"}]},
-            {"path": "/b/rmas", "steps": [{"do": "answer", "status": 400, "times": "always"}]},
+            {"path": "/rmas", "steps": [{"do": "respond", "status": 500, "times": "always"}]},
+            {"path": "/b/rmas", "steps": [{"do": "respond", "status": 400, "times": "always"}]},
         ]));
         check(&rules, "/rmas", &[Some(500); 9]);
-        rules.lift(Some("/rmas"));
+        rules.remove(Some("/rmas"));
         check(&rules, "/rmas", &[None]);
         check(&rules, "/b/rmas", &[Some(400)]);
-        rules.lift(None);
+        rules.remove(None);
         check(&rules, "/b/rmas", &[None]);
     }
 
     #[test]
-    fn the_closest_rule_wins() {
-        let always = |status| json!([{"do": "answer", "status": status, "times": "always"}]);
+    fn the_most_specific_rule_applies() {
+        let always = |status| json!([{"do": "respond", "status": status, "times": "always"}]);
         let behaviours = behaviours(json!([
             {"path": "/blue/rmas", "steps": always(501)},
             {"path": "/*", "steps": always(502)},
@@ -283,20 +288,20 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_cannot_be_obeyed_is_refused() {
+    fn an_invalid_rule_is_rejected() {
         for rule in [
             json!({"path": "rmas", "steps": [{"do": "hang"}]}),
             json!({"path": "/rmas", "steps": []}),
-            json!({"path": "/rmas", "steps": [{"do": "answer", "status": 99}]}),
+            json!({"path": "/rmas", "steps": [{"do": "respond", "status": 99}]}),
             json!({"path": "/rma", "steps": [{"do": "hang"}]}),
             json!({"path": "/rmas", "steps": [{"do": "hang", "status": 500}]}),
             json!({"path": "/rmas", "steps": [{"do": "huge", "status": 500}]}),
             json!({"path": "/rmas", "steps": [{"do": "drip", "body": "x"}]}),
-            json!({"path": "/rmas", "steps": [{"do": "answer", "location": "/x"}]}),
-            json!({"path": "/rmas", "steps": [{"do": "answer", "bytes": 7}]}),
+            json!({"path": "/rmas", "steps": [{"do": "respond", "location": "/x"}]}),
+            json!({"path": "/rmas", "steps": [{"do": "respond", "bytes": 7}]}),
             json!({"path": "/rmas", "steps": [{"do": "redirect", "retry_after": "7"}]}),
             json!({"path": "/rmas", "steps": [{"do": "huge", "every_ms": 7}]}),
-            json!({"path": "/rmas", "steps": [{"do": "answer", "status": 204, "body": "x"}]}),
+            json!({"path": "/rmas", "steps": [{"do": "respond", "status": 204, "body": "x"}]}),
         ] {
             assert!(
                 serde_json::from_value::<Rule>(rule.clone()).unwrap().check().is_err(),

@@ -1,4 +1,4 @@
-//! What the sandbox's owner may ask and tell, beside what a merchant answers.
+//! The control API of the sandbox, beside the merchant's endpoints.
 
 use std::sync::PoisonError;
 
@@ -24,7 +24,7 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
         .route("/journal", web::delete().to(clear_journal))
         .route("/behaviour", web::get().to(list_behaviours))
         .route("/behaviour", web::put().to(set_behaviour))
-        .route("/behaviour", web::delete().to(lift_behaviour))
+        .route("/behaviour", web::delete().to(remove_behaviour))
         .route("/secrets", web::put().to(set_secrets))
         .route("/tokens", web::get().to(count_tokens));
 }
@@ -51,8 +51,8 @@ async fn list_behaviours(sandbox: web::Data<Sandbox>) -> HttpResponse {
 }
 
 async fn set_behaviour(sandbox: web::Data<Sandbox>, rule: web::Json<Rule>) -> HttpResponse {
-    if let Err(why) = rule.check() {
-        return message(StatusCode::BAD_REQUEST, &why);
+    if let Err(error) = rule.check() {
+        return message(StatusCode::BAD_REQUEST, &error);
     }
     sandbox.behaviours.set(rule.into_inner(), sandbox.tokens.issued());
     HttpResponse::NoContent().finish()
@@ -60,12 +60,15 @@ async fn set_behaviour(sandbox: web::Data<Sandbox>, rule: web::Json<Rule>) -> Ht
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Lift {
+struct RuleQuery {
     path: Option<String>,
 }
 
-async fn lift_behaviour(sandbox: web::Data<Sandbox>, lift: web::Query<Lift>) -> HttpResponse {
-    sandbox.behaviours.lift(lift.path.as_deref());
+async fn remove_behaviour(
+    sandbox: web::Data<Sandbox>,
+    query: web::Query<RuleQuery>,
+) -> HttpResponse {
+    sandbox.behaviours.remove(query.path.as_deref());
     HttpResponse::NoContent().finish()
 }
 
@@ -81,7 +84,7 @@ async fn set_secrets(sandbox: web::Data<Sandbox>, new: web::Json<NewSecrets>) ->
             *sandbox.secrets.write().unwrap_or_else(PoisonError::into_inner) = secrets;
             HttpResponse::NoContent().finish()
         }
-        Err(why) => message(StatusCode::BAD_REQUEST, &format!("a secret cannot be read: {why}")),
+        Err(error) => message(StatusCode::BAD_REQUEST, &format!("a secret is invalid: {error}")),
     }
 }
 
@@ -89,20 +92,20 @@ async fn count_tokens(sandbox: web::Data<Sandbox>) -> HttpResponse {
     HttpResponse::Ok().json(json!({"issued": sandbox.tokens.issued()}))
 }
 
-/// Rules are typed by hand: `curl -d` must do, whatever type it claims.
-pub(crate) fn json_of_any_type() -> web::JsonConfig {
+/// Accepts JSON with any content type, so that `curl -d` works.
+pub(crate) fn json_config() -> web::JsonConfig {
     web::JsonConfig::default()
         .content_type_required(false)
         .content_type(|_| true)
-        .error_handler(bad_json)
+        .error_handler(invalid_json)
 }
 
-fn bad_json(error: JsonPayloadError, _: &HttpRequest) -> Error {
-    let answer = message(StatusCode::BAD_REQUEST, &error.to_string());
-    InternalError::from_response(error, answer).into()
+fn invalid_json(error: JsonPayloadError, _: &HttpRequest) -> Error {
+    let response = message(StatusCode::BAD_REQUEST, &error.to_string());
+    InternalError::from_response(error, response).into()
 }
 
-pub(crate) fn bad_query(error: QueryPayloadError, _: &HttpRequest) -> Error {
-    let answer = message(StatusCode::BAD_REQUEST, &error.to_string());
-    InternalError::from_response(error, answer).into()
+pub(crate) fn invalid_query(error: QueryPayloadError, _: &HttpRequest) -> Error {
+    let response = message(StatusCode::BAD_REQUEST, &error.to_string());
+    InternalError::from_response(error, response).into()
 }

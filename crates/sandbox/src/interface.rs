@@ -1,12 +1,12 @@
-//! Which of a merchant's endpoints a path is: by its end, so that one sandbox can stand in for
-//! many merchants.
+//! The merchant's endpoint for a path. Only the end of the path counts, so that one sandbox can serve
+//! many merchants under different prefixes.
 
 use domain::message_kind::MessageKind;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interface<'p> {
     Token,
-    /// The identifier as it stands in the path.
+    /// The identifier is percent-encoded.
     Variants {
         variant_identifier: &'p str,
     },
@@ -14,13 +14,13 @@ pub(crate) enum Interface<'p> {
 }
 
 impl<'p> Interface<'p> {
-    pub(crate) fn of(path: &'p str) -> Option<Self> {
+    pub(crate) fn for_path(path: &'p str) -> Option<Self> {
         if path.ends_with("/oauth/token") {
             return Some(Self::Token);
         }
-        let mut parts = path.rsplit('/');
+        let mut segments = path.rsplit('/');
         if let (Some("variants"), Some(variant_identifier), Some("sku")) =
-            (parts.next(), parts.next(), parts.next())
+            (segments.next(), segments.next(), segments.next())
         {
             return Some(Self::Variants { variant_identifier });
         }
@@ -30,10 +30,12 @@ impl<'p> Interface<'p> {
             .map(Self::Message)
     }
 
-    /// How paths end that are known.
-    pub(crate) fn known() -> String {
+    /// A list of all endpoints, for error messages.
+    pub(crate) fn list() -> String {
         let messages = MessageKind::ALL.map(MessageKind::default_path).join(", ");
-        format!("known are {messages}, /sku/{{variant_identifier}}/variants and /oauth/token")
+        format!(
+            "the endpoints are {messages}, /sku/{{variant_identifier}}/variants and /oauth/token"
+        )
     }
 
     pub(crate) fn method(self) -> &'static str {
@@ -51,12 +53,12 @@ mod tests {
     use super::Interface;
 
     #[track_caller]
-    fn check(path: &str, want: Option<Interface<'_>>) {
-        assert_eq!(Interface::of(path), want, "{path}");
+    fn check(path: &str, expected: Option<Interface<'_>>) {
+        assert_eq!(Interface::for_path(path), expected, "{path}");
     }
 
     #[test]
-    fn endpoints_are_known_below_any_prefix() {
+    fn endpoints_are_found_below_any_prefix() {
         for kind in MessageKind::ALL {
             check(kind.default_path(), Some(Interface::Message(kind)));
             check(&format!("/a/b{}", kind.default_path()), Some(Interface::Message(kind)));

@@ -1,4 +1,4 @@
-//! What arrived, the newest last; the oldest entries make room, the count goes on.
+//! The request journal: the newest received requests, and a count of all.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,109 +9,109 @@ use platform::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::signature::Verdict;
+use crate::signature::SignatureStatus;
 
-/// A request as it is kept.
+/// A received request and the response to it.
 #[derive(Clone, Debug)]
-pub struct Arrival {
+pub struct ReceivedRequest {
     pub at: Timestamp,
     pub method: String,
     pub path: String,
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
-    pub signature: Verdict,
-    /// The status answered, or the name of the way it was not.
-    pub answer: String,
+    pub signature: SignatureStatus,
+    /// The status code, or the name of the step that sent none.
+    pub response: String,
 }
 
-/// A request as it is shown.
+/// A request as the API returns it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Entry {
-    /// Counts from 1, over all requests since the journal was last cleared.
+    /// Position among all requests since the journal was cleared, from 1.
     pub number: u64,
     pub at: Timestamp,
     pub method: String,
     pub path: String,
     pub headers: serde_json::Map<String, Value>,
-    /// The JSON document, or the text when it is none.
+    /// The body as JSON, or as text if it is not JSON.
     pub body: Value,
-    pub signature: Verdict,
-    pub answer: String,
+    pub signature: SignatureStatus,
+    pub response: String,
 }
 
-/// Which entries to show; all that is given must fit.
+/// A filter for entries; all conditions must match.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Filter {
     pub path: Option<String>,
     pub event: Option<String>,
     pub webhook_id: Option<String>,
-    pub signature: Option<Verdict>,
-    /// Entries with a greater number.
+    pub signature: Option<SignatureStatus>,
+    /// Only entries with a greater number.
     pub after: Option<u64>,
     pub limit: Option<usize>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Page {
-    /// All requests that arrived, kept or not.
+    /// Number of received requests, stored or not.
     pub total: u64,
     pub entries: Vec<Entry>,
 }
 
-const SHOWN_AT_ONCE: usize = 1000;
+const DEFAULT_PAGE_SIZE: usize = 1000;
 
 #[derive(Debug)]
 pub struct Journal {
-    /// Zero: nothing is kept.
+    /// Zero disables storing.
     capacity: usize,
     total: AtomicU64,
-    kept: Mutex<VecDeque<(u64, Arrival)>>,
+    requests: Mutex<VecDeque<(u64, ReceivedRequest)>>,
 }
 
 impl Journal {
     pub fn new(capacity: usize) -> Self {
-        Self { capacity, total: AtomicU64::new(0), kept: Mutex::default() }
+        Self { capacity, total: AtomicU64::new(0), requests: Mutex::default() }
     }
 
-    /// Counts a request, and keeps it if anything is kept.
-    pub fn note(&self, arrival: impl FnOnce() -> Arrival) {
+    /// Counts a request and stores it.
+    pub fn record(&self, request: impl FnOnce() -> ReceivedRequest) {
         if self.capacity == 0 {
             self.total.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let arrival = arrival();
-        let mut kept = self.lock();
+        let request = request();
+        let mut requests = self.lock();
         let number = self.total.fetch_add(1, Ordering::Relaxed) + 1;
-        if kept.len() >= self.capacity {
-            kept.pop_front();
+        if requests.len() >= self.capacity {
+            requests.pop_front();
         }
-        kept.push_back((number, arrival));
+        requests.push_back((number, request));
     }
 
     pub fn page(&self, filter: &Filter) -> Page {
-        let kept = self.lock();
-        let entries = kept
+        let requests = self.lock();
+        let entries = requests
             .iter()
-            .filter(|(number, arrival)| filter.fits(*number, arrival))
-            .take(filter.limit.unwrap_or(SHOWN_AT_ONCE))
-            .map(|(number, arrival)| arrival.entry(*number))
+            .filter(|(number, request)| filter.matches(*number, request))
+            .take(filter.limit.unwrap_or(DEFAULT_PAGE_SIZE))
+            .map(|(number, request)| request.entry(*number))
             .collect();
         Page { total: self.total.load(Ordering::Relaxed), entries }
     }
 
     pub fn clear(&self) {
-        let mut kept = self.lock();
-        kept.clear();
+        let mut requests = self.lock();
+        requests.clear();
         self.total.store(0, Ordering::Relaxed);
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(u64, Arrival)>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(u64, ReceivedRequest)>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Arrival {
+impl ReceivedRequest {
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -127,19 +127,19 @@ impl Arrival {
             headers: headers.collect(),
             body: serde_json::from_slice(&self.body).unwrap_or_else(|_| text()),
             signature: self.signature,
-            answer: self.answer.clone(),
+            response: self.response.clone(),
         }
     }
 }
 
 impl Filter {
-    fn fits(&self, number: u64, arrival: &Arrival) -> bool {
-        let header = |want: &Option<String>, name| {
-            want.as_deref().is_none_or(|want| arrival.header(name) == Some(want))
+    fn matches(&self, number: u64, request: &ReceivedRequest) -> bool {
+        let header = |expected: &Option<String>, name| {
+            expected.as_deref().is_none_or(|expected| request.header(name) == Some(expected))
         };
         self.after.is_none_or(|after| number > after)
-            && self.path.as_deref().is_none_or(|path| arrival.path == path)
-            && self.signature.is_none_or(|signature| arrival.signature == signature)
+            && self.path.as_deref().is_none_or(|path| request.path == path)
+            && self.signature.is_none_or(|signature| request.signature == signature)
             && header(&self.event, "x-service-event")
             && header(&self.webhook_id, "webhook-id")
     }

@@ -1,9 +1,8 @@
-//! A merchant to test against: the merchant's side of the whole contract, able to fail on
-//! purpose.
+//! A merchant for tests, with failures on demand.
 //!
-//! It answers every endpoint that a merchant operates, below any prefix (`/rmas`, `/blue/rmas`),
-//! issues tokens, checks signatures, keeps a journal of what arrived, and misbehaves per path as
-//! told. Left alone it is a merchant who accepts everything at once.
+//! The sandbox serves every endpoint of a merchant below any prefix (`/rmas`, `/blue/rmas`), issues
+//! tokens, checks signatures and keeps a journal of received requests. Behaviour rules make a path
+//! fail; without rules every request is accepted.
 
 pub mod behaviour;
 pub mod journal;
@@ -13,7 +12,7 @@ pub mod signature;
 mod control;
 mod interface;
 mod merchant;
-mod reply;
+mod response;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -30,9 +29,9 @@ use crate::settings::Settings;
 use crate::signature::Secrets;
 use crate::tokens::Tokens;
 
-pub use server::{Running, ask, serve, start};
+pub use server::{Running, check_health, serve, start};
 
-/// What all workers share.
+/// State shared by all workers.
 pub(crate) struct Sandbox {
     pub(crate) journal: Journal,
     pub(crate) behaviours: Behaviours,
@@ -46,7 +45,7 @@ impl Sandbox {
     fn new(settings: &Settings, clock: Clock) -> anyhow::Result<Self> {
         let secrets = settings.signing.secrets.iter().map(ExposeSecret::expose_secret);
         let secrets = Secrets::parse(secrets)
-            .map_err(|error| anyhow::anyhow!("signing.secrets cannot be read: {error}"))?;
+            .map_err(|error| anyhow::anyhow!("signing.secrets is invalid: {error}"))?;
         let capacity = if settings.journal.enabled { settings.journal.capacity } else { 0 };
         Ok(Self {
             journal: Journal::new(capacity),

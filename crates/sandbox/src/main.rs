@@ -1,41 +1,41 @@
-//! The sandbox merchant as a process.
+//! Entry point of the sandbox merchant.
 
 use clap::{Parser, ValueEnum};
 use sandbox::settings::Settings;
 
-/// A merchant to test against: every endpoint a merchant operates, able to fail on purpose.
+/// A merchant for tests, with all endpoints and failures on demand.
 ///
-/// Settings come from the environment; these are all of them, with their defaults:
+/// Settings are environment variables. All of them, with their defaults:
 ///
-///   SANDBOX__HTTP__HOST=127.0.0.1       where to listen
-///   SANDBOX__HTTP__PORT=8090            0 takes any free port
-///   SANDBOX__HTTP__WORKERS=1            threads that answer
-///   SANDBOX__JOURNAL__ENABLED=true      false: requests are only counted
-///   SANDBOX__JOURNAL__CAPACITY=10000    requests kept
+///   SANDBOX__HTTP__HOST=127.0.0.1       address to listen on
+///   SANDBOX__HTTP__PORT=8090            0 chooses a free port
+///   SANDBOX__HTTP__WORKERS=1            number of threads
+///   SANDBOX__JOURNAL__ENABLED=true      false: requests are counted but not stored
+///   SANDBOX__JOURNAL__CAPACITY=10000    number of stored requests
 ///   SANDBOX__SIGNING__SECRETS=          whsec_ secrets, separated by commas
-///   SANDBOX__SIGNING__REQUIRED=false    true: a signature that does not fit gets 400
-///   SANDBOX__TOKENS__LIFETIME=3600      seconds a token says it is valid
+///   SANDBOX__SIGNING__REQUIRED=false    true: a message without a valid signature gets 400
+///   SANDBOX__TOKENS__LIFETIME=3600      lifetime of tokens in seconds
 ///
-/// GET / of the running sandbox says what it can do.
+/// GET / of a running sandbox lists its endpoints and steps.
 #[derive(Parser)]
 #[command(version, verbatim_doc_comment)]
 struct Arguments {
     #[arg(value_enum, default_value = "serve")]
-    verb: Verb,
+    command: Command,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Verb {
-    /// Be a merchant
+enum Command {
+    /// Run the sandbox
     Serve,
-    /// Ask the sandbox that runs beside this whether it lives
+    /// Check the health of a running sandbox with the same settings
     Health,
 }
 
 fn main() -> anyhow::Result<()> {
     let settings = Settings::from_environment()?;
-    match Arguments::parse().verb {
-        Verb::Serve => sandbox::serve(&settings),
-        Verb::Health => sandbox::ask(&settings),
+    match Arguments::parse().command {
+        Command::Serve => sandbox::serve(&settings),
+        Command::Health => sandbox::check_health(&settings),
     }
 }

@@ -1,4 +1,4 @@
-//! One request to the merchant: find the endpoint, note the arrival, misbehave or answer.
+//! The merchant's endpoints: record the request, then run a step of a rule or respond normally.
 
 use std::sync::PoisonError;
 
@@ -8,51 +8,48 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use crate::Sandbox;
-use crate::behaviour::{Act, Due};
+use crate::behaviour::{Action, DueStep};
 use crate::interface::Interface;
-use crate::journal::Arrival;
-use crate::reply::{self, Line};
-use crate::signature::{Claim, Verdict};
+use crate::journal::ReceivedRequest;
+use crate::response::{self, ConnectionHandle};
+use crate::signature::{SignatureHeaders, SignatureStatus};
 use crate::tokens::Tokens;
 use domain::message_kind::MessageKind;
 
-pub(crate) async fn answer(
+pub(crate) async fn respond(
     request: HttpRequest,
     body: web::Bytes,
     sandbox: web::Data<Sandbox>,
 ) -> HttpResponse {
     let path = request.path();
-    let Some(interface) = Interface::of(path) else {
-        return message(
-            StatusCode::NOT_FOUND,
-            "a merchant has no endpoint at this path; see GET /",
-        );
+    let Some(interface) = Interface::for_path(path) else {
+        return message(StatusCode::NOT_FOUND, "there is no endpoint at this path: see GET /");
     };
     if request.method().as_str() != interface.method() {
-        return message(StatusCode::METHOD_NOT_ALLOWED, "this endpoint takes another method");
+        return message(StatusCode::METHOD_NOT_ALLOWED, "this endpoint has another method");
     }
     let signature = match interface {
         Interface::Message(_) => check_signature(&sandbox, &request, &body),
-        Interface::Token | Interface::Variants { .. } => Verdict::Unchecked,
+        Interface::Token | Interface::Variants { .. } => SignatureStatus::Unchecked,
     };
-    let due = sandbox.behaviours.next(path).filter(|due| !satisfied(due, &request));
+    let due = sandbox.behaviours.next(path).filter(|due| !has_newer_token(due, &request));
     if let Some(due) = due {
-        note(&sandbox, &request, &body, signature, || told(&due));
-        return reply::misbehave(due.step, request.conn_data::<Line>()).await;
+        record(&sandbox, &request, &body, signature, || step_response(&due));
+        return response::run_step(due.step, request.conn_data::<ConnectionHandle>()).await;
     }
-    let refused =
-        sandbox.signature_required && !matches!(signature, Verdict::Valid | Verdict::Unchecked);
-    let (status, answer) = if refused {
-        (StatusCode::BAD_REQUEST, json!({"message": "the signature does not fit"}))
+    let is_rejected = sandbox.signature_required
+        && !matches!(signature, SignatureStatus::Valid | SignatureStatus::Unchecked);
+    let (status, response) = if is_rejected {
+        (StatusCode::BAD_REQUEST, json!({"message": "the signature is invalid"}))
     } else {
-        usual(&sandbox, interface, &request, &body)
+        default_response(&sandbox, interface, &request, &body)
     };
-    note(&sandbox, &request, &body, signature, || status.as_u16().to_string());
-    HttpResponse::build(status).json(answer)
+    record(&sandbox, &request, &body, signature, || status.as_u16().to_string());
+    HttpResponse::build(status).json(response)
 }
 
-/// What a merchant who is well answers.
-fn usual(
+/// The response of a merchant without failures.
+fn default_response(
     sandbox: &Sandbox,
     interface: Interface<'_>,
     request: &HttpRequest,
@@ -71,7 +68,7 @@ fn usual(
     }
 }
 
-/// The same original order always gets the same exchange order: placing it is idempotent.
+/// Exchange orders are idempotent: the identifier depends only on the original order.
 fn exchange_order(body: &[u8]) -> (StatusCode, Value) {
     let order: Value = serde_json::from_slice(body).unwrap_or_default();
     match order.get("original_order_id") {
@@ -80,13 +77,13 @@ fn exchange_order(body: &[u8]) -> (StatusCode, Value) {
         }
         _ => {
             let missing = json!({"field": "$.original_order_id", "code": "missing_field"});
-            let answer = json!({"message": "the order is not valid", "errors": [missing]});
-            (StatusCode::UNPROCESSABLE_ENTITY, answer)
+            let response = json!({"message": "the order is not valid", "errors": [missing]});
+            (StatusCode::UNPROCESSABLE_ENTITY, response)
         }
     }
 }
 
-/// Two variants to choose from and one that is sold out.
+/// Two variants in stock and one sold out.
 fn variants(identifier: &str) -> Value {
     let variant = |size: &str, in_stock: u32| {
         json!({
@@ -100,56 +97,57 @@ fn variants(identifier: &str) -> Value {
     json!([variant("S", 4), variant("M", 9), variant("L", 0)])
 }
 
-/// A request with a token newer than the rule has done what `expire_token` asks for.
-fn satisfied(due: &Due, request: &HttpRequest) -> bool {
-    due.step.act == Act::ExpireToken
+/// Whether an `expire_token` step is fulfilled: the token was issued after the rule was set.
+fn has_newer_token(due: &DueStep, request: &HttpRequest) -> bool {
+    due.step.action == Action::ExpireToken
         && Tokens::number(request.headers()).is_some_and(|number| number > due.tokens_before)
 }
 
-fn told(due: &Due) -> String {
-    match due.step.act {
-        Act::Answer => due.step.status.unwrap_or(200).to_string(),
-        Act::Redirect => due.step.status.unwrap_or(302).to_string(),
-        Act::ExpireToken => "401".to_owned(),
-        Act::Hang => "hang".to_owned(),
-        Act::Drip => "drip".to_owned(),
-        Act::Reset => "reset".to_owned(),
-        Act::Huge => "huge".to_owned(),
+/// The journal's text for the response of a step.
+fn step_response(due: &DueStep) -> String {
+    match due.step.action {
+        Action::Respond => due.step.status.unwrap_or(200).to_string(),
+        Action::Redirect => due.step.status.unwrap_or(302).to_string(),
+        Action::ExpireToken => "401".to_owned(),
+        Action::Hang => "hang".to_owned(),
+        Action::Drip => "drip".to_owned(),
+        Action::Reset => "reset".to_owned(),
+        Action::Huge => "huge".to_owned(),
     }
 }
 
-fn check_signature(sandbox: &Sandbox, request: &HttpRequest, body: &[u8]) -> Verdict {
+fn check_signature(sandbox: &Sandbox, request: &HttpRequest, body: &[u8]) -> SignatureStatus {
     let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
-    let claim = Claim {
+    let headers = SignatureHeaders {
         id: header("webhook-id"),
         timestamp: header("webhook-timestamp"),
         signature: header("webhook-signature"),
     };
     let secrets = sandbox.secrets.read().unwrap_or_else(PoisonError::into_inner);
-    secrets.check(claim, body, sandbox.clock.now().timestamp())
+    secrets.check(headers, body, sandbox.clock.now().timestamp())
 }
 
-fn note(
+fn record(
     sandbox: &Sandbox,
     request: &HttpRequest,
     body: &web::Bytes,
-    signature: Verdict,
-    answer: impl FnOnce() -> String,
+    signature: SignatureStatus,
+    response: impl FnOnce() -> String,
 ) {
-    sandbox.journal.note(|| Arrival {
+    sandbox.journal.record(|| ReceivedRequest {
         at: sandbox.clock.now(),
         method: request.method().to_string(),
         path: request.path().to_owned(),
-        headers: shown_headers(request),
-        body: shown_body(request.path(), body),
+        headers: redacted_headers(request),
+        body: redacted_body(request.path(), body),
         signature,
-        answer: answer(),
+        response: response(),
     });
 }
 
-/// Credentials are shown by their scheme only, except tokens the sandbox itself made up.
-fn shown_headers(request: &HttpRequest) -> Vec<(String, String)> {
-    let shown = |(name, value): (&actix_web::http::header::HeaderName, &[u8])| {
+/// The headers without credentials, except tokens that the sandbox issued.
+fn redacted_headers(request: &HttpRequest) -> Vec<(String, String)> {
+    let redact = |(name, value): (&actix_web::http::header::HeaderName, &[u8])| {
         let value = String::from_utf8_lossy(value).into_owned();
         let value = match value.split_once(' ') {
             Some((scheme, _))
@@ -161,12 +159,12 @@ fn shown_headers(request: &HttpRequest) -> Vec<(String, String)> {
         };
         (name.to_string(), value)
     };
-    request.headers().iter().map(|(name, value)| shown((name, value.as_bytes()))).collect()
+    request.headers().iter().map(|(name, value)| redact((name, value.as_bytes()))).collect()
 }
 
-/// A token request's body holds the client's secret.
-fn shown_body(path: &str, body: &web::Bytes) -> web::Bytes {
-    match Interface::of(path) {
+/// The body, except that of a token request, which contains a secret.
+fn redacted_body(path: &str, body: &web::Bytes) -> web::Bytes {
+    match Interface::for_path(path) {
         Some(Interface::Token) => web::Bytes::from_static(b"\"\xe2\x80\xa6\""),
         _ => body.clone(),
     }

@@ -1,4 +1,4 @@
-//! The server around the sandbox: in a process of its own, or inside a test.
+//! The HTTP server of the sandbox, in a process of its own or inside a test.
 
 use std::any::Any;
 use std::net::{SocketAddr, TcpListener};
@@ -12,20 +12,20 @@ use actix_web::{App, HttpServer, web};
 use anyhow::Context;
 use platform::Clock;
 
-use crate::reply::Line;
+use crate::response::ConnectionHandle;
 use crate::settings::Settings;
 use crate::{Sandbox, control, merchant};
 
 const BODY_LIMIT: usize = 8 * 1024 * 1024;
-/// Requests that hang on purpose are not waited for longer than this.
+/// Limits the wait for requests that hang on purpose.
 const DRAIN_SECONDS: u64 = 1;
 
 /// Serves until SIGTERM or SIGINT.
 pub fn serve(settings: &Settings) -> anyhow::Result<()> {
     let sandbox = web::Data::new(Sandbox::new(settings, Clock::system())?);
     System::new().block_on(async {
-        let (server, address) = bind(settings, sandbox, Signals::Obeyed)?;
-        #[expect(clippy::print_stdout, reason = "a port that was not chosen must be told")]
+        let (server, address) = bind(settings, sandbox, Signals::Handled)?;
+        #[expect(clippy::print_stdout, reason = "the port may be chosen by the system")]
         {
             println!("the sandbox merchant listens on http://{address}");
         }
@@ -33,37 +33,37 @@ pub fn serve(settings: &Settings) -> anyhow::Result<()> {
     })
 }
 
-/// Asks the sandbox with these settings whether it lives.
-pub fn ask(settings: &Settings) -> anyhow::Result<()> {
+/// Checks the health of a running sandbox with these settings.
+pub fn check_health(settings: &Settings) -> anyhow::Result<()> {
     let host = settings.http.host.to_string();
     System::new().block_on(platform::health::alive(&host, settings.http.port, false))
 }
 
-/// Starts a sandbox in a thread of its own.
+/// Starts a sandbox on a thread of its own.
 pub fn start(settings: &Settings) -> anyhow::Result<Running> {
     let sandbox = web::Data::new(Sandbox::new(settings, Clock::system())?);
     let settings = settings.clone();
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let thread = std::thread::Builder::new().name("sandbox".to_owned()).spawn(move || {
         System::new().block_on(async {
             let server = match bind(&settings, sandbox, Signals::Ignored) {
                 Ok((server, address)) => {
-                    tell.send(Ok((server.handle(), address))).ok();
+                    sender.send(Ok((server.handle(), address))).ok();
                     server
                 }
                 Err(error) => {
-                    tell.send(Err(error)).ok();
+                    sender.send(Err(error)).ok();
                     return;
                 }
             };
             server.await.ok();
         });
     })?;
-    let (handle, address) = told.recv().context("the sandbox died at birth")??;
+    let (handle, address) = receiver.recv().context("the sandbox did not start")??;
     Ok(Running { address, handle, thread: Some(thread) })
 }
 
-/// A sandbox inside this process; it ends when this is dropped.
+/// A sandbox inside this process, stopped on drop.
 pub struct Running {
     pub address: SocketAddr,
     handle: ServerHandle,
@@ -71,7 +71,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// The address of a path, for example `http://127.0.0.1:40123/rmas`.
+    /// The URL of a path, for example `http://127.0.0.1:40123/rmas`.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
@@ -79,7 +79,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The command is on its way when `stop` returns; the future only waits for its effect.
+        // `stop` sends the command at once; its future only waits for the server to stop.
         drop(self.handle.stop(false));
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
@@ -89,7 +89,7 @@ impl Drop for Running {
 
 #[derive(Clone, Copy)]
 enum Signals {
-    Obeyed,
+    Handled,
     Ignored,
 }
 
@@ -106,14 +106,14 @@ fn bind(
         App::new()
             .app_data(sandbox.clone())
             .app_data(web::PayloadConfig::new(BODY_LIMIT))
-            .app_data(control::json_of_any_type())
-            .app_data(web::QueryConfig::default().error_handler(control::bad_query))
+            .app_data(control::json_config())
+            .app_data(web::QueryConfig::default().error_handler(control::invalid_query))
             .configure(control::routes)
-            .default_service(web::to(merchant::answer))
+            .default_service(web::to(merchant::respond))
     };
     let mut server = HttpServer::new(factory)
         .workers(http.workers)
-        .on_connect(keep_line)
+        .on_connect(store_handle)
         .shutdown_timeout(DRAIN_SECONDS);
     if matches!(signals, Signals::Ignored) {
         server = server.disable_signals();
@@ -121,10 +121,10 @@ fn bind(
     Ok((server.listen(listener)?.run(), address))
 }
 
-/// Keeps a second handle on every connection, so that one can be reset.
-fn keep_line(connection: &dyn Any, extensions: &mut Extensions) {
-    let line = connection.downcast_ref::<TcpStream>().map(|stream| stream.as_fd());
-    if let Some(Ok(line)) = line.map(|line| line.try_clone_to_owned()) {
-        extensions.insert(Line(line));
+/// Stores a second handle for every connection, so that a step can reset it.
+fn store_handle(connection: &dyn Any, extensions: &mut Extensions) {
+    let stream = connection.downcast_ref::<TcpStream>();
+    if let Some(Ok(handle)) = stream.map(|stream| stream.as_fd().try_clone_to_owned()) {
+        extensions.insert(ConnectionHandle(handle));
     }
 }

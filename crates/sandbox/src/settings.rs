@@ -1,4 +1,4 @@
-//! Settings: the embedded defaults, then the environment.
+//! Settings: the embedded defaults, overridden by environment variables.
 
 use std::net::IpAddr;
 
@@ -52,7 +52,7 @@ impl Settings {
         Config::builder().add_source(defaults()).add_source(environment).build()?.try_deserialize()
     }
 
-    /// The defaults on any free port, for a sandbox inside a test.
+    /// The defaults with a free port, for a sandbox inside a test.
     pub fn for_tests() -> Result<Self, ConfigError> {
         let defaults = Config::builder().add_source(defaults());
         defaults.set_override("http.port", 0)?.build()?.try_deserialize()

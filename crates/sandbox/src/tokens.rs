@@ -1,4 +1,4 @@
-//! The merchant's token server. A token says which number it has, so nothing is remembered.
+//! The merchant's token endpoint. A token contains its number, so no tokens are stored.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,38 +32,38 @@ impl Tokens {
         self.issued.load(Ordering::Relaxed)
     }
 
-    /// The number of the token a request carries, if it carries one of ours.
+    /// The number of the request's token, if the sandbox issued it.
     pub(crate) fn number(headers: &HeaderMap) -> Option<u64> {
         let (scheme, token) = headers.get("authorization")?.to_str().ok()?.split_once(' ')?;
-        let ours = token.strip_prefix(PREFIX).filter(|_| scheme.eq_ignore_ascii_case("bearer"));
-        ours?.parse().ok()
+        let number = token.strip_prefix(PREFIX).filter(|_| scheme.eq_ignore_ascii_case("bearer"));
+        number?.parse().ok()
     }
 
-    /// Answers a token request; any client is known, as long as it says who it is.
+    /// Responds to a token request. Any client with an ID and a secret gets a token.
     pub(crate) fn issue(&self, headers: &HeaderMap, body: &[u8], now: i64) -> (StatusCode, Value) {
-        let request = read(headers, body);
+        let request = parse(headers, body);
         if request.grant_type.as_deref() != Some("client_credentials") {
             let error = json!({"error": "unsupported_grant_type"});
             return (StatusCode::BAD_REQUEST, error);
         }
-        let filled = |part: &Option<String>| part.as_ref().is_some_and(|part| !part.is_empty());
-        if !filled(&request.client_id) || !filled(&request.client_secret) {
+        let is_given = |value: &Option<String>| value.as_ref().is_some_and(|it| !it.is_empty());
+        if !is_given(&request.client_id) || !is_given(&request.client_secret) {
             return (StatusCode::UNAUTHORIZED, json!({"error": "invalid_client"}));
         }
         let number = self.issued.fetch_add(1, Ordering::Relaxed) + 1;
-        let answer = json!({
+        let response = json!({
             "access_token": format!("{PREFIX}{number}"),
             "token_type": "Bearer",
             "expires_in": self.lifetime,
             "scope": request.scope.unwrap_or_default(),
             "created_at": now,
         });
-        (StatusCode::OK, answer)
+        (StatusCode::OK, response)
     }
 }
 
-/// Reads JSON and form bodies; Basic credentials win over the body's.
-fn read(headers: &HeaderMap, body: &[u8]) -> Request {
+/// Parses a JSON or form body. Basic credentials override those of the body.
+fn parse(headers: &HeaderMap, body: &[u8]) -> Request {
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let mut request = if header("content-type").is_some_and(|kind| kind.contains("json")) {
         serde_json::from_slice(body).unwrap_or_default()
@@ -90,17 +90,17 @@ mod tests {
     use super::Tokens;
 
     #[track_caller]
-    fn check(headers: &[(&'static str, &'static str)], body: &str, want: u16) {
+    fn check(headers: &[(&'static str, &'static str)], body: &str, expected: u16) {
         let headers: HeaderMap = headers
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
             .collect();
-        let (status, answer) = Tokens::new(60).issue(&headers, body.as_bytes(), 0);
-        assert_eq!(status, want, "{answer}");
+        let (status, response) = Tokens::new(60).issue(&headers, body.as_bytes(), 0);
+        assert_eq!(status, expected, "{response}");
     }
 
     #[test]
-    fn forms_json_and_basic_are_understood() {
+    fn forms_json_and_basic_credentials_are_accepted() {
         let form = ("content-type", "application/x-www-form-urlencoded");
         let json = ("content-type", "application/json");
         let basic = ("authorization", "Basic aWQ6c2VjcmV0");

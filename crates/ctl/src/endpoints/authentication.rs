@@ -7,9 +7,9 @@ use clap::{Args, ValueEnum};
 use domain::merchant::{Authentication, CredentialsIn};
 use serde_json::Value;
 
-use crate::UsageError;
 use crate::output::text_at;
 use crate::settings::read_secret;
+use crate::usage_error;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum AuthKind {
@@ -138,14 +138,14 @@ impl AuthenticationArgs {
             ("--credentials-in", self.credentials_in.is_some(), AuthKind::Oauth2),
         ];
         match flags.into_iter().find(|(_, is_given, kind)| *is_given && *kind != self.auth) {
-            Some((flag, _, kind)) => Err(UsageError::new(format!("{flag} requires --auth {kind}"))),
+            Some((flag, _, kind)) => Err(usage_error(format!("{flag} requires --auth {kind}"))),
             None => Ok(()),
         }
     }
 }
 
 fn required(value: Option<String>, kind: AuthKind, flag: &str) -> anyhow::Result<String> {
-    value.ok_or_else(|| UsageError::new(format!("--auth {kind} requires {flag}")))
+    value.ok_or_else(|| usage_error(format!("--auth {kind} requires {flag}")))
 }
 
 fn secret(

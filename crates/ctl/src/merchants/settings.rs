@@ -7,17 +7,17 @@ use serde_json::{Map, Value, json};
 
 #[derive(Args)]
 pub(super) struct SettingsArgs {
-    /// IANA time zone of the merchant's days and return windows; UTC for a new merchant
+    /// IANA time zone of days and return windows [new merchant: UTC]
     #[arg(long, value_name = "ZONE")]
     time_zone: Option<String>,
-    /// ISO 4217 code of return shipping costs and gift card bonuses, which are zero for orders in
-    /// other currencies; USD for a new merchant
-    #[arg(long, value_name = "CODE")]
+    /// ISO 4217 code of shipping costs and gift card bonuses, which
+    /// are zero for orders in other currencies [new merchant: USD]
+    #[arg(long, value_name = "CODE", verbatim_doc_comment)]
     currency: Option<String>,
     /// Whether our warehouse receives the returned goods
     #[arg(long, value_name = "BOOL")]
     managed_receiving: Option<bool>,
-    /// Days after shipping in which units can be returned; 30 for a new merchant
+    /// Days after shipping in which units can be returned [new merchant: 30]
     #[arg(long, value_name = "DAYS")]
     return_window_days: Option<u16>,
     /// A line tag that excludes returns; repeat the flag to set the whole list
@@ -26,13 +26,14 @@ pub(super) struct SettingsArgs {
     /// Remove all final-sale tags
     #[arg(long, conflicts_with = "final_sale_tags")]
     no_final_sale_tags: bool,
-    /// A return reason as CODE=LABEL, or CODE:exchange=LABEL to offer an exchange for it; repeat the
-    /// flag to set the whole list
-    #[arg(long = "return-reason", value_name = "REASON", value_parser = parse_reason)]
+    /// A return reason as CODE=LABEL, or CODE:exchange=LABEL to offer
+    /// an exchange for it; repeat the flag to set the whole list
+    #[arg(long = "return-reason", verbatim_doc_comment, value_name = "REASON", value_parser = parse_reason)]
     reasons: Vec<ReturnReason>,
-    /// A return method and its price for the shopper, as METHOD or METHOD=CENTS, with METHOD one of
-    /// mail-back, express-returns, customer-keep; repeat the flag to set the whole list
-    #[arg(long = "return-method", value_name = "METHOD", value_parser = parse_method)]
+    /// A return method as METHOD, or METHOD=CENTS with its price for the
+    /// shopper; METHOD is mail-back, express-returns or customer-keep;
+    /// repeat the flag to set the whole list
+    #[arg(long = "return-method", verbatim_doc_comment, value_name = "METHOD", value_parser = parse_method)]
     methods: Vec<MethodOffer>,
     /// Whether return shipping is free when every unit is exchanged
     #[arg(long, value_name = "BOOL")]
@@ -52,9 +53,9 @@ pub(super) struct SettingsArgs {
     /// Reject new refunds with a date in the past
     #[arg(long, value_name = "BOOL")]
     strict_refund_dates: Option<bool>,
-    /// E-mail address of the contact for undeliverable messages; replaces the contact with its name
-    /// and phone
-    #[arg(long, value_name = "EMAIL")]
+    /// E-mail address of the contact for undeliverable messages;
+    /// replaces the contact with its name and phone
+    #[arg(long, value_name = "EMAIL", verbatim_doc_comment)]
     support_email: Option<String>,
     /// Name of the support contact
     #[arg(long, value_name = "NAME", requires = "support_email")]
@@ -128,9 +129,9 @@ fn parse_reason(text: &str) -> Result<ReturnReason, String> {
 
 fn parse_method(text: &str) -> Result<MethodOffer, String> {
     let (method, cents) = text.split_once('=').unwrap_or((text, "0"));
-    let method = ReturnMethod::ALL.into_iter().find(|known| known.as_str() == method);
+    let methods = "the methods are mail-back, express-returns, customer-keep";
     Ok(MethodOffer {
-        method: method.ok_or("the methods are mail-back, express-returns, customer-keep")?,
+        method: method.parse::<ReturnMethod>().map_err(|_unknown| methods)?,
         shipping_cost_cents: cents.parse().map_err(|_not_a_number| "cents are a whole number")?,
     })
 }

@@ -27,14 +27,16 @@ struct Content {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Progress {
-    done: u64,
+pub(crate) struct Progress {
+    /// Number of orders done without a gap from the start.
+    pub(crate) done: u64,
     /// Number of done orders that were rejected.
-    rejected: u64,
+    pub(crate) rejected: u64,
     /// The report that lists the rejected orders.
-    report: Option<PathBuf>,
-    /// Number of rows in the report, one for each invalid field.
-    rows: usize,
+    pub(crate) report: Option<PathBuf>,
+    /// Number of rows in the report, one for each invalid field. After a crash the report may have
+    /// more.
+    pub(crate) rows: usize,
 }
 
 /// The order intake and the API client of an import. Another client may belong to another merchant.
@@ -49,7 +51,8 @@ pub(crate) struct Checkpoint {
     /// Absent for standard input, which cannot be resumed.
     path: Option<PathBuf>,
     content: Content,
-    earlier: Progress,
+    /// The progress of earlier runs.
+    pub(crate) earlier: Progress,
     next_batch: u64,
     /// Batches that finished before their predecessor, by number, each with the number of orders up
     /// to its end and its rejected orders.
@@ -77,27 +80,7 @@ impl Checkpoint {
         Ok(Self { path, content, earlier, next_batch: 0, finished_early: BTreeMap::new() })
     }
 
-    /// Number of orders that an earlier run completed.
-    pub(crate) fn resumed_at(&self) -> u64 {
-        self.earlier.done
-    }
-
-    /// Number of orders that an earlier run rejected.
-    pub(crate) fn rejected_earlier(&self) -> u64 {
-        self.earlier.rejected
-    }
-
-    /// The report of an earlier run.
-    pub(crate) fn earlier_report(&self) -> Option<&Path> {
-        self.earlier.report.as_deref()
-    }
-
-    /// Number of rows that an earlier run recorded. After a crash the report may have more.
-    pub(crate) fn rows_earlier(&self) -> usize {
-        self.earlier.rows
-    }
-
-    /// Number of orders done without a gap from the start.
+    /// Number of orders that this run and earlier runs have done.
     pub(crate) fn done(&self) -> u64 {
         self.content.progress.done
     }
@@ -200,19 +183,20 @@ mod tests {
         let open_as =
             |intake, client| Checkpoint::open(Some(&file), target(intake, client)).unwrap();
         let open = |intake| open_as(intake, "client");
+        let progress = |intake| (open(intake).earlier.done, open(intake).earlier.rejected);
         let mut report = Report::new(folder.path().join("rejected.csv"), "orders.json");
         let mut first = open("intake");
         first.finish(0, 10, rejected(2), &mut report).unwrap();
         // The next run sends this batch again, counts it and reports it.
         first.finish(2, 30, rejected(4), &mut report).unwrap();
-        assert_eq!((open("intake").resumed_at(), open("intake").rejected_earlier()), (10, 2));
-        assert_eq!(open("another").resumed_at(), 0);
-        assert_eq!(open_as("intake", "another").resumed_at(), 0);
+        assert_eq!(progress("intake"), (10, 2));
+        assert_eq!(open("another").earlier.done, 0);
+        assert_eq!(open_as("intake", "another").earlier.done, 0);
         let mut again = open("intake");
         again.finish(0, 25, rejected(1), &mut report).unwrap();
-        assert_eq!((open("intake").resumed_at(), open("intake").rejected_earlier()), (25, 3));
+        assert_eq!(progress("intake"), (25, 3));
         fs::write(&file, "[ ]").unwrap();
-        assert_eq!((open("intake").resumed_at(), open("intake").rejected_earlier()), (0, 0));
+        assert_eq!(progress("intake"), (0, 0));
     }
 
     #[test]

@@ -26,8 +26,8 @@ use super::checkpoint::Checkpoint;
 use super::file::Source;
 use super::intake_client::{IntakeArgs, IntakeClient};
 use super::report::Report;
-use crate::UsageError;
 use crate::settings::Settings;
+use crate::usage_error;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -135,21 +135,21 @@ impl Importer {
         for source in sources {
             let path = self.report_path(source);
             let checkpoint = Checkpoint::open(source.path(), self.intake.target())?;
-            let earlier = checkpoint.earlier_report();
+            let earlier = checkpoint.earlier.report.as_deref();
             if let Some(earlier) = earlier.filter(|earlier| !is_same_file(earlier, &path)) {
                 return Err(different_report(source, earlier));
             }
             let (is_resumed, rows) = reports.entry(path).or_default();
-            *is_resumed |= checkpoint.resumed_at() > 0;
-            rows.push((source.name(), checkpoint.rows_earlier()));
+            *is_resumed |= checkpoint.earlier.done > 0;
+            rows.push((source.name(), checkpoint.earlier.rows));
         }
         for path in reports.keys() {
             let name = path.display();
             if sources.iter().filter_map(Source::path).any(|file| is_same_file(file, path)) {
-                return Err(UsageError::new(format!("{name} cannot be both input and report")));
+                return Err(usage_error(format!("{name} cannot be both input and report")));
             }
             if !Report::is_allowed_at(path)? {
-                return Err(UsageError::new(format!(
+                return Err(usage_error(format!(
                     "{name} is not a report of rejected orders and is not overwritten"
                 )));
             }
@@ -171,7 +171,7 @@ impl Importer {
         interrupted: watch::Receiver<bool>,
     ) -> anyhow::Result<Summary> {
         let mut checkpoint = Checkpoint::open(source.path(), self.intake.target())?;
-        let resumed_at = checkpoint.resumed_at();
+        let resumed_at = checkpoint.earlier.done;
         let mut report = Report::new(self.report_path(source), name);
         let (orders, bytes_read) = source.open()?;
         let bar = progress_bar(source, name);
@@ -189,7 +189,7 @@ impl Importer {
             update_progress(&bar, &bytes_read, &summary);
         }
         drop(finished);
-        summary.rejected += checkpoint.rejected_earlier();
+        summary.rejected += checkpoint.earlier.rejected;
         bar.finish_and_clear();
         if *interrupted.borrow() {
             let next = match source.path() {
@@ -225,7 +225,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 
 fn different_report(source: &Source, earlier: &Path) -> anyhow::Error {
     let (name, earlier) = (source.name(), earlier.display());
-    UsageError::new(format!(
+    usage_error(format!(
         "the unfinished import of {name} reports to {earlier}: resume with --report {earlier}, or \
          remove {name}.import to start over"
     ))

@@ -4,16 +4,17 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use domain::returns::ReturnMethod;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::parse_line_unit;
-use crate::UsageError;
 use crate::api_client::ApiClient;
 use crate::output::{items, join, text_at};
 use crate::service_urls::EXCHANGE;
 use crate::settings::{Settings, read_text};
+use crate::usage_error;
 
 #[derive(Args)]
 pub(super) struct Create {
@@ -27,7 +28,7 @@ pub(super) struct Create {
     #[arg(long, value_name = "CODE", required_unless_present = "body")]
     reason: Option<String>,
     /// Return method
-    #[arg(long, default_value = "mail-back", value_parser = ReturnMethod::ALL.map(ReturnMethod::as_str))]
+    #[arg(long, default_value = "mail-back", value_parser = PossibleValuesParser::new(ReturnMethod::ALL.iter().map(|it| it.as_str())))]
     method: String,
     /// Exchange the units for the variant with this SKU
     #[arg(long, value_name = "SKU", conflicts_with = "gift_card")]
@@ -60,7 +61,7 @@ impl Create {
 
     async fn request(self, client: &ApiClient) -> anyhow::Result<Map<String, Value>> {
         if self.units.is_empty() {
-            return Err(UsageError::new("no units: pass --unit LINE or --unit LINE:NUMBER"));
+            return Err(usage_error("no units: pass --unit LINE or --unit LINE:NUMBER"));
         }
         let order = self.order.unwrap_or_default();
         let resolution = match (&self.exchange_for, self.gift_card) {

@@ -10,7 +10,7 @@ use domain::warehouse::InboundAsn;
 use serde_json::Value;
 
 use super::product;
-use crate::api_client::PagedList;
+use crate::api_client::NO_QUERY;
 use crate::connection::ConnectionArgs;
 use crate::output::{Column, computed, details, items, table, text_at, time, value};
 use crate::service_urls::WAREHOUSE;
@@ -87,14 +87,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let format = connection.format();
     match command {
         Command::List { limit } => {
-            let list = PagedList {
-                path: &["v1", "inbound_asns"],
-                merchant: None,
-                items: "inbound_asns",
-                cursor: "after",
-                limit: limit.get(),
-            };
-            let asns = connection.connect(WAREHOUSE).await?.list(list).await?;
+            let (path, items) = (["v1", "inbound_asns"], "inbound_asns");
+            let warehouse = connection.connect(WAREHOUSE).await?;
+            let asns = warehouse.list(&path, items, NO_QUERY, limit.get()).await?;
             format.print_table(&asns, "/inbound_asns", COLUMNS)
         }
         Command::Show { asn_number } => {

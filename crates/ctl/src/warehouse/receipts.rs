@@ -1,7 +1,8 @@
 //! `backhaul receipt`: units received in a warehouse.
 
+use std::num::NonZeroUsize;
+
 use clap::{Args, Subcommand};
-use serde::Serialize;
 use serde_json::Value;
 
 use super::product;
@@ -34,22 +35,20 @@ enum Command {
     #[command(after_help = "\
 Example:
   backhaul receipt list --asn IN-1001")]
-    List(List),
-}
-
-#[derive(Args, Serialize)]
-struct List {
-    /// Only units of this inbound ASN
-    #[arg(long, value_name = "NUMBER")]
-    #[serde(rename = "asn_number")]
-    asn: Option<String>,
-    /// Maximum number of receipts, up to 200
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    limit: u16,
+    List {
+        /// Only units of this inbound ASN
+        #[arg(long, value_name = "NUMBER")]
+        asn: Option<String>,
+        /// Maximum number of receipts
+        #[arg(long, value_name = "N", default_value = "50")]
+        limit: NonZeroUsize,
+    },
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { connection, command: Command::List(list) } = arguments;
-    let receipts = connection.connect(WAREHOUSE).await?.search(&["v1", "receipts"], &list).await?;
+    let Arguments { connection, command: Command::List { asn, limit } } = arguments;
+    let warehouse = connection.connect(WAREHOUSE).await?;
+    let query = [("asn_number", asn)];
+    let receipts = warehouse.list(&["v1", "receipts"], "receipts", &query, limit.get()).await?;
     connection.format().print_table(&receipts, "/receipts", COLUMNS)
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use crate::api_client::PagedList;
+use crate::api_client::NO_QUERY;
 use crate::connection::ConnectionArgs;
 use crate::output::{Column, details, items, table, time, value};
 use crate::service_urls::WAREHOUSE;
@@ -64,14 +64,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let warehouse = connection.connect(WAREHOUSE).await?;
     match command {
         Command::List { limit } => {
-            let list = PagedList {
-                path: &["v1", "outbound_shipments"],
-                merchant: None,
-                items: "outbound_shipments",
-                cursor: "after",
-                limit: limit.get(),
-            };
-            format.print_table(&warehouse.list(list).await?, "/outbound_shipments", COLUMNS)
+            let (path, items) = (["v1", "outbound_shipments"], "outbound_shipments");
+            let shipments = warehouse.list(&path, items, NO_QUERY, limit.get()).await?;
+            format.print_table(&shipments, "/outbound_shipments", COLUMNS)
         }
         Command::Show { asn_number } => {
             let path = ["v1", "outbound_shipments", &asn_number];

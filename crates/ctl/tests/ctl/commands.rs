@@ -130,10 +130,10 @@ async fn errors_are_shown_in_full() {
         ),
         "{stderr}"
     );
-    let stderr = app.error("merchant show nobody", 1).await;
-    assert!(stderr.starts_with("error: there is no merchant nobody\n"), "{stderr}");
-    let stderr = app.error("client add nobody --scope orders", 1).await;
-    assert!(stderr.starts_with("error: there is no merchant nobody\n"), "{stderr}");
+    let stderr = app.error("merchant show unknown", 1).await;
+    assert!(stderr.starts_with("error: there is no merchant unknown\n"), "{stderr}");
+    let stderr = app.error("client add unknown --scope orders", 1).await;
+    assert!(stderr.starts_with("error: there is no merchant unknown\n"), "{stderr}");
     for misuse in [
         "merchant set acme",
         "merchant show ACME",
@@ -152,10 +152,10 @@ async fn errors_are_shown_in_full() {
         ),
         "{stderr}"
     );
-    let stderr = app.error("merchant list --operator-id nobody", 1).await;
+    let stderr = app.error("merchant list --operator-id unknown", 1).await;
     assert!(
         stderr.starts_with(
-            "error: no token for client nobody: client authentication failed (invalid_client)\n"
+            "error: no token for client unknown: client authentication failed (invalid_client)\n"
         ),
         "{stderr}"
     );

@@ -39,20 +39,20 @@ async fn a_message_is_listed_shown_replayed_and_counted() {
     assert!(shown.contains("{\"number\":1}") && shown.contains("dead"), "{shown}");
     assert!(shown.lines().last().is_some_and(|request| request.contains(" 503 ")), "{shown}");
     let shown = app.json(&format!("deliveries show {dead} --json")).await;
-    assert_eq!(shown["requests"].as_array().unwrap().len(), 2);
+    assert_eq!(shown["attempts"].as_array().unwrap().len(), 2);
 
     let stderr = app.error(&format!("deliveries replay {dead}"), 1).await;
-    assert!(stderr.contains("has overtaken"), "{stderr}");
+    assert!(stderr.contains("is superseded"), "{stderr}");
     let replayed = app.json(&format!("deliveries replay {dead} --force")).await;
     assert_eq!(replayed["replayed"], json!(dead));
     app.wait_for_state(&dead, "delivered").await;
 
     let report = app.json("deliveries report --merchant acme --by day --json").await;
-    let requests = |status: u16| -> i64 {
+    let attempts = |status: u16| -> i64 {
         let counts = report["counts"].as_array().unwrap().iter();
-        counts.filter(|it| it["status"] == status).filter_map(|it| it["requests"].as_i64()).sum()
+        counts.filter(|it| it["status"] == status).filter_map(|it| it["attempts"].as_i64()).sum()
     };
-    assert_eq!((requests(503), requests(200)), (2, 2), "{report}");
+    assert_eq!((attempts(503), attempts(200)), (2, 2), "{report}");
     let table = app.text("deliveries report").await;
     assert!(table.starts_with("FROM") && table.contains("acme"), "{table}");
     app.stop().await;
@@ -180,8 +180,8 @@ async fn an_endpoint_check_shows_failures() {
         check.status.success().then_some(())
     })
     .await;
-    let stderr = app.error("endpoint check nobody", 1).await;
-    assert!(stderr.starts_with("error: there is no merchant nobody\n"), "{stderr}");
+    let stderr = app.error("endpoint check unknown", 1).await;
+    assert!(stderr.starts_with("error: there is no merchant unknown\n"), "{stderr}");
     app.stop().await;
 }
 

@@ -55,12 +55,12 @@ impl Service for DeliveringService {
         verifier.follow(&identity, &process.tasks)?;
         let topology = Topology::backhaul(&broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
-        broker.start_relay(Self::NAME, process);
-        let directory = Merchants::start(Self::NAME, process, &broker, &verifier);
+        let outbox = broker.start_relay(Self::NAME, process);
+        let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let sealer = Arc::new(Sealer::new(&sealing)?);
-        let (name, kinds) = (Self::NAME, [MessageKind::Rma]);
+        let kinds = [MessageKind::Rma];
         let deliveries =
-            Deliveries::start(name, process, &broker, &directory, &sealer, &kinds, delivery)?;
+            Deliveries::start(&outbox, process, &broker, &merchants, &sealer, &kinds, delivery)?;
         Ok((Self { pool: process.pool.clone(), deliveries }, verifier))
     }
 }

@@ -21,7 +21,7 @@ fn confirmation(rma: &str) -> String {
             "sku": "TEE-S", "title": "Shirt", "product_identifier": "P-1",
             "unit_price_amount_cents": 2500, "product_amount_cents": 2500,
             "discount_amount_cents": 0, "tax_amount_cents": 0,
-            "chosen": {"resolution": "gift_card"},
+            "replacement": {"resolution": "gift_card"},
         }],
     });
     let id = uuid::Uuid::new_v4();

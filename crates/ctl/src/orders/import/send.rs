@@ -130,8 +130,8 @@ fn reader_panicked() -> io::Error {
     io::Error::other("the reader panicked: this is a bug in this program")
 }
 
-/// The batches in flight and their orders. Of two snapshots with the same time the order intake keeps
-/// the one that arrives later, so snapshots of one order must arrive in the order of the file.
+/// The batches in flight and their orders. The order intake keeps the later of two snapshots with the
+/// same time, so snapshots of one order must arrive in the order of the file.
 #[derive(Default)]
 struct InFlightBatches(RefCell<Vec<InFlightBatch>>);
 

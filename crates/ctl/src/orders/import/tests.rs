@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 
 use super::*;
+use crate::UsageError;
 use crate::orders::batch::Batch;
 
 type Handler = dyn FnMut(&str, Value) -> (u16, &'static str, Value) + Send;
