@@ -203,7 +203,7 @@ mod tests {
             "ORDER_INTAKE__HTTP__PROT",
             "1",
             &expect![
-                "unknown field `prot`, expected one of `host`, `port`, `workers`, `keep_alive`, `header_timeout`, `body_timeout`, `request_timeout`, `max_body_bytes`, `max_connections`, `trusted_proxies`, `proxy_header`, `behind_tls_proxy`, `tls` for key `http`"
+                "unknown field `prot`, expected one of `host`, `port`, `workers`, `keep_alive`, `header_timeout`, `body_timeout`, `request_timeout`, `max_body_bytes`, `max_inflight_bytes`, `max_connections`, `trusted_proxies`, `proxy_header`, `behind_tls_proxy`, `tls` for key `http`"
             ],
         );
         refused(
