@@ -23,6 +23,9 @@ WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = :'service') \gexec
 
 SELECT format('ALTER ROLE %I PASSWORD %L', :'service' || '_migrate', :'migrate_password') \gexec
 SELECT format('ALTER ROLE %I PASSWORD %L CONNECTION LIMIT 200', :'service', :'password') \gexec
+-- The services read error messages in English.
+SELECT format('ALTER ROLE %I SET lc_messages = %L', role, 'C')
+FROM unnest(ARRAY[:'service', :'service' || '_migrate']) AS role \gexec
 SELECT format('GRANT %I TO %I', :'service' || '_owner', :'service' || '_migrate') \gexec
 \if :delivers
     SELECT format('GRANT %I TO %I', :'service' || '_owner', :'service') \gexec

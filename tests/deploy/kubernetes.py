@@ -227,7 +227,7 @@ def check_message_memory(objects):
     # One that is being sent may be acknowledged early, and then another is held in its stead.
     held = sum(setting(objects, service, "delivery", name) for name in ["prefetch", "concurrency", "slow_concurrency"])
     held *= len(work_queues(scaler))
-    needed = setting(objects, service, "bodies", "bytes_in_flight") + held * LONGEST_MESSAGE
+    needed = setting(objects, service, "http", "max_inflight_bytes") + held * LONGEST_MESSAGE
     assert needed < memory(objects, service), f"{service} may need {needed} bytes"
 
 

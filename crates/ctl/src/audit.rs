@@ -39,7 +39,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         path: &["v1", "audit"],
         merchant: merchant.as_ref(),
         items: "records",
-        cursor: "before",
+        cursor: "after",
         limit: limit.get(),
     };
     let response = operator.connect().await?.list(list).await?;

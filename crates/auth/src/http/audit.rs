@@ -5,7 +5,7 @@
 use actix_web::{HttpResponse, get, web};
 use platform::{
     Problem,
-    http::{ErrorBody, next, page_limit},
+    http::{ErrorBody, PageLimit},
     identity::Caller,
 };
 use serde::Deserialize;
@@ -19,11 +19,12 @@ use crate::{App, audit::AuditPage, store::audit};
 pub(crate) struct AuditQuery {
     /// Only records of this merchant
     merchant: Option<String>,
-    /// How many at the most, 50 unless said; 500 is the limit.
-    #[param(minimum = 1, maximum = 500)]
-    limit: Option<i64>,
-    /// Where the page before ended: its `next`.
-    before: Option<i64>,
+    /// Maximum number of entries
+    #[serde(default)]
+    #[param(inline)]
+    limit: PageLimit,
+    /// The `next` of the previous page
+    after: Option<i64>,
 }
 
 /// List audit records, newest first
@@ -40,10 +41,10 @@ pub(crate) async fn list_audit_records(
     query: web::Query<AuditQuery>,
 ) -> Result<HttpResponse, Problem> {
     require_operator(&caller)?;
-    let limit = page_limit(query.limit)?;
-    let before = query.before.unwrap_or(i64::MAX);
+    let AuditQuery { merchant, limit, after } = query.into_inner();
+    let before = after.unwrap_or(i64::MAX);
     let mut conn = app.pool.get().await?;
-    let mut records = audit::page(&mut conn, query.merchant.as_deref(), before, limit + 1).await?;
-    let next = next(&mut records, limit, |record| record.id.to_string());
+    let mut records = audit::page(&mut conn, merchant.as_deref(), before, limit.rows()).await?;
+    let next = limit.next(&mut records, |record| record.id.to_string());
     Ok(HttpResponse::Ok().json(AuditPage { records, next }))
 }

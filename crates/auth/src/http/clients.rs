@@ -6,7 +6,7 @@ use actix_web::{HttpResponse, get, post, web};
 use domain::json::object;
 use platform::{
     Problem,
-    http::{ErrorBody, Json, next, page_limit},
+    http::{ErrorBody, Json, PageLimit},
     identity::Caller,
 };
 use serde::Deserialize;
@@ -35,10 +35,11 @@ pub(crate) struct CreateClientRequest {
 pub(crate) struct ClientQuery {
     /// Only clients of this merchant
     merchant: Option<String>,
-    /// How many at the most, 50 unless said; 500 is the limit.
-    #[param(minimum = 1, maximum = 500)]
-    limit: Option<i64>,
-    /// Where the page before ended: its `next`.
+    /// Maximum number of entries
+    #[serde(default)]
+    #[param(inline)]
+    limit: PageLimit,
+    /// The `next` of the previous page
     after: Option<String>,
 }
 
@@ -78,12 +79,11 @@ pub(crate) async fn list_clients(
     query: web::Query<ClientQuery>,
 ) -> Result<HttpResponse, Problem> {
     require_operator(&caller)?;
-    let limit = page_limit(query.limit)?;
     let after = query.after.as_deref().unwrap_or("");
     let mut conn = app.pool.get().await?;
     let merchant = query.merchant.as_deref();
-    let mut found = store::clients::page(&mut conn, merchant, after, limit + 1).await?;
-    let next = next(&mut found, limit, |client| client.id.clone());
+    let mut found = store::clients::page(&mut conn, merchant, after, query.limit.rows()).await?;
+    let next = query.limit.next(&mut found, |client| client.id.clone());
     let clients = found.into_iter().map(|client| ClientView::new(client, None)).collect();
     Ok(HttpResponse::Ok().json(ClientPage { clients, next }))
 }

@@ -7,7 +7,7 @@ use domain::{
 };
 use platform::{
     Problem,
-    http::{ErrorBody, Json, Page, next},
+    http::{ErrorBody, Json, Page},
     identity::Caller,
 };
 use serde::{Deserialize, Serialize};
@@ -101,10 +101,9 @@ pub(crate) async fn list_merchants(
     page: web::Query<Page>,
 ) -> Result<HttpResponse, Problem> {
     require_operator(&caller)?;
-    let limit = page.limit()?;
     let mut conn = app.pool.get().await?;
-    let mut found = store::merchants::page(&mut conn, page.after(), limit + 1).await?;
-    let next = next(&mut found, limit, |stored| stored.merchant.identifier.to_string());
+    let mut found = store::merchants::page(&mut conn, page.after(), page.limit.rows()).await?;
+    let next = page.limit.next(&mut found, |stored| stored.merchant.identifier.to_string());
     let merchants = found.into_iter().map(MerchantView::from).collect();
     Ok(HttpResponse::Ok().json(MerchantPage { merchants, next }))
 }
