@@ -38,7 +38,7 @@ const MAX_GROWTH: f64 = 10.0;
 /// A part of the benchmark.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Part {
-    /// Beside the bare loop
+    /// Compared with the bare loop
     Cost,
     /// With ten million settled messages
     History,

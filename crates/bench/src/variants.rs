@@ -120,7 +120,7 @@ impl Fixture {
         let mut acme = merchant(MERCHANT);
         acme.settings.base_url = Some(sandbox.url.clone());
         introduce(&namespace, "exchange", acme).await;
-        let token = issuer.token(Some(MERCHANT), "retotals");
+        let token = issuer.token(Some(MERCHANT), "returns");
         let client = platform::http_client(Duration::from_secs(5))?;
         let url = format!("{}/v1/variants/TEE", service.url);
         eventually("the merchant is known", Duration::from_secs(20), async || {
