@@ -36,7 +36,7 @@ WITH stored AS (
         created_at = excluded.created_at, updated_at = excluded.updated_at, digest = excluded.digest,
         document = excluded.document, received_at = excluded.received_at
     WHERE orders.updated_at <= excluded.updated_at AND orders.digest <> excluded.digest
-    REROUND_ORDERSING 1
+    RETURNING 1
 )
 INSERT INTO outbox (event_id, routing_key, event, created_at)
 SELECT gen_random_uuid(), 'order.stored.v1', :event, now() FROM stored;
