@@ -1,4 +1,4 @@
-//! Token grants beside a bare JSON echo.
+//! Token requests, compared with a JSON echo server.
 
 use std::time::Duration;
 
@@ -19,23 +19,23 @@ const CONNECTIONS: usize = 32;
 const ROUNDS: usize = 4;
 const ROUND: Duration = Duration::from_secs(3);
 const SECRET: &str = "a-secret-long-enough-for-a-bench";
-/// A grant may cost so many echoes.
-const MOST_ECHOES: f64 = 6.0;
+/// Limit of the CPU time of a token request, in echo requests.
+const MAX_CPU_RATIO: f64 = 6.0;
 
-/// A server under load, and what it has cost so far.
-struct Runner {
+/// A server under load, and its totals so far.
+struct Server {
     program: Program,
     path: &'static str,
     round: Round,
     cpu: Duration,
 }
 
-impl Runner {
+impl Server {
     fn new(program: Program, path: &'static str) -> Self {
         Self { program, path, round: Round::default(), cpu: Duration::ZERO }
     }
 
-    async fn run(&mut self, client: &Client, length: Duration) -> anyhow::Result<Duration> {
+    async fn run(&mut self, client: &Client, duration: Duration) -> anyhow::Result<Duration> {
         let url: Url = format!("{}{}", self.program.url, self.path).parse()?;
         let body = json!({"grant_type": "client_credentials", "client_id": "bench", "client_secret": SECRET});
         let request = {
@@ -45,8 +45,8 @@ impl Runner {
             }
         };
         let before = self.program.cpu()?;
-        let round = drive(client, CONNECTIONS, length, request).await?;
-        self.round.join(round);
+        let round = drive(client, CONNECTIONS, duration, request).await?;
+        self.round.extend(round);
         Ok(self.program.cpu()?.saturating_sub(before))
     }
 
@@ -57,38 +57,38 @@ impl Runner {
 
 pub(crate) async fn run() -> anyhow::Result<Report> {
     let (database, namespace) = (Database::create(App::migrations()).await, Namespace::create());
-    let mut grants = Runner::new(start_auth(&database, &namespace).await?, "/oauth/token");
-    let mut echoes = Runner::new(echo::start().await?, "/echo");
+    let mut tokens = Server::new(start_auth(&database, &namespace).await?, "/oauth/token");
+    let mut echoes = Server::new(echo::start().await?, "/echo");
     let client = platform::http_client(Duration::from_secs(10))?;
-    for runner in [&mut grants, &mut echoes] {
-        runner.run(&client, Duration::from_secs(1)).await?;
-        runner.round = Round::default();
+    for server in [&mut tokens, &mut echoes] {
+        server.run(&client, Duration::from_secs(1)).await?;
+        server.round = Round::default();
     }
     for _ in 0..ROUNDS {
-        for runner in [&mut grants, &mut echoes] {
-            let cpu = runner.run(&client, ROUND).await?;
-            runner.cpu += cpu;
+        for server in [&mut tokens, &mut echoes] {
+            let cpu = server.run(&client, ROUND).await?;
+            server.cpu += cpu;
         }
     }
     let mut report = Report::default();
-    for (name, runner) in [("grant", &grants), ("echo", &echoes)] {
-        report.figure(&format!("{name}.per_second"), runner.round.rate(), "requests/s");
-        let per_cpu = runner.round.requests() / runner.cpu.as_secs_f64();
+    for (name, server) in [("grant", &tokens), ("echo", &echoes)] {
+        report.figure(&format!("{name}.per_second"), server.round.rate(), "requests/s");
+        let per_cpu = server.round.requests() / server.cpu.as_secs_f64();
         report.figure(&format!("{name}.per_cpu_second"), per_cpu, "requests/CPU-s");
-        report.figure(&format!("{name}.cpu"), runner.cpu_micros(), "CPU-us each");
+        report.figure(&format!("{name}.cpu"), server.cpu_micros(), "CPU-us each");
         report.figure(
             &format!("{name}.p50"),
-            runner.round.quantile(0.50).as_secs_f64() * 1e3,
+            server.round.quantile(0.50).as_secs_f64() * 1e3,
             "ms",
         );
         report.figure(
             &format!("{name}.p99"),
-            runner.round.quantile(0.99).as_secs_f64() * 1e3,
+            server.round.quantile(0.99).as_secs_f64() * 1e3,
             "ms",
         );
     }
-    let ratio = grants.cpu_micros() / echoes.cpu_micros();
-    report.at_most("grant.cpu_in_echoes", ratio, MOST_ECHOES, "echoes");
+    let ratio = tokens.cpu_micros() / echoes.cpu_micros();
+    report.at_most("grant.cpu_in_echoes", ratio, MAX_CPU_RATIO, "echoes");
     Ok(report)
 }
 
@@ -110,7 +110,7 @@ async fn start_auth(database: &Database, namespace: &Namespace) -> anyhow::Resul
     let body =
         json!({"grant_type": "client_credentials", "client_id": "bench", "client_secret": SECRET});
     let client = platform::http_client(Duration::from_secs(5))?;
-    testkit::eventually("the client is let in", Duration::from_secs(20), async || {
+    testkit::eventually("the client gets a token", Duration::from_secs(20), async || {
         client.post(&token).json(&body).send().await.ok()?.status().is_success().then_some(())
     })
     .await;

@@ -1,4 +1,4 @@
-//! The yardstick: actix-web, JSON in, JSON out, nothing else.
+//! The baseline of token requests: an actix-web server that echoes JSON.
 
 use actix_web::{App, HttpResponse, HttpServer, web};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ async fn echo(message: web::Json<Message>) -> HttpResponse {
 
 /// Serves on the port in `ECHO_PORT` until killed.
 pub(crate) async fn serve() -> anyhow::Result<()> {
-    #[expect(clippy::disallowed_methods, reason = "the only setting of a yardstick")]
+    #[expect(clippy::disallowed_methods, reason = "the only setting of the baseline")]
     let port: u16 = std::env::var("ECHO_PORT")?.parse()?;
     let app = || {
         App::new().route("/", web::get().to(HttpResponse::Ok)).route("/echo", web::post().to(echo))

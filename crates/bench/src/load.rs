@@ -1,4 +1,4 @@
-//! A closed loop of requests: each connection asks again as soon as it was answered.
+//! A closed-loop load generator: each connection sends a request as soon as the previous one is complete.
 
 use std::{
     sync::Arc,
@@ -9,55 +9,55 @@ use anyhow::ensure;
 use reqwest::{Client, Request};
 use tokio::task::JoinSet;
 
-/// What came of one round.
+/// The result of one round.
 #[derive(Default)]
 pub(crate) struct Round {
     latencies: Vec<Duration>,
-    took: Duration,
+    elapsed: Duration,
 }
 
 impl Round {
-    pub(crate) fn new(latencies: Vec<Duration>, took: Duration) -> Self {
-        Self { latencies, took }
+    pub(crate) fn new(latencies: Vec<Duration>, elapsed: Duration) -> Self {
+        Self { latencies, elapsed }
     }
 
     pub(crate) fn requests(&self) -> f64 {
         f64::from(u32::try_from(self.latencies.len()).unwrap_or(u32::MAX))
     }
 
-    pub(crate) fn took(&self) -> Duration {
-        self.took
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.elapsed
     }
 
     pub(crate) fn rate(&self) -> f64 {
-        self.requests() / self.took.as_secs_f64()
+        self.requests() / self.elapsed.as_secs_f64()
     }
 
-    /// The latency that this share of requests stayed below.
-    pub(crate) fn quantile(&self, share: f64) -> Duration {
+    /// The latency at a quantile between 0 and 1.
+    pub(crate) fn quantile(&self, quantile: f64) -> Duration {
         let mut sorted = self.latencies.clone();
         sorted.sort_unstable();
         #[expect(
             clippy::as_conversions,
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "a share of a count"
+            reason = "the index is below the number of requests"
         )]
-        let index = (self.requests() * share) as usize;
+        let index = (self.requests() * quantile) as usize;
         sorted.get(index.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
     }
 
-    pub(crate) fn join(&mut self, other: Self) {
+    pub(crate) fn extend(&mut self, other: Self) {
         self.latencies.extend(other.latencies);
-        self.took += other.took;
+        self.elapsed += other.elapsed;
     }
 }
 
-/// Sends `request` over so many connections for so long; every answer must be a success.
+/// Sends `request` repeatedly for `duration` and fails unless every response is a success.
 pub(crate) async fn drive(
     client: &Client,
     connections: usize,
-    length: Duration,
+    duration: Duration,
     request: impl Fn() -> anyhow::Result<Request> + Send + Sync + 'static,
 ) -> anyhow::Result<Round> {
     let (started, request) = (Instant::now(), Arc::new(request));
@@ -66,12 +66,12 @@ pub(crate) async fn drive(
         let (client, request) = (client.clone(), request.clone());
         workers.spawn(async move {
             let mut latencies = Vec::new();
-            while started.elapsed() < length {
+            while started.elapsed() < duration {
                 let sent = Instant::now();
-                let answer = client.execute(request()?).await?;
-                let status = answer.status();
-                answer.bytes().await?;
-                ensure!(status.is_success(), "answered {status}");
+                let response = client.execute(request()?).await?;
+                let status = response.status();
+                response.bytes().await?;
+                ensure!(status.is_success(), "response status {status}");
                 latencies.push(sent.elapsed());
             }
             anyhow::Ok(latencies)
@@ -81,6 +81,6 @@ pub(crate) async fn drive(
     while let Some(worker) = workers.join_next().await {
         round.latencies.extend(worker??);
     }
-    round.took = started.elapsed();
+    round.elapsed = started.elapsed();
     Ok(round)
 }

@@ -1,27 +1,27 @@
-//! What the services cost, measured beside something plain in the same run.
+//! Benchmarks of the services, each compared with a baseline in the same run.
 //!
-//! Timings on a shared machine are noise; so a bench alternates between the thing and its
-//! yardstick, counts the CPU time of each process, and judges the ratio.
+//! Timings on a shared machine are noisy. A benchmark therefore alternates between the service and its
+//! baseline, measures the CPU time of each process, and checks the ratio.
 
-#![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod auth;
 mod delivery;
 mod echo;
 mod import;
 mod intake;
+mod intake_process;
 mod load;
 mod merchant;
-mod orders;
+mod notifier_process;
 mod postgres;
 mod process;
+mod raw_http;
 mod report;
 mod returns;
-mod turns;
-mod units;
+mod totals;
 mod variants;
 mod warehouse;
-mod wire;
 
 use std::process::ExitCode;
 
@@ -29,9 +29,9 @@ use clap::{Parser, Subcommand};
 use report::Report;
 
 #[derive(Parser)]
-#[command(about = "Measures the services of Backhaul", version)]
+#[command(about = "Benchmarks the services of Backhaul", version)]
 struct Cli {
-    /// One JSON object instead of a table.
+    /// Print a JSON object instead of a table
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
@@ -40,33 +40,33 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Bench {
-    /// Print the names of the benches
+    /// Print the names of the benchmarks
     List,
-    /// Token grants beside a bare JSON echo
+    /// Token requests, compared with a JSON echo server
     Auth,
-    /// One order a message beside pgbench storing the same rows
+    /// Messages of one order, compared with pgbench inserting the same rows
     Intake,
-    /// A hundred orders a message beside one
+    /// Messages of a hundred orders, compared with messages of one
     Import,
-    /// The webhook engine beside a bare loop of consume, post and acknowledge
+    /// The delivery engine, compared with a loop that consumes, posts and acknowledges
     Delivery {
-        /// One part of it
+        /// Run one part
         #[arg(long)]
         only: Option<delivery::Part>,
     },
-    /// Orders put on the ledger and returns started, beside the intake
+    /// Projection of orders and creation of returns
     Returns,
-    /// Variants from memory and from the merchant, beside the bare call to that merchant
+    /// Variant lookups with and without the cache, compared with requests to the merchant
     Variants,
-    /// Units received singly and by the hundred beside pgbench inserting the same rows
+    /// Receipts of one and of a hundred units, compared with pgbench inserting the same rows
     Warehouse,
-    /// The engine's own process
+    /// The process of the delivery engine
     #[command(hide = true)]
-    Deliverer,
-    /// The yardstick: consume, post, acknowledge
+    DeliveryEngine,
+    /// The baseline of deliveries: consume, post, acknowledge
     #[command(hide = true)]
-    Bare,
-    /// The yardstick: a server that answers with what it was sent
+    BareLoop,
+    /// The baseline of token requests: a JSON echo server
     #[command(hide = true)]
     Echo,
 }
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error.into()),
     };
-    let measured = runtime.block_on(async {
+    let report = runtime.block_on(async {
         match cli.bench {
             Bench::List => {
                 let names =
@@ -93,11 +93,11 @@ fn main() -> ExitCode {
             Bench::Returns => returns::run().await,
             Bench::Variants => variants::run().await,
             Bench::Warehouse => warehouse::run().await,
-            Bench::Deliverer => delivery::serve().await.map(|()| Report::default()),
-            Bench::Bare => delivery::bare().await.map(|()| Report::default()),
+            Bench::DeliveryEngine => delivery::run_engine().await.map(|()| Report::default()),
+            Bench::BareLoop => delivery::run_bare_loop().await.map(|()| Report::default()),
         }
     });
-    match measured {
+    match report {
         Ok(report) => report.print(cli.json),
         Err(error) => fail(&error),
     }

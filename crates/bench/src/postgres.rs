@@ -1,4 +1,4 @@
-//! PostgreSQL as an object of measurement: what its processes use, and `pgbench` beside it.
+//! CPU time of PostgreSQL, and `pgbench` as a baseline.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,10 +13,10 @@ use diesel_async::{
     AsyncConnection as _, AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _,
 };
 
-/// Clock ticks a second: fixed by Linux for user space.
+/// Clock ticks per second, which Linux fixes for user space.
 const TICKS: f64 = 100.0;
 
-/// A connection that asks questions between measurements.
+/// A connection for queries between measurements.
 pub(crate) struct Postgres {
     conn: AsyncPgConnection,
     postmaster: u32,
@@ -38,10 +38,10 @@ struct Count {
 impl Postgres {
     pub(crate) async fn connect(url: &str) -> anyhow::Result<Self> {
         let mut conn = AsyncPgConnection::establish(url).await?;
-        let asked = diesel::sql_query("SELECT pg_backend_pid() AS pid");
-        let Backend { pid } = asked.get_result(&mut conn).await?;
+        let query = diesel::sql_query("SELECT pg_backend_pid() AS pid");
+        let Backend { pid } = query.get_result(&mut conn).await?;
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
-        let stat = stat.context("PostgreSQL must run on this machine to be measured")?;
+        let stat = stat.context("PostgreSQL must run on this machine")?;
         Ok(Self { conn, postmaster: parent(&stat)?, url: url.to_owned() })
     }
 
@@ -53,7 +53,7 @@ impl Postgres {
         Ok(diesel::sql_query(query).get_result::<Count>(&mut self.conn).await?.count)
     }
 
-    /// CPU time of all its processes so far, those that ended included.
+    /// CPU time of all server processes so far, including those that have exited.
     pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
         let mut ticks = 0.0;
         for entry in fs::read_dir("/proc")? {
@@ -69,8 +69,7 @@ impl Postgres {
         Ok(Duration::from_secs_f64(ticks / TICKS))
     }
 
-    /// Runs a script so many times over so many connections, with these variables; how long it took
-    /// once they were made.
+    /// Runs a script with `pgbench` and returns the time without connecting.
     pub(crate) fn pgbench(
         &self,
         script: &str,
@@ -96,12 +95,12 @@ impl Postgres {
         );
         let report = String::from_utf8_lossy(&output.stdout);
         let rate = report.lines().find_map(|line| line.strip_prefix("tps = ")?.split(' ').next());
-        let rate: f64 = rate.context("pgbench tells no rate")?.parse()?;
+        let rate: f64 = rate.context("pgbench printed no rate")?.parse()?;
         Ok(Duration::from_secs_f64(f64::from(transactions / connections * connections) / rate))
     }
 }
 
-/// The one on the path, or the newest that the distribution installed beside the server.
+/// The program of the newest installed server, or else of the PATH.
 fn pgbench_program() -> PathBuf {
     let installed = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut found: Vec<_> = installed.map(|entry| entry.path().join("bin/pgbench")).collect();
@@ -110,7 +109,7 @@ fn pgbench_program() -> PathBuf {
     found.pop().unwrap_or_else(|| "pgbench".into())
 }
 
-/// The fields of a process's `stat` after its name, which may hold anything.
+/// The fields of `/proc/PID/stat` after the name, which can contain spaces.
 fn after_name(stat: &str) -> Vec<&str> {
     stat.rsplit_once(')').map_or(Vec::new(), |(_, rest)| rest.split_whitespace().collect())
 }

@@ -1,21 +1,21 @@
-//! What was measured, and whether it is good enough.
+//! The figures of a benchmark and their limits.
 
 use std::process::ExitCode;
 
 use serde_json::{Map, Value};
 
-/// Figures by name, and the bars they had to clear.
+/// Figures by name, and the limits that they must meet.
 #[derive(Default)]
 pub(crate) struct Report {
     figures: Vec<(String, f64, &'static str)>,
-    bars: Vec<Bar>,
+    checks: Vec<Check>,
 }
 
-struct Bar {
+struct Check {
     figure: String,
     value: f64,
-    rule: String,
-    cleared: bool,
+    limit: String,
+    passed: bool,
 }
 
 impl Report {
@@ -23,29 +23,29 @@ impl Report {
         self.figures.push((name.to_owned(), value, unit));
     }
 
-    /// A figure that must not be above a bound.
-    pub(crate) fn at_most(&mut self, name: &str, value: f64, bound: f64, unit: &'static str) {
+    /// A figure with an upper limit.
+    pub(crate) fn at_most(&mut self, name: &str, value: f64, limit: f64, unit: &'static str) {
         self.figure(name, value, unit);
-        self.bars.push(Bar {
+        self.checks.push(Check {
             figure: name.to_owned(),
             value,
-            rule: format!("at most {bound}"),
-            cleared: value <= bound,
+            limit: format!("at most {limit}"),
+            passed: value <= limit,
         });
     }
 
-    /// A figure that must not be below a bound.
-    pub(crate) fn at_least(&mut self, name: &str, value: f64, bound: f64, unit: &'static str) {
+    /// A figure with a lower limit.
+    pub(crate) fn at_least(&mut self, name: &str, value: f64, limit: f64, unit: &'static str) {
         self.figure(name, value, unit);
-        self.bars.push(Bar {
+        self.checks.push(Check {
             figure: name.to_owned(),
             value,
-            rule: format!("at least {bound}"),
-            cleared: value >= bound,
+            limit: format!("at least {limit}"),
+            passed: value >= limit,
         });
     }
 
-    /// Prints everything; fails when a bar was missed.
+    /// Prints the figures and the checks. The exit code is a failure if a check failed.
     pub(crate) fn print(&self, json: bool) -> ExitCode {
         if json {
             let figures: Map<_, _> = self
@@ -60,10 +60,14 @@ impl Report {
                 println!("{name:width$}  {value:>12.2}  {unit}");
             }
         }
-        for Bar { figure, value, rule, cleared } in &self.bars {
-            let verdict = if *cleared { "ok" } else { "MISSED" };
-            eprintln!("{verdict}: {figure} is {value:.2}, {rule} is asked for");
+        for Check { figure, value, limit, passed } in &self.checks {
+            let result = if *passed { "ok" } else { "FAILED" };
+            eprintln!("{result}: {figure} is {value:.2}, must be {limit}");
         }
-        if self.bars.iter().all(|bar| bar.cleared) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        if self.checks.iter().all(|check| check.passed) {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! Returns started over 32 connections, and orders put on the ledger from the event queue; then the
-//! intake and the engine at work together, to see whether the engine keeps up.
+//! Projection of orders from the event queue, alone and while order-intake receives them, and creation of
+//! returns over 32 connections.
 
 use std::time::{Duration, Instant};
 
@@ -10,23 +10,23 @@ use rma_engine::App;
 use serde_json::json;
 use testkit::{Database, introduce, sealing_keys};
 
+use crate::intake_process::{Intake, MERCHANT};
 use crate::merchant::paused_merchant;
-use crate::orders::{Intake, MERCHANT};
 use crate::postgres::Postgres;
 use crate::process::{Program, free_port};
+use crate::raw_http::{drive, post};
 use crate::report::Report;
-use crate::turns::{Turns, micros};
-use crate::wire::{drive, post};
+use crate::totals::{Totals, micros};
 
 const CONNECTIONS: usize = 32;
-/// Orders in one turn.
+/// Orders per round.
 const ORDERS: usize = 16_000;
-/// Returns in one turn, each of one unit of an order of its own.
+/// Returns per round, each of one unit of its own order.
 const RETURNS: usize = 8_000;
-const ORDERS_A_MESSAGE: usize = 100;
-const PATIENCE: Duration = Duration::from_secs(300);
+const ORDERS_PER_MESSAGE: usize = 100;
+const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The engine as a process, hearing what the intake says.
+/// The rma-engine process, which consumes the events of order-intake.
 struct Engine {
     postgres: Postgres,
     program: Program,
@@ -40,28 +40,28 @@ pub(crate) async fn run() -> anyhow::Result<Report> {
     let mut engine = Engine::start(&intake).await?;
     let mut report = Report::default();
 
-    // The queue is filled first, so that nothing but the projection is measured.
+    // The queue is filled first, so that only the projection is measured.
     let requests = intake.requests(ORDERS, 1);
     let alone = drive(&intake.address, CONNECTIONS, requests).await?;
     let (mut projected, own) = engine.project(&mut intake, ORDERS).await?;
     report.figure("projection.per_second", projected.rate(), "orders/s");
     report.figure("projection.own_cpu", micros(own) / projected.items, "CPU-us each");
-    report.figure("projection.postgres_cpu", projected.cost(), "CPU-us each");
+    report.figure("projection.postgres_cpu", projected.postgres_cpu_micros(), "CPU-us each");
 
-    // Both at work: the engine must be done when the intake is.
-    let before = engine.projected().await?;
+    // The engine must keep up with the intake.
+    let before = engine.projected_orders().await?;
     let requests = intake.requests(ORDERS, 1);
     let started = Instant::now();
     let together = drive(&intake.address, CONNECTIONS, requests).await?;
     engine.await_orders(before + i64::try_from(ORDERS)?).await?;
-    projected = Turns::default();
+    projected = Totals::default();
     projected.add(together.requests(), started.elapsed(), Duration::ZERO);
     report.figure("intake.per_second_alone", alone.rate(), "orders/s");
     report.figure("intake.per_second", together.rate(), "orders/s");
     report.figure("projection.per_second_beside_intake", projected.rate(), "orders/s");
     report.at_least("keeps_up", projected.rate() / together.rate(), 0.9, "projection/intake");
 
-    let returns = engine.returns(&mut intake).await?;
+    let returns = engine.return_requests(&mut intake).await?;
     let (before, own_before) = (engine.postgres.cpu()?, engine.program.cpu()?);
     let round = drive(&engine.address, CONNECTIONS, returns).await?;
     let postgres = engine.postgres.cpu()?.saturating_sub(before);
@@ -104,46 +104,47 @@ impl Engine {
         Ok(Self { postgres, program, address, token, _database: database })
     }
 
-    /// Lets the intake's events out and waits until the engine has dealt with them.
+    /// Publishes the events of the intake and waits until the engine has processed them.
     async fn project(
         &mut self,
         intake: &mut Intake,
         orders: usize,
-    ) -> anyhow::Result<(Turns, Duration)> {
-        let wanted = self.projected().await? + i64::try_from(orders)?;
+    ) -> anyhow::Result<(Totals, Duration)> {
+        let expected = self.projected_orders().await? + i64::try_from(orders)?;
         let (before, own_before) = (self.postgres.cpu()?, self.program.cpu()?);
         let started = Instant::now();
-        intake.relay().await?;
-        self.await_orders(wanted).await?;
-        let took = started.elapsed();
+        intake.start_relay().await?;
+        self.await_orders(expected).await?;
+        let elapsed = started.elapsed();
         let cpu = self.postgres.cpu()?.saturating_sub(before);
         let own = self.program.cpu()?.saturating_sub(own_before);
-        let mut turns = Turns::default();
-        turns.add(f64::from(u32::try_from(orders)?), took, cpu);
-        Ok((turns, own))
+        let mut totals = Totals::default();
+        totals.add(f64::from(u32::try_from(orders)?), elapsed, cpu);
+        Ok((totals, own))
     }
 
-    async fn projected(&mut self) -> anyhow::Result<i64> {
+    async fn projected_orders(&mut self) -> anyhow::Result<i64> {
         self.postgres.count("SELECT count(*) FROM orders").await
     }
 
-    async fn await_orders(&mut self, wanted: i64) -> anyhow::Result<()> {
-        let mut looks = tokio::time::interval(Duration::from_millis(50));
+    async fn await_orders(&mut self, expected: i64) -> anyhow::Result<()> {
+        let mut ticks = tokio::time::interval(Duration::from_millis(50));
         let waiting = async {
-            while self.projected().await? < wanted {
-                looks.tick().await;
+            while self.projected_orders().await? < expected {
+                ticks.tick().await;
             }
             anyhow::Ok(())
         };
-        tokio::time::timeout(PATIENCE, waiting).await?
+        tokio::time::timeout(TIMEOUT, waiting).await?
     }
 
-    /// A request for a return of the first unit of each of so many new orders.
-    async fn returns(&mut self, intake: &mut Intake) -> anyhow::Result<Vec<Vec<u8>>> {
+    /// Publishes new orders, and returns requests for a return of the first unit of each.
+    async fn return_requests(&mut self, intake: &mut Intake) -> anyhow::Result<Vec<Vec<u8>>> {
         let now = Clock::system().now();
-        let orders: Vec<_> = Orders::new(9, now).take(RETURNS).map(|it| shipped(it, now)).collect();
-        let before = self.projected().await?;
-        let messages = orders.chunks(ORDERS_A_MESSAGE).map(|orders| message(orders).to_string());
+        let orders: Vec<_> =
+            Orders::new(9, now).take(RETURNS).map(|order| shipped(order, now)).collect();
+        let before = self.projected_orders().await?;
+        let messages = orders.chunks(ORDERS_PER_MESSAGE).map(|orders| message(orders).to_string());
         let messages = messages.map(|body| intake.post(body.as_bytes())).collect();
         drive(&intake.address, 4, messages).await?;
         self.await_orders(before + i64::try_from(RETURNS)?).await?;
@@ -163,7 +164,7 @@ impl Engine {
     }
 }
 
-/// The order as if all of it had shipped just now.
+/// The order with all units shipped now.
 fn shipped(mut order: Order, now: platform::Timestamp) -> Order {
     order.status = OrderStatus::Shipped;
     order.refunds.clear();

@@ -1,4 +1,4 @@
-//! Variants from memory and from the merchant, beside the bare call to that merchant.
+//! Variant lookups with and without the cache, compared with direct requests to the merchant.
 
 use std::time::Duration;
 
@@ -8,75 +8,85 @@ use testkit::{Database, Issuer, Namespace, eventually, introduce, merchant, seal
 
 use crate::load::Round;
 use crate::process::{Program, free_port};
+use crate::raw_http::{drive, get};
 use crate::report::Report;
-use crate::wire::{drive, get};
 
 const CONNECTIONS: usize = 32;
 const ROUNDS: usize = 4;
-/// Requests in one turn of each.
-const TURN: usize = 8_000;
+/// Requests per round.
+const ROUND_REQUESTS: usize = 8_000;
 const MERCHANT: &str = "acme";
-/// An answer may take so many bare calls: from memory, and when the merchant is asked.
-const MOST_KEPT: f64 = 3.0;
-const MOST_ASKED: f64 = 8.0;
+/// Limits of the median latency, in direct requests.
+const MAX_CACHED: f64 = 3.0;
+const MAX_UNCACHED: f64 = 8.0;
 
-/// The service, a merchant, and a token.
-struct Shop {
+/// The exchange process, a merchant and its token.
+struct Fixture {
     service: Program,
     sandbox: Program,
     token: String,
-    /// So that no product is asked for twice.
-    asked: usize,
-    // They go when this is dropped.
+    /// Number of lookups so far, so that no product is looked up twice.
+    lookups: usize,
+    // Deleted when dropped.
     _database: Database,
     _namespace: Namespace,
     _issuer: Issuer,
 }
 
-/// Several turns of one kind, and the service's CPU time in them.
+/// Totals of several rounds, with the CPU time of the service.
 #[derive(Default)]
-struct Turns {
+struct LookupTotals {
     round: Round,
     cpu: Duration,
 }
 
 pub(crate) async fn run() -> anyhow::Result<Report> {
-    let mut shop = Shop::open().await?;
-    let [mut kept, mut asked, mut bare] = [(); 3].map(|()| Turns::default());
-    shop.turn(&mut Turns::default(), Kind::Asked, TURN / 4).await?;
+    let mut fixture = Fixture::start().await?;
+    let [mut cached, mut uncached, mut direct] = [(); 3].map(|()| LookupTotals::default());
+    fixture.run_round(&mut LookupTotals::default(), Lookup::Uncached, ROUND_REQUESTS / 4).await?;
     for _ in 0..ROUNDS {
-        shop.turn(&mut kept, Kind::Kept, TURN).await?;
-        shop.turn(&mut asked, Kind::Asked, TURN).await?;
-        shop.turn(&mut bare, Kind::Bare, TURN).await?;
+        fixture.run_round(&mut cached, Lookup::Cached, ROUND_REQUESTS).await?;
+        fixture.run_round(&mut uncached, Lookup::Uncached, ROUND_REQUESTS).await?;
+        fixture.run_round(&mut direct, Lookup::Direct, ROUND_REQUESTS).await?;
     }
     let mut report = Report::default();
-    for (name, turns) in [("kept", &kept), ("asked", &asked), ("bare", &bare)] {
-        report.figure(&format!("{name}.per_second"), turns.round.rate(), "requests/s");
-        report.figure(&format!("{name}.p50"), millis(turns, 0.50), "ms");
-        report.figure(&format!("{name}.p99"), millis(turns, 0.99), "ms");
+    for (name, totals) in [("cached", &cached), ("uncached", &uncached), ("direct", &direct)] {
+        report.figure(&format!("{name}.per_second"), totals.round.rate(), "requests/s");
+        report.figure(&format!("{name}.p50"), millis(totals, 0.50), "ms");
+        report.figure(&format!("{name}.p99"), millis(totals, 0.99), "ms");
     }
-    for (name, turns) in [("kept", &kept), ("asked", &asked)] {
-        let micros = turns.cpu.as_secs_f64() * 1e6 / turns.round.requests();
+    for (name, totals) in [("cached", &cached), ("uncached", &uncached)] {
+        let micros = totals.cpu.as_secs_f64() * 1e6 / totals.round.requests();
         report.figure(&format!("{name}.cpu"), micros, "CPU-us each");
     }
-    let in_bare = |turns: &Turns| millis(turns, 0.50) / millis(&bare, 0.50);
-    report.at_most("kept.in_bare_calls", in_bare(&kept), MOST_KEPT, "bare calls at p50");
-    report.at_most("asked.in_bare_calls", in_bare(&asked), MOST_ASKED, "bare calls at p50");
+    let ratio = |totals: &LookupTotals| millis(totals, 0.50) / millis(&direct, 0.50);
+    report.at_most(
+        "cached.in_direct_requests",
+        ratio(&cached),
+        MAX_CACHED,
+        "direct requests at p50",
+    );
+    report.at_most(
+        "uncached.in_direct_requests",
+        ratio(&uncached),
+        MAX_UNCACHED,
+        "direct requests at p50",
+    );
     Ok(report)
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
-    /// One product, which the service remembers.
-    Kept,
+enum Lookup {
+    /// Always the same product.
+    Cached,
     /// A new product each time.
-    Asked,
-    /// A new product each time, straight from the merchant.
-    Bare,
+    Uncached,
+    /// A new product each time, in a request to the merchant.
+    Direct,
 }
 
-impl Shop {
-    async fn open() -> anyhow::Result<Self> {
+impl Fixture {
+    async fn start() -> anyhow::Result<Self> {
         let (sandbox_port, port) = (free_port()?.to_string(), free_port()?);
         let sandbox = Program::start(
             "sandbox",
@@ -101,7 +111,7 @@ impl Shop {
             ("EXCHANGE__SEALING__KEYS", sealing_keys()),
             ("EXCHANGE__DELIVERY__HTTPS_ONLY", "false"),
             ("EXCHANGE__DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
-            // One answer lasts for a turn, however slow the machine.
+            // A cached response must last for a whole round.
             ("EXCHANGE__VARIANTS__KEEP", "10min"),
             (&issuer_name, issuer_url),
             (&keys_name, keys_url),
@@ -114,38 +124,43 @@ impl Shop {
         let client = platform::http_client(Duration::from_secs(5))?;
         let url = format!("{}/v1/variants/TEE", service.url);
         eventually("the merchant is known", Duration::from_secs(20), async || {
-            let answer = client.get(&url).bearer_auth(&token).send().await.ok()?;
-            answer.text().await.ok()?.contains("\"available\":true").then_some(())
+            let response = client.get(&url).bearer_auth(&token).send().await.ok()?;
+            response.text().await.ok()?.contains("\"available\":true").then_some(())
         })
         .await;
         let (_database, _namespace, _issuer) = (database, namespace, issuer);
-        Ok(Self { service, sandbox, token, asked: 0, _database, _namespace, _issuer })
+        Ok(Self { service, sandbox, token, lookups: 0, _database, _namespace, _issuer })
     }
 
-    async fn turn(&mut self, turns: &mut Turns, kind: Kind, count: usize) -> anyhow::Result<()> {
-        let url = match kind {
-            Kind::Kept | Kind::Asked => &self.service.url,
-            Kind::Bare => &self.sandbox.url,
+    async fn run_round(
+        &mut self,
+        totals: &mut LookupTotals,
+        lookup: Lookup,
+        count: usize,
+    ) -> anyhow::Result<()> {
+        let url = match lookup {
+            Lookup::Cached | Lookup::Uncached => &self.service.url,
+            Lookup::Direct => &self.sandbox.url,
         };
         let address = url.trim_start_matches("http://").to_owned();
         let requests = (0..count)
             .map(|_| {
-                self.asked += 1;
-                let path = match kind {
-                    Kind::Kept => "/v1/variants/TEE".to_owned(),
-                    Kind::Asked => format!("/v1/variants/P{}", self.asked),
-                    Kind::Bare => format!("/sku/P{}/variants", self.asked),
+                self.lookups += 1;
+                let path = match lookup {
+                    Lookup::Cached => "/v1/variants/TEE".to_owned(),
+                    Lookup::Uncached => format!("/v1/variants/P{}", self.lookups),
+                    Lookup::Direct => format!("/sku/P{}/variants", self.lookups),
                 };
                 get(&address, &path, &self.token)
             })
             .collect();
         let before = self.service.cpu()?;
-        turns.round.join(drive(&address, CONNECTIONS, requests).await?);
-        turns.cpu += self.service.cpu()?.saturating_sub(before);
+        totals.round.extend(drive(&address, CONNECTIONS, requests).await?);
+        totals.cpu += self.service.cpu()?.saturating_sub(before);
         Ok(())
     }
 }
 
-fn millis(turns: &Turns, share: f64) -> f64 {
-    turns.round.quantile(share).as_secs_f64() * 1e3
+fn millis(totals: &LookupTotals, quantile: f64) -> f64 {
+    totals.round.quantile(quantile).as_secs_f64() * 1e3
 }

@@ -1,6 +1,6 @@
-//! Units received, one a request over 32 connections and a hundred a request over four, against
-//! `pgbench` inserting the same rows, in transactions of the same size over as many connections, in
-//! the same PostgreSQL. A unit counts when its receipt and its message are committed.
+//! Receipts of one unit per request over 32 connections and of a hundred units per request over four,
+//! compared with `pgbench` inserting the same rows in transactions of the same size over as many connections.
+//! A unit counts when its receipt and its message are committed.
 
 use std::time::Duration;
 
@@ -9,99 +9,102 @@ use domain::json::Document;
 use domain::warehouse::sample::{inbound_asn, receipt};
 use domain::warehouse::{ExpectedUnit, InboundAsn, ReceiptBatch};
 
+use crate::notifier_process::{ASNS, MERCHANT, Notifier};
+use crate::raw_http::drive;
 use crate::report::Report;
-use crate::turns::{Turns, micros};
-use crate::units::{ASNS, MERCHANT, Notifier};
-use crate::wire::drive;
+use crate::totals::{Totals, micros};
 
 const ROUNDS: usize = 3;
 const PALLET: usize = 10_000;
 
-/// One way of receiving units.
 #[derive(Clone, Copy)]
-struct Way {
+struct Workload {
     name: &'static str,
     connections: u16,
-    units_a_request: u16,
-    /// Requests in one turn of either side.
+    units_per_request: u16,
+    /// Requests per round.
     requests: u16,
 }
 
-const WAYS: [Way; 2] = [
-    Way { name: "singly", connections: 32, units_a_request: 1, requests: 6_400 },
-    Way { name: "in_hundreds", connections: 4, units_a_request: 100, requests: 240 },
+const WORKLOADS: [Workload; 2] = [
+    Workload { name: "singly", connections: 32, units_per_request: 1, requests: 6_400 },
+    Workload { name: "in_hundreds", connections: 4, units_per_request: 100, requests: 240 },
 ];
 
-/// What both sides came to.
 #[derive(Default)]
-struct Measured {
-    ours: Turns,
-    pgbench: Turns,
-    /// The service's own CPU time.
+struct Measurement {
+    service: Totals,
+    pgbench: Totals,
     service_cpu: Duration,
 }
 
 pub(crate) async fn run() -> anyhow::Result<Report> {
     let mut notifier = Notifier::start().await?;
     let mut report = Report::default();
-    for way in WAYS {
-        let Measured { ours, pgbench, service_cpu } = measure(&mut notifier, way).await?;
+    for workload in WORKLOADS {
+        let Measurement { service, pgbench, service_cpu } =
+            measure(&mut notifier, workload).await?;
         let mut figure = |name: &str, value: f64, unit: &'static str| {
-            report.figure(&format!("{}.{name}", way.name), value, unit);
+            report.figure(&format!("{}.{name}", workload.name), value, unit);
         };
-        figure("per_second", ours.rate(), "units/s");
+        figure("per_second", service.rate(), "units/s");
         figure("pgbench.per_second", pgbench.rate(), "units/s");
-        figure("rate_ratio", ours.rate() / pgbench.rate(), "ours/pgbench");
-        figure("own_cpu", micros(service_cpu) / ours.items, "CPU-us each");
-        figure("postgres_cpu", ours.cost(), "CPU-us each");
-        figure("pgbench.postgres_cpu", pgbench.cost(), "CPU-us each");
-        figure("postgres_cpu_ratio", ours.cost() / pgbench.cost(), "ours/pgbench");
+        figure("rate_ratio", service.rate() / pgbench.rate(), "ours/pgbench");
+        figure("own_cpu", micros(service_cpu) / service.items, "CPU-us each");
+        figure("postgres_cpu", service.postgres_cpu_micros(), "CPU-us each");
+        figure("pgbench.postgres_cpu", pgbench.postgres_cpu_micros(), "CPU-us each");
+        figure(
+            "postgres_cpu_ratio",
+            service.postgres_cpu_micros() / pgbench.postgres_cpu_micros(),
+            "ours/pgbench",
+        );
     }
     let (before, _) = notifier.program.memory()?;
-    let took = notifier.pallet(PALLET).await?;
+    let elapsed = notifier.send_pallet(PALLET).await?;
     let (_, highest) = notifier.program.memory()?;
-    report.figure("pallet_of_10000.seconds", took.as_secs_f64(), "s");
+    report.figure("pallet_of_10000.seconds", elapsed.as_secs_f64(), "s");
     report.figure("memory_before_pallet", before, "MiB");
     report.figure("memory_highest", highest, "MiB");
     Ok(report)
 }
 
-/// Lets the two take turns, once before it counts.
-async fn measure(notifier: &mut Notifier, way: Way) -> anyhow::Result<Measured> {
-    let mut measured = Measured::default();
-    let (requests, units) = (usize::from(way.requests), usize::from(way.units_a_request));
-    let items = f64::from(way.requests) * f64::from(way.units_a_request);
+/// Alternates between the service and `pgbench`. The first round is a warm-up.
+async fn measure(notifier: &mut Notifier, workload: Workload) -> anyhow::Result<Measurement> {
+    let mut measurement = Measurement::default();
+    let (requests, units) =
+        (usize::from(workload.requests), usize::from(workload.units_per_request));
+    let items = f64::from(workload.requests) * f64::from(workload.units_per_request);
     for round in 0..=ROUNDS {
         let prepared = notifier.requests(requests, units);
         let (before, own_before) = (notifier.postgres.cpu()?, notifier.program.cpu()?);
-        let driven = drive(&notifier.address, way.connections.into(), prepared).await?;
+        let driven = drive(&notifier.address, workload.connections.into(), prepared).await?;
         let cpu = notifier.postgres.cpu()?.saturating_sub(before);
         let own = notifier.program.cpu()?.saturating_sub(own_before);
 
         let before = notifier.postgres.cpu()?;
-        let took = pgbench(notifier, way)?;
+        let elapsed = pgbench(notifier, workload)?;
         let pgbench_cpu = notifier.postgres.cpu()?.saturating_sub(before);
         if round > 0 {
-            measured.ours.add(items, driven.took(), cpu);
-            measured.service_cpu += own;
-            measured.pgbench.add(items, took, pgbench_cpu);
+            measurement.service.add(items, driven.elapsed(), cpu);
+            measurement.service_cpu += own;
+            measurement.pgbench.add(items, elapsed, pgbench_cpu);
         }
     }
-    Ok(measured)
+    Ok(measurement)
 }
 
-fn pgbench(notifier: &Notifier, way: Way) -> anyhow::Result<Duration> {
+fn pgbench(notifier: &Notifier, workload: Workload) -> anyhow::Result<Duration> {
     let message = message()?;
     let variables = [("merchant", MERCHANT), ("message", &message)];
-    let script = same_work(way.units_a_request);
-    notifier.postgres.pgbench(&script, &variables, way.connections, way.requests)
+    let script = same_rows(workload.units_per_request);
+    notifier.postgres.pgbench(&script, &variables, workload.connections, workload.requests)
 }
 
-/// A message as the service makes it of a report and an ASN.
+/// A message as the service creates it from a receipt and an ASN.
 fn message() -> anyhow::Result<String> {
     let asn = InboundAsn::read(&Document::from(inbound_asn("IN-1", 1)))?;
     let header = asn.header.clone();
-    let line = asn.into_lines().next().context("an ASN without lines")?;
+    let line = asn.into_lines().next().context("the ASN has no lines")?;
     let receipts = ReceiptBatch::read(&Document::from(receipt("IN-1", 1)))?.receipts;
     let mut message = receipts.into_iter().next().context("no receipt")?;
     message
@@ -110,9 +113,9 @@ fn message() -> anyhow::Result<String> {
     Ok(serde_json::to_string(&message)?)
 }
 
-/// What the service writes for so many units of one ASN, as one statement. A colon in a literal would
-/// be a variable to pgbench.
-fn same_work(units: u16) -> String {
+/// The rows that the service inserts for the units of one ASN, in one statement. `chr(58)` is a colon, which
+/// would be a variable in a literal.
+fn same_rows(units: u16) -> String {
     let last_asn = ASNS - 1;
     format!(
         "\\set asn random(0, {last_asn})
@@ -127,18 +130,18 @@ WITH stored AS (
     FROM generate_series(1, {units}) AS n
     ON CONFLICT ON CONSTRAINT receipts_pkey DO NOTHING RETURNING id
 ), ordering_key AS (
-    INSERT INTO delivery_ordering_keys AS known (merchant, ordering_key, last)
+    INSERT INTO delivery_ordering_keys AS stored (merchant, ordering_key, last)
     VALUES (:merchant::text, 'asn' || chr(58) || 'IN-' || :asn::text, {units})
-    ON CONFLICT (merchant, ordering_key) DO UPDATE SET last = known.last + {units} RETURNING last
-), told AS (
+    ON CONFLICT (merchant, ordering_key) DO UPDATE SET last = stored.last + {units} RETURNING last
+), messages AS (
     SELECT id, last - {units} + row_number() OVER () AS sequence FROM stored, ordering_key
-), kept AS (
+), inserted AS (
     INSERT INTO delivery_messages (id, merchant, kind, ordering_key, sequence, event, body, created_at)
     SELECT id, :merchant::text, 'inventory-receipt', 'asn' || chr(58) || 'IN-' || :asn::text, sequence,
-        'inventory_receipt.received', convert_to(:message::text, 'UTF8'), now() FROM told
+        'inventory_receipt.received', convert_to(:message::text, 'UTF8'), now() FROM messages
 )
 INSERT INTO deliveries (id, merchant, kind, ordering_key, sequence, state, due_at)
-SELECT id, :merchant::text, 'inventory-receipt', 'asn' || chr(58) || 'IN-' || :asn::text, sequence, 'ready', now() FROM told;
+SELECT id, :merchant::text, 'inventory-receipt', 'asn' || chr(58) || 'IN-' || :asn::text, sequence, 'ready', now() FROM messages;
 "
     )
 }

@@ -135,7 +135,7 @@ pub(crate) async fn rotate_endpoint_secret(
 
 /// Pause an endpoint
 ///
-/// Messages to a paused endpoint stay queued.
+/// Messages to a paused endpoint wait until it is resumed.
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = [])),
     params(("merchant" = String, Path), ("interface" = String, Path)),

@@ -110,8 +110,8 @@ pub(crate) async fn list_merchants(
 
 /// Republish all merchants and unexpired revocations
 ///
-/// Use it after a service lost its replica of the merchants, and after the database of auth was
-/// restored from a backup.
+/// Use it after a service was added or lost its replica of the merchants, and after the database of
+/// auth was restored from a backup.
 #[utoipa::path(
     tag = "merchants", security(("bearer" = [])),
     responses(

@@ -1,4 +1,4 @@
-//! Ten merchants, some of whom may hang, and what is written to them.
+//! Ten merchants, some of which may hang, and the messages to them.
 
 use std::{collections::HashMap, sync::LazyLock, time::Duration};
 
@@ -27,32 +27,31 @@ use uuid::Uuid;
 
 pub(crate) const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 pub(crate) const MERCHANTS: usize = 10;
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Rows a transaction.
-const TOGETHER: usize = 100;
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Messages per transaction.
+const BATCH_SIZE: usize = 100;
 
-/// What to write, and to whom.
+/// Messages to be written.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Wanted {
+pub(crate) struct WriteRequest {
     pub(crate) messages: usize,
-    /// The first merchant that is written to, and the one after the last.
+    /// The range of merchants; `to` is exclusive.
     pub(crate) from: usize,
     pub(crate) to: usize,
 }
 
-/// What was written.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Written {
+pub(crate) struct WriteResponse {
     pub(crate) last: Uuid,
     pub(crate) committed_at: DateTime<Utc>,
 }
 
-impl Wanted {
+impl WriteRequest {
     pub(crate) fn healthy(messages: usize, hanging: usize) -> Self {
         Self { messages, from: hanging, to: MERCHANTS }
     }
 
-    pub(crate) fn sick(messages: usize, hanging: usize) -> Self {
+    pub(crate) fn hanging(messages: usize, hanging: usize) -> Self {
         Self { messages, from: 0, to: hanging }
     }
 }
@@ -61,10 +60,10 @@ fn name(number: usize) -> String {
     format!("m{number}")
 }
 
-/// Stands for a message's number.
+/// Placeholder of the message number.
 const NUMBER: &str = "{number}";
 
-/// About 1.2 KB. Made once: what a service spends on writing its message is not the engine's.
+/// A message of about 1.2 KB. It is created once, because its creation is not part of the engine.
 fn template() -> &'static str {
     static TEMPLATE: LazyLock<String> = LazyLock::new(|| {
         let item = json!({
@@ -92,18 +91,18 @@ pub(crate) fn body(number: usize) -> String {
     template().replace(NUMBER, &number.to_string())
 }
 
-/// Writes messages as a service does, in the engine's own process.
+/// Writes messages as a service does. Runs in the process of the engine.
 pub(crate) async fn write(
     pool: &Pool,
     deliveries: &Deliveries,
-    wanted: Wanted,
-) -> anyhow::Result<Written> {
-    let numbers: Vec<_> = (0..wanted.messages).collect();
+    request: WriteRequest,
+) -> anyhow::Result<WriteResponse> {
+    let numbers: Vec<_> = (0..request.messages).collect();
     let mut last = Uuid::nil();
     let mut conn = pool.get().await?;
-    for batch in numbers.chunks(TOGETHER) {
+    for batch in numbers.chunks(BATCH_SIZE) {
         let message = |number: &usize| -> anyhow::Result<NewMessage> {
-            let merchant = wanted.from + number % (wanted.to - wanted.from);
+            let merchant = request.from + number % (request.to - request.from);
             Ok(NewMessage {
                 merchant: name(merchant).parse()?,
                 kind: MessageKind::Rma,
@@ -117,11 +116,11 @@ pub(crate) async fn write(
         let ids = conn.transaction(async |conn| deliveries.append(conn, now, &batch).await).await?;
         last = ids.last().copied().unwrap_or(last);
     }
-    Ok(Written { last, committed_at: platform::Clock::system().now() })
+    Ok(WriteResponse { last, committed_at: platform::Clock::system().now() })
 }
 
-/// Puts the merchants into the engine's copy of the merchants.
-pub(crate) async fn introduce(database: &Database, sandbox: &str) -> anyhow::Result<()> {
+/// Inserts the merchants into the replica of the engine.
+pub(crate) async fn create(database: &Database, sandbox: &str) -> anyhow::Result<()> {
     let keys = List(vec![sealing_keys().into()]);
     let sealer = Sealer::new(&sealing::Settings { keys })?;
     let interface = Interface::Message(MessageKind::Rma);
@@ -156,31 +155,31 @@ pub(crate) async fn introduce(database: &Database, sandbox: &str) -> anyhow::Res
     Ok(())
 }
 
-/// The first so many merchants take requests and say nothing.
+/// Makes the first `hanging` merchants accept requests without responding.
 pub(crate) async fn hang(client: &Client, sandbox: &str, hanging: usize) -> anyhow::Result<()> {
     for number in 0..hanging {
         let rule = json!({"path": format!("/{}/*", name(number)),
             "steps": [{"do": "hang", "times": "always"}]});
-        let set = client.put(format!("{sandbox}/behaviour")).json(&rule).send().await?;
-        set.error_for_status()?;
+        let response = client.put(format!("{sandbox}/behaviour")).json(&rule).send().await?;
+        response.error_for_status()?;
     }
     Ok(())
 }
 
 #[derive(QueryableByName)]
-struct Counted {
+struct Count {
     #[diesel(sql_type = BigInt)]
     n: i64,
 }
 
-/// Waits until nothing is left for the merchants who do not hang. Looks seldom and at one row: what
-/// the looking costs would be counted as the engine's.
+/// Waits until all messages to the healthy merchants are settled. The query reads one row, because its
+/// CPU time counts as the engine's.
 pub(crate) async fn await_settled(
     pool: &Pool,
     hanging: usize,
-    patience: Duration,
+    timeout: Duration,
 ) -> anyhow::Result<()> {
-    let sick: Vec<_> = (0..hanging).map(name).collect();
+    let hanging: Vec<_> = (0..hanging).map(name).collect();
     let settled = async {
         let mut conn = pool.get().await?;
         loop {
@@ -188,29 +187,29 @@ pub(crate) async fn await_settled(
                 "SELECT count(*) AS n FROM \
                  (SELECT FROM deliveries WHERE NOT merchant = ANY ($1) LIMIT 1) AS one",
             );
-            let left = left.bind::<diesel::sql_types::Array<Text>, _>(&sick);
-            if left.get_result::<Counted>(&mut conn).await?.n == 0 {
+            let left = left.bind::<diesel::sql_types::Array<Text>, _>(&hanging);
+            if left.get_result::<Count>(&mut conn).await?.n == 0 {
                 return anyhow::Ok(());
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
-    tokio::time::timeout(patience, settled).await.context("the deliveries are not settled")?
+    tokio::time::timeout(timeout, settled).await.context("the deliveries are not settled")?
 }
 
-/// Waits until the engine sends only probes to the merchants who hang.
-pub(crate) async fn await_probing(pool: &Pool, hanging: usize, patience: Duration) {
+/// Waits until the engine sends only probes to the hanging merchants.
+pub(crate) async fn await_probing(pool: &Pool, hanging: usize, timeout: Duration) {
     let hanging = i64::try_from(hanging).unwrap_or(i64::MAX);
-    eventually("the hanging endpoints are probed", patience, async || {
+    eventually("the hanging endpoints are probed", timeout, async || {
         let mut conn = pool.get().await.ok()?;
         let known =
             diesel::sql_query("SELECT count(*) AS n FROM delivery_endpoints WHERE size = 1");
-        (known.get_result::<Counted>(&mut conn).await.ok()?.n >= hanging).then_some(())
+        (known.get_result::<Count>(&mut conn).await.ok()?.n >= hanging).then_some(())
     })
     .await;
 }
 
-/// When each message arrived, as far as the sandbox remembers.
+/// The arrival times in the journal of the sandbox.
 pub(crate) async fn arrivals(
     client: &Client,
     sandbox: &str,
@@ -219,13 +218,17 @@ pub(crate) async fn arrivals(
     loop {
         let url = format!("{sandbox}/journal?after={after}&limit=1000");
         let page: Value = client.get(url).send().await?.error_for_status()?.json().await?;
-        let entries = page.get("entries").and_then(Value::as_array).context("a journal")?;
+        let entries =
+            page.get("entries").and_then(Value::as_array).context("the journal has no entries")?;
         if entries.is_empty() {
             return Ok(arrived);
         }
         for entry in entries {
             let text = |pointer| entry.pointer(pointer).and_then(Value::as_str);
-            after = entry.get("number").and_then(Value::as_u64).context("a number")?;
+            after = entry
+                .get("number")
+                .and_then(Value::as_u64)
+                .context("a journal entry has no number")?;
             if let (Some(id), Some(at)) = (text("/headers/webhook-id"), text("/at")) {
                 arrived.insert(id.parse()?, at.parse()?);
             }

@@ -1,5 +1,5 @@
-//! Load that costs little to make: requests prepared beforehand, raw HTTP/1.1 over kept
-//! connections, one request at a time on each.
+//! A load generator that uses little CPU: it sends prepared HTTP/1.1 requests over persistent connections,
+//! one request at a time on each.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use crate::load::Round;
 
-/// A request as it goes over the wire.
+/// The bytes of a POST request.
 pub(crate) fn post(address: &str, path: &str, token: &str, body: &[u8]) -> Vec<u8> {
     let length = body.len();
     let head = format!(
@@ -23,7 +23,7 @@ pub(crate) fn post(address: &str, path: &str, token: &str, body: &[u8]) -> Vec<u
     [head.as_bytes(), body].concat()
 }
 
-/// The same for a question.
+/// The bytes of a GET request.
 pub(crate) fn get(address: &str, path: &str, token: &str) -> Vec<u8> {
     let head = format!(
         "GET {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
@@ -32,22 +32,22 @@ pub(crate) fn get(address: &str, path: &str, token: &str) -> Vec<u8> {
     head.into_bytes()
 }
 
-/// Sends all requests over so many connections; every answer must be a success. One thread does it:
-/// what it costs is taken from those that are measured.
+/// Sends all requests and fails unless every response is a success. A single thread sends them, to leave
+/// the CPU to the services under test.
 pub(crate) async fn drive(
     address: &str,
     connections: usize,
     requests: Vec<Vec<u8>>,
 ) -> anyhow::Result<Round> {
     let address = address.to_owned();
-    let driven = tokio::task::spawn_blocking(move || {
+    let result = tokio::task::spawn_blocking(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        runtime.block_on(drive_alone(&address, connections, requests))
+        runtime.block_on(drive_on_this_thread(&address, connections, requests))
     });
-    driven.await?
+    result.await?
 }
 
-async fn drive_alone(
+async fn drive_on_this_thread(
     address: &str,
     connections: usize,
     requests: Vec<Vec<u8>>,
@@ -62,7 +62,7 @@ async fn drive_alone(
     let started = Instant::now();
     let mut workers = JoinSet::new();
     for stream in streams {
-        workers.spawn(send_some(stream, requests.clone(), next.clone()));
+        workers.spawn(send_requests(stream, requests.clone(), next.clone()));
     }
     let mut latencies = Vec::with_capacity(requests.len());
     while let Some(worker) = workers.join_next().await {
@@ -71,7 +71,7 @@ async fn drive_alone(
     Ok(Round::new(latencies, started.elapsed()))
 }
 
-async fn send_some(
+async fn send_requests(
     mut stream: TcpStream,
     requests: Arc<Vec<Vec<u8>>>,
     next: Arc<AtomicUsize>,
@@ -83,29 +83,29 @@ async fn send_some(
         stream.write_all(request).await?;
         buffer.clear();
         let end = loop {
-            anyhow::ensure!(stream.read_buf(&mut buffer).await? > 0, "the connection was closed");
-            if let Some(end) = end_of_answer(&buffer)? {
+            anyhow::ensure!(stream.read_buf(&mut buffer).await? > 0, "connection closed");
+            if let Some(end) = end_of_response(&buffer)? {
                 break end;
             }
         };
         latencies.push(started.elapsed());
         anyhow::ensure!(
             buffer.starts_with(b"HTTP/1.1 2"),
-            "not a success: {}",
+            "request failed: {}",
             String::from_utf8_lossy(buffer.get(..end).unwrap_or(&buffer))
         );
     }
     Ok(latencies)
 }
 
-/// Where the answer ends, once all of it is there.
-fn end_of_answer(buffer: &[u8]) -> anyhow::Result<Option<usize>> {
+/// The length of the response, once it is complete.
+fn end_of_response(buffer: &[u8]) -> anyhow::Result<Option<usize>> {
     let Some(head) = buffer.windows(4).position(|window| window == b"\r\n\r\n") else {
         return Ok(None);
     };
     let text = String::from_utf8_lossy(buffer.get(..head).unwrap_or(buffer)).to_ascii_lowercase();
     let length = text.split("\r\n").find_map(|line| line.strip_prefix("content-length:"));
-    let length: usize = length.context("an answer without content-length")?.trim().parse()?;
+    let length: usize = length.context("the response has no content-length")?.trim().parse()?;
     let end = head + 4 + length;
     Ok((buffer.len() >= end).then_some(end))
 }

@@ -1,4 +1,4 @@
-//! The two programs that are measured: a service that only delivers, and the bare loop.
+//! The processes under test: a service that only delivers, and the bare loop.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -23,16 +23,16 @@ use testkit::{Database, Namespace, sealing_keys};
 use tokio::task::JoinSet;
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use super::test_merchants::{self, Wanted, Written};
+use super::test_merchants::{self, WriteRequest, WriteResponse};
 use crate::process::{Program, free_port};
 
-const NAME: &str = "deliverer";
-const QUEUE: &str = "bare";
+const NAME: &str = "delivery-engine";
+const QUEUE: &str = "bare-loop";
 const IN_FLIGHT: usize = 64;
-const TAKEN_AT_ONCE: u16 = 512;
-const PUBLISHED_AT_ONCE: usize = 500;
+const PREFETCH: u16 = 512;
+const PUBLISH_BATCH_SIZE: usize = 500;
 
-struct Deliverer {
+struct DeliveryEngine {
     pool: Pool,
     deliveries: Deliveries,
 }
@@ -49,9 +49,9 @@ pub(crate) fn migrations() -> Vec<EmbeddedMigrations> {
     vec![messaging::MIGRATIONS, merchants::MIGRATIONS, delivery::MIGRATIONS]
 }
 
-impl Service for Deliverer {
+impl Service for DeliveryEngine {
     const NAME: &'static str = NAME;
-    const ABOUT: &'static str = "Delivers, and nothing else";
+    const ABOUT: &'static str = "Only delivers messages";
     const DEFAULTS: &'static [&'static str] = &[messaging::DEFAULTS, delivery::DEFAULTS];
     type Settings = Settings;
 
@@ -88,11 +88,11 @@ impl Service for Deliverer {
 }
 
 async fn write(
-    service: web::Data<Deliverer>,
-    wanted: web::Json<Wanted>,
-) -> actix_web::Result<web::Json<Written>> {
+    service: web::Data<DeliveryEngine>,
+    request: web::Json<WriteRequest>,
+) -> actix_web::Result<web::Json<WriteResponse>> {
     let written =
-        test_merchants::write(&service.pool, &service.deliveries, wanted.into_inner()).await;
+        test_merchants::write(&service.pool, &service.deliveries, request.into_inner()).await;
     Ok(web::Json(written.map_err(|error| ErrorInternalServerError(format!("{error:#}")))?))
 }
 
@@ -105,33 +105,33 @@ fn topology(namespace: &str) -> Topology {
         .with_queue(QUEUE)
 }
 
-/// The engine's process.
-pub(crate) async fn serve() -> anyhow::Result<()> {
+/// Runs the process of the delivery engine.
+pub(crate) async fn run_engine() -> anyhow::Result<()> {
     let environment: HashMap<_, _> = std::env::vars().collect();
-    let (platform, own) = config::load(NAME, Deliverer::DEFAULTS, None, environment)?;
-    let mut running = Running::start::<Deliverer>(platform, own, Clock::system()).await?;
+    let (platform, own) = config::load(NAME, DeliveryEngine::DEFAULTS, None, environment)?;
+    let mut running = Running::start::<DeliveryEngine>(platform, own, Clock::system()).await?;
     running.failed().await;
-    anyhow::bail!("a part of the engine failed")
+    anyhow::bail!("a task of the engine failed")
 }
 
 pub(crate) async fn start(database: &Database, namespace: &Namespace) -> anyhow::Result<Program> {
     let (port, url) = (free_port()?, database.url());
     let port_text = port.to_string();
     let environment = [
-        ("DELIVERER__HTTP__PORT", port_text.as_str()),
-        ("DELIVERER__HTTP__WORKERS", "1"),
-        ("DELIVERER__LIMITS__REQUESTS_PER_MINUTE", "100000000"),
-        ("DELIVERER__DATABASE__URL", &url),
-        ("DELIVERER__BROKER__URL", namespace.amqp_url()),
-        ("DELIVERER__BROKER__NAMESPACE", &namespace.name),
-        ("DELIVERER__SEALING__KEYS", sealing_keys()),
-        ("DELIVERER__DELIVERY__HTTPS_ONLY", "false"),
-        ("DELIVERER__DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
-        ("DELIVERER__DELIVERY__ATTEMPT_TIMEOUT", "5s"),
-        ("DELIVERER__DELIVERY__RETRY_BASE", "1h"),
-        ("DELIVERER__DELIVERY__RETRY_FACTOR", "1"),
+        ("DELIVERY_ENGINE__HTTP__PORT", port_text.as_str()),
+        ("DELIVERY_ENGINE__HTTP__WORKERS", "1"),
+        ("DELIVERY_ENGINE__LIMITS__REQUESTS_PER_MINUTE", "100000000"),
+        ("DELIVERY_ENGINE__DATABASE__URL", &url),
+        ("DELIVERY_ENGINE__BROKER__URL", namespace.amqp_url()),
+        ("DELIVERY_ENGINE__BROKER__NAMESPACE", &namespace.name),
+        ("DELIVERY_ENGINE__SEALING__KEYS", sealing_keys()),
+        ("DELIVERY_ENGINE__DELIVERY__HTTPS_ONLY", "false"),
+        ("DELIVERY_ENGINE__DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
+        ("DELIVERY_ENGINE__DELIVERY__ATTEMPT_TIMEOUT", "5s"),
+        ("DELIVERY_ENGINE__DELIVERY__RETRY_BASE", "1h"),
+        ("DELIVERY_ENGINE__DELIVERY__RETRY_FACTOR", "1"),
     ];
-    Program::start("bench", &["deliverer"], &environment, port, "/readyz").await
+    Program::start("bench", &["delivery-engine"], &environment, port, "/readyz").await
 }
 
 pub(crate) async fn start_sandbox() -> anyhow::Result<Program> {
@@ -145,75 +145,77 @@ pub(crate) async fn start_sandbox() -> anyhow::Result<Program> {
     Program::start("sandbox", &[], &environment, port, "/healthz").await
 }
 
-/// Starts the bare loop; it waits for a word before it fills its queue, and before it empties it.
-pub(crate) async fn start_bare(
+/// Starts the process of the bare loop, which waits for requests to publish and to consume.
+pub(crate) async fn start_bare_loop(
     namespace: &Namespace,
     sandbox: &str,
     messages: usize,
 ) -> anyhow::Result<Program> {
-    let (port, many) = (free_port()?, messages.to_string());
+    let (port, count) = (free_port()?, messages.to_string());
     let port_text = port.to_string();
     let environment = [
         ("BARE_PORT", port_text.as_str()),
         ("BARE_AMQP", namespace.amqp_url()),
         ("BARE_NAMESPACE", &namespace.name),
         ("BARE_SANDBOX", sandbox),
-        ("BARE_MESSAGES", &many),
+        ("BARE_MESSAGES", &count),
     ];
-    Program::start("bench", &["bare"], &environment, port, "/").await
+    Program::start("bench", &["bare-loop"], &environment, port, "/").await
 }
 
-/// The bare loop: when told, fills a queue; when told, consumes, posts and acknowledges.
-pub(crate) async fn bare() -> anyhow::Result<()> {
-    let told: HashMap<_, _> = std::env::vars().collect();
-    let word = |name: &str| told.get(name).cloned().with_context(|| format!("{name} is not set"));
-    let (port, messages) = (word("BARE_PORT")?.parse::<u16>()?, word("BARE_MESSAGES")?.parse()?);
-    let (amqp, namespace) = (SecretString::from(word("BARE_AMQP")?), word("BARE_NAMESPACE")?);
-    let url = format!("{}/bare/rmas", word("BARE_SANDBOX")?);
+/// Runs the process of the bare loop.
+pub(crate) async fn run_bare_loop() -> anyhow::Result<()> {
+    let environment: HashMap<_, _> = std::env::vars().collect();
+    let setting =
+        |name: &str| environment.get(name).cloned().with_context(|| format!("{name} is not set"));
+    let (port, messages) =
+        (setting("BARE_PORT")?.parse::<u16>()?, setting("BARE_MESSAGES")?.parse()?);
+    let (amqp, namespace) = (SecretString::from(setting("BARE_AMQP")?), setting("BARE_NAMESPACE")?);
+    let url = format!("{}/bare/rmas", setting("BARE_SANDBOX")?);
     let tasks = Tasks::default();
     let topology = topology(&namespace);
-    let link = BrokerConnection::start(&amqp, &topology, "bare", &tasks);
+    let connection = BrokerConnection::start(&amqp, &topology, "bare-loop", &tasks);
     let queue = topology.qualified(QUEUE);
-    let line = web::Data::new(BareLoop { link, queue, url, messages });
+    let bare_loop = web::Data::new(BareLoop { connection, queue, url, messages });
     let app = move || {
         App::new()
-            .app_data(line.clone())
+            .app_data(bare_loop.clone())
             .route("/", web::get().to(HttpResponse::Ok))
-            .route("/fill", web::post().to(fill))
-            .route("/go", web::post().to(go))
-            .route("/go_together", web::post().to(go_together))
+            .route("/publish", web::post().to(publish))
+            .route("/consume", web::post().to(consume))
+            .route("/consume_batched", web::post().to(consume_batched))
     };
     HttpServer::new(app).workers(1).bind(("127.0.0.1", port))?.run().await?;
     Ok(())
 }
 
 struct BareLoop {
-    link: BrokerConnection,
+    connection: BrokerConnection,
     queue: String,
     url: String,
     messages: usize,
 }
 
-async fn fill(bare: web::Data<BareLoop>) -> actix_web::Result<&'static str> {
-    done(bare.publish().await)
+async fn publish(bare: web::Data<BareLoop>) -> actix_web::Result<&'static str> {
+    respond(bare.publish().await)
 }
 
-async fn go(bare: web::Data<BareLoop>) -> actix_web::Result<&'static str> {
-    done(bare.consume().await)
+async fn consume(bare: web::Data<BareLoop>) -> actix_web::Result<&'static str> {
+    respond(bare.consume().await)
 }
 
-async fn go_together(bare: web::Data<BareLoop>) -> actix_web::Result<&'static str> {
-    done(bare.consume_together().await)
+async fn consume_batched(bare: web::Data<BareLoop>) -> actix_web::Result<&'static str> {
+    respond(bare.consume_batched().await)
 }
 
-fn done(result: anyhow::Result<()>) -> actix_web::Result<&'static str> {
+fn respond(result: anyhow::Result<()>) -> actix_web::Result<&'static str> {
     result.map_err(|error| ErrorInternalServerError(format!("{error:#}")))?;
     Ok("done")
 }
 
 impl BareLoop {
     async fn publish(&self) -> anyhow::Result<()> {
-        let publisher = Publisher::new(self.link.clone());
+        let publisher = Publisher::new(self.connection.clone());
         let message = Message {
             exchange: Exchange(String::new()),
             routing_key: self.queue.clone(),
@@ -222,26 +224,26 @@ impl BareLoop {
             headers: Vec::new(),
             body: test_merchants::body(0).into_bytes(),
         };
-        for _ in 0..self.messages.div_ceil(PUBLISHED_AT_ONCE) {
-            let words = publisher.publish(&vec![message.clone(); PUBLISHED_AT_ONCE]).await?;
-            anyhow::ensure!(words.iter().all(Result::is_ok), "the broker did not take a message");
+        for _ in 0..self.messages.div_ceil(PUBLISH_BATCH_SIZE) {
+            let confirms = publisher.publish(&vec![message.clone(); PUBLISH_BATCH_SIZE]).await?;
+            anyhow::ensure!(confirms.iter().all(Result::is_ok), "the broker rejected a message");
         }
         Ok(())
     }
 
-    /// As a worker does it: each message is posted, and acknowledged when it was answered.
+    /// Posts each message, and acknowledges it when the response has arrived.
     async fn consume(&self) -> anyhow::Result<()> {
         let client = platform::http_client(Duration::from_secs(20))?;
-        let mut subscription = Subscription::open(&self.link, &self.queue, TAKEN_AT_ONCE).await?;
+        let mut subscription = Subscription::open(&self.connection, &self.queue, PREFETCH).await?;
         let (mut posts, mut done) = (JoinSet::new(), 0);
         while done < self.messages {
-            let room = IN_FLIGHT - posts.len();
+            let free = IN_FLIGHT - posts.len();
             tokio::select! {
                 Some(posted) = posts.join_next() => {
                     subscription.ack(posted??).await?;
                     done += 1;
                 }
-                batch = subscription.next(room), if room > 0 => {
+                batch = subscription.next(free), if free > 0 => {
                     for incoming in batch? {
                         posts.spawn(self.post(&client, incoming));
                     }
@@ -251,10 +253,10 @@ impl BareLoop {
         Ok(subscription.cancel().await?)
     }
 
-    /// As cheap as it gets: so many are posted, and acknowledged with one word when all are answered.
-    async fn consume_together(&self) -> anyhow::Result<()> {
+    /// Uses the least CPU time: posts a batch, and acknowledges it at once when all responses have arrived.
+    async fn consume_batched(&self) -> anyhow::Result<()> {
         let client = platform::http_client(Duration::from_secs(20))?;
-        let mut subscription = Subscription::open(&self.link, &self.queue, TAKEN_AT_ONCE).await?;
+        let mut subscription = Subscription::open(&self.connection, &self.queue, PREFETCH).await?;
         let mut done = 0;
         while done < self.messages {
             let batch = subscription.next(IN_FLIGHT).await?;
@@ -271,7 +273,7 @@ impl BareLoop {
         Ok(subscription.cancel().await?)
     }
 
-    /// Posts a message and says which it was.
+    /// Posts a message and returns its delivery tag.
     fn post(
         &self,
         client: &reqwest::Client,

@@ -1,4 +1,4 @@
-//! An order intake of the benchmark's own, as a process beside it.
+//! The order-intake process under test.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use testkit::{Database, Issuer, Namespace, introduce, merchant};
 
 use crate::postgres::Postgres;
 use crate::process::{Program, free_port};
-use crate::wire::post;
+use crate::raw_http::post;
 
 pub(crate) const MERCHANT: &str = "bench";
-/// How long an order is, in bytes: about 2.5 KB.
-const USUAL: RangeInclusive<usize> = 2_300..=2_700;
+/// Length of an order in bytes.
+const ORDER_BYTES: RangeInclusive<usize> = 2_300..=2_700;
 
-/// Orders of the usual length.
-pub(crate) fn shop(seed: u64) -> anyhow::Result<impl Iterator<Item = Order>> {
+/// Sample orders of about 2.5 KB.
+pub(crate) fn orders(seed: u64) -> anyhow::Result<impl Iterator<Item = Order>> {
     let orders = Orders::new(seed, "2026-06-01T00:00:00Z".parse()?);
-    Ok(orders.filter(|order| USUAL.contains(&document(order).to_string().len())))
+    Ok(orders.filter(|order| ORDER_BYTES.contains(&document(order).to_string().len())))
 }
 
 pub(crate) struct Intake {
@@ -29,10 +29,10 @@ pub(crate) struct Intake {
     pub(crate) program: Program,
     pub(crate) address: String,
     token: String,
-    shop: Box<dyn Iterator<Item = Order>>,
+    orders: Box<dyn Iterator<Item = Order>>,
     pub(crate) namespace: Namespace,
     pub(crate) issuer: Issuer,
-    /// The service needs it for as long as it runs.
+    /// Deleted when dropped.
     _database: Database,
 }
 
@@ -56,7 +56,7 @@ impl Intake {
             .collect();
         let settings: Vec<_> =
             settings.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        // Publishing is another replica's business for now: what is compared publishes nothing.
+        // The lock keeps the relay from publishing, because the baseline publishes nothing.
         let mut postgres = Postgres::connect(&database_url).await?;
         postgres.execute(&format!("SELECT pg_advisory_lock({RELAY_LOCK})")).await?;
         let program = Program::start(App::NAME, &["serve"], &settings, port, "/readyz").await?;
@@ -65,32 +65,32 @@ impl Intake {
             program,
             address: format!("127.0.0.1:{port}"),
             token: issuer.token(Some(MERCHANT), "orders"),
-            shop: Box::new(shop(1)?),
+            orders: Box::new(orders(1)?),
             namespace,
             issuer,
             _database: database,
         };
-        intake.introduce().await?;
+        intake.create_merchant().await?;
         Ok(intake)
     }
 
-    async fn introduce(&self) -> anyhow::Result<()> {
+    async fn create_merchant(&self) -> anyhow::Result<()> {
         introduce(&self.namespace, App::NAME, merchant(MERCHANT)).await;
         let client = platform::http_client(Duration::from_secs(5))?;
-        let nothing = format!("{}/v1/orders/none", self.program.url);
+        let unknown_order = format!("{}/v1/orders/none", self.program.url);
         testkit::eventually("the merchant is known", Duration::from_secs(30), async || {
-            let answer = client.get(&nothing).bearer_auth(&self.token).send().await.ok()?;
-            (answer.status() == 404).then_some(())
+            let response = client.get(&unknown_order).bearer_auth(&self.token).send().await.ok()?;
+            (response.status() == 404).then_some(())
         })
         .await;
         Ok(())
     }
 
-    /// So many requests of so many new orders each.
+    /// Requests with `orders` new orders each.
     pub(crate) fn requests(&mut self, requests: usize, orders: usize) -> Vec<Vec<u8>> {
         (0..requests)
             .map(|_| {
-                let orders: Vec<Order> = self.shop.by_ref().take(orders).collect();
+                let orders: Vec<Order> = self.orders.by_ref().take(orders).collect();
                 self.post(message(&orders).to_string().as_bytes())
             })
             .collect()
@@ -101,13 +101,13 @@ impl Intake {
         post(&self.address, "/returns_portal_orders", &self.token, body)
     }
 
-    /// Throws away the events of orders that nobody will hear of.
-    pub(crate) async fn forget_events(&mut self) -> anyhow::Result<()> {
+    /// Deletes the events, which are not published.
+    pub(crate) async fn delete_events(&mut self) -> anyhow::Result<()> {
         self.postgres.execute("TRUNCATE outbox").await
     }
 
-    /// From now on this replica publishes its events.
-    pub(crate) async fn relay(&mut self) -> anyhow::Result<()> {
+    /// Starts publishing events.
+    pub(crate) async fn start_relay(&mut self) -> anyhow::Result<()> {
         self.postgres.execute(&format!("SELECT pg_advisory_unlock({RELAY_LOCK})")).await
     }
 }

@@ -1,4 +1,4 @@
-//! A warehouse notifier of the benchmark's own, as a process beside it, and units to receive.
+//! The warehouse-notifier process under test, and the requests to it.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,10 @@ use warehouse_notifier::App;
 use crate::merchant::paused_merchant;
 use crate::postgres::Postgres;
 use crate::process::{Program, free_port};
-use crate::wire::post;
+use crate::raw_http::post;
 
 pub(crate) const MERCHANT: &str = "bench";
-/// Units arrive against so many ASNs: of each, one request at a time is stored.
+/// Number of ASNs. The service stores one request per ASN at a time.
 pub(crate) const ASNS: usize = 200;
 
 pub(crate) struct Notifier {
@@ -26,8 +26,8 @@ pub(crate) struct Notifier {
     namespace: Namespace,
     requests: usize,
     units: usize,
-    /// The service needs them for as long as it runs.
-    _kept: (Database, Issuer),
+    /// Deleted when dropped.
+    _fixtures: (Database, Issuer),
 }
 
 impl Notifier {
@@ -43,7 +43,7 @@ impl Notifier {
             ("BROKER__URL", namespace.amqp_url()),
             ("BROKER__NAMESPACE", &namespace.name),
             ("SEALING__KEYS", sealing_keys()),
-            // What is measured is how long it takes, not how long one is ready to wait.
+            // Requests must not fail when they wait for a connection.
             ("DATABASE__ACQUIRE_TIMEOUT", "10s"),
         ];
         let settings: Vec<_> = settings
@@ -64,19 +64,19 @@ impl Notifier {
             namespace,
             requests: 0,
             units: 0,
-            _kept: (database, issuer),
+            _fixtures: (database, issuer),
         };
-        notifier.introduce().await?;
+        notifier.create_merchant_and_asns().await?;
         Ok(notifier)
     }
 
-    /// Makes the merchant known, and announces what will arrive.
-    async fn introduce(&self) -> anyhow::Result<()> {
+    async fn create_merchant_and_asns(&self) -> anyhow::Result<()> {
         introduce(&self.namespace, App::NAME, paused_merchant(MERCHANT)).await;
-        let nothing = format!("{}/v1/inbound_asns/none", self.program.url);
+        let unknown_asn = format!("{}/v1/inbound_asns/none", self.program.url);
         testkit::eventually("the merchant is known", Duration::from_secs(30), async || {
-            let answer = self.client.get(&nothing).bearer_auth(&self.token).send().await.ok()?;
-            (answer.status() == 404).then_some(())
+            let response =
+                self.client.get(&unknown_asn).bearer_auth(&self.token).send().await.ok()?;
+            (response.status() == 404).then_some(())
         })
         .await;
         for number in 0..ASNS {
@@ -90,7 +90,7 @@ impl Notifier {
         Ok(())
     }
 
-    /// So many requests of so many new units each.
+    /// Requests with `units` new units each.
     pub(crate) fn requests(&mut self, requests: usize, units: usize) -> Vec<Vec<u8>> {
         (0..requests)
             .map(|_| {
@@ -112,8 +112,8 @@ impl Notifier {
         })
     }
 
-    /// Reports a pallet of so many units, and returns how long that took.
-    pub(crate) async fn pallet(&self, units: usize) -> anyhow::Result<Duration> {
+    /// Reports a shipment of one pallet and returns the response time.
+    pub(crate) async fn send_pallet(&self, units: usize) -> anyhow::Result<Duration> {
         let started = Instant::now();
         self.send("/v1/outbound_shipments", &outbound_shipment("PALLET", units)).await?;
         Ok(started.elapsed())
@@ -121,8 +121,8 @@ impl Notifier {
 
     async fn send(&self, path: &str, body: &Value) -> anyhow::Result<()> {
         let url = format!("{}{path}", self.program.url);
-        let answer = self.client.post(url).bearer_auth(&self.token).json(body).send().await?;
-        anyhow::ensure!(answer.status().is_success(), "{path}: {}", answer.text().await?);
+        let response = self.client.post(url).bearer_auth(&self.token).json(body).send().await?;
+        anyhow::ensure!(response.status().is_success(), "{path}: {}", response.text().await?);
         Ok(())
     }
 }
