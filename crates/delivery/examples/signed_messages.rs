@@ -1,5 +1,5 @@
-//! Prints messages as a merchant receives them, one JSON object a line: what the check of public
-//! libraries in `tests/webhook_signatures.py` and `.mjs` reads.
+//! Prints signed messages, one JSON object per line, for `tests/webhook_signatures.py` and `.mjs`,
+//! which verify them with the public Standard Webhooks libraries.
 
 use anyhow::Result;
 use delivery::signing::{Secret, sign};
@@ -11,7 +11,7 @@ const NEW: &str = "whsec_q7mM0sYJm0cT3RzX8oO8Yk9w0m1iJm6C";
 const BODIES: [&str; 4] =
     ["{}", "{\"total\":1.50}", "{\"titel\":\"Grüße, 返品\"}", "{ \"a\" : [ ] }\n"];
 
-#[expect(clippy::print_stdout, reason = "this is what it is for")]
+#[expect(clippy::print_stdout, reason = "the messages are the output")]
 fn main() -> Result<()> {
     let now = Clock::system().now();
     for signers in [&[OLD][..], &[NEW, OLD]] {

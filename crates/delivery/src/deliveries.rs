@@ -112,8 +112,8 @@ impl Deliveries {
         Ok(ids)
     }
 
-    /// Deletes the message of a settled delivery, so that nobody can replay it. Returns false if the
-    /// delivery is not settled.
+    /// Deletes the message of a settled delivery, so that it cannot be replayed. Returns false if
+    /// the delivery is not settled.
     pub async fn delete_settled(
         &self,
         conn: &mut AsyncPgConnection,

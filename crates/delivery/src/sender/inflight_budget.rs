@@ -152,7 +152,7 @@ mod tests {
         let (mut small, mut large) =
             (WaitingMessages::new(budget.clone()), WaitingMessages::new(budget));
         small.push(vec![message(500_000), message(100), message(100)]);
-        large.push(vec![message(900_000)]);
+        large.push(vec![message(1_030_000)]);
         let held = small.admit(1).await;
         // Each call is cancelled, but the first one keeps its place in the queue.
         assert!(large.admit(1).now_or_never().is_none());

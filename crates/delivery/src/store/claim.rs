@@ -189,8 +189,8 @@ const CLAIM_DUE: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
  FROM candidates WHERE is_behind_another OR body IS NULL OR id IN (SELECT id FROM claimed) \
  ORDER BY next_attempt_at, id";
 
-/// The lock on the first delivery of the ordering key is held until the statement ends, so whoever
-/// settles that delivery then sees the blocked ones. A delivery that is being settled now blocks none.
+/// The statement locks the first delivery of the ordering key, so the transaction that settles that
+/// delivery afterwards sees the blocked ones. A delivery that is being settled now blocks no other.
 const BLOCK: &str = "WITH behind AS MATERIALIZED ( \
      SELECT later.id FROM deliveries AS later, LATERAL ( \
          SELECT FROM deliveries AS first \

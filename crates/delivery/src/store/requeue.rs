@@ -82,8 +82,8 @@ pub(crate) async fn requeue(
     Ok(requeued.into_iter().map(|requeued| requeued.id).collect())
 }
 
-/// Locks the ordering keys of these messages until the transaction ends, so that nobody appends to
-/// them meanwhile. The order is by bytes, as in `append`.
+/// Locks the ordering keys of these messages against appends until the transaction ends. The order is
+/// by bytes, as in `append`.
 async fn lock_ordering_keys(
     conn: &mut AsyncPgConnection,
     ids: &[Uuid],
@@ -126,7 +126,7 @@ async fn block_successors(
     .await?)
 }
 
-/// Deletes the message of a settled delivery, so that nobody can replay it. Returns false if the
+/// Deletes the message of a settled delivery, so that it cannot be replayed. Returns false if the
 /// delivery is not settled.
 pub(crate) async fn delete_settled(
     conn: &mut AsyncPgConnection,
