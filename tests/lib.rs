@@ -1,1 +1,1 @@
-//! Stories over the whole system, and the rules of the house. Everything here is a test.
+//! Checks of the whole repository: dependencies between crates and wording. Everything here is a test.

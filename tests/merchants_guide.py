@@ -1,41 +1,90 @@
-"""Runs the examples of docs/merchants.md as they stand: all of a language together, top to bottom.
+"""Runs the examples of the merchants' pages in docs/ as they stand: for each page, all examples of a
+language together, top to bottom. Also checks that every `backhaul` command in the documentation is one
+that the command line accepts.
 
-Reads AUTH_URL, ORDERS_URL, CLIENT_ID and CLIENT_SECRET from the environment, and signed messages from
-standard input (one JSON object a line). Exits non-zero when an example fails.
+Reads AUTH_URL, ORDERS_URL, CLIENT_ID and CLIENT_SECRET from the environment, expects `backhaul` on the
+PATH, and reads signed messages from standard input (one JSON object per line). Exits non-zero when an
+example or a command fails.
 """
 
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-GUIDE = Path(__file__).resolve().parent.parent / "docs/merchants.md"
-RUN = {
-    "sh": ("guide.sh", ["bash", "-euo", "pipefail"]),
-    "python": ("guide.py", [sys.executable]),
-    "js": ("guide.mjs", ["node"]),
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ["publish-your-first-order.md", "verify-a-signature.md"]
+RUNNERS = {
+    "sh": ("example.sh", ["bash", "-euo", "pipefail"]),
+    "python": ("example.py", [sys.executable]),
+    "js": ("example.mjs", ["node"]),
 }
 
-blocks = re.findall(r"^```(\w+)\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
+
+def blocks(page):
+    """The fenced code of a page, as pairs of language and text."""
+    return re.findall(r"^ *```(\w+)\n(.*?)^ *```$", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def run_examples(page, folder, environment):
+    examples = blocks(page)
+    unknown = {language for language, _ in examples} - set(RUNNERS) - {"json"}
+    assert not unknown, f"{page.name}: there is no runner for examples in {unknown}"
+    for number, text in enumerate(text for language, text in examples if language == "json"):
+        assert number == 0, f"{page.name} has more than one JSON example"
+        (folder / "orders.json").write_text(text)
+    failed = False
+    for language, (name, command) in RUNNERS.items():
+        parts = [text for known, text in examples if known == language]
+        assert parts, f"{page.name} has no example in {language}"
+        (folder / name).write_text("\n".join(parts))
+        result = subprocess.run([*command, name], cwd=folder, env=environment, text=True, capture_output=True, timeout=60)
+        print(f"{page.name}: {len(parts)} examples in {language} {'failed' if result.returncode else 'passed'}")
+        if result.returncode:
+            failed = True
+            print(result.stdout + result.stderr)
+    return failed
+
+
+def documented_commands():
+    """Every `backhaul` command line in shell examples of the documentation, with its page."""
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]:
+        for language, text in blocks(page):
+            if language != "sh":
+                continue
+            for line in text.replace("\\\n", " ").splitlines():
+                found = re.search(r"(?:^ *|\$\()backhaul ([^|<>)]*)", line.split(" # ")[0])
+                if found:
+                    yield page.name, shlex.split(found[1])
+
+
+def check_commands(environment):
+    """Asks for the help of each command with all its arguments: unknown ones are rejected first."""
+    failed, checked = False, 0
+    for page, arguments in documented_commands():
+        result = subprocess.run(["backhaul", *arguments, "--help"], env=environment, text=True, capture_output=True, timeout=10)
+        checked += 1
+        if result.returncode:
+            failed = True
+            print(f"{page}: backhaul {shlex.join(arguments)}\n{result.stderr}")
+    assert checked, "the documentation has no backhaul commands"
+    print(f"{checked} backhaul commands {'failed' if failed else 'are accepted'}")
+    return failed
+
+
 message = json.loads(sys.stdin.readline())
-environment = {**os.environ, "SIGNING_SECRET": message["secrets"][0], "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
-failed = []
-with tempfile.TemporaryDirectory() as folder:
-    (orders,) = [text for language, text in blocks if language == "json"]
-    (Path(folder) / "orders.json").write_text(orders)
-    (Path(folder) / "message.json").write_text(json.dumps(message))
-    for language, (name, command) in RUN.items():
-        parts = [text for known, text in blocks if known == language]
-        assert parts, f"the guide has no example in {language}"
-        (Path(folder) / name).write_text("\n".join(parts))
-        ran = subprocess.run([*command, name], cwd=folder, env=environment, text=True, capture_output=True, timeout=60)
-        print(f"{language}: {len(parts)} examples {'failed' if ran.returncode else 'ran'}")
-        if ran.returncode:
-            failed.append(language)
-            print(ran.stdout + ran.stderr)
-left = {language for language, _ in blocks} - set(RUN) - {"json"}
-assert not left, f"nobody runs the examples in {left}"
-sys.exit(bool(failed))
+headers = {name.upper().replace("-", "_"): value for name, value in message["headers"].items()}
+secret = message["secrets"][0]
+environment = {**os.environ, **headers, "SIGNING_SECRET": secret, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+with tempfile.TemporaryDirectory() as name:
+    folder = Path(name)
+    (folder / "message.json").write_text(json.dumps(message))
+    (folder / "body.json").write_text(message["body"])
+    (folder / "secret.txt").write_text(secret)
+    failed = [run_examples(ROOT / "docs" / page, folder, environment) for page in PAGES]
+failed.append(check_commands(environment))
+sys.exit(any(failed))

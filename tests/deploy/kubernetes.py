@@ -41,7 +41,7 @@ FOREIGN = {
     ("monitoring.coreos.com/v1", "PodMonitor"): {"selector": {"matchLabels": ..., "matchExpressions": ...}, "podMetricsEndpoints": [ENDPOINT]},
     ("monitoring.coreos.com/v1", "PrometheusRule"): {"groups": ...},
 }
-# Made by whoever installs, as docs/operations.md says, or by the operators of the servers.
+# Created during the installation, see docs/deploy.md, or by the operators of the servers.
 SECRETS = {"sealing", "first-operator", "rabbitmq-definitions", "rabbitmq-default-user", "postgres-ca"} | {
     f"{service}-{what}" for service in SERVICES for what in ["database", "database-migrate", "broker"]
 }

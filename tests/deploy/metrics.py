@@ -72,8 +72,8 @@ for where, expression in expressions():
         failures.append(f"{where}: there is no metric {name}")
 rules = {rule["alert"] for file in ROOT.glob("deploy/prometheus/rules/*.yml") for group in yaml.safe_load(file.read_text())["groups"] for rule in group["rules"]}
 failures += [f"the alert {name} is never seen to fire in a test" for name in sorted(rules - set(tested()))]
-manual = (ROOT / "docs/operations.md").read_text()
-failures += [f"docs/operations.md does not say what to do about {name}" for name in sorted(rules) if f"### {name}" not in manual]
+manual = (ROOT / "docs/respond-to-alerts.md").read_text()
+failures += [f"docs/respond-to-alerts.md does not say what to do about {name}" for name in sorted(rules) if f"### {name}" not in manual]
 failures += [f"{name} is listed and nobody speaks of it" for name in sorted(foreign() - spoken)]
 print("\n".join(failures) or f"{len(spoken)} metrics, {len(rules)} alerts: all exist")
 sys.exit(bool(failures))

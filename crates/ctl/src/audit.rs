@@ -1,17 +1,23 @@
-//! `backhaul audit`: who did what.
+//! `backhaul audit`: the audit log.
 
 use std::num::NonZeroUsize;
 
 use clap::Args;
 use domain::access::MerchantId;
-use platform::Timestamp;
-use serde::Deserialize;
-use serde_json::Value;
 
-use crate::operator::{Flags, Listing};
-use crate::output::{table, time};
+use crate::api_client::PagedList;
+use crate::connection::OperatorArgs;
+use crate::output::{Column, time, value};
 
-/// List who changed what, newest first
+const COLUMNS: &[Column] = &[
+    time("time", "/at"),
+    value("actor", "/actor"),
+    value("action", "/action"),
+    value("subject", "/subject"),
+    value("detail", "/detail"),
+];
+
+/// List changes to merchants, clients and endpoints, newest first
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -19,45 +25,23 @@ Examples:
   backhaul audit acme --limit 500 --json")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    flags: Flags,
-    /// Only what concerns this merchant
+    operator: OperatorArgs,
+    /// Only changes that concern this merchant
     merchant: Option<MerchantId>,
-    /// How many entries at the most
+    /// Maximum number of entries
     #[arg(long, value_name = "N", default_value = "50")]
     limit: NonZeroUsize,
 }
 
-#[derive(Deserialize)]
-struct Records {
-    records: Vec<Record>,
-}
-
-#[derive(Deserialize)]
-struct Record {
-    at: Timestamp,
-    actor: String,
-    action: String,
-    subject: String,
-    detail: Value,
-}
-
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { flags, merchant, limit } = arguments;
-    let listing = Listing {
+    let Arguments { operator, merchant, limit } = arguments;
+    let list = PagedList {
         path: &["v1", "audit"],
-        merchant: merchant.as_ref().map(MerchantId::as_str),
+        merchant: merchant.as_ref(),
         items: "records",
         cursor: "before",
-        most: limit.get(),
+        limit: limit.get(),
     };
-    let answer = flags.connect().await?.list(listing).await?;
-    flags.format().show(answer, tabulate)
-}
-
-fn tabulate(found: &Records) -> String {
-    let row = |record: &Record| {
-        let Record { at, actor, action, subject, detail } = record;
-        [time(at), actor.clone(), action.clone(), subject.clone(), detail.to_string()]
-    };
-    table(["time", "who", "what", "whose", "detail"], found.records.iter().map(row))
+    let response = operator.connect().await?.list(list).await?;
+    operator.format().print_table(&response, "/records", COLUMNS)
 }

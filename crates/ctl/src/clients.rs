@@ -1,40 +1,48 @@
-//! `backhaul client`: the programs that may ask for tokens.
+//! `backhaul client`: API clients.
 
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use domain::access::{MerchantId, Scope};
-use platform::Timestamp;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::operator::{Flags, Listing};
-use crate::output::{once, or_dash, properties, table, time};
+use crate::api_client::PagedList;
+use crate::connection::OperatorArgs;
+use crate::output::{Column, details, new_secret, time, value};
+
+const COLUMNS: &[Column] = &[
+    value("client id", "/client_id"),
+    value("merchant", "/merchant"),
+    value("name", "/name"),
+    value("scope", "/scope"),
+    time("created", "/created_at"),
+    time("revoked", "/revoked_at"),
+];
 
 /// Add, list, rotate and revoke API clients
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    flags: Flags,
+    operator: OperatorArgs,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Add a client; its secret is shown once
+    /// Add a client and show its secret once
     #[command(after_help = "\
 Examples:
   backhaul client add acme --scope orders --scope returns --name 'Acme shop'
   backhaul client add --scope warehouse --name 'Warehouse Reno'")]
     Add {
-        /// The merchant it works for; without one it works for the platform
+        /// Merchant that the client belongs to; without it the client belongs to the platform
         merchant: Option<MerchantId>,
-        /// What it is, for people
+        /// Display name
         #[arg(long, default_value = "API client")]
         name: String,
-        /// What it may do; can be repeated
+        /// Scope of the client's tokens; can be repeated
         #[arg(
             long = "scope",
             required = true,
@@ -43,12 +51,12 @@ Examples:
         )]
         scopes: Vec<String>,
     },
-    /// List clients, of one merchant or all
+    /// List the clients of one merchant, or of all
     List {
-        /// Only this merchant's
+        /// Only clients of this merchant
         merchant: Option<MerchantId>,
     },
-    /// Make a new secret; for a while the old one works too
+    /// Create a new secret; the old one stays valid for the overlap
     #[command(after_help = "\
 Examples:
   backhaul client rotate bh_0193f2a1b0c47d5e8f9a
@@ -57,110 +65,65 @@ Examples:
         #[arg(value_name = "CLIENT_ID")]
         client: String,
         #[command(flatten)]
-        overlap: Overlap,
+        overlap: OverlapArgs,
     },
-    /// Shut a client out for good, with every token it holds
+    /// Revoke a client and all its tokens, permanently
     Revoke {
         #[arg(value_name = "CLIENT_ID")]
         client: String,
     },
 }
 
-/// How long an old secret lives on.
+/// The overlap of a secret rotation.
 #[derive(Args)]
-pub(crate) struct Overlap {
-    /// How long the old secret works beside the new one, like 30min or 2days; the service's own
-    /// setting unless given
+pub(crate) struct OverlapArgs {
+    /// How long the old secret stays valid, for example 30min or 2days [default: set by the service]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     overlap: Option<Duration>,
 }
 
-impl Overlap {
-    pub(crate) fn body(&self) -> Map<String, Value> {
-        let seconds = self.overlap.map(|overlap| overlap.as_secs().into());
-        seconds.map(|seconds| ("overlap_seconds".to_owned(), seconds)).into_iter().collect()
+impl OverlapArgs {
+    pub(crate) fn body(&self) -> Value {
+        match self.overlap {
+            Some(overlap) => json!({ "overlap_seconds": overlap.as_secs() }),
+            None => json!({}),
+        }
     }
-}
-
-/// A client as the service shows it.
-#[derive(Deserialize)]
-struct Client {
-    client_id: String,
-    merchant: Option<String>,
-    name: String,
-    scope: String,
-    created_at: Timestamp,
-    revoked_at: Option<Timestamp>,
-    client_secret: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Clients {
-    clients: Vec<Client>,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { flags, command } = arguments;
-    let format = flags.format();
-    match command {
+    let Arguments { operator, command } = arguments;
+    let (format, auth) = (operator.format(), operator.connect().await?);
+    let response = match command {
         Command::Add { merchant, name, scopes } => {
-            let mut body = Map::from_iter([
-                ("name".to_owned(), json!(name)),
-                ("scopes".to_owned(), json!(scopes)),
-            ]);
-            body.extend(merchant.map(|merchant| ("merchant".to_owned(), json!(merchant))));
-            format.show(flags.connect().await?.post(&["v1", "clients"], body).await?, describe)
+            let mut client = json!({ "name": name, "scopes": scopes });
+            if let (Some(merchant), Some(client)) = (merchant, client.as_object_mut()) {
+                client.insert("merchant".to_owned(), json!(merchant));
+            }
+            auth.post(&["v1", "clients"], &client).await?
         }
         Command::List { merchant } => {
-            let listing = Listing {
+            let list = PagedList {
                 path: &["v1", "clients"],
-                merchant: merchant.as_ref().map(MerchantId::as_str),
+                merchant: merchant.as_ref(),
                 items: "clients",
                 cursor: "after",
-                most: usize::MAX,
+                limit: usize::MAX,
             };
-            let answer = flags.connect().await?.list(listing).await?;
-            format.show(answer, |found: &Clients| tabulate(&found.clients))
+            return format.print_table(&auth.list(list).await?, "/clients", COLUMNS);
         }
         Command::Rotate { client, overlap } => {
-            let path = ["v1", "clients", &client, "rotate"];
-            format.show(flags.connect().await?.post(&path, overlap.body()).await?, describe)
+            auth.post(&["v1", "clients", &client, "rotate"], &overlap.body()).await?
         }
         Command::Revoke { client } => {
-            let path = ["v1", "clients", &client, "revoke"];
-            format.show(flags.connect().await?.post(&path, Map::new()).await?, describe)
+            auth.post(&["v1", "clients", &client, "revoke"], &json!({})).await?
         }
-    }
-}
-
-fn tabulate(clients: &[Client]) -> String {
-    let row = |client: &Client| {
-        [
-            client.client_id.clone(),
-            or_dash(client.merchant.as_ref()),
-            client.name.clone(),
-            client.scope.clone(),
-            time(&client.created_at),
-            or_dash(client.revoked_at.as_ref().map(time)),
-        ]
     };
-    let headings = ["client id", "merchant", "name", "scope", "created", "revoked"];
-    table(headings, clients.iter().map(row))
+    format.print(&response, describe)
 }
 
-fn describe(client: &Client) -> String {
-    let mut text = properties([
-        ("client id", client.client_id.clone()),
-        ("merchant", or_dash(client.merchant.as_ref())),
-        ("name", client.name.clone()),
-        ("scope", client.scope.clone()),
-        ("created", time(&client.created_at)),
-        ("revoked", or_dash(client.revoked_at.as_ref().map(time))),
-    ]);
-    if let Some(secret) = &client.client_secret {
-        text.push_str(&once("client secret", secret));
-    }
-    text
+fn describe(client: &Value) -> String {
+    details(client, COLUMNS) + &new_secret("client secret", client, "/client_secret")
 }
 
 #[cfg(test)]
@@ -168,6 +131,7 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
+    use crate::output::{items, table};
 
     #[test]
     fn clients_are_listed_and_a_new_secret_is_shown() {
@@ -178,12 +142,12 @@ mod tests {
               "scope": "operator", "created_at": "2026-11-15T03:48:13Z",
               "revoked_at": "2026-11-16T03:48:13Z" },
         ]});
-        let Clients { clients } = serde_json::from_value(clients).unwrap();
+        let clients = items(&clients, "/clients");
         expect![[r#"
             CLIENT ID  MERCHANT  NAME            SCOPE           CREATED               REVOKED
             bh_1       acme      Shop            orders returns  2026-11-15 03:48:13Z  -
             operator   -         first operator  operator        2026-11-15 03:48:13Z  2026-11-16 03:48:13Z
-        "#]].assert_eq(&tabulate(&clients));
+        "#]].assert_eq(&table(clients, COLUMNS));
         expect![[r#"
             client id  bh_1
             merchant   acme
@@ -193,7 +157,7 @@ mod tests {
             revoked    -
 
             client secret: s3cret
-            Keep it now: it is not shown again.
+            Store it now: it is not shown again.
         "#]]
         .assert_eq(&describe(&clients[0]));
     }

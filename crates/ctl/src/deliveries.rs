@@ -1,4 +1,4 @@
-//! `backhaul deliveries`: what was sent to merchants, what came of it, and sending it again.
+//! `backhaul deliveries`: messages to merchants, their attempts and replays.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -8,83 +8,118 @@ use clap::{Args, Subcommand, value_parser};
 use domain::access::MerchantId;
 use domain::message_kind::MessageKind;
 use platform::Timestamp;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::Usage;
-use crate::deliverers::{Deliverers, each, first, together};
-use crate::operator::{Flags, Operator};
-use crate::output::{or_dash, print, properties, table, time};
+use crate::UsageError;
+use crate::api_client::ApiClient;
+use crate::connection::OperatorArgs;
+use crate::delivery_services::{DeliveryServiceArgs, call_each, find, merge_lists};
+use crate::output::{Column, Format, computed, details, items, print, table, text_at, time, value};
 
-/// See what was sent to merchants, and send it again
+const COLUMNS: &[Column] = &[
+    value("id", "/id"),
+    time("created", "/created_at"),
+    value("merchant", "/merchant"),
+    value("kind", "/kind"),
+    value("event", "/event"),
+    value("state", "/state"),
+    value("status", "/last_status"),
+];
+
+const FIELDS: &[Column] = &[
+    value("id", "/id"),
+    value("merchant", "/merchant"),
+    value("kind", "/kind"),
+    value("event", "/event"),
+    value("ordering key", "/ordering_key"),
+    value("state", "/state"),
+    time("created", "/created_at"),
+    time("next attempt", "/next_attempt_at"),
+    value("last outcome", "/last_outcome"),
+    value("body", "/body"),
+];
+
+const ATTEMPT_COLUMNS: &[Column] = &[
+    time("time", "/started_at"),
+    computed("latency", |attempt| format!("{} ms", text_at(attempt, "/latency_ms"))),
+    value("status", "/status"),
+    value("detail", "/detail"),
+    value("response", "/response_body"),
+];
+
+const REPORT_COLUMNS: &[Column] = &[
+    time("from", "/begins_at"),
+    value("merchant", "/merchant"),
+    value("kind", "/kind"),
+    value("outcome", "/outcome"),
+    value("status", "/status"),
+    value("requests", "/requests"),
+];
+
+/// List, show, replay and count messages to merchants
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    flags: Flags,
+    operator: OperatorArgs,
     #[command(flatten)]
-    deliverers: Deliverers,
+    services: DeliveryServiceArgs,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// List messages, newest first
+    /// List deliveries, newest first
     #[command(after_help = "\
 Examples:
   backhaul deliveries list --state dead
   backhaul deliveries list --merchant acme --status 500 --from 2026-01-31T00:00:00Z --json")]
-    List {
-        #[command(flatten)]
-        filter: Filter,
-        /// How many at the most, up to 500
-        #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u16).range(1..=500))]
-        limit: u16,
-    },
-    /// Show a message and every request that was made for it
+    List(Box<List>),
+    /// Show a delivery and every attempt
     Show {
-        /// Its id, which the merchant sees as webhook-id
+        /// ID of the delivery, which is the message's webhook-id
         id: String,
     },
-    /// Send messages again: one by its id, the dead ones that fit a filter, or all dead ones
+    /// Send messages again: one by its ID, dead ones that match a filter, or all dead ones
     #[command(after_help = "\
 Examples:
   backhaul deliveries replay 0198c0de-0000-7000-8000-000000000000
   backhaul deliveries replay --merchant acme --status 503 --dry-run
   backhaul deliveries replay --merchant acme --status 503 --per-second 20")]
     Replay(Box<Replay>),
-    /// Count requests by merchant, kind and status code
-    Report {
-        /// Only this merchant's
-        #[arg(long)]
-        merchant: Option<MerchantId>,
-        /// From this time on; the last 24 hours unless given
-        #[arg(long, value_name = "TIME")]
-        from: Option<Timestamp>,
-        #[arg(long, value_name = "TIME")]
-        to: Option<Timestamp>,
-        /// A row for each hour or each day
-        #[arg(long, default_value = "hour", value_parser = ["hour", "day"])]
-        by: String,
-    },
+    /// Count requests by merchant, message kind and status code
+    Report(Report),
 }
 
-/// Which messages; all that is given must fit.
-#[derive(Args)]
+#[derive(Args, Serialize)]
+struct List {
+    #[command(flatten)]
+    #[serde(flatten)]
+    filter: Filter,
+    /// Maximum number of deliveries, up to 500
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u16).range(1..=500))]
+    limit: u16,
+}
+
+/// A filter for deliveries; all conditions must match.
+#[derive(Args, Serialize, Default, PartialEq, Eq)]
 struct Filter {
-    /// Only this merchant's
+    /// Only messages to this merchant
     #[arg(long)]
     merchant: Option<MerchantId>,
+    /// Only messages of this kind
     #[arg(long, value_parser = PossibleValuesParser::new(MessageKind::ALL.map(MessageKind::name)))]
     kind: Option<String>,
+    /// Only deliveries in this state
     #[arg(long, value_parser = ["pending", "delivered", "dead"])]
     state: Option<String>,
-    /// The status code of the last answer
+    /// Only deliveries whose last response had this status code
     #[arg(long, value_name = "CODE")]
     status: Option<u16>,
-    /// For example rma:RMA-1
-    #[arg(long)]
-    lane: Option<String>,
+    /// Only messages with this ordering key, for example rma:RMA-1
+    #[arg(long, value_name = "KEY")]
+    ordering_key: Option<String>,
     /// Created at this time or later
     #[arg(long, value_name = "TIME")]
     from: Option<Timestamp>,
@@ -95,254 +130,126 @@ struct Filter {
 
 #[derive(Args)]
 struct Replay {
-    /// One message
+    /// Replay this delivery
     #[arg(conflicts_with = "Filter")]
     id: Option<String>,
     #[command(flatten)]
     filter: Filter,
-    /// Every dead message of every merchant
+    /// Replay every dead message of every merchant
     #[arg(long, conflicts_with_all = ["id", "Filter"])]
     all: bool,
-    /// Also what a newer message of its lane has overtaken
+    /// Include messages when a newer one with the same ordering key was delivered
     #[arg(long)]
     force: bool,
-    /// Only say how many there are
+    /// Only count the messages
     #[arg(long, conflicts_with = "id")]
     dry_run: bool,
-    /// How many a second, up to 1000
+    /// Messages per second, up to 1000
     #[arg(long, value_name = "N", conflicts_with = "id", value_parser = value_parser!(u16).range(1..=1000))]
     per_second: Option<u16>,
 }
 
-impl Filter {
-    fn given(&self) -> Vec<(&'static str, String)> {
-        let time = |at: &Timestamp| at.to_rfc3339();
-        let given = [
-            ("merchant", self.merchant.as_ref().map(MerchantId::to_string)),
-            ("kind", self.kind.clone()),
-            ("state", self.state.clone()),
-            ("status", self.status.map(|status| status.to_string())),
-            ("lane", self.lane.clone()),
-            ("from", self.from.as_ref().map(time)),
-            ("to", self.to.as_ref().map(time)),
-        ];
-        given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
-    }
-
-    fn body(&self) -> Map<String, Value> {
-        let value = |(name, value): (&str, String)| match self.status {
-            Some(status) if name == "status" => (name.to_owned(), json!(status)),
-            _ => (name.to_owned(), json!(value)),
-        };
-        self.given().into_iter().map(value).collect()
-    }
-}
-
-#[derive(Deserialize)]
-struct Delivery {
-    id: String,
-    merchant: String,
-    kind: String,
-    event: String,
-    lane: Option<String>,
-    state: String,
-    created_at: Timestamp,
-    due_at: Option<Timestamp>,
-    last_status: Option<u16>,
-    last_outcome: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Page {
-    deliveries: Vec<Delivery>,
-}
-
-#[derive(Deserialize)]
-struct Details {
-    #[serde(flatten)]
-    delivery: Delivery,
-    body: String,
-    requests: Vec<Request>,
-}
-
-#[derive(Deserialize)]
-struct Request {
-    started_at: Timestamp,
-    latency_ms: u64,
-    status: Option<u16>,
-    detail: String,
-    answer: String,
-}
-
-#[derive(Deserialize)]
+#[derive(Args, Serialize)]
 struct Report {
-    counts: Vec<Count>,
-    truncated: bool,
-}
-
-#[derive(Deserialize)]
-struct Count {
-    begins_at: Timestamp,
-    merchant: String,
-    kind: String,
-    outcome: String,
-    status: Option<u16>,
-    requests: u64,
+    /// Only messages to this merchant
+    #[arg(long)]
+    merchant: Option<MerchantId>,
+    /// Start of the report [default: 24 hours ago]
+    #[arg(long, value_name = "TIME")]
+    from: Option<Timestamp>,
+    /// End of the report [default: now]
+    #[arg(long, value_name = "TIME")]
+    to: Option<Timestamp>,
+    /// Length of a row
+    #[arg(long, default_value = "hour", value_parser = ["hour", "day"])]
+    by: String,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { flags, deliverers, command } = arguments;
-    let format = flags.format();
-    let services = deliverers.reach(&flags.connect().await?)?;
+    let Arguments { operator, services, command } = arguments;
+    let format = operator.format();
+    let services = services.clients(&operator.connect().await?)?;
     match command {
-        Command::List { filter, limit } => {
-            let (found, ended) = list(&services, &filter, limit).await?;
-            format.show(found, tabulate)?;
-            ended
-        }
+        Command::List(list) => list.run(&services, format).await,
         Command::Show { id } => {
-            let found = first(&services, async |it| it.get(&["v1", "deliveries", &id]).await);
-            format.show(found.await?, describe)
+            let path = ["v1", "deliveries", &id];
+            let delivery = find(&services, async |service| service.get(&path).await).await?;
+            format.print(&delivery, describe)
         }
-        Command::Replay(replay) => replay.send(&services).await,
-        Command::Report { merchant, from, to, by } => {
-            let filter =
-                Filter { merchant, from, to, kind: None, state: None, status: None, lane: None };
-            let mut query = filter.given();
-            query.push(("by", by));
-            let path = ["v1", "reports", "deliveries"];
-            let truncated = Cell::new(false);
-            let ask = async |it: &Operator| {
-                let part = it.search(&path, &query).await?;
-                let cut = part.get("truncated").and_then(Value::as_bool);
-                truncated.set(truncated.get() || cut.unwrap_or_default());
-                Ok(part)
-            };
-            let (mut report, ended) = together(&services, "counts", ask).await?;
-            if let Some(report) = report.as_object_mut() {
-                report.insert("truncated".to_owned(), truncated.get().into());
-            }
-            format.show(report, count)?;
-            ended
-        }
+        Command::Replay(replay) => replay.run(&services).await,
+        Command::Report(report) => report.run(&services, format).await,
     }
 }
 
-/// Of all services the newest; an id begins with the time it was made at.
-async fn list(
-    services: &[Operator],
-    filter: &Filter,
-    limit: u16,
-) -> anyhow::Result<(Value, anyhow::Result<()>)> {
-    let mut query = filter.given();
-    query.push(("limit", limit.to_string()));
-    let path = ["v1", "deliveries"];
-    let (mut found, ended) =
-        together(services, "deliveries", async |it| it.search(&path, &query).await).await?;
-    if let Some(Value::Array(deliveries)) = found.get_mut("deliveries") {
-        let id = |delivery: &Value| delivery.get("id").map(Value::to_string);
-        deliveries.sort_by_key(|delivery| Reverse(id(delivery)));
-        deliveries.truncate(limit.into());
+fn describe(delivery: &Value) -> String {
+    let attempts = table(items(delivery, "/requests"), ATTEMPT_COLUMNS);
+    format!("{}\n{attempts}", details(delivery, FIELDS))
+}
+
+impl List {
+    /// Merges the newest deliveries of all services. Delivery IDs sort by creation time.
+    async fn run(&self, services: &[ApiClient], format: Format) -> anyhow::Result<()> {
+        let path = ["v1", "deliveries"];
+        let call = async |service: &ApiClient| service.search(&path, self).await;
+        let (mut page, outcome) = merge_lists(services, "deliveries", call).await?;
+        if let Some(Value::Array(deliveries)) = page.get_mut("deliveries") {
+            deliveries.sort_by_key(|delivery| Reverse(delivery.get("id").map(Value::to_string)));
+            deliveries.truncate(self.limit.into());
+        }
+        format.print_table(&page, "/deliveries", COLUMNS)?;
+        outcome
     }
-    Ok((found, ended))
 }
 
 impl Replay {
-    async fn send(&self, services: &[Operator]) -> anyhow::Result<()> {
+    async fn run(&self, services: &[ApiClient]) -> anyhow::Result<()> {
         if let Some(id) = &self.id {
             let path = ["v1", "deliveries", id, "replay"];
-            let query = [("force", self.force.to_string())];
-            first(services, async |it| it.order(&path, &query).await).await?;
-            return show(&json!({"replayed": id}));
+            let query = [("force", if self.force { "true" } else { "false" })];
+            find(services, async |service| service.trigger(&path, &query).await).await?;
+            return print_json(&json!({ "replayed": id }));
         }
-        // Too many to be sent because somebody pressed return early.
-        if !self.all && self.filter.given().is_empty() {
-            let which = "say which: an id, a filter, or --all for every dead message there is";
-            return Err(Usage(which.to_owned()).into());
+        if !self.all && self.filter == Filter::default() {
+            return Err(UsageError::new(
+                "pass a delivery id, a filter, or --all for every dead message",
+            ));
         }
-        let (path, body) = (["v1", "replays"], self.body());
-        let post = async |it: &Operator| it.post(&path, body.clone()).await;
-        let (started, ended) = each(services, post).await;
-        // What was started goes on, also when another service refused.
-        if !started.is_empty() {
-            show(&json!({ "replays": started }))?;
+        let mut body =
+            json!({ "filter": self.filter, "force": self.force, "dry_run": self.dry_run });
+        if let (Some(rate), Some(body)) = (self.per_second, body.as_object_mut()) {
+            body.insert("per_second".to_owned(), rate.into());
         }
-        ended
-    }
-
-    fn body(&self) -> Map<String, Value> {
-        let mut body = Map::new();
-        body.insert("filter".to_owned(), self.filter.body().into());
-        body.insert("force".to_owned(), self.force.into());
-        body.insert("dry_run".to_owned(), self.dry_run.into());
-        body.extend(self.per_second.map(|rate| ("per_second".to_owned(), rate.into())));
-        body
+        let call = async |service: &ApiClient| service.post(&["v1", "replays"], &body).await;
+        let (replays, outcome) = call_each(services, call).await;
+        // TestService replays continue even if another service failed.
+        if !replays.is_empty() {
+            print_json(&json!({ "replays": replays }))?;
+        }
+        outcome
     }
 }
 
-fn show(answer: &Value) -> anyhow::Result<()> {
-    Ok(print(&format!("{answer:#}\n"))?)
+/// Prints the response of a command that has no table.
+fn print_json(response: &Value) -> anyhow::Result<()> {
+    Ok(print(&format!("{response:#}\n"))?)
 }
 
-fn tabulate(page: &Page) -> String {
-    let row = |delivery: &Delivery| {
-        let last = or_dash(delivery.last_status.map(|status| status.to_string()));
-        [
-            delivery.id.clone(),
-            time(&delivery.created_at),
-            delivery.merchant.clone(),
-            delivery.kind.clone(),
-            delivery.event.clone(),
-            delivery.state.clone(),
-            last,
-        ]
-    };
-    let headings = ["id", "created", "merchant", "kind", "event", "state", "status"];
-    table(headings, page.deliveries.iter().map(row))
-}
-
-fn describe(details: &Details) -> String {
-    let Details { delivery, body, requests } = details;
-    let mut text = properties([
-        ("id", delivery.id.clone()),
-        ("merchant", delivery.merchant.clone()),
-        ("kind", delivery.kind.clone()),
-        ("event", delivery.event.clone()),
-        ("lane", or_dash(delivery.lane.as_ref())),
-        ("state", delivery.state.clone()),
-        ("created", time(&delivery.created_at)),
-        ("next try", or_dash(delivery.due_at.as_ref().map(time))),
-        ("last", or_dash(delivery.last_outcome.as_ref())),
-        ("body", body.clone()),
-    ]);
-    text.push('\n');
-    let row = |request: &Request| {
-        [
-            time(&request.started_at),
-            format!("{} ms", request.latency_ms),
-            or_dash(request.status),
-            request.detail.clone(),
-            request.answer.clone(),
-        ]
-    };
-    text + &table(["time", "took", "status", "what happened", "answer"], requests.iter().map(row))
-}
-
-fn count(report: &Report) -> String {
-    let row = |count: &Count| {
-        [
-            time(&count.begins_at),
-            count.merchant.clone(),
-            count.kind.clone(),
-            count.outcome.clone(),
-            or_dash(count.status),
-            count.requests.to_string(),
-        ]
-    };
-    let headings = ["from", "merchant", "kind", "outcome", "status", "requests"];
-    let mut text = table(headings, report.counts.iter().map(row));
-    if report.truncated {
-        text.push_str("The oldest are left out: ask about a shorter time, or by day.\n");
+impl Report {
+    async fn run(&self, services: &[ApiClient], format: Format) -> anyhow::Result<()> {
+        let is_truncated = Cell::new(false);
+        let call = async |service: &ApiClient| {
+            let report = service.search(&["v1", "reports", "deliveries"], self).await?;
+            is_truncated.set(is_truncated.get() || report.get("truncated") == Some(&json!(true)));
+            Ok(report)
+        };
+        let (mut report, outcome) = merge_lists(services, "counts", call).await?;
+        if let Some(report) = report.as_object_mut() {
+            report.insert("truncated".to_owned(), is_truncated.get().into());
+        }
+        format.print_table(&report, "/counts", REPORT_COLUMNS)?;
+        if is_truncated.get() && format == Format::Text {
+            eprintln!("the oldest rows are missing: choose a shorter time or --by day");
+        }
+        outcome
     }
-    text
 }

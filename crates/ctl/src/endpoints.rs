@@ -1,4 +1,4 @@
-//! `backhaul endpoint`: where a merchant's messages go.
+//! `backhaul endpoint`: the URLs that receive a merchant's messages.
 
 mod authentication;
 mod check;
@@ -8,31 +8,48 @@ use std::process::ExitCode;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use domain::access::MerchantId;
-use domain::merchant::{Endpoint, Interface};
-use serde::Deserialize;
+use domain::merchant::Interface;
 use serde_json::{Map, Value, json};
 
-use crate::clients::Overlap;
-use crate::merchants::Merchant;
-use crate::operator::Flags;
-use crate::output::{Format, once, or_dash, properties, table, time};
+use crate::clients::OverlapArgs;
+use crate::connection::OperatorArgs;
+use crate::output::{
+    Column, Format, computed, details, items, join, new_secret, table, text_at, time_at, value,
+};
 
-/// Say where a merchant's messages go
+const COLUMNS: &[Column] = &[
+    value("interface", "/interface"),
+    computed("state", state),
+    value("url", "/resolved_url"),
+    computed("authentication", authentication::kind),
+    computed("timeout", timeout),
+];
+
+const FIELDS: &[Column] = &[
+    value("interface", "/interface"),
+    computed("state", state),
+    value("url", "/resolved_url"),
+    computed("authentication", authentication::describe),
+    computed("timeout", timeout),
+    computed("headers", headers),
+    computed("signing secrets", signing_secrets),
+];
+
+/// Manage the endpoints that receive a merchant's messages
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    flags: Flags,
+    operator: OperatorArgs,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Set where messages of an interface go, and how they get in
+    /// Set the URL, headers, timeout and authentication of an endpoint
     ///
-    /// Replaces how the endpoint was, including its headers and authentication; its signing
-    /// secret stays, and so does whether it is paused. The first time, a signing secret is made
-    /// and shown.
+    /// Replaces all of these. The signing secret and the paused state stay. For a new endpoint the
+    /// command creates a signing secret and shows it once.
     #[command(after_help = "\
 Examples:
   backhaul endpoint set acme rma --url https://api.acme.example/rmas
@@ -41,198 +58,196 @@ Examples:
   backhaul endpoint set acme rma --auth oauth2 --token-url https://id.acme.example/token \\
       --client-id backhaul --client-secret-file secret.txt")]
     Set(Box<Set>),
-    /// List a merchant's endpoints
+    /// List the endpoints of a merchant
     List {
-        /// Its identifier
+        /// Identifier of the merchant
         merchant: MerchantId,
     },
-    /// Remove an endpoint; its messages have nowhere to go
-    Remove(Which),
-    /// Make a new signing secret; for a while both sign
+    /// Remove an endpoint; its messages can no longer be delivered
+    Remove(Target),
+    /// Create a new signing secret; messages carry both signatures for the overlap
     #[command(after_help = "\
 Example:
   backhaul endpoint rotate-secret acme rma --overlap 2days")]
     RotateSecret {
         #[command(flatten)]
-        which: Which,
+        target: Target,
         #[command(flatten)]
-        overlap: Overlap,
+        overlap: OverlapArgs,
     },
-    /// Send a signed sample of each kind to a merchant, and say what is wrong
+    /// Send a signed sample message of each kind to a merchant and show the results
     ///
-    /// Ends with 1 when an endpoint does not accept its sample.
+    /// Exits with 1 if an endpoint does not accept its sample.
     #[command(after_help = "\
 Example:
   backhaul endpoint check acme")]
     Check(check::Check),
-    /// Let messages wait
-    Pause(Which),
-    /// Send what waited, and what comes
-    Resume(Which),
+    /// Stop sending; messages wait
+    Pause(Target),
+    /// Send the waiting messages and all new ones
+    Resume(Target),
 }
 
 #[derive(Args)]
-struct Which {
-    /// Its identifier
+struct Target {
+    /// Identifier of the merchant
     merchant: MerchantId,
-    /// What the messages are about, or the question for exchange variants
+    /// Message kind of the endpoint, or variants for the lookup of exchange variants
     #[arg(value_parser = PossibleValuesParser::new(Interface::all().map(Interface::name)))]
     interface: String,
 }
 
-impl Which {
-    fn path<'a>(&'a self, verb: &[&'a str]) -> Vec<&'a str> {
+impl Target {
+    fn path<'a>(&'a self, action: &[&'a str]) -> Vec<&'a str> {
         let endpoint = ["v1", "merchants", self.merchant.as_str(), "endpoints", &self.interface];
-        [&endpoint, verb].concat()
+        [&endpoint, action].concat()
     }
 }
 
 #[derive(Args)]
 struct Set {
     #[command(flatten)]
-    which: Which,
-    /// The whole address
+    target: Target,
+    /// Full URL
     #[arg(long)]
     url: Option<String>,
-    /// A path below the merchant's base URL; the interface's usual one unless given
+    /// Path below the merchant's base URL [default: the standard path of the interface]
     #[arg(long, conflicts_with = "url")]
     path: Option<String>,
-    /// Sent with every request; can be repeated
-    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header)]
+    /// Header of every request; can be repeated
+    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = parse_header)]
     headers: Vec<(String, String)>,
-    /// How long one attempt may take
+    /// Timeout of one attempt
     #[arg(long, value_name = "N")]
     timeout_ms: Option<u32>,
     #[command(flatten)]
-    authentication: authentication::Flags,
+    authentication: authentication::AuthenticationArgs,
 }
 
-fn header(text: &str) -> Result<(String, String), &'static str> {
-    let (name, value) = text.split_once(':').ok_or("it is not NAME: VALUE")?;
+fn parse_header(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text.split_once(':').ok_or("write NAME: VALUE")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 impl Set {
-    fn body(self) -> anyhow::Result<(Which, Map<String, Value>)> {
+    fn body(self) -> anyhow::Result<(Target, Value)> {
         let headers: Map<_, _> =
             self.headers.into_iter().map(|(name, value)| (name, value.into())).collect();
-        let given = [
-            ("url", self.url.map(Value::from)),
-            ("path", self.path.map(Value::from)),
-            ("headers", Some(headers.into())),
-            ("timeout_ms", self.timeout_ms.map(Value::from)),
-            ("authentication", Some(json!(self.authentication.read()?))),
-        ];
-        let said = given.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
-        Ok((self.which, said.collect()))
+        let mut body = Map::new();
+        body.extend(self.url.map(|url| ("url".to_owned(), url.into())));
+        body.extend(self.path.map(|path| ("path".to_owned(), path.into())));
+        body.extend(self.timeout_ms.map(|millis| ("timeout_ms".to_owned(), millis.into())));
+        body.insert("headers".to_owned(), headers.into());
+        body.insert("authentication".to_owned(), json!(self.authentication.read()?));
+        Ok((self.target, body.into()))
     }
 }
 
-/// An endpoint as the service shows it.
-#[derive(Deserialize)]
-struct Shown {
-    interface: String,
-    endpoint: Endpoint<String>,
-    signing_secret: Option<String>,
-}
-
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { flags, command } = arguments;
-    let format = flags.format();
+    let Arguments { operator, command } = arguments;
+    let format = operator.format();
     match command {
         Command::Set(set) => {
-            let (which, body) = set.body()?;
-            format.show(flags.connect().await?.put(&which.path(&[]), body).await?, describe)?;
+            let (target, body) = set.body()?;
+            let response = operator.connect().await?.put(&target.path(&[]), &body).await?;
+            format.print(&response, describe)?;
         }
         Command::List { merchant } => {
             let mut path = vec!["v1", "merchants", merchant.as_str()];
-            // People are shown addresses, which may depend on the merchant's base URL.
+            // The table shows whole URLs, which need the merchant's base URL.
             path.extend((format == Format::Json).then_some("endpoints"));
-            format.show(flags.connect().await?.get(&path).await?, tabulate)?;
+            format.print(&operator.connect().await?.get(&path).await?, endpoints_table)?;
         }
-        Command::Remove(which) => {
-            let answer = flags.connect().await?.delete(&which.path(&[])).await?;
-            let Which { merchant, interface } = which;
-            format.show(answer, |_: &Value| format!("removed {interface} of {merchant}\n"))?;
+        Command::Remove(target) => {
+            let response = operator.connect().await?.delete(&target.path(&[])).await?;
+            let Target { merchant, interface } = target;
+            format.print(&response, |_| format!("removed {interface} of {merchant}\n"))?;
         }
-        Command::RotateSecret { which, overlap } => {
-            let path = which.path(&["rotate_secret"]);
-            format.show(flags.connect().await?.post(&path, overlap.body()).await?, describe)?;
+        Command::RotateSecret { target, overlap } => {
+            let path = target.path(&["rotate_secret"]);
+            let response = operator.connect().await?.post(&path, &overlap.body()).await?;
+            format.print(&response, describe)?;
         }
-        Command::Check(check) => return check::run(&flags, &check).await,
-        Command::Pause(which) => {
-            let answer = flags.connect().await?.post(&which.path(&["pause"]), Map::new()).await?;
-            let Which { merchant, interface } = which;
-            format.show(answer, |_: &Value| format!("{interface} of {merchant} is paused\n"))?;
-        }
-        Command::Resume(which) => {
-            let answer = flags.connect().await?.post(&which.path(&["resume"]), Map::new()).await?;
-            let Which { merchant, interface } = which;
-            format.show(answer, |_: &Value| format!("{interface} of {merchant} is active\n"))?;
-        }
+        Command::Check(check) => return check::run(&operator, &check).await,
+        Command::Pause(target) => set_state(&operator, &target, "pause", "paused").await?,
+        Command::Resume(target) => set_state(&operator, &target, "resume", "active").await?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// A merchant's endpoints, a line each.
-pub(crate) fn tabulate(merchant: &Merchant) -> String {
-    let base_url = merchant.settings.base_url.as_deref();
-    let row = |(interface, endpoint): (&String, &Endpoint<String>)| {
-        [
-            interface.clone(),
-            state(endpoint).to_owned(),
-            address(interface, endpoint, base_url),
-            authentication::name(&endpoint.authentication).to_owned(),
-            timeout(endpoint),
-        ]
-    };
-    let headings = ["interface", "state", "address", "authentication", "time-out"];
-    table(headings, merchant.endpoints.iter().map(row))
+async fn set_state(
+    operator: &OperatorArgs,
+    target: &Target,
+    action: &str,
+    state: &str,
+) -> anyhow::Result<()> {
+    let response = operator.connect().await?.post(&target.path(&[action]), &json!({})).await?;
+    let Target { merchant, interface } = target;
+    operator.format().print(&response, |_| format!("{interface} of {merchant} is {state}\n"))
 }
 
-fn describe(shown: &Shown) -> String {
-    let Shown { interface, endpoint, signing_secret } = shown;
-    let mut rows = vec![
-        ("interface", interface.clone()),
-        ("state", state(endpoint).to_owned()),
-        ("address", address(interface, endpoint, None)),
-        ("authentication", authentication::describe(&endpoint.authentication)),
-        ("time-out", timeout(endpoint)),
-    ];
-    for (name, value) in &endpoint.headers {
-        rows.push(("header", format!("{name}: {value}")));
-    }
-    for secret in &endpoint.signing_secrets {
-        let until = secret.expires_at.as_ref().map(|at| format!(", signs until {}", time(at)));
-        let since = time(&secret.created_at);
-        rows.push(("signed since", format!("{since}{}", until.unwrap_or_default())));
-    }
-    let mut text = properties(rows);
-    if let Some(secret) = signing_secret {
-        text.push_str(&once("signing secret", secret));
-    }
-    text
+/// The endpoints of a merchant, one row each.
+pub(crate) fn endpoints_table(merchant: &Value) -> String {
+    let base_url = merchant.get("base_url").and_then(Value::as_str);
+    let endpoints = merchant.get("endpoints").and_then(Value::as_object).into_iter().flatten();
+    let rows: Vec<_> =
+        endpoints.map(|(interface, endpoint)| row(interface, endpoint, base_url)).collect();
+    table(&rows, COLUMNS)
 }
 
-fn state(endpoint: &Endpoint<String>) -> &'static str {
-    if endpoint.paused { "paused" } else { "active" }
+/// An endpoint with its interface and URL.
+fn row(interface: &str, endpoint: &Value, base_url: Option<&str>) -> Value {
+    let mut row = endpoint.as_object().cloned().unwrap_or_default();
+    row.insert("interface".to_owned(), interface.into());
+    row.insert("resolved_url".to_owned(), url(interface, endpoint, base_url).into());
+    row.into()
 }
 
-/// Where messages go, as far as that is known.
-fn address(interface: &str, endpoint: &Endpoint<String>, base_url: Option<&str>) -> String {
-    if let Some(url) = &endpoint.url {
-        return url.clone();
+fn describe(response: &Value) -> String {
+    let endpoint = response.get("endpoint").unwrap_or(&Value::Null);
+    let row = row(&text_at(response, "/interface"), endpoint, None);
+    details(&row, FIELDS) + &new_secret("signing secret", response, "/signing_secret")
+}
+
+fn headers(endpoint: &Value) -> String {
+    let headers = endpoint.get("headers").and_then(Value::as_object).into_iter().flatten();
+    join(headers.map(|(name, value)| format!("{name}: {}", value.as_str().unwrap_or_default())))
+}
+
+fn signing_secrets(endpoint: &Value) -> String {
+    join(items(endpoint, "/signing_secrets").iter().map(|secret| {
+        let created = format!("created {}", time_at(secret, "/created_at"));
+        match time_at(secret, "/expires_at").as_str() {
+            "-" => created,
+            expires_at => format!("{created} and expires {expires_at}"),
+        }
+    }))
+}
+
+fn state(endpoint: &Value) -> String {
+    let is_paused = endpoint.get("paused") == Some(&json!(true));
+    if is_paused { "paused" } else { "active" }.to_owned()
+}
+
+/// The URL of an endpoint. Without a base URL only its path is known.
+fn url(interface: &str, endpoint: &Value, base_url: Option<&str>) -> String {
+    let member = |name| endpoint.get(name).and_then(Value::as_str);
+    if let Some(url) = member("url") {
+        return url.to_owned();
     }
-    let usual = interface.parse().map_or("", Interface::default_path);
-    let path = endpoint.path.as_deref().unwrap_or(usual);
+    let standard_path = interface.parse().map_or("", Interface::default_path);
+    let path = member("path").unwrap_or(standard_path);
     match base_url {
         Some(base_url) => format!("{}{path}", base_url.trim_end_matches('/')),
         None => format!("{path} below the base URL"),
     }
 }
 
-fn timeout(endpoint: &Endpoint<String>) -> String {
-    or_dash(endpoint.timeout_ms.map(|millis| format!("{millis} ms")))
+fn timeout(endpoint: &Value) -> String {
+    match endpoint.get("timeout_ms").and_then(Value::as_u64) {
+        Some(millis) => format!("{millis} ms"),
+        None => "-".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -242,8 +257,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_is_described_with_its_new_secret() {
-        let shown = json!({
+    fn an_endpoint_is_shown_with_its_new_secret() {
+        let response = json!({
             "interface": "rma",
             "signing_secret": "whsec_c2VjcmV0",
             "endpoint": {
@@ -263,18 +278,17 @@ mod tests {
             }
         });
         expect![[r#"
-            interface       rma
-            state           paused
-            address         /v2/rmas below the base URL
-            authentication  oauth2, as backhaul at https://id.acme.example/token
-            time-out        5000 ms
-            header          x-shop: 7
-            signed since    2026-11-16 03:48:13Z
-            signed since    2026-11-15 03:48:13Z, signs until 2026-11-17 03:48:13Z
+            interface        rma
+            state            paused
+            url              /v2/rmas below the base URL
+            authentication   oauth2, as backhaul at https://id.acme.example/token
+            timeout          5000 ms
+            headers          x-shop: 7
+            signing secrets  created 2026-11-16 03:48:13Z, created 2026-11-15 03:48:13Z and expires 2026-11-17 03:48:13Z
 
             signing secret: whsec_c2VjcmV0
-            Keep it now: it is not shown again.
+            Store it now: it is not shown again.
         "#]]
-        .assert_eq(&describe(&serde_json::from_value(shown).unwrap()));
+        .assert_eq(&describe(&response));
     }
 }

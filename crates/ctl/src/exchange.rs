@@ -1,28 +1,71 @@
-//! `backhaul exchange`: what is sent to shoppers instead of what they send back.
+//! `backhaul exchange`: exchange orders and variants.
 
 use clap::{Args, Subcommand};
-use domain::exchange::OfferedVariant;
-use domain::returns::UnitId;
-use platform::Timestamp;
-use serde::Deserialize;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::output::{or_dash, properties, table, time, yes_or_no};
-use crate::party::Party;
-use crate::places::EXCHANGE;
+use crate::connection::ConnectionArgs;
+use crate::output::{Column, computed, details, items, join, table, text_at, time, value};
+use crate::service_urls::EXCHANGE;
 
-/// See exchange orders, end those that cannot go on, and see what merchants offer instead of a product
+const COLUMNS: &[Column] = &[
+    value("order", "/original_order_id"),
+    value("rma", "/rma_identifier"),
+    time("confirmed", "/received_at"),
+    value("state", "/state"),
+    value("exchange order", "/exchange_order_identifier"),
+    computed("units", |exchange| items(exchange, "/units").len().to_string()),
+];
+
+const FIELDS: &[Column] = &[
+    value("order", "/original_order_id"),
+    value("earlier orders", "/earlier_orders"),
+    value("rma", "/rma_identifier"),
+    value("state", "/state"),
+    value("exchange order", "/exchange_order_identifier"),
+    computed("units", |exchange| units(exchange, "/units")),
+    computed("out of stock", |exchange| units(exchange, "/out_of_stock")),
+    value("stock", "/stock"),
+    value("stock detail", "/stock_detail"),
+    value("delivery", "/delivery"),
+    time("confirmed", "/received_at"),
+    time("ordered", "/ordered_at"),
+    time("settled", "/settled_at"),
+    value("message", "/message"),
+];
+
+const OTHER_RETURN_COLUMNS: &[Column] = &[
+    value("other returns", "/rma_identifier"),
+    value("state", "/state"),
+    time("confirmed", "/received_at"),
+];
+
+const VARIANT_COLUMNS: &[Column] = &[
+    value("sku", "/sku"),
+    value("title", "/title"),
+    computed("attributes", |variant| {
+        let attributes = items(variant, "/attributes").iter();
+        join(attributes.map(|it| format!("{} {}", text_at(it, "/name"), text_at(it, "/value"))))
+    }),
+    value("cents", "/unit_price_amount_cents"),
+    value("in stock", "/quantity_in_stock"),
+];
+
+const UNAVAILABLE_FIELDS: &[Column] =
+    &[value("available", "/available"), value("reason", "/reason"), value("detail", "/detail")];
+
+/// List, show and abandon exchange orders, and look up variants
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    party: Party,
+    connection: ConnectionArgs,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// List exchange orders, and the returns that got none, newest first
+    /// List exchange orders and returns without one, newest first
     #[command(after_help = "\
 Examples:
   backhaul exchange list --state undeliverable --merchant acme
@@ -30,198 +73,90 @@ Examples:
     List(List),
     /// Show the exchange order of an order
     Show {
-        /// The order whose units came back
+        /// Order whose units were returned
         original_order: String,
     },
-    /// End an exchange order that the merchant did not take: its units are refunded instead
+    /// Give up an undeliverable exchange order; its units are refunded instead
     #[command(after_help = "\
-Replay it first, while its delivery is there; show names it:
+Replay the delivery first; show prints its ID:
   backhaul exchange show 1001 --merchant acme
   backhaul deliveries replay DELIVERY
-Then, for good:
+If that fails, abandon the exchange order permanently:
   backhaul exchange abandon 1001 --merchant acme")]
     Abandon {
-        /// The order whose units came back
+        /// Order whose units were returned
         original_order: String,
     },
-    /// Ask the merchant for the variants of a product, as the portal does
+    /// Request the variants of a product from the merchant, as the portal does
     Variants {
-        /// The variant_identifier of an order's line
+        /// The variant_identifier of an order line
         variant_identifier: String,
     },
 }
 
-#[derive(Args)]
+#[derive(Args, Serialize)]
 struct List {
-    /// Of this order
+    /// Only exchange orders of this order
     #[arg(long, value_name = "ORDER")]
+    #[serde(rename = "original_order_id")]
     original_order: Option<String>,
-    /// For this return
+    /// Only the exchange order of this return
     #[arg(long, value_name = "RMA")]
+    #[serde(rename = "rma_identifier")]
     rma: Option<String>,
-    /// With this name at the merchant
+    /// Only the exchange order with this identifier of the merchant
     #[arg(long, value_name = "ORDER")]
+    #[serde(rename = "exchange_order_identifier")]
     exchange_order: Option<String>,
+    /// Only exchange orders in this state
     #[arg(long, value_parser = [
         "waiting", "sending", "placed", "undeliverable", "abandoned", "already_exchanged",
         "out_of_stock", "unreadable",
     ])]
     state: Option<String>,
-    /// How many at the most, up to 500
+    /// Maximum number of exchange orders, up to 500
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: u16,
 }
 
-impl List {
-    fn query(self) -> Vec<(&'static str, String)> {
-        let given = [
-            ("original_order_id", self.original_order),
-            ("rma_identifier", self.rma),
-            ("exchange_order_identifier", self.exchange_order),
-            ("state", self.state),
-            ("limit", Some(self.limit.to_string())),
-        ];
-        given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
-    }
-}
-
-#[derive(Deserialize)]
-struct Page {
-    exchange_orders: Vec<Exchange>,
-}
-
-#[derive(Deserialize)]
-struct Exchange {
-    original_order_id: String,
-    rma_identifier: String,
-    state: String,
-    exchange_order_identifier: Option<String>,
-    delivery: Option<String>,
-    units: Vec<UnitId>,
-    out_of_stock: Vec<UnitId>,
-    stock: Option<String>,
-    stock_detail: Option<String>,
-    received_at: Timestamp,
-    ordered_at: Option<Timestamp>,
-    settled_at: Option<Timestamp>,
-}
-
-#[derive(Deserialize)]
-struct Details {
-    #[serde(flatten)]
-    exchange: Exchange,
-    message: Option<Value>,
-    earlier_orders: Vec<String>,
-    other_returns: Vec<OtherReturn>,
-}
-
-#[derive(Deserialize)]
-struct OtherReturn {
-    rma_identifier: String,
-    state: String,
-    received_at: Timestamp,
-}
-
-#[derive(Deserialize)]
-struct Offer {
-    available: bool,
-    variants: Vec<OfferedVariant>,
-    reason: Option<String>,
-    detail: Option<String>,
-}
-
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { party, command } = arguments;
-    let format = party.format();
-    let service = party.connect(EXCHANGE).await?;
+    let Arguments { connection, command } = arguments;
+    let format = connection.format();
+    let exchange = connection.connect(EXCHANGE).await?;
     match command {
         Command::List(list) => {
-            let found = service.search(&["v1", "exchange_orders"], &list.query()).await?;
-            format.show(found, tabulate)
+            let page = exchange.search(&["v1", "exchange_orders"], &list).await?;
+            format.print_table(&page, "/exchange_orders", COLUMNS)
         }
         Command::Show { original_order } => {
-            format.show(service.get(&["v1", "exchange_orders", &original_order]).await?, describe)
+            let path = ["v1", "exchange_orders", &original_order];
+            format.print(&exchange.get(&path).await?, describe)
         }
         Command::Abandon { original_order } => {
             let path = ["v1", "exchange_orders", &original_order, "abandon"];
-            format.show(service.order(&path, &[]).await?, describe)
+            format.print(&exchange.trigger(&path, &[]).await?, describe)
         }
         Command::Variants { variant_identifier } => {
-            format.show(service.get(&["v1", "variants", &variant_identifier]).await?, offer)
+            let offer = exchange.get(&["v1", "variants", &variant_identifier]).await?;
+            if offer.get("available") == Some(&json!(true)) {
+                format.print_table(&offer, "/variants", VARIANT_COLUMNS)
+            } else {
+                format.print_details(&offer, UNAVAILABLE_FIELDS)
+            }
         }
     }
 }
 
-fn tabulate(page: &Page) -> String {
-    let row = |exchange: &Exchange| {
-        [
-            exchange.original_order_id.clone(),
-            exchange.rma_identifier.clone(),
-            time(&exchange.received_at),
-            exchange.state.clone(),
-            or_dash(exchange.exchange_order_identifier.as_ref()),
-            exchange.units.len().to_string(),
-        ]
-    };
-    let headings = ["order", "rma", "confirmed", "state", "exchange order", "units"];
-    table(headings, page.exchange_orders.iter().map(row))
-}
-
-fn describe(details: &Details) -> String {
-    let Details { exchange, message, earlier_orders, other_returns } = details;
-    let units = |units: &[UnitId]| {
-        let words: Vec<_> = units.iter().map(written).collect();
-        if words.is_empty() { "-".to_owned() } else { words.join(", ") }
-    };
-    let earlier = (!earlier_orders.is_empty()).then(|| earlier_orders.join(", "));
-    let text = properties([
-        ("order", exchange.original_order_id.clone()),
-        ("earlier orders", or_dash(earlier)),
-        ("rma", exchange.rma_identifier.clone()),
-        ("state", exchange.state.clone()),
-        ("exchange order", or_dash(exchange.exchange_order_identifier.as_ref())),
-        ("units", units(&exchange.units)),
-        ("out of stock", units(&exchange.out_of_stock)),
-        ("stock", or_dash(exchange.stock.as_ref())),
-        ("why", or_dash(exchange.stock_detail.as_ref())),
-        ("delivery", or_dash(exchange.delivery.as_ref())),
-        ("confirmed", time(&exchange.received_at)),
-        ("ordered", or_dash(exchange.ordered_at.as_ref().map(time))),
-        ("settled", or_dash(exchange.settled_at.as_ref().map(time))),
-        ("message", or_dash(message.as_ref())),
-    ]);
-    if other_returns.is_empty() {
-        return text;
+fn describe(exchange: &Value) -> String {
+    let (fields, others) = (details(exchange, FIELDS), items(exchange, "/other_returns"));
+    if others.is_empty() {
+        return fields;
     }
-    let row = |other: &OtherReturn| {
-        [other.rma_identifier.clone(), other.state.clone(), time(&other.received_at)]
-    };
-    let others = table(["other returns", "state", "confirmed"], other_returns.iter().map(row));
-    format!("{text}\n{others}")
+    format!("{fields}\n{}", table(others, OTHER_RETURN_COLUMNS))
 }
 
-fn written(unit: &UnitId) -> String {
-    format!("{}:{}", unit.order_line_item_identifier, unit.unit)
-}
-
-fn offer(offer: &Offer) -> String {
-    if !offer.available {
-        return properties([
-            ("available", yes_or_no(false)),
-            ("reason", or_dash(offer.reason.as_ref())),
-            ("detail", or_dash(offer.detail.as_ref())),
-        ]);
-    }
-    let row = |variant: &OfferedVariant| {
-        let attributes = variant.attributes.iter().map(|it| format!("{} {}", it.name, it.value));
-        [
-            variant.sku.clone(),
-            variant.title.clone(),
-            attributes.collect::<Vec<_>>().join(", "),
-            or_dash(variant.unit_price_amount_cents),
-            or_dash(variant.quantity_in_stock),
-        ]
-    };
-    let headings = ["sku", "title", "attributes", "cents", "in stock"];
-    table(headings, offer.variants.iter().map(row))
+fn units(exchange: &Value, pointer: &str) -> String {
+    join(items(exchange, pointer).iter().map(|unit| {
+        format!("{}:{}", text_at(unit, "/order_line_item_identifier"), text_at(unit, "/unit"))
+    }))
 }

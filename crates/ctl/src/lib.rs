@@ -1,29 +1,28 @@
-//! The `backhaul` command line: what merchants' engineers and operators do by hand.
+//! The `backhaul` command line for merchants' engineers and operators.
 //!
-//! A command ends with 0 when it did what was asked, 1 when it found something wrong with its
-//! input or could not go on, 2 when it was called wrongly, and 130 when it was interrupted.
+//! Exit codes: 0 for success, 1 for invalid input or a failed request, 2 for wrong usage, 130 after
+//! an interrupt. The modules that call the services are public for the `demo` crate.
 
 mod audit;
 mod clients;
-mod deliverers;
+mod connection;
 mod deliveries;
-mod demo;
+mod delivery_services;
 mod endpoints;
 mod exchange;
 mod merchants;
-mod operator;
 mod orders;
-mod output;
-mod party;
-mod places;
-mod refusal;
 mod returns;
-mod settings;
 mod token;
-mod tokens;
-mod tour;
 mod verify;
 mod warehouse;
+
+pub mod api_client;
+pub mod api_error;
+pub mod oauth;
+pub mod output;
+pub mod service_urls;
+pub mod settings;
 
 use std::process::ExitCode;
 
@@ -31,9 +30,9 @@ use clap::{Parser, Subcommand};
 
 /// The Backhaul command line
 ///
-/// Addresses and credentials come from flags, else from the environment, else from the file that
-/// $BACKHAUL_SETTINGS names, which is the .run/env of the checkout around the current folder unless
-/// it is set.
+/// Service URLs and credentials come from flags, then from environment variables, then from a
+/// settings file. $BACKHAUL_SETTINGS names that file; the default is .run/env of the checkout that
+/// contains the current folder.
 #[derive(Parser)]
 #[command(name = "backhaul", version)]
 struct Cli {
@@ -55,19 +54,23 @@ enum Command {
     Shipment(warehouse::shipments::Arguments),
     Receipt(warehouse::receipts::Arguments),
     Verify(verify::Arguments),
-    Demo(demo::Arguments),
-    Tour(tour::Arguments),
-    /// Import, check and make up orders
+    /// Import, validate and generate orders
     #[command(subcommand)]
     Orders(orders::Command),
 }
 
-/// A command that was called wrongly in a way only the command itself can tell.
+/// A usage error that clap cannot detect.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct Usage(String);
+struct UsageError(String);
 
-/// The whole of the program.
+impl UsageError {
+    fn new(message: impl Into<String>) -> anyhow::Error {
+        Self(message.into()).into()
+    }
+}
+
+/// Parses the command line, runs the command and reports its error.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -77,11 +80,14 @@ pub fn main() -> ExitCode {
         runtime.shutdown_background();
         result
     });
-    result.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
-        let misused = error.is::<Usage>() || error.is::<settings::Missing>();
-        if misused { ExitCode::from(2) } else { ExitCode::FAILURE }
-    })
+    result.unwrap_or_else(|error| exit_code(&error))
+}
+
+/// Prints an error and returns the exit code for it.
+pub fn exit_code(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    let is_usage = error.is::<UsageError>() || error.is::<settings::MissingSetting>();
+    if is_usage { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 
 async fn run(command: Command) -> anyhow::Result<ExitCode> {
@@ -93,8 +99,6 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Returns(arguments) => returns::run(arguments).await?,
         Command::Exchange(arguments) => exchange::run(arguments).await?,
         Command::Deliveries(arguments) => deliveries::run(arguments).await?,
-        Command::Demo(arguments) => demo::run(arguments).await?,
-        Command::Tour(arguments) => tour::run(arguments).await?,
         Command::Asn(arguments) => warehouse::asns::run(arguments).await?,
         Command::Shipment(arguments) => warehouse::shipments::run(arguments).await?,
         Command::Receipt(arguments) => warehouse::receipts::run(arguments).await?,

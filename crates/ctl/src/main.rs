@@ -1,4 +1,4 @@
-//! `backhaul`, the command line for merchants' engineers and operators.
+//! Entry point of the `backhaul` command line.
 
 use std::process::ExitCode;
 

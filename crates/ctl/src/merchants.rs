@@ -1,28 +1,59 @@
-//! `backhaul merchant`: who returns are run for.
+//! `backhaul merchant`: merchants and their settings.
 
 mod settings;
 
-use std::collections::BTreeMap;
-
 use clap::{Args, Subcommand};
 use domain::access::MerchantId;
-use domain::merchant::{
-    Endpoint, MethodOffer, ReturnPolicy, ReturnReason, Settings, SupportContact,
-};
-use platform::Timestamp;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::Usage;
-use crate::endpoints;
-use crate::operator::{Flags, Listing};
-use crate::output::{money, or_dash, properties, table, time, yes_or_no};
+use crate::UsageError;
+use crate::api_client::PagedList;
+use crate::connection::OperatorArgs;
+use crate::endpoints::endpoints_table;
+use crate::output::{Column, Format, computed, details, items, join, money, text_at, time, value};
+
+const COLUMNS: &[Column] = &[
+    value("merchant", "/identifier"),
+    value("name", "/name"),
+    value("time zone", "/time_zone"),
+    value("currency", "/currency"),
+    computed("window", return_window),
+    computed("endpoints", |merchant| {
+        let endpoints = merchant.get("endpoints").and_then(Value::as_object);
+        endpoints.map_or(0, serde_json::Map::len).to_string()
+    }),
+    time("changed", "/updated_at"),
+];
+
+const FIELDS: &[Column] = &[
+    value("merchant", "/identifier"),
+    value("name", "/name"),
+    value("time zone", "/time_zone"),
+    value("currency", "/currency"),
+    computed("return window", return_window),
+    value("final-sale tags", "/final_sale_tags"),
+    computed("return reasons", return_reasons),
+    computed("return methods", return_methods),
+    computed("gift card", gift_card),
+    value("managed receiving", "/managed_receiving"),
+    value("strict amounts", "/strict_amounts"),
+    value("strict refund dates", "/strict_refund_dates"),
+    computed("support contact", |merchant| {
+        let parts = ["email", "name", "phone"].map(|part| format!("/support_contact/{part}"));
+        let known = parts.iter().filter_map(|part| merchant.pointer(part)?.as_str());
+        join(known.map(str::to_owned))
+    }),
+    value("base URL", "/base_url"),
+    value("version", "/version"),
+    time("created", "/created_at"),
+    time("changed", "/updated_at"),
+];
 
 /// Add, list, show and change merchants
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    flags: Flags,
+    operator: OperatorArgs,
     #[command(subcommand)]
     command: Command,
 }
@@ -38,10 +69,10 @@ Example:
     List,
     /// Show a merchant with its settings and endpoints
     Show {
-        /// Its identifier
+        /// Identifier of the merchant
         merchant: MerchantId,
     },
-    /// Change a merchant's settings; what is not said stays
+    /// Change settings of a merchant; settings without a flag stay as they are
     #[command(after_help = "\
 Examples:
   backhaul merchant set acme --return-window-days 60 --strict-amounts true
@@ -50,181 +81,122 @@ Examples:
   backhaul merchant set acme --return-reason 'TOO_SMALL:exchange=Too small' --return-reason 'OTHER=Another'
   backhaul merchant set acme --return-method mail-back=595 --gift-card-sku GIFT --gift-card-bonus-cents 500")]
     Set(Box<Set>),
-    /// Announce every merchant and every revocation in force again, for a service whose copy was lost
+    /// Publish every merchant and every active revocation again, for a service that lost its replica
     Republish,
 }
 
 #[derive(Args)]
 struct Add {
-    /// Its name in tokens, headers and queues, for good: lower-case letters, digits, hyphens
+    /// Permanent identifier in tokens, headers and queues: lower-case letters, digits, hyphens
     merchant: MerchantId,
-    /// Its name for people
+    /// Display name
     #[arg(long)]
     name: String,
     #[command(flatten)]
-    settings: settings::Flags,
+    settings: settings::SettingsArgs,
 }
 
 #[derive(Args)]
 struct Set {
-    /// Its identifier
+    /// Identifier of the merchant
     merchant: MerchantId,
-    /// Its name for people
+    /// Display name
     #[arg(long)]
     name: Option<String>,
     #[command(flatten)]
-    settings: settings::Flags,
-}
-
-/// A merchant as the service shows it.
-#[derive(Deserialize)]
-pub(crate) struct Merchant {
-    pub(crate) identifier: String,
-    version: i64,
-    #[serde(flatten)]
-    pub(crate) settings: Settings,
-    pub(crate) endpoints: BTreeMap<String, Endpoint<String>>,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-}
-
-#[derive(Deserialize)]
-struct Merchants {
-    merchants: Vec<Merchant>,
-}
-
-#[derive(Deserialize)]
-struct Republished {
-    merchants: u64,
+    settings: settings::SettingsArgs,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { flags, command } = arguments;
-    let format = flags.format();
-    match command {
+    let Arguments { operator, command } = arguments;
+    let format = operator.format();
+    let merchant = match command {
         Command::Add(add) => {
             let Add { merchant, name, settings } = *add;
-            let mut body = settings.change(Some(name));
+            let mut body = settings.body(Some(name));
             body.insert("identifier".to_owned(), json!(merchant));
-            format.show(flags.connect().await?.post(&["v1", "merchants"], body).await?, describe)
+            operator.connect().await?.post(&["v1", "merchants"], &body.into()).await?
         }
-        Command::List => {
-            format.show(list(&flags).await?, |found: &Merchants| tabulate(&found.merchants))
-        }
+        Command::List => return list(&operator, format).await,
         Command::Show { merchant } => {
-            let path = ["v1", "merchants", merchant.as_str()];
-            format.show(flags.connect().await?.get(&path).await?, describe)
+            operator.connect().await?.get(&["v1", "merchants", merchant.as_str()]).await?
         }
         Command::Set(set) => {
             let Set { merchant, name, settings } = *set;
-            let change = settings.change(name);
-            if change.is_empty() {
-                return Err(Usage(
-                    "say what to change: see backhaul merchant set --help".to_owned(),
-                )
-                .into());
+            let body = settings.body(name);
+            if body.is_empty() {
+                return Err(UsageError::new(
+                    "no setting to change: see backhaul merchant set --help",
+                ));
             }
             let path = ["v1", "merchants", merchant.as_str()];
-            format.show(flags.connect().await?.patch(&path, change).await?, describe)
+            operator.connect().await?.patch(&path, &body.into()).await?
         }
         Command::Republish => {
             let path = ["v1", "merchants", "republish"];
-            let answer = flags.connect().await?.post(&path, Map::new()).await?;
-            format.show(answer, |done: &Republished| {
-                format!("announced {} merchants, and every revocation in force\n", done.merchants)
-            })
+            let response = operator.connect().await?.post(&path, &json!({})).await?;
+            return format.print(&response, |response| {
+                let count = text_at(response, "/merchants");
+                format!("published {count} merchants and all active revocations\n")
+            });
         }
-    }
+    };
+    format.print(&merchant, describe)
 }
 
-async fn list(flags: &Flags) -> anyhow::Result<Value> {
-    let listing = Listing {
+async fn list(operator: &OperatorArgs, format: Format) -> anyhow::Result<()> {
+    let list = PagedList {
         path: &["v1", "merchants"],
         merchant: None,
         items: "merchants",
         cursor: "after",
-        most: usize::MAX,
+        limit: usize::MAX,
     };
-    flags.connect().await?.list(listing).await
+    format.print_table(&operator.connect().await?.list(list).await?, "/merchants", COLUMNS)
 }
 
-fn tabulate(merchants: &[Merchant]) -> String {
-    let row = |merchant: &Merchant| {
-        let Settings { name, time_zone, currency, .. } = &merchant.settings;
-        [
-            merchant.identifier.clone(),
-            name.clone(),
-            time_zone.clone(),
-            currency.clone(),
-            format!("{} days", merchant.settings.return_window_days),
-            merchant.endpoints.len().to_string(),
-            time(&merchant.updated_at),
-        ]
-    };
-    let headings = ["merchant", "name", "time zone", "currency", "window", "endpoints", "changed"];
-    table(headings, merchants.iter().map(row))
-}
-
-fn describe(merchant: &Merchant) -> String {
-    let settings = &merchant.settings;
-    let contact = settings.support_contact.as_ref().map(|contact| {
-        let SupportContact { email, name, phone } = contact;
-        [Some(email), name.as_ref(), phone.as_ref()]
-            .into_iter()
-            .flatten()
-            .cloned()
-            .collect::<Vec<_>>()
-    });
-    let tags = (!settings.final_sale_tags.is_empty()).then(|| settings.final_sale_tags.join(", "));
-    let mut text = properties([
-        ("merchant", merchant.identifier.clone()),
-        ("name", settings.name.clone()),
-        ("time zone", settings.time_zone.clone()),
-        ("currency", settings.currency.clone()),
-        ("return window", format!("{} days", settings.return_window_days)),
-        ("final-sale tags", or_dash(tags)),
-        ("return reasons", reasons(&settings.returns)),
-        ("return methods", methods(settings)),
-        (
-            "gift card",
-            or_dash(settings.returns.gift_card.as_ref().map(|card| {
-                format!(
-                    "{} with {} on top",
-                    card.sku,
-                    money(card.bonus_credit_amount_cents, &settings.currency)
-                )
-            })),
-        ),
-        ("managed receiving", yes_or_no(settings.managed_receiving)),
-        ("strict amounts", yes_or_no(settings.strict_amounts)),
-        ("strict refund dates", yes_or_no(settings.strict_refund_dates)),
-        ("support contact", or_dash(contact.map(|parts| parts.join(", ")))),
-        ("base URL", or_dash(settings.base_url.as_ref())),
-        ("version", merchant.version.to_string()),
-        ("created", time(&merchant.created_at)),
-        ("changed", time(&merchant.updated_at)),
-    ]);
-    if !merchant.endpoints.is_empty() {
-        text.push('\n');
-        text.push_str(&endpoints::tabulate(merchant));
+fn describe(merchant: &Value) -> String {
+    let fields = details(merchant, FIELDS);
+    match merchant.get("endpoints").and_then(Value::as_object) {
+        Some(endpoints) if !endpoints.is_empty() => {
+            format!("{fields}\n{}", endpoints_table(merchant))
+        }
+        _ => fields,
     }
-    text
 }
 
-fn reasons(policy: &ReturnPolicy) -> String {
-    let word = |reason: &ReturnReason| match reason.offers_exchange {
-        true => format!("{} (exchange)", reason.code),
-        false => reason.code.clone(),
-    };
-    policy.reasons.iter().map(word).collect::<Vec<_>>().join(", ")
+fn return_window(merchant: &Value) -> String {
+    format!("{} days", text_at(merchant, "/return_window_days"))
 }
 
-fn methods(settings: &Settings) -> String {
-    let word = |offer: &MethodOffer| match offer.shipping_cost_cents {
-        0 => offer.method.to_string(),
-        cents => format!("{} ({})", offer.method, money(cents, &settings.currency)),
-    };
-    settings.returns.methods.iter().map(word).collect::<Vec<_>>().join(", ")
+fn return_reasons(merchant: &Value) -> String {
+    join(items(merchant, "/returns/reasons").iter().map(|reason| {
+        let code = text_at(reason, "/code");
+        let exchange = reason.get("offers_exchange") == Some(&json!(true));
+        if exchange { format!("{code} (exchange)") } else { code }
+    }))
+}
+
+fn return_methods(merchant: &Value) -> String {
+    join(items(merchant, "/returns/methods").iter().map(|offer| {
+        let method = text_at(offer, "/method");
+        match offer.get("shipping_cost_cents").and_then(Value::as_i64) {
+            None | Some(0) => method,
+            Some(cents) => format!("{method} ({})", money(cents, &text_at(merchant, "/currency"))),
+        }
+    }))
+}
+
+fn gift_card(merchant: &Value) -> String {
+    let bonus = merchant.pointer("/returns/gift_card/bonus_credit_amount_cents");
+    match bonus.and_then(Value::as_i64) {
+        None => "-".to_owned(),
+        Some(bonus) => format!(
+            "{} with a bonus of {}",
+            text_at(merchant, "/returns/gift_card/sku"),
+            money(bonus, &text_at(merchant, "/currency"))
+        ),
+    }
 }
 
 #[cfg(test)]
@@ -232,6 +204,7 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
+    use crate::output::table;
 
     fn acme() -> Value {
         json!({
@@ -265,8 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merchant_is_described_in_full() {
-        let acme = serde_json::from_value(acme()).unwrap();
+    fn a_merchant_is_shown_with_all_settings_and_endpoints() {
         expect![[r#"
             merchant             acme
             name                 Acme Outdoor
@@ -276,7 +248,7 @@ mod tests {
             final-sale tags      Clearance, Outlet
             return reasons       TOO_SMALL (exchange), OTHER
             return methods       mail-back (5.95 USD)
-            gift card            GIFT with 5.00 USD on top
+            gift card            GIFT with a bonus of 5.00 USD
             managed receiving    no
             strict amounts       yes
             strict refund dates  no
@@ -286,15 +258,15 @@ mod tests {
             created              2026-11-15 03:48:13Z
             changed              2026-11-16 03:48:13Z
 
-            INTERFACE     STATE   ADDRESS                              AUTHENTICATION  TIME-OUT
+            INTERFACE     STATE   URL                                  AUTHENTICATION  TIMEOUT
             outbound-asn  paused  https://wms.acme.example/asn         basic           5000 ms
             rma           active  https://api.acme.example/hooks/rmas  none            -
         "#]]
-        .assert_eq(&describe(&acme));
+        .assert_eq(&describe(&acme()));
         expect![[r#"
             MERCHANT  NAME          TIME ZONE  CURRENCY  WINDOW   ENDPOINTS  CHANGED
             acme      Acme Outdoor  UTC        USD       60 days  2          2026-11-16 03:48:13Z
         "#]]
-        .assert_eq(&tabulate(&[acme]));
+        .assert_eq(&table([&acme()], COLUMNS));
     }
 }

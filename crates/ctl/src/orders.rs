@@ -1,29 +1,27 @@
-//! `backhaul orders`: the six-month import, and what goes with it.
+//! `backhaul orders`: import, validate and generate orders.
 
 mod batch;
 mod check;
+mod checkpoint;
 mod file;
-mod gateway;
 mod generate;
 mod import;
-mod journal;
+mod intake_client;
+mod message;
 mod report;
-mod samples;
 mod validate;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
 
-pub(crate) use samples::publish_samples;
-
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Send orders from files to the order intake
     Import(Box<import::Arguments>),
-    /// Check orders without sending them
+    /// Validate orders without sending them
     Validate(validate::Arguments),
-    /// Make up orders to test with
+    /// Generate orders for tests
     Generate(generate::Arguments),
 }
 

@@ -1,40 +1,95 @@
-//! What goes to standard output: tables for people, JSON for scripts.
+//! Output of the commands: tables for people, JSON for scripts.
+//!
+//! One renderer serves every resource. A command lists the columns of its table; each names the
+//! field of the response to show.
 
 use std::io::{self, ErrorKind, Write as _};
 
-use anyhow::Context as _;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use iso_currency::Currency;
 use platform::Timestamp;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// How an answer is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Text,
     Json,
 }
 
-impl Format {
-    /// Shows an answer: as it came, or read and put into words.
-    pub(crate) fn show<T: DeserializeOwned>(
-        self,
-        answer: Value,
-        words: impl FnOnce(&T) -> String,
-    ) -> anyhow::Result<()> {
-        let text = match self {
-            Self::Json => format!("{answer:#}\n"),
-            Self::Text => {
-                words(&serde_json::from_value(answer).context("an answer that is not ours")?)
-            }
+/// A column of a table, or a line of a detail view.
+pub(crate) struct Column {
+    name: &'static str,
+    cell: Cell,
+}
+
+enum Cell {
+    /// The value at a JSON pointer.
+    Value(&'static str),
+    /// The timestamp at a JSON pointer.
+    Time(&'static str),
+    /// A text made from the whole item.
+    Computed(fn(&Value) -> String),
+}
+
+pub(crate) const fn value(name: &'static str, pointer: &'static str) -> Column {
+    Column { name, cell: Cell::Value(pointer) }
+}
+
+pub(crate) const fn time(name: &'static str, pointer: &'static str) -> Column {
+    Column { name, cell: Cell::Time(pointer) }
+}
+
+pub(crate) const fn computed(name: &'static str, cell: fn(&Value) -> String) -> Column {
+    Column { name, cell: Cell::Computed(cell) }
+}
+
+impl Column {
+    fn render(&self, item: &Value) -> String {
+        let text = match self.cell {
+            Cell::Value(pointer) => text(item.pointer(pointer)),
+            Cell::Time(pointer) => timestamp(item.pointer(pointer)),
+            Cell::Computed(compute) => compute(item),
         };
-        Ok(print(&text)?)
+        printable(&text)
     }
 }
 
-/// Prints to standard output. That nobody reads on is no error.
-pub(crate) fn print(text: &str) -> io::Result<()> {
+impl Format {
+    pub(crate) fn new(json: bool) -> Self {
+        if json { Self::Json } else { Self::Text }
+    }
+
+    /// Prints a response as JSON, or as the text that `render` makes of it.
+    pub(crate) fn print(
+        self,
+        response: &Value,
+        render: impl FnOnce(&Value) -> String,
+    ) -> anyhow::Result<()> {
+        let text = match self {
+            Self::Json => format!("{response:#}\n"),
+            Self::Text => render(response),
+        };
+        Ok(print(&text)?)
+    }
+
+    /// Prints the list at a JSON pointer of a response.
+    pub(crate) fn print_table(
+        self,
+        response: &Value,
+        pointer: &str,
+        columns: &[Column],
+    ) -> anyhow::Result<()> {
+        self.print(response, |response| table(items(response, pointer), columns))
+    }
+
+    /// Prints one resource.
+    pub(crate) fn print_details(self, response: &Value, fields: &[Column]) -> anyhow::Result<()> {
+        self.print(response, |response| details(response, fields))
+    }
+}
+
+/// Prints to standard output. A closed pipe is not an error.
+pub fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -42,21 +97,19 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Rows below their headings, in columns.
-pub(crate) fn table<const N: usize>(
-    headings: [&str; N],
-    rows: impl IntoIterator<Item = [String; N]>,
-) -> String {
-    let rows = rows.into_iter().map(|row| row.map(|cell| printable(&cell)));
-    columns(std::iter::once(headings.map(str::to_uppercase)).chain(rows))
+/// A table with a row for each item.
+pub(crate) fn table<'a>(items: impl IntoIterator<Item = &'a Value>, columns: &[Column]) -> String {
+    let headings = columns.iter().map(|column| column.name.to_uppercase()).collect();
+    let cells = |item| columns.iter().map(|column| column.render(item)).collect();
+    align(std::iter::once(headings).chain(items.into_iter().map(cells)))
 }
 
-/// One thing, a line for each of its properties.
-pub(crate) fn properties<'a>(rows: impl IntoIterator<Item = (&'a str, String)>) -> String {
-    columns(rows.into_iter().map(|(name, value)| [name.to_owned(), printable(&value)]))
+/// One item, with a line for each field.
+pub(crate) fn details(item: &Value, fields: &[Column]) -> String {
+    align(fields.iter().map(|field| vec![field.name.to_owned(), field.render(item)]))
 }
 
-fn columns<const N: usize>(rows: impl Iterator<Item = [String; N]>) -> String {
+fn align(rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Disabled).add_rows(rows);
@@ -66,17 +119,60 @@ fn columns<const N: usize>(rows: impl Iterator<Item = [String; N]>) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// A secret that was just made.
-pub(crate) fn once(name: &str, secret: &str) -> String {
-    format!("\n{name}: {secret}\nKeep it now: it is not shown again.\n")
+/// A new secret, if the response has one at the JSON pointer.
+pub(crate) fn new_secret(name: &str, response: &Value, pointer: &str) -> String {
+    match response.pointer(pointer).and_then(Value::as_str) {
+        Some(secret) => format!("\n{name}: {secret}\nStore it now: it is not shown again.\n"),
+        None => String::new(),
+    }
 }
 
-/// Text without characters that would move a terminal's cursor.
+/// The list at a JSON pointer.
+pub(crate) fn items<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+    value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The text at a JSON pointer, or a dash.
+pub(crate) fn text_at(value: &Value, pointer: &str) -> String {
+    text(value.pointer(pointer))
+}
+
+fn text(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => "-".to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Bool(true)) => "yes".to_owned(),
+        Some(Value::Bool(false)) => "no".to_owned(),
+        Some(Value::Array(items)) => join(items.iter().map(|item| text(Some(item)))),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// Texts separated by commas, or a dash.
+pub(crate) fn join(texts: impl Iterator<Item = String>) -> String {
+    let texts: Vec<_> = texts.collect();
+    if texts.is_empty() { "-".to_owned() } else { texts.join(", ") }
+}
+
+fn timestamp(value: Option<&Value>) -> String {
+    let parsed = value.and_then(Value::as_str).and_then(|text| text.parse::<Timestamp>().ok());
+    match parsed {
+        Some(at) => at.format("%Y-%m-%d %H:%M:%SZ").to_string(),
+        None => text(value),
+    }
+}
+
+/// The timestamp at a JSON pointer, or a dash.
+pub(crate) fn time_at(value: &Value, pointer: &str) -> String {
+    timestamp(value.pointer(pointer))
+}
+
+/// Replaces control characters, which could move a terminal's cursor.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// An amount in minor units, as people write it.
+/// An amount in minor units, written in major units.
 pub(crate) fn money(cents: i64, currency: &str) -> String {
     let digits = Currency::from_code(currency).and_then(Currency::exponent).unwrap_or(2);
     let unit = 10_i64.pow(digits.into());
@@ -87,35 +183,28 @@ pub(crate) fn money(cents: i64, currency: &str) -> String {
     format!("{whole}.{part:0width$} {currency}", width = usize::from(digits))
 }
 
-pub(crate) fn time(at: &Timestamp) -> String {
-    at.format("%Y-%m-%d %H:%M:%SZ").to_string()
-}
-
-/// A word for what is not there.
-pub(crate) fn or_dash(text: Option<impl ToString>) -> String {
-    text.map_or_else(|| "-".to_owned(), |text| text.to_string())
-}
-
-pub(crate) fn yes_or_no(answer: bool) -> String {
-    if answer { "yes" } else { "no" }.to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
+    use serde_json::json;
 
     use super::*;
 
     #[test]
-    fn columns_line_up_and_nothing_trails() {
-        let rows = [["a", "Ünïcødé 商店", "x"], ["longer", "", "\u{1b}[2Jx\ny"], ["b", "c", ""]];
-        let rows = rows.map(|row| row.map(str::to_owned));
+    fn columns_are_aligned_without_trailing_space() {
+        let rows = json!([
+            { "id": "a", "name": "Ünïcødé 商店", "tags": ["x"] },
+            { "id": "longer", "name": "", "tags": ["\u{1b}[2Jx\ny", true] },
+            { "id": 7, "name": null, "at": "2026-11-15T03:48:13.5Z", "tags": [] },
+        ]);
+        let columns =
+            [value("id", "/id"), value("name", "/name"), time("at", "/at"), value("tag", "/tags")];
         expect![[r#"
-            ID      NAME          TAG
-            a       Ünïcødé 商店  x
-            longer                �[2Jx�y
-            b       c
+            ID      NAME          AT                    TAG
+            a       Ünïcødé 商店  -                     x
+            longer                -                     �[2Jx�y, yes
+            7       -             2026-11-15 03:48:13Z  -
         "#]]
-        .assert_eq(&table(["id", "name", "tag"], rows));
+        .assert_eq(&table(items(&rows, ""), &columns));
     }
 }

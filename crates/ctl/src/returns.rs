@@ -1,4 +1,4 @@
-//! `backhaul returns`: what shoppers send back.
+//! `backhaul returns`: returns of shoppers.
 
 mod create;
 mod show;
@@ -6,20 +6,23 @@ mod simulate;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use domain::returns::{Rma, RmaStatus, UnitId};
+use domain::returns::{RmaStatus, UnitId};
 use platform::Timestamp;
-use serde::Deserialize;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::operator::Operator;
-use crate::party::Party;
-use crate::places::RETURNS;
+use crate::api_client::ApiClient;
+use crate::connection::ConnectionArgs;
+use crate::service_urls::RETURNS;
 
-/// See, start, cancel and act out returns
+/// Page size of the timeline; nearly every return has fewer entries.
+const TIMELINE_LIMIT: (&str, &str) = ("limit", "200");
+
+/// List, show, create, cancel and simulate returns
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    party: Party,
+    connection: ConnectionArgs,
     #[command(subcommand)]
     command: Command,
 }
@@ -32,12 +35,12 @@ Examples:
   backhaul returns list --status CREATED
   backhaul returns list --email ada@shopper.example --merchant acme")]
     List(List),
-    /// Show a return, its units and everything that happened to it
+    /// Show a return with its units and timeline
     Show {
-        /// Its identifier
+        /// Identifier of the return
         rma: String,
     },
-    /// Start a return
+    /// Create a return
     #[command(after_help = "\
 Examples:
   backhaul returns create --order 1001 --unit LINE-1 --reason CHANGED_MIND
@@ -45,126 +48,107 @@ Examples:
   backhaul returns create --order 1001 --unit LINE-1 --unit LINE-2 --reason OTHER --gift-card
   backhaul returns create --body return.json")]
     Create(Box<create::Create>),
-    /// Cancel a return, or some of its units; they can be returned again
+    /// Cancel a return or some of its units, which can then be returned again
     #[command(after_help = "\
 Examples:
   backhaul returns cancel RMA-1
   backhaul returns cancel RMA-1 --unit 1001/LINE-1:2")]
     Cancel {
-        /// Its identifier
+        /// Identifier of the return
         rma: String,
-        /// A unit, ORDER/LINE:NUMBER; repeat it for several; all of them unless given
-        #[arg(long = "unit", value_name = "UNIT", value_parser = unit)]
+        /// A unit as ORDER/LINE:NUMBER; can be repeated [default: all units]
+        #[arg(long = "unit", value_name = "UNIT", value_parser = parse_unit)]
         units: Vec<UnitId>,
-        /// Why, for the record
+        /// Reason for the record
         #[arg(long)]
         reason: Option<String>,
     },
-    /// Act a return out: label, scan, receipt, refund. For sandbox environments
+    /// Simulate a return with label, scan, receipt and refund, in a sandbox environment
     ///
-    /// Returns everything of the order that can be returned, then plays carrier, warehouse and
-    /// shop, so that the merchant's endpoint receives the messages of a return that is refunded; no
-    /// exchange, no cancellation. The client needs the scopes orders, returns, carrier and warehouse,
-    /// or be the operator's (--merchant).
+    /// Creates a return of all returnable units of an order, then reports the events of carrier,
+    /// warehouse and shop. The merchant's endpoint receives the messages of a refunded return,
+    /// without an exchange or a cancellation. The client needs the scopes orders, returns, carrier
+    /// and warehouse, or must be the operator's (--merchant).
     #[command(after_help = "\
 Example:
   backhaul returns simulate 1001")]
     Simulate(simulate::Simulate),
 }
 
-#[derive(Args)]
+#[derive(Args, Serialize)]
 struct List {
-    /// With units of this order
+    /// Only returns with units of this order
     #[arg(long, value_name = "ORDER")]
+    #[serde(rename = "order_identifier")]
     order: Option<String>,
-    #[arg(long, value_parser = PossibleValuesParser::new(RmaStatus::ALL.iter().map(|it| it.as_str())))]
+    /// Only returns with this status
+    #[arg(long, value_parser = PossibleValuesParser::new(RmaStatus::ALL.map(RmaStatus::as_str)))]
     status: Option<String>,
-    /// Of the shopper, or of a gift the giftee, with this e-mail address
+    /// Only returns of the shopper or giftee with this e-mail address
     #[arg(long)]
     email: Option<String>,
+    /// Only returns with this tracking number
     #[arg(long, value_name = "NUMBER")]
     tracking_number: Option<String>,
-    /// Made at this time or later
+    /// Created at this time or later
     #[arg(long, value_name = "TIME")]
     from: Option<Timestamp>,
-    /// Made before this time
+    /// Created before this time
     #[arg(long, value_name = "TIME")]
     to: Option<Timestamp>,
-    /// How many at the most, up to 200
+    /// Maximum number of returns, up to 200
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: u16,
 }
 
-#[derive(Deserialize)]
-struct Returns {
-    returns: Vec<Rma>,
-}
-
-impl List {
-    fn query(self) -> Vec<(&'static str, String)> {
-        let time = |at: Timestamp| at.to_rfc3339();
-        let given = [
-            ("order_identifier", self.order),
-            ("status", self.status),
-            ("email", self.email),
-            ("tracking_number", self.tracking_number),
-            ("from", self.from.map(time)),
-            ("to", self.to.map(time)),
-            ("limit", Some(self.limit.to_string())),
-        ];
-        given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
-    }
-}
-
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { party, command } = arguments;
-    let format = party.format();
-    let engine = party.connect(RETURNS).await?;
+    let Arguments { connection, command } = arguments;
+    let format = connection.format();
+    let client = connection.connect(RETURNS).await?;
     match command {
         Command::List(list) => {
-            let found = engine.search(&["v1", "returns"], &list.query()).await?;
-            format.show(found, |found: &Returns| show::tabulate(&found.returns))
+            let page = client.search(&["v1", "returns"], &list).await?;
+            format.print_table(&page, "/returns", show::COLUMNS)
         }
-        Command::Show { rma } => format.show(with_timeline(&engine, &rma).await?, show::describe),
-        Command::Create(create) => {
-            let made = create.send(&engine).await?;
-            format.show(made, |rma: &Rma| show::properties_of(rma))
+        Command::Show { rma } => {
+            format.print(&with_timeline(&client, &rma).await?, show::describe_with_timeline)
         }
+        Command::Create(create) => format.print(&create.run(&client).await?, show::describe),
         Command::Cancel { rma, units, reason } => {
             let mut body = Map::new();
             if !units.is_empty() {
                 body.insert("units".to_owned(), json!(units));
             }
             body.extend(reason.map(|reason| ("reason".to_owned(), reason.into())));
-            let canceled = engine.post(&["v1", "returns", &rma, "cancel"], body).await?;
-            format.show(canceled, |rma: &Rma| show::properties_of(rma))
+            let path = ["v1", "returns", &rma, "cancel"];
+            format.print(&client.post(&path, &body.into()).await?, show::describe)
         }
-        Command::Simulate(simulate) => simulate.act(&party, &engine).await,
+        Command::Simulate(simulate) => simulate.run(&client, format).await,
     }
 }
 
-/// A return with the first of what happened to it, which for nearly every return is all.
-async fn with_timeline(engine: &Operator, rma: &str) -> anyhow::Result<Value> {
-    let found = engine.get(&["v1", "returns", rma]).await?;
+/// A return and the first page of its timeline.
+async fn with_timeline(client: &ApiClient, rma: &str) -> anyhow::Result<Value> {
+    let found = client.get(&["v1", "returns", rma]).await?;
     let path = ["v1", "returns", rma, "timeline"];
-    let mut timeline = engine.search(&path, &[("limit", "200".to_owned())]).await?;
+    let mut timeline = client.search(&path, &[TIMELINE_LIMIT]).await?;
     let entries = timeline.get_mut("entries").map(Value::take).unwrap_or_default();
     Ok(json!({ "return": found, "timeline": entries }))
 }
 
-/// A unit as people write it.
-fn unit(text: &str) -> Result<UnitId, String> {
-    let (order, rest) = text.rsplit_once('/').ok_or("say ORDER/LINE:NUMBER")?;
-    let (line, unit) = line_unit(rest)?;
+/// Parses ORDER/LINE:NUMBER.
+fn parse_unit(text: &str) -> Result<UnitId, String> {
+    let (order, rest) = text.rsplit_once('/').ok_or("write ORDER/LINE:NUMBER")?;
+    let (line, unit) = parse_line_unit(rest)?;
     Ok(UnitId { order_identifier: order.to_owned(), order_line_item_identifier: line, unit })
 }
 
-/// A line and the number of a unit, the first unless said.
-fn line_unit(text: &str) -> Result<(String, i32), String> {
+/// Parses LINE or LINE:NUMBER; the default number is 1.
+fn parse_line_unit(text: &str) -> Result<(String, i32), String> {
     match text.rsplit_once(':') {
         None => Ok((text.to_owned(), 1)),
         Some((line, number)) => {
-            let number = number.parse().map_err(|_nan| format!("{number} is no number of a unit"));
+            let number = number.parse().map_err(|_nan| format!("{number} is not a unit number"));
             Ok((line.to_owned(), number?))
         }
     }
@@ -172,11 +156,11 @@ fn line_unit(text: &str) -> Result<(String, i32), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::unit;
+    use super::parse_unit;
 
     #[test]
-    fn units_are_written_as_order_line_and_number() {
-        let unit = |text| unit(text).map(|it| it.to_string());
+    fn a_unit_is_written_as_order_line_and_number() {
+        let unit = |text| parse_unit(text).map(|it| it.to_string());
         assert_eq!(unit("1001/L-1:2").unwrap(), "unit 2 of line L-1 of order 1001");
         assert_eq!(unit("A/7/L").unwrap(), "unit 1 of line L of order A/7");
         assert!(unit("L-1:2").is_err() && unit("1001/L:x").is_err());

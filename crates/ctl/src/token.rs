@@ -1,16 +1,13 @@
-//! `backhaul token`: an access token, for trying things out.
-
-use std::time::Duration;
+//! `backhaul token`: prints an access token.
 
 use clap::{Args, ValueEnum};
 use platform::http_client;
 use secrecy::ExposeSecret as _;
 
+use crate::api_client::REQUEST_TIMEOUT;
+use crate::oauth::{ClientArgs, MERCHANT, OPERATOR};
 use crate::output::print;
 use crate::settings::Settings;
-use crate::tokens::{ClientFlags, MERCHANT, OPERATOR, Place, TokenService};
-
-const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Print an access token
 #[derive(Args)]
@@ -20,19 +17,17 @@ Examples:
   backhaul token --as operator --json
   backhaul token --client-id bh_0193f2a1b0c47d5e8f9a --client-secret-file - --scope orders < secret")]
 pub(crate) struct Arguments {
-    /// Whose credentials to use, unless they are given
+    /// Take the credentials of this role, unless flags give them
     #[arg(long = "as", value_name = "ROLE", default_value = "merchant")]
     role: Role,
-    /// Ask for fewer scopes than the client has, separated by spaces
+    /// Request only these scopes of the client, separated by spaces
     #[arg(long)]
     scope: Option<String>,
-    /// Print the whole answer
+    /// Print the whole response as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
-    #[command(flatten)]
-    client: ClientFlags,
+    client: ClientArgs,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -44,19 +39,17 @@ enum Role {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { role, scope, json, place, client } = arguments;
-    let settings = Settings::load()?;
-    let role = match role {
+    let Arguments { role, scope, json, client } = arguments;
+    let credentials = match role {
         Role::Merchant => MERCHANT,
         Role::Operator => OPERATOR,
     };
-    let url = place.url(&settings)?;
-    let service = TokenService::new(url, client.credentials(&settings, role)?);
-    let granted = service.request(&http_client(DEADLINE)?, scope.as_deref()).await?;
+    let tokens = client.token_client(&Settings::load()?, credentials)?;
+    let issued = tokens.request(&http_client(REQUEST_TIMEOUT)?, scope.as_deref()).await?;
     let text = if json {
-        format!("{:#}\n", granted.answer)
+        format!("{:#}\n", issued.response)
     } else {
-        format!("{}\n", granted.access_token.expose_secret())
+        format!("{}\n", issued.access_token.expose_secret())
     };
     Ok(print(&text)?)
 }

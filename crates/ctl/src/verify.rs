@@ -1,4 +1,4 @@
-//! `backhaul verify`: whether a captured message was signed by us.
+//! `backhaul verify`: checks the signature of a captured message.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -23,19 +23,19 @@ pub(crate) struct Arguments {
     /// File with the signing secret (whsec_…); can be repeated
     #[arg(long = "secret-file", value_name = "FILE", required = true)]
     secret_files: Vec<PathBuf>,
-    /// The header webhook-id
+    /// Value of the webhook-id header
     #[arg(long)]
     id: String,
-    /// The header webhook-timestamp
+    /// Value of the webhook-timestamp header
     #[arg(long)]
     timestamp: String,
-    /// The header webhook-signature
+    /// Value of the webhook-signature header
     #[arg(long)]
     signature: String,
-    /// When it arrived; now unless given
+    /// Time when the message arrived [default: now]
     #[arg(long, value_name = "TIME")]
     at: Option<Timestamp>,
-    /// The body, byte for byte; - for standard input
+    /// File with the exact body, - for standard input
     body: PathBuf,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .iter()
         .map(|file| Ok(Secret::parse(&read_secret(file)?)?))
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let body = read(&arguments.body)?;
+    let body = read_body(&arguments.body)?;
     let signed = Signed {
         id: &arguments.id,
         timestamp: &arguments.timestamp,
@@ -54,21 +54,21 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let at = arguments.at.unwrap_or_else(|| Clock::system().now());
     match verify(&secrets, signed, &body, at) {
         Ok(()) => {
-            print("the signature is good\n")?;
+            print("the signature is valid\n")?;
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
-            print(&format!("the signature is not good: {error}\n"))?;
+            print(&format!("the signature is invalid: {error}\n"))?;
             Ok(ExitCode::FAILURE)
         }
     }
 }
 
-fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
+fn read_body(file: &Path) -> anyhow::Result<Vec<u8>> {
     if file != Path::new("-") {
-        return fs::read(file).with_context(|| format!("{} cannot be read", file.display()));
+        return fs::read(file).with_context(|| format!("cannot read {}", file.display()));
     }
     let mut body = Vec::new();
-    io::stdin().read_to_end(&mut body).context("standard input cannot be read")?;
+    io::stdin().read_to_end(&mut body).context("cannot read standard input")?;
     Ok(body)
 }

@@ -1,22 +1,16 @@
-//! What happens in the warehouse: announced, arrived, and sent.
+//! Commands for the warehouse: inbound ASNs, receipts and outbound shipments.
 
 pub(crate) mod asns;
 pub(crate) mod receipts;
 pub(crate) mod shipments;
 
-use domain::warehouse::Identifier;
-use serde::Deserialize;
+use serde_json::Value;
 
-/// Where something comes from or goes to.
-#[derive(Deserialize)]
-struct Place {
-    identifier: Identifier,
-    #[serde(rename = "type")]
-    kind: String,
-}
+use crate::output::text_at;
 
-impl Place {
-    fn words(&self) -> String {
-        format!("{} {}", self.kind, self.identifier)
-    }
+/// The SKU of a line or receipt, or else its UPC.
+fn product(item: &Value) -> String {
+    let is_known = |name: &&str| item.get(*name).is_some_and(|it| !it.is_null());
+    let name = ["sku", "upc"].into_iter().find(is_known);
+    name.map_or_else(|| "-".to_owned(), |name| text_at(item, &format!("/{name}")))
 }

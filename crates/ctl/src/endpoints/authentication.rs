@@ -1,16 +1,18 @@
-//! What a merchant's side asks of us, from the command line.
+//! Flags for the authentication of requests to an endpoint.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use domain::merchant::{Authentication, CredentialsIn};
+use serde_json::Value;
 
-use crate::Usage;
+use crate::UsageError;
+use crate::output::text_at;
 use crate::settings::read_secret;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum AuthKind {
     None,
     Basic,
     Bearer,
@@ -18,97 +20,91 @@ enum Kind {
     Oauth2,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for AuthKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "none",
-            Self::Basic => "basic",
-            Self::Bearer => "bearer",
-            Self::ApiKey => "api-key",
-            Self::Oauth2 => "oauth2",
-        })
+        self.to_possible_value().map_or(Ok(()), |value| f.write_str(value.get_name()))
     }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Place {
+enum CredentialsPlace {
     Body,
     Basic,
 }
 
-/// Secrets are better read from a file or from standard input (-): other users of this machine
-/// can read its command lines.
+/// Pass secrets in a file or on standard input (-): other users of this machine can read its
+/// command lines.
 #[derive(Args)]
 #[command(next_help_heading = "Authentication")]
-pub(super) struct Flags {
-    /// What the merchant's side asks for
-    #[arg(long, value_name = "KIND", default_value_t = Kind::None)]
-    auth: Kind,
-    /// basic: the user
+pub(super) struct AuthenticationArgs {
+    /// Authentication that the endpoint requires
+    #[arg(long, value_name = "KIND", default_value_t = AuthKind::None)]
+    auth: AuthKind,
+    /// basic: user name
     #[arg(long, value_name = "NAME")]
     username: Option<String>,
-    /// basic: the password
+    /// basic: password
     #[arg(long)]
     password: Option<String>,
-    /// basic: a file with the password, - for standard input
+    /// basic: file with the password, - for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "password")]
     password_file: Option<PathBuf>,
-    /// bearer: the token
+    /// bearer: token
     #[arg(long)]
     token: Option<String>,
-    /// bearer: a file with the token, - for standard input
+    /// bearer: file with the token, - for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     token_file: Option<PathBuf>,
-    /// api-key: the header that carries the key
+    /// api-key: header that carries the key
     #[arg(long, value_name = "NAME")]
     key_header: Option<String>,
-    /// api-key: the key
+    /// api-key: key
     #[arg(long)]
     key: Option<String>,
-    /// api-key: a file with the key, - for standard input
+    /// api-key: file with the key, - for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "key")]
     key_file: Option<PathBuf>,
-    /// oauth2: where tokens come from
+    /// oauth2: URL of the token endpoint
     #[arg(long, value_name = "URL")]
     token_url: Option<String>,
-    /// oauth2: the client we are
+    /// oauth2: client ID
     #[arg(long, value_name = "ID")]
     client_id: Option<String>,
-    /// oauth2: the client's secret
+    /// oauth2: client secret
     #[arg(long, value_name = "SECRET")]
     client_secret: Option<String>,
-    /// oauth2: a file with the client's secret, - for standard input
+    /// oauth2: file with the client secret, - for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "client_secret")]
     client_secret_file: Option<PathBuf>,
-    /// oauth2: the scope to ask for
+    /// oauth2: scope of the token
     #[arg(long)]
     scope: Option<String>,
-    /// oauth2: where a token request carries the client's credentials; basic unless given
+    /// oauth2: part of a token request that carries the client's credentials [default: basic]
     #[arg(long, value_name = "PLACE")]
-    credentials_in: Option<Place>,
+    credentials_in: Option<CredentialsPlace>,
 }
 
-impl Flags {
-    /// What was said, complete and with nothing that does not belong to its kind.
+impl AuthenticationArgs {
+    /// Checks that the flags are complete and belong to the authentication kind.
     pub(super) fn read(self) -> anyhow::Result<Authentication<String>> {
-        self.refuse_strays()?;
+        self.reject_flags_of_other_kinds()?;
         let kind = self.auth;
         Ok(match kind {
-            Kind::None => Authentication::None,
-            Kind::Basic => Authentication::Basic {
-                username: needed(self.username, kind, "--username")?,
+            AuthKind::None => Authentication::None,
+            AuthKind::Basic => Authentication::Basic {
+                username: required(self.username, kind, "--username")?,
                 password: secret(self.password, self.password_file, kind, "--password-file")?,
             },
-            Kind::Bearer => Authentication::Bearer {
+            AuthKind::Bearer => Authentication::Bearer {
                 token: secret(self.token, self.token_file, kind, "--token-file")?,
             },
-            Kind::ApiKey => Authentication::ApiKey {
-                header: needed(self.key_header, kind, "--key-header")?,
+            AuthKind::ApiKey => Authentication::ApiKey {
+                header: required(self.key_header, kind, "--key-header")?,
                 key: secret(self.key, self.key_file, kind, "--key-file")?,
             },
-            Kind::Oauth2 => Authentication::Oauth2 {
-                token_url: needed(self.token_url, kind, "--token-url")?,
-                client_id: needed(self.client_id, kind, "--client-id")?,
+            AuthKind::Oauth2 => Authentication::Oauth2 {
+                token_url: required(self.token_url, kind, "--token-url")?,
+                client_id: required(self.client_id, kind, "--client-id")?,
                 client_secret: secret(
                     self.client_secret,
                     self.client_secret_file,
@@ -117,73 +113,67 @@ impl Flags {
                 )?,
                 scope: self.scope,
                 credentials_in: match self.credentials_in {
-                    Some(Place::Body) => CredentialsIn::Body,
-                    Some(Place::Basic) | None => CredentialsIn::Basic,
+                    Some(CredentialsPlace::Body) => CredentialsIn::Body,
+                    Some(CredentialsPlace::Basic) | None => CredentialsIn::Basic,
                 },
             },
         })
     }
 
-    fn refuse_strays(&self) -> Result<(), Usage> {
-        let given = [
-            ("--username", self.username.is_some(), Kind::Basic),
-            ("--password", self.password.is_some(), Kind::Basic),
-            ("--password-file", self.password_file.is_some(), Kind::Basic),
-            ("--token", self.token.is_some(), Kind::Bearer),
-            ("--token-file", self.token_file.is_some(), Kind::Bearer),
-            ("--key-header", self.key_header.is_some(), Kind::ApiKey),
-            ("--key", self.key.is_some(), Kind::ApiKey),
-            ("--key-file", self.key_file.is_some(), Kind::ApiKey),
-            ("--token-url", self.token_url.is_some(), Kind::Oauth2),
-            ("--client-id", self.client_id.is_some(), Kind::Oauth2),
-            ("--client-secret", self.client_secret.is_some(), Kind::Oauth2),
-            ("--client-secret-file", self.client_secret_file.is_some(), Kind::Oauth2),
-            ("--scope", self.scope.is_some(), Kind::Oauth2),
-            ("--credentials-in", self.credentials_in.is_some(), Kind::Oauth2),
+    fn reject_flags_of_other_kinds(&self) -> anyhow::Result<()> {
+        let flags = [
+            ("--username", self.username.is_some(), AuthKind::Basic),
+            ("--password", self.password.is_some(), AuthKind::Basic),
+            ("--password-file", self.password_file.is_some(), AuthKind::Basic),
+            ("--token", self.token.is_some(), AuthKind::Bearer),
+            ("--token-file", self.token_file.is_some(), AuthKind::Bearer),
+            ("--key-header", self.key_header.is_some(), AuthKind::ApiKey),
+            ("--key", self.key.is_some(), AuthKind::ApiKey),
+            ("--key-file", self.key_file.is_some(), AuthKind::ApiKey),
+            ("--token-url", self.token_url.is_some(), AuthKind::Oauth2),
+            ("--client-id", self.client_id.is_some(), AuthKind::Oauth2),
+            ("--client-secret", self.client_secret.is_some(), AuthKind::Oauth2),
+            ("--client-secret-file", self.client_secret_file.is_some(), AuthKind::Oauth2),
+            ("--scope", self.scope.is_some(), AuthKind::Oauth2),
+            ("--credentials-in", self.credentials_in.is_some(), AuthKind::Oauth2),
         ];
-        match given.into_iter().find(|(_, given, kind)| *given && *kind != self.auth) {
-            Some((flag, _, kind)) => Err(Usage(format!("{flag} goes with --auth {kind}"))),
+        match flags.into_iter().find(|(_, is_given, kind)| *is_given && *kind != self.auth) {
+            Some((flag, _, kind)) => Err(UsageError::new(format!("{flag} requires --auth {kind}"))),
             None => Ok(()),
         }
     }
 }
 
-fn needed(value: Option<String>, kind: Kind, flag: &str) -> Result<String, Usage> {
-    value.ok_or_else(|| Usage(format!("--auth {kind} needs {flag}")))
+fn required(value: Option<String>, kind: AuthKind, flag: &str) -> anyhow::Result<String> {
+    value.ok_or_else(|| UsageError::new(format!("--auth {kind} requires {flag}")))
 }
 
 fn secret(
-    given: Option<String>,
+    value: Option<String>,
     file: Option<PathBuf>,
-    kind: Kind,
+    kind: AuthKind,
     flag: &str,
 ) -> anyhow::Result<String> {
     match file {
         Some(file) => read_secret(&file),
-        None => Ok(needed(given, kind, flag)?),
+        None => required(value, kind, flag),
     }
 }
 
-pub(super) fn name<S>(authentication: &Authentication<S>) -> &'static str {
-    match authentication {
-        Authentication::None => "none",
-        Authentication::Basic { .. } => "basic",
-        Authentication::Bearer { .. } => "bearer",
-        Authentication::ApiKey { .. } => "api-key",
-        Authentication::Oauth2 { .. } => "oauth2",
-    }
+/// The authentication kind of an endpoint.
+pub(super) fn kind(endpoint: &Value) -> String {
+    text_at(endpoint, "/authentication/kind").replace('_', "-")
 }
 
-/// The kind and what else may be shown.
-pub(super) fn describe<S>(authentication: &Authentication<S>) -> String {
-    let name = name(authentication);
-    match authentication {
-        Authentication::None | Authentication::Bearer { .. } => name.to_owned(),
-        Authentication::Basic { username, .. } => format!("{name}, as {username}"),
-        Authentication::ApiKey { header, .. } => format!("{name}, in {header}"),
-        Authentication::Oauth2 { token_url, client_id, .. } => {
-            format!("{name}, as {client_id} at {token_url}")
-        }
+/// The authentication kind of an endpoint with its settings, except secrets.
+pub(super) fn describe(endpoint: &Value) -> String {
+    let kind = kind(endpoint);
+    let setting = |name: &str| text_at(endpoint, &format!("/authentication/{name}"));
+    match kind.as_str() {
+        "basic" => format!("{kind}, as {}", setting("username")),
+        "api-key" => format!("{kind}, in {}", setting("header")),
+        "oauth2" => format!("{kind}, as {} at {}", setting("client_id"), setting("token_url")),
+        _ => kind,
     }
 }
 
@@ -194,21 +184,21 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Line {
+    struct Cli {
         #[command(flatten)]
-        flags: Flags,
+        authentication: AuthenticationArgs,
     }
 
     #[track_caller]
     fn check(line: &str, expected: Result<&str, &str>) {
-        let line = Line::try_parse_from(format!("x {line}").split_whitespace()).unwrap();
-        let read = line.flags.read().map(|read| serde_json::to_string(&read).unwrap());
+        let cli = Cli::try_parse_from(format!("x {line}").split_whitespace()).unwrap();
+        let read = cli.authentication.read().map(|read| serde_json::to_string(&read).unwrap());
         let read = read.map_err(|error| error.to_string());
         assert_eq!(read.as_deref().map_err(String::as_str), expected);
     }
 
     #[test]
-    fn every_kind_takes_what_belongs_to_it_and_nothing_else() {
+    fn each_kind_accepts_only_its_own_flags() {
         check("", Ok(r#"{"kind":"none"}"#));
         check(
             "--auth basic --username u --password p",
@@ -225,10 +215,10 @@ mod tests {
                 r#"{"kind":"oauth2","token_url":"https://x","client_id":"c","client_secret":"s","scope":null,"credentials_in":"basic"}"#,
             ),
         );
-        check("--auth basic --username u", Err("--auth basic needs --password-file"));
-        check("--auth oauth2", Err("--auth oauth2 needs --token-url"));
-        check("--username u --password p", Err("--username goes with --auth basic"));
-        check("--auth basic --scope s", Err("--scope goes with --auth oauth2"));
+        check("--auth basic --username u", Err("--auth basic requires --password-file"));
+        check("--auth oauth2", Err("--auth oauth2 requires --token-url"));
+        check("--username u --password p", Err("--username requires --auth basic"));
+        check("--auth basic --scope s", Err("--scope requires --auth oauth2"));
     }
 
     #[test]
@@ -241,7 +231,7 @@ mod tests {
             Ok(r#"{"kind":"bearer","token":"s3cret"}"#),
         );
         std::fs::write(&file, "\n").unwrap();
-        let empty = format!("no secret from {}: it is empty", file.display());
+        let empty = format!("the secret file {} is empty", file.display());
         check(&format!("--auth bearer --token-file {}", file.display()), Err(&empty));
     }
 }

@@ -1,74 +1,45 @@
-//! `backhaul endpoint check`: samples to a merchant, and what came of them.
+//! `backhaul endpoint check`: sends sample messages to a merchant.
 
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Args;
 use domain::access::MerchantId;
-use serde::Deserialize;
-use serde_json::Map;
+use serde_json::{Value, json};
 
-use crate::deliverers::{Deliverers, together};
-use crate::operator::Flags;
-use crate::output::{or_dash, table, yes_or_no};
+use crate::connection::OperatorArgs;
+use crate::delivery_services::{DeliveryServiceArgs, merge_lists};
+use crate::output::{Column, computed, items, text_at, value};
+
+const COLUMNS: &[Column] = &[
+    value("kind", "/kind"),
+    value("url", "/endpoint"),
+    value("accepted", "/accepted"),
+    value("status", "/status"),
+    computed("latency", |result| format!("{} ms", text_at(result, "/latency_ms"))),
+    value("detail", "/detail"),
+];
 
 #[derive(Args)]
 pub(super) struct Check {
-    /// Its identifier
+    /// Identifier of the merchant
     merchant: MerchantId,
     #[command(flatten)]
-    deliverers: Deliverers,
+    services: DeliveryServiceArgs,
 }
 
-#[derive(Deserialize)]
-struct Checks {
-    results: Vec<Checked>,
-}
-
-#[derive(Deserialize)]
-struct Checked {
-    kind: String,
-    endpoint: Option<String>,
-    accepted: bool,
-    outcome: String,
-    status: Option<u16>,
-    detail: String,
-    latency_ms: u64,
-}
-
-pub(super) async fn run(flags: &Flags, check: &Check) -> anyhow::Result<ExitCode> {
-    let services = check.deliverers.reach(&flags.connect().await?)?;
+pub(super) async fn run(operator: &OperatorArgs, check: &Check) -> anyhow::Result<ExitCode> {
+    let services = check.services.clients(&operator.connect().await?)?;
     let path = ["v1", "endpoints", check.merchant.as_str(), "check"];
-    let results = together(&services, "results", async |it| it.post(&path, Map::new()).await);
-    let (results, ended) = results.await?;
-    let checks = Checks::deserialize(&results).context("an answer that is not ours")?;
-    flags.format().show(results, tabulate)?;
-    ended?;
-    Ok(if checks.results.iter().any(Checked::is_wrong) {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    let results =
+        merge_lists(&services, "results", async |service| service.post(&path, &json!({})).await);
+    let (results, outcome) = results.await?;
+    operator.format().print_table(&results, "/results", COLUMNS)?;
+    outcome?;
+    let any_failed = items(&results, "/results").iter().any(is_failed);
+    Ok(if any_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-impl Checked {
-    /// A kind that the merchant has no endpoint for is not checked, and nothing is wrong with it.
-    fn is_wrong(&self) -> bool {
-        !self.accepted && self.outcome != "not_set"
-    }
-}
-
-fn tabulate(checks: &Checks) -> String {
-    let row = |checked: &Checked| {
-        [
-            checked.kind.clone(),
-            or_dash(checked.endpoint.as_ref()),
-            yes_or_no(checked.accepted),
-            or_dash(checked.status),
-            format!("{} ms", checked.latency_ms),
-            checked.detail.clone(),
-        ]
-    };
-    let headings = ["kind", "address", "accepted", "status", "took", "what happened"];
-    table(headings, checks.results.iter().map(row))
+/// A kind without an endpoint is not checked and does not fail.
+fn is_failed(result: &Value) -> bool {
+    result.get("accepted") != Some(&json!(true)) && result.get("outcome") != Some(&json!("not_set"))
 }

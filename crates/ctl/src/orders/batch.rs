@@ -1,122 +1,108 @@
-//! Orders gathered into messages.
+//! Batches of orders, one message each.
 
 use std::io;
 
 use domain::order::OrderPolicy;
 
 use super::check::check;
-use super::file::Entry;
+use super::file::RawOrder;
 use super::report::Rejection;
 
-/// A message stays well below the five mebibytes that the intake accepts.
+/// Leaves a margin below the 5 MiB that the order intake accepts.
 const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
 
-/// An order that is worth sending.
+/// An order that passed validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Sendable {
+pub(crate) struct ValidOrder {
     pub(crate) line: u64,
     pub(crate) identifier: String,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// So many orders of a file: the good ones for one message, and the others.
+/// Consecutive orders of a file: the valid ones, which form one message, and the rejected ones.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Batch {
     pub(crate) number: u64,
-    /// Orders of the file up to the end of this batch.
+    /// Number of orders in the file up to the end of this batch.
     pub(crate) end: u64,
-    pub(crate) orders: Vec<Sendable>,
+    pub(crate) orders: Vec<ValidOrder>,
     pub(crate) rejected: Vec<Rejection>,
 }
 
-/// Gathers the orders of a file, leaving out those that an earlier run dealt with.
+/// Groups the orders of a file into batches and skips those that an earlier run completed.
 pub(crate) struct Batches<I> {
-    entries: I,
+    orders: I,
     size: usize,
     skip: u64,
     number: u64,
-    seen: u64,
-    /// What ended the batch before: it did not fit, or could not be read.
-    held: Option<io::Result<Entry>>,
+    read: u64,
+    /// The result that ended the previous batch: an order that did not fit, or a read error.
+    pending: Option<io::Result<RawOrder>>,
 }
 
-impl<I: Iterator<Item = io::Result<Entry>>> Batches<I> {
-    pub(crate) fn new(entries: I, size: usize, skip: u64) -> Self {
-        Self { entries, size, skip, number: 0, seen: 0, held: None }
+impl<I: Iterator<Item = io::Result<RawOrder>>> Batches<I> {
+    pub(crate) fn new(orders: I, size: usize, skip: u64) -> Self {
+        Self { orders, size, skip, number: 0, read: 0, pending: None }
     }
 
-    fn next_entry(&mut self) -> Option<io::Result<Entry>> {
-        if let Some(held) = self.held.take() {
-            return Some(held);
+    fn next_order(&mut self) -> Option<io::Result<RawOrder>> {
+        if let Some(pending) = self.pending.take() {
+            return Some(pending);
         }
-        while self.seen < self.skip {
-            match self.entries.next()? {
-                Ok(_) => self.seen += 1,
+        while self.read < self.skip {
+            match self.orders.next()? {
+                Ok(_) => self.read += 1,
                 Err(error) => return Some(Err(error)),
             }
         }
-        self.entries.next()
+        self.orders.next()
     }
 
-    fn gather(&mut self) -> Batch {
+    fn next_batch(&mut self) -> Batch {
         let mut batch = Batch { number: self.number, ..Batch::default() };
         let mut bytes = 0;
         while batch.orders.len() + batch.rejected.len() < self.size {
-            let entry = match self.next_entry() {
+            let order = match self.next_order() {
                 None => break,
-                Some(Ok(entry)) if bytes == 0 || bytes + entry.bytes.len() <= MAX_BATCH_BYTES => {
-                    entry
+                Some(Ok(order)) if bytes == 0 || bytes + order.bytes.len() <= MAX_BATCH_BYTES => {
+                    order
                 }
-                Some(unfit) => {
-                    self.held = Some(unfit);
+                Some(next) => {
+                    self.pending = Some(next);
                     break;
                 }
             };
-            bytes += entry.bytes.len();
-            self.seen += 1;
-            let Entry { line, bytes } = entry;
+            bytes += order.bytes.len();
+            self.read += 1;
+            let RawOrder { line, bytes } = order;
             match check(&bytes, OrderPolicy::default()) {
-                Ok(identifier) => batch.orders.push(Sendable { line, identifier, bytes }),
+                Ok(identifier) => batch.orders.push(ValidOrder { line, identifier, bytes }),
                 Err(errors) => {
                     let order = identifier_of(&bytes);
                     batch.rejected.push(Rejection { line, order, errors });
                 }
             }
         }
-        batch.end = self.seen;
+        batch.end = self.read;
         batch
     }
 }
 
-impl<I: Iterator<Item = io::Result<Entry>>> Iterator for Batches<I> {
+impl<I: Iterator<Item = io::Result<RawOrder>>> Iterator for Batches<I> {
     type Item = io::Result<Batch>;
 
     fn next(&mut self) -> Option<io::Result<Batch>> {
-        let batch = self.gather();
+        let batch = self.next_batch();
         if batch.orders.is_empty() && batch.rejected.is_empty() {
-            return self.held.take()?.err().map(Err);
+            return self.pending.take()?.err().map(Err);
         }
         self.number += 1;
         Some(Ok(batch))
     }
 }
 
-/// The message that carries these orders, byte for byte as they stand in the file.
-pub(crate) fn message<'a>(orders: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
-    const OPENING: &[u8] = br#"{"returns_portal_order":{"orders":["#;
-    let mut message = OPENING.to_vec();
-    for (index, order) in orders.into_iter().enumerate() {
-        if index > 0 {
-            message.push(b',');
-        }
-        message.extend_from_slice(order);
-    }
-    message.extend_from_slice(b"]}}");
-    message
-}
-
-/// What a rejected order calls itself, if it says so.
-pub(crate) fn identifier_of(order: &[u8]) -> String {
+/// The identifier of a rejected order, or an empty text.
+fn identifier_of(order: &[u8]) -> String {
     let value = serde_json::from_slice::<serde_json::Value>(order).ok();
     let identifier = value.as_ref().and_then(|order| order.get("identifier")?.as_str());
     identifier.unwrap_or_default().to_owned()
@@ -127,31 +113,35 @@ mod tests {
     use domain::order::sample::{Orders, document};
 
     use super::*;
+    use crate::orders::message::message;
 
-    fn entries(count: u64) -> Vec<Entry> {
+    fn orders(count: u64) -> Vec<RawOrder> {
         let orders = Orders::new(5, "2026-03-01T00:00:00Z".parse().unwrap());
-        let entries = (1..=count).zip(orders);
-        entries
-            .map(|(line, order)| Entry { line, bytes: document(&order).to_string().into_bytes() })
+        (1..=count)
+            .zip(orders)
+            .map(|(line, order)| RawOrder {
+                line,
+                bytes: document(&order).to_string().into_bytes(),
+            })
             .collect()
     }
 
-    fn batches(entries: Vec<Entry>, size: usize, skip: u64) -> Vec<Batch> {
-        Batches::new(entries.into_iter().map(Ok), size, skip).map(Result::unwrap).collect()
+    fn batches(orders: Vec<RawOrder>, size: usize, skip: u64) -> Vec<Batch> {
+        Batches::new(orders.into_iter().map(Ok), size, skip).map(Result::unwrap).collect()
     }
 
     #[track_caller]
     fn check(batches: &[Batch], expected: &[(u64, usize, usize, u64)]) {
-        let seen: Vec<_> = batches
+        let actual: Vec<_> = batches
             .iter()
             .map(|batch| (batch.number, batch.orders.len(), batch.rejected.len(), batch.end))
             .collect();
-        assert_eq!(seen, expected);
+        assert_eq!(actual, expected);
     }
 
     #[test]
-    fn good_orders_and_bad_ones_go_separate_ways() {
-        let mut orders = entries(5);
+    fn valid_and_rejected_orders_are_separated() {
+        let mut orders = orders(5);
         orders[1].bytes = br#"{"identifier": "1002"}"#.to_vec();
         orders[4].bytes = b"not JSON".to_vec();
         let batches = batches(orders, 2, 0);
@@ -161,15 +151,15 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_run_dealt_with_is_left_out() {
-        check(&batches(entries(5), 2, 3), &[(0, 2, 0, 5)]);
-        check(&batches(entries(5), 2, 5), &[]);
-        check(&batches(entries(5), 2, 9), &[]);
+    fn orders_of_an_earlier_run_are_skipped() {
+        check(&batches(orders(5), 2, 3), &[(0, 2, 0, 5)]);
+        check(&batches(orders(5), 2, 5), &[]);
+        check(&batches(orders(5), 2, 9), &[]);
     }
 
     #[test]
-    fn a_batch_is_bounded_in_bytes() {
-        let mut orders = entries(3);
+    fn a_batch_has_a_size_limit() {
+        let mut orders = orders(3);
         for order in &mut orders {
             order.bytes.resize(3 * 1024 * 1024, b' ');
         }
@@ -177,9 +167,9 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_takes_nothing_before_it_along() {
+    fn orders_before_a_read_error_are_batched() {
         let broken = Err(io::Error::other("broken"));
-        let all = entries(3).into_iter().map(Ok).chain([broken]);
+        let all = orders(3).into_iter().map(Ok).chain([broken]);
         let mut batches = Batches::new(all, 2, 0);
         let ends: Vec<_> = batches.by_ref().take(2).map(|batch| batch.unwrap().end).collect();
         assert_eq!(ends, [2, 3]);
@@ -188,8 +178,8 @@ mod tests {
     }
 
     #[test]
-    fn a_message_holds_the_orders_as_they_stand() {
-        let batches = batches(entries(3), 10, 0);
+    fn a_message_contains_all_orders_of_a_batch() {
+        let batches = batches(orders(3), 10, 0);
         let message: serde_json::Value =
             serde_json::from_slice(&message(batches[0].orders.iter().map(|it| &*it.bytes)))
                 .unwrap();

@@ -1,7 +1,7 @@
-//! Orders in files: one order a line, or one JSON array; plain or gzipped; or standard input.
+//! Reader for files of orders: one order per line or one JSON array, plain or gzipped.
 //!
-//! A file is read as a stream and may be larger than memory. The bytes of an order are handed on
-//! as they stand in the file; whether they make sense is for others to say.
+//! A file is read as a stream and may be larger than memory. The reader splits it into orders and
+//! does not validate them.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -12,22 +12,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 
-/// No order is larger than a message may be.
+/// The size limit of a message.
 pub(crate) const MAX_ORDER_BYTES: usize = 5 * 1024 * 1024;
-const BUFFER: usize = 256 * 1024;
+const BUFFER_BYTES: usize = 256 * 1024;
 
-/// One order as it stands in a file.
+/// The bytes of one order in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
-    /// The line on which it begins, from one.
+pub(crate) struct RawOrder {
+    /// The line on which the order starts, counted from 1.
     pub(crate) line: u64,
-    /// One byte more than [`MAX_ORDER_BYTES`] if it is too large; the rest is not kept.
+    /// Cut to [`MAX_ORDER_BYTES`] plus one byte, which marks the order as too large.
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Entry {
+impl RawOrder {
     fn new(line: u64, mut bytes: Vec<u8>) -> Self {
-        // What is too large stays so: it may have been cut off at a blank.
+        // An order that was cut at a space must not become small enough.
         if bytes.len() <= MAX_ORDER_BYTES {
             bytes.truncate(bytes.trim_ascii_end().len());
         }
@@ -35,20 +35,20 @@ impl Entry {
     }
 }
 
-/// Where orders come from.
+/// A file of orders, or standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Source {
     File(PathBuf),
     Stdin,
 }
 
-impl From<&str> for Place {
+impl From<&str> for Source {
     fn from(argument: &str) -> Self {
         if argument == "-" { Self::Stdin } else { Self::File(argument.into()) }
     }
 }
 
-impl Place {
+impl Source {
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
@@ -56,38 +56,38 @@ impl Place {
         }
     }
 
-    /// As the caller wrote it.
+    /// The name as the caller wrote it.
     pub(crate) fn name(&self) -> Cow<'_, str> {
         self.path().map_or("-".into(), Path::to_string_lossy)
     }
 
-    /// Starts reading. The counter follows the bytes taken from the file itself.
-    pub(crate) fn open(&self) -> io::Result<(Entries, Arc<AtomicU64>)> {
-        let taken = Arc::new(AtomicU64::new(0));
+    /// Opens the source. The counter holds the bytes read from the file, before decompression.
+    pub(crate) fn open(&self) -> io::Result<(OrderReader, Arc<AtomicU64>)> {
+        let bytes_read = Arc::new(AtomicU64::new(0));
         let raw: Box<dyn Read + Send> = match self {
             Self::File(path) => Box::new(File::open(path)?),
             Self::Stdin => Box::new(io::stdin()),
         };
-        let counted = Counted { inner: raw, taken: taken.clone() };
-        Ok((Entries::new(counted)?, taken))
+        let counting = CountingReader { inner: raw, bytes_read: bytes_read.clone() };
+        Ok((OrderReader::new(counting)?, bytes_read))
     }
 }
 
-struct Counted<R> {
+struct CountingReader<R> {
     inner: R,
-    taken: Arc<AtomicU64>,
+    bytes_read: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
-        self.taken.fetch_add(count.try_into().unwrap_or(0), Ordering::Relaxed);
+        self.bytes_read.fetch_add(count.try_into().unwrap_or(0), Ordering::Relaxed);
         Ok(count)
     }
 }
 
-/// The orders of a file, one after the other.
-pub(crate) struct Entries {
+/// An iterator over the orders of a file.
+pub(crate) struct OrderReader {
     bytes: Box<dyn BufRead + Send>,
     line: u64,
     layout: Layout,
@@ -96,33 +96,33 @@ pub(crate) struct Entries {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Layout {
     Lines,
-    /// Inside an array; whether an element was read already.
+    /// Inside an array; `started` after its first element.
     Array {
         started: bool,
     },
     Ended,
 }
 
-impl Entries {
+impl OrderReader {
     pub(crate) fn new(raw: impl Read + Send + 'static) -> io::Result<Self> {
-        let mut raw = BufReader::with_capacity(BUFFER, raw);
+        let mut raw = BufReader::with_capacity(BUFFER_BYTES, raw);
         let bytes: Box<dyn BufRead + Send> = if raw.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
-            Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(raw)))
+            Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(raw)))
         } else {
             Box::new(raw)
         };
-        let mut entries = Self { bytes, line: 1, layout: Layout::Lines };
-        if entries.bytes.fill_buf()?.starts_with("\u{feff}".as_bytes()) {
-            entries.bytes.consume(3);
+        let mut reader = Self { bytes, line: 1, layout: Layout::Lines };
+        if reader.bytes.fill_buf()?.starts_with("\u{feff}".as_bytes()) {
+            reader.bytes.consume(3);
         }
-        if entries.skip_space()? == Some(b'[') {
-            entries.bytes.consume(1);
-            entries.layout = Layout::Array { started: false };
+        if reader.skip_space()? == Some(b'[') {
+            reader.bytes.consume(1);
+            reader.layout = Layout::Array { started: false };
         }
-        Ok(entries)
+        Ok(reader)
     }
 
-    /// Skips white space and shows the byte after it.
+    /// Skips white space and returns the next byte without consuming it.
     fn skip_space(&mut self) -> io::Result<Option<u8>> {
         loop {
             let Some(&byte) = self.bytes.fill_buf()?.first() else { return Ok(None) };
@@ -134,51 +134,51 @@ impl Entries {
         }
     }
 
-    fn next_line(&mut self) -> io::Result<Option<Entry>> {
+    fn next_line(&mut self) -> io::Result<Option<RawOrder>> {
         if self.skip_space()?.is_none() {
             return Ok(None);
         }
         let line = self.line;
         let mut bytes = Vec::new();
-        let mut bounded = (&mut self.bytes).take(bound());
-        bounded.read_until(b'\n', &mut bytes)?;
+        let mut limited = (&mut self.bytes).take(read_limit());
+        limited.read_until(b'\n', &mut bytes)?;
         if bytes.last() != Some(&b'\n') {
             self.bytes.skip_until(b'\n')?;
         }
         self.line += 1;
-        Ok(Some(Entry::new(line, bytes)))
+        Ok(Some(RawOrder::new(line, bytes)))
     }
 
-    fn next_element(&mut self, started: bool) -> io::Result<Option<Entry>> {
+    fn next_element(&mut self, started: bool) -> io::Result<Option<RawOrder>> {
         let mut next = self.skip_space()?;
         if started && next == Some(b',') {
             self.bytes.consume(1);
             next = self.skip_space()?;
         } else if started && next != Some(b']') {
-            return Err(self.damaged("there must be a comma or a closing bracket"));
+            return Err(self.malformed("expected a comma or a closing bracket"));
         }
         match next {
-            None => Err(self.damaged("the file ends inside the array")),
+            None => Err(self.malformed("the file ends inside the array")),
             Some(b']') => {
                 self.bytes.consume(1);
                 match self.skip_space()? {
                     None => Ok(None),
-                    Some(_) => Err(self.damaged("there is something after the array")),
+                    Some(_) => Err(self.malformed("unexpected content after the array")),
                 }
             }
             Some(_) => self.element().map(Some),
         }
     }
 
-    /// Reads up to the comma or bracket that ends the element, which strings and nested values
-    /// may contain too.
-    fn element(&mut self) -> io::Result<Entry> {
+    /// Reads up to the comma or bracket that ends the element. Commas and brackets inside strings
+    /// and nested values do not end it.
+    fn element(&mut self) -> io::Result<RawOrder> {
         let (line, mut bytes) = (self.line, Vec::new());
         let (mut depth, mut in_string, mut escaped) = (0u32, false, false);
         loop {
             let chunk = self.bytes.fill_buf()?;
             if chunk.is_empty() {
-                return Err(self.damaged("the file ends inside the array"));
+                return Err(self.malformed("the file ends inside the array"));
             }
             let mut end = None;
             for (position, byte) in chunk.iter().enumerate() {
@@ -198,24 +198,24 @@ impl Entries {
                 }
             }
             let length = end.unwrap_or(chunk.len());
-            let room = (MAX_ORDER_BYTES + 1).saturating_sub(bytes.len());
-            bytes.extend(chunk.iter().take(length.min(room)));
+            let capacity = (MAX_ORDER_BYTES + 1).saturating_sub(bytes.len());
+            bytes.extend(chunk.iter().take(length.min(capacity)));
             self.bytes.consume(length);
             if end.is_some() {
-                return Ok(Entry::new(line, bytes));
+                return Ok(RawOrder::new(line, bytes));
             }
         }
     }
 
-    fn damaged(&self, problem: &str) -> io::Error {
+    fn malformed(&self, problem: &str) -> io::Error {
         io::Error::new(io::ErrorKind::InvalidData, format!("line {}: {problem}", self.line))
     }
 }
 
-impl Iterator for Entries {
-    type Item = io::Result<Entry>;
+impl Iterator for OrderReader {
+    type Item = io::Result<RawOrder>;
 
-    fn next(&mut self) -> Option<io::Result<Entry>> {
+    fn next(&mut self) -> Option<io::Result<RawOrder>> {
         let next = match self.layout {
             Layout::Lines => self.next_line(),
             Layout::Array { started } => {
@@ -231,8 +231,8 @@ impl Iterator for Entries {
     }
 }
 
-/// One byte more than allowed, to tell "too large" from "just fits".
-fn bound() -> u64 {
+/// One byte more than the size limit, to detect an order that is too large.
+fn read_limit() -> u64 {
     u64::try_from(MAX_ORDER_BYTES).unwrap_or(u64::MAX).saturating_add(1)
 }
 
@@ -246,9 +246,9 @@ mod tests {
     use super::*;
 
     fn read(file: impl Into<Vec<u8>>) -> Result<Vec<(u64, String)>, String> {
-        let entries = Entries::new(io::Cursor::new(file.into())).map_err(|e| e.to_string())?;
-        let text = |entry: Entry| (entry.line, String::from_utf8(entry.bytes).unwrap());
-        entries.map(|entry| entry.map(text).map_err(|e| e.to_string())).collect()
+        let orders = OrderReader::new(io::Cursor::new(file.into())).map_err(|e| e.to_string())?;
+        let text = |order: RawOrder| (order.line, String::from_utf8(order.bytes).unwrap());
+        orders.map(|order| order.map(text).map_err(|e| e.to_string())).collect()
     }
 
     #[track_caller]
@@ -256,13 +256,13 @@ mod tests {
         let expected: Vec<_> =
             expected.iter().map(|(line, text)| (*line, (*text).to_owned())).collect();
         assert_eq!(read(file).as_deref(), Ok(&expected[..]));
-        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-        packed.write_all(file.as_bytes()).unwrap();
-        assert_eq!(read(packed.finish().unwrap()).as_deref(), Ok(&expected[..]));
+        let mut gzipped = GzEncoder::new(Vec::new(), Compression::fast());
+        gzipped.write_all(file.as_bytes()).unwrap();
+        assert_eq!(read(gzipped.finish().unwrap()).as_deref(), Ok(&expected[..]));
     }
 
     #[test]
-    fn lines_are_orders() {
+    fn each_line_is_an_order() {
         check("", &[]);
         check("{}\n{\"a\": 1}\n", &[(1, "{}"), (2, "{\"a\": 1}")]);
         check("\n\n{}\r\n\n  {\"a\":1}  ", &[(3, "{}"), (5, "{\"a\":1}")]);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_are_orders() {
+    fn each_array_element_is_an_order() {
         check("[]", &[]);
         check(" \n[ {} ]\n", &[(2, "{}")]);
         check(
@@ -282,14 +282,14 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_array_is_noticed() {
+    fn a_malformed_array_is_an_error() {
         assert_eq!(read("[{}").unwrap_err(), "line 1: the file ends inside the array");
         assert_eq!(read("[{}\n,").unwrap_err(), "line 2: the file ends inside the array");
-        assert_eq!(read("[{}]\n{}").unwrap_err(), "line 2: there is something after the array");
+        assert_eq!(read("[{}]\n{}").unwrap_err(), "line 2: unexpected content after the array");
     }
 
     #[test]
-    fn of_an_order_that_is_too_large_only_so_much_is_kept() {
+    fn an_order_that_is_too_large_is_cut() {
         let large = "x ".repeat(MAX_ORDER_BYTES);
         for file in [format!("{{}}\n{large}\n{{}}\n"), format!("[{{}},\n{large},\n{{}}]")] {
             let sizes = read(file).unwrap().into_iter().map(|(line, text)| (line, text.len()));

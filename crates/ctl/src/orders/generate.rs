@@ -1,4 +1,4 @@
-//! `backhaul orders generate`: orders of a made-up shop.
+//! `backhaul orders generate`: sample orders.
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -9,13 +9,13 @@ use platform::Clock;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// How many orders to make up
+    /// Number of orders
     #[arg(long, value_name = "N")]
     count: usize,
-    /// The same seed makes the same orders, apart from their dates; without it they are new
+    /// Seed; the same seed gives the same orders except for their dates [default: random]
     #[arg(long)]
     seed: Option<u64>,
-    /// Write one JSON array instead of one order a line
+    /// Write one JSON array instead of one order per line
     #[arg(long)]
     array: bool,
 }
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let seed = arguments.seed.unwrap_or_else(|| now.timestamp_micros().unsigned_abs());
     let orders = Orders::new(seed, now).take(arguments.count);
     match write(&mut out, orders, arguments.array).and_then(|()| out.flush()) {
-        // Whoever read this has seen enough.
+        // The reader closed the pipe.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         written => Ok(written.map(|()| ExitCode::SUCCESS)?),
     }
@@ -37,14 +37,13 @@ fn write(
     orders: impl Iterator<Item = domain::order::Order>,
     array: bool,
 ) -> io::Result<()> {
-    let (opening, between, closing) =
-        if array { ("[\n", ",\n", "\n]\n") } else { ("", "\n", "\n") };
-    out.write_all(opening.as_bytes())?;
+    let (start, separator, end) = if array { ("[\n", ",\n", "\n]\n") } else { ("", "\n", "\n") };
+    out.write_all(start.as_bytes())?;
     for (index, order) in orders.enumerate() {
         if index > 0 {
-            out.write_all(between.as_bytes())?;
+            out.write_all(separator.as_bytes())?;
         }
         serde_json::to_writer(&mut *out, &document(&order))?;
     }
-    out.write_all(closing.as_bytes())
+    out.write_all(end.as_bytes())
 }

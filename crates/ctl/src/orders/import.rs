@@ -1,10 +1,10 @@
-//! `backhaul orders import`: the six months of orders a merchant starts with.
+//! `backhaul orders import`: the order history of a new merchant.
 //!
-//! Orders are checked here first, so that one bad order does not hold up the hundred it would be
-//! sent with. What the intake still rejects is taken out, and the rest is sent again. Every order
-//! of the file ends up stored or in the report.
+//! Orders are validated before they are sent, so that an invalid order does not cause its batch to be
+//! rejected. If the order intake rejects some orders, the others are sent again. Every order of the
+//! file is stored or listed in the report.
 
-mod sending;
+mod send;
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
@@ -20,46 +20,45 @@ use futures_util::StreamExt as _;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::sync::watch;
 
-use self::sending::Finished;
+use self::send::FinishedBatch;
 use super::batch::Batches;
-use super::file::Place;
-use super::gateway::{self, Gateway};
-use super::journal::Journal;
+use super::checkpoint::Checkpoint;
+use super::file::Source;
+use super::intake_client::{IntakeArgs, IntakeClient};
 use super::report::Report;
-use crate::Usage;
+use crate::UsageError;
 use crate::settings::Settings;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Files with one order a line or one JSON array, also gzipped; - is standard input
+    /// Files with one order per line or one JSON array, plain or gzipped; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
     #[command(flatten)]
-    connection: gateway::Connection,
-    /// Orders in one message
+    intake: IntakeArgs,
+    /// Number of orders in one message
     #[arg(long, default_value_t = 100, value_parser = value_parser!(u64).range(1..=500))]
     batch: u64,
-    /// Messages under way at once
+    /// Number of messages in flight
     #[arg(long, default_value_t = 4, value_parser = value_parser!(u64).range(1..=64))]
     parallel: u64,
-    /// Where rejected orders are listed, in the place of an earlier report; FILE.rejected.csv unless
-    /// given
+    /// CSV file for rejected orders, which replaces an earlier report [default: FILE.rejected.csv]
     #[arg(long, value_name = "PATH")]
     report: Option<PathBuf>,
 }
 
-/// What became of the orders of a file.
+/// Number of orders of a file by result.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Tally {
+struct Summary {
     stored: u64,
     unchanged: u64,
     stale: u64,
-    /// Also those of the runs that this one goes on from: whoever asks whether all is well must not
-    /// be told of the last part only.
+    /// Includes the rejected orders of earlier runs that this run resumes, because the exit code
+    /// concerns the whole file.
     rejected: u64,
 }
 
-impl Tally {
+impl Summary {
     fn count(&mut self, outcome: OrderOutcome) {
         *match outcome {
             OrderOutcome::Stored => &mut self.stored,
@@ -70,9 +69,9 @@ impl Tally {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { files, connection, batch, parallel, report } = arguments;
+    let Arguments { files, intake, batch, parallel, report } = arguments;
     let importer = Importer {
-        gateway: Gateway::connect(&connection, &Settings::load()?)?,
+        intake: IntakeClient::connect(&intake, &Settings::load()?)?,
         batch: usize::try_from(batch).unwrap_or(MAX_ORDERS),
         parallel: usize::try_from(parallel).unwrap_or(1),
         report,
@@ -84,10 +83,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Turns true at the first Ctrl-C; the second one ends the program.
+/// Becomes true at the first Ctrl-C. The second one exits the program.
 fn watch_for_interrupt() -> watch::Receiver<bool> {
     let (interrupt, interrupted) = watch::channel(false);
-    #[expect(clippy::disallowed_methods, reason = "it waits for a signal as long as we live")]
+    #[expect(clippy::disallowed_methods, reason = "it waits for a signal until the program exits")]
     tokio::spawn(async move {
         while tokio::signal::ctrl_c().await.is_ok() {
             if interrupt.send_replace(true) {
@@ -99,114 +98,112 @@ fn watch_for_interrupt() -> watch::Receiver<bool> {
 }
 
 struct Importer {
-    gateway: Gateway,
+    intake: IntakeClient,
     batch: usize,
     parallel: usize,
     report: Option<PathBuf>,
 }
 
 impl Importer {
-    /// Imports one file after the other; how many orders were rejected, unless it was interrupted.
+    /// Imports the files in sequence. Returns the number of rejected orders, or nothing after an
+    /// interrupt.
     async fn import_all(
         &self,
         files: &[String],
         interrupted: watch::Receiver<bool>,
     ) -> anyhow::Result<Option<u64>> {
-        let places: Vec<_> = files.iter().map(|file| Place::from(file.as_str())).collect();
-        self.begin_reports(&places)?;
+        let sources: Vec<_> = files.iter().map(|file| Source::from(file.as_str())).collect();
+        self.prepare_reports(&sources)?;
         let mut rejected = 0;
-        for (file, place) in files.iter().zip(&places) {
-            let tally = self.import(place, file, interrupted.clone()).await;
-            let tally = tally.with_context(|| format!("{file} was not imported completely"))?;
-            rejected += tally.rejected;
+        for (file, source) in files.iter().zip(&sources) {
+            let summary = self.import(source, file, interrupted.clone()).await;
+            let summary = summary.with_context(|| format!("{file} is not imported completely"))?;
+            rejected += summary.rejected;
             if *interrupted.borrow() {
                 return Ok(None);
             }
         }
-        places.iter().filter_map(Place::path).try_for_each(Journal::forget)?;
+        sources.iter().filter_map(Source::path).try_for_each(Checkpoint::delete)?;
         Ok(Some(rejected))
     }
 
-    /// Takes reports of earlier runs away, and nothing else: whatever is not a report is refused. Of
-    /// one that several files share, only the rows of those that begin anew are taken away when any
-    /// other goes on from where it ended. That one goes on in the report it began, after the rows of
-    /// which its journal knows.
-    fn begin_reports(&self, places: &[Place]) -> anyhow::Result<()> {
+    /// Deletes the reports of earlier runs and rejects a path to any other file. A resumed import
+    /// keeps the rows that its checkpoint counts, and must use the same report. If several files share
+    /// a report and one of them is resumed, only the rows of the others are removed.
+    fn prepare_reports(&self, sources: &[Source]) -> anyhow::Result<()> {
         let mut reports: BTreeMap<PathBuf, (bool, Vec<_>)> = BTreeMap::new();
-        for place in places {
-            let path = self.report_path(place);
-            let journal = Journal::open(place.path(), self.gateway.target())?;
-            if let Some(before) = journal.report_before().filter(|before| !is_same(before, &path)) {
-                return Err(other_report(place, before).into());
+        for source in sources {
+            let path = self.report_path(source);
+            let checkpoint = Checkpoint::open(source.path(), self.intake.target())?;
+            let earlier = checkpoint.earlier_report();
+            if let Some(earlier) = earlier.filter(|earlier| !is_same_file(earlier, &path)) {
+                return Err(different_report(source, earlier));
             }
-            let (any_goes_on, sources) = reports.entry(path).or_default();
-            *any_goes_on |= journal.resumed_at() > 0;
-            sources.push((place.name(), journal.rows_before()));
+            let (is_resumed, rows) = reports.entry(path).or_default();
+            *is_resumed |= checkpoint.resumed_at() > 0;
+            rows.push((source.name(), checkpoint.rows_earlier()));
         }
         for path in reports.keys() {
-            if places.iter().filter_map(Place::path).any(|file| is_same(file, path)) {
-                let path = path.display();
-                return Err(
-                    Usage(format!("{path} is to be imported and cannot be the report")).into()
-                );
+            let name = path.display();
+            if sources.iter().filter_map(Source::path).any(|file| is_same_file(file, path)) {
+                return Err(UsageError::new(format!("{name} cannot be both input and report")));
             }
-            if !Report::may_be_at(path)? {
-                let path = path.display();
-                return Err(
-                    Usage(format!("{path} is not a report of rejected orders: it stays")).into()
-                );
+            if !Report::is_allowed_at(path)? {
+                return Err(UsageError::new(format!(
+                    "{name} is not a report of rejected orders and is not overwritten"
+                )));
             }
         }
-        for (path, (any_goes_on, sources)) in &reports {
-            let begun = match any_goes_on {
-                true => Report::cut(path, sources),
-                false => Report::begin_anew(path),
+        for (path, (is_resumed, rows)) in &reports {
+            let prepared = match is_resumed {
+                true => Report::truncate(path, rows),
+                false => Report::delete(path),
             };
-            begun.with_context(|| format!("cannot write {}", path.display()))?;
+            prepared.with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(())
     }
 
     async fn import(
         &self,
-        place: &Place,
+        source: &Source,
         name: &str,
         interrupted: watch::Receiver<bool>,
-    ) -> anyhow::Result<Tally> {
-        let mut journal = Journal::open(place.path(), self.gateway.target())?;
-        let resumed_at = journal.resumed_at();
-        let mut report = Report::new(self.report_path(place), name);
-        let (entries, taken) = place.open()?;
-        let bar = progress_bar(place, name);
+    ) -> anyhow::Result<Summary> {
+        let mut checkpoint = Checkpoint::open(source.path(), self.intake.target())?;
+        let resumed_at = checkpoint.resumed_at();
+        let mut report = Report::new(self.report_path(source), name);
+        let (orders, bytes_read) = source.open()?;
+        let bar = progress_bar(source, name);
         if resumed_at > 0 {
-            bar.println(format!("{name}: going on after {resumed_at} orders"));
+            bar.println(format!("{name}: resuming after {resumed_at} orders"));
         }
-        let batches = Batches::new(entries, self.batch, resumed_at);
+        let batches = Batches::new(orders, self.batch, resumed_at);
         let mut finished = self.send_all(batches, interrupted.clone());
-        let mut tally = Tally::default();
+        let mut summary = Summary::default();
         while let Some(batch) = finished.next().await {
-            let Finished { number, end, outcomes, rejected } = batch?;
-            tally.rejected += u64::try_from(rejected.len()).unwrap_or(u64::MAX);
-            journal.finish(number, end, rejected, &mut report)?;
-            outcomes.into_iter().for_each(|outcome| tally.count(outcome));
-            advance(&bar, &taken, &tally);
+            let FinishedBatch { number, end, outcomes, rejected } = batch?;
+            summary.rejected += u64::try_from(rejected.len()).unwrap_or(u64::MAX);
+            checkpoint.finish(number, end, rejected, &mut report)?;
+            outcomes.into_iter().for_each(|outcome| summary.count(outcome));
+            update_progress(&bar, &bytes_read, &summary);
         }
         drop(finished);
-        tally.rejected += journal.rejected_before();
+        summary.rejected += checkpoint.rejected_earlier();
         bar.finish_and_clear();
         if *interrupted.borrow() {
-            let next = match place.path() {
-                Some(_) => "the same command goes on from here",
-                None => "nothing is kept of standard input, so begin anew",
+            let next = match source.path() {
+                Some(_) => "run the same command to resume",
+                None => "standard input cannot be resumed",
             };
-            eprintln!("{name}: interrupted after {} orders; {next}", journal.done());
+            eprintln!("{name}: interrupted after {} orders; {next}", checkpoint.done());
         }
-        summarize(name, &tally, &report);
-        Ok(tally)
+        print_summary(name, &summary, &report);
+        Ok(summary)
     }
 
-    fn report_path(&self, place: &Place) -> PathBuf {
-        let default = || match place.path() {
+    fn report_path(&self, source: &Source) -> PathBuf {
+        let default = || match source.path() {
             Some(path) => {
                 let mut name = path.as_os_str().to_owned();
                 name.push(".rejected.csv");
@@ -218,24 +215,24 @@ impl Importer {
     }
 }
 
-/// Whether two paths lead to one file; one that is not there yet is no other.
-fn is_same(one: &Path, other: &Path) -> bool {
+/// Whether two paths name the same file, which may not exist yet.
+fn is_same_file(one: &Path, other: &Path) -> bool {
     match (one.canonicalize(), other.canonicalize()) {
         (Ok(one), Ok(other)) => one == other,
         _ => path::absolute(one).ok() == path::absolute(other).ok(),
     }
 }
 
-fn other_report(place: &Place, before: &Path) -> Usage {
-    let (name, before) = (place.name(), before.display());
-    Usage(format!(
-        "an import of {name} was not finished and lists rejected orders in {before}: go on with \
-         --report {before}, or remove {name}.import to begin anew"
+fn different_report(source: &Source, earlier: &Path) -> anyhow::Error {
+    let (name, earlier) = (source.name(), earlier.display());
+    UsageError::new(format!(
+        "the unfinished import of {name} reports to {earlier}: resume with --report {earlier}, or \
+         remove {name}.import to start over"
     ))
 }
 
-fn progress_bar(place: &Place, name: &str) -> ProgressBar {
-    let size = place.path().and_then(|path| path.metadata().ok()).map(|metadata| metadata.len());
+fn progress_bar(source: &Source, name: &str) -> ProgressBar {
+    let size = source.path().and_then(|path| path.metadata().ok()).map(|metadata| metadata.len());
     let template = match size {
         Some(_) => "{prefix} {wide_bar} {percent:>3} % {msg}, {eta} left",
         None => "{prefix} {spinner} {elapsed} {msg}",
@@ -252,15 +249,15 @@ fn progress_bar(place: &Place, name: &str) -> ProgressBar {
     bar
 }
 
-fn advance(bar: &ProgressBar, taken: &AtomicU64, tally: &Tally) {
-    let done = tally.stored + tally.unchanged + tally.stale + tally.rejected;
+fn update_progress(bar: &ProgressBar, bytes_read: &AtomicU64, summary: &Summary) {
+    let done = summary.stored + summary.unchanged + summary.stale + summary.rejected;
     let rate = u128::from(done) * 1000 / bar.elapsed().as_millis().max(1);
-    bar.set_position(taken.load(Ordering::Relaxed));
-    bar.set_message(format!("{done} orders, {rate}/s, {} rejected", tally.rejected));
+    bar.set_position(bytes_read.load(Ordering::Relaxed));
+    bar.set_message(format!("{done} orders, {rate}/s, {} rejected", summary.rejected));
 }
 
-fn summarize(name: &str, tally: &Tally, report: &Report) {
-    let Tally { stored, unchanged, stale, rejected } = tally;
+fn print_summary(name: &str, summary: &Summary, report: &Report) {
+    let Summary { stored, unchanged, stale, rejected } = summary;
     eprintln!("{name}: {stored} stored, {unchanged} unchanged, {stale} stale, {rejected} rejected");
     if *rejected > 0 {
         eprintln!("{name}: rejected orders are listed in {}", report.path().display());

@@ -1,4 +1,4 @@
-//! The list of rejected orders, as a file that a spreadsheet opens.
+//! The report of rejected orders, a CSV file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -8,16 +8,16 @@ use domain::json::FieldError;
 
 const HEADINGS: [&str; 6] = ["file", "line", "order", "field", "code", "detail"];
 
-/// One order and everything that is wrong with it.
+/// A rejected order and its errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rejection {
     pub(crate) line: u64,
-    /// Empty when not even that could be read.
+    /// The order's identifier; empty if it cannot be read.
     pub(crate) order: String,
     pub(crate) errors: Vec<FieldError>,
 }
 
-/// Rejected orders of one file, one row for each failing field. The file appears with the first.
+/// The rejected orders of one file, one row for each invalid field. The first row creates the report.
 pub(crate) struct Report {
     path: PathBuf,
     source: String,
@@ -25,14 +25,14 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// A report that goes on after what the file holds already.
+    /// A report that appends to an existing file.
     pub(crate) fn new(path: PathBuf, source: &str) -> Self {
         Self { path, source: source.to_owned(), file: None }
     }
 
-    /// Whether a report can be written there and taken away again: nothing is there, or nothing but
-    /// a report. What is no file (a terminal, /dev/null) is only written to.
-    pub(crate) fn may_be_at(path: &Path) -> io::Result<bool> {
+    /// Whether a report may be written to this path: the file does not exist, or it is a report. A
+    /// device such as /dev/null is allowed.
+    pub(crate) fn is_allowed_at(path: &Path) -> io::Result<bool> {
         let kind = match path.metadata() {
             Ok(metadata) => metadata.file_type(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
@@ -47,36 +47,36 @@ impl Report {
         Ok(start.is_empty() || start == headings.as_bytes())
     }
 
-    /// Takes a report of another run away.
-    pub(crate) fn begin_anew(path: &Path) -> io::Result<()> {
+    /// Deletes the report of an earlier run.
+    pub(crate) fn delete(path: &Path) -> io::Result<()> {
         if path.is_file() { std::fs::remove_file(path) } else { Ok(()) }
     }
 
-    /// Keeps so many rows about each of these files, and all about others. A row without its end
-    /// is nobody's.
-    pub(crate) fn cut(path: &Path, sources: &[(impl AsRef<str>, usize)]) -> io::Result<()> {
+    /// Keeps the first rows of each of these files, as many as given, and all rows of other files.
+    /// Incomplete rows are removed.
+    pub(crate) fn truncate(path: &Path, sources: &[(impl AsRef<str>, usize)]) -> io::Result<()> {
         if !path.is_file() {
             return Ok(());
         }
-        let mut left: Vec<_> = sources
+        let mut remaining: Vec<_> = sources
             .iter()
             .map(|(source, rows)| (format!("{},", quoted(source.as_ref())), *rows))
             .collect();
         let text = String::from_utf8_lossy(&std::fs::read(path)?).into_owned();
         let (headings, rest) = text.split_at(row(HEADINGS).len().min(text.len()));
-        let kept = rows(rest).filter(|row| row.ends_with("\r\n")).filter(|row| {
-            let about = left.iter_mut().find(|(start, _)| row.starts_with(start.as_str()));
-            about.is_none_or(|(_, left)| {
-                let is_kept = *left > 0;
-                *left = left.saturating_sub(1);
+        let kept_rows = rows(rest).filter(|row| row.ends_with("\r\n")).filter(|row| {
+            let source = remaining.iter_mut().find(|(start, _)| row.starts_with(start.as_str()));
+            source.is_none_or(|(_, remaining)| {
+                let is_kept = *remaining > 0;
+                *remaining = remaining.saturating_sub(1);
                 is_kept
             })
         });
-        let mut draft = path.as_os_str().to_owned();
-        draft.push(".new");
-        // A rename is all or nothing: a crash leaves the old report or the new one.
-        std::fs::write(&draft, headings.to_owned() + &kept.collect::<String>())?;
-        std::fs::rename(&draft, path)
+        let mut temporary = path.as_os_str().to_owned();
+        temporary.push(".new");
+        // The rename is atomic: a crash leaves the old report or the new one.
+        std::fs::write(&temporary, headings.to_owned() + &kept_rows.collect::<String>())?;
+        std::fs::rename(&temporary, path)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -112,7 +112,7 @@ fn row<const N: usize>(cells: [&str; N]) -> String {
     row
 }
 
-/// The rows of a table, each with its end. A line may also break inside a quoted cell.
+/// The rows of a CSV text with their line endings. Quoted cells may contain line breaks.
 fn rows(table: &str) -> impl Iterator<Item = &str> {
     let mut is_quoted = false;
     table.split_inclusive(move |c| {
@@ -121,7 +121,7 @@ fn rows(table: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A cell as RFC 4180 writes it. One that a spreadsheet would take for a formula is made text.
+/// Quotes a cell as in RFC 4180. An apostrophe keeps spreadsheets from running it as a formula.
 fn quoted(cell: &str) -> String {
     let formula = cell.starts_with(['=', '+', '-', '@', '\t']);
     let cell = if formula { format!("'{cell}") } else { cell.to_owned() };
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_a_table_and_can_be_continued() {
+    fn a_report_is_csv_and_can_be_appended_to() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rejected.csv");
         let mut report = Report::new(path.clone(), "orders.json");
@@ -165,13 +165,13 @@ mod tests {
             orders.json,9,'=1001,$.status,invalid,"must be one of Created, Shipped"
         "#]]
         .assert_eq(&std::fs::read_to_string(&path).unwrap().replace('\r', ""));
-        assert!(Report::may_be_at(&path).unwrap());
-        Report::begin_anew(&path).unwrap();
+        assert!(Report::is_allowed_at(&path).unwrap());
+        Report::delete(&path).unwrap();
         assert!(!path.exists());
     }
 
     #[test]
-    fn the_rows_of_one_file_are_left_out() {
+    fn the_rows_of_one_file_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rejected.csv");
         for source in ["a,b.json", "c.json", "a,b.json", "a"] {
@@ -179,7 +179,7 @@ mod tests {
             let rejection = Rejection { line: 1, order: String::new(), errors };
             Report::new(path.clone(), source).add(&rejection).unwrap();
         }
-        Report::cut(&path, &[("a,b.json", 0), ("c.json", 1)]).unwrap();
+        Report::truncate(&path, &[("a,b.json", 0), ("c.json", 1)]).unwrap();
         expect![[r#"
             file,line,order,field,code,detail
             c.json,1,,$,invalid,"two
@@ -188,24 +188,24 @@ mod tests {
             a,b.json,""lines"""
         "#]]
         .assert_eq(&std::fs::read_to_string(&path).unwrap().replace('\r', ""));
-        Report::cut(&path, &[("a", 0), ("c.json", 0)]).unwrap();
+        Report::truncate(&path, &[("a", 0), ("c.json", 0)]).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), row(HEADINGS));
     }
 
     #[test]
-    fn rows_past_those_that_count_are_cut_off() {
+    fn rows_beyond_the_checkpoint_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rejected.csv");
         for (source, line) in [("a", 3), ("b", 3), ("a", 9)] {
             Report::new(path.clone(), source).add(&rejection(line)).unwrap();
         }
-        // The program ended in the middle of a row, and of a letter.
+        // A crash in the middle of a row and of a character.
         let mut torn = std::fs::read(&path).unwrap();
         torn.extend_from_slice(b"a,11,1002,\"$.titl\xc3");
         std::fs::write(&path, torn).unwrap();
-        // Another one ended while it was cutting.
+        // A crash in the middle of another truncation.
         std::fs::write(folder.path().join("rejected.csv.new"), [b'x'; 1000]).unwrap();
-        Report::cut(&path, &[("a", 3)]).unwrap();
+        Report::truncate(&path, &[("a", 3)]).unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
         let kept: Vec<_> = std::fs::read_to_string(&path)
             .unwrap()
@@ -217,20 +217,20 @@ mod tests {
     }
 
     #[test]
-    fn only_a_report_is_taken_for_one() {
+    fn only_a_report_may_be_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rejected.csv");
-        let may_be = |content: &str| {
+        let is_allowed = |content: &str| {
             std::fs::write(&path, content).unwrap();
-            Report::may_be_at(&path).unwrap()
+            Report::is_allowed_at(&path).unwrap()
         };
-        assert!(may_be("") && may_be("file,line,order,field,code,detail\r\n"));
-        assert!(!may_be("file,line\r\n") && !may_be("{}") && !may_be("\u{1f}\u{8b}"));
-        assert!(!Report::may_be_at(folder.path()).unwrap());
-        assert!(Report::may_be_at(&folder.path().join("none.csv")).unwrap());
+        assert!(is_allowed("") && is_allowed("file,line,order,field,code,detail\r\n"));
+        assert!(!is_allowed("file,line\r\n") && !is_allowed("{}") && !is_allowed("\u{1f}\u{8b}"));
+        assert!(!Report::is_allowed_at(folder.path()).unwrap());
+        assert!(Report::is_allowed_at(&folder.path().join("none.csv")).unwrap());
         let device = Path::new("/dev/null");
-        assert!(Report::may_be_at(device).unwrap());
-        Report::begin_anew(device).unwrap();
+        assert!(Report::is_allowed_at(device).unwrap());
+        Report::delete(device).unwrap();
         assert!(device.exists());
     }
 }

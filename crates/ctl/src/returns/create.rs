@@ -1,81 +1,81 @@
-//! Starting a return from the command line.
+//! `backhaul returns create`.
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use clap::builder::PossibleValuesParser;
 use domain::returns::ReturnMethod;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::line_unit;
-use crate::Usage;
-use crate::operator::Operator;
-use crate::places::EXCHANGE;
-use crate::settings::read_text;
+use super::parse_line_unit;
+use crate::UsageError;
+use crate::api_client::ApiClient;
+use crate::output::{items, join, text_at};
+use crate::service_urls::EXCHANGE;
+use crate::settings::{Settings, read_text};
 
 #[derive(Args)]
 pub(super) struct Create {
-    /// The order
+    /// Identifier of the order
     #[arg(long, required_unless_present = "body")]
     order: Option<String>,
-    /// A unit of it, LINE or LINE:NUMBER; repeat it for several
-    #[arg(long = "unit", value_name = "UNIT", value_parser = line_unit)]
+    /// A unit of the order as LINE or LINE:NUMBER; can be repeated
+    #[arg(long = "unit", value_name = "UNIT", value_parser = parse_line_unit)]
     units: Vec<(String, i32)>,
-    /// Why, one of the merchant's codes
+    /// Return reason, one of the merchant's codes
     #[arg(long, value_name = "CODE", required_unless_present = "body")]
     reason: Option<String>,
-    /// How it comes back: mail-back, express-returns or customer-keep
-    #[arg(long, default_value = "mail-back", value_parser = PossibleValuesParser::new(ReturnMethod::ALL.iter().map(|it| it.as_str())))]
+    /// Return method
+    #[arg(long, default_value = "mail-back", value_parser = ReturnMethod::ALL.map(ReturnMethod::as_str))]
     method: String,
-    /// Exchange the units for this variant
+    /// Exchange the units for the variant with this SKU
     #[arg(long, value_name = "SKU", conflicts_with = "gift_card")]
     exchange_for: Option<String>,
     /// Exchange the units for a gift card
     #[arg(long)]
     gift_card: bool,
-    /// The units were a gift; refunds go to this giftee
+    /// Return the units as a gift and refund the giftee with this address
     #[arg(long, value_name = "EMAIL")]
     giftee_email: Option<String>,
-    /// The whole request as JSON from a file, - for standard input, instead of these flags
+    /// File with the whole request as JSON instead of these flags, - for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["order", "units", "reason", "method", "exchange_for", "gift_card", "giftee_email"])]
     body: Option<PathBuf>,
-    /// Makes sure that the same return is not started twice; made up unless given
+    /// Idempotency key, which prevents a second return for the same request [default: random]
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
 }
 
 impl Create {
-    pub(super) async fn send(self, engine: &Operator) -> anyhow::Result<Value> {
+    pub(super) async fn run(self, client: &ApiClient) -> anyhow::Result<Value> {
         let key = self.idempotency_key.clone().unwrap_or_else(|| Uuid::new_v4().to_string());
-        let request = match &self.body {
+        let request: Map<String, Value> = match &self.body {
             Some(file) => serde_json::from_str(&read_text(file)?)
                 .with_context(|| format!("{} is not a JSON object", file.display()))?,
-            None => self.request(engine).await?,
+            None => self.request(client).await?,
         };
-        engine.with("Idempotency-Key", &key).post(&["v1", "returns"], request).await
+        let client = client.with_header("Idempotency-Key", &key);
+        client.post(&["v1", "returns"], &request.into()).await
     }
 
-    async fn request(self, engine: &Operator) -> anyhow::Result<Map<String, Value>> {
+    async fn request(self, client: &ApiClient) -> anyhow::Result<Map<String, Value>> {
         if self.units.is_empty() {
-            return Err(
-                Usage("say which units: --unit LINE or --unit LINE:NUMBER".to_owned()).into()
-            );
+            return Err(UsageError::new("no units: pass --unit LINE or --unit LINE:NUMBER"));
         }
         let order = self.order.unwrap_or_default();
+        let resolution = match (&self.exchange_for, self.gift_card) {
+            (Some(_), _) => "exchange",
+            (None, true) => "gift_card",
+            (None, false) => "refund",
+        };
         let mut units = Vec::new();
         for (line, number) in &self.units {
             let mut unit = json!({
                 "order_identifier": order, "order_line_item_identifier": line, "unit": number,
-                "return_reason": self.reason, "resolution": "refund",
+                "return_reason": self.reason, "resolution": resolution,
             });
-            if self.gift_card {
-                set(&mut unit, "resolution", json!("gift_card"));
-            }
-            if let Some(sku) = &self.exchange_for {
-                set(&mut unit, "resolution", json!("exchange"));
-                set(&mut unit, "variant", variant(engine, &order, line, sku).await?);
+            if let (Some(sku), Some(unit)) = (&self.exchange_for, unit.as_object_mut()) {
+                unit.insert("variant".to_owned(), variant(client, &order, line, sku).await?);
             }
             units.push(unit);
         }
@@ -90,38 +90,27 @@ impl Create {
     }
 }
 
-/// The variant of a line's product with this SKU, as the merchant offers it now.
-async fn variant(engine: &Operator, order: &str, line: &str, sku: &str) -> anyhow::Result<Value> {
-    let returnable = engine.get(&["v1", "orders", order, "returnable"]).await?;
-    let units = returnable.get("units").and_then(Value::as_array).into_iter().flatten();
-    let of_line = |it: &&Value| it.get("order_line_item_identifier") == Some(&json!(line));
-    let Some(product) = units
-        .filter(of_line)
-        .find_map(|unit| unit.get("variant_identifier").and_then(Value::as_str))
+/// The variant with this SKU, as the merchant currently offers it for a line's product.
+async fn variant(client: &ApiClient, order: &str, line: &str, sku: &str) -> anyhow::Result<Value> {
+    let returnable = client.get(&["v1", "orders", order, "returnable"]).await?;
+    let is_of_line = |unit: &&Value| unit.get("order_line_item_identifier") == Some(&json!(line));
+    let units = items(&returnable, "/units").iter();
+    let Some(product) =
+        units.filter(is_of_line).find_map(|unit| unit.get("variant_identifier")?.as_str())
     else {
         bail!("line {line} of order {order} has no variants");
     };
-    let offers = engine.elsewhere(EXCHANGE)?;
-    let offer = offers.get(&["v1", "variants", product]).await?;
-    let offered = offer.get("variants").and_then(Value::as_array).into_iter().flatten();
-    let known: Vec<_> = offered.collect();
-    let Some(found) = known.iter().find(|it| it.get("sku") == Some(&json!(sku))) else {
-        let skus = known.iter().filter_map(|it| it.get("sku").and_then(Value::as_str));
-        bail!(
-            "{sku} is not offered for {product}; offered are: {}",
-            skus.collect::<Vec<_>>().join(", ")
-        );
+    let exchange = client.at_service(EXCHANGE, &Settings::load()?)?;
+    let offer = exchange.get(&["v1", "variants", product]).await?;
+    let variants = items(&offer, "/variants");
+    let Some(found) = variants.iter().find(|it| it.get("sku") == Some(&json!(sku))) else {
+        let skus = join(variants.iter().map(|it| text_at(it, "/sku")));
+        bail!("the merchant does not offer {sku} for {product}, only: {skus}");
     };
     let part = |name: &str| found.get(name).cloned().unwrap_or_default();
     Ok(json!({
         "sku": sku, "title": part("title"), "unit_price_amount_cents": part("unit_price_amount_cents"),
     }))
-}
-
-fn set(unit: &mut Value, name: &str, value: Value) {
-    if let Value::Object(unit) = unit {
-        unit.insert(name.to_owned(), value);
-    }
 }
 
 #[cfg(test)]
@@ -131,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_whole_request_takes_no_flag_beside_it() {
+    fn a_whole_request_excludes_the_other_flags() {
         let parse = |line: &str| {
             let command = Create::augment_args(Command::new("create"));
             let words = line.split(' ');

@@ -1,86 +1,83 @@
-//! A return in words.
+//! Tables of returns.
 
-use domain::returns::{Rma, RmaUnit};
-use platform::Timestamp;
-use serde::Deserialize;
-use uuid::Uuid;
+use domain::returns::RmaUnit;
+use serde::Deserialize as _;
+use serde_json::{Value, json};
 
-use crate::output::{or_dash, properties, table, time, yes_or_no};
+use crate::output::{Column, computed, details, items, join, table, text_at, time, value};
 
-/// A return and what happened to it.
-#[derive(Deserialize)]
-pub(super) struct Told {
-    #[serde(rename = "return")]
-    rma: Rma,
-    timeline: Vec<Entry>,
-}
-
-#[derive(Deserialize)]
-struct Entry {
-    at: Timestamp,
-    actor: String,
-    event: String,
-    delivery: Option<Uuid>,
-}
-
-pub(super) fn tabulate(returns: &[Rma]) -> String {
-    let row = |rma: &Rma| {
-        let orders = rma.units.iter().map(|unit| unit.id.order_identifier.as_str());
-        let mut orders: Vec<_> = orders.collect();
+pub(super) const COLUMNS: &[Column] = &[
+    value("rma", "/rma_identifier"),
+    time("created", "/created_at"),
+    value("status", "/status"),
+    value("method", "/return_method"),
+    computed("units", |rma| active_units(rma).count().to_string()),
+    computed("orders", |rma| {
+        let units = items(rma, "/units").iter();
+        let mut orders: Vec<_> = units.map(|unit| text_at(unit, "/order_identifier")).collect();
         orders.dedup();
-        [
-            rma.rma_identifier.clone(),
-            time(&rma.created_at),
-            rma.status.to_string(),
-            rma.return_method.to_string(),
-            rma.active_units().count().to_string(),
-            orders.join(", "),
-            or_dash(tracking(rma)),
-        ]
-    };
-    let headings = ["rma", "created", "status", "method", "units", "orders", "tracking"];
-    table(headings, returns.iter().map(row))
+        join(orders.into_iter())
+    }),
+    computed("tracking", |rma| {
+        let number = active_units(rma).find_map(|unit| unit.get("tracking_number")?.as_str());
+        number.unwrap_or("-").to_owned()
+    }),
+];
+
+const FIELDS: &[Column] = &[
+    value("rma", "/rma_identifier"),
+    value("status", "/status"),
+    value("method", "/return_method"),
+    value("shipping cost", "/return_shipping_cost_cents"),
+    value("giftee", "/giftee_email"),
+    value("managed receiving", "/managed_receiving"),
+    time("created", "/created_at"),
+    time("changed", "/updated_at"),
+];
+
+const UNIT_COLUMNS: &[Column] = &[
+    computed("unit", |unit| {
+        let part = |name| text_at(unit, name);
+        let (order, line) = (part("/order_identifier"), part("/order_line_item_identifier"));
+        format!("{order}/{line}:{}", part("/unit"))
+    }),
+    value("sku", "/sku"),
+    value("reason", "/return_reason"),
+    value("for", "/refund_type"),
+    computed("cents", |unit| match RmaUnit::deserialize(unit) {
+        Ok(unit) => unit.refund_financials().estimated_refund_amount_cents.to_string(),
+        Err(_) => "-".to_owned(),
+    }),
+    value("parcel", "/package_tracking_status"),
+    value("received", "/receiving_status"),
+    value("exchange order", "/exchange_order_identifier"),
+    value("refund", "/refunded_by"),
+];
+
+const TIMELINE_COLUMNS: &[Column] = &[
+    time("time", "/at"),
+    value("event", "/event"),
+    value("actor", "/actor"),
+    value("message", "/delivery"),
+];
+
+pub(super) fn describe(rma: &Value) -> String {
+    let mut units: Vec<_> = active_units(rma).cloned().collect();
+    if rma.get("managed_receiving") != Some(&json!(true)) {
+        for unit in units.iter_mut().filter_map(Value::as_object_mut) {
+            unit.remove("receiving_status");
+        }
+    }
+    format!("{}\n{}", details(rma, FIELDS), table(&units, UNIT_COLUMNS))
 }
 
-pub(super) fn describe(told: &Told) -> String {
-    let row = |entry: &Entry| {
-        [time(&entry.at), entry.event.clone(), entry.actor.clone(), or_dash(entry.delivery)]
-    };
-    let headings = ["time", "what", "who", "message"];
-    let timeline = table(headings, told.timeline.iter().map(row));
-    format!("{}\n{timeline}", properties_of(&told.rma))
+pub(super) fn describe_with_timeline(response: &Value) -> String {
+    let rma = describe(response.get("return").unwrap_or(&Value::Null));
+    format!("{rma}\n{}", table(items(response, "/timeline"), TIMELINE_COLUMNS))
 }
 
-pub(super) fn properties_of(rma: &Rma) -> String {
-    let head = properties([
-        ("rma", rma.rma_identifier.clone()),
-        ("status", rma.status.to_string()),
-        ("method", rma.return_method.to_string()),
-        ("shipping cost", rma.return_shipping_cost_cents.to_string()),
-        ("giftee", or_dash(rma.giftee_email.as_ref())),
-        ("managed receiving", yes_or_no(rma.managed_receiving)),
-        ("created", time(&rma.created_at)),
-        ("changed", time(&rma.updated_at)),
-    ]);
-    let row = |unit: &RmaUnit| {
-        let id = &unit.id;
-        [
-            format!("{}/{}:{}", id.order_identifier, id.order_line_item_identifier, id.unit),
-            unit.sku.clone(),
-            unit.return_reason.clone(),
-            unit.refund_type.to_string(),
-            unit.refund_financials().estimated_refund_amount_cents.to_string(),
-            or_dash(unit.package_tracking_status),
-            or_dash(rma.managed_receiving.then_some(unit.receiving_status)),
-            or_dash(unit.exchange_order_identifier.as_ref()),
-            or_dash(unit.refunded_by.as_ref()),
-        ]
-    };
-    let headings =
-        ["unit", "sku", "reason", "for", "cents", "parcel", "received", "exchange order", "refund"];
-    format!("{head}\n{}", table(headings, rma.active_units().map(row)))
-}
-
-fn tracking(rma: &Rma) -> Option<&String> {
-    rma.active_units().find_map(|unit| unit.tracking_number.as_ref())
+/// The units that are still returned; for a canceled return, those canceled with it.
+fn active_units(rma: &Value) -> impl Iterator<Item = &Value> {
+    let canceled_at = rma.get("canceled_at");
+    items(rma, "/units").iter().filter(move |unit| unit.get("canceled_at") == canceled_at)
 }

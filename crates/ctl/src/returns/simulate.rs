@@ -1,78 +1,71 @@
-//! Acting a return out, so that a merchant sees every message before the first shopper does.
+//! `backhaul returns simulate`: every message of a refunded return, before the first shopper.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use domain::returns::{ReturnMethod, Rma, RmaStatus};
+use domain::returns::{ReturnMethod, Rma, RmaStatus, RmaUnit};
 use platform::{Clock, Timestamp};
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::operator::Operator;
-use crate::output::{Format, print};
-use crate::party::Party;
-use crate::places::ORDERS;
+use crate::api_client::ApiClient;
+use crate::output::{Format, items, print};
+use crate::service_urls::ORDERS;
+use crate::settings::Settings;
 
-/// How long the refund may take from the order's snapshot to the return.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Limit for the refund to get from the order intake to the return.
+const REFUND_TIMEOUT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Args)]
 pub(super) struct Simulate {
-    /// The order; everything of it that can be returned is
+    /// Order whose returnable units are returned
     order: String,
-    /// Why, one of the merchant's codes; its first unless given
+    /// Return reason, one of the merchant's codes [default: the first]
     #[arg(long, value_name = "CODE")]
     reason: Option<String>,
 }
 
 impl Simulate {
-    pub(super) async fn act(self, party: &Party, engine: &Operator) -> anyhow::Result<()> {
-        let say = |what: &str| match party.format() {
-            Format::Text => print(&format!("{what}\n")),
+    pub(super) async fn run(self, client: &ApiClient, format: Format) -> anyhow::Result<()> {
+        let report = |text: &str| match format {
+            Format::Text => print(&format!("{text}\n")),
             Format::Json => Ok(()),
         };
-        let shop = engine.elsewhere(ORDERS)?;
-        let rma = self.create(engine).await?;
+        let order_intake = client.at_service(ORDERS, &Settings::load()?)?;
+        let rma = self.create(client).await?;
         let id = rma.rma_identifier.clone();
-        say(&format!("{id} is created with {} units: rma.created", rma.units.len()))?;
-        let number = format!("SIM-{id}");
-        let comes_back = rma.return_method != ReturnMethod::CustomerKeep;
-        for (event, told) in [
-            ("label", "has a label: rma.tracking_updated"),
-            ("accepted", "is dropped off: rma.dropped_off"),
-            ("in_transit", "is scanned by the carrier: rma.in_transit"),
-        ]
-        .into_iter()
-        .filter(|_| comes_back)
-        {
-            let report = json!({
-                "event_identifier": format!("{number}-{event}"), "event": event,
-                "rma_identifier": id, "tracking_number": number,
-            });
-            engine.post(&["v1", "carrier_events"], members(report)).await?;
-            say(&format!("{id} {told}"))?;
+        report(&format!("{id} is created with {} units: rma.created", rma.units.len()))?;
+        let is_sent_back = rma.return_method != ReturnMethod::CustomerKeep;
+        if is_sent_back {
+            for (event, text) in [
+                ("label", "has a label: rma.tracking_updated"),
+                ("accepted", "is dropped off: rma.dropped_off"),
+                ("in_transit", "is scanned by the carrier: rma.in_transit"),
+            ] {
+                report_carrier_event(client, &id, event).await?;
+                report(&format!("{id} {text}"))?;
+            }
         }
-        if rma.managed_receiving && comes_back {
-            receive(engine, &rma).await?;
-            say(&format!("{id} is received: rma.received"))?;
+        if rma.managed_receiving && is_sent_back {
+            receive(client, &rma).await?;
+            report(&format!("{id} is received: rma.received"))?;
         }
-        refund(&shop, &self.order, &rma).await?;
-        let ended = await_refund(engine, &id).await?;
-        say(&format!("{id} is refunded: rma.refunded"))?;
-        if party.format() == Format::Json {
-            party.format().show(ended, |rma: &Rma| rma.rma_identifier.clone())?;
-        }
-        Ok(())
+        refund(&order_intake, &self.order, &rma).await?;
+        let refunded = wait_for_refund(client, &id).await?;
+        report(&format!("{id} is refunded: rma.refunded"))?;
+        format.print(&refunded, |_| String::new())
     }
 
-    async fn create(&self, engine: &Operator) -> anyhow::Result<Rma> {
-        let found = engine.get(&["v1", "orders", &self.order, "returnable"]).await?;
+    async fn create(&self, client: &ApiClient) -> anyhow::Result<Rma> {
+        let order = client.get(&["v1", "orders", &self.order, "returnable"]).await?;
         let reason = match &self.reason {
             Some(reason) => json!(reason),
-            None => found.pointer("/reasons/0/code").cloned().unwrap_or_default(),
+            None => order.pointer("/reasons/0/code").cloned().unwrap_or_default(),
         };
-        let units = found.get("units").and_then(Value::as_array).into_iter().flatten();
+        let units = items(&order, "/units").iter();
         let returnable = units.filter(|unit| unit.get("returnable") == Some(&json!(true)));
         let part = |unit: &Value, name: &str| unit.get(name).cloned().unwrap_or_default();
         let units: Vec<_> = returnable
@@ -85,48 +78,52 @@ impl Simulate {
             })
             .collect();
         if units.is_empty() {
-            bail!("nothing of order {} can be returned", self.order);
+            bail!("order {} has no returnable units", self.order);
         }
-        let request = json!({ "return_method": method(&found), "units": units });
-        let made = engine.post(&["v1", "returns"], members(request)).await?;
-        serde_json::from_value(made).context("an answer that is not ours")
+        let request = json!({ "return_method": choose_method(&order), "units": units });
+        let created = client.post(&["v1", "returns"], &request).await?;
+        Rma::deserialize(created).context("the response is not a return")
     }
 }
 
-/// By mail where the merchant offers that, because most is told then; else its first way.
-fn method(found: &Value) -> Option<&str> {
-    let offered = found.get("methods").and_then(Value::as_array).into_iter().flatten();
-    let mut methods = offered.filter_map(|offer| offer.get("method")?.as_str());
-    let mail = ReturnMethod::MailBack.as_str();
-    methods.clone().find(|method| *method == mail).or_else(|| methods.next())
+/// Chooses mail-back if the merchant offers it, because it sends the most messages.
+fn choose_method(order: &Value) -> Option<&str> {
+    let mut methods =
+        items(order, "/methods").iter().filter_map(|offer| offer.get("method")?.as_str());
+    let mail_back = ReturnMethod::MailBack.as_str();
+    methods.clone().find(|method| *method == mail_back).or_else(|| methods.next())
 }
 
-async fn receive(engine: &Operator, rma: &Rma) -> anyhow::Result<()> {
-    let findings: Vec<_> = rma
-        .units
-        .iter()
-        .map(|unit| {
-            let mut finding = json!(unit.id);
-            if let Value::Object(finding) = &mut finding {
-                finding.insert("finding".to_owned(), "received".into());
-            }
-            finding
-        })
-        .collect();
-    let path = ["v1", "returns", &rma.rma_identifier, "receipts"];
-    engine.post(&path, members(json!({ "findings": findings }))).await?;
+async fn report_carrier_event(client: &ApiClient, rma: &str, event: &str) -> anyhow::Result<()> {
+    let tracking_number = format!("SIM-{rma}");
+    let report = json!({
+        "event_identifier": format!("{tracking_number}-{event}"), "event": event,
+        "rma_identifier": rma, "tracking_number": tracking_number,
+    });
+    client.post(&["v1", "carrier_events"], &report).await?;
     Ok(())
 }
 
-/// The shop publishes its order again, with a refund of every unit.
-async fn refund(shop: &Operator, order: &str, rma: &Rma) -> anyhow::Result<()> {
-    let mut stored = shop.get(&["v1", "orders", order]).await?;
+async fn receive(client: &ApiClient, rma: &Rma) -> anyhow::Result<()> {
+    let findings = rma.units.iter().map(|RmaUnit { id, .. }| {
+        json!({
+            "order_identifier": id.order_identifier, "unit": id.unit, "finding": "received",
+            "order_line_item_identifier": id.order_line_item_identifier,
+        })
+    });
+    let body = json!({ "findings": findings.collect::<Vec<_>>() });
+    client.post(&["v1", "returns", &rma.rma_identifier, "receipts"], &body).await?;
+    Ok(())
+}
+
+/// Publishes the order again, with a refund of every unit.
+async fn refund(order_intake: &ApiClient, order: &str, rma: &Rma) -> anyhow::Result<()> {
+    let mut stored = order_intake.get(&["v1", "orders", order]).await?;
     let Some(Value::Object(document)) = stored.get_mut("document") else {
         bail!("order {order} has no document");
     };
     let id = &rma.rma_identifier;
-    let cents =
-        |unit: &domain::returns::RmaUnit| unit.refund_financials().estimated_refund_amount_cents;
+    let cents = |unit: &RmaUnit| unit.refund_financials().estimated_refund_amount_cents;
     let lines: Vec<_> = (1..)
         .zip(&rma.units)
         .map(|(number, unit)| {
@@ -135,7 +132,7 @@ async fn refund(shop: &Operator, order: &str, rma: &Rma) -> anyhow::Result<()> {
         })
         .collect();
     let now = Clock::system().now();
-    // Some merchants' refunds must be dated in the future.
+    // With strict refund dates, a refund must be dated in the future.
     let refunded_at = now + Duration::from_secs(24 * 60 * 60);
     let refund = json!({
         "identifier": id, "total_refund_amount_cents": rma.units.iter().map(cents).sum::<i64>(),
@@ -144,37 +141,31 @@ async fn refund(shop: &Operator, order: &str, rma: &Rma) -> anyhow::Result<()> {
     if let Some(Value::Array(refunds)) = document.get_mut("refunds") {
         refunds.push(refund);
     }
-    document.insert("updated_at".to_owned(), json!(later(document, now)));
+    document.insert("updated_at".to_owned(), json!(next_update(document, now)));
     let message = json!({ "returns_portal_order": { "orders": [document] } });
-    shop.with("Api-Version", "3").post(&["returns_portal_orders"], members(message)).await?;
+    let order_intake = order_intake.with_header("Api-Version", "3");
+    order_intake.post(&["returns_portal_orders"], &message).await?;
     Ok(())
 }
 
-/// A time after the order's last change, or its new snapshot would be stale.
-fn later(document: &Map<String, Value>, now: Timestamp) -> Timestamp {
+/// A time after the order's last update: an older snapshot is ignored as stale.
+fn next_update(document: &Map<String, Value>, now: Timestamp) -> Timestamp {
     let last = document.get("updated_at").and_then(Value::as_str);
     let last = last.and_then(|text| text.parse::<Timestamp>().ok()).unwrap_or(now);
     now.max(last + Duration::from_secs(1))
 }
 
-async fn await_refund(engine: &Operator, rma: &str) -> anyhow::Result<Value> {
-    let begun = Instant::now();
+async fn wait_for_refund(client: &ApiClient, rma: &str) -> anyhow::Result<Value> {
+    let started_at = Instant::now();
     loop {
-        let found = engine.get(&["v1", "returns", rma]).await?;
+        let found = client.get(&["v1", "returns", rma]).await?;
         if found.get("status") == Some(&json!(RmaStatus::Refunded.as_str())) {
             return Ok(found);
         }
-        if begun.elapsed() > PATIENCE {
-            bail!("{rma} is not refunded within {PATIENCE:?}");
+        if started_at.elapsed() > REFUND_TIMEOUT {
+            bail!("{rma} is not refunded within {REFUND_TIMEOUT:?}");
         }
-        sleep(Duration::from_millis(100)).await;
-    }
-}
-
-fn members(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(members) => members,
-        _ => Map::new(),
+        sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -183,10 +174,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_way_is_taken_that_the_merchant_offers() {
-        let check = |offered: &[&str], taken: Option<&str>| {
+    fn mail_back_is_preferred_among_the_offered_methods() {
+        let check = |offered: &[&str], expected: Option<&str>| {
             let offers: Vec<_> = offered.iter().map(|it| json!({ "method": it })).collect();
-            assert_eq!(method(&json!({ "methods": offers })), taken);
+            assert_eq!(choose_method(&json!({ "methods": offers })), expected);
         };
         check(&["express-returns", "mail-back"], Some("mail-back"));
         check(&["express-returns", "customer-keep"], Some("express-returns"));

@@ -1,28 +1,62 @@
-//! `backhaul asn`: what merchants expect to arrive.
+//! `backhaul asn`: inbound ASNs.
 
-use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use domain::json::Document;
-use domain::warehouse::{Identifier, InboundAsn};
-use platform::Timestamp;
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use domain::warehouse::InboundAsn;
+use serde_json::Value;
 
-use super::Place;
-use crate::operator::Listing;
-use crate::output::{or_dash, properties, table, time};
-use crate::party::Party;
-use crate::places::WAREHOUSE;
+use super::product;
+use crate::api_client::PagedList;
+use crate::connection::ConnectionArgs;
+use crate::output::{Column, computed, details, items, table, text_at, time, value};
+use crate::service_urls::WAREHOUSE;
+use crate::settings::read_text;
 
-/// See and register what will arrive in a warehouse
+const COLUMNS: &[Column] = &[
+    value("asn", "/asn_number"),
+    value("shipment", "/shipment_identifier"),
+    value("lines", "/lines"),
+    value("expected", "/expected"),
+    value("received", "/received"),
+    time("registered", "/created_at"),
+];
+
+const FIELDS: &[Column] = &[
+    value("asn", "/asn_number"),
+    value("shipment", "/shipment_identifier"),
+    value("program", "/program_identifier"),
+    computed("from", |asn| location(asn, "/from")),
+    computed("to", |asn| location(asn, "/to")),
+    value("expected", "/expected"),
+    value("received", "/received"),
+    time("registered", "/created_at"),
+    time("changed", "/updated_at"),
+];
+
+const LINE_COLUMNS: &[Column] = &[
+    value("line", "/line_identifier"),
+    value("carton", "/carton_identifier"),
+    computed("product", product),
+    value("expected", "/quantity"),
+    value("received", "/received"),
+];
+
+const REGISTERED_FIELDS: &[Column] = &[
+    value("asn", "/asn_number"),
+    value("lines", "/lines"),
+    value("expected", "/expected"),
+    time("registered", "/registered_at"),
+];
+
+/// List, show and register inbound ASNs
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    party: Party,
+    connection: ConnectionArgs,
     #[command(subcommand)]
     command: Command,
 }
@@ -31,11 +65,11 @@ pub(crate) struct Arguments {
 enum Command {
     /// List inbound ASNs, sorted by number
     List {
-        /// How many at the most
+        /// Maximum number of ASNs
         #[arg(long, value_name = "N", default_value = "50")]
         limit: NonZeroUsize,
     },
-    /// Show an inbound ASN: what is expected and what was received
+    /// Show an inbound ASN with its expected and received units
     Show { asn_number: String },
     /// Register an inbound ASN from a JSON file
     #[command(after_help = "\
@@ -48,147 +82,51 @@ Examples:
     },
 }
 
-#[derive(Deserialize)]
-struct Page {
-    inbound_asns: Vec<Summary>,
-}
-
-#[derive(Deserialize)]
-struct Summary {
-    asn_number: Identifier,
-    shipment_identifier: Option<Identifier>,
-    lines: u64,
-    expected: u64,
-    received: u64,
-    created_at: Timestamp,
-}
-
-#[derive(Deserialize)]
-struct Details {
-    asn_number: Identifier,
-    shipment_identifier: Option<Identifier>,
-    program_identifier: Option<Identifier>,
-    from: Place,
-    to: Place,
-    expected: u64,
-    received: u64,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    lines: Vec<Line>,
-}
-
-#[derive(Deserialize)]
-struct Line {
-    line_identifier: Identifier,
-    carton_identifier: Option<Identifier>,
-    sku: Option<String>,
-    upc: Option<String>,
-    quantity: u64,
-    received: u64,
-}
-
-#[derive(Deserialize)]
-struct Registered {
-    asn_number: Identifier,
-    lines: u64,
-    expected: u64,
-    registered_at: Timestamp,
-}
-
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { party, command } = arguments;
-    let format = party.format();
+    let Arguments { connection, command } = arguments;
+    let format = connection.format();
     match command {
         Command::List { limit } => {
-            let listing = Listing {
+            let list = PagedList {
                 path: &["v1", "inbound_asns"],
                 merchant: None,
                 items: "inbound_asns",
                 cursor: "after",
-                most: limit.get(),
+                limit: limit.get(),
             };
-            let notifier = party.connect(WAREHOUSE).await?;
-            format.show(notifier.list(listing).await?, tabulate)
+            let asns = connection.connect(WAREHOUSE).await?.list(list).await?;
+            format.print_table(&asns, "/inbound_asns", COLUMNS)
         }
         Command::Show { asn_number } => {
-            let notifier = party.connect(WAREHOUSE).await?;
-            format.show(notifier.get(&["v1", "inbound_asns", &asn_number]).await?, describe)
+            let path = ["v1", "inbound_asns", &asn_number];
+            format.print(&connection.connect(WAREHOUSE).await?.get(&path).await?, describe)
         }
         Command::Register { file } => {
             let asn = read(&file)?;
-            let notifier = party.connect(WAREHOUSE).await?;
-            format.show(notifier.post(&["v1", "inbound_asns"], asn).await?, confirm)
+            let warehouse = connection.connect(WAREHOUSE).await?;
+            let registered = warehouse.post(&["v1", "inbound_asns"], &asn).await?;
+            format.print_details(&registered, REGISTERED_FIELDS)
         }
     }
 }
 
-/// An ASN from a file, checked as the service will check it.
-fn read(file: &Path) -> anyhow::Result<Map<String, Value>> {
-    let text = if file == Path::new("-") {
-        io::read_to_string(io::stdin())
-    } else {
-        std::fs::read_to_string(file)
-    };
-    let text = text.with_context(|| format!("{} cannot be read", file.display()))?;
+/// Reads an ASN from a file and validates it as the service does.
+fn read(file: &Path) -> anyhow::Result<Value> {
+    let text = read_text(file)?;
     let document = Document::parse(text.as_bytes())
         .with_context(|| format!("{} is not JSON", file.display()))?;
     if let Err(invalid) = InboundAsn::read(&document) {
-        let faults: Vec<_> = invalid.errors.iter().map(|error| format!("\n  {error}")).collect();
-        anyhow::bail!("{}: {invalid}:{}", file.display(), faults.concat());
+        let errors: Vec<_> = invalid.errors.iter().map(|error| format!("\n  {error}")).collect();
+        anyhow::bail!("{}: {invalid}:{}", file.display(), errors.concat());
     }
-    match document.value().to_value() {
-        Value::Object(asn) => Ok(asn),
-        _ => anyhow::bail!("{} is not an ASN", file.display()),
-    }
+    Ok(document.value().to_value())
 }
 
-fn tabulate(page: &Page) -> String {
-    let row = |asn: &Summary| {
-        [
-            asn.asn_number.to_string(),
-            or_dash(asn.shipment_identifier.as_ref()),
-            asn.lines.to_string(),
-            asn.expected.to_string(),
-            asn.received.to_string(),
-            time(&asn.created_at),
-        ]
-    };
-    let headings = ["asn", "shipment", "lines", "expected", "received", "registered"];
-    table(headings, page.inbound_asns.iter().map(row))
+fn describe(asn: &Value) -> String {
+    format!("{}\n{}", details(asn, FIELDS), table(items(asn, "/lines"), LINE_COLUMNS))
 }
 
-fn describe(asn: &Details) -> String {
-    let mut text = properties([
-        ("asn", asn.asn_number.to_string()),
-        ("shipment", or_dash(asn.shipment_identifier.as_ref())),
-        ("program", or_dash(asn.program_identifier.as_ref())),
-        ("from", asn.from.words()),
-        ("to", asn.to.words()),
-        ("expected", asn.expected.to_string()),
-        ("received", asn.received.to_string()),
-        ("registered", time(&asn.created_at)),
-        ("changed", time(&asn.updated_at)),
-    ]);
-    text.push('\n');
-    let row = |line: &Line| {
-        [
-            line.line_identifier.to_string(),
-            or_dash(line.carton_identifier.as_ref()),
-            or_dash(line.sku.as_ref().or(line.upc.as_ref())),
-            line.quantity.to_string(),
-            line.received.to_string(),
-        ]
-    };
-    let headings = ["line", "carton", "product", "expected", "received"];
-    text + &table(headings, asn.lines.iter().map(row))
-}
-
-fn confirm(registered: &Registered) -> String {
-    let Registered { asn_number, lines, expected, registered_at } = registered;
-    properties([
-        ("asn", asn_number.to_string()),
-        ("lines", lines.to_string()),
-        ("expected", expected.to_string()),
-        ("registered", time(registered_at)),
-    ])
+fn location(asn: &Value, pointer: &str) -> String {
+    let part = |name: &str| text_at(asn, &format!("{pointer}/{name}"));
+    format!("{} {}", part("type"), part("identifier"))
 }

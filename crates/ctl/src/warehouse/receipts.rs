@@ -1,19 +1,29 @@
-//! `backhaul receipt`: units that arrived.
+//! `backhaul receipt`: units received in a warehouse.
 
 use clap::{Args, Subcommand};
-use domain::warehouse::InventoryReceipt;
-use platform::Timestamp;
-use serde::Deserialize;
+use serde::Serialize;
+use serde_json::Value;
 
-use crate::output::{or_dash, table, time};
-use crate::party::Party;
-use crate::places::WAREHOUSE;
+use super::product;
+use crate::connection::ConnectionArgs;
+use crate::output::{Column, computed, time, value};
+use crate::service_urls::WAREHOUSE;
 
-/// See which units arrived in a warehouse
+const COLUMNS: &[Column] = &[
+    time("received", "/received_at"),
+    value("asn", "/message/asn_number"),
+    value("line", "/message/line_identifier"),
+    value("unit", "/message/unit_identifier"),
+    computed("product", |receipt| product(receipt.get("message").unwrap_or(&Value::Null))),
+    value("condition", "/message/initial_condition"),
+    value("reject reason", "/message/reject_reason"),
+];
+
+/// List units received in a warehouse
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    party: Party,
+    connection: ConnectionArgs,
     #[command(subcommand)]
     command: Command,
 }
@@ -24,48 +34,22 @@ enum Command {
     #[command(after_help = "\
 Example:
   backhaul receipt list --asn IN-1001")]
-    List {
-        /// Only units of this inbound ASN
-        #[arg(long, value_name = "NUMBER")]
-        asn: Option<String>,
-        /// How many at the most, up to 500
-        #[arg(long, value_name = "N", default_value_t = 50)]
-        limit: u16,
-    },
+    List(List),
 }
 
-#[derive(Deserialize)]
-struct Page {
-    receipts: Vec<Receipt>,
-}
-
-#[derive(Deserialize)]
-struct Receipt {
-    received_at: Timestamp,
-    message: InventoryReceipt,
+#[derive(Args, Serialize)]
+struct List {
+    /// Only units of this inbound ASN
+    #[arg(long, value_name = "NUMBER")]
+    #[serde(rename = "asn_number")]
+    asn: Option<String>,
+    /// Maximum number of receipts, up to 500
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: u16,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { party, command: Command::List { asn, limit } } = arguments;
-    let mut query = vec![("limit", limit.to_string())];
-    query.extend(asn.map(|asn| ("asn_number", asn)));
-    let notifier = party.connect(WAREHOUSE).await?;
-    party.format().show(notifier.search(&["v1", "receipts"], &query).await?, tabulate)
-}
-
-fn tabulate(page: &Page) -> String {
-    let row = |receipt: &Receipt| {
-        let message = &receipt.message;
-        [
-            time(&receipt.received_at),
-            message.asn_number.to_string(),
-            message.line_identifier.to_string(),
-            or_dash(message.unit_identifier.as_ref()),
-            or_dash(message.sku.as_ref().or(message.upc.as_ref())),
-            or_dash(message.initial_condition.map(|condition| condition.as_str())),
-            or_dash(message.reject_reason.as_ref()),
-        ]
-    };
-    let headings = ["received", "asn", "line", "unit", "product", "condition", "rejected because"];
-    table(headings, page.receipts.iter().map(row))
+    let Arguments { connection, command: Command::List(list) } = arguments;
+    let receipts = connection.connect(WAREHOUSE).await?.search(&["v1", "receipts"], &list).await?;
+    connection.format().print_table(&receipts, "/receipts", COLUMNS)
 }

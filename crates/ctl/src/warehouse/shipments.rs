@@ -1,21 +1,43 @@
-//! `backhaul shipment`: what leaves a warehouse.
+//! `backhaul shipment`: outbound shipments.
 
 use std::num::NonZeroUsize;
 
 use clap::{Args, Subcommand};
-use platform::Timestamp;
-use serde::Deserialize;
+use serde_json::Value;
 
-use crate::operator::Listing;
-use crate::output::{properties, table, time};
-use crate::party::Party;
-use crate::places::WAREHOUSE;
+use crate::api_client::PagedList;
+use crate::connection::ConnectionArgs;
+use crate::output::{Column, details, items, table, time, value};
+use crate::service_urls::WAREHOUSE;
 
-/// See what left a warehouse, and in which messages the merchant was told
+const COLUMNS: &[Column] = &[
+    value("asn", "/asn_number"),
+    value("type", "/shipment_type"),
+    value("status", "/status"),
+    time("ships", "/ship_date"),
+    value("units", "/units"),
+    time("changed", "/updated_at"),
+];
+
+const FIELDS: &[Column] = &[
+    value("asn", "/asn_number"),
+    value("type", "/shipment_type"),
+    value("status", "/status"),
+    time("ships", "/ship_date"),
+    value("shipment", "/shipment_identifier"),
+    value("channel", "/channel"),
+    value("units", "/units"),
+    time("reported", "/created_at"),
+    time("changed", "/updated_at"),
+];
+
+const MESSAGE_COLUMNS: &[Column] = &[value("message", "/asn_number"), value("units", "/units")];
+
+/// List and show outbound shipments and their messages
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    party: Party,
+    connection: ConnectionArgs,
     #[command(subcommand)]
     command: Command,
 }
@@ -24,7 +46,7 @@ pub(crate) struct Arguments {
 enum Command {
     /// List outbound shipments, sorted by number
     List {
-        /// How many at the most
+        /// Maximum number of shipments
         #[arg(long, value_name = "N", default_value = "50")]
         limit: NonZeroUsize,
     },
@@ -32,91 +54,33 @@ enum Command {
     #[command(after_help = "\
 Examples:
   backhaul shipment show ASN-1001
-  backhaul deliveries list --lane asn:ASN-1001")]
+  backhaul deliveries list --ordering-key asn:ASN-1001")]
     Show { asn_number: String },
 }
 
-#[derive(Deserialize)]
-struct Page {
-    outbound_shipments: Vec<Summary>,
-}
-
-#[derive(Deserialize)]
-struct Summary {
-    asn_number: String,
-    shipment_type: String,
-    status: String,
-    ship_date: Timestamp,
-    units: u64,
-    updated_at: Timestamp,
-}
-
-#[derive(Deserialize)]
-struct Details {
-    #[serde(flatten)]
-    summary: Summary,
-    shipment_identifier: String,
-    channel: String,
-    created_at: Timestamp,
-    messages: Vec<Message>,
-}
-
-#[derive(Deserialize)]
-struct Message {
-    asn_number: String,
-    units: u64,
-}
-
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { party, command } = arguments;
-    let format = party.format();
-    let notifier = party.connect(WAREHOUSE).await?;
+    let Arguments { connection, command } = arguments;
+    let format = connection.format();
+    let warehouse = connection.connect(WAREHOUSE).await?;
     match command {
         Command::List { limit } => {
-            let listing = Listing {
+            let list = PagedList {
                 path: &["v1", "outbound_shipments"],
                 merchant: None,
                 items: "outbound_shipments",
                 cursor: "after",
-                most: limit.get(),
+                limit: limit.get(),
             };
-            format.show(notifier.list(listing).await?, tabulate)
+            format.print_table(&warehouse.list(list).await?, "/outbound_shipments", COLUMNS)
         }
         Command::Show { asn_number } => {
-            format.show(notifier.get(&["v1", "outbound_shipments", &asn_number]).await?, describe)
+            let path = ["v1", "outbound_shipments", &asn_number];
+            format.print(&warehouse.get(&path).await?, describe)
         }
     }
 }
 
-fn tabulate(page: &Page) -> String {
-    let row = |shipment: &Summary| {
-        [
-            shipment.asn_number.clone(),
-            shipment.shipment_type.clone(),
-            shipment.status.clone(),
-            time(&shipment.ship_date),
-            shipment.units.to_string(),
-            time(&shipment.updated_at),
-        ]
-    };
-    let headings = ["asn", "type", "status", "ships", "units", "changed"];
-    table(headings, page.outbound_shipments.iter().map(row))
-}
-
-fn describe(details: &Details) -> String {
-    let Details { summary, shipment_identifier, channel, created_at, messages } = details;
-    let mut text = properties([
-        ("asn", summary.asn_number.clone()),
-        ("type", summary.shipment_type.clone()),
-        ("status", summary.status.clone()),
-        ("ships", time(&summary.ship_date)),
-        ("shipment", shipment_identifier.clone()),
-        ("channel", channel.clone()),
-        ("units", summary.units.to_string()),
-        ("reported", time(created_at)),
-        ("changed", time(&summary.updated_at)),
-    ]);
-    text.push('\n');
-    let row = |message: &Message| [message.asn_number.clone(), message.units.to_string()];
-    text + &table(["message", "units"], messages.iter().map(row))
+fn describe(shipment: &Value) -> String {
+    let messages = table(items(shipment, "/messages"), MESSAGE_COLUMNS);
+    format!("{}\n{messages}", details(shipment, FIELDS))
 }

@@ -1,4 +1,4 @@
-//! What happens in a warehouse, seen from the command line.
+//! `backhaul asn`, `receipt` and `shipment` against a running warehouse notifier.
 
 use std::time::Duration;
 
@@ -8,72 +8,72 @@ use serde_json::{Value, json};
 use testkit::{Database, eventually, run};
 use warehouse_notifier::App;
 
-use super::Stack;
+use crate::app::TestApp;
 
-/// A warehouse notifier that believes the stack's token service.
-async fn notifier(stack: &Stack) -> (Running, Database) {
+/// A warehouse notifier that accepts the tokens of the app.
+async fn start_notifier(app: &TestApp) -> (Running, Database) {
     let database = Database::create(App::migrations()).await;
-    let jwks = format!("{}/.well-known/jwks.json", stack.auth.url);
+    let jwks_url = app.jwks_url();
     let settings = [
         ("SEALING__KEYS", testkit::sealing_keys()),
         ("IDENTITY__ISSUER", "https://auth.test"),
-        ("IDENTITY__JWKS_URL", jwks.as_str()),
+        ("IDENTITY__JWKS_URL", jwks_url.as_str()),
     ];
-    let running = run::<App>(&settings, Clock::system(), &database, &stack.auth.namespace).await;
+    let running = run::<App>(&settings, Clock::system(), &database, app.namespace()).await;
     (running, database)
 }
 
-/// What a warehouse sends.
-async fn report(stack: &Stack, url: &str, body: &Value) {
-    let token = stack.text("token --as operator").await;
+/// Posts as the operator for acme.
+async fn post(app: &TestApp, url: &str, body: &Value) {
+    let token = app.text("token --as operator").await;
     let client = platform::http_client(Duration::from_secs(10)).unwrap();
     let request = client.post(url).bearer_auth(token.trim()).header("X-Service-Id", "acme");
-    let answer = request.json(body).send().await.unwrap();
-    assert_eq!(answer.status(), 201, "{}", answer.text().await.unwrap());
+    let response = request.json(body).send().await.unwrap();
+    assert_eq!(response.status(), 201, "{}", response.text().await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn asns_shipments_and_receipts_are_listed_shown_and_registered() {
-    let stack = Stack::start().await;
-    let (warehouse, _database) = notifier(&stack).await;
-    stack.text("merchant add acme --name Acme").await;
+    let app = TestApp::start().await;
+    let (warehouse, _database) = start_notifier(&app).await;
+    app.text("merchant add acme --name Acme").await;
     let at = format!("--merchant acme --service-url {}", warehouse.url);
     eventually("the merchant is known", Duration::from_secs(20), || async {
-        stack.backhaul(&format!("asn list {at}")).await.status.success().then_some(())
+        app.backhaul(&format!("asn list {at}")).await.status.success().then_some(())
     })
     .await;
 
-    let file = stack.checkout.path().join("asn.json");
+    let file = app.checkout.path().join("asn.json");
     std::fs::write(&file, inbound_asn("IN-1", 2).to_string()).unwrap();
     let register = format!("asn register {} {at}", file.display());
-    assert!(stack.text(&register).await.contains("expected    2"));
-    assert_eq!(stack.json(&format!("{register} --json")).await["lines"], 2);
+    assert!(app.text(&register).await.contains("expected    2"));
+    assert_eq!(app.json(&format!("{register} --json")).await["lines"], 2);
     std::fs::write(&file, json!({ "asn_number": "IN-2", "to": {} }).to_string()).unwrap();
-    let complaint = stack.complaint(&register, 1).await;
-    assert!(complaint.contains("$.cartons: missing_field"), "{complaint}");
+    let stderr = app.error(&register, 1).await;
+    assert!(stderr.contains("$.cartons: missing_field"), "{stderr}");
 
-    report(&stack, &format!("{}/v1/receipts", warehouse.url), &receipt("IN-1", 2)).await;
+    post(&app, &format!("{}/v1/receipts", warehouse.url), &receipt("IN-1", 2)).await;
     let shipments = format!("{}/v1/outbound_shipments", warehouse.url);
-    report(&stack, &shipments, &outbound_shipment("ASN-1", 1001)).await;
+    post(&app, &shipments, &outbound_shipment("ASN-1", 1001)).await;
 
-    let asns = stack.text(&format!("asn list {at}")).await;
+    let asns = app.text(&format!("asn list {at}")).await;
     assert!(asns.starts_with("ASN   SHIPMENT  LINES  EXPECTED  RECEIVED"), "{asns}");
-    let shown = stack.text(&format!("asn show IN-1 {at}")).await;
+    let shown = app.text(&format!("asn show IN-1 {at}")).await;
     assert!(shown.contains("customer shopper-1") && shown.contains("L-2   BOX-1"), "{shown}");
-    let shown = stack.json(&format!("asn show IN-1 {at} --json")).await;
+    let shown = app.json(&format!("asn show IN-1 {at} --json")).await;
     assert_eq!(shown["received"], 1);
-    let receipts = stack.text(&format!("receipt list --asn IN-1 {at}")).await;
+    let receipts = app.text(&format!("receipt list --asn IN-1 {at}")).await;
     assert_eq!(receipts.lines().count(), 2, "{receipts}");
     assert!(receipts.contains("U-2"), "{receipts}");
-    let none = stack.text(&format!("receipt list --asn IN-9 {at}")).await;
+    let none = app.text(&format!("receipt list --asn IN-9 {at}")).await;
     assert_eq!(none.lines().count(), 1, "{none}");
-    let list = stack.text(&format!("shipment list --limit 1 {at}")).await;
+    let list = app.text(&format!("shipment list --limit 1 {at}")).await;
     assert!(list.contains("ASN-1  freight  pending"), "{list}");
-    let shown = stack.text(&format!("shipment show ASN-1 {at}")).await;
+    let shown = app.text(&format!("shipment show ASN-1 {at}")).await;
     assert!(shown.contains("ASN-1_1  1000") && shown.contains("ASN-1_2  1"), "{shown}");
-    let complaint = stack.complaint(&format!("shipment show ASN-9 {at}"), 1).await;
-    assert!(complaint.starts_with("error: there is no outbound shipment ASN-9"), "{complaint}");
-    let complaint = stack.complaint("receipt list --merchant acme", 2).await;
-    assert!(complaint.contains("set WAREHOUSE_URL or give --service-url"), "{complaint}");
+    let stderr = app.error(&format!("shipment show ASN-9 {at}"), 1).await;
+    assert!(stderr.starts_with("error: there is no outbound shipment ASN-9"), "{stderr}");
+    let stderr = app.error("receipt list --merchant acme", 2).await;
+    assert!(stderr.contains("set WAREHOUSE_URL or pass --service-url"), "{stderr}");
     assert!(warehouse.stop().await);
 }

@@ -1,4 +1,4 @@
-//! Imports into an intake that says what it is told to say.
+//! Imports into a scripted order intake.
 
 mod reporting;
 mod resuming;
@@ -17,33 +17,33 @@ use crate::orders::batch::Batch;
 
 type Handler = dyn FnMut(&str, Value) -> (u16, &'static str, Value) + Send;
 
-/// An HTTP server that asks `handler` what to answer.
-struct Intake {
+/// An HTTP server that responds as `handler` decides.
+struct FakeIntake {
     url: String,
-    /// Identifiers of the orders that were answered 200.
+    /// Identifiers of the orders that got 200.
     stored: Arc<Mutex<Vec<String>>>,
-    /// How often tokens are refused for now.
-    busy: Arc<AtomicU64>,
+    /// Number of token requests that still get 429.
+    rate_limited: Arc<AtomicU64>,
 }
 
-impl Intake {
+impl FakeIntake {
     fn start(mut handler: Box<Handler>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let stored = Arc::new(Mutex::new(Vec::new()));
-        let (remembered, busy) = (stored.clone(), Arc::new(AtomicU64::new(0)));
-        let still_busy = busy.clone();
+        let (all_stored, rate_limited) = (stored.clone(), Arc::new(AtomicU64::new(0)));
+        let remaining = rate_limited.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                answer(stream.unwrap(), &mut handler, &remembered, &still_busy);
+                respond(stream.unwrap(), &mut handler, &all_stored, &remaining);
             }
         });
-        Self { url, stored, busy }
+        Self { url, stored, rate_limited }
     }
 
     fn importer(&self) -> Importer {
         let url = self.url.parse().unwrap();
-        Importer { gateway: Gateway::impatient(&url), batch: 3, parallel: 2, report: None }
+        Importer { intake: IntakeClient::for_test(&url), batch: 3, parallel: 2, report: None }
     }
 
     fn stored(&self) -> Vec<String> {
@@ -53,12 +53,12 @@ impl Intake {
     }
 }
 
-/// Answers one request and closes the connection.
-fn answer(
+/// Responds to one request and closes the connection.
+fn respond(
     stream: TcpStream,
     handler: &mut Box<Handler>,
     stored: &Mutex<Vec<String>>,
-    busy: &AtomicU64,
+    rate_limited: &AtomicU64,
 ) {
     let mut reader = BufReader::new(stream);
     let (mut line, mut length) = (String::new(), 0);
@@ -77,9 +77,9 @@ fn answer(
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
     let body: Value = serde_json::from_slice(&body).unwrap();
-    let (status, header, answer) = match &*path {
-        "/oauth/token" if busy.load(Ordering::SeqCst) > 0 => {
-            busy.fetch_sub(1, Ordering::SeqCst);
+    let (status, header, body_sent) = match &*path {
+        "/oauth/token" if rate_limited.load(Ordering::SeqCst) > 0 => {
+            rate_limited.fetch_sub(1, Ordering::SeqCst);
             (429, "retry-after: 0\r\n", json!({ "message": "slow down" }))
         }
         "/oauth/token" => (200, "", json!({ "access_token": "t" })),
@@ -88,11 +88,11 @@ fn answer(
     if status == 200 && path != "/oauth/token" {
         stored.lock().unwrap().extend(identifiers(&body));
     }
-    let answer = answer.to_string();
+    let response = body_sent.to_string();
     let _closed = write!(
         reader.get_mut(),
-        "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n{header}\r\n{answer}",
-        answer.len()
+        "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n{header}\r\n{response}",
+        response.len()
     );
 }
 
@@ -109,8 +109,8 @@ fn accept(message: &Value) -> (u16, &'static str, Value) {
     (200, "", json!({ "message": "ok", "orders": orders }))
 }
 
-/// A file of ten orders, the last of which is broken.
-fn file() -> (TempDir, Place, String) {
+/// A file of ten orders, the last of which is invalid.
+fn file() -> (TempDir, Source, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("orders.ndjson");
     let orders = Orders::new(1, "2026-03-01T00:00:00Z".parse().unwrap()).take(9);
@@ -118,44 +118,44 @@ fn file() -> (TempDir, Place, String) {
     lines.push("{}".to_owned());
     std::fs::write(&path, lines.join("\n")).unwrap();
     let name = path.to_str().unwrap().to_owned();
-    (folder, Place::from(name.as_str()), name)
+    (folder, Source::from(name.as_str()), name)
 }
 
 async fn import(
-    intake: &Intake,
-    (_, place, name): &(TempDir, Place, String),
-) -> anyhow::Result<Tally> {
+    intake: &FakeIntake,
+    (_, source, name): &(TempDir, Source, String),
+) -> anyhow::Result<Summary> {
     let (_interrupt, interrupted) = watch::channel(false);
     let importer = intake.importer();
-    importer.begin_reports(std::slice::from_ref(place))?;
-    importer.import(place, name, interrupted).await
+    importer.prepare_reports(std::slice::from_ref(source))?;
+    importer.import(source, name, interrupted).await
 }
 
-/// Makes one intake the other's successor: to the journal of the file they are the same.
-fn goes_on(file: &(TempDir, Place, String), before: &Intake, after: &Intake) {
-    let journal = format!("{}.import", file.2);
-    let page = std::fs::read_to_string(&journal).unwrap().replace(&before.url, &after.url);
-    std::fs::write(&journal, page).unwrap();
+/// Replaces the intake in the file's checkpoint, so that an import at `new` resumes one at `old`.
+fn replace_intake(file: &(TempDir, Source, String), old: &FakeIntake, new: &FakeIntake) {
+    let checkpoint = format!("{}.import", file.2);
+    let content = std::fs::read_to_string(&checkpoint).unwrap().replace(&old.url, &new.url);
+    std::fs::write(&checkpoint, content).unwrap();
 }
 
-fn report(file: &(TempDir, Place, String)) -> String {
+fn report(file: &(TempDir, Source, String)) -> String {
     std::fs::read_to_string(format!("{}.rejected.csv", file.2)).unwrap()
 }
 
 #[tokio::test]
 async fn every_order_is_stored_or_reported() {
     let file = file();
-    let intake = Intake::start(Box::new(|_, message| accept(&message)));
-    let tally = import(&intake, &file).await.unwrap();
-    assert_eq!(tally, Tally { stored: 9, rejected: 1, ..Tally::default() });
+    let intake = FakeIntake::start(Box::new(|_, message| accept(&message)));
+    let summary = import(&intake, &file).await.unwrap();
+    assert_eq!(summary, Summary { stored: 9, rejected: 1, ..Summary::default() });
     assert_eq!(intake.stored().len(), 9);
     assert!(report(&file).contains(",10,,$.identifier,missing_field,"), "{}", report(&file));
 }
 
 #[tokio::test]
-async fn what_the_intake_rejects_is_taken_out_and_the_rest_sent_again() {
+async fn rejected_orders_are_removed_and_the_others_sent_again() {
     let file = file();
-    let intake = Intake::start(Box::new(|_, message| {
+    let intake = FakeIntake::start(Box::new(|_, message| {
         match identifiers(&message).iter().position(|identifier| identifier.ends_with("0000005")) {
             Some(index) => {
                 let field = format!("$.returns_portal_order.orders[{index}].refunds[0]");
@@ -165,36 +165,41 @@ async fn what_the_intake_rejects_is_taken_out_and_the_rest_sent_again() {
             None => accept(&message),
         }
     }));
-    let tally = import(&intake, &file).await.unwrap();
-    assert_eq!(tally, Tally { stored: 8, rejected: 2, ..Tally::default() });
+    let summary = import(&intake, &file).await.unwrap();
+    assert_eq!(summary, Summary { stored: 8, rejected: 2, ..Summary::default() });
     assert!(report(&file).contains(",5,1-0000005,$.refunds[0],invalid,changed"));
 }
 
 #[tokio::test]
-async fn messages_that_are_too_much_are_halved() {
+async fn messages_that_are_too_large_are_halved() {
     for status in [400, 408, 413] {
         let file = file();
-        let intake = Intake::start(Box::new(move |_, message| match identifiers(&message).len() {
-            1 => accept(&message),
-            _ => (status, "", json!({ "message": "too much" })),
-        }));
+        let intake =
+            FakeIntake::start(Box::new(move |_, message| match identifiers(&message).len() {
+                1 => accept(&message),
+                _ => (status, "", json!({ "message": "too much" })),
+            }));
         assert_eq!(import(&intake, &file).await.unwrap().stored, 9, "{status}");
     }
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_every_message_ends_the_import() {
+async fn an_error_of_every_message_ends_the_import() {
     let file = file();
-    let intake = Intake::start(Box::new(|_, _| (400, "", json!({ "message": "name a merchant" }))));
+    let intake =
+        FakeIntake::start(Box::new(|_, _| (400, "", json!({ "message": "name a merchant" }))));
     let error = import(&intake, &file).await.unwrap_err();
-    assert_eq!(error.to_string(), "the intake answers 400 Bad Request: name a merchant");
+    assert_eq!(
+        error.to_string(),
+        "the order intake responded with 400 Bad Request: name a merchant"
+    );
 }
 
 #[tokio::test]
-async fn a_single_order_that_is_too_slow_is_tried_again() {
+async fn a_single_order_that_times_out_is_retried() {
     let file = file();
     let mut slow = 3;
-    let intake = Intake::start(Box::new(move |_, message| match identifiers(&message).len() {
+    let intake = FakeIntake::start(Box::new(move |_, message| match identifiers(&message).len() {
         1 if slow == 0 => accept(&message),
         size => {
             slow -= u8::from(size == 1);
@@ -203,19 +208,19 @@ async fn a_single_order_that_is_too_slow_is_tried_again() {
     }));
     assert_eq!(import(&intake, &file).await.unwrap().stored, 9);
 
-    let never = Intake::start(Box::new(|_, _| (408, "", json!({ "message": "too slow" }))));
+    let never = FakeIntake::start(Box::new(|_, _| (408, "", json!({ "message": "too slow" }))));
     let error = import(&never, &file).await.unwrap_err();
     assert_eq!(
         format!("{error:#}"),
-        "gave up after 3 retries: the intake answers 408 Request Timeout"
+        "gave up after 3 retries: the order intake responded with 408 Request Timeout"
     );
 }
 
 #[tokio::test]
-async fn limits_and_passing_failures_are_waited_out() {
+async fn rate_limits_and_transient_failures_are_retried() {
     let file = file();
-    let mut answers = vec![429, 503, 429, 401, 500, 502];
-    let intake = Intake::start(Box::new(move |_, message| match answers.pop() {
+    let mut statuses = vec![429, 503, 429, 401, 500, 502];
+    let intake = FakeIntake::start(Box::new(move |_, message| match statuses.pop() {
         Some(429) => (429, "retry-after: 0\r\n", json!({ "message": "slow down" })),
         Some(status) => (status, "", json!({ "message": "later" })),
         None => accept(&message),
@@ -224,21 +229,21 @@ async fn limits_and_passing_failures_are_waited_out() {
 }
 
 #[tokio::test]
-async fn a_busy_token_service_is_waited_out_however_often_it_says_so() {
+async fn token_requests_wait_for_every_rate_limit() {
     let file = file();
-    let intake = Intake::start(Box::new(|_, message| accept(&message)));
-    intake.busy.store(10, Ordering::SeqCst);
-    // It asks for no pause. Where it says nothing, each is a second.
+    let intake = FakeIntake::start(Box::new(|_, message| accept(&message)));
+    intake.rate_limited.store(10, Ordering::SeqCst);
+    // `retry-after: 0` asks for no pause; the default pause is one second.
     let imported = timeout(Duration::from_secs(10), import(&intake, &file)).await;
     assert_eq!(imported.unwrap().unwrap().stored, 9);
-    assert_eq!(intake.busy.load(Ordering::SeqCst), 0);
+    assert_eq!(intake.rate_limited.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test]
-async fn a_refusal_that_cannot_be_read_is_asked_for_again() {
+async fn an_unreadable_rejection_is_retried() {
     let file = file();
     let mut broken = 3;
-    let intake = Intake::start(Box::new(move |_, message| {
+    let intake = FakeIntake::start(Box::new(move |_, message| {
         if broken == 0 {
             return accept(&message);
         }
@@ -247,45 +252,45 @@ async fn a_refusal_that_cannot_be_read_is_asked_for_again() {
     }));
     assert_eq!(import(&intake, &file).await.unwrap().stored, 9);
 
-    let never = Intake::start(Box::new(|_, _| (422, "", json!("<html>"))));
+    let never = FakeIntake::start(Box::new(|_, _| (422, "", json!("<html>"))));
     let error = format!("{:#}", import(&never, &file).await.unwrap_err());
-    let expected = "gave up after 3 retries: the intake answers 422 Unprocessable Entity, and not as it \
-                    should: error decoding response body";
+    let expected = "gave up after 3 retries: the order intake responded with 422 Unprocessable \
+                    Entity and an unreadable body: error decoding response body";
     assert!(error.starts_with(expected), "{error}");
 }
 
 #[tokio::test]
-async fn a_reader_that_falls_over_is_not_the_end_of_the_file() {
-    let intake = Intake::start(Box::new(|_, message| accept(&message)));
-    // Nobody can interrupt this one, which is no reason to end it.
+async fn a_panic_of_the_reader_is_not_the_end_of_the_file() {
+    let intake = FakeIntake::start(Box::new(|_, message| accept(&message)));
+    // The closed interrupt channel must not end the import.
     let (_, interrupted) = watch::channel(false);
     let batches = (0..2).map(|number| match number {
         0 => Ok(Batch { number, end: 1, ..Batch::default() }),
-        _ => panic!("as if an order made the check fall over"),
+        _ => panic!("a panic in the validation"),
     });
     let importer = intake.importer();
     let finished: Vec<_> = importer.send_all(batches, interrupted).collect().await;
     let [Ok(first), Err(error)] = &finished[..] else { panic!("{finished:?}") };
     assert_eq!(first.end, 1);
-    assert_eq!(error.to_string(), "reading it broke off: this is a fault of this program");
+    assert_eq!(error.to_string(), "the reader panicked: this is a bug in this program");
 }
 
 #[tokio::test]
-async fn snapshots_of_one_order_arrive_as_they_stand_in_the_file() {
+async fn snapshots_of_one_order_arrive_in_the_order_of_the_file() {
     let file = file();
     let lines = std::fs::read_to_string(&file.2).unwrap();
     let mut orders: Vec<Value> =
         lines.lines().take(9).map(|line| serde_json::from_str(line).unwrap()).collect();
     // The same order in the first, the second and the third batch.
-    for (place, note) in [(0, "first"), (3, "second"), (7, "third")] {
-        orders[place] = orders[0].clone();
-        orders[place]["note"] = json!(note);
+    for (index, note) in [(0, "first"), (3, "second"), (7, "third")] {
+        orders[index] = orders[0].clone();
+        orders[index]["note"] = json!(note);
     }
     let lines: Vec<_> = orders.iter().map(Value::to_string).collect();
     std::fs::write(&file.2, lines.join("\n")).unwrap();
     let notes = Arc::new(Mutex::new(Vec::new()));
     let (noted, mut failures) = (notes.clone(), 2);
-    let intake = Intake::start(Box::new(move |_, message| {
+    let intake = FakeIntake::start(Box::new(move |_, message| {
         let orders = message["returns_portal_order"]["orders"].as_array().unwrap();
         let note = orders.iter().find_map(|order| order["note"].as_str()).unwrap();
         if note == "first" && failures > 0 {

@@ -1,26 +1,26 @@
-//! The list of rejected orders: each once, also when files share it, and in no other file's place.
+//! The report lists each rejected order once, can be shared by files and replaces no other file.
 
 use super::*;
-use crate::orders::check::whole_order;
+use crate::orders::check::order_is_invalid;
 use crate::orders::report::Rejection;
 
-/// Leaves what an import does that ended after three orders, the second of which was rejected.
-fn break_off(importer: &Importer, (_, place, name): &(TempDir, Place, String)) -> Report {
-    let mut report = Report::new(importer.report_path(place), name);
-    let mut journal = Journal::open(place.path(), importer.gateway.target()).unwrap();
-    journal.finish(0, 3, vec![rejection(2)], &mut report).unwrap();
+/// Writes report and checkpoint of an import that ended after three orders with the second rejected.
+fn end_early(importer: &Importer, (_, source, name): &(TempDir, Source, String)) -> Report {
+    let mut report = Report::new(importer.report_path(source), name);
+    let mut checkpoint = Checkpoint::open(source.path(), importer.intake.target()).unwrap();
+    checkpoint.finish(0, 3, vec![rejection(2)], &mut report).unwrap();
     report
 }
 
 fn rejection(line: u64) -> Rejection {
-    Rejection { line, order: String::new(), errors: vec![whole_order("no")] }
+    Rejection { line, order: String::new(), errors: vec![order_is_invalid("no")] }
 }
 
 #[tokio::test]
 async fn a_resumed_import_reports_an_order_once() {
     let file = file();
     let begins_with = |message: &Value, end: &str| identifiers(message)[0].ends_with(end);
-    let judge = move |message: &Value| {
+    let decide = move |message: &Value| {
         if !begins_with(message, "0000007") {
             return accept(message);
         }
@@ -30,33 +30,33 @@ async fn a_resumed_import_reports_an_order_once() {
     };
     // The second batch fails, but only after an order of the third was rejected.
     let mut is_third_done = false;
-    let broken = Intake::start(Box::new(move |_, message| {
+    let broken = FakeIntake::start(Box::new(move |_, message| {
         is_third_done |= begins_with(&message, "0000008");
         match begins_with(&message, "0000004") {
             true if is_third_done => (500, "", json!({ "message": "broken" })),
             true => (429, "retry-after: 0\r\n", json!({ "message": "slow down" })),
-            false => judge(&message),
+            false => decide(&message),
         }
     }));
     import(&broken, &file).await.unwrap_err();
 
-    let fixed = Intake::start(Box::new(move |_, message| judge(&message)));
-    goes_on(&file, &broken, &fixed);
-    let tally = import(&fixed, &file).await.unwrap();
-    assert_eq!((tally.stored, tally.rejected), (5, 2));
+    let fixed = FakeIntake::start(Box::new(move |_, message| decide(&message)));
+    replace_intake(&file, &broken, &fixed);
+    let summary = import(&fixed, &file).await.unwrap();
+    assert_eq!((summary.stored, summary.rejected), (5, 2));
     assert_eq!(report(&file).matches(",7,1-0000007,").count(), 1, "{}", report(&file));
 }
 
 #[tokio::test]
-async fn an_order_that_was_listed_and_not_noted_is_listed_once() {
+async fn an_order_that_is_reported_but_not_in_the_checkpoint_is_reported_once() {
     let file = file();
-    let intake = Intake::start(Box::new(|_, message| accept(&message)));
+    let intake = FakeIntake::start(Box::new(|_, message| accept(&message)));
     let importer = intake.importer();
-    // The program ended before it could write down that the whole file is done.
-    break_off(&importer, &file).add(&rejection(10)).unwrap();
+    // The program ended before it saved the checkpoint of the last batch.
+    end_early(&importer, &file).add(&rejection(10)).unwrap();
 
-    let tally = import(&intake, &file).await.unwrap();
-    assert_eq!((tally.stored, tally.rejected), (6, 2));
+    let summary = import(&intake, &file).await.unwrap();
+    assert_eq!((summary.stored, summary.rejected), (6, 2));
     let rows = report(&file);
     for (row, times) in [(",2,,$,", 1), (",10,,$,", 0), (",10,,$.identifier,", 1)] {
         assert_eq!(rows.matches(row).count(), times, "{rows}");
@@ -64,14 +64,14 @@ async fn an_order_that_was_listed_and_not_noted_is_listed_once() {
 }
 
 #[tokio::test]
-async fn a_file_that_begins_anew_leaves_the_rows_of_others_in_a_shared_report() {
+async fn a_file_that_starts_over_keeps_the_rows_of_others_in_a_shared_report() {
     let (one, other) = (file(), file());
     let shared = one.0.path().join("rejected.csv");
-    let intake = Intake::start(Box::new(|_, message| accept(&message)));
+    let intake = FakeIntake::start(Box::new(|_, message| accept(&message)));
     let importer = Importer { report: Some(shared.clone()), ..intake.importer() };
     let (_interrupt, interrupted) = watch::channel(false);
     importer.import_all(std::slice::from_ref(&one.2), interrupted.clone()).await.unwrap();
-    break_off(&importer, &other);
+    end_early(&importer, &other);
 
     importer.import_all(&[one.2.clone(), other.2.clone()], interrupted).await.unwrap();
     let report = std::fs::read_to_string(&shared).unwrap();
@@ -85,10 +85,10 @@ async fn a_file_that_begins_anew_leaves_the_rows_of_others_in_a_shared_report() 
 }
 
 #[tokio::test]
-async fn files_that_share_a_report_are_all_in_it_and_earlier_runs_are_not() {
+async fn a_shared_report_has_the_rows_of_all_files_and_of_no_earlier_run() {
     let (one, other) = (file(), file());
     let shared = one.0.path().join("rejected.csv");
-    let intake = Intake::start(Box::new(|_, message| accept(&message)));
+    let intake = FakeIntake::start(Box::new(|_, message| accept(&message)));
     let importer = Importer { report: Some(shared.clone()), ..intake.importer() };
     let (_interrupt, interrupted) = watch::channel(false);
     for _run in 0..2 {
@@ -103,9 +103,9 @@ async fn files_that_share_a_report_are_all_in_it_and_earlier_runs_are_not() {
 }
 
 #[tokio::test]
-async fn an_import_goes_on_in_the_report_it_began() {
+async fn a_resumed_import_requires_the_same_report() {
     let file = file();
-    let intake = Intake::start(Box::new(|_, message| accept(&message)));
+    let intake = FakeIntake::start(Box::new(|_, message| accept(&message)));
     let listed = file.0.path().join("listed.csv");
     let with = |report: Option<&Path>| Importer {
         report: report.map(Path::to_owned),
@@ -118,7 +118,7 @@ async fn an_import_goes_on_in_the_report_it_began() {
         .import_all(std::slice::from_ref(&file.2), interrupted.clone())
         .await
         .unwrap_err();
-    assert!(refused.is::<Usage>(), "{refused}");
+    assert!(refused.is::<UsageError>(), "{refused}");
     assert!(refused.to_string().contains(&format!("--report {}", listed.display())), "{refused}");
     let rejected = with(Some(&listed)).import_all(std::slice::from_ref(&file.2), interrupted).await;
     assert_eq!(rejected.unwrap(), Some(1));
@@ -128,18 +128,18 @@ async fn an_import_goes_on_in_the_report_it_began() {
 }
 
 #[test]
-fn a_report_takes_no_other_file_away() {
+fn a_report_overwrites_no_other_file() {
     let file = file();
     let orders = std::fs::read_to_string(&file.2).unwrap();
     let other = file.0.path().join("export.csv");
     std::fs::write(&other, "order,total\n").unwrap();
     let link = file.0.path().join("link");
     std::os::unix::fs::symlink(&file.2, &link).unwrap();
-    let intake = Intake::start(Box::new(|_, message| accept(&message)));
+    let intake = FakeIntake::start(Box::new(|_, message| accept(&message)));
     for path in [PathBuf::from(&file.2), link, other.clone()] {
         let importer = Importer { report: Some(path), ..intake.importer() };
-        let refused = importer.begin_reports(std::slice::from_ref(&file.1)).unwrap_err();
-        assert!(refused.is::<Usage>(), "{refused}");
+        let refused = importer.prepare_reports(std::slice::from_ref(&file.1)).unwrap_err();
+        assert!(refused.is::<UsageError>(), "{refused}");
     }
     assert_eq!(std::fs::read_to_string(&file.2).unwrap(), orders);
     assert_eq!(std::fs::read_to_string(&other).unwrap(), "order,total\n");

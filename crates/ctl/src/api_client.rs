@@ -1,0 +1,148 @@
+//! A client for the HTTP APIs of the services.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use domain::access::MerchantId;
+use platform::http_client;
+use reqwest::{Client, Method, RequestBuilder};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::api_error::ApiError;
+use crate::oauth::TokenClient;
+use crate::service_urls::{join, resolve};
+use crate::settings::{Setting, Settings};
+
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// The page size limit of every list.
+const MAX_PAGE_SIZE: usize = 500;
+
+/// One service, called with one access token.
+#[derive(Clone)]
+pub struct ApiClient {
+    http: Client,
+    base_url: Url,
+    token: SecretString,
+    headers: Vec<(&'static str, String)>,
+}
+
+/// A list that is read page by page.
+pub(crate) struct PagedList<'a> {
+    pub(crate) path: &'a [&'a str],
+    pub(crate) merchant: Option<&'a MerchantId>,
+    /// The key of the items in a response.
+    pub(crate) items: &'a str,
+    /// The query parameter that takes the `next` value of the previous page.
+    pub(crate) cursor: &'a str,
+    pub(crate) limit: usize,
+}
+
+impl ApiClient {
+    /// Requests a token and returns a client for the auth service.
+    pub async fn log_in(tokens: &TokenClient, timeout: Duration) -> anyhow::Result<Self> {
+        let http = http_client(timeout)?;
+        let token = tokens.request(&http, None).await?.access_token;
+        Ok(Self { http, base_url: tokens.url.clone(), token, headers: Vec::new() })
+    }
+
+    /// Adds a header to every request.
+    #[must_use]
+    pub fn with_header(&self, name: &'static str, value: &str) -> Self {
+        let mut headers = self.headers.clone();
+        headers.push((name, value.to_owned()));
+        Self { headers, ..self.clone() }
+    }
+
+    /// Acts for a merchant, as an operator.
+    #[must_use]
+    pub fn for_merchant(&self, merchant: &MerchantId) -> Self {
+        self.with_header("X-Service-Id", merchant.as_str())
+    }
+
+    /// Calls another service with the same token.
+    #[must_use]
+    pub fn at(&self, base_url: Url) -> Self {
+        Self { base_url, ..self.clone() }
+    }
+
+    /// Calls another service with the same token: a secret from standard input can be read only
+    /// once.
+    pub fn at_service(&self, service: Setting, settings: &Settings) -> anyhow::Result<Self> {
+        Ok(self.at(resolve(None, settings, service.without_flag())?))
+    }
+
+    pub async fn get(&self, path: &[&str]) -> anyhow::Result<Value> {
+        send(self.request(Method::GET, path)).await
+    }
+
+    /// Sends a GET request with query parameters.
+    pub async fn search(
+        &self,
+        path: &[&str],
+        query: &(impl Serialize + ?Sized),
+    ) -> anyhow::Result<Value> {
+        send(self.request(Method::GET, path).query(query)).await
+    }
+
+    pub async fn post(&self, path: &[&str], body: &Value) -> anyhow::Result<Value> {
+        send(self.request(Method::POST, path).json(body)).await
+    }
+
+    /// Sends a POST request without a body.
+    pub async fn trigger(&self, path: &[&str], query: &[(&str, &str)]) -> anyhow::Result<Value> {
+        send(self.request(Method::POST, path).query(query)).await
+    }
+
+    pub async fn put(&self, path: &[&str], body: &Value) -> anyhow::Result<Value> {
+        send(self.request(Method::PUT, path).json(body)).await
+    }
+
+    pub async fn patch(&self, path: &[&str], body: &Value) -> anyhow::Result<Value> {
+        send(self.request(Method::PATCH, path).json(body)).await
+    }
+
+    pub(crate) async fn delete(&self, path: &[&str]) -> anyhow::Result<Value> {
+        send(self.request(Method::DELETE, path)).await
+    }
+
+    /// Reads pages up to the limit and returns their items as one page.
+    pub(crate) async fn list(&self, list: PagedList<'_>) -> anyhow::Result<Value> {
+        let PagedList { path, merchant, items, cursor, limit } = list;
+        let (mut all, mut next) = (Vec::new(), None::<String>);
+        loop {
+            let page_size = (limit - all.len()).min(MAX_PAGE_SIZE).to_string();
+            let mut query = vec![("limit", page_size.as_str())];
+            query.extend(merchant.map(|merchant| ("merchant", merchant.as_str())));
+            query.extend(next.as_deref().map(|next| (cursor, next)));
+            let mut page = self.search(path, &query).await?;
+            if let Some(Value::Array(page)) = page.get_mut(items) {
+                all.append(page);
+            }
+            next = page.get("next").and_then(Value::as_str).map(str::to_owned);
+            if next.is_none() || all.len() >= limit {
+                return Ok(json!({ items: all }));
+            }
+        }
+    }
+
+    fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
+        let url = join(&self.base_url, path.iter().copied());
+        let request = self.http.request(method, url).bearer_auth(self.token.expose_secret());
+        self.headers.iter().fold(request, |request, (name, value)| request.header(*name, value))
+    }
+}
+
+async fn send(request: RequestBuilder) -> anyhow::Result<Value> {
+    let response = request.send().await.context("the service does not respond")?;
+    if !response.status().is_success() {
+        return Err(ApiError::read(response).await.into());
+    }
+    let bytes = response.bytes().await.context("the response is incomplete")?;
+    if bytes.is_empty() {
+        return Ok(json!({}));
+    }
+    serde_json::from_slice(&bytes).context("the response is not JSON")
+}

@@ -1,0 +1,79 @@
+//! Connection flags, shared by the commands.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use domain::access::MerchantId;
+use url::Url;
+
+use crate::api_client::{ApiClient, REQUEST_TIMEOUT};
+use crate::oauth::{AuthUrlArgs, ClientArgs, MERCHANT, OPERATOR, TokenClient};
+use crate::output::Format;
+use crate::service_urls::resolve;
+use crate::settings::{Setting, Settings};
+
+/// Flags of the commands for operators, which call the auth service.
+#[derive(Args)]
+pub(crate) struct OperatorArgs {
+    /// Print the response as JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(flatten)]
+    auth: AuthUrlArgs,
+    /// ID of the operator's client [default: $OPERATOR_CLIENT_ID]
+    #[arg(long, global = true, value_name = "ID", help_heading = "Connection")]
+    operator_id: Option<String>,
+    /// File with the client's secret, - for standard input [default: $OPERATOR_CLIENT_SECRET]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Connection")]
+    operator_secret_file: Option<PathBuf>,
+}
+
+impl OperatorArgs {
+    pub(crate) fn format(&self) -> Format {
+        Format::new(self.json)
+    }
+
+    pub(crate) async fn connect(&self) -> anyhow::Result<ApiClient> {
+        let settings = Settings::load()?;
+        let url = self.auth.url(&settings)?;
+        let (id, file) = (self.operator_id.as_deref(), self.operator_secret_file.as_deref());
+        let tokens = TokenClient::resolve(url, &settings, OPERATOR, id, file)?;
+        ApiClient::log_in(&tokens, REQUEST_TIMEOUT).await
+    }
+}
+
+/// Flags of the commands about one merchant, for the merchant or for an operator.
+#[derive(Args)]
+pub(crate) struct ConnectionArgs {
+    /// Print the response as JSON
+    #[arg(long, global = true)]
+    json: bool,
+    /// Act as the operator for this merchant. Without this flag the API client must belong to the
+    /// merchant
+    #[arg(long, global = true, value_name = "MERCHANT", help_heading = "Connection")]
+    merchant: Option<MerchantId>,
+    /// URL of the service [default: from the settings]
+    #[arg(long, global = true, value_name = "URL", help_heading = "Connection")]
+    service_url: Option<Url>,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+impl ConnectionArgs {
+    pub(crate) fn format(&self) -> Format {
+        Format::new(self.json)
+    }
+
+    /// Logs in and returns a client for `service`.
+    pub(crate) async fn connect(&self, service: Setting) -> anyhow::Result<ApiClient> {
+        let settings = Settings::load()?;
+        let client = if self.merchant.is_some() { OPERATOR } else { MERCHANT };
+        let tokens = self.client.token_client(&settings, client)?;
+        let url = resolve(self.service_url.as_ref(), &settings, service)?;
+        let client = ApiClient::log_in(&tokens, REQUEST_TIMEOUT).await?.at(url);
+        Ok(match &self.merchant {
+            Some(merchant) => client.for_merchant(merchant),
+            None => client,
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! The services that deliver messages, called as one: each keeps its own deliveries.
+
+use anyhow::anyhow;
+use clap::Args;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::UsageError;
+use crate::api_client::ApiClient;
+use crate::api_error::ApiError;
+use crate::service_urls::{EXCHANGE, RETURNS, WAREHOUSE, resolve};
+use crate::settings::{Setting, Settings};
+
+const SERVICES: [Setting; 3] = [RETURNS, EXCHANGE, WAREHOUSE];
+
+#[derive(Args)]
+pub(crate) struct DeliveryServiceArgs {
+    /// URL of one delivering service [default: $RMA_URL, $EXCHANGE_URL and $WAREHOUSE_URL]
+    #[arg(long, global = true, value_name = "URL", help_heading = "Connection")]
+    service_url: Option<Url>,
+}
+
+impl DeliveryServiceArgs {
+    /// A client for each delivering service.
+    pub(crate) fn clients(&self, client: &ApiClient) -> anyhow::Result<Vec<ApiClient>> {
+        let urls = match &self.service_url {
+            Some(url) => vec![url.clone()],
+            None => configured_urls(&Settings::load()?)?,
+        };
+        Ok(urls.into_iter().map(|url| client.at(url)).collect())
+    }
+}
+
+fn configured_urls(settings: &Settings) -> anyhow::Result<Vec<Url>> {
+    let configured = SERVICES.into_iter().filter(|service| settings.get(service.name).is_some());
+    let urls: Vec<_> =
+        configured.map(|service| resolve(None, settings, service)).collect::<Result<_, _>>()?;
+    if urls.is_empty() {
+        let names = SERVICES.map(|service| service.name).join(", ");
+        return Err(UsageError::new(format!(
+            "no delivering service is set: set one of {names}, or pass --service-url"
+        )));
+    }
+    Ok(urls)
+}
+
+/// The response of the service that has the resource. If none has it, a failed call is reported
+/// before a 404, because the failing service may have it.
+pub(crate) async fn find<F>(services: &[ApiClient], call: F) -> anyhow::Result<Value>
+where
+    F: AsyncFn(&ApiClient) -> anyhow::Result<Value>,
+{
+    let (mut failed, mut not_found) = (None, None);
+    for service in services {
+        match call(service).await {
+            Ok(response) => return Ok(response),
+            Err(error) if is_not_found(&error) => not_found = Some(error),
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    Err(failed.or(not_found).unwrap_or_else(|| anyhow!("no service was called")))
+}
+
+/// The lists that the services return under `key`, as one list, and the first error. If no service
+/// returns a list, that error is the result.
+pub(crate) async fn merge_lists<F>(
+    services: &[ApiClient],
+    key: &str,
+    call: F,
+) -> anyhow::Result<(Value, anyhow::Result<()>)>
+where
+    F: AsyncFn(&ApiClient) -> anyhow::Result<Value>,
+{
+    let (mut responses, outcome) = call_each(services, call).await;
+    if responses.is_empty() {
+        outcome?;
+        return Ok((json!({ key: [] }), Ok(())));
+    }
+    let lists = responses.iter_mut().filter_map(|response| response.get_mut(key)?.as_array_mut());
+    let all: Vec<_> = lists.flat_map(std::mem::take).collect();
+    Ok((json!({ key: all }), outcome))
+}
+
+/// The responses of the services, and the first error.
+pub(crate) async fn call_each<F>(
+    services: &[ApiClient],
+    call: F,
+) -> (Vec<Value>, anyhow::Result<()>)
+where
+    F: AsyncFn(&ApiClient) -> anyhow::Result<Value>,
+{
+    let (mut responses, mut outcome) = (Vec::new(), Ok(()));
+    for service in services {
+        match call(service).await {
+            Ok(response) => responses.push(response),
+            Err(error) => outcome = outcome.and(Err(error)),
+        }
+    }
+    (responses, outcome)
+}
+
+fn is_not_found(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<ApiError>().is_some_and(|error| error.status == StatusCode::NOT_FOUND)
+}

@@ -1,0 +1,216 @@
+//! The services that the program calls in a test, and the program itself.
+
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use platform::{Clock, Running, Service as _};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use testkit::{Database, Namespace, TestService, eventually};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+
+use crate::delivering_service::DeliveringService;
+
+pub(crate) const OPERATOR_SECRET: &str = "a secret of the first operator";
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The auth service and a folder that looks like a checkout with a running stack.
+pub(crate) struct TestApp {
+    auth: TestService,
+    pub(crate) checkout: TempDir,
+    delivery: Option<Delivery>,
+}
+
+/// A delivering service and the merchant acme, which receives RMA messages at a sandbox.
+struct Delivery {
+    service: Running,
+    sandbox: sandbox::Running,
+    signing_secret: String,
+    _database: Database,
+}
+
+impl TestApp {
+    pub(crate) async fn start() -> Self {
+        let auth = TestService::new::<auth::App>(&[
+            ("SEALING__KEYS", testkit::sealing_keys()),
+            ("BOOTSTRAP__CLIENT_ID", "operator"),
+            ("BOOTSTRAP__CLIENT_SECRET", OPERATOR_SECRET),
+            ("TOKENS__ISSUER", "https://auth.test"),
+        ])
+        .await;
+        let checkout = tempfile::tempdir().unwrap();
+        for folder in ["scripts", ".run", "deep/inside"] {
+            std::fs::create_dir_all(checkout.path().join(folder)).unwrap();
+        }
+        std::fs::write(checkout.path().join("scripts/run"), "").unwrap();
+        let environment = format!(
+            "AUTH_URL={}\nOPERATOR_CLIENT_ID=operator\nOPERATOR_CLIENT_SECRET='{OPERATOR_SECRET}'\n",
+            auth.url
+        );
+        std::fs::write(checkout.path().join(".run/env"), environment).unwrap();
+        Self { auth, checkout, delivery: None }
+    }
+
+    /// Starts a delivering service too.
+    pub(crate) async fn with_delivery() -> Self {
+        let mut app = Self::start().await;
+        let database = Database::create(DeliveringService::migrations()).await;
+        let sandbox = sandbox::start(&sandbox::settings::Settings::for_tests().unwrap()).unwrap();
+        let jwks_url = app.jwks_url();
+        let settings = [
+            ("SEALING__KEYS", testkit::sealing_keys()),
+            ("IDENTITY__ISSUER", "https://auth.test"),
+            ("IDENTITY__JWKS_URL", &jwks_url),
+            ("IDENTITY__REFRESH", "5min"),
+            ("DELIVERY__HTTPS_ONLY", "false"),
+            ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
+            ("DELIVERY__RETRY_BASE", "50ms"),
+            ("DELIVERY__RETRY_FACTOR", "1"),
+            ("DELIVERY__RETRIES", "1"),
+            ("DELIVERY__POLL", "20ms"),
+        ];
+        let (clock, namespace) = (Clock::system(), app.namespace());
+        let service =
+            testkit::run::<DeliveringService>(&settings, clock, &database, namespace).await;
+        app.set("RMA_URL", &service.url);
+        app.text("merchant add acme --name Acme").await;
+        let set = format!("endpoint set acme rma --url {} --json", sandbox.url("/rmas"));
+        let signing_secret = app.json(&set).await["signing_secret"].as_str().unwrap().to_owned();
+        app.delivery = Some(Delivery { service, sandbox, signing_secret, _database: database });
+        eventually("the service knows acme", TIMEOUT, async || {
+            app.backhaul("endpoint check acme").await.status.success().then_some(())
+        })
+        .await;
+        app
+    }
+
+    pub(crate) async fn stop(self) {
+        if let Some(delivery) = self.delivery {
+            assert!(delivery.service.stop().await, "the service did not stop in time");
+        }
+    }
+
+    pub(crate) fn namespace(&self) -> &Namespace {
+        &self.auth.namespace
+    }
+
+    pub(crate) fn auth_url(&self) -> &str {
+        &self.auth.url
+    }
+
+    pub(crate) fn jwks_url(&self) -> String {
+        format!("{}/.well-known/jwks.json", self.auth.url)
+    }
+
+    /// Adds a setting to the checkout.
+    pub(crate) fn set(&self, name: &str, value: &str) {
+        let file = self.checkout.path().join(".run/env");
+        let settings = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(file, format!("{settings}{name}={value}\n")).unwrap();
+    }
+
+    /// Writes a file in the current folder of the commands.
+    pub(crate) fn write(&self, name: &str, content: &str) {
+        std::fs::write(self.checkout.path().join("deep").join(name), content).unwrap();
+    }
+
+    /// A command with arguments separated by spaces, in a folder inside the checkout.
+    pub(crate) fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_backhaul"));
+        command.args(line.split(' ')).env_clear().current_dir(self.checkout.path().join("deep"));
+        command
+    }
+
+    pub(crate) async fn backhaul(&self, line: &str) -> Output {
+        self.command(line).stdin(Stdio::null()).output().await.unwrap()
+    }
+
+    pub(crate) async fn backhaul_with_input(&self, line: &str, input: &str) -> Output {
+        let mut command = self.command(line);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
+        child.wait_with_output().await.unwrap()
+    }
+
+    /// The output of a command that must succeed.
+    #[track_caller]
+    pub(crate) fn text(&self, line: &str) -> impl Future<Output = String> {
+        let caller = std::panic::Location::caller();
+        async move {
+            let output = self.backhaul(line).await;
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{caller}: {line}: {stderr}");
+            String::from_utf8(output.stdout).unwrap()
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self, line: &str) -> impl Future<Output = Value> {
+        let text = self.text(line);
+        async move { serde_json::from_str(&text.await).unwrap() }
+    }
+
+    /// The error of a command that must fail with this exit code.
+    pub(crate) async fn error(&self, line: &str, code: i32) -> String {
+        let output = self.backhaul(line).await;
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{line}: {stderr}");
+        assert!(output.stdout.is_empty(), "{line}");
+        stderr
+    }
+
+    fn delivery(&self) -> &Delivery {
+        self.delivery.as_ref().unwrap()
+    }
+
+    /// The secret that signs the messages to acme.
+    pub(crate) fn signing_secret(&self) -> &str {
+        &self.delivery().signing_secret
+    }
+
+    /// Makes the delivering service the second of two, the first of which is down.
+    pub(crate) fn add_unreachable_service(&self) {
+        self.set("RMA_URL", "http://127.0.0.1:1");
+        self.set("EXCHANGE_URL", &self.delivery().service.url);
+    }
+
+    /// Sends a message to acme and returns its id.
+    pub(crate) async fn send_message(&self, body: &Value) -> String {
+        let client = platform::http_client(Duration::from_secs(10)).unwrap();
+        let url = format!("{}/messages", self.delivery().service.url);
+        let response = client.post(url).body(body.to_string()).send().await.unwrap();
+        response.error_for_status().unwrap().json().await.unwrap()
+    }
+
+    pub(crate) async fn wait_for_state(&self, id: &str, state: &str) {
+        eventually(&format!("{id} is {state}"), TIMEOUT, async || {
+            let delivery = self.json(&format!("deliveries show {id} --json")).await;
+            (delivery["state"] == state).then_some(())
+        })
+        .await;
+    }
+
+    /// Sets the status of all following responses of acme.
+    pub(crate) async fn respond_with(&self, status: u16) {
+        let steps = json!([{"do": "respond", "status": status, "times": "always"}]);
+        let rule = json!({"path": "/rmas", "steps": steps});
+        self.call_sandbox(Method::PUT, "/behaviour", &rule).await;
+    }
+
+    /// The newest request that acme received for a message.
+    pub(crate) async fn received_request(&self, id: &str) -> Value {
+        let journal = format!("/journal?webhook_id={id}");
+        let page = self.call_sandbox(Method::GET, &journal, &Value::Null).await;
+        page["entries"].as_array().unwrap().last().unwrap().clone()
+    }
+
+    async fn call_sandbox(&self, method: Method, path: &str, body: &Value) -> Value {
+        let client = platform::http_client(Duration::from_secs(10)).unwrap();
+        let request = client.request(method, self.delivery().sandbox.url(path)).json(body);
+        let response = request.send().await.unwrap().error_for_status().unwrap();
+        serde_json::from_slice(&response.bytes().await.unwrap()).unwrap_or_default()
+    }
+}

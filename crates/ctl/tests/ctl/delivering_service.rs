@@ -1,0 +1,84 @@
+//! A service that only delivers messages.
+
+use actix_web::web;
+use delivery::{Deliveries, NewMessage};
+use diesel_migrations::EmbeddedMigrations;
+use domain::message_kind::MessageKind;
+use merchants::Merchants;
+use messaging::{Broker, Topology};
+use platform::database::Pool;
+use platform::identity::{self, Verifier};
+use platform::sealing::{self, Sealer};
+use platform::{Clock, Process, Service};
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa_actix_web::service_config::ServiceConfig;
+
+/// Has the name of a service whose queues exist.
+pub(crate) struct DeliveringService {
+    pool: Pool,
+    deliveries: Deliveries,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Settings {
+    broker: messaging::Settings,
+    delivery: delivery::Settings,
+    identity: identity::Settings,
+    sealing: sealing::Settings,
+}
+
+impl Service for DeliveringService {
+    const NAME: &'static str = "rma-engine";
+    const ABOUT: &'static str = "Delivers messages";
+    const DEFAULTS: &'static [&'static str] = &[messaging::DEFAULTS, delivery::DEFAULTS];
+    type Settings = Settings;
+
+    fn migrations() -> Vec<EmbeddedMigrations> {
+        vec![messaging::MIGRATIONS, merchants::MIGRATIONS, delivery::MIGRATIONS]
+    }
+
+    fn routes(config: &mut ServiceConfig<'_>) {
+        delivery::routes(config);
+    }
+
+    fn share(&self, app: &mut web::ServiceConfig) {
+        app.app_data(web::Data::new(self.deliveries.clone()));
+        app.app_data(web::Data::new((self.pool.clone(), self.deliveries.clone())));
+        app.route("/messages", web::post().to(append_message));
+    }
+
+    async fn start(process: &Process, own: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
+        let Settings { broker, delivery, identity, sealing } = own;
+        let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
+        verifier.follow(&identity, &process.tasks)?;
+        let topology = Topology::backhaul(&broker.namespace);
+        let broker = Broker::start(Self::NAME, process, broker, topology);
+        broker.start_relay(Self::NAME, process);
+        let directory = Merchants::start(Self::NAME, process, &broker, &verifier);
+        let sealer = Arc::new(Sealer::new(&sealing)?);
+        let (name, kinds) = (Self::NAME, [MessageKind::Rma]);
+        let deliveries =
+            Deliveries::start(name, process, &broker, &directory, &sealer, &kinds, delivery)?;
+        Ok((Self { pool: process.pool.clone(), deliveries }, verifier))
+    }
+}
+
+/// Appends a message to acme, as a service does in a transaction.
+async fn append_message(
+    engine: web::Data<(Pool, Deliveries)>,
+    body: String,
+) -> actix_web::Result<web::Json<String>> {
+    let (pool, deliveries) = engine.get_ref();
+    let message = NewMessage {
+        merchant: "acme".parse().unwrap(),
+        kind: MessageKind::Rma,
+        ordering_key: Some("rma:1".to_owned()),
+        event: "rma.created".to_owned(),
+        body: body.into(),
+    };
+    let mut conn = pool.get().await.unwrap();
+    let ids = deliveries.append(&mut conn, Clock::system().now(), &[message]).await.unwrap();
+    Ok(web::Json(ids.first().unwrap().to_string()))
+}
