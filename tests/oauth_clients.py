@@ -1,7 +1,7 @@
-"""Ordinary OAuth libraries against the token service, unchanged and unconfigured.
+"""Requests tokens from auth with common OAuth libraries and their default settings.
 
-Reads AUTH_URL, CLIENT_ID and CLIENT_SECRET from the environment. Prints one line a check and
-"N passed, M failed" at the end; exits non-zero when one failed.
+Reads AUTH_URL, CLIENT_ID and CLIENT_SECRET from the environment. Prints one line per check and
+"N passed, M failed" at the end; exits non-zero if a check failed.
 """
 
 import base64
@@ -10,7 +10,7 @@ import sys
 import time
 import traceback
 
-# requests-oauthlib refuses plain HTTP otherwise; the service is on loopback here.
+# Makes requests-oauthlib accept plain HTTP, which is safe on loopback.
 os.environ["OAUTHLIB_INSECURE_TRANSPORT"] = "1"
 os.environ["NO_PROXY"] = "127.0.0.1,localhost"
 
@@ -57,34 +57,34 @@ def requests_oauthlib_with_post():
 
 def plain_json():
     body = {"grant_type": "client_credentials", "client_id": CLIENT_ID, "client_secret": CLIENT_SECRET}
-    answer = requests.post(TOKEN_URL, json=body, timeout=10)
-    equal(answer.status_code, 200)
-    equal(answer.headers["Cache-Control"], "no-store")
-    equal(sorted(answer.json()), ["access_token", "created_at", "expires_in", "scope", "token_type"])
-    verify(answer.json())
+    response = requests.post(TOKEN_URL, json=body, timeout=10)
+    equal(response.status_code, 200)
+    equal(response.headers["Cache-Control"], "no-store")
+    equal(sorted(response.json()), ["access_token", "created_at", "expires_in", "scope", "token_type"])
+    verify(response.json())
 
 
 def wrong_secret_is_an_oauth_error():
-    answer = requests.post(TOKEN_URL, auth=(CLIENT_ID, "wrong"), data={"grant_type": "client_credentials"}, timeout=10)
-    equal(answer.status_code, 401)
-    equal(answer.json()["error"], "invalid_client")
-    equal(answer.headers["WWW-Authenticate"].split()[0], "Basic")
+    response = requests.post(TOKEN_URL, auth=(CLIENT_ID, "wrong"), data={"grant_type": "client_credentials"}, timeout=10)
+    equal(response.status_code, 401)
+    equal(response.json()["error"], "invalid_client")
+    equal(response.headers["WWW-Authenticate"].split()[0], "Basic")
 
 
-def metadata_leads_to_the_same_places():
+def metadata_has_the_same_urls():
     metadata = requests.get(f"{AUTH_URL}/.well-known/oauth-authorization-server", timeout=10).json()
     equal(metadata["issuer"], AUTH_URL)
     equal(metadata["token_endpoint"], TOKEN_URL)
     equal(metadata["jwks_uri"], JWKS_URL)
 
 
-def a_changed_token_is_refused():
-    true = authlib_token("client_secret_post")["access_token"]
-    head, payload, signature = true.split(".")
+def a_changed_token_is_rejected():
+    valid = authlib_token("client_secret_post")["access_token"]
+    head, payload, signature = valid.split(".")
     raw = bytearray(base64.urlsafe_b64decode(signature + "=="))
     raw[0] ^= 1
     forged = f"{head}.{payload}.{base64.urlsafe_b64encode(raw).rstrip(b'=').decode()}"
-    for token, status in [(true, 200), (forged, 401)]:
+    for token, status in [(valid, 200), (forged, 401)]:
         headers = {"Authorization": f"Bearer {token}"}
         equal(requests.get(f"{AUTH_URL}/v1/merchants", headers=headers, timeout=10).status_code, status)
 
@@ -95,7 +95,7 @@ def decode(access_token):
 
 
 def verify(token):
-    """What the caller is told about the token, and what the token says of itself (RFC 9068)."""
+    """Checks the token response and the claims of the token (RFC 9068)."""
     equal(token["token_type"], "Bearer")
     equal(token["expires_in"], LIFETIME)
     equal(abs(token["created_at"] - time.time()) < 60, True)
@@ -121,8 +121,8 @@ CHECKS = [
     requests_oauthlib_with_post,
     plain_json,
     wrong_secret_is_an_oauth_error,
-    metadata_leads_to_the_same_places,
-    a_changed_token_is_refused,
+    metadata_has_the_same_urls,
+    a_changed_token_is_rejected,
 ]
 
 

@@ -1,9 +1,8 @@
-"""Asks every process of every service for something, again and again, until it is told to end (SIGTERM).
+"""Sends requests to every replica of every service until SIGTERM.
 
 usage: rolling_restart.py SERVICE=URL..., with AUTH_URL, CLIENT_ID and CLIENT_SECRET of a merchant in the
-environment. A process may close a connection, or take none; whoever still gets an answer from it must get a
-good one, and soon. Its last line begins with "ok", unless an answer was an error or took ten seconds, or
-somebody was never asked.
+environment. A replica may close or refuse connections, but every response must be a success and arrive
+within ten seconds. The last line begins with "ok" if all responses did and every replica responded.
 """
 
 import base64
@@ -25,73 +24,73 @@ PATHS = {
     "warehouse-notifier": "/v1/inbound_asns?limit=1",
 }
 # Within the rate limit of every service.
-PAUSE, DEADLINE = 0.1, 10
+PAUSE, TIMEOUT = 0.1, 10
 
 
 def token():
     client = f"{os.environ['CLIENT_ID']}:{os.environ['CLIENT_SECRET']}".encode()
-    asked = urllib.request.Request(
+    request = urllib.request.Request(
         os.environ["AUTH_URL"] + "/oauth/token",
         data=b"grant_type=client_credentials",
         headers={"Authorization": "Basic " + base64.b64encode(client).decode()},
     )
-    with urllib.request.urlopen(asked, timeout=DEADLINE) as answer:
-        return json.load(answer)["access_token"]
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
+        return json.load(response)["access_token"]
 
 
 class Caller(threading.Thread):
-    def __init__(self, service, url, headers, over):
+    def __init__(self, service, url, headers, stopped):
         super().__init__()
-        self.name, self.headers, self.over = f"{service} at {url}", headers, over
+        self.name, self.headers, self.stopped = f"{service} at {url}", headers, stopped
         self.path, self.address = PATHS[service], urlsplit(url).netloc
-        self.answers, self.faults, self.closed = collections.Counter(), collections.Counter(), 0
+        self.responses, self.failures, self.closed = collections.Counter(), collections.Counter(), 0
 
     def run(self):
         ready = False
-        connection = http.client.HTTPConnection(self.address, timeout=DEADLINE)
-        while not self.over.is_set():
+        connection = http.client.HTTPConnection(self.address, timeout=TIMEOUT)
+        while not self.stopped.is_set():
             try:
-                status = self.ask(connection, self.path if ready else "/readyz")
+                status = self.get(connection, self.path if ready else "/readyz")
                 if ready:
-                    self.answers[status] += 1
+                    self.responses[status] += 1
                     if status >= 400:
-                        self.faults[status] += 1
+                        self.failures[status] += 1
                 ready = ready or status == 200
             except http.client.IncompleteRead:
-                self.faults["half an answer"] += 1
+                self.failures["incomplete response"] += 1
                 connection.close()
             except TimeoutError:
-                self.faults["no answer"] += 1
+                self.failures["timeout"] += 1
                 connection.close()
             except (ConnectionError, http.client.HTTPException, OSError):
-                # Whoever starts is asked again once it says that it can work.
+                # A replica gets requests again when it is ready.
                 self.closed += ready
                 ready = False
                 connection.close()
-            self.over.wait(PAUSE)
+            self.stopped.wait(PAUSE)
         connection.close()
 
-    def ask(self, connection, path):
+    def get(self, connection, path):
         connection.request("GET", path, headers=self.headers)
-        answer = connection.getresponse()
-        answer.read()
-        return answer.status
+        response = connection.getresponse()
+        response.read()
+        return response.status
 
 
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-over = threading.Event()
+stopped = threading.Event()
 headers = {"Authorization": "Bearer " + token()}
-callers = [Caller(*process.split("=", 1), headers, over) for process in sys.argv[1:]]
+callers = [Caller(*replica.split("=", 1), headers, stopped) for replica in sys.argv[1:]]
 for caller in callers:
     caller.start()
-print(f"asking {len(callers)} processes", flush=True)
+print(f"calling {len(callers)} replicas", flush=True)
 signal.sigwait({signal.SIGTERM})
-over.set()
+stopped.set()
 for caller in callers:
     caller.join()
-    print(f"{caller.name}: {caller.answers.total()} answers, {caller.closed} connections closed")
-failed = [caller for caller in callers if caller.faults or not caller.answers]
+    print(f"{caller.name}: {caller.responses.total()} responses, {caller.closed} connections closed")
+failed = [caller for caller in callers if caller.failures or not caller.responses]
 for caller in failed:
-    print(f"FAILED: {caller.name}: {dict(caller.faults) or 'was never asked'}")
+    print(f"FAILED: {caller.name}: {dict(caller.failures) or 'no responses'}")
 if not failed:
-    print("ok: every answer was a good one")
+    print("ok: every request succeeded")

@@ -1,10 +1,10 @@
-"""A place for services to send their traces to, and a look at what came.
+"""A small OTLP collector, and checks of the traces that it received.
 
-  traces.py listen PORT FILE      takes OTLP over HTTP and writes a span a line
-  traces.py show FILE [TRACE]     prints a trace as a tree: the one given, or the one with the most services
-  traces.py joined FILE STEP...   fails unless one trace has all these steps (service:span), each above the next
+  traces.py listen PORT FILE      receives OTLP over HTTP and writes one span per line
+  traces.py show FILE [TRACE]     prints a trace as a tree; by default the one with the most services
+  traces.py joined FILE STEP...   fails unless one trace has all steps (service:span), each an ancestor of the next
 
-The spans are read from the wire format itself: no library for it is needed.
+The protobuf messages are parsed here, without a library.
 """
 
 import http.server
@@ -44,7 +44,7 @@ def fields(data):
 
 
 def pick(data, *path):
-    """Everything found along a path of field numbers."""
+    """All values at a path of field numbers."""
     first, *rest = path
     for number, value in fields(data):
         if number == first:
@@ -105,14 +105,14 @@ def read(file):
 def show(file, trace=None):
     traces = read(file)
     trace = trace or max(traces, key=lambda each: len({span["service"] for span in traces[each].values()}))
-    begin = min(span["start"] for span in traces[trace].values())
+    started_at = min(span["start"] for span in traces[trace].values())
 
     def branch(parent, depth):
         children = [span for span in traces[trace].values() if span["parent"] == parent]
         for span in sorted(children, key=lambda span: span["start"]):
             about = [span["attributes"].get(key) for key in ("http.request.method", "http.route", "queue", "kind", "outcome")]
-            what = " ".join([span["name"], *(str(each) for each in about if each)])
-            print(f"{(span['start'] - begin) / 1e6:9.1f} ms {(span['end'] - span['start']) / 1e6:8.1f} ms  {'  ' * depth}{span['service']}: {what}")
+            description = " ".join([span["name"], *(str(each) for each in about if each)])
+            print(f"{(span['start'] - started_at) / 1e6:9.1f} ms {(span['end'] - span['start']) / 1e6:8.1f} ms  {'  ' * depth}{span['service']}: {description}")
             branch(span["span"], depth + 1)
 
     print(f"{'after':>12} {'took':>11}  trace {trace}")
@@ -123,11 +123,11 @@ def show(file, trace=None):
 def joined(file, *steps):
     for trace in read(file).values():
         for span in trace.values():
-            way, left = span, list(steps)
-            while way and left:
-                if f"{way['service']}:{way['name']}" == left[-1]:
+            current, left = span, list(steps)
+            while current and left:
+                if f"{current['service']}:{current['name']}" == left[-1]:
                     left.pop()
-                way = trace.get(way["parent"])
+                current = trace.get(current["parent"])
             if not left:
                 print(f"one trace: {' -> '.join(steps)}")
                 return 0

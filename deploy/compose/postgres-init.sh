@@ -1,10 +1,10 @@
 #!/bin/bash
-# Run once by the database image when its volume is new: the roles and databases of every service.
+# Creates the roles and databases of all services. The image runs it once, when the volume is new.
 set -eu
 for service in auth order_intake rma_engine exchange warehouse_notifier; do
     delivers=true
     case $service in auth | order_intake) delivers=false ;; esac
-    # Passwords go through psql's standard input: a command line can be read by anyone on the machine.
+    # psql reads the passwords from standard input, because anyone on the machine can read command lines.
     {
         printf '\\set password %s\n' "$(cat "/secrets/$service")"
         printf '\\set migrate_password %s\n' "$(cat "/secrets/${service}_migrate")"

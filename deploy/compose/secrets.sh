@@ -1,26 +1,26 @@
 #!/bin/sh
-# Makes every secret of the compose stack once, each where only its owner reads it, in the volume
-# mounted at /secrets. What is there already stays: the data in the other volumes depends on it.
+# Generates the secrets of the compose stack in the volume at /secrets. Only the owner can read each file.
+# Existing secrets are kept, because the data in other volumes depends on them.
 #
-#   /secrets/postgres/password        the server's own user
-#   /secrets/postgres/<role>          the password of a role
-#   /secrets/rabbitmq/definitions.json  users, rights, queues; passwords filled in
-#   /secrets/<service>/settings.toml  what a service must know and nobody else may
-#   /secrets/<service>/migrate.toml   the same for its migration job, as the owner of the tables
-#   /secrets/operator/env             the first operator's client, for people and the job `demo`
+#   /secrets/postgres/password          password of the superuser
+#   /secrets/postgres/<role>            password of a role
+#   /secrets/rabbitmq/definitions.json  definitions with passwords
+#   /secrets/<service>/settings.toml    secret settings of a service
+#   /secrets/<service>/migrate.toml     secret settings of its migration job
+#   /secrets/operator/env               client of the first operator, for people and the job `demo`
 set -eu
 umask 077
 here=${HERE:-}
 cd "$here/secrets"
 
-# own USER FOLDER...: in the container we are root; in the test, which sets HERE, perhaps not.
+# own USER FOLDER...: changes the owner. Does nothing in the test, which sets HERE and may not run as root.
 own() {
     user=$1
     shift
     [ -n "$here" ] || chown -R "$user:$user" "$@"
 }
 
-# random NAME: 32 random bytes in hex, made once and kept under that name.
+# random NAME: prints 32 random bytes in hex, which are generated once and stored under the name.
 random() {
     [ -s "$1" ] || od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >"$1"
     cat "$1"
@@ -76,5 +76,5 @@ done
 
 own "$nobody" operator
 
-# The servers' images run as users of their own.
+# The images of the servers run as this user.
 own 999 postgres rabbitmq

@@ -1,7 +1,7 @@
--- What the roles of a service may do in its database. Run in that database by a superuser or by the role
--- that migrates, before the first migration; again, it changes nothing:
+-- Privileges of the roles of a service in its database. A superuser or the migration role runs it in that
+-- database, before the first migration. Repeating it changes nothing.
 --   psql -v service=order_intake -f grants.sql backhaul_order_intake
--- with -v delivers=true for a service that delivers messages (see roles.sql).
+-- Add -v delivers=true for a service that delivers messages (see roles.sql).
 \set ON_ERROR_STOP on
 \if :{?delivers}
 \else
@@ -9,18 +9,18 @@
 \endif
 SET ROLE NONE;
 
--- To another service's database no role can connect.
+-- Roles of other services cannot connect.
 SELECT format('GRANT CONNECT ON DATABASE %I TO %I, %I', current_database(), :'service', :'service' || '_migrate') \gexec
 SELECT format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database()) \gexec
 
--- Whoever makes tables makes them as the owner, so that they all have one.
+-- Tables are created by the owner role, so that they all have the same owner.
 \if :delivers
     SELECT format('ALTER DATABASE %I SET role = %L', current_database(), :'service' || '_owner') \gexec
 \else
     SELECT format('ALTER ROLE %I IN DATABASE %I SET role = %L', :'service' || '_migrate', current_database(), :'service' || '_owner') \gexec
 \endif
 
--- The serving role reads and writes rows, also of tables that later migrations make.
+-- The serving role can read and write rows, also in tables of later migrations.
 REVOKE ALL ON SCHEMA public FROM PUBLIC;
 SELECT format('GRANT CREATE, USAGE ON SCHEMA public TO %I', :'service' || '_owner') \gexec
 SELECT format('GRANT USAGE ON SCHEMA public TO %I', :'service') \gexec

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# Cargo. Wants $root (the checkout).
+# Cargo. Requires $root (the checkout).
 # shellcheck disable=SC2154
 
 need_cargo() {
     command -v cargo >/dev/null || PATH=$HOME/.cargo/bin:$PATH
     command -v cargo >/dev/null ||
-        die "there is no cargo: install Rust from https://rustup.rs, then open a new shell and try again"
+        die "cargo is not installed: install Rust from https://rustup.rs, open a new shell and try again"
     command -v cc >/dev/null || install_packages build-essential
 }
 

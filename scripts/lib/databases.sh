@@ -1,18 +1,18 @@
 # shellcheck shell=bash
-# Databases and roles on the server of POSTGRES_URL. Wants the functions of postgres.sh and $root (the checkout).
+# Databases and roles on the server of POSTGRES_URL. Requires postgres.sh and $root (the checkout).
 # shellcheck disable=SC2154
 
-# database_url NAME: POSTGRES_URL with that database, whatever else it says.
+# database_url NAME: POSTGRES_URL with that database.
 database_url() {
     [[ $POSTGRES_URL =~ ^([^:]+://[^/?]*)(/[^?]*)?(\?.*)?$ ]] || die "POSTGRES_URL is not a URL"
     echo "${BASH_REMATCH[1]}/$1${BASH_REMATCH[3]}"
 }
 
-# sql STATEMENT: as plain text from the server's "postgres" database.
+# sql STATEMENT: runs a statement in the database "postgres" and prints the result as plain text.
 sql() { run_psql postgres -c "$1" </dev/null; }
 
-# run_psql DATABASE ARGUMENT...: the password travels in the environment, since every user of the machine
-# can read a command line.
+# run_psql DATABASE ARGUMENT...: passes the password in the environment, because every user of the machine
+# can read command lines.
 run_psql() {
     local url psql password=''
     url=$(database_url "$1")
@@ -27,14 +27,14 @@ run_psql() {
 
 create_database() {
     local found
-    found=$(sql "SELECT 1 FROM pg_database WHERE datname = '$1'") || die "PostgreSQL does not answer at the given URL"
+    found=$(sql "SELECT 1 FROM pg_database WHERE datname = '$1'") || die "PostgreSQL is not reachable at POSTGRES_URL"
     [[ -n $found ]] || sql "CREATE DATABASE \"$1\""
 }
 
 drop_database() { sql "DROP DATABASE IF EXISTS \"$1\" WITH (FORCE)" 2>/dev/null; }
 
-# create_roles NAME PASSWORD: the roles and the database of one service, as deploy/postgres makes them. The
-# migrating role grants, as it does in a cluster where no superuser is at hand.
+# create_roles NAME PASSWORD: creates the roles and the database of one service with the SQL of
+# deploy/postgres. The migration role runs the grants, as in a cluster without superuser access.
 create_roles() {
     { printf '\\set password %s\n\\set migrate_password %s\n' "$2" "$2" && cat "$root/deploy/postgres/roles.sql"; } |
         run_psql postgres -v "service=$1" &&

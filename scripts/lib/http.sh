@@ -1,4 +1,4 @@
 # shellcheck shell=bash
-# HTTP to our own processes: never through a proxy, never for long.
+# HTTP requests to local processes, without a proxy and with a timeout.
 
 http() { curl --noproxy '*' --silent --show-error --fail --max-time 5 "$@"; }

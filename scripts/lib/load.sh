@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Loads everything a script of this folder's parent needs. Wants $root (the checkout).
+# Loads all files of this folder. Requires $root (the checkout).
 # shellcheck disable=SC2034,SC2154
 
 umask 022

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What people read. Everything goes to stderr, so that stdout stays free for results. When nobody
-# reads any more (a closed pipe, a closed terminal), the work goes on all the same: it may be stopping.
+# Messages for people. They go to stderr; stdout is for results. Scripts continue when the terminal or the
+# pipe is closed, because they may be stopping the stack.
 trap '' PIPE
 
 step() { printf '==> %s\n' "$*" >&2 || true; }
@@ -12,7 +12,7 @@ die() {
     exit 1
 }
 
-# help: prints the comment at the top of the calling script, which is its manual.
+# help: prints the comment at the top of the calling script.
 help() { sed -n '2,/^[^#]/{s/^# \{0,1\}//p;}' "$0"; }
 
 usage_error() {
@@ -21,7 +21,7 @@ usage_error() {
     exit 2
 }
 
-# show_tail TITLE FILE: the last lines of a log, when something went wrong.
+# show_tail TITLE FILE: prints the last lines of a log.
 show_tail() {
     printf -- '---- %s (%s)\n' "$1" "$2" >&2
     tail -n 25 "$2" >&2 || true

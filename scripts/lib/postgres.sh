@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# A private PostgreSQL: TCP on loopback only, no socket files, one superuser "backhaul".
-# Wants $home (folder of all server data), $state (pid files, settings), as_user (words that change user).
+# A private PostgreSQL on a loopback TCP port, with the superuser "backhaul".
+# Requires $home (folder of all server data), $state (pid files, settings), as_user (command that changes user).
 # shellcheck disable=SC2034,SC2154
 
 postgres_ports=(POSTGRES_PORT)
@@ -17,7 +17,7 @@ postgres_settings=(
 
 postgres_package() { postgres_bin >/dev/null || echo postgresql; }
 
-# postgres_bin: the programs of the newest version installed.
+# postgres_bin: the folder with the programs of the newest installed version.
 postgres_bin() {
     local bins
     mapfile -t bins < <(printf '%s\n' /usr/lib/postgresql/*/bin/initdb | sort -V)
@@ -32,7 +32,7 @@ postgres_start() {
     local bin data=$home/postgres/data own
     bin=$(postgres_bin)
     [[ -d $data ]] || postgres_create "$bin" "$data"
-    # Data can be read by the version that made it only, and a newer one may have been installed since.
+    # Only the version that created the data can read it, and a newer version may be installed.
     own=/usr/lib/postgresql/$(<"$data/PG_VERSION")/bin
     [[ ! -x $own/postgres ]] || bin=$own
     spawn "$state/postgres.pid" "$home/postgres/log" "${as_user[@]}" env -i -C / LC_ALL=C.UTF-8 \
@@ -53,7 +53,7 @@ postgres_create() {
     mv "$data.new" "$data"
 }
 
-postgres_all_gone() { [[ -z $(postgres_processes) ]]; }
+postgres_has_exited() { [[ -z $(postgres_processes) ]]; }
 
 postgres_processes() {
     local cwd pid
@@ -70,19 +70,19 @@ postgres_ready() {
         -p "$POSTGRES_PORT" -U backhaul -d postgres -c 'SELECT 1' 2>/dev/null) == 1 ]]
 }
 
-# postgres_settle: what is left to do once the server answers. Its own recovery leaves nothing.
-postgres_settle() { :; }
+# postgres_recover: does nothing, because PostgreSQL recovers from a crash on its own.
+postgres_recover() { :; }
 
 postgres_stop() { finish postgres "$state/postgres.pid" INT 30; }
 
-# After a kill -9 the server's children may outlive it for a moment, and after a reboot its lock file
-# may name a pid that belongs to someone else. A process in our data folder is ours; no other is.
+# Only processes with the data folder as their current directory are killed: child processes can outlive a
+# killed server, and the lock file can name a pid that was reused after a reboot.
 postgres_kill() {
-    local left
-    left=$(postgres_processes)
+    local pids
+    pids=$(postgres_processes)
     # shellcheck disable=SC2086
-    [[ -z $left ]] || kill -KILL $left 2>/dev/null || true
-    within 10 postgres_all_gone || die "a server process in $home/postgres/data cannot be ended: $(postgres_processes)"
+    [[ -z $pids ]] || kill -KILL $pids 2>/dev/null || true
+    within 10 postgres_has_exited || die "processes with the data folder $home/postgres/data cannot be killed: $(postgres_processes)"
     rm -f "$home/postgres/data/postmaster.pid" "$state/postgres.pid"
 }
 

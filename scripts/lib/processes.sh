@@ -1,10 +1,8 @@
 # shellcheck shell=bash
-# Processes we started, known by pid and start time, so that a pid which the system
-# has given to someone else since is never mistaken for ours.
+# Processes that the scripts started, identified by pid and start time because pids are reused.
 
-# identity PID: a line that no other process of this machine shares.
-# Fails when the process is gone; one that ended but was never reaped is gone too. Its first thread may
-# end before the others, which hold its ports until the last of them is gone.
+# identity PID: prints a unique line for the process. Fails if the process has exited, even if it is a
+# zombie. A zombie with other threads still running has not exited: they hold its ports.
 identity() {
     local stat fields
     { stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 1
@@ -13,7 +11,7 @@ identity() {
     echo "$1 ${fields[19]} $(</proc/sys/kernel/random/boot_id)"
 }
 
-# running PIDFILE: prints the pid if the process recorded there still runs.
+# running PIDFILE: prints the pid if the process in the file is still running.
 running() {
     local line
     [[ -s $1 ]] || return 1
@@ -22,8 +20,8 @@ running() {
     echo "${line%% *}"
 }
 
-# spawn PIDFILE LOG COMMAND...: starts a process of its own session, away from our terminal
-# and without the locks we hold (descriptors 7, 8 and 9).
+# spawn PIDFILE LOG COMMAND...: starts a process in its own session, without the terminal and without the
+# locks of the script (descriptors 7, 8 and 9).
 spawn() {
     local pidfile=$1 log=$2
     shift 2
@@ -33,11 +31,11 @@ spawn() {
     disown
 }
 
-# become USER: sets as_user to the words that run a command as that user, in the same process.
+# become USER: sets as_user to a command prefix that runs a command as that user, in the same process.
 # shellcheck disable=SC2034
 become() { as_user=(setpriv "--reuid=$1" "--regid=$1" --init-groups --); }
 
-# within SECONDS COMMAND...: repeats the command until it succeeds or time is up.
+# within SECONDS COMMAND...: repeats the command until it succeeds or the time has passed.
 within() {
     local deadline=$((SECONDS + $1))
     shift
@@ -49,13 +47,13 @@ within() {
 
 gone() { ! running "$1" >/dev/null; }
 
-# finish NAME PIDFILE SIGNAL SECONDS: asks a process to end; insists when it does not.
+# finish NAME PIDFILE SIGNAL SECONDS: stops a process with the signal, or with SIGKILL after the timeout.
 finish() {
     local pid
     if pid=$(running "$2"); then
         kill "-$3" "$pid" 2>/dev/null || true
         if ! within "$4" gone "$2"; then
-            warn "$1 (pid $pid) did not end within $4 s of SIG$3: killing it"
+            warn "$1 (pid $pid) did not exit within $4 s of SIG$3: killing it"
             kill -KILL -- "-$pid" 2>/dev/null || true
             within 10 gone "$2" || die "$1 (pid $pid) cannot be killed"
         fi

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# Where PostgreSQL and RabbitMQ are: those named in the environment, or private ones.
-# Wants $root (the checkout).
+# The PostgreSQL and RabbitMQ to use: those of the environment variables, or private ones.
+# Requires $root (the checkout).
 # shellcheck disable=SC2034,SC2154
 
 provisioned=()
 
-# find_missing: wanted holds the private servers that are needed, provisioned those that do not run yet.
+# find_missing: sets wanted to the required private servers and provisioned to those that are not running.
 find_missing() {
     local server
     wanted=()
@@ -16,7 +16,7 @@ find_missing() {
     done
 }
 
-# provision: sets POSTGRES_URL, AMQP_URL and RABBITMQ_*; provisioned holds the servers it had to start.
+# provision: starts the missing servers; sets POSTGRES_URL, AMQP_URL, RABBITMQ_* and provisioned.
 provision() {
     local wanted lines
     need curl curl
@@ -27,11 +27,11 @@ provision() {
     fi
     if [[ -n ${BACKHAUL_AMQP_URL:-} ]]; then
         [[ -n ${BACKHAUL_RABBITMQ_API_URL:-} ]] ||
-            die "BACKHAUL_AMQP_URL is set: set BACKHAUL_RABBITMQ_API_URL as well (like http://host:15672/api)"
+            die "BACKHAUL_AMQP_URL is set: set BACKHAUL_RABBITMQ_API_URL too, for example http://host:15672/api"
         AMQP_URL=$BACKHAUL_AMQP_URL
         RABBITMQ_API_URL=$BACKHAUL_RABBITMQ_API_URL
         RABBITMQ_CONSOLE_URL=${RABBITMQ_API_URL%/api*}
-        [[ $AMQP_URL =~ ://([^:@/]*):([^@/]*)@ ]] || die "BACKHAUL_AMQP_URL names no user and password"
+        [[ $AMQP_URL =~ ://([^:@/]*):([^@/]*)@ ]] || die "BACKHAUL_AMQP_URL has no user and password"
         RABBITMQ_USER=$(decoded "${BASH_REMATCH[1]}")
         RABBITMQ_PASSWORD=$(decoded "${BASH_REMATCH[2]}")
     fi
@@ -40,8 +40,8 @@ provision() {
     eval "$lines"
 }
 
-# use_servers: until we end, nobody who asks stops the private servers. Called before provision; whoever
-# is stopping them now is waited for.
+# use_servers: takes a shared lock that keeps other scripts from stopping the private servers. Waits for a
+# script that is stopping them. Call it before provision.
 use_servers() {
     users=$root/.run/users
     mkdir -p "${users%/*}"
@@ -49,20 +49,20 @@ use_servers() {
     flock -s 7
 }
 
-# release: stops what provision started. If others use it, the last of them does: we write down for them
-# what there is to stop. A stack that runs keeps its servers.
+# release: stops the servers that provision started. While other scripts use them, it only adds them to
+# the list of servers that the last user stops. The servers of a running stack are not stopped.
 release() {
-    local pidfile left
+    local pidfile unused
     [[ -n ${users:-} ]] || return 0
-    # Before we let go of our lock, or the last one may not find it.
+    # The list must be complete before the lock is released.
     ((${#provisioned[@]} == 0)) || echo "${provisioned[*]}" >&7
     flock -n 7 || return 0
-    read -r -d '' -a left <"$users" || true
-    ((${#left[@]})) || return 0
+    read -r -d '' -a unused <"$users" || true
+    ((${#unused[@]})) || return 0
     for pidfile in "$root"/.run/pids/*; do
         ! running "$pidfile" >/dev/null || return 0
     done
-    "$root/scripts/servers" stop "${left[@]}"
+    "$root/scripts/servers" stop "${unused[@]}"
     : >"$users"
 }
 

@@ -1,22 +1,22 @@
 # shellcheck shell=bash
-# A private RabbitMQ with its management console, and an epmd of its own beside it.
-# Wants $root, $home (folder of all server data), $state (pid files, settings), as_user (words that change user).
+# A private RabbitMQ with its management console, and its own epmd.
+# Requires $root, $home (folder of all server data), $state (pid files, settings), as_user (command that changes user).
 # shellcheck disable=SC2034,SC2154
 
 rabbitmq_ports=(RABBITMQ_PORT RABBITMQ_CONSOLE_PORT RABBITMQ_DISTRIBUTION_PORT RABBITMQ_EPMD_PORT)
 
-# A node of a cluster is told its name, all names, and what the nodes share: the port of an epmd that
-# somebody else runs, the cookie and RABBITMQ_PASSWORD.
+# A node of a cluster gets its name, the names of all nodes and the shared settings from the environment:
+# the port of a running epmd, the cookie and RABBITMQ_PASSWORD.
 rabbitmq_node=${BACKHAUL_RABBITMQ_NODE:-backhaul}
 if [[ -n ${BACKHAUL_RABBITMQ_PEERS:-} ]]; then
     RABBITMQ_EPMD_PORT=$BACKHAUL_RABBITMQ_EPMD_PORT
     unset 'rabbitmq_ports[3]'
 fi
 
-# So much memory, and it takes no more messages.
+# Above this much memory the broker blocks publishers.
 rabbitmq_memory=1GB
 
-# Not the wrappers in sbin: they insist on the system's cookie, data and logs.
+# The wrappers in sbin always use the cookie, data and logs of the system.
 rabbitmq_programs=/usr/lib/rabbitmq/bin
 
 rabbitmq_package() { [[ -x $rabbitmq_programs/rabbitmq-server ]] || echo rabbitmq-server; }
@@ -24,29 +24,29 @@ rabbitmq_user() { echo rabbitmq; }
 rabbitmq_running() { running "$state/rabbitmq.pid"; }
 
 rabbitmq_start() {
-    local place=$home/rabbitmq
-    rabbitmq_configure "$place"
+    local folder=$home/rabbitmq
+    rabbitmq_configure "$folder"
     [[ -n ${BACKHAUL_RABBITMQ_PEERS:-} ]] ||
-        spawn "$state/epmd.pid" "$place/console.log" "${as_user[@]}" epmd -port "$RABBITMQ_EPMD_PORT" -address 127.0.0.1
+        spawn "$state/epmd.pid" "$folder/console.log" "${as_user[@]}" epmd -port "$RABBITMQ_EPMD_PORT" -address 127.0.0.1
     within 5 listening "$RABBITMQ_EPMD_PORT" || die "epmd does not listen on port $RABBITMQ_EPMD_PORT"
-    rabbitmq_environment "$place"
+    rabbitmq_environment "$folder"
     (
         ulimit -n 65536 2>/dev/null || ulimit -n "$(ulimit -Hn)"
-        spawn "$state/rabbitmq.pid" "$place/console.log" "${as_user[@]}" "${environment[@]}" \
+        spawn "$state/rabbitmq.pid" "$folder/console.log" "${as_user[@]}" "${environment[@]}" \
             "$rabbitmq_programs/rabbitmq-server"
     )
 }
 
-# rabbitmq_environment PLACE: sets environment to the words that run a program of the broker with nothing
-# of ours or of the system in its surroundings.
+# rabbitmq_environment FOLDER: sets environment to a command prefix that runs a program of the broker with
+# only these variables.
 rabbitmq_environment() {
-    local place=$1
+    local folder=$1
     environment=(
-        env -i -C "$place"
+        env -i -C "$folder"
         PATH=/usr/local/bin:/usr/bin:/bin
         LANG=C.UTF-8
-        HOME="$place"
-        ERL_CRASH_DUMP="$place/erl_crash.dump"
+        HOME="$folder"
+        ERL_CRASH_DUMP="$folder/erl_crash.dump"
         ERL_EPMD_ADDRESS=127.0.0.1
         ERL_EPMD_PORT="$RABBITMQ_EPMD_PORT"
         RABBITMQ_NODENAME="$rabbitmq_node@localhost"
@@ -54,43 +54,43 @@ rabbitmq_environment() {
         RABBITMQ_NODE_PORT="$RABBITMQ_PORT"
         RABBITMQ_DIST_PORT="$RABBITMQ_DISTRIBUTION_PORT"
         RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS='-kernel inet_dist_use_interface {127,0,0,1}'
-        RABBITMQ_CONF_ENV_FILE="$place/none.conf"
-        RABBITMQ_CONFIG_FILE="$place/rabbitmq.conf"
-        RABBITMQ_ADVANCED_CONFIG_FILE="$place/advanced.config"
-        RABBITMQ_ENABLED_PLUGINS_FILE="$place/enabled_plugins"
-        RABBITMQ_FEATURE_FLAGS_FILE="$place/data/feature_flags"
-        RABBITMQ_MNESIA_BASE="$place/data"
-        RABBITMQ_LOG_BASE="$place/log"
-        RABBITMQ_GENERATED_CONFIG_DIR="$place/generated"
-        RABBITMQ_PID_FILE="$place/broker.pid"
-        # The shell gives way to the broker, so that the pid we hold is the broker's.
+        RABBITMQ_CONF_ENV_FILE="$folder/none.conf"
+        RABBITMQ_CONFIG_FILE="$folder/rabbitmq.conf"
+        RABBITMQ_ADVANCED_CONFIG_FILE="$folder/advanced.config"
+        RABBITMQ_ENABLED_PLUGINS_FILE="$folder/enabled_plugins"
+        RABBITMQ_FEATURE_FLAGS_FILE="$folder/data/feature_flags"
+        RABBITMQ_MNESIA_BASE="$folder/data"
+        RABBITMQ_LOG_BASE="$folder/log"
+        RABBITMQ_GENERATED_CONFIG_DIR="$folder/generated"
+        RABBITMQ_PID_FILE="$folder/broker.pid"
+        # Makes the shell exec the broker, so that the pid is the pid of the broker.
         RUNNING_UNDER_SYSTEMD=true
     )
 }
 
-# A quorum queue on a single node that was declared within a second of a kill -9 comes back as a member
-# that never stands for election, and hangs whoever uses it. Ask the leaderless ones to elect themselves.
-# A cluster elects by itself.
-rabbitmq_settle() {
+# rabbitmq_recover: triggers an election in quorum queues without a leader. On a single node, a queue that
+# was declared within a second of a kill -9 never elects a leader, and its users hang. A cluster recovers
+# on its own.
+rabbitmq_recover() {
     [[ -z ${BACKHAUL_RABBITMQ_PEERS:-} ]] || return 0
     rabbitmq_control eval '
         [ra:trigger_election(Member) || Queue <- rabbit_amqqueue:list(),
             amqqueue:get_type(Queue) =:= rabbit_quorum_queue,
             {Name, _} = Member <- [amqqueue:get_pid(Queue)],
             ra_leaderboard:lookup_leader(Name) =:= undefined].
-        ' || warn "could not look after the quorum queues: see $home/rabbitmq/console.log"
+        ' || warn "could not elect the leaders of quorum queues: see $home/rabbitmq/console.log"
 }
 
 rabbitmq_fill() { rabbitmq_watermark 1MB; }
 rabbitmq_drain() { rabbitmq_watermark "$rabbitmq_memory"; }
 
-# rabbitmq_watermark SIZE: from so much memory on it takes no messages.
+# rabbitmq_watermark SIZE: sets the memory above which the broker blocks publishers.
 rabbitmq_watermark() {
     rabbitmq_control set_vm_memory_high_watermark absolute "$1" ||
         die "could not set the watermark: see $home/rabbitmq/console.log"
 }
 
-# rabbitmq_control WORDS: tells the broker something.
+# rabbitmq_control ARGUMENT...: runs rabbitmqctl.
 rabbitmq_control() {
     rabbitmq_environment "$home/rabbitmq"
     "${as_user[@]}" "${environment[@]}" "$rabbitmq_programs/rabbitmqctl" --quiet "$@" \
@@ -98,12 +98,12 @@ rabbitmq_control() {
 }
 
 rabbitmq_configure() {
-    local place=$1
-    mkdir -p "$place"/{data,log,generated}
-    rm -f "$place/.erlang.cookie"
+    local folder=$1
+    mkdir -p "$folder"/{data,log,generated}
+    rm -f "$folder/.erlang.cookie"
     (
         umask 077
-        cat >"$place/rabbitmq.conf" <<END
+        cat >"$folder/rabbitmq.conf" <<END
 listeners.tcp.1 = 127.0.0.1:$RABBITMQ_PORT
 management.tcp.ip = 127.0.0.1
 management.tcp.port = $RABBITMQ_CONSOLE_PORT
@@ -113,18 +113,18 @@ default_user_tags.administrator = true
 vm_memory_high_watermark.absolute = $rabbitmq_memory
 disk_free_limit.absolute = 200MB
 END
-        # The rest as in an installation, without what speaks of its memory, disk, definitions and metrics.
-        grep -vE '^(#|vm_memory_high_watermark|disk_free_limit|load_definitions|prometheus)' "$root/deploy/rabbitmq/rabbitmq.conf" >>"$place/rabbitmq.conf"
-        rabbitmq_peers >>"$place/rabbitmq.conf"
-        cat "$root/deploy/rabbitmq/advanced.config" >"$place/advanced.config"
-        echo '[rabbitmq_management].' >"$place/enabled_plugins"
-        echo -n "${BACKHAUL_RABBITMQ_COOKIE:-$(random_hex 24)}" >"$place/.erlang.cookie"
-        chmod 400 "$place/.erlang.cookie"
+        # The other settings are those of an installation.
+        grep -vE '^(#|vm_memory_high_watermark|disk_free_limit|load_definitions|prometheus)' "$root/deploy/rabbitmq/rabbitmq.conf" >>"$folder/rabbitmq.conf"
+        rabbitmq_peers >>"$folder/rabbitmq.conf"
+        cat "$root/deploy/rabbitmq/advanced.config" >"$folder/advanced.config"
+        echo '[rabbitmq_management].' >"$folder/enabled_plugins"
+        echo -n "${BACKHAUL_RABBITMQ_COOKIE:-$(random_hex 24)}" >"$folder/.erlang.cookie"
+        chmod 400 "$folder/.erlang.cookie"
     )
-    ((EUID != 0)) || chown -R "$(rabbitmq_user):" "$place"
+    ((EUID != 0)) || chown -R "$(rabbitmq_user):" "$folder"
 }
 
-# rabbitmq_peers: how the nodes of a cluster find each other.
+# rabbitmq_peers: prints the peer discovery settings of a cluster.
 rabbitmq_peers() {
     local peer number=0
     [[ -n ${BACKHAUL_RABBITMQ_PEERS:-} ]] || return 0
@@ -168,7 +168,7 @@ RABBITMQ_PASSWORD=$RABBITMQ_PASSWORD
 END
 }
 
-# drop_namespace NAME: removes what services told to keep to themselves left in the broker of AMQP_URL.
+# drop_namespace NAME: deletes the queues and the exchange of a namespace from the broker of AMQP_URL.
 drop_namespace() {
     local name host api=(http --user "$RABBITMQ_USER:$RABBITMQ_PASSWORD")
     host=$(virtual_host)
@@ -178,7 +178,7 @@ drop_namespace() {
     "${api[@]}" --request DELETE "$RABBITMQ_API_URL/exchanges/$host/$1.backhaul.events" 2>/dev/null || true
 }
 
-# virtual_host: the one that AMQP_URL names, escaped as it stands there.
+# virtual_host: prints the virtual host of AMQP_URL, percent-encoded.
 virtual_host() {
     [[ $AMQP_URL =~ ://[^/?]*/([^?]+) ]] && echo "${BASH_REMATCH[1]}" || echo %2f
 }

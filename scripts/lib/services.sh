@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# The services: which there are, how they are configured, how they start and stop.
-# Wants $root (the checkout), $run (folder for logs and pid files), $bin (folder of the built programs),
+# The services: their names, settings, start and stop.
+# Requires $root (the checkout), $run (folder for logs and pid files), $bin (folder of the built programs),
 # POSTGRES_URL and AMQP_URL, SEALING_KEYS, OPERATOR_CLIENT_ID and OPERATOR_CLIENT_SECRET.
 # shellcheck disable=SC2154
 
-# name, preferred port, variable that holds the address
+# name, default port, variable with the URL
 services_table() {
     cat <<'END'
 auth                8081  AUTH_URL
@@ -16,7 +16,7 @@ sandbox             8090  SANDBOX_URL
 END
 }
 
-# services: the names of those that this checkout holds.
+# services: prints the names of the services in this checkout.
 services() {
     local name rest
     # shellcheck disable=SC2034
@@ -25,12 +25,13 @@ services() {
     done < <(services_table)
 }
 
-# A second process of a service is called SERVICE.2, and what is its own has that ending: port, log, pid.
-kind_of() { echo "${1%.*}"; }
-copy_of() { [[ $1 != *.* ]] || echo "_${1##*.}"; }
+# The second replica of a service is called SERVICE.2; the names of its port, log and pid file have this
+# suffix too.
+service_of() { echo "${1%.*}"; }
+replica_suffix() { [[ $1 != *.* ]] || echo "_${1##*.}"; }
 
-# service_url_variable SERVICE, service_url SERVICE: the name of that variable, and what it holds.
-service_url_variable() { services_table | awk -v name="$(kind_of "$1")" -v copy="$(copy_of "$1")" '$1 == name { print $3 copy }'; }
+# service_url_variable SERVICE, service_url SERVICE: print the name and the value of the variable.
+service_url_variable() { services_table | awk -v name="$(service_of "$1")" -v suffix="$(replica_suffix "$1")" '$1 == name { print $3 suffix }'; }
 
 service_url() {
     local variable
@@ -38,21 +39,21 @@ service_url() {
     echo "${!variable}"
 }
 
-# The sandbox plays the merchant's side: it has no database, trusts no one and does one thing only.
+# The sandbox, which plays the merchant, has no database.
 has_database() { [[ $1 != sandbox ]]; }
 
-# Orders hold no secrets of ours, and a setting nobody knows is refused.
-seals() { [[ $1 != order-intake ]]; }
+# order-intake stores no secrets and would reject the unknown setting.
+needs_sealing_keys() { [[ $1 != order-intake ]]; }
 
 delivers() { [[ $1 == rma-engine || $1 == exchange || $1 == warehouse-notifier ]]; }
 
-# database_name SERVICE, ${database_prefix:-backhaul} keeps one stack's databases from another's.
+# database_name SERVICE: database_prefix separates the databases of different stacks.
 database_name() { echo "${database_prefix:-backhaul}_${1//-/_}"; }
 
-# export_environment SERVICE: every setting the scripts give a service. Called in the service's own subshell.
+# export_environment SERVICE: exports the settings of a service. Call it in a subshell.
 export_environment() {
     local name prefix url
-    name=$(kind_of "$1")
+    name=$(service_of "$1")
     prefix=${name^^}
     prefix=${prefix//-/_}__
     url=$(service_url "$1")
@@ -63,10 +64,10 @@ export_environment() {
     export "${prefix}BROKER__URL=$AMQP_URL"
     export "${prefix}BROKER__NAMESPACE=${BROKER_NAMESPACE:-}"
     [[ -z ${BACKHAUL_OTLP_ENDPOINT:-} ]] || export "${prefix}TELEMETRY__OTLP_ENDPOINT=$BACKHAUL_OTLP_ENDPOINT"
-    ! seals "$name" || export "${prefix}SEALING__KEYS=$SEALING_KEYS"
+    ! needs_sealing_keys "$name" || export "${prefix}SEALING__KEYS=$SEALING_KEYS"
     if delivers "$name"; then
-        # The sandbox merchant is on this machine and speaks plain HTTP; and nobody wants to wait an
-        # hour for a dead letter: six attempts take three seconds here.
+        # The sandbox merchant is on this machine and uses plain HTTP. Six attempts take three seconds
+        # instead of an hour.
         export "${prefix}DELIVERY__HTTPS_ONLY=false"
         export "${prefix}DELIVERY__ALLOWED_NETWORKS=127.0.0.0/8"
         export "${prefix}DELIVERY__RETRY_BASE=100ms"
@@ -82,21 +83,21 @@ export_environment() {
     fi
 }
 
-# choose_addresses: the preferred port of each service, or the next one that is free and preferred by none.
+# choose_addresses: sets the URL of each service to its default port, or to the next free port.
 choose_addresses() {
-    local name port variable spoken_for
-    spoken_for=$(services_table | awk '{ print $2 }')
+    local name port variable reserved
+    reserved=$(services_table | awk '{ print $2 }')
     while read -r name port variable; do
         [[ -d $root/crates/$name ]] || continue
         if listening "$port"; then
-            while listening "$port" || grep -qx "$port" <<<"$spoken_for"; do port=$((port + 1)); done
-            spoken_for+=$'\n'$port
+            while listening "$port" || grep -qx "$port" <<<"$reserved"; do port=$((port + 1)); done
+            reserved+=$'\n'$port
         fi
         printf -v "$variable" 'http://127.0.0.1:%s' "$port"
     done < <(services_table)
 }
 
-# make_secrets FILE: keys that live as long as the data they protect.
+# make_secrets FILE: reads the secrets from the file, or generates them. They must live as long as the data.
 make_secrets() {
     recall "$1"
     OPERATOR_CLIENT_ID=operator
@@ -105,15 +106,15 @@ make_secrets() {
     remember "$1" OPERATOR_CLIENT_ID OPERATOR_CLIENT_SECRET SEALING_KEYS
 }
 
-# note_foreign_data FILE, protects_foreign_data FILE: that its keys protect data in a PostgreSQL that is not
-# ours, and whether they do. The note stands in the file itself and stays as long as the keys.
-note_foreign_data() {
+# mark_external_data FILE, protects_external_data FILE: record and check that the keys in the file encrypt
+# data in an external PostgreSQL.
+mark_external_data() {
     # shellcheck disable=SC2034
-    FOREIGN_DATA=true
-    remember "$1" FOREIGN_DATA
+    EXTERNAL_DATA=true
+    remember "$1" EXTERNAL_DATA
 }
 
-protects_foreign_data() { grep -qs '^FOREIGN_DATA=true$' "$1"; }
+protects_external_data() { grep -qs '^EXTERNAL_DATA=true$' "$1"; }
 
 migrate_service() {
     local name=$1 log=$run/logs/$1.migrate.log
@@ -125,26 +126,26 @@ migrate_service() {
 start_service() {
     local name=$1 log=$run/logs/$1.log
     [[ ! -e $log ]] || mv "$log" "$log.1"
-    (export_environment "$name" && spawn "$run/pids/$name" "$log" "$bin/$(kind_of "$name")" serve)
+    (export_environment "$name" && spawn "$run/pids/$name" "$log" "$bin/$(service_of "$name")" serve)
 }
 
-# await_service SERVICE: until it says that it is ready.
+# await_service SERVICE: waits up to 60 s until the service is ready.
 await_service() {
-    local name=$1 url verdict
+    local name=$1 url failure
     url=$(service_url "$name")
-    if within 60 ready_or_ended "$name" "$url"; then
+    if within 60 ready_or_exited "$name" "$url"; then
         ! gone "$run/pids/$name" && say "$name is ready at $url" && return
-        verdict="ended while starting"
+        failure="exited while starting"
     else
-        verdict="was not ready within 60 s"
+        failure="was not ready within 60 s"
     fi
     show_tail "$name" "$run/logs/$name.log"
-    die "$name $verdict: its log is $run/logs/$name.log"
+    die "$name $failure: see $run/logs/$name.log"
 }
 
-ready_or_ended() { http --output /dev/null "$2/readyz" 2>/dev/null || gone "$run/pids/$1"; }
+ready_or_exited() { http --output /dev/null "$2/readyz" 2>/dev/null || gone "$run/pids/$1"; }
 
-# stop_services: asks all of them at once, then waits for each.
+# stop_services: sends SIGTERM to all services, then waits for each.
 stop_services() {
     local pidfile pid
     for pidfile in "$run"/pids/*; do
@@ -155,7 +156,7 @@ stop_services() {
     done
 }
 
-# stop_stack [--wipe]: services first, then the private servers; external ones are left alone.
+# stop_stack [--wipe]: stops the services, then the private servers. External servers are not stopped.
 stop_stack() {
     stop_services
     rm -f "$run/env" "$run/owner"
@@ -163,7 +164,7 @@ stop_stack() {
     : >"$run/users"
 }
 
-# remove_test_servers: those of tests that were interrupted before they could do it themselves.
+# remove_test_servers: removes the servers of interrupted tests.
 remove_test_servers() {
     local settings
     for settings in "$root"/.run/test-*/settings "$root"/.run/test-*/*/settings; do

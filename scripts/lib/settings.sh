@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Files of NAME=VALUE lines that a shell can source and only their owner can read.
+# Files of NAME=VALUE lines that a shell can source and only the owner can read.
 
-# remember FILE NAME...: writes the variables' present values into the file.
+# remember FILE NAME...: saves the values of the variables in the file.
 remember() {
     local file=$1 name
     shift
@@ -16,13 +16,13 @@ remember() {
     )
 }
 
-# recall FILE: reads it if it is there.
+# recall FILE: loads the variables if the file exists.
 recall() {
     # shellcheck source=/dev/null
     [[ ! -e $1 ]] || . "$1"
 }
 
-# quoted VALUE: as it is when the shell would read it so, in single quotes otherwise.
+# quoted VALUE: prints the value, in single quotes if the shell needs them.
 quoted() {
     if [[ $1 =~ ^[A-Za-z0-9_.,:/@%+=-]*$ ]]; then
         printf %s "$1"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Parts of URLs.
 
-# decoded TEXT: with every %XX as the byte it stands for.
+# decoded TEXT: prints the percent-decoded text.
 decoded() {
     local text=${1//\\/\\\\}
     printf %b "${text//%/\\x}"

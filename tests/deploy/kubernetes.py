@@ -1,4 +1,5 @@
-"""Both overlays are valid by the cluster's own schemas, and everything they refer to is there."""
+"""Checks the Kubernetes overlays: schemas, references between objects, security settings, and agreement with
+the compose files."""
 
 import json
 import re
@@ -12,21 +13,20 @@ import kustomize
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = "1.31"
 SERVICES = ["auth", "order-intake", "rma-engine", "exchange", "warehouse-notifier"]
-# Resources of operators: their schemas come with the operators, so these are the fields that we use, as the
-# operators' documentation spells them. ... stands for anything.
+# The fields that we use in custom resources, whose schemas are not available here. `...` matches any value.
 NAME = {"name": ...}
 VOLUME = {"size": ..., "storageClass": ...}
-SHARES = {"requests": ..., "limits": ...}
+RESOURCES = {"requests": ..., "limits": ...}
 ROLE = {"name": ..., "ensure": ..., "login": ..., "connectionLimit": ..., "inRoles": ..., "passwordSecret": NAME}
 ENDPOINT = {"port": ..., "path": ..., "params": ..., "interval": ..., "relabelings": [{"sourceLabels": ..., "targetLabel": ..., "replacement": ...}]}
-FOREIGN = {
+CUSTOM_RESOURCES = {
     ("rabbitmq.com/v1beta1", "RabbitmqCluster"): {
-        "replicas": ..., "image": ..., "persistence": {"storage": ...}, "resources": SHARES, "affinity": ...,
+        "replicas": ..., "image": ..., "persistence": {"storage": ...}, "resources": RESOURCES, "affinity": ...,
         "rabbitmq": {"additionalPlugins": ..., "additionalConfig": ..., "advancedConfig": ...},
     },
     ("postgresql.cnpg.io/v1", "Cluster"): {
         "instances": ..., "imageName": ..., "primaryUpdateStrategy": ..., "minSyncReplicas": ..., "maxSyncReplicas": ...,
-        "storage": VOLUME, "walStorage": VOLUME, "postgresql": {"parameters": ...}, "resources": SHARES,
+        "storage": VOLUME, "walStorage": VOLUME, "postgresql": {"parameters": ...}, "resources": RESOURCES,
         "affinity": {"topologyKey": ..., "podAntiAffinityType": ...}, "managed": {"roles": [ROLE]},
     },
     ("postgresql.cnpg.io/v1", "Database"): {"cluster": NAME, "name": ..., "owner": ..., "databaseReclaimPolicy": ...},
@@ -46,13 +46,13 @@ SECRETS = {"sealing", "first-operator", "rabbitmq-definitions", "rabbitmq-defaul
     f"{service}-{what}" for service in SERVICES for what in ["database", "database-migrate", "broker"]
 }
 SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
-# Connections beside the pools: of each service's relay and dispatcher, of its migration, and those that
-# PostgreSQL keeps for superusers, the operator and people.
-LEADING, MIGRATING, RESERVED = 2, 1, 50
+# Connections outside the pools: the relay and the dispatcher of each service, its migration job, and a
+# reserve for superusers, the operator and people.
+LEADER_TASKS, MIGRATING, RESERVED = 2, 1, 50
 # MAX_BYTES of crates/domain/src/warehouse.
 LONGEST_MESSAGE = 512 * 1024
-# The labels that operators give to the pods they make: none of ours with app.kubernetes.io come through.
-PODS_OF_OPERATORS = {
+# The labels of pods that operators create. Our own app.kubernetes.io labels are not applied to them.
+OPERATOR_PODS = {
     "rabbitmq": {
         "app.kubernetes.io/name": "rabbitmq",
         "app.kubernetes.io/component": "rabbitmq",
@@ -71,18 +71,18 @@ def check(overlay):
     objects = kustomize.build(ROOT / "deploy/kubernetes/overlays" / overlay)
     monitors = kustomize.build(ROOT / "deploy/kubernetes/monitoring")
     for each in objects + monitors:
-        known = FOREIGN.get((each["apiVersion"], each["kind"]))
+        known = CUSTOM_RESOURCES.get((each["apiVersion"], each["kind"]))
         if known is None:
             kubernetes_validate.validate(each, VERSION, strict=True)
         else:
-            unknown = list(strange(each["spec"], known, each["kind"]))
-            assert not unknown, f"fields that the operator does not know: {unknown}"
+            unknown = list(unknown_fields(each["spec"], known, each["kind"]))
+            assert not unknown, f"unknown fields: {unknown}"
     names = {(each["kind"], each["metadata"]["name"]) for each in objects}
-    assert len(names) == len(objects), "two objects have one name"
+    assert len(names) == len(objects), "two objects have the same name"
     for each in objects:
-        references(each, names)
+        check_references(each, names)
         space = each["metadata"].get("namespace")
-        assert each["kind"] == "Namespace" or ("Namespace", space) in names, f"nobody makes the namespace {space}"
+        assert each["kind"] == "Namespace" or ("Namespace", space) in names, f"there is no namespace {space}"
     for service in SERVICES:
         for kind in ["Deployment", "Service", "PodDisruptionBudget", "ConfigMap"]:
             assert (kind, service) in names, f"{service} has no {kind}"
@@ -92,83 +92,83 @@ def check(overlay):
         deployment = kustomize.find(objects, "Deployment", service)
         spread = deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]
         ignored = [each for each in spread if each.get("nodeTaintsPolicy") != "Honor"]
-        assert not ignored, f"{service}: a node with a taint counts as empty, and nobody may be second on another"
-        assert "replicas" not in deployment["spec"], f"{service}: each apply would undo the autoscaler"
+        assert not ignored, f"{service}: nodes with taints must not count in the topology spread"
+        assert "replicas" not in deployment["spec"], f"{service}: replicas is set, so each apply would undo the autoscaler"
     for each in objects:
         if each["kind"] in ("Deployment", "Job"):
-            hardened(each)
-    names_are_looked_up(objects)
-    queues_are_watched(objects)
-    broker_is_told_the_same(objects)
-    certificates_are_watched(objects)
-    everyone_is_scraped(objects, monitors)
-    connections_suffice(objects)
-    messages_fit(objects)
-    events_fit(objects)
+            check_security(each)
+    check_dns_access(objects)
+    check_queue_scaling(objects)
+    check_broker_settings(objects)
+    check_certificate_alerts(objects)
+    check_scraping(objects, monitors)
+    check_connection_limits(objects)
+    check_message_memory(objects)
+    check_event_memory(objects)
     return len(objects)
 
 
-def strange(value, known, path):
-    """Where a value has fields that are not among the known ones."""
+def unknown_fields(value, known, path):
+    """The paths of fields that are not in `known`."""
     if known is ...:
         return
     if isinstance(known, list):
         for element in value:
-            yield from strange(element, known[0], f"{path}[]")
+            yield from unknown_fields(element, known[0], f"{path}[]")
         return
     for key, inner in value.items():
         if key in known:
-            yield from strange(inner, known[key], f"{path}.{key}")
+            yield from unknown_fields(inner, known[key], f"{path}.{key}")
         else:
             yield f"{path}.{key}"
 
 
-def references(each, names):
+def check_references(each, names):
     text = repr(each)
     for name in re.findall(r"'secretKeyRef': \{'name': '([^']+)'", text) + re.findall(r"'secretName': '([^']+)'", text):
-        assert name in SECRETS or name.endswith("-tls"), f"{each['metadata']['name']} wants the secret {name}"
+        assert name in SECRETS or name.endswith("-tls"), f"{each['metadata']['name']} refers to the unknown secret {name}"
     for name in re.findall(r"'configMapRef': \{'name': '([^']+)'", text) + re.findall(r"'configMap': \{'name': '([^']+)'", text):
-        assert ("ConfigMap", name) in names, f"{each['metadata']['name']} wants the ConfigMap {name}"
+        assert ("ConfigMap", name) in names, f"{each['metadata']['name']} refers to the unknown ConfigMap {name}"
     if each["kind"] == "Ingress":
         for rule in each["spec"]["rules"]:
             for path in rule["http"]["paths"]:
                 assert ("Service", path["backend"]["service"]["name"]) in names
-                assert path["path"] not in ("/", "/metrics"), "metrics are not for the world"
+                assert path["path"] not in ("/", "/metrics"), "metrics must not be public"
         hosts = {rule["host"] for rule in each["spec"]["rules"]}
-        assert hosts == {host for tls in each["spec"]["tls"] for host in tls["hosts"]}, "a host without TLS"
+        assert hosts == {host for tls in each["spec"]["tls"] for host in tls["hosts"]}, "a host has no TLS"
         hashed = each["metadata"]["annotations"].get("nginx.ingress.kubernetes.io/upstream-hash-by")
-        assert hashed == "$remote_addr", "a rate limit is counted by replica, so an address must stay at one"
+        assert hashed == "$remote_addr", "replicas count rate limits separately, so an address must always reach the same replica"
 
 
-def hardened(each):
+def check_security(each):
     pod = each["spec"]["template"]["spec"]
     assert pod["securityContext"]["runAsNonRoot"] is True
     for container in kustomize.containers(each):
         name = f"{each['metadata']['name']}/{container['name']}"
-        closed = container["securityContext"]
-        assert closed["readOnlyRootFilesystem"] and not closed["allowPrivilegeEscalation"], name
+        context = container["securityContext"]
+        assert context["readOnlyRootFilesystem"] and not context["allowPrivilegeEscalation"], name
         assert set(container["resources"]) == {"requests", "limits"}, name
         for line in "\n".join([*container.get("command", []), *container.get("args", [])]).splitlines():
             for variable in container.get("env", []):
                 shown = re.search(rf"\b(curl|psql)\b.*\$\{{?{variable['name']}\b", line)
-                assert not (shown and "valueFrom" in variable), f"{name}: a secret in a command line: {line}"
+                assert not (shown and "valueFrom" in variable), f"{name}: the command line contains a secret: {line}"
         assert ":" in container["image"] and not container["image"].endswith(":latest"), f"{name}: {container['image']}"
         if each["kind"] == "Deployment":
             assert {"startupProbe", "livenessProbe", "readinessProbe"} <= set(container), name
 
 
-def names_are_looked_up(objects):
-    """Whoever has bounds on what it may call may ask for addresses."""
+def check_dns_access(objects):
+    """Pods with limited egress must be able to use DNS."""
     policies = [each["spec"] for each in objects if each["kind"] == "NetworkPolicy"]
     for name, labels in pods(objects):
-        its = [policy for policy in policies if selects(policy["podSelector"], labels)]
-        assert its, f"no network policy is for {name}"
-        bounded = [policy for policy in its if "Egress" in policy["policyTypes"]]
-        assert not bounded or any(allows_dns(policy) for policy in bounded), f"{name} cannot look up a name"
+        selecting = [policy for policy in policies if selects(policy["podSelector"], labels)]
+        assert selecting, f"no network policy selects {name}"
+        limited = [policy for policy in selecting if "Egress" in policy["policyTypes"]]
+        assert not limited or any(allows_dns(policy) for policy in limited), f"{name} cannot use DNS"
 
 
 def pods(objects):
-    yield from PODS_OF_OPERATORS.items()
+    yield from OPERATOR_PODS.items()
     for each in objects:
         if each["kind"] in ("Deployment", "Job"):
             yield each["metadata"]["name"], each["spec"]["template"]["metadata"]["labels"]
@@ -184,7 +184,7 @@ def selects(selector, labels):
 
 
 def allows_dns(policy):
-    """From the cluster's servers, and from the cache that some clusters have on each node."""
+    """Whether DNS servers of the cluster and the node-local cache are allowed."""
     system = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}
     cache = {"ipBlock": {"cidr": "169.254.20.10/32"}}
     open_ports = {
@@ -196,42 +196,42 @@ def allows_dns(policy):
     return {("UDP", 53), ("TCP", 53)} <= open_ports
 
 
-def connections_suffice(objects):
-    """With every autoscaler at its most and every deployment being rolled, nobody is refused a connection."""
+def check_connection_limits(objects):
+    """PostgreSQL has enough connections with all autoscalers at their maximum during a rolling update."""
     cluster = kustomize.find(objects, "Cluster", "postgres")["spec"]
     limits = {role["name"]: role.get("connectionLimit", 0) for role in cluster["managed"]["roles"]}
     total = 0
     for service in SERVICES:
         needed = connections(objects, service)
         limit = limits[service.replace("-", "_")]
-        assert needed <= limit, f"{service} opens {needed} connections, and its role may open {limit}"
+        assert needed <= limit, f"{service} needs {needed} connections, but its role is limited to {limit}"
         total += needed + MIGRATING
-    most = int(cluster["postgresql"]["parameters"]["max_connections"]) - RESERVED
-    assert total <= most, f"the services open {total} connections, and there are {most} for them"
+    available = int(cluster["postgresql"]["parameters"]["max_connections"]) - RESERVED
+    assert total <= available, f"the services need {total} connections, but only {available} are available"
 
 
 def connections(objects, service):
-    """The pool of each replica, what its workers keep for themselves, and what those hold that lead."""
+    """The connections of all replicas: pools, dedicated connections of workers, and leader tasks."""
     (scaler,) = [each["spec"] for each in objects if each["kind"] in SCALERS and each["metadata"]["name"] == service]
     surge = kustomize.find(objects, "Deployment", service)["spec"]["strategy"]["rollingUpdate"]["maxSurge"]
     replicas = scaler.get("maxReplicas") or scaler["maxReplicaCount"]
-    # A sender of each kind of message settles, the gateway's writer stores, over connections of their own.
-    own = len(work_queues(scaler)) + (service == "order-intake")
-    return (replicas + surge) * (setting(objects, service, "database", "max_connections") + own) + LEADING
+    # The sender of each message kind and the writer of order-intake have dedicated connections.
+    dedicated = len(work_queues(scaler)) + (service == "order-intake")
+    return (replicas + surge) * (setting(objects, service, "database", "max_connections") + dedicated) + LEADER_TASKS
 
 
-def messages_fit(objects):
+def check_message_memory(objects):
     """The longest messages, as many as a replica may hold, fit in its memory beside what comes in."""
     service = "warehouse-notifier"
     (scaler,) = [each["spec"] for each in objects if each["kind"] in SCALERS and each["metadata"]["name"] == service]
     # One that is being sent may be acknowledged early, and then another is held in its stead.
     held = sum(setting(objects, service, "delivery", name) for name in ["prefetch", "concurrency", "slow_concurrency"])
     held *= len(work_queues(scaler))
-    needed = setting(objects, service, "bodies", "bytes_in_flight") + held * LONGEST_MESSAGE
+    needed = setting(objects, service, "http", "max_inflight_bytes") + held * LONGEST_MESSAGE
     assert needed < memory(objects, service), f"{service} may need {needed} bytes"
 
 
-def events_fit(objects):
+def check_event_memory(objects):
     """The largest orders, as many as a consumer may hold, take half of the memory: the rest is for its work."""
     service = "rma-engine"
     held = setting(objects, service, "broker", "prefetch")
@@ -249,28 +249,28 @@ def work_queues(scaler):
     return [trigger["metadata"]["queueName"] for trigger in scaler.get("triggers", []) if trigger["type"] == "rabbitmq"]
 
 
-def queues_are_watched(objects):
-    """Every work queue in the broker's definitions scales its service."""
+def check_queue_scaling(objects):
+    """KEDA scales a service by each of its work queues."""
     definitions = json.loads((ROOT / "deploy/rabbitmq/definitions.json").read_text())
     names = [queue["name"] for queue in definitions["queues"]]
     work = sorted(name for name in names if name.startswith("notify.") and not name.endswith(".dead"))
     watched = sorted(name for each in objects if each["kind"] == "ScaledObject" for name in work_queues(each["spec"]))
-    assert watched == work, f"KEDA watches {watched}, the work queues are {work}"
+    assert watched == work, f"KEDA uses {watched}, but the work queues are {work}"
 
 
-def broker_is_told_the_same(objects):
-    """A node in a cluster is told what a node in compose is told, but for what differs by nature."""
+def check_broker_settings(objects):
+    """RabbitMQ has the same settings in Kubernetes and in compose, except for a few."""
     broker = kustomize.find(objects, "RabbitmqCluster", "rabbitmq")["spec"]["rabbitmq"]
-    # Definitions come by a job, users by the operator, which also knows the limit of the container.
-    own = ("load_definitions", "loopback_users.", "vm_memory_high_watermark.", "prometheus.")
+    # A job loads the definitions. The operator creates users and knows the memory limit.
+    excepted = ("load_definitions", "loopback_users.", "vm_memory_high_watermark.", "prometheus.")
     files = [(ROOT / "deploy/rabbitmq/rabbitmq.conf").read_text(), broker["additionalConfig"]]
-    compose, cluster = ({key: value for key, value in settings(file) if not key.startswith(own)} for file in files)
+    compose, cluster = ({key: value for key, value in settings(file) if not key.startswith(excepted)} for file in files)
     assert compose == cluster, f"only in compose: {compose.items() - cluster.items()}; only in Kubernetes: {cluster.items() - compose.items()}"
     advanced = (ROOT / "deploy/rabbitmq/advanced.config").read_text()
     terms = "".join(line for line in advanced.splitlines() if not line.startswith("%%"))
     assert terms == broker["advancedConfig"].strip(), "advanced.config and advancedConfig differ"
     plugins = set(re.findall(r"\w+", (ROOT / "deploy/rabbitmq/enabled_plugins").read_text()))
-    # The operator adds the console by itself.
+    # The operator always enables the management plugin.
     assert plugins == {*broker["additionalPlugins"], "rabbitmq_management"}, f"compose has the plugins {plugins}"
 
 
@@ -281,20 +281,20 @@ def settings(file):
             yield key.strip(), value.strip()
 
 
-def certificates_are_watched(objects):
-    """cert-manager names a certificate after the secret it is for."""
-    kept = {tls["secretName"] for each in objects if each["kind"] == "Ingress" for tls in each["spec"]["tls"]}
+def check_certificate_alerts(objects):
+    """The alert rules name the certificates of the ingress, which cert-manager names after their secrets."""
+    used = {tls["secretName"] for each in objects if each["kind"] == "Ingress" for tls in each["spec"]["tls"]}
     rules = (ROOT / "deploy/prometheus/rules/backhaul.yml").read_text()
     watched = re.findall(r'certmanager_\w+\{name=~"([^"]+)"\}', rules)
-    same = bool(watched) and all(set(names.split("|")) == kept for names in watched)
-    assert same, f"the ingress has {kept}, the rules watch {watched}"
+    same = bool(watched) and all(set(names.split("|")) == used for names in watched)
+    assert same, f"the ingress has {used}, but the rules name {watched}"
 
 
-def everyone_is_scraped(objects, monitors):
-    """In a cluster there are the same jobs, services and rules as in compose, so the same alerts."""
+def check_scraping(objects, monitors):
+    """Kubernetes has the same scrape jobs, services and rules as compose."""
     (rules,) = kustomize.documents(ROOT / "deploy/prometheus/rules/backhaul.yml")
     copy = kustomize.find(monitors, "PrometheusRule", "backhaul")["spec"]
-    assert copy == rules, "deploy/kubernetes/monitoring/rules.yaml is no copy of deploy/prometheus/rules/backhaul.yml"
+    assert copy == rules, "deploy/kubernetes/monitoring/rules.yaml differs from deploy/prometheus/rules/backhaul.yml"
     (compose,) = kustomize.documents(ROOT / "deploy/prometheus/prometheus.yml")
     wanted = {
         (job["job_name"], job.get("metrics_path", "/metrics"), repr(job.get("params", {})), target["labels"]["service"])
@@ -314,7 +314,7 @@ def everyone_is_scraped(objects, monitors):
 
 
 def relabelled(endpoint, pod):
-    """The labels that an endpoint sets, as Prometheus would: a fixed value, or one of the pod's labels."""
+    """The labels that the relabelings of an endpoint set: fixed values or labels of the pod."""
     discovered = {"__meta_kubernetes_pod_label_" + re.sub(r"\W", "_", name): value for name, value in pod.items()}
     discovered["__meta_kubernetes_pod_name"] = "pod"
     labels = {}
@@ -324,7 +324,7 @@ def relabelled(endpoint, pod):
 
 
 def setting(objects, service, section, name):
-    """As the service would read it: from its ConfigMap, from its own defaults, from those it shares."""
+    """The value of a setting: from the ConfigMap, or from the defaults of the service or of a shared crate."""
     variable = "__".join([service.replace("-", "_"), section, name]).upper()
     data = kustomize.find(objects, "ConfigMap", service)["data"]
     if variable in data:
@@ -338,7 +338,7 @@ def setting(objects, service, section, name):
 
 def main():
     copies = ["deploy/postgres/grants.sql", "deploy/kubernetes/base/grants.sql"]
-    assert len({(ROOT / copy).read_text() for copy in copies}) == 1, f"{copies} differ: kustomize cannot look outside"
+    assert len({(ROOT / copy).read_text() for copy in copies}) == 1, f"{copies} differ"
     for document in kustomize.documents(ROOT / "deploy/kubernetes/ingress-controller/config.yaml"):
         kubernetes_validate.validate(document, VERSION, strict=True)
     for overlay in ["sandbox", "production"]:

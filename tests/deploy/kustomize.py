@@ -1,5 +1,5 @@
-"""Reads a kustomization the way kustomize does, as far as ours go: resources, patches (merged, or a list
-of JSON patch operations), images, namespace and generated ConfigMaps. What it does not know it refuses."""
+"""A subset of kustomize: resources, patches (merge patches or JSON patch operations), images, namespace and
+generated ConfigMaps. Other fields are rejected."""
 
 import copy
 from pathlib import Path
@@ -14,11 +14,11 @@ def documents(path):
 
 
 def build(folder):
-    """Every object of the kustomization in this folder."""
+    """All objects of the kustomization in a folder."""
     folder = Path(folder)
     (kustomization,) = documents(folder / "kustomization.yaml")
     unknown = set(kustomization) - KNOWN
-    assert not unknown, f"{folder}: {unknown} is more than this reader knows"
+    assert not unknown, f"{folder}: {unknown} is not supported"
     objects = []
     for resource in kustomization["resources"]:
         path = folder / resource
@@ -46,17 +46,17 @@ def apply(folder, patch, objects):
     target = find(objects, patch["target"]["kind"], patch["target"]["name"])
     for operation in yaml.safe_load(patch["patch"]):
         assert operation["op"] == "replace", operation
-        *way, last = [int(step) if step.isdigit() else step for step in operation["path"].split("/")[1:]]
-        place = target
-        for step in way:
-            place = place[step]
-        assert last in place if isinstance(place, dict) else last < len(place), operation["path"]
-        place[last] = operation["value"]
+        *parents, last = [int(step) if step.isdigit() else step for step in operation["path"].split("/")[1:]]
+        parent = target
+        for step in parents:
+            parent = parent[step]
+        assert last in parent if isinstance(parent, dict) else last < len(parent), operation["path"]
+        parent[last] = operation["value"]
 
 
 def find(objects, kind, name):
     found = [each for each in objects if each["kind"] == kind and each["metadata"]["name"] == name]
-    assert len(found) == 1, f"a patch is for {kind} {name}, of which there are {len(found)}"
+    assert len(found) == 1, f"there are {len(found)} objects {kind} {name} for a patch"
     return found[0]
 
 

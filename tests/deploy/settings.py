@@ -1,7 +1,5 @@
-"""Every setting in the deploy files is one its service knows, with a value it can read.
-
-The services themselves are asked: `<service> check` reads and judges its settings as `serve` would and
-refuses what it does not know. usage: settings.py FOLDER-OF-PROGRAMS"""
+"""Checks all settings in the deploy files with `<service> check`, which validates settings as `serve` does and
+rejects unknown ones. usage: settings.py FOLDER-OF-PROGRAMS"""
 
 import os
 import re
@@ -17,7 +15,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 SERVICES = ["auth", "order-intake", "rma-engine", "exchange", "warehouse-notifier"]
 KEY = "k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
-# What the referenced secrets could hold.
+# Sample values of the referenced secrets.
 SAMPLES = {
     "DATABASE__URL": "postgres://role:password@postgres-rw:5432/database",
     "BROKER__URL": "amqp://service:password@rabbitmq.backhaul.svc:5672/%2f",
@@ -29,19 +27,19 @@ programs = Path(sys.argv[1])
 failures = []
 
 
-def check(where, service, environment, config=None):
+def check(location, service, environment, config=None):
     prefix = service.upper().replace("-", "_") + "__"
     for name in environment:
         if not name.startswith(prefix):
-            failures.append(f"{where}: {name} is not a setting of {service}")
+            failures.append(f"{location}: {name} is not a setting of {service}")
     command = [programs / service, *(["--config", config] if config else []), "check"]
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True)
-    if ran.returncode:
-        failures.append(f"{where}, {service}: {ran.stderr.strip()}")
+    result = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if result.returncode:
+        failures.append(f"{location}, {service}: {result.stderr.strip()}")
 
 
 def compose(services, folder):
-    """With the files that the job `secrets` makes."""
+    """Checks docker-compose.yml with the files that the job `secrets` creates."""
     stack = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     here = Path(folder)
     (here / "secrets").mkdir()
@@ -54,7 +52,7 @@ def compose(services, folder):
             environment = {name: value.replace("${OTLP_ENDPOINT:-}", "") for name, value in stack[job].get("environment", {}).items()}
             assert stack[job]["command"][:2] == ["--config", f"/run/backhaul/{file}"], job
             check(f"docker-compose.yml, {job}", service, environment, here / "secrets" / service / file)
-        # Without the file it would not know where to ask, and nobody who waits for it would start.
+        # The health check needs the file, which contains the port.
         health = ["CMD", "/usr/local/bin/program", *stack[service]["command"][:2], "health"]
         assert stack[service]["healthcheck"]["test"] == health, service
     sandbox = {name.removeprefix("SANDBOX__"): value for name, value in stack["sandbox"]["environment"].items()}
@@ -76,12 +74,12 @@ def demo(stack, here):
         port = stack[service]["environment"][service.upper().replace("-", "_") + "__HTTP__PORT"]
         addresses[variable] = f"http://{service}:{port}"
     assert environment == addresses, environment
-    # The others wait for auth themselves.
+    # The other services wait for auth.
     assert set(stack["demo"]["depends_on"]) == {*SERVICES, "sandbox"} - {"auth"}, stack["demo"]["depends_on"]
 
 
 def defaults(service):
-    """What `defaults` names and gives no value is all that has to be set."""
+    """Checks that the settings which `defaults` prints as comments are all that are required."""
     printed = subprocess.run([programs / service, "defaults"], capture_output=True, text=True, check=True).stdout
     section, environment = None, {}
     for line in printed.splitlines():

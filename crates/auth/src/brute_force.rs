@@ -1,5 +1,7 @@
-//! Guessing secrets is slow: an address that fails too often has to wait, for the client it tried
-//! and then for all of them. Nobody else notices. Addresses count by their network.
+//! Protection against guessing client secrets.
+//!
+//! An address with too many failed authentications is locked out, first of the client that it tried,
+//! then of all clients. IPv6 addresses count by network.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -12,51 +14,49 @@ use tokio::time::Instant;
 
 use crate::settings;
 
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
-const REMEMBERED: u64 = 100_000;
+const MAX_LOCKOUT: Duration = Duration::from_secs(60);
+const MAX_LOCKOUTS: u64 = 100_000;
 
-pub(crate) struct BruteForce {
-    per_client: PerMinute<(IpAddr, String)>,
-    per_address: PerMinute<IpAddr>,
-    waiting: Cache<(IpAddr, Option<String>), Instant>,
+pub(crate) struct BruteForceGuard {
+    client_failures: PerMinute<(IpAddr, String)>,
+    address_failures: PerMinute<IpAddr>,
+    /// End of each lockout, for one client or (with `None`) for all clients.
+    lockouts: Cache<(IpAddr, Option<String>), Instant>,
     clock: Clock,
-    pub(crate) floor: Duration,
 }
 
-impl BruteForce {
+impl BruteForceGuard {
     pub(crate) fn new(settings: &settings::BruteForce, clock: Clock) -> Self {
         Self {
-            per_client: PerMinute::new(settings.per_client),
-            per_address: PerMinute::new(settings.per_address),
-            waiting: Cache::builder().max_capacity(REMEMBERED).time_to_live(LONGEST_WAIT).build(),
+            client_failures: PerMinute::new(settings.client_failures_per_minute),
+            address_failures: PerMinute::new(settings.address_failures_per_minute),
+            lockouts: Cache::builder().max_capacity(MAX_LOCKOUTS).time_to_live(MAX_LOCKOUT).build(),
             clock,
-            floor: settings.floor,
         }
     }
 
-    /// How long this address still has to wait before it may try this client, if at all. `None` is
-    /// an id that no client can have.
-    pub(crate) fn wait(&self, address: IpAddr, client: Option<&str>) -> Option<Duration> {
+    /// The remaining lockout of an address. `client` is `None` if the presented id is invalid.
+    pub(crate) fn lockout(&self, address: IpAddr, client: Option<&str>) -> Option<Duration> {
         let address = network(address);
         let keys = [(address, client.map(str::to_owned)), (address, None)];
-        let until = keys.iter().filter_map(|key| self.waiting.get(key)).max()?;
-        let left = until.saturating_duration_since(Instant::now());
-        (!left.is_zero()).then_some(left)
+        let ends_at = keys.iter().filter_map(|key| self.lockouts.get(key)).max()?;
+        let remaining = ends_at.saturating_duration_since(Instant::now());
+        (!remaining.is_zero()).then_some(remaining)
     }
 
-    /// This address failed with this client. Past its own limit no more clients are counted for it,
-    /// so what it can make us remember is bounded.
-    pub(crate) fn failed(&self, address: IpAddr, client: Option<&str>) {
+    /// Counts a failed authentication. The number of clients counted for an address is bounded by
+    /// the limit of the address.
+    pub(crate) fn record_failure(&self, address: IpAddr, client: Option<&str>) {
         let address = network(address);
         let now = self.clock.now();
-        let until = |wait: Duration| Instant::now() + wait.min(LONGEST_WAIT);
-        if let Err(wait) = self.per_address.take(&address, now) {
-            self.waiting.insert((address, None), until(wait));
+        let ends_at = |wait: Duration| Instant::now() + wait.min(MAX_LOCKOUT);
+        if let Err(wait) = self.address_failures.take(&address, now) {
+            self.lockouts.insert((address, None), ends_at(wait));
             return;
         }
         let Some(client) = client else { return };
-        if let Err(wait) = self.per_client.take(&(address, client.to_owned()), now) {
-            self.waiting.insert((address, Some(client.to_owned())), until(wait));
+        if let Err(wait) = self.client_failures.take(&(address, client.to_owned()), now) {
+            self.lockouts.insert((address, Some(client.to_owned())), ends_at(wait));
         }
     }
 }
@@ -65,34 +65,34 @@ impl BruteForce {
 mod tests {
     use super::*;
 
-    fn guard(per_client: u32, per_address: u32) -> BruteForce {
+    fn guard(per_client: u32, per_address: u32) -> BruteForceGuard {
         let limit = |number| std::num::NonZeroU32::new(number).unwrap();
         let settings = settings::BruteForce {
-            per_client: limit(per_client),
-            per_address: limit(per_address),
-            floor: Duration::ZERO,
+            client_failures_per_minute: limit(per_client),
+            address_failures_per_minute: limit(per_address),
+            min_failure_latency: Duration::ZERO,
         };
-        BruteForce::new(&settings, Clock::system())
+        BruteForceGuard::new(&settings, Clock::system())
     }
 
     #[test]
-    fn what_an_address_can_make_us_remember_is_bounded() {
+    fn the_counters_of_an_address_are_bounded() {
         let (guard, address) = (guard(3, 5), IpAddr::from([192, 0, 2, 1]));
         for guess in 0..1000 {
-            guard.failed(address, Some(&format!("client-{guess}")));
+            guard.record_failure(address, Some(&format!("client-{guess}")));
         }
-        assert_eq!(guard.per_client.len(), 5);
-        guard.failed(IpAddr::from([192, 0, 2, 2]), None);
-        assert_eq!((guard.per_client.len(), guard.per_address.len()), (5, 2));
+        assert_eq!(guard.client_failures.len(), 5);
+        guard.record_failure(IpAddr::from([192, 0, 2, 2]), None);
+        assert_eq!((guard.client_failures.len(), guard.address_failures.len()), (5, 2));
     }
 
     #[test]
-    fn an_ipv6_network_guesses_as_one() {
+    fn an_ipv6_network_counts_as_one_address() {
         let guard = guard(10, 2);
         for host in 1..=3 {
-            guard.failed(format!("2001:db8:0:1::{host}").parse().unwrap(), Some("client"));
+            guard.record_failure(format!("2001:db8:0:1::{host}").parse().unwrap(), Some("client"));
         }
-        assert!(guard.wait("2001:db8:0:1::9".parse().unwrap(), Some("other")).is_some());
-        assert!(guard.wait("2001:db8:0:2::1".parse().unwrap(), Some("client")).is_none());
+        assert!(guard.lockout("2001:db8:0:1::9".parse().unwrap(), Some("other")).is_some());
+        assert!(guard.lockout("2001:db8:0:2::1".parse().unwrap(), Some("client")).is_none());
     }
 }

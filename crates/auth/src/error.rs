@@ -1,4 +1,4 @@
-//! What can go wrong in the operator's API.
+//! The errors of this service, each with its [`ErrorKind`].
 
 use domain::{
     access::MerchantId,
@@ -9,31 +9,31 @@ use platform::{ErrorKind, Failure, database::DatabaseError, sealing::SealError};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("there is no merchant {0}")]
-    NoMerchant(String),
-    #[error("there is a merchant {0} already")]
+    MerchantNotFound(String),
+    #[error("merchant {0} already exists")]
     MerchantExists(MerchantId),
     #[error("there is no client {0}")]
-    NoClient(String),
+    ClientNotFound(String),
     #[error("client {0} was revoked")]
     ClientRevoked(String),
-    #[error("the secret of {0} is a setting: change bootstrap.client_secret and restart")]
+    #[error("the secret of client {0} is a setting: change bootstrap.client_secret and restart")]
     SecretIsSetting(String),
     #[error(transparent)]
-    NoInterface(#[from] UnknownInterface),
+    UnknownInterface(#[from] UnknownInterface),
     #[error("merchant {0} has no endpoint for {1}")]
-    NoEndpoint(MerchantId, Interface),
-    #[error("set the merchant's base_url first, or give the endpoint's whole url")]
-    NoAddress,
-    #[error("requests to {0} are not signed, so there is no secret to change")]
+    EndpointNotFound(MerchantId, Interface),
+    #[error("merchant {0} has no base_url: set it, or give the endpoint a url")]
+    NoBaseUrl(MerchantId),
+    #[error("requests to {0} are not signed, so there is no secret to rotate")]
     NotSigned(Interface),
-    #[error("sealing")]
+    #[error("encryption of a secret failed")]
     Sealing(#[from] SealError),
-    #[error("signing keys")]
-    Keys(#[from] jsonwebtoken::errors::Error),
-    #[error("randomness")]
+    #[error("signing key is invalid")]
+    SigningKey(#[from] jsonwebtoken::errors::Error),
+    #[error("random number generator failed")]
     Random(#[from] aws_lc_rs::error::Unspecified),
-    #[error("a stored document cannot be read")]
-    Document(#[from] serde_json::Error),
+    #[error("JSON conversion failed")]
+    Json(#[from] serde_json::Error),
     #[error("database")]
     Database(#[from] DatabaseError),
 }
@@ -47,16 +47,16 @@ impl From<diesel::result::Error> for Error {
 impl Failure for Error {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::NoMerchant(_)
-            | Self::NoClient(_)
-            | Self::NoInterface(_)
-            | Self::NoEndpoint(..) => ErrorKind::Missing,
+            Self::MerchantNotFound(_)
+            | Self::ClientNotFound(_)
+            | Self::UnknownInterface(_)
+            | Self::EndpointNotFound(..) => ErrorKind::Missing,
             Self::MerchantExists(_)
             | Self::ClientRevoked(_)
             | Self::SecretIsSetting(_)
-            | Self::NoAddress => ErrorKind::Conflict,
+            | Self::NoBaseUrl(_) => ErrorKind::Conflict,
             Self::NotSigned(_) => ErrorKind::Invalid,
-            Self::Sealing(_) | Self::Keys(_) | Self::Random(_) | Self::Document(_) => {
+            Self::Sealing(_) | Self::SigningKey(_) | Self::Random(_) | Self::Json(_) => {
                 ErrorKind::Internal
             }
             Self::Database(error) => error.kind(),

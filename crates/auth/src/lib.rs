@@ -1,23 +1,24 @@
-//! Who is who. This service owns merchants with their settings and endpoints, API clients, the
-//! keys that sign tokens, and what was revoked.
+//! The auth service owns merchants with their settings and endpoints, API clients, signing keys and
+//! revocations. It publishes `merchant.changed.v1` and `token.revoked.v1`, and consumes no events.
 //!
-//! It says `merchant.changed.v1` and `token.revoked.v1`, and hears nothing. It promises: a secret
-//! is shown once and kept only as a hash or sealed; every change is recorded with its author, in
-//! the transaction that makes it; a granted token can be checked by anyone without asking here.
+//! It guarantees that a secret is returned once and stored hashed or encrypted, that every change is
+//! written to the audit log in its own transaction, and that any service can verify a token offline.
 
+mod audit;
 mod bootstrap;
 mod brute_force;
+mod client_cache;
 mod clients;
 mod credentials;
+mod endpoints;
 mod error;
 mod http;
-mod keyring;
 mod merchants;
 mod revocations;
 mod routes;
 mod schema;
-mod secrets;
 mod settings;
+mod signing_keys;
 mod store;
 mod tokens;
 
@@ -29,8 +30,8 @@ use platform::{Clock, Process, Service, database::Pool, identity::Verifier, seal
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::{
-    brute_force::BruteForce, clients::KnownClients, keyring::Keyring,
-    revocations::follow_revocations, settings::Settings,
+    brute_force::BruteForceGuard, client_cache::ClientCache, settings::Settings,
+    signing_keys::SigningKeys,
 };
 
 const NAME: &str = "auth";
@@ -41,11 +42,11 @@ pub struct App {
     pool: Pool,
     clock: Clock,
     outbox: Outbox,
-    keyring: Arc<Keyring>,
+    signing_keys: Arc<SigningKeys>,
     verifier: Arc<Verifier>,
     sealer: Arc<Sealer>,
-    clients: KnownClients,
-    brute_force: BruteForce,
+    client_cache: ClientCache,
+    brute_force: BruteForceGuard,
     settings: Settings,
 }
 
@@ -70,18 +71,19 @@ impl Service for App {
         let topology = Topology::backhaul(&settings.broker.namespace);
         let broker = Broker::start(NAME, process, settings.broker.clone(), topology);
         let outbox = broker.start_relay(NAME, process);
-        let keyring = Keyring::start(process, &settings.keys, sealer.clone(), verifier.clone());
-        follow_revocations(process, verifier.clone());
+        let signing_keys =
+            SigningKeys::start(process, &settings.keys, sealer.clone(), verifier.clone());
+        revocations::start_polling(process, verifier.clone());
         bootstrap::start(process, &settings.bootstrap);
-        let brute_force = BruteForce::new(&settings.brute_force, process.clock.clone());
+        let brute_force = BruteForceGuard::new(&settings.brute_force, process.clock.clone());
         let app = Self {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
             outbox,
-            keyring,
+            signing_keys,
             verifier: verifier.clone(),
             sealer,
-            clients: KnownClients::new(),
+            client_cache: ClientCache::new(),
             brute_force,
             settings,
         };

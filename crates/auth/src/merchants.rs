@@ -1,258 +1,195 @@
-//! Merchants and their endpoints: every change is locked, versioned, recorded and announced in
-//! one transaction.
+//! Merchants and their settings.
+//!
+//! Every change locks the merchant, increments its version, writes an audit record and publishes
+//! `merchant.changed.v1`, in one transaction.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, convert::Infallible};
 
-use chrono::TimeDelta;
+use chrono::{DateTime, Utc};
 use diesel_async::AsyncConnection as _;
 use domain::{
     access::MerchantId,
-    merchant::{
-        Endpoint, EndpointChange, Interface, Merchant, MerchantChanged, Sealed, Settings,
-        SettingsChange, SigningSecret,
-    },
+    merchant::{Endpoint, Merchant, MerchantChanged, Sealed, Settings, SettingsChange},
 };
 use platform::Timestamp;
+use serde::Serialize;
 use serde_json::{Value, json};
-use uuid::Uuid;
+use utoipa::ToSchema;
 
 use crate::{
     App,
+    audit::NewAuditRecord,
     error::Error,
-    secrets,
     store::{
-        audit::{self, Entry},
-        merchants::{self, Stored},
+        audit,
+        merchants::{self, StoredMerchant},
         revocations,
     },
 };
 
-const REPUBLISH_BATCH: i64 = 200;
-const REVOCATIONS_BATCH: usize = 1000;
+const REPUBLISH_BATCH_SIZE: i64 = 200;
+const REVOCATION_BATCH_SIZE: usize = 1000;
 
-pub(crate) async fn add(
+/// The placeholder of a secret in responses.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub(crate) enum Redacted {
+    #[serde(rename = "********")]
+    Redacted,
+}
+
+/// A merchant with its settings and endpoints.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct MerchantView {
+    #[schema(example = "acme")]
+    identifier: String,
+    /// Grows with every change and every republication.
+    version: i64,
+    #[serde(flatten)]
+    settings: Settings,
+    pub(crate) endpoints: BTreeMap<String, Endpoint<Redacted>>,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+}
+
+impl From<StoredMerchant> for MerchantView {
+    fn from(StoredMerchant { merchant, created_at, updated_at }: StoredMerchant) -> Self {
+        let endpoints = merchant
+            .endpoints
+            .iter()
+            .map(|(interface, endpoint)| (interface.to_string(), redact(endpoint)));
+        Self {
+            identifier: merchant.identifier.to_string(),
+            version: merchant.version,
+            endpoints: endpoints.collect(),
+            settings: merchant.settings,
+            created_at,
+            updated_at,
+        }
+    }
+}
+
+/// Replaces the secrets of an endpoint by placeholders.
+pub(crate) fn redact(endpoint: &Endpoint<Sealed>) -> Endpoint<Redacted> {
+    let Ok(redacted) = endpoint.map(|_| Ok::<_, Infallible>(Redacted::Redacted));
+    redacted
+}
+
+/// A page of merchants.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct MerchantPage {
+    pub(crate) merchants: Vec<MerchantView>,
+    /// Value of `after` for the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
+}
+
+pub(crate) async fn create(
     app: &App,
     actor: &str,
     id: MerchantId,
     settings: Settings,
-) -> Result<Stored, Error> {
+) -> Result<MerchantView, Error> {
     let now = app.clock.now();
     let mut merchant = Merchant::new(id, settings);
-    merchant.version = newer(merchant.version, now);
+    merchant.version = next_version(merchant.version, now);
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         merchants::insert(conn, &merchant, now).await?;
         let detail = serde_json::to_value(&merchant.settings)?;
-        audit::write(conn, entry(actor, "merchant.added", &merchant.identifier, detail), now)
-            .await?;
+        let record = record(actor, "merchant.created", &merchant.identifier, detail);
+        audit::insert(conn, record, now).await?;
         app.outbox.append(conn, now, [MerchantChanged { merchant: merchant.clone() }]).await?;
         Ok::<_, Error>(())
     })
     .await?;
-    Ok(Stored { merchant, created_at: now, updated_at: now })
+    Ok(StoredMerchant { merchant, created_at: now, updated_at: now }.into())
 }
 
-/// Changes settings. `asked` is what goes on record.
-pub(crate) async fn set(
+/// Changes settings. The audit record contains `request`.
+pub(crate) async fn update(
     app: &App,
     actor: &str,
     id: &str,
     change: SettingsChange,
-    asked: Value,
-) -> Result<Stored, Error> {
-    let (stored, ()) = self::change(app, actor, id, "merchant.changed", |merchant, _| {
+    request: Value,
+) -> Result<MerchantView, Error> {
+    let (stored, ()) = update_with(app, actor, id, "merchant.updated", |merchant, _| {
         change.apply(&mut merchant.settings);
-        Ok(((), asked))
+        Ok(((), request))
     })
     .await?;
-    Ok(stored)
+    Ok(stored.into())
 }
 
-/// Sets where messages of an interface go. The first time this also makes a signing secret, which
-/// is returned and not shown again, unless nothing is signed there.
-pub(crate) async fn set_endpoint(
+/// Applies `change` to a merchant. `change` returns the caller's result and the detail of the audit
+/// record.
+pub(crate) async fn update_with<T: Send>(
     app: &App,
     actor: &str,
     id: &str,
-    interface: Interface,
-    new: EndpointChange,
-) -> Result<(Stored, Option<String>), Error> {
-    change(app, actor, id, "endpoint.set", |merchant, now| {
-        if new.url.is_none() && merchant.settings.base_url.is_none() {
-            return Err(Error::NoAddress);
-        }
-        let context = interface.sealing_context(&merchant.identifier);
-        let authentication = new.authentication.map(|secret| app.sealer.seal(&context, secret))?;
-        let (made, kept) = match merchant.endpoints.get(&interface) {
-            Some(endpoint) => (None, (endpoint.paused, endpoint.signing_secrets.clone())),
-            None if interface == Interface::Variants => (None, (false, Vec::new())),
-            None => {
-                let secret = secrets::signing_secret()?;
-                let sealed = sign_with(app.sealer.seal(&context, &secret)?, now);
-                (Some(secret), (false, vec![sealed]))
-            }
-        };
-        let (paused, signing_secrets) = kept;
-        let EndpointChange { url, path, headers, timeout_ms, .. } = new;
-        let detail =
-            json!({ "interface": interface, "url": url, "path": path, "timeout_ms": timeout_ms });
-        let endpoint =
-            Endpoint { url, path, headers, authentication, timeout_ms, paused, signing_secrets };
-        merchant.endpoints.insert(interface, endpoint);
-        Ok((made, detail))
+    action: &'static str,
+    change: impl FnOnce(&mut Merchant, Timestamp) -> Result<(T, Value), Error> + Send,
+) -> Result<(StoredMerchant, T), Error> {
+    let now = app.clock.now();
+    let mut conn = app.pool.get().await?;
+    conn.transaction(async |conn| {
+        let mut stored = merchants::lock(conn, id).await?;
+        let merchant = &mut stored.merchant;
+        let (result, detail) = change(merchant, now)?;
+        merchant.version = next_version(merchant.version, now);
+        merchants::update(conn, merchant, now).await?;
+        audit::insert(conn, record(actor, action, &merchant.identifier, detail), now).await?;
+        app.outbox.append(conn, now, [MerchantChanged { merchant: merchant.clone() }]).await?;
+        stored.updated_at = now;
+        Ok((stored, result))
     })
     .await
 }
 
-pub(crate) async fn remove_endpoint(
-    app: &App,
-    actor: &str,
-    id: &str,
-    interface: Interface,
-) -> Result<(), Error> {
-    change(app, actor, id, "endpoint.removed", |merchant, _| {
-        let removed = merchant.endpoints.remove(&interface);
-        removed.ok_or_else(|| Error::NoEndpoint(merchant.identifier.clone(), interface))?;
-        Ok(((), json!({ "interface": interface })))
-    })
-    .await?;
-    Ok(())
-}
-
-/// Gives an endpoint a new signing secret; the one before signs beside it for `overlap` longer.
-pub(crate) async fn rotate_secret(
-    app: &App,
-    actor: &str,
-    id: &str,
-    interface: Interface,
-    overlap: Duration,
-) -> Result<(Stored, String), Error> {
-    if interface == Interface::Variants {
-        return Err(Error::NotSigned(interface));
-    }
-    change(app, actor, id, "endpoint.secret_rotated", |merchant, now| {
-        let context = interface.sealing_context(&merchant.identifier);
-        let until = now + TimeDelta::from_std(overlap).unwrap_or(TimeDelta::zero());
-        let secret = secrets::signing_secret()?;
-        let endpoint = endpoint(merchant, interface)?;
-        // Newest first: only the newest lives on beside the new one.
-        endpoint.signing_secrets.truncate(1);
-        for old in &mut endpoint.signing_secrets {
-            old.expires_at = Some(until);
-        }
-        endpoint.signing_secrets.insert(0, sign_with(app.sealer.seal(&context, &secret)?, now));
-        Ok((secret, json!({ "interface": interface, "old_secret_expires_at": until })))
-    })
-    .await
-}
-
-/// Pauses or resumes an endpoint.
-pub(crate) async fn set_flow(
-    app: &App,
-    actor: &str,
-    id: &str,
-    interface: Interface,
-    flow: Flow,
-) -> Result<Stored, Error> {
-    let action = match flow {
-        Flow::Paused => "endpoint.paused",
-        Flow::Running => "endpoint.resumed",
-    };
-    let (stored, ()) = change(app, actor, id, action, |merchant, _| {
-        endpoint(merchant, interface)?.paused = flow == Flow::Paused;
-        Ok(((), json!({ "interface": interface })))
-    })
-    .await?;
-    Ok(stored)
-}
-
-/// Whether messages to an endpoint are sent or wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flow {
-    Paused,
-    Running,
-}
-
-/// Announces every merchant, under a newer version, and every revocation again: for services whose
-/// copy was lost, or is of a time that this database has forgotten.
+/// Publishes every merchant under a new version, and every revocation that has not expired.
+///
+/// Other services need this after they lost their replica, or after the database of auth was restored
+/// from a backup.
 pub(crate) async fn republish(app: &App, actor: &str) -> Result<u64, Error> {
     let now = app.clock.now();
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
-        merchants::renew(conn, newer(0, now)).await?;
+        merchants::increment_versions(conn, next_version(0, now)).await?;
         let (mut after, mut count) = (String::new(), 0);
         loop {
-            let page = merchants::page(conn, &after, REPUBLISH_BATCH).await?;
+            let page = merchants::page(conn, &after, REPUBLISH_BATCH_SIZE).await?;
             let Some(last) = page.last() else { break };
             after = last.merchant.identifier.to_string();
             count += u64::try_from(page.len()).unwrap_or(0);
-            let changed =
+            let events =
                 page.into_iter().map(|stored| MerchantChanged { merchant: stored.merchant });
-            app.outbox.append(conn, now, changed).await?;
+            app.outbox.append(conn, now, events).await?;
         }
-        let in_force = revocations::in_force(conn, now).await?;
-        for batch in in_force.chunks(REVOCATIONS_BATCH) {
+        let revocations = revocations::unexpired(conn, now).await?;
+        for batch in revocations.chunks(REVOCATION_BATCH_SIZE) {
             app.outbox.append(conn, now, batch.iter().cloned()).await?;
         }
         let (action, subject) = ("merchants.republished", "merchants".to_owned());
         let detail = json!({ "merchants": count });
-        audit::write(conn, Entry { actor, action, subject, merchant: None, detail }, now).await?;
+        let record = NewAuditRecord { actor, action, subject, merchant: None, detail };
+        audit::insert(conn, record, now).await?;
         Ok(count)
     })
     .await
 }
 
-/// The one way a merchant changes: `decide` alters it and says what goes on record.
-async fn change<T: Send>(
-    app: &App,
-    actor: &str,
-    id: &str,
-    action: &'static str,
-    decide: impl FnOnce(&mut Merchant, Timestamp) -> Result<(T, Value), Error> + Send,
-) -> Result<(Stored, T), Error> {
-    let now = app.clock.now();
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let mut stored = merchants::lock(conn, id).await?;
-        let (value, detail) = decide(&mut stored.merchant, now)?;
-        stored.merchant.version = newer(stored.merchant.version, now);
-        stored.updated_at = now;
-        merchants::save(conn, &stored.merchant, now).await?;
-        audit::write(conn, entry(actor, action, &stored.merchant.identifier, detail), now).await?;
-        app.outbox
-            .append(conn, now, [MerchantChanged { merchant: stored.merchant.clone() }])
-            .await?;
-        Ok((stored, value))
-    })
-    .await
-}
-
-/// The next version. By the clock it is newer than all that were announced, also those that a
-/// database restored from a backup has forgotten.
-fn newer(version: i64, now: Timestamp) -> i64 {
+/// The next version is at least the time in milliseconds, so that it exceeds every published version
+/// even after the database was restored from a backup.
+fn next_version(version: i64, now: Timestamp) -> i64 {
     now.timestamp_millis().max(version + 1)
 }
 
-fn endpoint(merchant: &mut Merchant, interface: Interface) -> Result<&mut Endpoint<Sealed>, Error> {
-    let missing = Error::NoEndpoint(merchant.identifier.clone(), interface);
-    merchant.endpoints.get_mut(&interface).ok_or(missing)
-}
-
-fn sign_with(secret: Sealed, now: Timestamp) -> SigningSecret<Sealed> {
-    SigningSecret { id: Uuid::now_v7(), secret, created_at: now, expires_at: None }
-}
-
-fn entry<'a>(
+fn record<'a>(
     actor: &'a str,
     action: &'static str,
     merchant: &'a MerchantId,
     detail: Value,
-) -> Entry<'a> {
-    Entry {
-        actor,
-        action,
-        subject: format!("merchant/{merchant}"),
-        merchant: Some(merchant),
-        detail,
-    }
+) -> NewAuditRecord<'a> {
+    let subject = format!("merchant/{merchant}");
+    NewAuditRecord { actor, action, subject, merchant: Some(merchant), detail }
 }

@@ -1,4 +1,5 @@
-//! Taking tokens and clients out of service, here at once and everywhere within seconds.
+//! Revocation of tokens and clients. It takes effect at once in this process, and within seconds in
+//! other replicas (which poll the table) and other services (which consume `token.revoked.v1`).
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,100 +12,96 @@ use platform::{
     identity::{Claims, Verifier},
 };
 
-use crate::{App, error::Error, settings::LONGEST_LIFETIME, store::revocations};
+use crate::{App, error::Error, settings::MAX_TOKEN_LIFETIME, store::revocations};
 
-/// How often a replica looks what other replicas revoked.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A look goes back this far behind the newest row seen: transactions commit out of order.
-const OVERLAP: TimeDelta = TimeDelta::seconds(30);
-/// Another replica may grant a token for a moment longer, by a clock of its own.
-const MARGIN: TimeDelta = TimeDelta::minutes(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Every poll also reads this much time before the newest row, because transactions can commit out
+/// of order.
+const POLL_OVERLAP: TimeDelta = TimeDelta::seconds(30);
+/// Another replica, whose clock may differ, can issue a token shortly after the revocation.
+const CLOCK_SKEW: TimeDelta = TimeDelta::minutes(1);
 
-/// Keeps this process's list in step with the table, from the first moment on. Until the first look
-/// no token is believed.
-pub(crate) fn follow_revocations(process: &Process, verifier: Arc<Verifier>) {
-    let follower = Follower {
+/// Polls the table for the revocations of all replicas. The verifier accepts no token before the
+/// first poll.
+pub(crate) fn start_polling(process: &Process, verifier: Arc<Verifier>) {
+    let mut poller = RevocationPoller {
         pool: process.pool.clone(),
         clock: process.clock.clone(),
         verifier,
-        seen: Timestamp::UNIX_EPOCH,
+        newest_created_at: Timestamp::UNIX_EPOCH,
     };
     process.tasks.spawn("revocations", |stop| async move {
         tokio::select! {
             () = stop.cancelled() => {}
-            () = follower.run() => {}
+            () = poller.run() => {}
         }
     });
 }
 
-struct Follower {
+struct RevocationPoller {
     pool: Pool,
     clock: Clock,
     verifier: Arc<Verifier>,
-    seen: Timestamp,
+    newest_created_at: Timestamp,
 }
 
-impl Follower {
-    async fn run(mut self) {
+impl RevocationPoller {
+    async fn run(&mut self) {
         loop {
-            if let Err(error) = self.look().await {
-                tracing::warn!(error = chain(&error), "revocations are not up to date");
+            if let Err(error) = self.poll().await {
+                tracing::warn!(error = chain(&error), "polling revocations failed");
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    async fn look(&mut self) -> Result<(), Error> {
+    async fn poll(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
         let mut conn = self.pool.get().await?;
+        let since = self.newest_created_at - POLL_OVERLAP;
         let known = self.verifier.revocations();
-        for (revocation, created_at) in revocations::since(&mut conn, self.seen - OVERLAP).await? {
-            self.seen = self.seen.max(created_at);
+        for (revocation, created_at) in revocations::created_since(&mut conn, since).await? {
+            self.newest_created_at = self.newest_created_at.max(created_at);
             known.add(revocation);
         }
         known.set_known();
         known.forget_expired(now);
-        revocations::forget_expired(&mut conn, now).await
+        revocations::delete_expired(&mut conn, now).await
     }
 }
 
-/// Revokes every token of a client, for as long as its youngest could live.
+/// Revokes all tokens of a client, until the newest of them expires.
 pub(crate) async fn revoke_client(
     app: &App,
     conn: &mut AsyncPgConnection,
     id: String,
     now: Timestamp,
 ) -> Result<Revocation, Error> {
-    let until = now + LONGEST_LIFETIME + MARGIN;
-    revoke(app, conn, Revocation { revoked: Revoked::Client(id), expires_at: until }, now).await
+    let expires_at = now + MAX_TOKEN_LIFETIME + CLOCK_SKEW;
+    revoke(app, conn, Revocation { revoked: Revoked::Client(id), expires_at }, now).await
 }
 
-/// Revokes one token, until it would have expired.
+/// Revokes one token, until it expires.
 pub(crate) async fn revoke_token(
     app: &App,
     conn: &mut AsyncPgConnection,
     claims: &Claims,
     now: Timestamp,
 ) -> Result<Revocation, Error> {
-    let until = DateTime::from_timestamp(claims.exp, 0).unwrap_or(DateTime::<chrono::Utc>::MAX_UTC);
-    revoke(
-        app,
-        conn,
-        Revocation { revoked: Revoked::Token(claims.jti.clone()), expires_at: until },
-        now,
-    )
-    .await
+    let expires_at = DateTime::from_timestamp(claims.exp, 0).unwrap_or(Timestamp::MAX_UTC);
+    let revoked = Revoked::Token(claims.jti.clone());
+    revoke(app, conn, Revocation { revoked, expires_at }, now).await
 }
 
-/// Records a revocation and announces it, in the caller's transaction. What was revoked before is
-/// announced again: whoever missed it hears it this time.
+/// Stores and publishes a revocation in the caller's transaction. A repeated revocation is published
+/// again, so that it reaches a service that missed the first event.
 async fn revoke(
     app: &App,
     conn: &mut AsyncPgConnection,
     revocation: Revocation,
     now: Timestamp,
 ) -> Result<Revocation, Error> {
-    revocations::keep(conn, &revocation).await?;
+    revocations::upsert(conn, &revocation).await?;
     app.outbox.append(conn, now, [revocation.clone()]).await?;
     Ok(revocation)
 }

@@ -1,4 +1,4 @@
-//! The tables of `migrations/auth`, as Diesel knows them.
+//! The tables of `migrations/auth`.
 
 diesel::table! {
     merchants (identifier) {
@@ -51,9 +51,9 @@ diesel::table! {
 }
 
 diesel::table! {
-    audit_records (position) {
-        position -> Int8,
-        at -> Timestamptz,
+    audit_records (id) {
+        id -> Int8,
+        created_at -> Timestamptz,
         actor -> Text,
         action -> Text,
         subject -> Text,

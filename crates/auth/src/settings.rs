@@ -1,4 +1,4 @@
-//! What can be set; the defaults and their reasons are in `default.toml`.
+//! Typed settings; `default.toml` has the defaults and describes each setting.
 
 use std::{num::NonZeroU32, time::Duration};
 
@@ -7,12 +7,11 @@ use platform::sealing;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-use crate::clients;
+use crate::credentials;
 
-const SHORTEST_SECRET: usize = 20;
-/// How long any token that is about can live, whatever `tokens.lifetime` was when it was granted: the
-/// 25 hours of the contract.
-pub(crate) const LONGEST_LIFETIME: TimeDelta = TimeDelta::hours(25);
+const MIN_SECRET_LENGTH: usize = 20;
+/// Upper bound of `tokens.lifetime`, and so of the lifetime of every token issued so far.
+pub(crate) const MAX_TOKEN_LIFETIME: TimeDelta = TimeDelta::hours(25);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,17 +29,16 @@ pub struct Settings {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Tokens {
     pub(crate) issuer: String,
-    #[serde(deserialize_with = "lifetime")]
+    #[serde(deserialize_with = "token_lifetime")]
     pub(crate) lifetime: Duration,
 }
 
-/// Refuses what would outlive a revocation once it is lowered.
-fn lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+fn token_lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let lifetime: Duration = humantime_serde::deserialize(deserializer)?;
-    if TimeDelta::from_std(lifetime).is_ok_and(|lifetime| lifetime <= LONGEST_LIFETIME) {
+    if TimeDelta::from_std(lifetime).is_ok_and(|lifetime| lifetime <= MAX_TOKEN_LIFETIME) {
         Ok(lifetime)
     } else {
-        Err(D::Error::custom("a token lives for 25 hours at the most"))
+        Err(D::Error::custom("tokens.lifetime must be at most 25 hours"))
     }
 }
 
@@ -63,15 +61,15 @@ pub(crate) struct Secrets {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BruteForce {
-    pub(crate) per_client: NonZeroU32,
-    pub(crate) per_address: NonZeroU32,
+    pub(crate) client_failures_per_minute: NonZeroU32,
+    pub(crate) address_failures_per_minute: NonZeroU32,
     #[serde(with = "humantime_serde")]
-    pub(crate) floor: Duration,
+    pub(crate) min_failure_latency: Duration,
 }
 
-/// Without a client id there is no first operator.
+/// The first operator; there is none if `client_id` is empty.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(try_from = "WrittenBootstrap")]
+#[serde(try_from = "UncheckedBootstrap")]
 pub(crate) struct Bootstrap {
     pub(crate) client_id: String,
     pub(crate) client_secret: SecretString,
@@ -79,22 +77,22 @@ pub(crate) struct Bootstrap {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenBootstrap {
+struct UncheckedBootstrap {
     client_id: String,
     client_secret: SecretString,
 }
 
-impl TryFrom<WrittenBootstrap> for Bootstrap {
+impl TryFrom<UncheckedBootstrap> for Bootstrap {
     type Error = String;
 
-    fn try_from(written: WrittenBootstrap) -> Result<Self, String> {
-        let WrittenBootstrap { client_id, client_secret } = written;
-        if !clients::is_possible(&client_id) {
-            return Err("bootstrap.client_id cannot be a client's id".to_owned());
+    fn try_from(unchecked: UncheckedBootstrap) -> Result<Self, String> {
+        let UncheckedBootstrap { client_id, client_secret } = unchecked;
+        if !credentials::is_valid_client_id(&client_id) {
+            return Err("bootstrap.client_id is not a valid client id".to_owned());
         }
-        if !client_id.is_empty() && client_secret.expose_secret().len() < SHORTEST_SECRET {
+        if !client_id.is_empty() && client_secret.expose_secret().len() < MIN_SECRET_LENGTH {
             return Err(format!(
-                "bootstrap.client_secret must have at least {SHORTEST_SECRET} characters"
+                "bootstrap.client_secret must have at least {MIN_SECRET_LENGTH} characters"
             ));
         }
         Ok(Self { client_id, client_secret })
@@ -109,21 +107,21 @@ mod tests {
     use crate::App;
 
     #[test]
-    fn a_token_that_would_outlive_its_revocation_is_refused() {
-        let read = |lifetime: &str| {
-            let given = [
+    fn a_token_lifetime_over_25_hours_is_rejected() {
+        let load = |lifetime: &str| {
+            let variables = [
                 ("AUTH__DATABASE__URL", "postgres://h"),
                 ("AUTH__BROKER__URL", "amqp://h"),
                 ("AUTH__SEALING__KEYS", testkit::sealing_keys()),
                 ("AUTH__TOKENS__LIFETIME", lifetime),
             ];
-            let given = given.map(|(key, value)| (key.to_owned(), value.to_owned()));
-            config::load::<Settings>(App::NAME, App::DEFAULTS, None, given.into())
+            let variables = variables.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            config::load::<Settings>(App::NAME, App::DEFAULTS, None, variables.into())
         };
-        read("25h").unwrap();
+        load("25h").unwrap();
         for lifetime in ["25h 1s", "2days", "1000000000years"] {
-            let refused = read(lifetime).unwrap_err().to_string();
-            assert!(refused.contains("25 hours at the most"), "{lifetime}: {refused}");
+            let error = load(lifetime).unwrap_err().to_string();
+            assert!(error.contains("at most 25 hours"), "{lifetime}: {error}");
         }
     }
 }

@@ -2,6 +2,6 @@
 
 pub(crate) mod audit;
 pub(crate) mod clients;
-pub(crate) mod keys;
 pub(crate) mod merchants;
 pub(crate) mod revocations;
+pub(crate) mod signing_keys;

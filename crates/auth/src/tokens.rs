@@ -1,96 +1,160 @@
-//! Granting, revoking and explaining tokens.
+//! Access tokens: issue, revoke and introspect them.
 //!
-//! Every failure to prove who one is looks the same and takes at least the same time, whether the
-//! client exists or not.
+//! All failed authentications get the same response after the same minimum time, so that a caller
+//! cannot find out which clients exist.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use chrono::TimeDelta;
 use diesel_async::AsyncConnection as _;
 use domain::access::{Scope, Scopes};
 use platform::{
     ErrorKind, Failure, chain,
-    http::ClientIp,
     identity::{AUDIENCE, Claims, TokenError},
 };
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
 use tokio::time::Instant;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
-    App, clients,
-    credentials::{Credentials, Parameters},
+    App,
+    audit::NewAuditRecord,
+    credentials::is_valid_client_id,
     error::Error,
     revocations,
-    store::{
-        audit::{self, Entry},
-        clients::Client,
-    },
+    store::{audit, clients::Client},
 };
 
-/// What an OAuth endpoint answers when it does not do as asked (RFC 6749, 5.2).
+/// An error of the OAuth endpoints (RFC 6749, 5.2).
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OauthError {
     #[error("{0}")]
     InvalidRequest(String),
     #[error("client authentication failed")]
-    InvalidClient { basic: bool },
+    InvalidClient { used_basic_auth: bool },
     #[error("only client_credentials is supported")]
     UnsupportedGrantType,
-    #[error("the client was not granted that scope")]
+    #[error("the scope is unknown or not granted to the client")]
     InvalidScope,
     #[error("too many failed attempts, try again later")]
-    TooOften(Duration),
-    #[error("temporarily unavailable, please try again")]
+    LockedOut(Duration),
+    #[error("temporarily unavailable, try again later")]
     Unavailable,
-    #[error("something went wrong on our side")]
+    #[error("internal error")]
     Internal,
 }
 
 impl OauthError {
-    /// Logs the cause, once; the caller is told no more than whether to come back.
-    fn because(error: &Error) -> Self {
+    /// Logs the cause, which is not part of the response.
+    fn from_cause(error: &Error) -> Self {
         if error.kind() == ErrorKind::Unavailable {
-            tracing::warn!(error = chain(error), "token endpoint");
+            tracing::warn!(error = chain(error), "token request failed");
             Self::Unavailable
         } else {
-            tracing::error!(error = chain(error), "token endpoint");
+            tracing::error!(error = chain(error), "token request failed");
             Self::Internal
         }
     }
 }
 
-/// A token and what it is good for.
-pub(crate) struct Granted {
-    pub(crate) access_token: String,
-    pub(crate) claims: Claims,
+/// The credentials in a token request.
+pub(crate) struct ClientCredentials {
+    pub(crate) client_id: String,
+    pub(crate) client_secret: SecretString,
+    /// Whether they came in the `Authorization` header.
+    pub(crate) used_basic_auth: bool,
 }
 
-/// The client credentials grant (RFC 6749, 4.4).
-pub(crate) async fn grant(
+/// An access token.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct TokenResponse {
+    access_token: String,
+    #[schema(example = "Bearer")]
+    token_type: &'static str,
+    /// In seconds.
+    #[schema(example = 90_000)]
+    expires_in: i64,
+    #[schema(example = "orders returns")]
+    scope: String,
+    /// Unix time.
+    created_at: i64,
+}
+
+/// The state of a token (RFC 7662).
+#[derive(Default, Serialize, ToSchema)]
+pub(crate) struct Introspection {
+    active: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    merchant: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exp: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iat: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sub: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aud: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iss: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jti: Option<String>,
+}
+
+impl From<&Claims> for Introspection {
+    fn from(claims: &Claims) -> Self {
+        Self {
+            active: true,
+            scope: Some(claims.scope.to_string()),
+            client_id: Some(claims.client_id.clone()),
+            merchant: claims.merchant.as_ref().map(ToString::to_string),
+            token_type: Some("Bearer"),
+            exp: Some(claims.exp),
+            iat: Some(claims.iat),
+            sub: Some(claims.sub.clone()),
+            aud: Some(claims.aud.clone()),
+            iss: Some(claims.iss.clone()),
+            jti: Some(claims.jti.clone()),
+        }
+    }
+}
+
+/// The client credentials grant (RFC 6749, 4.4). Without `scope` the token gets all scopes of the
+/// client.
+pub(crate) async fn issue(
     app: &App,
-    mut parameters: Parameters,
-    credentials: Option<Credentials>,
-    peer: ClientIp,
-) -> Result<Granted, OauthError> {
-    let kind = parameters.take("grant_type");
-    let kind =
-        kind.ok_or_else(|| OauthError::InvalidRequest("grant_type is missing".to_owned()))?;
-    if kind != "client_credentials" {
+    grant_type: Option<String>,
+    scope: Option<String>,
+    credentials: Option<ClientCredentials>,
+    address: IpAddr,
+) -> Result<TokenResponse, OauthError> {
+    let missing = || OauthError::InvalidRequest("grant_type is missing".to_owned());
+    if grant_type.ok_or_else(missing)? != "client_credentials" {
         return Err(OauthError::UnsupportedGrantType);
     }
-    let wanted = parameters.take("scope").map(|scope| scope.parse::<Scopes>());
-    let client = authenticate(app, credentials, peer).await?;
-    let scope = match wanted {
+    let client = authenticate(app, credentials, address).await?;
+    let scopes = match scope.map(|scope| scope.parse::<Scopes>()) {
         None => client.scopes.clone(),
-        Some(Ok(wanted)) if !wanted.is_empty() && wanted.is_subset(&client.scopes) => wanted,
+        Some(Ok(scopes)) if !scopes.is_empty() && scopes.is_subset(&client.scopes) => scopes,
         Some(_) => return Err(OauthError::InvalidScope),
     };
-    let claims = claims(app, &client, scope);
-    let signed =
-        app.keyring.sign(&claims, app.clock.now()).map_err(|error| OauthError::because(&error))?;
-    let access_token = signed.ok_or(OauthError::Unavailable)?;
-    Ok(Granted { access_token, claims })
+    let claims = claims(app, &client, scopes);
+    let token = app.signing_keys.sign(&claims, app.clock.now());
+    let token = token.map_err(|error| OauthError::from_cause(&error))?;
+    Ok(TokenResponse {
+        access_token: token.ok_or(OauthError::Unavailable)?,
+        token_type: "Bearer",
+        expires_in: claims.exp - claims.iat,
+        scope: claims.scope.to_string(),
+        created_at: claims.iat,
+    })
 }
 
 fn claims(app: &App, client: &Client, scope: Scopes) -> Claims {
@@ -109,74 +173,76 @@ fn claims(app: &App, client: &Client, scope: Scopes) -> Claims {
     }
 }
 
-/// The client that the credentials prove.
+/// The client with these credentials.
 pub(crate) async fn authenticate(
     app: &App,
-    credentials: Option<Credentials>,
-    ClientIp(address): ClientIp,
+    credentials: Option<ClientCredentials>,
+    address: IpAddr,
 ) -> Result<Client, OauthError> {
-    let started = Instant::now();
-    let Some(Credentials { client_id, client_secret, basic }) = credentials else {
-        return Err(OauthError::InvalidClient { basic: false });
+    let started_at = Instant::now();
+    let Some(ClientCredentials { client_id, client_secret, used_basic_auth }) = credentials else {
+        return Err(OauthError::InvalidClient { used_basic_auth: false });
     };
-    let id = Some(client_id.as_str()).filter(|id| clients::is_possible(id));
-    if let Some(wait) = app.brute_force.wait(address, id) {
-        return Err(OauthError::TooOften(wait));
+    let id = Some(client_id.as_str()).filter(|id| is_valid_client_id(id));
+    if let Some(remaining) = app.brute_force.lockout(address, id) {
+        return Err(OauthError::LockedOut(remaining));
     }
-    let known = app.clients.find(app, id).await;
-    let known = known.map_err(|error: Arc<Error>| OauthError::because(&error))?;
-    if let Some(client) = known.prove(client_secret.expose_secret(), app.clock.now()) {
-        return Ok(client.clone());
+    if let Some(id) = id {
+        let client = app.client_cache.authenticate(app, id, client_secret.expose_secret()).await;
+        if let Some(client) = client.map_err(|error| OauthError::from_cause(&error))? {
+            return Ok(client);
+        }
     }
-    app.brute_force.failed(address, id);
-    tokio::time::sleep_until(started + app.brute_force.floor).await;
-    Err(OauthError::InvalidClient { basic })
+    app.brute_force.record_failure(address, id);
+    tokio::time::sleep_until(started_at + app.settings.brute_force.min_failure_latency).await;
+    Err(OauthError::InvalidClient { used_basic_auth })
 }
 
-/// Revokes a token of the client's own (RFC 7009). A token that is not one, or not its own, is
-/// nothing to tell about. Revoking again tells everyone once more.
+/// Revokes a token of the client (RFC 7009); an operator can revoke any token. An invalid token or a
+/// token of another client is ignored. Revoking a token again publishes the revocation again.
 pub(crate) async fn revoke(app: &App, client: &Client, token: &str) -> Result<(), OauthError> {
-    let Some(claims) = good(app.verifier.read(token).await)? else { return Ok(()) };
-    if claims.client_id != client.id && !client.scopes.contains(Scope::Operator) {
-        return Ok(());
-    }
+    let claims = if_valid(app.verifier.read(token).await)?;
+    let Some(claims) = claims.filter(|claims| has_access(client, claims)) else { return Ok(()) };
     let revoked = async {
         let now = app.clock.now();
         let mut conn = app.pool.get().await?;
         conn.transaction(async |conn| {
-            let entry = Entry {
+            let record = NewAuditRecord {
                 actor: &client.id,
                 action: "token.revoked",
                 subject: format!("token/{}", claims.jti),
                 merchant: claims.merchant.as_ref(),
                 detail: serde_json::json!({ "client_id": claims.client_id }),
             };
-            audit::write(conn, entry, now).await?;
+            audit::insert(conn, record, now).await?;
             revocations::revoke_token(app, conn, &claims, now).await
         })
         .await
     };
-    let revocation = revoked.await.map_err(|error: Error| OauthError::because(&error))?;
+    let revocation = revoked.await.map_err(|error: Error| OauthError::from_cause(&error))?;
     app.verifier.revocations().add(revocation);
     Ok(())
 }
 
-/// What a token says, if it is good and the client may know (RFC 7662).
+/// The state of a token of the client (RFC 7662); an operator can introspect any token. Other tokens
+/// are reported as inactive.
 pub(crate) async fn introspect(
     app: &App,
     client: &Client,
     token: &str,
-) -> Result<Option<Arc<Claims>>, OauthError> {
-    let claims = good(app.verifier.verify(token).await)?;
-    let may_know = |claims: &Arc<Claims>| {
-        claims.client_id == client.id || client.scopes.contains(Scope::Operator)
-    };
-    Ok(claims.filter(may_know))
+) -> Result<Introspection, OauthError> {
+    let claims = if_valid(app.verifier.verify(token).await)?;
+    let claims = claims.filter(|claims| has_access(client, claims));
+    Ok(claims.as_deref().map(Introspection::from).unwrap_or_default())
 }
 
-/// The claims of a token, nothing if it is no good; an error while that cannot be told.
-fn good(read: Result<Arc<Claims>, TokenError>) -> Result<Option<Arc<Claims>>, OauthError> {
-    match read {
+fn has_access(client: &Client, claims: &Claims) -> bool {
+    claims.client_id == client.id || client.scopes.contains(Scope::Operator)
+}
+
+/// `None` for an invalid token; an error if its validity cannot be determined now.
+fn if_valid(claims: Result<Arc<Claims>, TokenError>) -> Result<Option<Arc<Claims>>, OauthError> {
+    match claims {
         Ok(claims) => Ok(Some(claims)),
         Err(error) if error.kind() == ErrorKind::Unavailable => Err(OauthError::Unavailable),
         Err(_) => Ok(None),

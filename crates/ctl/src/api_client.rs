@@ -18,7 +18,7 @@ use crate::settings::{Setting, Settings};
 
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The page size limit of every list.
-const MAX_PAGE_SIZE: usize = 500;
+const MAX_PAGE_SIZE: usize = 200;
 
 /// One service, called with one access token.
 #[derive(Clone)]

@@ -10,7 +10,7 @@ use crate::connection::OperatorArgs;
 use crate::output::{Column, time, value};
 
 const COLUMNS: &[Column] = &[
-    time("time", "/at"),
+    time("time", "/created_at"),
     value("actor", "/actor"),
     value("action", "/action"),
     value("subject", "/subject"),
@@ -39,7 +39,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         path: &["v1", "audit"],
         merchant: merchant.as_ref(),
         items: "records",
-        cursor: "before",
+        cursor: "after",
         limit: limit.get(),
     };
     let response = operator.connect().await?.list(list).await?;

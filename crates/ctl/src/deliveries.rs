@@ -97,8 +97,8 @@ struct List {
     #[command(flatten)]
     #[serde(flatten)]
     filter: Filter,
-    /// Maximum number of deliveries, up to 500
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u16).range(1..=500))]
+    /// Maximum number of deliveries, up to 200
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u16).range(1..=200))]
     limit: u16,
 }
 

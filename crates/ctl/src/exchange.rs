@@ -114,7 +114,7 @@ struct List {
         "out_of_stock", "unreadable",
     ])]
     state: Option<String>,
-    /// Maximum number of exchange orders, up to 500
+    /// Maximum number of exchange orders, up to 200
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: u16,
 }

@@ -27,7 +27,6 @@ use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Broker, Topology, consume};
 use platform::database::Pool;
-use platform::http::MemoryBudget;
 use platform::identity::Verifier;
 use platform::sealing::Sealer;
 use platform::{Process, Service};
@@ -43,9 +42,6 @@ use settings::Settings;
 /// The tables of this service.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/exchange");
 
-/// A body, the room it grows into while it is read, and what is read from it.
-const COPIES: usize = 3;
-
 /// The service.
 pub struct App {
     pool: Pool,
@@ -53,7 +49,6 @@ pub struct App {
     deliveries: Deliveries,
     endings: Endings,
     offers: Arc<Offers>,
-    rooms: MemoryBudget,
 }
 
 impl Service for App {
@@ -73,11 +68,10 @@ impl Service for App {
 
     fn share(&self, app: &mut web::ServiceConfig) {
         app.app_data(web::Data::new(self.deliveries.clone()));
-        app.app_data(web::Data::new(self.rooms.clone()));
     }
 
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        let Settings { broker, identity, sealing, delivery, bodies, variants, placing } = settings;
+        let Settings { broker, identity, sealing, delivery, variants, placing } = settings;
         let sealer = Arc::new(Sealer::new(&sealing)?);
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.follow(&identity, &process.tasks)?;
@@ -111,8 +105,7 @@ impl Service for App {
         let clock = process.clock.clone();
         consume(&broker, Self::NAME, process, Confirmations { clock, heard });
         let pool = process.pool.clone();
-        let rooms = MemoryBudget::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES);
-        Ok((Self { pool, merchants, deliveries, endings, offers, rooms }, verifier))
+        Ok((Self { pool, merchants, deliveries, endings, offers }, verifier))
     }
 }
 

@@ -13,16 +13,8 @@ pub struct Settings {
     pub(crate) identity: identity::Settings,
     pub(crate) sealing: sealing::Settings,
     pub(crate) delivery: delivery::Settings,
-    pub(crate) bodies: Bodies,
     pub(crate) variants: Variants,
     pub(crate) placing: Placing,
-}
-
-/// `[bodies]`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Bodies {
-    pub(crate) bytes_in_flight: usize,
 }
 
 /// `[variants]`.

@@ -10,7 +10,7 @@ use domain::json::{Digest, FieldError, ValidationError};
 use domain::order::{KnownOrder, KnownRefund, OrderOutcome, OrderPolicy, OrderSnapshot};
 use messaging::SerializedEvent;
 use platform::Timestamp;
-use platform::http::MemoryPermit;
+use platform::http::RequestMemory;
 
 use crate::group::Job;
 
@@ -25,7 +25,7 @@ pub(crate) struct Publication {
     pub(crate) received_at: Timestamp,
     pub(crate) orders: Vec<Published>,
     /// What it takes up for as long as it waits, also when nobody waits for the answer any more.
-    pub(crate) _room: MemoryPermit,
+    pub(crate) _memory: RequestMemory,
 }
 
 impl Job for Publication {

@@ -16,12 +16,10 @@ mod writer;
 
 use std::sync::Arc;
 
-use actix_web::web;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use merchants::Merchants;
 use messaging::{Broker, Outbox, Topology};
 use platform::database::Pool;
-use platform::http::MemoryBudget;
 use platform::identity::{self, Verifier};
 use platform::{Clock, Process, Service, telemetry};
 use serde::Deserialize;
@@ -34,17 +32,12 @@ use writer::{Answer, Writer};
 /// The tables of this service.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/order-intake");
 
-/// A body and what is made of it, as a multiple of the body: itself, its copy beside the list of
-/// its values, that list at its longest, the orders, their documents and their events.
-const COPIES: usize = 10;
-
 /// The service.
 pub struct App {
     pool: Pool,
     clock: Clock,
     merchants: Arc<Merchants>,
     outbox: Outbox,
-    rooms: MemoryBudget,
     group: Arc<Group<Publication, Answer>>,
 }
 
@@ -54,15 +47,7 @@ pub struct App {
 pub struct Settings {
     broker: messaging::Settings,
     identity: identity::Settings,
-    bodies: Bodies,
     storing: Storing,
-}
-
-/// `[bodies]`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Bodies {
-    bytes_in_flight: usize,
 }
 
 /// `[storing]`.
@@ -88,12 +73,8 @@ impl Service for App {
         routes::configure(config);
     }
 
-    fn share(&self, app: &mut web::ServiceConfig) {
-        app.app_data(web::Data::new(self.rooms.clone()));
-    }
-
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        let Settings { broker, identity, bodies, storing } = settings;
+        let Settings { broker, identity, storing } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.follow(&identity, &process.tasks)?;
         let topology = Topology::backhaul(&broker.namespace);
@@ -103,7 +84,6 @@ impl Service for App {
             clock: process.clock.clone(),
             merchants: Merchants::start(Self::NAME, process, &broker, &verifier),
             outbox: broker.start_relay(Self::NAME, process),
-            rooms: MemoryBudget::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES),
             group: Arc::new(Group::new(Bounds {
                 together: storing.group_orders,
                 waiting: storing.waiting_orders,

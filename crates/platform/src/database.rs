@@ -9,7 +9,7 @@ mod page_bytes;
 mod prepared;
 mod retention;
 
-use std::time::Duration;
+use std::{sync::Once, time::Duration};
 
 use anyhow::Context as _;
 use diesel::{
@@ -19,7 +19,7 @@ use diesel::{
     result::{DatabaseErrorKind, Error as QueryError},
 };
 use diesel_async::{
-    AsyncMigrationHarness, AsyncPgConnection,
+    AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection as _,
     pooled_connection::{
         AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod,
         deadpool::{Object, Pool as Deadpool, PoolError},
@@ -48,6 +48,9 @@ const WATCHED: &str = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 \
 /// What a statement is believed to cost may be a thousand times too much. Compiling it, as the server
 /// then does, takes a second, and ours take milliseconds.
 const NOT_COMPILED: &str = "-c jit=off";
+/// Turns translation off on a connection. Only a superuser, or a role with a grant, may do this.
+const ENGLISH_MESSAGES: &str = "SELECT set_config('lc_messages', 'C', false) \
+                                WHERE current_setting('lc_messages') NOT IN ('C', 'POSIX')";
 /// How soon we let go of a server that is lost with its machine: what it does not acknowledge for so
 /// long was sent in vain, and whoever waits for its answer asks after so long whether it is there.
 const VANISHED: Duration = Duration::from_secs(5);
@@ -120,7 +123,11 @@ impl Failure for QueryError {
                 | DatabaseErrorKind::UnableToSendCommand
                 | DatabaseErrorKind::SerializationFailure
                 | DatabaseErrorKind::ReadOnlyTransaction => ErrorKind::Unavailable,
-                _ if passes(information.message()) => ErrorKind::Unavailable,
+                // A row without a partition; maintenance is about to create it.
+                DatabaseErrorKind::CheckViolation if information.constraint_name().is_none() => {
+                    ErrorKind::Unavailable
+                }
+                _ if is_transient(information.message()) => ErrorKind::Unavailable,
                 _ => ErrorKind::Internal,
             },
             _ => ErrorKind::Internal,
@@ -128,30 +135,27 @@ impl Failure for QueryError {
     }
 }
 
-/// Whether what the server complains of is a matter of time. Diesel does not pass SQLSTATE on; the
-/// messages are the server's, in its fixed wording.
-fn passes(message: &str) -> bool {
-    const PASSING: [&str; 10] = [
+/// Whether the same statement may succeed later. Diesel does not expose the SQLSTATE, so the message
+/// decides; [`ENGLISH_MESSAGES`] makes the server send it untranslated.
+fn is_transient(message: &str) -> bool {
+    const TRANSIENT: [&str; 9] = [
         "canceling statement due to",
         "terminating connection due to",
         "the database system is",
-        // Numbers of transactions run out, and somebody has to vacuum.
+        // Transaction ids run out until a vacuum.
         "database is not accepting commands",
         "deadlock detected",
         "remaining connection slots are reserved",
-        // Whoever keeps the partitions is about to make it.
-        "no partition of relation",
-        // Somebody has to make room first, as after its death.
         "could not extend file",
         "out of memory",
         "out of shared memory",
     ];
     const DISK_FULL: &str = "No space left on device";
-    PASSING.iter().any(|text| message.starts_with(text)) || message.ends_with(DISK_FULL)
+    TRANSIENT.iter().any(|text| message.starts_with(text)) || message.ends_with(DISK_FULL)
 }
 
-/// Whether a statement did not end in its time. The database answers then, so waiting for it may be
-/// in vain.
+/// Whether a statement exceeded its timeout. The database is up then, so the same statement may
+/// time out again.
 pub fn timed_out(error: &(dyn std::error::Error + 'static)) -> bool {
     const WORDS: &str = "canceling statement due to statement timeout";
     let one = |error: &(dyn std::error::Error + 'static)| match error.downcast_ref() {
@@ -191,7 +195,6 @@ impl Pool {
 
     /// Whether the database answers.
     pub async fn ping(&self) -> Result<(), DatabaseError> {
-        use diesel_async::SimpleAsyncConnection as _;
         self.get().await?.batch_execute("SELECT 1").await?;
         Ok(())
     }
@@ -259,7 +262,13 @@ async fn connect(config: tokio_postgres::Config) -> Result<AsyncPgConnection, Co
     let tls = client_tls().map_err(|e| ConnectionError::BadConnection(e.to_string()))?;
     let (client, connection) =
         config.connect(MakeRustlsConnect::new(tls)).await.map_err(|e| failed(&e))?;
-    AsyncPgConnection::try_from_client_and_connection(client, connection).await
+    let mut conn = AsyncPgConnection::try_from_client_and_connection(client, connection).await?;
+    if let Err(error) = conn.batch_execute(ENGLISH_MESSAGES).await {
+        static WARNED: Once = Once::new();
+        let hint = "run ALTER ROLE ... SET lc_messages = 'C', or a timeout may be taken for a bug";
+        WARNED.call_once(|| tracing::warn!(%error, hint, "cannot set lc_messages"));
+    }
+    Ok(conn)
 }
 
 /// Runs what is missing of the given migrations and returns the names of those that ran.
@@ -353,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_without_room_is_as_good_as_away() {
+    fn a_server_without_disk_or_memory_is_unavailable() {
         let kind = |message: &str| {
             let unknown = DatabaseErrorKind::Unknown;
             QueryError::DatabaseError(unknown, Box::new(message.to_owned())).kind()

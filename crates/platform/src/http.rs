@@ -3,7 +3,7 @@
 mod body;
 mod client_ip;
 mod connections;
-mod memory_budget;
+mod memory;
 mod middleware;
 mod page;
 mod sequential;
@@ -12,18 +12,24 @@ mod tls;
 
 use std::time::Duration;
 
+use actix_web::{HttpResponse, http::StatusCode};
 use serde::Deserialize;
 
 pub use crate::failure::ErrorBody;
 pub use body::{Body, Form, Json, JsonSource};
 pub use client_ip::ClientIp;
-pub use memory_budget::{MemoryBudget, MemoryPermit, Overloaded};
+pub use memory::{RequestMemory, reserve_for_response};
 pub use middleware::request_id;
-pub use page::{BadPage, Page, next, page_limit};
+pub use page::{BadCursor, Page, PageLimit};
 pub use sequential::Sequential;
 pub(crate) use server::{bind, check};
 
 use crate::config::List;
+
+/// A response whose body is JSON text already.
+pub fn json_response(status: StatusCode, json: String) -> HttpResponse {
+    HttpResponse::build(status).content_type("application/json").body(json)
+}
 
 /// `[http]`.
 #[derive(Debug, Clone, Deserialize)]
@@ -41,6 +47,7 @@ pub struct Settings {
     #[serde(with = "humantime_serde")]
     pub request_timeout: Duration,
     pub max_body_bytes: usize,
+    pub max_inflight_bytes: usize,
     pub max_connections: usize,
     pub trusted_proxies: List<ipnet::IpNet>,
     pub proxy_header: ProxyHeader,

@@ -1,8 +1,8 @@
-//! Requests that take effect once, however often and however parallel they are sent.
+//! Requests that take effect once per `Idempotency-Key`, also when they are sent in parallel.
 //!
-//! A key is taken at the head of the transaction that does the work and gets its answer at the end
-//! of it. Whoever sends the same again meanwhile waits, and then finds the answer; work that failed
-//! leaves its key free. The table is in the database of every service that runs [`MIGRATIONS`].
+//! The transaction that does the work inserts the key first and stores the response last. A repeated
+//! request waits for that transaction and returns the stored response; work that failed leaves its
+//! key unused. Services that use this run [`MIGRATIONS`].
 
 use std::time::Duration;
 
@@ -18,26 +18,35 @@ use domain::{
     json::Digest,
     json::{FieldError, ValidationError},
 };
+use serde::{Deserialize, Serialize};
 
 use crate::{
     ErrorKind, Failure, Problem, Process, Timestamp, chain,
     database::{DatabaseError, delete_older_than, prepared},
 };
 
-/// The table behind this.
-pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/once");
-/// The header in which a caller names its key.
+/// The table `idempotency_keys`.
+pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/idempotency");
+/// The request header with the key.
 pub const HEADER: &str = "Idempotency-Key";
 
-const LONGEST_KEY: usize = 255;
-const FORGET_EVERY: Duration = Duration::from_secs(600);
+const MAX_KEY_LENGTH: usize = 255;
+const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
-/// The `Idempotency-Key` of a request, if it has one.
+/// `[idempotency]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    #[serde(with = "humantime_serde")]
+    pub retention: Duration,
+}
+
+/// The `Idempotency-Key` header of a request, if it has one.
 #[derive(Debug, Clone)]
-pub struct Key(pub Option<String>);
+pub struct KeyHeader(pub Option<String>);
 
 #[derive(Debug, thiserror::Error)]
-#[error("an {HEADER} has 1 to {LONGEST_KEY} visible characters")]
+#[error("{HEADER} must have 1 to {MAX_KEY_LENGTH} visible characters")]
 pub struct BadKey;
 
 impl Failure for BadKey {
@@ -46,45 +55,89 @@ impl Failure for BadKey {
     }
 }
 
-impl FromRequest for Key {
+impl KeyHeader {
+    /// The key of this request, if it has one.
+    pub fn of<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        operation: &'static str,
+        request: Digest,
+    ) -> Option<IdempotencyKey<'a>> {
+        let key = self.0.as_deref()?;
+        Some(IdempotencyKey { merchant, operation, key, name: HEADER, request })
+    }
+}
+
+impl FromRequest for KeyHeader {
     type Error = Problem;
     type Future = std::future::Ready<Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let key = key_of(request).map(|key| Self(key.map(str::to_owned)));
-        std::future::ready(key.map_err(Problem::from))
+        let Some(value) = request.headers().get(HEADER) else {
+            return std::future::ready(Ok(Self(None)));
+        };
+        let key = value.to_str().ok().filter(|key| (1..=MAX_KEY_LENGTH).contains(&key.len()));
+        let key = key.map(|key| Self(Some(key.to_owned())));
+        std::future::ready(key.ok_or_else(|| BadKey.into()))
     }
 }
 
-/// The key of a request, if it has one.
-pub fn key_of(request: &HttpRequest) -> Result<Option<&str>, BadKey> {
-    let Some(value) = request.headers().get(HEADER) else { return Ok(None) };
-    let key = value.to_str().ok().filter(|key| (1..=LONGEST_KEY).contains(&key.len()));
-    key.map(Some).ok_or(BadKey)
-}
-
-/// A request that its caller gave a key.
+/// The idempotency key of one request.
 #[derive(Debug, Clone, Copy)]
 pub struct IdempotencyKey<'a> {
     pub merchant: &'a MerchantId,
-    /// A key belongs to what was asked for.
+    /// Keys of different operations are different keys.
     pub operation: &'static str,
     pub key: &'a str,
-    /// What the caller knows the key as.
+    /// The caller's name of the key, for error messages.
     pub name: &'static str,
-    /// Of what was asked.
+    /// The digest of the request: a key belongs to one request.
     pub request: Digest,
 }
 
-/// What is known of a key.
+/// The state of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub enum KeyState {
-    /// Nothing: whoever took it does the work and then calls [`IdempotencyKey::answer`].
     New,
-    /// The same was asked before, and this is what was answered.
-    Answered(String),
-    /// Something else was asked under this key.
+    /// The same request was completed with this response.
+    Completed(String),
+    /// The key belongs to a different request.
     OtherRequest,
+}
+
+/// Does the work and returns its response as JSON, or returns the stored response when the same
+/// request was completed before. Must run in a transaction. Without a key the work is always done.
+pub async fn run<T: Serialize, E>(
+    conn: &mut AsyncPgConnection,
+    key: Option<&IdempotencyKey<'_>>,
+    now: Timestamp,
+    work: impl AsyncFnOnce(&mut AsyncPgConnection) -> Result<T, E>,
+) -> Result<String, E>
+where
+    E: From<DatabaseError> + From<ValidationError> + From<serde_json::Error>,
+{
+    if let Some(key) = key
+        && let Some(response) = key.completed(key.insert(conn, now).await?)?
+    {
+        return Ok(response);
+    }
+    let response = serde_json::to_string(&work(conn).await?)?;
+    if let Some(key) = key {
+        key.complete(conn, &response).await?;
+    }
+    Ok(response)
+}
+
+/// The stored response, if the same request was completed before. A request that would no longer be
+/// valid, because the merchant's settings changed since, still gets its first response.
+pub async fn find<E>(
+    conn: &mut AsyncPgConnection,
+    key: &IdempotencyKey<'_>,
+) -> Result<Option<String>, E>
+where
+    E: From<DatabaseError> + From<ValidationError>,
+{
+    Ok(key.completed(key.load(conn).await?)?)
 }
 
 #[derive(QueryableByName)]
@@ -92,20 +145,21 @@ struct Row {
     #[diesel(sql_type = Binary)]
     request: Vec<u8>,
     #[diesel(sql_type = Text)]
-    answer: String,
+    response: String,
 }
 
 impl IdempotencyKey<'_> {
-    /// Takes the key, or says what became of it. Waits for whoever is about to take it.
-    pub async fn take(
+    /// Inserts the key, or returns its state. Waits for a transaction that is inserting it.
+    pub async fn insert(
         &self,
         conn: &mut AsyncPgConnection,
         now: Timestamp,
     ) -> Result<KeyState, DatabaseError> {
         let statement = diesel::sql_query(
-            "INSERT INTO answered_requests (merchant, operation, key, request, answer, answered_at) \
+            "INSERT INTO idempotency_keys \
+               (merchant, operation, key, request_digest, response, completed_at) \
              VALUES ($1, $2, $3, $4, '', $5) \
-             ON CONFLICT ON CONSTRAINT answered_requests_pkey DO NOTHING",
+             ON CONFLICT ON CONSTRAINT idempotency_keys_pkey DO NOTHING",
         )
         .bind::<Text, _>(self.merchant.as_str())
         .bind::<Text, _>(self.operation)
@@ -115,14 +169,13 @@ impl IdempotencyKey<'_> {
         if prepared(statement).execute(conn).await? == 1 {
             Ok(KeyState::New)
         } else {
-            self.find(conn).await
+            self.load(conn).await
         }
     }
 
-    /// What is known of the key, without taking it.
-    pub async fn find(&self, conn: &mut AsyncPgConnection) -> Result<KeyState, DatabaseError> {
+    async fn load(&self, conn: &mut AsyncPgConnection) -> Result<KeyState, DatabaseError> {
         let query = diesel::sql_query(
-            "SELECT request, answer FROM answered_requests \
+            "SELECT request_digest AS request, response FROM idempotency_keys \
              WHERE merchant = $1 AND operation = $2 AND key = $3",
         )
         .bind::<Text, _>(self.merchant.as_str())
@@ -131,46 +184,53 @@ impl IdempotencyKey<'_> {
         let row: Option<Row> = prepared(query).get_result(conn).await.optional()?;
         Ok(match row {
             None => KeyState::New,
-            Some(row) if row.request == self.request.as_bytes() => KeyState::Answered(row.answer),
+            Some(row) if row.request == self.request.as_bytes() => {
+                KeyState::Completed(row.response)
+            }
             Some(_) => KeyState::OtherRequest,
         })
     }
 
-    /// Keeps what is answered to a request that [`IdempotencyKey::take`] found to be new.
-    pub async fn answer(
+    async fn complete(
         &self,
         conn: &mut AsyncPgConnection,
-        answer: &str,
+        response: &str,
     ) -> Result<(), DatabaseError> {
         let statement = diesel::sql_query(
-            "UPDATE answered_requests SET answer = $4 \
+            "UPDATE idempotency_keys SET response = $4 \
              WHERE merchant = $1 AND operation = $2 AND key = $3",
         )
         .bind::<Text, _>(self.merchant.as_str())
         .bind::<Text, _>(self.operation)
         .bind::<Text, _>(self.key)
-        .bind::<Text, _>(answer);
+        .bind::<Text, _>(response);
         prepared(statement).execute(conn).await?;
         Ok(())
     }
 
-    /// What is told to whoever sends something else under the key.
-    pub fn misused(&self) -> ValidationError {
-        let detail = format!("another request was sent under this {}", self.name);
-        FieldError::invalid("$", detail).into()
+    fn completed(&self, state: KeyState) -> Result<Option<String>, ValidationError> {
+        match state {
+            KeyState::New => Ok(None),
+            KeyState::Completed(response) => Ok(Some(response)),
+            KeyState::OtherRequest => {
+                let detail = format!("this {} was used for a different request", self.name);
+                Err(FieldError::invalid("$", detail).into())
+            }
+        }
     }
 }
 
-/// Forgets answers past their time, now and then.
-pub fn forget_answers(process: &Process, retention: Duration) {
-    let (pool, clock) = (process.pool.clone(), process.clock.clone());
-    process.tasks.spawn_interval("answers", FORGET_EVERY, move || {
+/// Deletes expired keys periodically.
+pub fn delete_expired(process: &Process, settings: &Settings) {
+    let (pool, clock, retention) =
+        (process.pool.clone(), process.clock.clone(), settings.retention);
+    process.tasks.spawn_interval("idempotency keys", CLEANUP_INTERVAL, move || {
         let (pool, before) = (pool.clone(), clock.now() - retention);
         async move {
-            let forgotten =
-                delete_older_than(&pool, "answered_requests", "answered_at", before).await;
-            if let Err(error) = forgotten {
-                tracing::warn!(error = chain(&error), "old answers were not forgotten");
+            let deleted =
+                delete_older_than(&pool, "idempotency_keys", "completed_at", before).await;
+            if let Err(error) = deleted {
+                tracing::warn!(error = chain(&error), "expired idempotency keys were not deleted");
             }
         }
     });

@@ -16,7 +16,6 @@ mod error;
 mod exchanges;
 mod http;
 mod ledger;
-mod once;
 mod parcels;
 mod projection;
 mod quote;
@@ -27,7 +26,6 @@ mod shelf;
 mod store;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix_web::web;
 use delivery::Deliveries;
@@ -36,19 +34,14 @@ use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Broker, Outbox, Topology};
 use platform::database::Pool;
-use platform::http::MemoryBudget;
 use platform::identity::{self, Verifier};
 use platform::sealing::{self, Sealer};
-use platform::{Clock, Process, Service, idempotency as requests};
+use platform::{Clock, Process, Service, idempotency};
 use serde::Deserialize;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 /// The tables of this service.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/rma-engine");
-
-/// A body and what is made of it, as a multiple of the body: itself, its copy beside the list of
-/// its values, and what is hashed of them, each at its longest.
-const COPIES: usize = 20;
 
 /// The service.
 pub struct App {
@@ -57,7 +50,6 @@ pub struct App {
     merchants: Arc<Merchants>,
     outbox: Outbox,
     deliveries: Deliveries,
-    rooms: MemoryBudget,
 }
 
 /// The sections of this service.
@@ -67,24 +59,8 @@ pub struct Settings {
     broker: messaging::Settings,
     delivery: delivery::Settings,
     identity: identity::Settings,
-    bodies: Bodies,
-    idempotency: Idempotency,
+    idempotency: idempotency::Settings,
     sealing: sealing::Settings,
-}
-
-/// `[bodies]`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Bodies {
-    bytes_in_flight: usize,
-}
-
-/// `[idempotency]`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Idempotency {
-    #[serde(with = "humantime_serde")]
-    retention: Duration,
 }
 
 impl Service for App {
@@ -96,7 +72,7 @@ impl Service for App {
 
     fn migrations() -> Vec<EmbeddedMigrations> {
         vec![
-            requests::MIGRATIONS,
+            idempotency::MIGRATIONS,
             messaging::MIGRATIONS,
             merchants::MIGRATIONS,
             delivery::MIGRATIONS,
@@ -111,11 +87,10 @@ impl Service for App {
 
     fn share(&self, app: &mut web::ServiceConfig) {
         app.app_data(web::Data::new(self.deliveries.clone()));
-        app.app_data(web::Data::new(self.rooms.clone()));
     }
 
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        let Settings { broker, delivery, identity, bodies, idempotency, sealing } = settings;
+        let Settings { broker, delivery, identity, idempotency: keys, sealing } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.follow(&identity, &process.tasks)?;
         let sealer = Arc::new(Sealer::new(&sealing)?);
@@ -132,10 +107,9 @@ impl Service for App {
             merchants,
             outbox,
             deliveries,
-            rooms: MemoryBudget::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES),
         };
         consumers::start(&app, &broker, process);
-        requests::forget_answers(process, idempotency.retention);
+        idempotency::delete_expired(process, &keys);
         Ok((app, verifier))
     }
 }

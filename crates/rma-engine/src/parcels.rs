@@ -6,7 +6,7 @@ use domain::json::Digest;
 use domain::merchant::Merchant;
 use domain::returns::{CarrierReport, Rma, TrackingEvent, TransitionError, UnitId};
 use platform::Timestamp;
-use platform::idempotency::IdempotencyKey;
+use platform::idempotency::{self, IdempotencyKey};
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -14,7 +14,6 @@ use utoipa::ToSchema;
 use crate::App;
 use crate::chronicle::{self, Cause};
 use crate::error::Error;
-use crate::once::once;
 use crate::returns::{lock, refused};
 use crate::store;
 
@@ -61,7 +60,7 @@ pub(crate) async fn track(
 ) -> Result<String, Error> {
     // Each carrier counts its own reports.
     let key = json!([actor, reported.event_identifier]).to_string();
-    let keyed = IdempotencyKey {
+    let key = IdempotencyKey {
         merchant: &merchant.identifier,
         operation: "carrier_events",
         key: &key,
@@ -71,7 +70,7 @@ pub(crate) async fn track(
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         let now = app.clock.now();
-        once(conn, Some(&keyed), now, async |conn| {
+        idempotency::run(conn, Some(&key), now, async |conn| {
             apply(app, conn, merchant, actor, reported, now).await
         })
         .await

@@ -8,13 +8,12 @@ use domain::merchant::Merchant;
 use domain::returns::{Receipt, Rma};
 use domain::warehouse::UnitReceived;
 use platform::Timestamp;
-use platform::idempotency::{IdempotencyKey, KeyState};
+use platform::idempotency::{self, IdempotencyKey, KeyState};
 use serde_json::json;
 
 use crate::App;
 use crate::chronicle::{self, Cause};
 use crate::error::Error;
-use crate::once::once;
 use crate::returns::{lock, refused};
 use crate::store;
 use crate::store::timeline::{self, Note};
@@ -24,7 +23,7 @@ pub(crate) struct Delivered<'a> {
     pub(crate) receipt: Option<Receipt>,
     /// Whether nothing more is expected.
     pub(crate) close: bool,
-    pub(crate) keyed: Option<IdempotencyKey<'a>>,
+    pub(crate) key: Option<IdempotencyKey<'a>>,
 }
 
 /// Takes note of what was found, then closes the receiving if asked to. Gives the return, as it
@@ -40,7 +39,7 @@ pub(crate) async fn receive(
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         let now = app.clock.now();
-        once(conn, delivered.keyed.as_ref(), now, async |conn| {
+        idempotency::run(conn, delivered.key.as_ref(), now, async |conn| {
             step(app, conn, merchant, actor, rma_identifier, delivered, now).await
         })
         .await
@@ -86,8 +85,8 @@ pub(crate) async fn note_unit(
     let key = receipt.to_string();
     let request = Digest::of_value(&json!(key));
     let operation = UnitReceived::TYPE;
-    let keyed = IdempotencyKey { merchant, operation, key: &key, name: "receipt", request };
-    if keyed.take(conn, now).await? != KeyState::New {
+    let key = IdempotencyKey { merchant, operation, key: &key, name: "receipt", request };
+    if key.insert(conn, now).await? != KeyState::New {
         return Ok(());
     }
     let Some(mut rma) = store::returns::lock(conn, merchant, rma_identifier).await? else {

@@ -11,7 +11,7 @@ use domain::returns::{
     TransitionError, UnitId,
 };
 use platform::Timestamp;
-use platform::idempotency::IdempotencyKey;
+use platform::idempotency::{self, IdempotencyKey};
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -20,7 +20,6 @@ use uuid::Uuid;
 use crate::App;
 use crate::chronicle::{self, Cause};
 use crate::error::Error;
-use crate::once::once;
 use crate::projection;
 use crate::quote::{Assessment, IneligibleUnit, Promise, Quote, QuoteChange, assess};
 use crate::shelf::Shelf;
@@ -50,7 +49,7 @@ pub(crate) struct NewReturn<'a> {
     pub(crate) request: ReturnRequest,
     /// What the shopper was shown.
     pub(crate) quoted: Option<Promise>,
-    pub(crate) keyed: Option<IdempotencyKey<'a>>,
+    pub(crate) key: Option<IdempotencyKey<'a>>,
 }
 
 /// Says what a return would come to.
@@ -76,7 +75,7 @@ pub(crate) async fn create(
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         let now = app.clock.now();
-        once(conn, new.keyed.as_ref(), now, async |conn| {
+        idempotency::run(conn, new.key.as_ref(), now, async |conn| {
             open(app, conn, merchant, actor, &new, now).await
         })
         .await

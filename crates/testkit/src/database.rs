@@ -1,19 +1,41 @@
-//! A database of its own for each test.
+//! A database per test, cloned from a template that has the tables.
 
-use diesel_async::{AsyncConnection as _, AsyncPgConnection, SimpleAsyncConnection as _};
-use diesel_migrations::EmbeddedMigrations;
-use platform::database::{Pool, Settings, migrate};
-use secrecy::SecretString;
 use std::time::Duration;
+
+use diesel::QueryableByName;
+use diesel::sql_types::BigInt;
+use diesel_async::{
+    AsyncConnection as _, AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _,
+};
+use diesel_migrations::EmbeddedMigrations;
+use platform::database::{Pool, Settings};
+use secrecy::SecretString;
 use uuid::Uuid;
 
+use crate::template::{Template, execute};
 use crate::{clean_up, given};
 
-/// How many connections to this database were made and are gone again, as `n`.
+/// The number of connections to this database that were closed, as `n`.
 pub const ENDED_SESSIONS: &str = "SELECT sessions - numbackends AS n FROM pg_stat_database \
                                   WHERE datname = current_database()";
 
-/// A fresh database; gone when dropped.
+/// The value of a query that returns one integer, for example a count.
+pub async fn count(conn: &mut AsyncPgConnection, query: &str) -> i64 {
+    try_count(conn, query).await.unwrap()
+}
+
+/// As [`count`], for databases that may be away.
+pub async fn try_count(conn: &mut AsyncPgConnection, query: &str) -> diesel::QueryResult<i64> {
+    #[derive(QueryableByName)]
+    struct Counted {
+        #[diesel(sql_type = BigInt)]
+        count: i64,
+    }
+    let query = diesel::sql_query(format!("SELECT ({query})::bigint AS count"));
+    Ok(query.get_result::<Counted>(conn).await?.count)
+}
+
+/// A new database; dropped with this value.
 pub struct Database {
     server: String,
     name: String,
@@ -30,8 +52,7 @@ impl Database {
         crate::show_logs();
         let name = format!("test_{}", Uuid::new_v4().simple());
         let database = Self { server: server.to_owned(), name };
-        execute(server, &format!("CREATE DATABASE {}", database.name)).await.unwrap();
-        migrate("test", &database.settings(), migrations).await.unwrap();
+        Template::new(server, &migrations).clone_to(&database.name, migrations).await;
         database
     }
 
@@ -40,18 +61,18 @@ impl Database {
     }
 
     pub fn settings(&self) -> Settings {
-        Settings {
-            url: SecretString::from(self.url()),
-            max_connections: 8,
-            acquire_timeout: Duration::from_secs(5),
-            statement_timeout: Duration::from_secs(5),
-        }
+        settings(self.url())
     }
 
-    /// Does something to this database that no service would.
+    /// Executes statements that no service would.
     pub async fn execute_raw(&self, statement: &str) {
         let mut conn = AsyncPgConnection::establish(&self.url()).await.unwrap();
         conn.batch_execute(statement).await.unwrap();
+    }
+
+    /// The value of a query that returns one integer, for example a count.
+    pub async fn count(&self, query: &str) -> i64 {
+        count(&mut AsyncPgConnection::establish(&self.url()).await.unwrap(), query).await
     }
 
     pub fn pool(&self) -> Pool {
@@ -65,18 +86,18 @@ impl Drop for Database {
             (self.server.clone(), format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
         clean_up(async move {
             // The test may have stopped its server, and then the database is gone anyway.
-            drop_quietly(&server, &drop).await;
+            if let Err(error) = execute(&server, &drop).await {
+                eprintln!("{drop}: {error}");
+            }
         });
     }
 }
 
-async fn drop_quietly(server: &str, statement: &str) {
-    if let Err(error) = execute(server, statement).await {
-        eprintln!("{statement}: {error}");
+pub(crate) fn settings(url: String) -> Settings {
+    Settings {
+        url: SecretString::from(url),
+        max_connections: 8,
+        acquire_timeout: Duration::from_secs(5),
+        statement_timeout: Duration::from_secs(5),
     }
-}
-
-async fn execute(server: &str, statement: &str) -> anyhow::Result<()> {
-    let mut conn = AsyncPgConnection::establish(&format!("{server}/postgres")).await?;
-    Ok(conn.batch_execute(statement).await?)
 }

@@ -1,7 +1,8 @@
-//! For tests only: a database per test, a broker namespace per test, servers to break, and a way
-//! to wait for a thing rather than for a while.
+//! For tests only: a database and a broker namespace per test, a whole service in the test's process,
+//! tokens and merchants for it, and servers to kill.
 //!
-//! Tests get their servers from `scripts/test`; each test leaves nothing behind in them.
+//! `scripts/test` starts the shared servers. A test leaves nothing behind in them, except the
+//! template databases of its test program.
 
 #![expect(
     clippy::unwrap_used,
@@ -17,36 +18,33 @@ mod issuer;
 mod replica;
 mod servers;
 mod service;
+mod template;
 
 use std::{future::Future, time::Duration};
 
 pub use broker::Namespace;
 pub use cluster::Cluster;
 pub use contract::check_contract;
-pub use database::{Database, ENDED_SESSIONS};
+pub use database::{Database, ENDED_SESSIONS, count, try_count};
 pub use issuer::{Issuer, introduce, merchant};
 pub use replica::{Replica, free_port};
 pub use servers::{Server, Servers};
-pub use service::{TestService, launch, process, run, sealing_keys};
+pub use service::{DELIVERY_SETTINGS, TestService, launch, process, run, sealing_keys, send};
 
-/// Waits until `check` gives an answer, and fails the test when it has not after `patience`.
+/// Polls `check` until it returns a value. Fails the test after the timeout.
 #[track_caller]
-pub fn eventually<T, F, Fut>(
-    what: &str,
-    patience: Duration,
-    mut check: F,
-) -> impl Future<Output = T>
+pub fn eventually<T, F, Fut>(what: &str, timeout: Duration, mut check: F) -> impl Future<Output = T>
 where
     F: FnMut() -> Fut,
     Fut: Future<Output = Option<T>>,
 {
-    let asked_at = std::panic::Location::caller();
+    let caller = std::panic::Location::caller();
     async move {
-        let waited = tokio::time::timeout(patience, async {
-            let mut looks = tokio::time::interval(Duration::from_millis(20));
-            looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let waited = tokio::time::timeout(timeout, async {
+            let mut polls = tokio::time::interval(Duration::from_millis(20));
+            polls.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
-                looks.tick().await;
+                polls.tick().await;
                 if let Some(found) = check().await {
                     return found;
                 }
@@ -54,7 +52,7 @@ where
         });
         match waited.await {
             Ok(found) => found,
-            Err(_elapsed) => panic!("{asked_at}: not within {patience:?}: {what}"),
+            Err(_elapsed) => panic!("{caller}: not within {timeout:?}: {what}"),
         }
     }
 }

@@ -1,24 +1,43 @@
-//! A whole service inside the test: its own database, its own corner of the broker, a free port.
+//! A whole service inside the test: with its own database, broker namespace and port.
 
 use std::{collections::HashMap, time::Duration};
 
-use platform::{Clock, Process, Running, Service, Tasks, config, health::Health};
+use domain::{event::Event, merchant::Merchant};
+use messaging::Envelope;
+use platform::{Clock, Process, Running, Service, Tasks, config, database::Pool, health::Health};
+use reqwest::{Method, RequestBuilder, StatusCode};
+use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::{Database, Namespace};
+use crate::{Database, Namespace, introduce};
 
-/// A service that runs until the test is over.
+/// The time within which a service should have processed an event.
+const SOON: Duration = Duration::from_secs(20);
+/// The settings with which a service delivers to a merchant on this machine, without delay.
+pub const DELIVERY_SETTINGS: [(&str, &str); 5] = [
+    ("SEALING__KEYS", SEALING_KEYS),
+    ("BROKER__RELAY_POLL", "50ms"),
+    ("DELIVERY__HTTPS_ONLY", "false"),
+    ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
+    ("DELIVERY__POLL", "20ms"),
+];
+const SEALING_KEYS: &str = "test:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+/// A service that runs until the end of the test: the base of each service's `TestApp`.
 pub struct TestService {
     pub url: String,
     pub database: Database,
     pub namespace: Namespace,
+    pub pool: Pool,
+    pub client: reqwest::Client,
+    name: &'static str,
     running: Running,
 }
 
-/// A sealing key good enough for tests: what `[sealing] keys` takes.
+/// The value of `[sealing] keys` in tests.
 pub fn sealing_keys() -> &'static str {
-    "test:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+    SEALING_KEYS
 }
 
 impl TestService {
@@ -40,7 +59,9 @@ impl TestService {
         namespace: Namespace,
     ) -> Self {
         let running = run::<S>(settings, clock, &database, &namespace).await;
-        Self { url: running.url.clone(), database, namespace, running }
+        let client = platform::http_client(Duration::from_secs(30)).unwrap();
+        let (url, pool) = (running.url.clone(), database.pool());
+        Self { url, database, namespace, pool, client, name: S::NAME, running }
     }
 
     /// Stops the service; its database and namespace stay.
@@ -49,7 +70,38 @@ impl TestService {
         (self.database, self.namespace)
     }
 
-    /// A connection over which this was said, and nothing was read. It takes little by itself.
+    pub fn request(&self, method: Method, path: &str, token: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.url)).bearer_auth(token)
+    }
+
+    pub async fn get(&self, path: &str, token: &str) -> (StatusCode, Value) {
+        send(self.request(Method::GET, path, token)).await
+    }
+
+    pub async fn post(&self, path: &str, token: &str, body: &Value) -> (StatusCode, Value) {
+        send(self.request(Method::POST, path, token).json(body)).await
+    }
+
+    /// Publishes an event to this service's queue, as another service would.
+    pub async fn publish<E: Event>(&self, event: &E) {
+        self.publish_envelope::<E>(&Envelope::new("test", Clock::system().now(), event)).await;
+    }
+
+    pub async fn publish_envelope<E: Event>(&self, envelope: &Envelope<&E>) {
+        let queue = format!("{}.{}", self.name, E::TYPE);
+        self.namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
+    }
+
+    /// Introduces a merchant, and waits until its token can read the list at `path`.
+    pub async fn add_merchant(&self, merchant: Merchant, path: &str, token: &str) {
+        introduce(&self.namespace, self.name, merchant).await;
+        crate::eventually("the merchant is known", SOON, || async {
+            (self.get(path, token).await.0 == StatusCode::OK).then_some(())
+        })
+        .await;
+    }
+
+    /// A connection that sent these bytes and reads nothing. Its receive buffer is small.
     pub async fn raw_connection(&self, words: &str) -> TcpStream {
         let address = self.url.strip_prefix("http://").unwrap();
         let socket = TcpSocket::new_v4().unwrap();
@@ -60,7 +112,16 @@ impl TestService {
     }
 }
 
-/// What a service is given to start with, for tests of what services are made of.
+/// Sends a request; returns the status and the JSON body, null when there is none.
+pub async fn send(request: RequestBuilder) -> (StatusCode, Value) {
+    let response = request.send().await.unwrap();
+    let status = response.status();
+    let text = response.text().await.unwrap();
+    let body = if text.is_empty() { Value::Null } else { serde_json::from_str(&text).unwrap() };
+    (status, body)
+}
+
+/// The process around a service, for tests of its parts.
 pub fn process(database: &Database) -> Process {
     let environment = HashMap::from([("TEST__DATABASE__URL".to_owned(), database.url())]);
     let (settings, _) = config::load::<HashMap<String, String>>("test", &[], None, environment)

@@ -4,12 +4,12 @@ use diesel_async::AsyncConnection as _;
 use domain::access::MerchantId;
 use domain::json::Digest;
 use domain::warehouse::{InboundAsn, InboundHeader, InboundLine};
-use platform::Timestamp;
+use platform::{Timestamp, idempotency};
 
 use crate::App;
 use crate::error::Error;
 use crate::http::inbound::{AsnView, Registered};
-use crate::idempotency::Request;
+use crate::request::Request;
 use crate::store::inbound::{self as store, NewAsn};
 
 /// An ASN taken apart for storing.
@@ -40,25 +40,24 @@ pub(crate) async fn register(
     app: &App,
     request: Request<'_>,
     asn: InboundAsn,
-) -> Result<Registered, Error> {
+) -> Result<String, Error> {
     let parts = Parts::from(asn);
     let new = parts.of(request.merchant, request.digest, request.at);
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
-        if let Some(answer) = request.begin(conn).await? {
-            return Ok(answer);
-        }
-        let created_at = if store::insert(conn, &new).await? {
-            store::insert_lines(conn, &new).await?;
-            new.at
-        } else {
-            let known = store::find(conn, new.merchant, new.number).await?;
-            let known = known.filter(|known| known.digest == new.digest.as_bytes());
-            known.map(|known| known.updated_at).ok_or_else(|| used(new.number))?
-        };
-        let answer = Registered::new(new.header, new.lines.len(), new.units, created_at);
-        request.end(conn, &answer).await?;
-        Ok(answer)
+        idempotency::run(conn, request.key.as_ref(), request.at, async |conn| {
+            let created_at = if store::insert(conn, &new).await? {
+                store::insert_lines(conn, &new).await?;
+                new.at
+            } else {
+                let known = store::find(conn, new.merchant, new.number).await?;
+                let known = known.filter(|known| known.digest == new.digest.as_bytes());
+                known.map(|known| known.updated_at).ok_or_else(|| used(new.number))?
+            };
+            let answer = Registered::new(new.header, new.lines.len(), new.units, created_at);
+            Ok(answer)
+        })
+        .await
     })
     .await
 }

@@ -10,15 +10,14 @@
 mod drop_shipments;
 mod error;
 mod http;
-mod idempotency;
 mod inbound;
 mod outbound;
 mod receipts;
+mod request;
 mod routes;
 mod store;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix_web::web;
 use delivery::Deliveries;
@@ -27,10 +26,9 @@ use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Broker, Outbox, Topology};
 use platform::database::Pool;
-use platform::http::MemoryBudget;
 use platform::identity::{self, Verifier};
 use platform::sealing::{self, Sealer};
-use platform::{Clock, Process, Service, idempotency as requests};
+use platform::{Clock, Process, Service, idempotency};
 use serde::Deserialize;
 use utoipa_actix_web::service_config::ServiceConfig;
 
@@ -45,8 +43,6 @@ const KINDS: [MessageKind; 5] = [
     MessageKind::DropShipmentCancellation,
     MessageKind::DropShipmentPartialCancellation,
 ];
-/// A body, the values read from it, and the messages made of it, as a multiple of the body.
-const COPIES: usize = 10;
 
 /// The service.
 pub struct App {
@@ -55,7 +51,6 @@ pub struct App {
     merchants: Arc<Merchants>,
     outbox: Outbox,
     deliveries: Deliveries,
-    rooms: MemoryBudget,
 }
 
 /// The sections of this service.
@@ -66,23 +61,7 @@ pub struct Settings {
     identity: identity::Settings,
     sealing: sealing::Settings,
     delivery: delivery::Settings,
-    bodies: Bodies,
-    idempotency: Idempotency,
-}
-
-/// `[bodies]`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Bodies {
-    bytes_in_flight: usize,
-}
-
-/// `[idempotency]`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Idempotency {
-    #[serde(with = "humantime_serde")]
-    retention: Duration,
+    idempotency: idempotency::Settings,
 }
 
 impl Service for App {
@@ -94,7 +73,7 @@ impl Service for App {
 
     fn migrations() -> Vec<EmbeddedMigrations> {
         vec![
-            requests::MIGRATIONS,
+            idempotency::MIGRATIONS,
             messaging::MIGRATIONS,
             merchants::MIGRATIONS,
             delivery::MIGRATIONS,
@@ -108,11 +87,10 @@ impl Service for App {
 
     fn share(&self, app: &mut web::ServiceConfig) {
         app.app_data(web::Data::new(self.deliveries.clone()));
-        app.app_data(web::Data::new(self.rooms.clone()));
     }
 
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        let Settings { broker, identity, sealing, delivery, bodies, idempotency } = settings;
+        let Settings { broker, identity, sealing, delivery, idempotency: keys } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.follow(&identity, &process.tasks)?;
         let sealer = Arc::new(Sealer::new(&sealing)?);
@@ -121,14 +99,13 @@ impl Service for App {
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let deliveries =
             Deliveries::start(Self::NAME, process, &broker, &merchants, &sealer, &KINDS, delivery)?;
-        requests::forget_answers(process, idempotency.retention);
+        idempotency::delete_expired(process, &keys);
         let app = Self {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
             merchants,
             outbox: broker.start_relay(Self::NAME, process),
             deliveries,
-            rooms: MemoryBudget::new(bodies.bytes_in_flight, process.http.max_body_bytes, COPIES),
         };
         Ok((app, verifier))
     }

@@ -5,12 +5,12 @@ use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::access::MerchantId;
 use domain::message_kind::MessageKind;
 use domain::warehouse::{AsnPart, OutboundHeader, OutboundShipment, ShipmentChange};
-use platform::Timestamp;
+use platform::{Timestamp, idempotency};
 
 use crate::App;
 use crate::error::Error;
 use crate::http::outbound::ShipmentView;
-use crate::idempotency::Request;
+use crate::request::Request;
 use crate::store::outbound::{self as store, Lock, NewShipment};
 
 /// Stores a shipment and tells the merchant, unless it was reported before.
@@ -18,7 +18,7 @@ pub(crate) async fn report(
     app: &App,
     request: Request<'_>,
     shipment: OutboundShipment,
-) -> Result<ShipmentView, Error> {
+) -> Result<String, Error> {
     let parts = shipment.split()?;
     let OutboundShipment { shipment_type, mut header, cartons } = shipment;
     drop(cartons);
@@ -34,24 +34,23 @@ pub(crate) async fn report(
     };
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
-        if let Some(answer) = request.begin(conn).await? {
-            return Ok(answer);
-        }
-        if parts.len() > 1 {
-            store::lock_cutting(conn, merchant).await?;
-        }
-        let created_at = if store::insert(conn, &new).await? {
-            if !store::insert_parts(conn, &new).await? {
-                return Err(used(&header));
+        idempotency::run(conn, request.key.as_ref(), request.at, async |conn| {
+            if parts.len() > 1 {
+                store::lock_cutting(conn, merchant).await?;
             }
-            tell(app, conn, merchant, &header, &parts, at).await?;
-            at
-        } else {
-            reported_before(conn, &new).await?
-        };
-        let answer = ShipmentView::new(shipment_type.as_str(), &header, &parts, created_at);
-        request.end(conn, &answer).await?;
-        Ok(answer)
+            let created_at = if store::insert(conn, &new).await? {
+                if !store::insert_parts(conn, &new).await? {
+                    return Err(used(&header));
+                }
+                tell(app, conn, merchant, &header, &parts, at).await?;
+                at
+            } else {
+                reported_before(conn, &new).await?
+            };
+            let answer = ShipmentView::new(shipment_type.as_str(), &header, &parts, created_at);
+            Ok(answer)
+        })
+        .await
     })
     .await
 }

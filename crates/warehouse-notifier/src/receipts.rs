@@ -9,10 +9,12 @@ use domain::message_kind::MessageKind;
 use domain::warehouse::{ExpectedUnit, InventoryReceipt, ReceiptBatch};
 use uuid::Uuid;
 
+use platform::idempotency;
+
 use crate::App;
 use crate::error::Error;
 use crate::http::receipts::{ReceiptView, ReceivedUnits};
-use crate::idempotency::Request;
+use crate::request::Request;
 use crate::store::new_id;
 use crate::store::receipts::{self as store, NewReceipt};
 
@@ -21,22 +23,21 @@ pub(crate) async fn receive(
     app: &App,
     request: Request<'_>,
     receipts: ReceiptBatch,
-) -> Result<ReceivedUnits, Error> {
+) -> Result<String, Error> {
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
-        if let Some(answer) = request.begin(conn).await? {
-            return Ok(answer);
-        }
-        let completed = complete(conn, &request, receipts).await?;
-        let mut new = Vec::with_capacity(completed.len());
-        for receipt in &completed {
-            new.push(written(receipt, new_id(request.at))?);
-        }
-        let stored = store::insert(conn, request.merchant, &new, request.at).await?;
-        tell(app, conn, &request, &completed, &new, &stored).await?;
-        let answer = answer(conn, &request, &new, &stored).await?;
-        request.end(conn, &answer).await?;
-        Ok(answer)
+        idempotency::run(conn, request.key.as_ref(), request.at, async |conn| {
+            let completed = complete(conn, &request, receipts).await?;
+            let mut new = Vec::with_capacity(completed.len());
+            for receipt in &completed {
+                new.push(written(receipt, new_id(request.at))?);
+            }
+            let stored = store::insert(conn, request.merchant, &new, request.at).await?;
+            tell(app, conn, &request, &completed, &new, &stored).await?;
+            let answer = answer(conn, &request, &new, &stored).await?;
+            Ok(answer)
+        })
+        .await
     })
     .await
 }

@@ -1,44 +1,33 @@
-//! The record of changes, for operators.
+//! The audit log, for operators.
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpResponse, get, web};
 use platform::{
     Problem,
-    http::{ErrorBody, next, page_limit},
+    http::{ErrorBody, PageLimit},
     identity::Caller,
 };
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
-use super::operator;
-use crate::{
-    App,
-    store::audit::{self, AuditRecord},
-};
+use super::require_operator;
+use crate::{App, audit::AuditPage, store::audit};
 
-/// Which entries, newest first.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AuditQuery {
-    /// Only this merchant's.
+    /// Only records of this merchant
     merchant: Option<String>,
-    /// How many at the most, 50 unless said; 500 is the limit.
-    #[param(minimum = 1, maximum = 500)]
-    limit: Option<i64>,
-    /// Where the page before ended: its `next`.
-    before: Option<i64>,
+    /// Maximum number of entries
+    #[serde(default)]
+    #[param(inline)]
+    limit: PageLimit,
+    /// The `next` of the previous page
+    after: Option<i64>,
 }
 
-/// Some entries.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct AuditPage {
-    records: Vec<AuditRecord>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
-}
-
-/// Who did what
+/// List audit records, newest first
 #[utoipa::path(
     tag = "audit", security(("bearer" = [])), params(AuditQuery),
     responses(
@@ -51,11 +40,11 @@ pub(crate) async fn list_audit_records(
     caller: Caller,
     query: web::Query<AuditQuery>,
 ) -> Result<HttpResponse, Problem> {
-    operator(&caller)?;
-    let limit = page_limit(query.limit)?;
-    let before = query.before.unwrap_or(i64::MAX);
+    require_operator(&caller)?;
+    let AuditQuery { merchant, limit, after } = query.into_inner();
+    let before = after.unwrap_or(i64::MAX);
     let mut conn = app.pool.get().await?;
-    let mut records = audit::page(&mut conn, query.merchant.as_deref(), before, limit + 1).await?;
-    let next = next(&mut records, limit, |record| record.position.to_string());
+    let mut records = audit::page(&mut conn, merchant.as_deref(), before, limit.rows()).await?;
+    let next = limit.next(&mut records, |record| record.id.to_string());
     Ok(HttpResponse::Ok().json(AuditPage { records, next }))
 }

@@ -1,37 +1,35 @@
-//! Where a merchant's messages go, for operators.
+//! Endpoints of merchants, for operators.
 
 use std::collections::BTreeMap;
 
 use actix_web::{HttpResponse, delete, get, post, put, web};
 use domain::{
     json::object,
-    merchant::{Authentication, Endpoint, EndpointChange, Interface},
+    merchant::{Authentication, EndpointChange, Interface},
 };
 use platform::{
     Problem,
     http::{ErrorBody, Json},
     identity::Caller,
 };
-use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{
-    Overlap,
-    merchants::{Hidden, MerchantView, hide},
-    operator, read_overlap,
-};
+use super::{RotateSecretRequest, read_overlap, require_operator};
 use crate::{
     App,
+    endpoints::{self, EndpointList, EndpointView},
     error::Error,
-    merchants::{self, Flow},
-    store::{self, merchants::Stored},
+    merchants::MerchantView,
 };
 
-/// How an endpoint is to be. Leave out `url` to use the merchant's base URL with `path`, or with
-/// the usual path of the interface.
+/// The merchant and the interface in the URL.
+type EndpointPath = web::Path<(String, String)>;
+
+/// An endpoint. Without `url`, requests go to the merchant's base URL followed by `path`; `path`
+/// defaults to the standard path of the interface.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the shape of a request, for the API document")]
-pub(crate) struct NewEndpoint {
+#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
+pub(crate) struct SetEndpointRequest {
     url: Option<String>,
     path: Option<String>,
     headers: Option<BTreeMap<String, String>>,
@@ -40,42 +38,15 @@ pub(crate) struct NewEndpoint {
     timeout_ms: Option<u32>,
 }
 
-/// An endpoint, and its signing secret when that was just made.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct EndpointView {
-    interface: String,
-    endpoint: Endpoint<Hidden>,
-    /// Shown this once: what messages are signed with (Standard Webhooks).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    signing_secret: Option<String>,
-}
-
-/// A merchant's endpoints by interface.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct Endpoints {
-    endpoints: BTreeMap<String, Endpoint<Hidden>>,
-}
-
-fn view(
-    stored: &Stored,
-    interface: Interface,
-    signing_secret: Option<String>,
-) -> Result<EndpointView, Error> {
-    let endpoint = stored.merchant.endpoints.get(&interface);
-    let endpoint =
-        endpoint.ok_or_else(|| Error::NoEndpoint(stored.merchant.identifier.clone(), interface))?;
-    Ok(EndpointView { interface: interface.to_string(), endpoint: hide(endpoint), signing_secret })
-}
-
-fn interface(name: &str) -> Result<Interface, Error> {
+fn parse_interface(name: &str) -> Result<Interface, Error> {
     Ok(name.parse::<Interface>()?)
 }
 
-/// List a merchant's endpoints
+/// List the endpoints of a merchant
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = [])), params(("merchant" = String, Path)),
     responses(
-        (status = 200, body = Endpoints), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 200, body = EndpointList), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
     )
 )]
@@ -85,26 +56,20 @@ pub(crate) async fn list_endpoints(
     caller: Caller,
     merchant: web::Path<String>,
 ) -> Result<HttpResponse, Problem> {
-    operator(&caller)?;
-    let stored = store::merchants::find(&mut *app.pool.get().await?, &merchant).await?;
-    let hidden = stored
-        .merchant
-        .endpoints
-        .iter()
-        .map(|(interface, endpoint)| (interface.to_string(), hide(endpoint)));
-    Ok(HttpResponse::Ok().json(Endpoints { endpoints: hidden.collect() }))
+    require_operator(&caller)?;
+    Ok(HttpResponse::Ok().json(endpoints::list(&app, &merchant).await?))
 }
 
-/// Set an endpoint
+/// Create or replace an endpoint
 ///
-/// The first time, the answer holds the signing secret; it is not shown again. The question for
-/// variants is not signed and has none.
+/// The response to the first request contains the signing secret; later responses do not. Requests
+/// for variants are not signed, so that endpoint has no signing secret.
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = [])),
-    params(("merchant" = String, Path), ("interface" = String, Path, example = "rma")), request_body = NewEndpoint,
+    params(("merchant" = String, Path), ("interface" = String, Path, example = "rma")), request_body = SetEndpointRequest,
     responses(
         (status = 200, body = EndpointView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, description = "No base URL to go by", body = ErrorBody),
+        (status = 404, body = ErrorBody), (status = 409, description = "The endpoint has no url and the merchant no base_url", body = ErrorBody),
         (status = 422, body = ErrorBody),
     )
 )]
@@ -112,18 +77,17 @@ pub(crate) async fn list_endpoints(
 pub(crate) async fn set_endpoint(
     app: web::Data<App>,
     caller: Caller,
-    place: web::Path<(String, String)>,
-    Json(document): Json,
+    path: EndpointPath,
+    Json(body): Json,
 ) -> Result<HttpResponse, Problem> {
-    let actor = operator(&caller)?;
-    let interface = interface(&place.1)?;
-    let change = document.read(object(|it| EndpointChange::read(it, interface)))?;
-    let (stored, secret) =
-        merchants::set_endpoint(&app, actor, &place.0, interface, change).await?;
-    Ok(HttpResponse::Ok().json(view(&stored, interface, secret)?))
+    let actor = require_operator(&caller)?;
+    let interface = parse_interface(&path.1)?;
+    let change = body.read(object(|body| EndpointChange::read(body, interface)))?;
+    let endpoint = endpoints::set(&app, actor, &path.0, interface, change).await?;
+    Ok(HttpResponse::Ok().json(endpoint))
 }
 
-/// Remove an endpoint
+/// Delete an endpoint
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = [])),
     params(("merchant" = String, Path), ("interface" = String, Path)),
@@ -133,21 +97,23 @@ pub(crate) async fn set_endpoint(
     )
 )]
 #[delete("/v1/merchants/{merchant}/endpoints/{interface}")]
-pub(crate) async fn remove_endpoint(
+pub(crate) async fn delete_endpoint(
     app: web::Data<App>,
     caller: Caller,
-    place: web::Path<(String, String)>,
+    path: EndpointPath,
 ) -> Result<HttpResponse, Problem> {
-    merchants::remove_endpoint(&app, operator(&caller)?, &place.0, interface(&place.1)?).await?;
+    let actor = require_operator(&caller)?;
+    endpoints::delete(&app, actor, &path.0, parse_interface(&path.1)?).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Make a new signing secret
+/// Rotate an endpoint's signing secret
 ///
-/// For a while both sign, so that the merchant can change over without missing a message.
+/// Messages carry signatures of both secrets during the overlap, so that the merchant can switch
+/// without rejecting a message.
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = [])),
-    params(("merchant" = String, Path), ("interface" = String, Path)), request_body = Overlap,
+    params(("merchant" = String, Path), ("interface" = String, Path)), request_body = RotateSecretRequest,
     responses(
         (status = 200, body = EndpointView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody), (status = 422, body = ErrorBody),
@@ -157,18 +123,19 @@ pub(crate) async fn remove_endpoint(
 pub(crate) async fn rotate_endpoint_secret(
     app: web::Data<App>,
     caller: Caller,
-    place: web::Path<(String, String)>,
-    Json(document): Json,
+    path: EndpointPath,
+    Json(body): Json,
 ) -> Result<HttpResponse, Problem> {
-    let actor = operator(&caller)?;
-    let interface = interface(&place.1)?;
-    let overlap = document.read(object(read_overlap))?.unwrap_or(app.settings.secrets.overlap);
-    let (stored, secret) =
-        merchants::rotate_secret(&app, actor, &place.0, interface, overlap).await?;
-    Ok(HttpResponse::Ok().json(view(&stored, interface, Some(secret))?))
+    let actor = require_operator(&caller)?;
+    let interface = parse_interface(&path.1)?;
+    let overlap = body.read(object(read_overlap))?.unwrap_or(app.settings.secrets.overlap);
+    let endpoint = endpoints::rotate_secret(&app, actor, &path.0, interface, overlap).await?;
+    Ok(HttpResponse::Ok().json(endpoint))
 }
 
-/// Let messages wait
+/// Pause an endpoint
+///
+/// Messages to a paused endpoint stay queued.
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = [])),
     params(("merchant" = String, Path), ("interface" = String, Path)),
@@ -181,12 +148,14 @@ pub(crate) async fn rotate_endpoint_secret(
 pub(crate) async fn pause_endpoint(
     app: web::Data<App>,
     caller: Caller,
-    place: web::Path<(String, String)>,
+    path: EndpointPath,
 ) -> Result<HttpResponse, Problem> {
-    set_flow(&app, &caller, &place, Flow::Paused).await
+    let actor = require_operator(&caller)?;
+    let merchant = endpoints::pause(&app, actor, &path.0, parse_interface(&path.1)?).await?;
+    Ok(HttpResponse::Ok().json(merchant))
 }
 
-/// Send what waited
+/// Resume an endpoint
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = [])),
     params(("merchant" = String, Path), ("interface" = String, Path)),
@@ -199,18 +168,9 @@ pub(crate) async fn pause_endpoint(
 pub(crate) async fn resume_endpoint(
     app: web::Data<App>,
     caller: Caller,
-    place: web::Path<(String, String)>,
+    path: EndpointPath,
 ) -> Result<HttpResponse, Problem> {
-    set_flow(&app, &caller, &place, Flow::Running).await
-}
-
-async fn set_flow(
-    app: &App,
-    caller: &Caller,
-    (merchant, name): &(String, String),
-    flow: Flow,
-) -> Result<HttpResponse, Problem> {
-    let stored =
-        merchants::set_flow(app, operator(caller)?, merchant, interface(name)?, flow).await?;
-    Ok(HttpResponse::Ok().json(MerchantView::from(stored)))
+    let actor = require_operator(&caller)?;
+    let merchant = endpoints::resume(&app, actor, &path.0, parse_interface(&path.1)?).await?;
+    Ok(HttpResponse::Ok().json(merchant))
 }

@@ -1,4 +1,6 @@
-//! The OAuth 2.0 endpoints; their errors have OAuth's own shape.
+//! The OAuth 2.0 endpoints. Error responses have the format of RFC 6749.
+
+mod request;
 
 use actix_web::{
     HttpRequest, HttpResponse,
@@ -12,39 +14,34 @@ use platform::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use self::request::OauthRequest;
 use crate::{
-    App, credentials,
-    tokens::{self, Granted, OauthError},
+    App,
+    tokens::{self, Introspection, OauthError, TokenResponse},
 };
 
-/// A request for a token, as JSON or as a form; the credentials may come as HTTP Basic instead.
+/// A token request. The credentials can also come as HTTP Basic authentication.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the shape of a request, for the API document")]
+#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct TokenRequest {
     #[schema(example = "client_credentials")]
     grant_type: String,
     client_id: String,
     client_secret: String,
-    /// Fewer scopes than the client was granted.
+    /// A subset of the client's scopes.
     scope: Option<String>,
 }
 
-/// A token.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct TokenResponse {
-    access_token: String,
-    #[schema(example = "Bearer")]
-    token_type: &'static str,
-    /// Seconds.
-    #[schema(example = 90_000)]
-    expires_in: i64,
-    #[schema(example = "orders returns")]
-    scope: String,
-    /// Unix time.
-    created_at: i64,
+/// A token and the credentials of a client.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
+pub(crate) struct TokenParameter {
+    token: String,
+    client_id: String,
+    client_secret: String,
 }
 
-/// What went wrong (RFC 6749).
+/// An error response (RFC 6749).
 #[derive(Serialize, ToSchema)]
 pub(crate) struct OauthErrorBody {
     #[schema(example = "invalid_client")]
@@ -52,44 +49,9 @@ pub(crate) struct OauthErrorBody {
     error_description: String,
 }
 
-/// A token to be revoked or explained.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the shape of a request, for the API document")]
-pub(crate) struct TokenParameter {
-    token: String,
-    client_id: String,
-    client_secret: String,
-}
-
-/// What is known of a token (RFC 7662).
-#[derive(Default, Serialize, ToSchema)]
-pub(crate) struct Introspection {
-    active: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scope: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    merchant: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    token_type: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exp: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    iat: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sub: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    aud: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    iss: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    jti: Option<String>,
-}
-
-/// Get a token
+/// Issue a token
 ///
-/// The client credentials grant. A token is good for 25 hours: use it until it expires.
+/// The client credentials grant. A token is valid for 25 hours: use it until it expires.
 #[utoipa::path(
     tag = "tokens",
     security(()),
@@ -103,58 +65,51 @@ pub(crate) struct Introspection {
     )
 )]
 #[post("/oauth/token")]
-pub(crate) async fn token(
+pub(crate) async fn issue_token(
     app: web::Data<App>,
     request: HttpRequest,
-    peer: ClientIp,
+    ClientIp(address): ClientIp,
     body: Result<Body, Problem>,
 ) -> HttpResponse {
-    let granted = async {
-        let (parameters, credentials) = read(&request, body)?;
-        tokens::grant(&app, parameters, credentials, peer).await
+    let issued = async {
+        let OauthRequest { credentials, grant_type, scope, .. } = read(&request, body)?;
+        tokens::issue(&app, grant_type, scope, credentials, address).await
     };
-    respond(granted.await.map(|Granted { access_token, claims }| TokenResponse {
-        access_token,
-        token_type: "Bearer",
-        expires_in: claims.exp - claims.iat,
-        scope: claims.scope.to_string(),
-        created_at: claims.iat,
-    }))
+    respond(issued.await)
 }
 
 /// Revoke a token
 ///
-/// RFC 7009. Every service refuses the token within seconds. An unknown token is no error.
+/// RFC 7009. All services reject the token within seconds. An unknown token is not an error.
 #[utoipa::path(
     tag = "tokens",
     security(()),
     request_body(content = TokenParameter, content_type = "application/x-www-form-urlencoded"),
     responses(
-        (status = 200, description = "The token is no good any more"),
+        (status = 200, description = "The token is not valid any more"),
         (status = 400, body = OauthErrorBody),
         (status = 401, body = OauthErrorBody),
         (status = 503, body = OauthErrorBody),
     )
 )]
 #[post("/oauth/revoke")]
-pub(crate) async fn revoke(
+pub(crate) async fn revoke_token(
     app: web::Data<App>,
     request: HttpRequest,
-    peer: ClientIp,
+    ClientIp(address): ClientIp,
     body: Result<Body, Problem>,
 ) -> HttpResponse {
     let revoked = async {
-        let (mut parameters, credentials) = read(&request, body)?;
-        let client = tokens::authenticate(&app, credentials, peer).await?;
-        let presented = parameters.take("token").ok_or_else(no_token)?;
-        tokens::revoke(&app, &client, &presented).await
+        let OauthRequest { credentials, token, .. } = read(&request, body)?;
+        let client = tokens::authenticate(&app, credentials, address).await?;
+        tokens::revoke(&app, &client, &token.ok_or_else(missing_token)?).await
     };
     respond(revoked.await.map(|()| serde_json::json!({})))
 }
 
-/// Explain a token
+/// Introspect a token
 ///
-/// RFC 7662. A client may ask about its own tokens, an operator about any.
+/// RFC 7662. A client can introspect its own tokens, an operator any token.
 #[utoipa::path(
     tag = "tokens",
     security(()),
@@ -167,71 +122,52 @@ pub(crate) async fn revoke(
     )
 )]
 #[post("/oauth/introspect")]
-pub(crate) async fn introspect(
+pub(crate) async fn introspect_token(
     app: web::Data<App>,
     request: HttpRequest,
-    peer: ClientIp,
+    ClientIp(address): ClientIp,
     body: Result<Body, Problem>,
 ) -> HttpResponse {
-    let explained = async {
-        let (mut parameters, credentials) = read(&request, body)?;
-        let client = tokens::authenticate(&app, credentials, peer).await?;
-        let presented = parameters.take("token").ok_or_else(no_token)?;
-        let claims = tokens::introspect(&app, &client, &presented).await?;
-        Ok(claims.map_or_else(Introspection::default, |claims| Introspection {
-            active: true,
-            scope: Some(claims.scope.to_string()),
-            client_id: Some(claims.client_id.clone()),
-            merchant: claims.merchant.as_ref().map(ToString::to_string),
-            token_type: Some("Bearer"),
-            exp: Some(claims.exp),
-            iat: Some(claims.iat),
-            sub: Some(claims.sub.clone()),
-            aud: Some(claims.aud.clone()),
-            iss: Some(claims.iss.clone()),
-            jti: Some(claims.jti.clone()),
-        }))
+    let introspected = async {
+        let OauthRequest { credentials, token, .. } = read(&request, body)?;
+        let client = tokens::authenticate(&app, credentials, address).await?;
+        tokens::introspect(&app, &client, &token.ok_or_else(missing_token)?).await
     };
-    respond(explained.await)
+    respond(introspected.await)
 }
 
-fn no_token() -> OauthError {
+fn missing_token() -> OauthError {
     OauthError::InvalidRequest("token is missing".to_owned())
 }
 
-fn read(
-    request: &HttpRequest,
-    body: Result<Body, Problem>,
-) -> Result<(credentials::Parameters, Option<credentials::Credentials>), OauthError> {
+fn read(request: &HttpRequest, body: Result<Body, Problem>) -> Result<OauthRequest, OauthError> {
     let Body(bytes) = body.map_err(|problem| OauthError::InvalidRequest(problem.to_string()))?;
-    credentials::read(request, &bytes).map_err(OauthError::InvalidRequest)
+    OauthRequest::read(request, &bytes).map_err(OauthError::InvalidRequest)
 }
 
-fn respond<T: Serialize>(outcome: Result<T, OauthError>) -> HttpResponse {
-    let mut answer = match &outcome {
+fn respond<T: Serialize>(result: Result<T, OauthError>) -> HttpResponse {
+    let mut response = match &result {
         Ok(_) => HttpResponse::Ok(),
         Err(error) => HttpResponse::build(status(error)),
     };
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    match outcome {
-        Ok(value) => answer.json(value),
-        Err(error) => {
-            match &error {
-                OauthError::InvalidClient { basic: true } => {
-                    answer.insert_header((header::WWW_AUTHENTICATE, "Basic realm=\"backhaul\""));
-                }
-                OauthError::TooOften(wait) => {
-                    answer.insert_header((header::RETRY_AFTER, (wait.as_secs() + 1).to_string()));
-                }
-                OauthError::Unavailable => {
-                    answer.insert_header((header::RETRY_AFTER, "1"));
-                }
-                _ => {}
-            }
-            answer
-                .json(OauthErrorBody { error: code(&error), error_description: error.to_string() })
+    response.insert_header((header::CACHE_CONTROL, "no-store"));
+    let error = match result {
+        Ok(body) => return response.json(body),
+        Err(error) => error,
+    };
+    match &error {
+        OauthError::InvalidClient { used_basic_auth: true } => {
+            response.insert_header((header::WWW_AUTHENTICATE, "Basic realm=\"backhaul\""));
         }
+        OauthError::LockedOut(remaining) => {
+            response.insert_header((header::RETRY_AFTER, (remaining.as_secs() + 1).to_string()));
+        }
+        OauthError::Unavailable => {
+            response.insert_header((header::RETRY_AFTER, "1"));
+        }
+        _ => {}
     }
+    response.json(OauthErrorBody { error: code(&error), error_description: error.to_string() })
 }
 
 fn status(error: &OauthError) -> StatusCode {
@@ -240,7 +176,7 @@ fn status(error: &OauthError) -> StatusCode {
         | OauthError::UnsupportedGrantType
         | OauthError::InvalidScope => StatusCode::BAD_REQUEST,
         OauthError::InvalidClient { .. } => StatusCode::UNAUTHORIZED,
-        OauthError::TooOften(_) => StatusCode::TOO_MANY_REQUESTS,
+        OauthError::LockedOut(_) => StatusCode::TOO_MANY_REQUESTS,
         OauthError::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         OauthError::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
@@ -252,7 +188,7 @@ fn code(error: &OauthError) -> &'static str {
         OauthError::InvalidClient { .. } => "invalid_client",
         OauthError::UnsupportedGrantType => "unsupported_grant_type",
         OauthError::InvalidScope => "invalid_scope",
-        OauthError::TooOften(_) | OauthError::Unavailable => "temporarily_unavailable",
+        OauthError::LockedOut(_) | OauthError::Unavailable => "temporarily_unavailable",
         OauthError::Internal => "server_error",
     }
 }

@@ -1,4 +1,4 @@
-//! What anyone may know.
+//! Public metadata of the authorization server.
 
 use actix_web::{HttpResponse, get, http::header, web};
 use domain::access::Scope;
@@ -8,17 +8,17 @@ use utoipa::ToSchema;
 
 use crate::App;
 
-/// For so long a copy of the keys is good; new keys are published longer ahead than that.
-const KEYS_CACHE: &str = "public, max-age=300";
+/// The maximum age must stay below the default of `keys.publish_ahead`.
+const CACHE_CONTROL: &str = "public, max-age=300";
 
-/// Public keys (RFC 7517).
+/// A JSON Web Key Set (RFC 7517).
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the shape of an answer, for the API document")]
+#[expect(dead_code, reason = "only describes the response in the OpenAPI document")]
 pub(crate) struct KeySet {
     keys: Vec<Value>,
 }
 
-/// How to use this authorization server (RFC 8414).
+/// Authorization server metadata (RFC 8414).
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Metadata {
     issuer: String,
@@ -34,27 +34,27 @@ pub(crate) struct Metadata {
     scopes_supported: Vec<&'static str>,
 }
 
-/// The keys that tokens are signed with
+/// Show the public keys that verify tokens
 #[utoipa::path(tag = "tokens", security(()), responses((status = 200, body = KeySet)))]
 #[get("/.well-known/jwks.json")]
-pub(crate) async fn jwks(app: web::Data<App>) -> HttpResponse {
+pub(crate) async fn show_jwks(app: web::Data<App>) -> HttpResponse {
     HttpResponse::Ok()
-        .insert_header((header::CACHE_CONTROL, KEYS_CACHE))
-        .json(app.keyring.published())
+        .insert_header((header::CACHE_CONTROL, CACHE_CONTROL))
+        .json(app.signing_keys.public_keys())
 }
 
-/// Where everything is
+/// Show the metadata of the authorization server
 #[utoipa::path(tag = "tokens", security(()), responses((status = 200, body = Metadata)))]
 #[get("/.well-known/oauth-authorization-server")]
-pub(crate) async fn metadata(app: web::Data<App>) -> HttpResponse {
+pub(crate) async fn show_metadata(app: web::Data<App>) -> HttpResponse {
     const METHODS: [&str; 2] = ["client_secret_basic", "client_secret_post"];
     let issuer = app.settings.tokens.issuer.clone();
-    let at = |path: &str| format!("{}{path}", issuer.trim_end_matches('/'));
-    HttpResponse::Ok().insert_header((header::CACHE_CONTROL, KEYS_CACHE)).json(Metadata {
-        token_endpoint: at("/oauth/token"),
-        revocation_endpoint: at("/oauth/revoke"),
-        introspection_endpoint: at("/oauth/introspect"),
-        jwks_uri: at("/.well-known/jwks.json"),
+    let url = |path: &str| format!("{}{path}", issuer.trim_end_matches('/'));
+    HttpResponse::Ok().insert_header((header::CACHE_CONTROL, CACHE_CONTROL)).json(Metadata {
+        token_endpoint: url("/oauth/token"),
+        revocation_endpoint: url("/oauth/revoke"),
+        introspection_endpoint: url("/oauth/introspect"),
+        jwks_uri: url("/.well-known/jwks.json"),
         issuer,
         grant_types_supported: ["client_credentials"],
         response_types_supported: [],

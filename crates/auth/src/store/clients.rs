@@ -1,4 +1,4 @@
-//! API clients and the hashes of their secrets.
+//! Clients and the hashes of their secrets.
 
 use diesel::{ExpressionMethods as _, OptionalExtension as _, QueryDsl as _, Queryable};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
@@ -22,7 +22,7 @@ pub(crate) struct Client {
     pub(crate) revoked_at: Option<Timestamp>,
 }
 
-/// The hash of a secret, and until when it is good.
+/// The hash of a client secret.
 #[derive(Debug, Clone, Queryable)]
 pub(crate) struct SecretHash {
     pub(crate) id: Uuid,
@@ -46,7 +46,7 @@ impl From<Row> for Client {
             id: row.id,
             merchant: row.merchant.and_then(|id| id.parse().ok()),
             name: row.name,
-            // A scope that a later version knew and this one does not grants nothing here.
+            // Scopes that only a later version knows are ignored.
             scopes: row.scopes.split(' ').filter_map(|scope| scope.parse().ok()).collect(),
             created_at: row.created_at,
             revoked_at: row.revoked_at,
@@ -65,7 +65,9 @@ pub(crate) async fn insert(conn: &mut AsyncPgConnection, client: &Client) -> Res
     );
     let inserted = diesel::insert_into(clients::table).values(row).execute(conn).await;
     inserted.map_err(DatabaseError::from).map_err(|error| match error.constraint() {
-        Some("clients_merchant_fkey") => Error::NoMerchant(merchant.unwrap_or_default().to_owned()),
+        Some("clients_merchant_fkey") => {
+            Error::MerchantNotFound(merchant.unwrap_or_default().to_owned())
+        }
         _ => error.into(),
     })?;
     Ok(())
@@ -76,21 +78,22 @@ pub(crate) async fn find(conn: &mut AsyncPgConnection, id: &str) -> Result<Optio
     Ok(row.map(Client::from))
 }
 
+/// Locks a client until the transaction ends.
 pub(crate) async fn lock(conn: &mut AsyncPgConnection, id: &str) -> Result<Client, Error> {
     let row: Option<Row> = clients::table.find(id).for_update().first(conn).await.optional()?;
-    row.map(Client::from).ok_or_else(|| Error::NoClient(id.to_owned()))
+    row.map(Client::from).ok_or_else(|| Error::ClientNotFound(id.to_owned()))
 }
 
 pub(crate) async fn set_revoked(
     conn: &mut AsyncPgConnection,
     id: &str,
-    at: Timestamp,
+    now: Timestamp,
 ) -> Result<(), Error> {
-    diesel::update(clients::table.find(id)).set(clients::revoked_at.eq(at)).execute(conn).await?;
+    diesel::update(clients::table.find(id)).set(clients::revoked_at.eq(now)).execute(conn).await?;
     Ok(())
 }
 
-/// The next clients after an id, of one merchant or of all.
+/// The next clients after an id, of one merchant or of all merchants.
 pub(crate) async fn page(
     conn: &mut AsyncPgConnection,
     merchant: Option<&str>,
@@ -105,7 +108,7 @@ pub(crate) async fn page(
     Ok(query.load::<Row>(conn).await?.into_iter().map(Client::from).collect())
 }
 
-pub(crate) async fn add_secret(
+pub(crate) async fn insert_secret(
     conn: &mut AsyncPgConnection,
     client: &str,
     hash: Vec<u8>,
@@ -121,18 +124,18 @@ pub(crate) async fn add_secret(
     Ok(())
 }
 
-/// The secrets of a client that still work, newest first.
-pub(crate) async fn secrets(
+/// The unexpired secrets of a client, newest first.
+pub(crate) async fn valid_secrets(
     conn: &mut AsyncPgConnection,
     client: &str,
     now: Timestamp,
 ) -> Result<Vec<SecretHash>, Error> {
     use client_secrets as table;
     use diesel::BoolExpressionMethods as _;
-    let good = table::expires_at.is_null().or(table::expires_at.gt(now));
+    let is_valid = table::expires_at.is_null().or(table::expires_at.gt(now));
     let rows = table::table
         .filter(table::client_id.eq(client))
-        .filter(good)
+        .filter(is_valid)
         .order(table::created_at.desc());
     Ok(rows.select((table::id, table::hash, table::expires_at)).load(conn).await?)
 }
@@ -140,10 +143,10 @@ pub(crate) async fn secrets(
 pub(crate) async fn expire_secret(
     conn: &mut AsyncPgConnection,
     id: Uuid,
-    at: Timestamp,
+    expires_at: Timestamp,
 ) -> Result<(), Error> {
     diesel::update(client_secrets::table.find(id))
-        .set(client_secrets::expires_at.eq(at))
+        .set(client_secrets::expires_at.eq(expires_at))
         .execute(conn)
         .await?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Merchants, whole.
+//! Merchants, each stored as one JSON document.
 
 use diesel::{
     ExpressionMethods as _, OptionalExtension as _, QueryDsl as _, Queryable, sql_types::BigInt,
@@ -10,9 +10,8 @@ use serde_json::Value;
 
 use crate::{error::Error, schema::merchants};
 
-/// A merchant and when it was made and changed.
 #[derive(Debug, Clone)]
-pub(crate) struct Stored {
+pub(crate) struct StoredMerchant {
     pub(crate) merchant: Merchant,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
@@ -27,7 +26,7 @@ struct Row {
     updated_at: Timestamp,
 }
 
-impl TryFrom<Row> for Stored {
+impl TryFrom<Row> for StoredMerchant {
     type Error = Error;
 
     fn try_from(row: Row) -> Result<Self, Error> {
@@ -56,18 +55,18 @@ pub(crate) async fn insert(
     Ok(())
 }
 
-pub(crate) async fn find(conn: &mut AsyncPgConnection, id: &str) -> Result<Stored, Error> {
+pub(crate) async fn find(conn: &mut AsyncPgConnection, id: &str) -> Result<StoredMerchant, Error> {
     let row: Option<Row> = merchants::table.find(id).first(conn).await.optional()?;
-    row.ok_or_else(|| Error::NoMerchant(id.to_owned()))?.try_into()
+    row.ok_or_else(|| Error::MerchantNotFound(id.to_owned()))?.try_into()
 }
 
-/// Finds a merchant and keeps everyone else from changing it until the transaction ends.
-pub(crate) async fn lock(conn: &mut AsyncPgConnection, id: &str) -> Result<Stored, Error> {
+/// Locks a merchant until the transaction ends.
+pub(crate) async fn lock(conn: &mut AsyncPgConnection, id: &str) -> Result<StoredMerchant, Error> {
     let row: Option<Row> = merchants::table.find(id).for_update().first(conn).await.optional()?;
-    row.ok_or_else(|| Error::NoMerchant(id.to_owned()))?.try_into()
+    row.ok_or_else(|| Error::MerchantNotFound(id.to_owned()))?.try_into()
 }
 
-pub(crate) async fn save(
+pub(crate) async fn update(
     conn: &mut AsyncPgConnection,
     merchant: &Merchant,
     now: Timestamp,
@@ -83,27 +82,29 @@ pub(crate) async fn save(
     Ok(())
 }
 
-/// Gives every merchant a newer version, this one at least.
-pub(crate) async fn renew(conn: &mut AsyncPgConnection, least: i64) -> Result<(), Error> {
-    diesel::sql_query(
-        "UPDATE merchants SET version = GREATEST(version + 1, $1), document = jsonb_set( \
-         document, '{version}', to_jsonb(GREATEST(version + 1, $1)))",
-    )
-    .bind::<BigInt, _>(least)
-    .execute(conn)
-    .await?;
+const INCREMENT_VERSIONS: &str = "
+    UPDATE merchants
+    SET version = GREATEST(version + 1, $1),
+        document = jsonb_set(document, '{version}', to_jsonb(GREATEST(version + 1, $1)))";
+
+/// Increments the version of every merchant, to at least `min_version`.
+pub(crate) async fn increment_versions(
+    conn: &mut AsyncPgConnection,
+    min_version: i64,
+) -> Result<(), Error> {
+    diesel::sql_query(INCREMENT_VERSIONS).bind::<BigInt, _>(min_version).execute(conn).await?;
     Ok(())
 }
 
-/// The next merchants after a name, in the order of their names.
+/// The next merchants after an identifier.
 pub(crate) async fn page(
     conn: &mut AsyncPgConnection,
     after: &str,
     limit: i64,
-) -> Result<Vec<Stored>, Error> {
+) -> Result<Vec<StoredMerchant>, Error> {
     let rows = merchants::table
         .filter(merchants::identifier.gt(after))
         .order(merchants::identifier)
         .limit(limit);
-    rows.load::<Row>(conn).await?.into_iter().map(Stored::try_from).collect()
+    rows.load::<Row>(conn).await?.into_iter().map(StoredMerchant::try_from).collect()
 }

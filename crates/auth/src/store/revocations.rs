@@ -1,9 +1,6 @@
-//! What was revoked and still matters.
+//! Revocations, until they expire.
 
-use diesel::{
-    ExpressionMethods as _, QueryDsl as _,
-    sql_types::{Jsonb, Text, Timestamptz},
-};
+use diesel::{ExpressionMethods as _, QueryDsl as _};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::{access::Revocation, event::Event as _};
 use platform::Timestamp;
@@ -11,28 +8,40 @@ use serde_json::Value;
 
 use crate::{error::Error, schema::revocations};
 
-/// Keeps a revocation, stamped with the database's clock; one that lasts longer replaces it.
-pub(crate) async fn keep(
+diesel::define_sql_function! {
+    /// The current time of the database, even inside a transaction.
+    fn clock_timestamp() -> Timestamptz;
+}
+
+/// Stores a revocation, unless one with a later expiry is stored already.
+pub(crate) async fn upsert(
     conn: &mut AsyncPgConnection,
     revocation: &Revocation,
 ) -> Result<(), Error> {
-    diesel::sql_query(
-        "INSERT INTO revocations AS known (subject, revocation, expires_at, created_at) \
-         VALUES ($1, $2, $3, clock_timestamp()) \
-         ON CONFLICT (subject) DO UPDATE SET revocation = excluded.revocation, \
-             expires_at = excluded.expires_at, created_at = excluded.created_at \
-         WHERE known.expires_at < excluded.expires_at",
-    )
-    .bind::<Text, _>(revocation.subject())
-    .bind::<Jsonb, _>(serde_json::to_value(revocation)?)
-    .bind::<Timestamptz, _>(revocation.expires_at)
-    .execute(conn)
-    .await?;
+    use diesel::{query_dsl::methods::FilterDsl as _, upsert::excluded};
+    use revocations as table;
+    diesel::insert_into(table::table)
+        .values((
+            table::subject.eq(revocation.subject()),
+            table::revocation.eq(serde_json::to_value(revocation)?),
+            table::expires_at.eq(revocation.expires_at),
+            table::created_at.eq(clock_timestamp()),
+        ))
+        .on_conflict(table::subject)
+        .do_update()
+        .set((
+            table::revocation.eq(excluded(table::revocation)),
+            table::expires_at.eq(excluded(table::expires_at)),
+            table::created_at.eq(excluded(table::created_at)),
+        ))
+        .filter(table::expires_at.lt(excluded(table::expires_at)))
+        .execute(conn)
+        .await?;
     Ok(())
 }
 
-/// What was kept since a time by the database's clock, each with its time.
-pub(crate) async fn since(
+/// Revocations with the times of their creation, which are by the database's clock.
+pub(crate) async fn created_since(
     conn: &mut AsyncPgConnection,
     since: Timestamp,
 ) -> Result<Vec<(Revocation, Timestamp)>, Error> {
@@ -41,10 +50,11 @@ pub(crate) async fn since(
         .filter(table::created_at.ge(since))
         .select((table::revocation, table::created_at));
     let rows: Vec<(Value, Timestamp)> = rows.load(conn).await?;
-    rows.into_iter().map(|(row, at)| Ok((serde_json::from_value(row)?, at))).collect()
+    let read = |(row, created_at)| Ok((serde_json::from_value(row)?, created_at));
+    rows.into_iter().map(read).collect()
 }
 
-pub(crate) async fn in_force(
+pub(crate) async fn unexpired(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
 ) -> Result<Vec<Revocation>, Error> {
@@ -54,7 +64,7 @@ pub(crate) async fn in_force(
     rows.into_iter().map(|row| Ok(serde_json::from_value(row)?)).collect()
 }
 
-pub(crate) async fn forget_expired(
+pub(crate) async fn delete_expired(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
 ) -> Result<(), Error> {

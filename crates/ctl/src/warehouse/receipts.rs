@@ -43,7 +43,7 @@ struct List {
     #[arg(long, value_name = "NUMBER")]
     #[serde(rename = "asn_number")]
     asn: Option<String>,
-    /// Maximum number of receipts, up to 500
+    /// Maximum number of receipts, up to 200
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: u16,
 }

@@ -44,7 +44,7 @@ async fn a_merchant_is_added_changed_and_shown() {
         .iter()
         .map(|it| it["action"].as_str().unwrap())
         .collect();
-    assert_eq!(actions, ["merchant.changed", "merchant.changed", "merchant.added"]);
+    assert_eq!(actions, ["merchant.updated", "merchant.updated", "merchant.created"]);
     assert_eq!(app.json("audit --limit 1 --json").await["records"].as_array().unwrap().len(), 1);
 }
 

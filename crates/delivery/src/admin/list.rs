@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, get, web};
 use chrono::{DateTime, Utc};
 use domain::access::MerchantId;
 use platform::Problem;
-use platform::http::{ErrorBody, MemoryPermit};
+use platform::http::{ErrorBody, PageLimit, reserve_for_response};
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -15,9 +15,6 @@ use uuid::Uuid;
 use super::{Refused, check_filter, readable};
 use crate::Deliveries;
 use crate::ledger::{Filter, Found, State, attempts, body, find, newest_first};
-
-const PAGE: i64 = 50;
-const LONGEST_PAGE: i64 = 500;
 
 /// Which deliveries; all that is given must fit.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -35,9 +32,11 @@ pub(crate) struct DeliveryQuery {
     from: Option<DateTime<Utc>>,
     /// Created before this time.
     to: Option<DateTime<Utc>>,
-    /// How many at the most, 50 unless said; 500 is the limit.
-    limit: Option<i64>,
-    /// Where the page before ended: its `next`.
+    /// Maximum number of entries
+    #[serde(default)]
+    #[param(inline)]
+    limit: PageLimit,
+    /// The `next` of the previous page
     after: Option<Uuid>,
 }
 
@@ -89,7 +88,7 @@ impl From<Found> for DeliveryView {
 pub(crate) struct DeliveryPage {
     deliveries: Vec<DeliveryView>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<Uuid>,
+    next: Option<String>,
 }
 
 /// One request to the merchant, or a try that did not get as far.
@@ -135,7 +134,6 @@ pub(crate) async fn list_deliveries(
 ) -> Result<HttpResponse, Problem> {
     let query = query.into_inner();
     let merchant = readable(&caller, merchant_id(query.merchant.as_deref())?)?;
-    let limit = query.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE);
     let filter = Filter {
         delivery: None,
         merchant: merchant.map(String::from),
@@ -148,9 +146,8 @@ pub(crate) async fn list_deliveries(
     };
     check_filter(&filter)?;
     let mut conn = deliveries.0.pool.get().await?;
-    let found = newest_first(&mut conn, &filter, query.after, limit).await?;
-    let full = i64::try_from(found.len()).is_ok_and(|length| length >= limit);
-    let next = found.last().filter(|_| full).map(|found| found.id);
+    let mut found = newest_first(&mut conn, &filter, query.after, query.limit.rows()).await?;
+    let next = query.limit.next(&mut found, |last| last.id.to_string());
     let deliveries = found.into_iter().map(DeliveryView::from).collect();
     Ok(HttpResponse::Ok().json(DeliveryPage { deliveries, next }))
 }
@@ -179,7 +176,7 @@ pub(crate) async fn show_delivery(
         return Err(Refused::NoDelivery(id).into());
     }
     let body = body(&mut conn, id).await?;
-    MemoryPermit::reserve_for_response(&request, body.len())?;
+    reserve_for_response(&request, body.len())?;
     let requests = attempts(&mut conn, id).await?.into_iter().map(|logged| AttemptView {
         round: logged.round,
         number: logged.number,

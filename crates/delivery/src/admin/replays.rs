@@ -6,7 +6,7 @@ use actix_web::{HttpResponse, get, post, web};
 use chrono::{DateTime, Utc};
 use diesel_async::AsyncConnection;
 use domain::access::Scope;
-use platform::http::{Body, ErrorBody, MemoryPermit, Sequential};
+use platform::http::{Body, ErrorBody, Sequential};
 use platform::identity::Caller;
 use platform::{Problem, Timestamp, database::DatabaseError};
 use serde::{Deserialize, Serialize};
@@ -140,7 +140,7 @@ pub(crate) async fn replay_delivery(
 #[post("/v1/replays")]
 pub(crate) async fn start_replay(
     deliveries: web::Data<Deliveries>,
-    Sequential(caller, (_room, Body(body))): Sequential<Caller, (MemoryPermit, Body)>,
+    Sequential(caller, Body(body)): Sequential<Caller, Body>,
 ) -> Result<HttpResponse, Problem> {
     caller.require(Scope::Operator)?;
     let engine = &deliveries.0;

@@ -10,7 +10,7 @@ use domain::access::{MerchantId, Scope};
 use domain::exchange::OrderAmounts;
 use domain::returns::UnitId;
 use platform::Problem;
-use platform::http::{ErrorBody, MemoryPermit};
+use platform::http::{BadCursor, ErrorBody, PageLimit, reserve_for_response};
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -23,8 +23,6 @@ use crate::error::Error;
 use crate::store::search::{self, Search};
 pub(crate) use words::{State, Stock};
 
-const DEFAULT_LIMIT: u16 = 50;
-const MAX_LIMIT: u16 = 500;
 /// More returns than this of one order are not shown with it.
 const MOST_RETURNS: i64 = 1000;
 
@@ -108,10 +106,11 @@ pub(crate) struct Listing {
     exchange_order_identifier: Option<String>,
     /// Only those in this state
     state: Option<State>,
-    /// How many at most, 50 unless given; fewer when they have very many units
-    #[param(minimum = 1, maximum = 500)]
-    limit: Option<u16>,
-    /// The `next` of the answer before
+    /// Maximum number of entries
+    #[serde(default)]
+    #[param(inline)]
+    limit: PageLimit,
+    /// The `next` of the previous page
     after: Option<String>,
 }
 
@@ -143,20 +142,16 @@ pub(crate) async fn list_exchange_orders(
     request: HttpRequest,
 ) -> Result<web::Json<Page>, Problem> {
     caller.require(Scope::Returns)?;
-    let (mut search, limit) = listing.into_inner().understand()?;
+    let limit = listing.limit;
+    let mut search = listing.into_inner().understand()?;
     if caller.merchant_scope().is_some() || !caller.is_operator() || search.is_by_name() {
         search.merchant = Some(app.merchants.merchant_for(&caller)?.identifier.clone());
     }
     let mut conn = app.pool.get().await?;
-    let (mut found, is_truncated) = search::find(&mut conn, &search, i64::from(limit) + 1).await?;
-    let more = is_truncated || found.len() > usize::from(limit);
-    found.truncate(limit.into());
+    let (mut found, is_truncated) = search::find(&mut conn, &search, limit.rows()).await?;
+    let next = limit.next_of(&mut found, is_truncated, |(position, _)| cursor(*position));
     // While there is a connection: so many pages at most are here without room.
-    MemoryPermit::reserve_for_response(
-        &request,
-        found.iter().map(|(_, order)| order.length()).sum(),
-    )?;
-    let next = found.last().filter(|_| more).map(|(position, _)| cursor(*position));
+    reserve_for_response(&request, found.iter().map(|(_, order)| order.length()).sum())?;
     let exchange_orders = found.into_iter().map(|(_, order)| order).collect();
     Ok(web::Json(Page { exchange_orders, next }))
 }
@@ -261,7 +256,7 @@ async fn details(
         None => None,
     };
     let length = message.as_ref().map_or(0, |message| message.get().len());
-    MemoryPermit::reserve_for_response(request, length + order.length())?;
+    reserve_for_response(request, length + order.length())?;
     let earlier_orders = search::earlier_orders(&mut conn, merchant.as_str(), &id).await?;
     let other_returns = others.into_iter().map(OtherReturn::from).collect();
     Ok(web::Json(Details { order, message, earlier_orders, other_returns }))
@@ -285,29 +280,22 @@ impl From<ExchangeOrderView> for OtherReturn {
 }
 
 impl Listing {
-    fn understand(self) -> Result<(Search, u16), Error> {
-        let bad = |what: &str| Error::BadQuery(what.to_owned());
-        let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
-        if !(1..=MAX_LIMIT).contains(&limit) {
-            return Err(Error::BadQuery(format!("limit must be between 1 and {MAX_LIMIT}")));
-        }
-        let before = self.after.map(|after| {
-            position(&after).ok_or_else(|| bad("after is not the `next` of an earlier answer"))
-        });
+    fn understand(self) -> Result<Search, Problem> {
+        let before = self.after.map(|after| position(&after).ok_or(BadCursor));
         let names =
             [&self.original_order_id, &self.rma_identifier, &self.exchange_order_identifier];
         if names.into_iter().flatten().any(|name| name.contains('\0')) {
-            return Err(bad("an identifier must not hold a NUL character"));
+            let detail = "an identifier must not contain a NUL character";
+            return Err(Error::BadQuery(detail.to_owned()).into());
         }
-        let search = Search {
+        Ok(Search {
             merchant: None,
             original_order_id: self.original_order_id,
             rma_identifier: self.rma_identifier,
             exchange_order_identifier: self.exchange_order_identifier,
             state: self.state,
             before: before.transpose()?,
-        };
-        Ok((search, limit))
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use domain::access::Scope;
 use domain::exchange::{OfferedVariant, VariantIdentifier};
 use platform::Problem;
-use platform::http::{ErrorBody, MemoryPermit};
+use platform::http::{ErrorBody, reserve_for_response};
 use platform::identity::Caller;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -69,7 +69,7 @@ pub(crate) async fn show_variants(
     let mut answer = HttpResponse::Ok();
     Ok(match app.offers.of(&merchant, &product).await {
         Ok(offer) => {
-            MemoryPermit::reserve_for_response(&request, offer.length())?;
+            reserve_for_response(&request, offer.length())?;
             answer.json(OfferView {
                 variant_identifier: &product,
                 available: true,

@@ -7,9 +7,9 @@ use testkit::eventually;
 
 use super::stage::{SOON, Stage, carded, confirmed};
 
-/// The least room there can be: three times the longest body.
+/// Memory for one body of the largest size: 5 MiB.
 const LITTLE_ROOM: [(&str, &str); 2] =
-    [("BODIES__BYTES_IN_FLIGHT", "0"), ("HTTP__MAX_BODY_BYTES", "524288")];
+    [("HTTP__MAX_INFLIGHT_BYTES", "0"), ("HTTP__MAX_BODY_BYTES", "524288")];
 
 /// Waits until this is answered so.
 async fn answered(stage: &Stage, path: &str, token: &str, status: StatusCode) {

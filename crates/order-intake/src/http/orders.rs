@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
 use domain::access::Scope;
-use platform::http::{ErrorBody, MemoryPermit};
+use platform::http::{BadCursor, ErrorBody, PageLimit, reserve_for_response};
 use platform::identity::Caller;
 use platform::{ErrorKind, Failure, Problem};
 use serde::{Deserialize, Serialize};
@@ -14,9 +14,6 @@ use utoipa::ToSchema;
 
 use crate::App;
 use crate::store::{self, Search};
-
-const DEFAULT_LIMIT: u16 = 50;
-const MAX_LIMIT: u16 = 200;
 
 /// An order as it is stored.
 #[derive(Debug, Serialize, ToSchema)]
@@ -51,20 +48,19 @@ pub(crate) struct Listing {
     customer_email: Option<String>,
     /// Only orders with a line of this identifier
     line_identifier: Option<String>,
-    /// How many at most, 50 unless given
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u16>,
-    /// The `next` of the answer before
+    /// Maximum number of entries
+    #[serde(default)]
+    #[param(inline)]
+    limit: PageLimit,
+    /// The `next` of the previous page
     after: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
 enum BadQuery {
-    #[error("limit must be between 1 and {MAX_LIMIT}")]
-    Limit,
-    #[error("after is not the `next` of an earlier answer")]
-    After,
-    #[error("{0} must not hold a NUL character")]
+    #[error(transparent)]
+    After(#[from] BadCursor),
+    #[error("{0} must not contain a NUL character")]
     Nul(&'static str),
 }
 
@@ -109,20 +105,15 @@ pub(crate) async fn list_orders(
 ) -> Result<web::Json<StoredOrders>, Problem> {
     caller.require(Scope::Orders)?;
     let merchant = app.merchants.merchant_for(&caller)?;
-    let (search, limit) = listing.into_inner().understand()?;
+    let limit = listing.limit;
+    let search = listing.into_inner().understand()?;
     let mut conn = app.pool.get().await?;
-    let most = i64::from(limit) + 1;
-    let found = store::search(&mut conn, &merchant.identifier, &search, most).await?;
+    let found = store::search(&mut conn, &merchant.identifier, &search, limit.rows()).await?;
     let (mut orders, is_truncated) = found;
-    let more = is_truncated || orders.len() > usize::from(limit);
-    orders.truncate(limit.into());
+    let next =
+        limit.next_of(&mut orders, is_truncated, |last| URL_SAFE_NO_PAD.encode(&last.identifier));
     // While there is a connection: so many pages at most are here without room.
-    MemoryPermit::reserve_for_response(
-        &request,
-        orders.iter().map(|order| order.document.get().len()).sum(),
-    )?;
-    let last = orders.last().filter(|_| more);
-    let next = last.map(|last| URL_SAFE_NO_PAD.encode(&last.identifier));
+    reserve_for_response(&request, orders.iter().map(|order| order.document.get().len()).sum())?;
     Ok(web::Json(StoredOrders { orders, next }))
 }
 
@@ -158,7 +149,7 @@ pub(crate) async fn find_order(
         let search = Search { identifier: Some(identifier.clone()), ..Search::default() };
         let (mut found, _) = store::search(&mut conn, &merchant.identifier, &search, 1).await?;
         if let Some(order) = found.pop() {
-            MemoryPermit::reserve_for_response(&request, order.document.get().len())?;
+            reserve_for_response(&request, order.document.get().len())?;
             return Ok(web::Json(order));
         }
     }
@@ -166,14 +157,10 @@ pub(crate) async fn find_order(
 }
 
 impl Listing {
-    fn understand(self) -> Result<(Search, u16), BadQuery> {
-        let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
-        if !(1..=MAX_LIMIT).contains(&limit) {
-            return Err(BadQuery::Limit);
-        }
+    fn understand(self) -> Result<Search, BadQuery> {
         let after = self.after.map(|cursor| {
-            let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_garbage| BadQuery::After)?;
-            String::from_utf8(bytes).map_err(|_garbage| BadQuery::After)
+            let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_garbage| BadCursor)?;
+            String::from_utf8(bytes).map_err(|_garbage| BadCursor)
         });
         let search = Search {
             identifier: without_nul("identifier", self.identifier)?,
@@ -182,7 +169,7 @@ impl Listing {
             line_identifier: without_nul("line_identifier", self.line_identifier)?,
             after: without_nul("after", after.transpose()?)?,
         };
-        Ok((search, limit))
+        Ok(search)
     }
 }
 

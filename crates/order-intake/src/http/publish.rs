@@ -7,7 +7,7 @@ use domain::json::FieldError;
 use domain::order::{
     OrderMessage, OrderOutcome, OrderPolicy, OrderSnapshot, OrderStored, ReturnsPortalOrderMessage,
 };
-use platform::http::{ErrorBody, JsonSource, MemoryPermit, Sequential};
+use platform::http::{ErrorBody, JsonSource, Sequential};
 use platform::identity::Caller;
 use platform::{ErrorKind, Failure, Problem};
 use serde::{Deserialize, Serialize};
@@ -67,12 +67,9 @@ pub(crate) struct PublishedOrder {
 #[post("/returns_portal_orders")]
 pub(crate) async fn publish_orders(
     app: web::Data<App>,
-    Sequential(caller, (_version, room, source)): Sequential<
-        Caller,
-        (ApiVersion, MemoryPermit, JsonSource),
-    >,
+    Sequential(caller, (_version, source)): Sequential<Caller, (ApiVersion, JsonSource)>,
 ) -> Result<web::Json<PublishedOrders>, Problem> {
-    let JsonSource { document, bytes } = source;
+    let JsonSource { document, bytes, memory } = source;
     caller.require(Scope::Orders)?;
     let merchant = app.merchants.merchant_for(&caller)?;
     let policy = OrderPolicy {
@@ -92,7 +89,7 @@ pub(crate) async fn publish_orders(
         orders.push(Published { snapshot, document: document.get().to_owned(), event });
     }
     let merchant = merchant.identifier.clone();
-    let publication = Publication { merchant, policy, received_at, orders, _room: room };
+    let publication = Publication { merchant, policy, received_at, orders, _memory: memory };
     let outcomes = app.group.submit(publication).await??;
     let message = summary(&outcomes);
     let orders = identifiers.into_iter().zip(outcomes);

@@ -12,7 +12,7 @@ use domain::order::{Order, OrderMessage, OrderOutcome, OrderPolicy, OrderStored}
 use messaging::Outbox;
 use platform::Timestamp;
 use platform::database::{Pool, Settings};
-use platform::http::MemoryPermit;
+use platform::http::RequestMemory;
 use serde_json::{Value, json};
 use testkit::Database;
 use tokio_util::sync::CancellationToken;
@@ -112,7 +112,7 @@ impl Desk {
             policy: OrderPolicy::default(),
             received_at,
             orders,
-            _room: MemoryPermit::default(),
+            _memory: RequestMemory::default(),
         }
     }
 

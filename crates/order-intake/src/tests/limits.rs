@@ -63,8 +63,8 @@ async fn bodies_that_do_not_come_shut_out_nobody_else() {
 
 #[tokio::test]
 async fn answers_that_nobody_reads_are_bounded() {
-    // MemoryPermit for ten megabytes, the least there can be.
-    let limits = [("HTTP__MAX_BODY_BYTES", "1048576"), ("BODIES__BYTES_IN_FLIGHT", "0")];
+    // Memory for one body of the largest size: 10 MiB.
+    let limits = [("HTTP__MAX_BODY_BYTES", "1048576"), ("HTTP__MAX_INFLIGHT_BYTES", "0")];
     let intake = Intake::with(&limits, merchant("acme")).await;
     for order in &mut sample_orders(4) {
         order["padding"] = json!(" ".repeat(900_000));

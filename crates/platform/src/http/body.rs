@@ -1,6 +1,6 @@
-//! Reading a request body: bounded in size and time, unpacked when gzipped, parsed strictly.
+//! Request bodies: bounded in size, time and memory, decompressed when gzipped, parsed strictly.
 
-use std::{future::Future, io::Read as _, pin::Pin};
+use std::{future::Future, io::Read as _, pin::Pin, time::Duration};
 
 use actix_web::{FromRequest, HttpRequest, dev::Payload, error::PayloadError, http::header, web};
 use bytes::{Bytes, BytesMut};
@@ -8,10 +8,10 @@ use domain::json::{Document, ParseError};
 use flate2::read::MultiGzDecoder;
 use futures_util::StreamExt;
 
-use super::{MemoryPermit, Settings};
-use crate::{ErrorKind, Failure, Problem};
+use super::{RequestMemory, Settings};
+use crate::{ErrorKind, Failure, Overloaded, Problem};
 
-/// Why a body could not be read.
+/// The reason why a body could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
     #[error("the body is larger than {0} bytes")]
@@ -30,6 +30,8 @@ pub enum BodyError {
     NotJson(#[from] ParseError),
     #[error("the body is not a form")]
     NotForm,
+    #[error(transparent)]
+    Overloaded(#[from] Overloaded),
 }
 
 impl Failure for BodyError {
@@ -41,13 +43,21 @@ impl Failure for BodyError {
                 ErrorKind::Malformed
             }
             Self::Encoding(_) | Self::ContentType(_) => ErrorKind::Unsupported,
+            Self::Overloaded(overloaded) => overloaded.kind(),
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Overloaded(overloaded) => overloaded.retry_after(),
+            _ => None,
         }
     }
 }
 
 type Reading<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
 
-/// The bytes of a body, unpacked.
+/// The bytes of a body, decompressed.
 pub struct Body(pub Bytes);
 
 impl FromRequest for Body {
@@ -56,11 +66,11 @@ impl FromRequest for Body {
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
-        Box::pin(async move { Ok(Self(read(&request, payload).await?)) })
+        Box::pin(async move { Ok(Self(read(&request, payload).await?.0)) })
     }
 }
 
-/// A JSON document, parsed strictly; what it must contain is the handler's business.
+/// A JSON document, parsed strictly.
 pub struct Json(pub Document);
 
 impl FromRequest for Json {
@@ -73,10 +83,12 @@ impl FromRequest for Json {
     }
 }
 
-/// A JSON document and the bytes it was read from, for whoever keeps it as it came.
+/// A JSON document and the bytes it was parsed from.
 pub struct JsonSource {
     pub document: Document,
     pub bytes: Bytes,
+    /// For handlers that keep the document longer than the request.
+    pub memory: RequestMemory,
 }
 
 impl FromRequest for JsonSource {
@@ -89,9 +101,9 @@ impl FromRequest for JsonSource {
             if !is_json(&request) {
                 return Err(BodyError::ContentType("application/json").into());
             }
-            let bytes = read(&request, payload).await?;
+            let (bytes, memory) = read(&request, payload).await?;
             let document = Document::parse(&bytes).map_err(BodyError::from)?;
-            Ok(Self { document, bytes })
+            Ok(Self { document, bytes, memory })
         })
     }
 }
@@ -121,11 +133,13 @@ fn essence(request: &HttpRequest) -> String {
     line.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
 }
 
-async fn read(request: &HttpRequest, payload: Payload) -> Result<Bytes, BodyError> {
+async fn read(
+    request: &HttpRequest,
+    payload: Payload,
+) -> Result<(Bytes, RequestMemory), BodyError> {
     let settings = request.app_data::<web::Data<Settings>>();
-    let (limit, patience) = settings.map_or((1 << 20, std::time::Duration::from_secs(15)), |s| {
-        (s.max_body_bytes, s.body_timeout)
-    });
+    let (limit, timeout) =
+        settings.map_or((1 << 20, Duration::from_secs(15)), |s| (s.max_body_bytes, s.body_timeout));
     let encoding =
         request.headers().get(header::CONTENT_ENCODING).map(|value| value.to_str().unwrap_or("?"));
     let gzipped = match encoding.map(|value| value.trim().to_ascii_lowercase()).as_deref() {
@@ -138,11 +152,12 @@ async fn read(request: &HttpRequest, payload: Payload) -> Result<Bytes, BodyErro
     if announced.is_some_and(|length: usize| length > limit) {
         return Err(BodyError::TooLarge(limit));
     }
-    let raw = tokio::time::timeout(patience, collect(payload, limit)).await;
+    let memory = RequestMemory::acquire_for_body(request)?;
+    let raw = tokio::time::timeout(timeout, collect(payload, limit)).await;
     let raw = raw.map_err(|_elapsed| BodyError::TooSlow)??;
-    let body = if gzipped { unpack(&raw, limit)? } else { raw };
-    MemoryPermit::of(request).fit(body.len());
-    Ok(body)
+    let body = if gzipped { decompress(&raw, limit)? } else { raw };
+    memory.shrink_to_body(body.len());
+    Ok((body, memory))
 }
 
 async fn collect(mut payload: Payload, limit: usize) -> Result<Bytes, BodyError> {
@@ -155,7 +170,7 @@ async fn collect(mut payload: Payload, limit: usize) -> Result<Bytes, BodyError>
         if first.len() + body.len() + chunk.len() > limit {
             return Err(BodyError::TooLarge(limit));
         }
-        // A small body comes in one piece, which needs no copy.
+        // A small body arrives in one chunk and is not copied.
         if first.is_empty() && body.is_empty() {
             first = chunk;
         } else {
@@ -166,10 +181,10 @@ async fn collect(mut payload: Payload, limit: usize) -> Result<Bytes, BodyError>
     Ok(if body.is_empty() { first } else { body.freeze() })
 }
 
-fn unpack(packed: &[u8], limit: usize) -> Result<Bytes, BodyError> {
+fn decompress(gzipped: &[u8], limit: usize) -> Result<Bytes, BodyError> {
     let bound = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    let mut body = Vec::with_capacity(packed.len().saturating_mul(4).min(limit));
-    MultiGzDecoder::new(packed)
+    let mut body = Vec::with_capacity(gzipped.len().saturating_mul(4).min(limit));
+    MultiGzDecoder::new(gzipped)
         .take(bound)
         .read_to_end(&mut body)
         .map_err(|_damaged| BodyError::BadGzip)?;
@@ -184,22 +199,22 @@ mod tests {
 
     use super::*;
 
-    fn pack(bytes: &[u8]) -> Vec<u8> {
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(bytes).unwrap();
         encoder.finish().unwrap()
     }
 
     #[test]
-    fn gzip_is_bounded_by_its_unpacked_size() {
-        assert_eq!(unpack(&pack(b"hello"), 5).unwrap(), "hello");
-        assert!(matches!(unpack(&pack(b"hello!"), 5), Err(BodyError::TooLarge(5))));
+    fn gzip_is_bounded_by_its_decompressed_size() {
+        assert_eq!(decompress(&gzip(b"hello"), 5).unwrap(), "hello");
+        assert!(matches!(decompress(&gzip(b"hello!"), 5), Err(BodyError::TooLarge(5))));
         assert!(matches!(
-            unpack(&pack(&vec![0; 50_000_000]), 1000),
+            decompress(&gzip(&vec![0; 50_000_000]), 1000),
             Err(BodyError::TooLarge(1000))
         ));
-        let packed = pack(b"hello");
-        assert!(matches!(unpack(&packed[..packed.len() - 4], 5), Err(BodyError::BadGzip)));
-        assert!(matches!(unpack(b"hello", 5), Err(BodyError::BadGzip)));
+        let gzipped = gzip(b"hello");
+        assert!(matches!(decompress(&gzipped[..gzipped.len() - 4], 5), Err(BodyError::BadGzip)));
+        assert!(matches!(decompress(b"hello", 5), Err(BodyError::BadGzip)));
     }
 }

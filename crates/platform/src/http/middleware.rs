@@ -19,7 +19,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use uuid::Uuid;
 
 use super::{
-    ClientIp, MemoryPermit, Settings,
+    ClientIp, RequestMemory, Settings,
     connections::ActiveRequest,
     server::{BadQuery, NoSuchPath},
 };
@@ -121,8 +121,10 @@ async fn answer(
     }
     let settings = request.app_data::<web::Data<Settings>>().cloned();
     let patience = settings.map_or(Duration::from_secs(30), |settings| settings.request_timeout);
+    let is_probe = UNCOUNTED.contains(&request.path());
     match tokio::time::timeout(patience, next.call(request)).await {
-        Ok(answer) => Ok(MemoryPermit::keep(answer?.map_into_boxed_body())),
+        Ok(answer) if is_probe => Ok(answer?.map_into_boxed_body()),
+        Ok(answer) => Ok(RequestMemory::keep(answer?.map_into_boxed_body())),
         // The answer is made here, while the request id is at hand.
         Err(_elapsed) => {
             let mut answer = Problem::from(Overdue).error_response();

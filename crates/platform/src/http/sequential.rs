@@ -1,11 +1,11 @@
-//! One thing of a request after the other: a handler's arguments are otherwise read all at once.
+//! Extractors that run one after the other; the arguments of a handler are otherwise extracted concurrently.
 
 use std::{future::Future, pin::Pin};
 
 use actix_web::{Error, FromRequest, HttpRequest, dev::Payload};
 
-/// The second is begun when the first is there: `Sequential<Caller, (MemoryPermit, Json)>` gives room to a body,
-/// and reads it, once it is known who sends it. Only the second may read the body.
+/// The second extractor starts when the first is done: `Sequential<Caller, Json>` reads a body, and acquires
+/// memory for it, once its sender is known. Only the second may read the body.
 #[derive(Debug)]
 pub struct Sequential<A, B>(pub A, pub B);
 

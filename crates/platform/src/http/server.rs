@@ -17,7 +17,7 @@ use anyhow::Context as _;
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::AppExt as _;
 
-use super::{Settings, connections::IdleConnections, middleware::observe, tls};
+use super::{Settings, connections::IdleConnections, memory::HttpMemory, middleware::observe, tls};
 use crate::{
     ErrorKind, Failure, Problem, Service, Tasks,
     health::{self, Health},
@@ -50,7 +50,7 @@ pub(crate) fn bind<S: Service>(
     let document = Arc::new(crate::openapi::<S>());
     let (service, verifier) = (web::Data::from(service), web::Data::from(verifier));
     let (health, bounds) = (web::Data::new(health), web::Data::new(settings.clone()));
-    let door = web::Data::from(door);
+    let (door, memory) = (web::Data::from(door), web::Data::new(HttpMemory::new(settings)));
     let factory = move || {
         App::new()
             .wrap(from_fn(observe))
@@ -60,6 +60,7 @@ pub(crate) fn bind<S: Service>(
             .app_data(health.clone())
             .app_data(bounds.clone())
             .app_data(door.clone())
+            .app_data(memory.clone())
             .app_data(web::Data::from(document.clone()))
             .app_data(
                 web::QueryConfig::default()

@@ -94,7 +94,7 @@ impl FromRequest for Caller {
             let named =
                 request.headers().get(MERCHANT_HEADER).map(|value| value.to_str().unwrap_or("?"));
             let caller = Self::new(claims, named)?;
-            // For what is read after it, see `MemoryPermit`.
+            // The body that is read next counts against this caller, see `RequestMemory`.
             request.extensions_mut().insert(caller.clone());
             Ok(caller)
         })

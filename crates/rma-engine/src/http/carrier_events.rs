@@ -9,11 +9,11 @@ use domain::json::{
 };
 use domain::returns::{MAX_UNITS, TrackingEvent, UnitId};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, MemoryPermit, Sequential};
+use platform::http::{ErrorBody, Json, Sequential, json_response};
 use platform::identity::Caller;
 use utoipa::ToSchema;
 
-use super::{merchant_of, written};
+use super::merchant_of;
 use crate::App;
 use crate::parcels::{self, Reported, Tracked};
 
@@ -66,12 +66,12 @@ pub(crate) struct CarrierEvent {
 #[post("/v1/carrier_events")]
 pub(crate) async fn report_carrier_event(
     app: web::Data<App>,
-    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Carrier)?;
     let reported = read(&document)?;
     let actor = &caller.claims.client_id;
-    Ok(written(StatusCode::OK, parcels::track(&app, &merchant, actor, &reported).await?))
+    Ok(json_response(StatusCode::OK, parcels::track(&app, &merchant, actor, &reported).await?))
 }
 
 fn read(document: &Document) -> Result<Reported, ValidationError> {

@@ -7,12 +7,12 @@ use chrono::{DateTime, Utc};
 use domain::access::Scope;
 use domain::returns::Discrepancy;
 use platform::Problem;
-use platform::http::ErrorBody;
+use platform::http::{ErrorBody, PageLimit};
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{cut, merchant_of, page_size, with_room, without_nul};
+use super::{merchant_of, with_room, without_nul};
 use crate::App;
 use crate::store::discrepancies::{Noted, Search, search};
 
@@ -24,10 +24,11 @@ pub(crate) struct DiscrepancyQuery {
     kind: Option<String>,
     order_identifier: Option<String>,
     rma_identifier: Option<String>,
-    /// How many at most, 50 unless given.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u16>,
-    /// The `next` of the answer before.
+    /// Maximum number of entries
+    #[serde(default)]
+    #[param(inline)]
+    limit: PageLimit,
+    /// The `next` of the previous page
     after: Option<i64>,
 }
 
@@ -37,7 +38,7 @@ pub(crate) struct Discrepancies {
     discrepancies: Vec<NotedDiscrepancy>,
     /// Ask for what comes after this; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<i64>,
+    next: Option<String>,
 }
 
 /// Something that does not fit.
@@ -73,13 +74,12 @@ pub(crate) async fn list_discrepancies(
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let DiscrepancyQuery { kind, order_identifier, rma_identifier, limit, after } =
         query.into_inner();
-    let (size, most) = page_size(limit)?;
     let texts = [&kind, &order_identifier, &rma_identifier];
     texts.into_iter().flatten().try_for_each(|text| without_nul(text))?;
     let wanted = Search { kind, order_identifier, rma_identifier, before: after };
     let mut conn = app.pool.get().await?;
-    let mut noted = search(&mut conn, &merchant.identifier, &wanted, most).await?;
-    let next = cut(&mut noted, size, |it| it.position);
+    let mut noted = search(&mut conn, &merchant.identifier, &wanted, limit.rows()).await?;
+    let next = limit.next(&mut noted, |last| last.position.to_string());
     let show = |Noted { position, at, discrepancy }| NotedDiscrepancy {
         position,
         at,

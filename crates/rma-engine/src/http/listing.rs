@@ -8,13 +8,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Datelike as _, Utc};
 use domain::access::Scope;
 use domain::returns::{Rma, RmaStatus};
-use platform::http::ErrorBody;
+use platform::http::{BadCursor, ErrorBody, PageLimit};
 use platform::identity::Caller;
 use platform::{Problem, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{cut, merchant_of, page_size, with_room, without_nul};
+use super::{merchant_of, with_room, without_nul};
 use crate::App;
 use crate::error::Error;
 use crate::returns::find;
@@ -36,10 +36,11 @@ pub(crate) struct Listing {
     from: Option<DateTime<Utc>>,
     /// Made before this time.
     to: Option<DateTime<Utc>>,
-    /// How many at most, 50 unless given; fewer when they have very many units.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u16>,
-    /// The `next` of the answer before.
+    /// Maximum number of entries
+    #[serde(default)]
+    #[param(inline)]
+    limit: PageLimit,
+    /// The `next` of the previous page
     after: Option<String>,
 }
 
@@ -56,10 +57,11 @@ pub(crate) struct Returns {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TimelineQuery {
-    /// How many at most, 50 unless given; fewer when they say very much.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u16>,
-    /// The `next` of the answer before.
+    /// Maximum number of entries
+    #[serde(default)]
+    #[param(inline)]
+    limit: PageLimit,
+    /// The `next` of the previous page
     after: Option<i64>,
 }
 
@@ -69,7 +71,7 @@ pub(crate) struct Timeline {
     entries: Vec<TimelineEntry>,
     /// Ask for what comes after this; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<i64>,
+    next: Option<String>,
 }
 
 /// Lists the merchant's returns.
@@ -92,13 +94,12 @@ pub(crate) async fn list_returns(
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
-    let (size, most) = page_size(listing.limit)?;
+    let limit = listing.limit;
     let wanted = listing.into_inner().understand()?;
     let mut conn = app.pool.get().await?;
     let (mut returns, is_truncated) =
-        search(&mut conn, &merchant.identifier, &wanted, most).await?;
-    let next = cut(&mut returns, size, cursor);
-    let next = next.or_else(|| returns.last().filter(|_| is_truncated).map(cursor));
+        search(&mut conn, &merchant.identifier, &wanted, limit.rows()).await?;
+    let next = limit.next_of(&mut returns, is_truncated, cursor);
     with_room(&head, &Returns { returns, next })
 }
 
@@ -124,24 +125,22 @@ pub(crate) async fn show_timeline(
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
-    let (size, most) = page_size(query.limit)?;
+    let TimelineQuery { limit, after } = query.into_inner();
     let mut conn = app.pool.get().await?;
     let rma = find(&mut conn, &merchant, &rma_identifier).await?.rma_identifier;
-    let after = query.after.unwrap_or(0);
-    let page = timeline::page(&mut conn, &merchant.identifier, &rma, after, most).await?;
+    let (after, rows) = (after.unwrap_or(0), limit.rows());
+    let page = timeline::page(&mut conn, &merchant.identifier, &rma, after, rows).await?;
     let (mut entries, is_truncated) = page;
-    let position = |entry: &TimelineEntry| entry.position;
-    let next = cut(&mut entries, size, position);
-    let next = next.or_else(|| entries.last().filter(|_| is_truncated).map(position));
+    let next = limit.next_of(&mut entries, is_truncated, |last| last.position.to_string());
     with_room(&head, &Timeline { entries, next })
 }
 
 impl Listing {
-    fn understand(self) -> Result<Search, Error> {
+    fn understand(self) -> Result<Search, Problem> {
         let texts = [&self.order_identifier, &self.email, &self.tracking_number];
         texts.into_iter().flatten().try_for_each(|text| without_nul(text))?;
         if [self.from, self.to].into_iter().flatten().any(|time| !is_plausible(time)) {
-            return Err(Error::Malformed("from and to must lie in the years 1 to 9999"));
+            return Err(Error::Malformed("from and to must lie in the years 1 to 9999").into());
         }
         Ok(Search {
             order_identifier: self.order_identifier,
@@ -165,7 +164,7 @@ fn cursor(rma: &Rma) -> String {
     URL_SAFE_NO_PAD.encode(format!("{} {}", rma.created_at.timestamp_micros(), rma.rma_identifier))
 }
 
-fn read_cursor(text: &str) -> Result<(Timestamp, String), Error> {
+fn read_cursor(text: &str) -> Result<(Timestamp, String), BadCursor> {
     let read = || {
         let text = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
         let (time, identifier) = text.split_once(' ')?;
@@ -173,5 +172,5 @@ fn read_cursor(text: &str) -> Result<(Timestamp, String), Error> {
         let is_ours = is_plausible(time) && !identifier.contains('\0');
         is_ours.then(|| (time, identifier.to_owned()))
     };
-    read().ok_or(Error::Malformed("after is not the `next` of an earlier answer"))
+    read().ok_or(BadCursor)
 }

@@ -6,11 +6,12 @@ use domain::access::Scope;
 use domain::json::{Object, boolean, object};
 use domain::returns::{Finding, Receipt, Rma};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, MemoryPermit, Sequential};
+use platform::http::{ErrorBody, Json, Sequential, json_response};
+use platform::idempotency::KeyHeader;
 use platform::identity::Caller;
 use utoipa::ToSchema;
 
-use super::{keyed, merchant_of, written};
+use super::{idempotency_key, merchant_of};
 use crate::App;
 use crate::receiving::{self, Delivered};
 
@@ -45,16 +46,17 @@ pub(crate) struct NewReceipt {
 pub(crate) async fn receive_units(
     app: web::Data<App>,
     head: HttpRequest,
+    header: KeyHeader,
     rma_identifier: web::Path<String>,
-    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Warehouse)?;
-    let keyed = keyed(&head, &merchant, "receipts", &document)?;
+    let key = idempotency_key(&header, head.path(), &merchant, "receipts", &document);
     let (receipt, close) = document.read(object(read))?;
     let actor = &caller.claims.client_id;
-    let delivered = Delivered { receipt, close, keyed };
-    let answer = receiving::receive(&app, &merchant, actor, &rma_identifier, &delivered).await?;
-    Ok(written(StatusCode::OK, answer))
+    let delivered = Delivered { receipt, close, key };
+    let response = receiving::receive(&app, &merchant, actor, &rma_identifier, &delivered).await?;
+    Ok(json_response(StatusCode::OK, response))
 }
 
 fn read(body: &Object<'_>) -> Option<(Option<Receipt>, bool)> {

@@ -14,7 +14,7 @@ use chrono::{DateTime, Utc};
 use domain::access::Scope;
 use domain::merchant::{Merchant, ReturnPolicy};
 use domain::returns::{Amounts, Ineligible, Resolution, UnitId, eligibility, window_ends_at};
-use platform::http::{ErrorBody, MemoryPermit};
+use platform::http::{ErrorBody, reserve_for_response};
 use platform::identity::Caller;
 use platform::{Problem, Timestamp};
 use serde::Serialize;
@@ -110,7 +110,7 @@ pub(crate) async fn show_returnable(
     let mut conn = app.pool.get().await?;
     let shelf = Shelf::load(&mut conn, &merchant.identifier, &wanted, Reading::Looking).await?;
     // While there is a connection: so many orders at most are here without room.
-    MemoryPermit::reserve_for_response(&head, shelf.weight())?;
+    reserve_for_response(&head, shelf.weight())?;
     let answer = Answer::open(shelf, &identifier, merchant, app.clock.now())?;
     Ok(HttpResponse::Ok().content_type("application/json").body(answer))
 }

@@ -6,15 +6,15 @@ use domain::access::Scope;
 use domain::json::{Object, array, object, parsed, text};
 use domain::returns::{MAX_UNITS, ReturnRequest, Rma, UnitId};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, MemoryPermit, Sequential, request_id};
+use platform::http::{ErrorBody, Json, Sequential, json_response, request_id};
+use platform::idempotency::{self, KeyHeader};
 use platform::identity::Caller;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{keyed, merchant_of, with_room, written};
+use super::{idempotency_key, merchant_of, with_room};
 use crate::App;
 use crate::error::Error;
-use crate::once::answered;
 use crate::quote::{Promise, Quote};
 use crate::returns::{self, NewReturn, ReturnConflict};
 
@@ -50,7 +50,7 @@ pub(crate) struct Cancellation {
 #[post("/v1/returns/quote")]
 pub(crate) async fn quote_return(
     app: web::Data<App>,
-    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<web::Json<Quote>, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let request = ReturnRequest::read(&document, &merchant.settings.returns)?;
@@ -79,12 +79,15 @@ pub(crate) async fn quote_return(
 pub(crate) async fn create_return(
     app: web::Data<App>,
     head: HttpRequest,
-    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
+    header: KeyHeader,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
-    let keyed = keyed(&head, &merchant, "returns", &document)?;
-    if let Some(answer) = answered(&app, keyed.as_ref()).await? {
-        return Ok(written(StatusCode::CREATED, answer));
+    let key = idempotency_key(&header, head.path(), &merchant, "returns", &document);
+    if let Some(key) = &key
+        && let Some(response) = idempotency::find::<Error>(&mut *app.pool.get().await?, key).await?
+    {
+        return Ok(json_response(StatusCode::CREATED, response));
     }
     let (request, quoted) = document.read(object(|body| {
         body.reject_unknown(&[&ReturnRequest::FIELDS[..], &["quote"]].concat());
@@ -93,9 +96,9 @@ pub(crate) async fn create_return(
         Some((request?, quoted?))
     }))?;
     check_staff(&caller, &request)?;
-    let new = NewReturn { request, quoted, keyed };
+    let new = NewReturn { request, quoted, key };
     match returns::create(&app, &merchant, &caller.claims.client_id, new).await {
-        Ok(answer) => Ok(written(StatusCode::CREATED, answer)),
+        Ok(response) => Ok(json_response(StatusCode::CREATED, response)),
         Err(Error::Conflict(mut conflict)) => {
             conflict.request_id = request_id();
             Ok(HttpResponse::Conflict().json(conflict))
@@ -156,7 +159,7 @@ pub(crate) async fn show_return(
 pub(crate) async fn cancel_return(
     app: web::Data<App>,
     rma_identifier: web::Path<String>,
-    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<web::Json<Rma>, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let (units, reason) = document.read(object(read_cancellation))?;

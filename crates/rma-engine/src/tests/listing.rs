@@ -144,7 +144,8 @@ async fn a_part_of_a_timeline_ends_where_it_gets_heavy() {
     diesel::sql_query(notes).execute(&mut *conn).await.unwrap();
     let path = format!("/v1/returns/{rma}/timeline");
     let (_, first) = stage.get(&path, "acme").await;
-    let (_, second) = stage.get(&format!("{path}?after={}", first["next"]), "acme").await;
+    let (_, second) =
+        stage.get(&format!("{path}?after={}", first["next"].as_str().unwrap()), "acme").await;
     let length = |page: &Value| page["entries"].as_array().unwrap().len();
     assert_eq!((length(&first), length(&second)), (3, 1));
     assert_eq!(second.get("next"), None);

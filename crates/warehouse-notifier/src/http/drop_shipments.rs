@@ -1,5 +1,6 @@
 //! `/v1/drop_shipments`: what becomes of orders that a warehouse sends for a merchant.
 
+use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, post, web};
 use chrono::{DateTime, Utc};
 use domain::json::Digest;
@@ -8,8 +9,8 @@ use domain::warehouse::{
     DropShipmentPartialCancellation,
 };
 use platform::Problem;
-use platform::http::{ErrorBody, Json, MemoryPermit, Sequential};
-use platform::idempotency::Key;
+use platform::http::{ErrorBody, Json, Sequential, json_response};
+use platform::idempotency::KeyHeader;
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -18,7 +19,7 @@ use uuid::Uuid;
 use super::warehouse;
 use crate::App;
 use crate::drop_shipments;
-use crate::idempotency::Request;
+use crate::request::Request;
 
 /// The merchant is being told.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -54,8 +55,8 @@ impl Accepted {
 #[post("/v1/drop_shipments/confirmations")]
 pub(crate) async fn confirm_drop_shipment(
     app: web::Data<App>,
-    key: Key,
-    Sequential(caller, body): Sequential<Caller, (MemoryPermit, Json)>,
+    key: KeyHeader,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     tell(&app, &caller, DropShipmentKind::Confirmation, key, body).await
 }
@@ -79,8 +80,8 @@ pub(crate) async fn confirm_drop_shipment(
 #[post("/v1/drop_shipments/cancellations")]
 pub(crate) async fn cancel_drop_shipment(
     app: web::Data<App>,
-    key: Key,
-    Sequential(caller, body): Sequential<Caller, (MemoryPermit, Json)>,
+    key: KeyHeader,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     tell(&app, &caller, DropShipmentKind::Cancellation, key, body).await
 }
@@ -102,8 +103,8 @@ pub(crate) async fn cancel_drop_shipment(
 #[post("/v1/drop_shipments/partial_cancellations")]
 pub(crate) async fn cancel_drop_shipment_partially(
     app: web::Data<App>,
-    key: Key,
-    Sequential(caller, body): Sequential<Caller, (MemoryPermit, Json)>,
+    key: KeyHeader,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     tell(&app, &caller, DropShipmentKind::PartialCancellation, key, body).await
 }
@@ -112,14 +113,15 @@ async fn tell(
     app: &App,
     caller: &Caller,
     kind: DropShipmentKind,
-    key: Key,
-    (_room, Json(document)): (MemoryPermit, Json),
+    key: KeyHeader,
+    Json(document): Json,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(app, caller)?;
     let shipment = DropShipment::read(kind, &document)?;
     let (at, merchant) = (app.clock.now(), &merchant.identifier);
     let digest = Digest::of(document.value());
-    let request = Request { merchant, operation: kind.as_str(), key, digest, at };
-    let answer = drop_shipments::tell(app, request, shipment).await?;
-    Ok(HttpResponse::Created().json(answer))
+    let key = key.of(merchant, kind.as_str(), digest);
+    let request = Request { merchant, key, digest, at };
+    let response = drop_shipments::tell(app, request, shipment).await?;
+    Ok(json_response(StatusCode::CREATED, response))
 }

@@ -1,20 +1,21 @@
 //! `/v1/inbound_asns`: what merchants expect to arrive. Merchants and warehouses may use it.
 
+use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, post, put, web};
 use chrono::{DateTime, Utc};
 use domain::json::Digest;
 use domain::warehouse::{Identifier, InboundAsn, InboundHeader, InboundLine};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, MemoryPermit, Page, Sequential, next};
-use platform::idempotency::Key;
+use platform::http::{ErrorBody, Json, Page, Sequential, json_response};
+use platform::idempotency::KeyHeader;
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::warehouse_or_merchant;
 use crate::App;
-use crate::idempotency::Request;
 use crate::inbound;
+use crate::request::Request;
 use crate::store::inbound::{self as store, StoredAsn};
 
 /// An ASN that is registered.
@@ -122,17 +123,18 @@ impl From<StoredAsn> for AsnSummary {
 #[post("/v1/inbound_asns")]
 pub(crate) async fn register_asn(
     app: web::Data<App>,
-    key: Key,
-    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
+    key: KeyHeader,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse_or_merchant(&app, &caller)?;
     let asn = InboundAsn::read(&document)?;
     let digest = Digest::of(document.value());
     drop(document);
     let (at, merchant) = (app.clock.now(), &merchant.identifier);
-    let request = Request { merchant, operation: "inbound_asns", key, digest, at };
-    let answer = inbound::register(&app, request, asn).await?;
-    Ok(HttpResponse::Created().json(answer))
+    let key = key.of(merchant, "inbound_asns", digest);
+    let request = Request { merchant, key, digest, at };
+    let response = inbound::register(&app, request, asn).await?;
+    Ok(json_response(StatusCode::CREATED, response))
 }
 
 /// Change an ASN
@@ -156,7 +158,7 @@ pub(crate) async fn register_asn(
 pub(crate) async fn change_asn(
     app: web::Data<App>,
     asn_number: web::Path<String>,
-    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse_or_merchant(&app, &caller)?;
     let asn = InboundAsn::read(&document)?;
@@ -211,10 +213,10 @@ pub(crate) async fn list_asns(
     page: web::Query<Page>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse_or_merchant(&app, &caller)?;
-    let (after, limit) = (page.after(), page.limit()?);
+    let (after, limit) = (page.after(), page.limit);
     let mut conn = app.pool.get().await?;
-    let mut found = store::page(&mut conn, &merchant.identifier, after, limit + 1).await?;
-    let next = next(&mut found, limit, |stored| stored.header.asn_number.to_string());
+    let mut found = store::page(&mut conn, &merchant.identifier, after, limit.rows()).await?;
+    let next = limit.next(&mut found, |stored| stored.header.asn_number.to_string());
     let inbound_asns = found.into_iter().map(AsnSummary::from).collect();
     Ok(HttpResponse::Ok().json(AsnPage { inbound_asns, next }))
 }

@@ -1,5 +1,6 @@
 //! `/v1/outbound_shipments`: shipments that leave a warehouse.
 
+use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, patch, post, web};
 use chrono::{DateTime, Utc};
 use domain::json::Digest;
@@ -7,16 +8,16 @@ use domain::warehouse::{
     AsnPart, AsnStatus, OutboundHeader, OutboundShipment, OutboundShipmentRequest, ShipmentChange,
 };
 use platform::Problem;
-use platform::http::{ErrorBody, Json, MemoryPermit, Page, Sequential, next};
-use platform::idempotency::Key;
+use platform::http::{ErrorBody, Json, Page, Sequential, json_response};
+use platform::idempotency::KeyHeader;
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{warehouse, warehouse_or_merchant};
 use crate::App;
-use crate::idempotency::Request;
 use crate::outbound;
+use crate::request::Request;
 use crate::store::outbound::{self as store, StoredShipment};
 
 /// A shipment and the messages it is told in.
@@ -132,17 +133,18 @@ impl From<StoredShipment> for ShipmentSummary {
 #[post("/v1/outbound_shipments")]
 pub(crate) async fn report_shipment(
     app: web::Data<App>,
-    key: Key,
-    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
+    key: KeyHeader,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
     let shipment = OutboundShipment::read(&document)?;
     let digest = Digest::of(document.value());
     drop(document);
     let (at, merchant) = (app.clock.now(), &merchant.identifier);
-    let request = Request { merchant, operation: "outbound_shipments", key, digest, at };
-    let answer = outbound::report(&app, request, shipment).await?;
-    Ok(HttpResponse::Created().json(answer))
+    let key = key.of(merchant, "outbound_shipments", digest);
+    let request = Request { merchant, key, digest, at };
+    let response = outbound::report(&app, request, shipment).await?;
+    Ok(json_response(StatusCode::CREATED, response))
 }
 
 /// Change a shipment's date or status
@@ -167,7 +169,7 @@ pub(crate) async fn report_shipment(
 pub(crate) async fn change_shipment(
     app: web::Data<App>,
     asn_number: web::Path<String>,
-    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
     let change = ShipmentChange::read(&document)?;
@@ -219,12 +221,12 @@ pub(crate) async fn list_shipments(
     page: web::Query<Page>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse_or_merchant(&app, &caller)?;
-    let (after, limit) = (page.after(), page.limit()?);
+    let (after, limit) = (page.after(), page.limit);
     let mut conn = app.pool.get().await?;
     let (mut found, is_truncated) =
-        store::page(&mut conn, &merchant.identifier, after, limit + 1).await?;
+        store::page(&mut conn, &merchant.identifier, after, limit.rows()).await?;
     let name = |stored: &StoredShipment| stored.asn_number.clone();
-    let next = next(&mut found, limit, name);
+    let next = limit.next(&mut found, name);
     let next = next.or_else(|| found.last().filter(|_| is_truncated).map(name));
     let outbound_shipments = found.into_iter().map(ShipmentSummary::from).collect();
     Ok(HttpResponse::Ok().json(ShipmentPage { outbound_shipments, next }))

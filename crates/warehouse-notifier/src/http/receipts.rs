@@ -1,12 +1,13 @@
 //! `/v1/receipts`: units that arrive in a warehouse.
 
+use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, post, web};
 use chrono::{DateTime, Utc};
 use domain::json::Digest;
 use domain::warehouse::{InventoryReceipt, ReceiptBatch, ReceiptsRequest};
 use platform::Problem;
-use platform::http::{BadPage, ErrorBody, Json, MemoryPermit, Sequential, next, page_limit};
-use platform::idempotency::Key;
+use platform::http::{BadCursor, ErrorBody, Json, PageLimit, Sequential, json_response};
+use platform::idempotency::KeyHeader;
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -15,8 +16,8 @@ use uuid::Uuid;
 use super::{warehouse, warehouse_or_merchant};
 use crate::App;
 use crate::error::Error;
-use crate::idempotency::Request;
 use crate::receipts;
+use crate::request::Request;
 use crate::store::receipts::{self as store, NewReceipt, StoredReceipt};
 
 /// Every unit is received.
@@ -88,10 +89,11 @@ pub(crate) struct ReceiptPage {
 pub(crate) struct ReceiptQuery {
     /// Only units of this ASN
     asn_number: Option<String>,
-    /// How many at the most, 50 unless said; 500 is the limit.
-    #[param(minimum = 1, maximum = 500)]
-    limit: Option<i64>,
-    /// Where the page before ended: its `next`.
+    /// Maximum number of entries
+    #[serde(default)]
+    #[param(inline)]
+    limit: PageLimit,
+    /// The `next` of the previous page
     after: Option<String>,
 }
 
@@ -117,17 +119,18 @@ pub(crate) struct ReceiptQuery {
 #[post("/v1/receipts")]
 pub(crate) async fn receive_units(
     app: web::Data<App>,
-    key: Key,
-    Sequential(caller, (_room, Json(document))): Sequential<Caller, (MemoryPermit, Json)>,
+    key: KeyHeader,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
     let receipts = ReceiptBatch::read(&document)?;
     let digest = Digest::of(document.value());
     drop(document);
     let (at, merchant) = (app.clock.now(), &merchant.identifier);
-    let request = Request { merchant, operation: "receipts", key, digest, at };
-    let answer = receipts::receive(&app, request, receipts).await?;
-    Ok(HttpResponse::Created().json(answer))
+    let key = key.of(merchant, "receipts", digest);
+    let request = Request { merchant, key, digest, at };
+    let response = receipts::receive(&app, request, receipts).await?;
+    Ok(json_response(StatusCode::CREATED, response))
 }
 
 /// List receipts
@@ -151,14 +154,13 @@ pub(crate) async fn list_receipts(
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse_or_merchant(&app, &caller)?;
     let ReceiptQuery { asn_number, limit, after } = listing.into_inner();
-    let limit = page_limit(limit)?;
     let after = after.map(|after| after.parse()).transpose();
-    let after = after.map_err(|_garbage| BadPage::Unreadable("after"))?;
+    let after = after.map_err(|_garbage| BadCursor)?;
     let mut conn = app.pool.get().await?;
     let merchant = &merchant.identifier;
     let mut found =
-        store::page(&mut conn, merchant, asn_number.as_deref(), after, limit + 1).await?;
-    let next = next(&mut found, limit, |stored| stored.id.to_string());
+        store::page(&mut conn, merchant, asn_number.as_deref(), after, limit.rows()).await?;
+    let next = limit.next(&mut found, |stored| stored.id.to_string());
     let receipts: Result<_, Error> = found.into_iter().map(ReceiptDetails::try_from).collect();
     Ok(HttpResponse::Ok().json(ReceiptPage { receipts: receipts?, next }))
 }

@@ -64,12 +64,12 @@ async fn what_is_no_request_is_answered_clearly() {
     assert_eq!(raw("{}", "text/plain", "k").await, 415);
     assert_eq!(raw("[]", "application/json", "k").await, 422);
     assert_eq!(raw("{}", "application/json", &"k".repeat(256)).await, 400);
-    let large = " ".repeat(16 * 1024 * 1024 + 1);
+    let large = " ".repeat(8 * 1024 * 1024 + 1);
     assert_eq!(raw(&large, "application/json", "k").await, 413);
     for path in [
         "/v1/outbound_shipments?limit=0",
         "/v1/outbound_shipments?after=%00",
-        "/v1/inbound_asns?limit=501",
+        "/v1/inbound_asns?limit=201",
         "/v1/receipts?after=x",
         "/v1/receipts?asn_number=%00",
         "/v1/receipts?unknown=1",
@@ -87,12 +87,12 @@ async fn a_change_needs_room_like_everything_else() {
     let path = "/v1/outbound_shipments/ASN-1";
     let head = format!(
         "PATCH {path} HTTP/1.1\r\nHost: warehouse\r\nAuthorization: Bearer {}\r\n\
-         X-Service-Id: acme\r\nContent-Type: application/json\r\nContent-Length: 16777216\r\n\r\n",
+         X-Service-Id: acme\r\nContent-Type: application/json\r\nContent-Length: 8388608\r\n\r\n",
         warehouse.warehouse_token(),
     );
     // A body that does not come: one of the largest and most of another are more than half.
     let waiting = warehouse.started.raw_connection(&head).await;
-    let large = json!({ "status": " ".repeat(12 * 1024 * 1024) });
+    let large = json!({ "status": " ".repeat(6 * 1024 * 1024) });
     eventually("there is no room", SOON, async || {
         (warehouse.patch(path, &large).await.0 == 503).then_some(())
     })

@@ -123,7 +123,7 @@ async fn a_key_is_free_after_a_refusal_and_after_its_time() {
 
     let pool = warehouse.started.database.pool();
     let later = platform::Clock::system().now() + Duration::from_secs(1);
-    platform::database::delete_older_than(&pool, "answered_requests", "answered_at", later)
+    platform::database::delete_older_than(&pool, "idempotency_keys", "completed_at", later)
         .await
         .unwrap();
     assert_eq!(warehouse.post_keyed(PATH, "k", &other).await.0, 201);

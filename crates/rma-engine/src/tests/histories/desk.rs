@@ -94,7 +94,7 @@ impl Desk {
 
     pub(super) async fn run(&self, deed: &Deed, world: &World) -> Result<(), Error> {
         let (app, merchant) = (&self.app, &world.merchant);
-        let keyed = |operation, key, request: &serde_json::Value| {
+        let key_of = |operation, key, request: &serde_json::Value| {
             let id = &merchant.identifier;
             IdempotencyKey {
                 merchant: id,
@@ -106,8 +106,8 @@ impl Desk {
         };
         match deed {
             Deed::Return { key, request } => {
-                let keyed = Some(keyed("returns", key, &json!(request)));
-                let new = NewReturn { request: request.clone(), quoted: None, keyed };
+                let key = Some(key_of("returns", key, &json!(request)));
+                let new = NewReturn { request: request.clone(), quoted: None, key };
                 returns::create(app, merchant, "test", new).await.map(drop)
             }
             Deed::Cancel { rma, units } => {
@@ -118,9 +118,9 @@ impl Desk {
                 parcels::track(app, merchant, "test", reported).await.map(drop)
             }
             Deed::Receive { key, rma, receipt } => {
-                let keyed = Some(keyed("receipts", key, &json!(receipt)));
+                let key = Some(key_of("receipts", key, &json!(receipt)));
                 let close = receipt.is_none();
-                let delivered = Delivered { receipt: receipt.clone(), close, keyed };
+                let delivered = Delivered { receipt: receipt.clone(), close, key };
                 receiving::receive(app, merchant, "test", rma, &delivered).await.map(drop)
             }
             Deed::Project(..) => self.project(&[deed]).await,

@@ -1,4 +1,4 @@
--- A merchant is read, changed and published as a whole; secrets inside are sealed.
+-- Merchants are changed and published as a whole, so each is one document. Secrets in it are encrypted.
 CREATE TABLE merchants (
     identifier TEXT PRIMARY KEY,
     version BIGINT NOT NULL,
@@ -7,7 +7,7 @@ CREATE TABLE merchants (
     updated_at TIMESTAMPTZ NOT NULL
 );
 
--- A client without a merchant works for the platform and names the merchant it acts for.
+-- API clients. Clients of warehouses, carriers and operators have no merchant.
 CREATE TABLE clients (
     id TEXT PRIMARY KEY,
     merchant TEXT CONSTRAINT clients_merchant_fkey REFERENCES merchants (identifier),
@@ -29,7 +29,7 @@ CREATE TABLE client_secrets (
 
 CREATE INDEX client_secrets_client ON client_secrets (client_id);
 
--- Keys that sign tokens; published before they sign and until what they signed has expired.
+-- Keys that sign tokens. A key is published from its creation until the tokens that it signed have expired.
 CREATE TABLE signing_keys (
     id TEXT PRIMARY KEY,
     private_key TEXT NOT NULL,
@@ -38,21 +38,22 @@ CREATE TABLE signing_keys (
     activates_at TIMESTAMPTZ NOT NULL
 );
 
+-- Revoked clients and tokens.
 CREATE TABLE revocations (
     subject TEXT PRIMARY KEY,
     revocation JSONB NOT NULL,
     expires_at TIMESTAMPTZ NOT NULL,
-    -- By the database's clock: replicas look for what came since their last look.
+    -- By the database's clock, so that replicas can poll for new rows.
     created_at TIMESTAMPTZ NOT NULL
 );
 
 CREATE INDEX revocations_created_at ON revocations (created_at);
 CREATE INDEX revocations_expires_at ON revocations (expires_at);
 
--- Who did what, when; never changed.
+-- The audit log: every change with its author. Rows are never changed.
 CREATE TABLE audit_records (
-    position BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    at TIMESTAMPTZ NOT NULL,
+    id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    created_at TIMESTAMPTZ NOT NULL,
     actor TEXT NOT NULL,
     action TEXT NOT NULL,
     subject TEXT NOT NULL,
@@ -60,4 +61,4 @@ CREATE TABLE audit_records (
     detail JSONB NOT NULL
 );
 
-CREATE INDEX audit_records_merchant ON audit_records (merchant, position);
+CREATE INDEX audit_records_merchant ON audit_records (merchant, id);

@@ -1,4 +1,4 @@
-//! Signing keys; private halves sealed.
+//! Signing keys, with the private keys encrypted.
 
 use diesel::{ExpressionMethods as _, QueryDsl as _, Queryable, sql_types::BigInt};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::{error::Error, schema::signing_keys};
 
-/// A key as it is kept.
 pub(crate) struct StoredKey {
     pub(crate) id: String,
     pub(crate) private_key: Sealed,
@@ -27,11 +26,11 @@ struct Row {
     activates_at: Timestamp,
 }
 
-/// Keeps other replicas from making a key at the same time, until the transaction ends.
+/// Keeps other replicas from creating or deleting keys until the transaction ends.
 pub(crate) async fn lock(conn: &mut AsyncPgConnection) -> Result<(), Error> {
-    const MAKING_KEYS: i64 = 0x6B65_7973;
+    const LOCK_ID: i64 = 0x6B65_7973;
     diesel::sql_query("SELECT pg_advisory_xact_lock($1)")
-        .bind::<BigInt, _>(MAKING_KEYS)
+        .bind::<BigInt, _>(LOCK_ID)
         .execute(conn)
         .await?;
     Ok(())
@@ -64,7 +63,7 @@ pub(crate) async fn insert(conn: &mut AsyncPgConnection, key: &StoredKey) -> Res
     Ok(())
 }
 
-pub(crate) async fn remove(conn: &mut AsyncPgConnection, ids: &[String]) -> Result<(), Error> {
+pub(crate) async fn delete(conn: &mut AsyncPgConnection, ids: &[String]) -> Result<(), Error> {
     diesel::delete(signing_keys::table.filter(signing_keys::id.eq_any(ids))).execute(conn).await?;
     Ok(())
 }

@@ -1,0 +1,62 @@
+//! A cache of clients with their secret hashes, so that most token requests need no database query.
+
+use std::{sync::Arc, time::Duration};
+
+use moka::future::Cache;
+use platform::Timestamp;
+
+use crate::{
+    App, credentials,
+    error::Error,
+    store::clients::{self, Client, SecretHash},
+};
+
+/// Upper bound of the delay until a change made by another replica takes effect here.
+const TTL: Duration = Duration::from_secs(2);
+const MAX_CLIENTS: u64 = 50_000;
+
+struct CachedClient {
+    client: Client,
+    secrets: Vec<SecretHash>,
+}
+
+impl CachedClient {
+    fn accepts(&self, secret: &str, now: Timestamp) -> bool {
+        let is_valid = |secret: &&SecretHash| secret.expires_at.is_none_or(|end| end > now);
+        let valid = self.secrets.iter().filter(is_valid);
+        let hashes: Vec<_> = valid.map(|secret| secret.hash.clone()).collect();
+        credentials::matches(secret, &hashes) && self.client.revoked_at.is_none()
+    }
+}
+
+/// Unknown ids are cached too, as `None`.
+pub(crate) struct ClientCache(Cache<String, Option<Arc<CachedClient>>>);
+
+impl ClientCache {
+    pub(crate) fn new() -> Self {
+        Self(Cache::builder().max_capacity(MAX_CLIENTS).time_to_live(TTL).build())
+    }
+
+    /// The client with this id, if the secret is valid and the client is not revoked.
+    pub(crate) async fn authenticate(
+        &self,
+        app: &App,
+        id: &str,
+        secret: &str,
+    ) -> Result<Option<Client>, Arc<Error>> {
+        let cached = self.0.try_get_with_by_ref(id, load(app, id)).await?;
+        let accepted = cached.filter(|cached| cached.accepts(secret, app.clock.now()));
+        Ok(accepted.map(|cached| cached.client.clone()))
+    }
+
+    pub(crate) async fn remove(&self, id: &str) {
+        self.0.invalidate(id).await;
+    }
+}
+
+async fn load(app: &App, id: &str) -> Result<Option<Arc<CachedClient>>, Error> {
+    let mut conn = app.pool.get().await?;
+    let Some(client) = clients::find(&mut conn, id).await? else { return Ok(None) };
+    let secrets = clients::valid_secrets(&mut conn, id, app.clock.now()).await?;
+    Ok(Some(Arc::new(CachedClient { client, secrets })))
+}

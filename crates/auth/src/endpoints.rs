@@ -1,0 +1,174 @@
+//! Endpoints: the URLs that receive a merchant's messages, and the secrets that sign them.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use chrono::TimeDelta;
+use domain::merchant::{Endpoint, EndpointChange, Interface, Merchant, Sealed, SigningSecret};
+use platform::Timestamp;
+use serde::Serialize;
+use serde_json::json;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::{
+    App, credentials,
+    error::Error,
+    merchants::{MerchantView, Redacted, redact, update_with},
+    store::merchants::{self, StoredMerchant},
+};
+
+/// An endpoint, with its signing secret if the request created one.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct EndpointView {
+    interface: String,
+    endpoint: Endpoint<Redacted>,
+    /// The secret that signs messages (Standard Webhooks). Returned only when it is created.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signing_secret: Option<String>,
+}
+
+impl EndpointView {
+    fn new(
+        mut stored: StoredMerchant,
+        interface: Interface,
+        signing_secret: Option<String>,
+    ) -> Result<Self, Error> {
+        let endpoint = redact(find(&mut stored.merchant, interface)?);
+        Ok(Self { interface: interface.to_string(), endpoint, signing_secret })
+    }
+}
+
+/// The endpoints of a merchant, by interface.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct EndpointList {
+    endpoints: BTreeMap<String, Endpoint<Redacted>>,
+}
+
+pub(crate) async fn list(app: &App, merchant: &str) -> Result<EndpointList, Error> {
+    let stored = merchants::find(&mut *app.pool.get().await?, merchant).await?;
+    Ok(EndpointList { endpoints: MerchantView::from(stored).endpoints })
+}
+
+/// Creates or replaces an endpoint. A new endpoint gets a signing secret, unless requests to the
+/// interface are not signed.
+pub(crate) async fn set(
+    app: &App,
+    actor: &str,
+    merchant: &str,
+    interface: Interface,
+    new: EndpointChange,
+) -> Result<EndpointView, Error> {
+    let (stored, secret) = update_with(app, actor, merchant, "endpoint.set", |merchant, now| {
+        if new.url.is_none() && merchant.settings.base_url.is_none() {
+            return Err(Error::NoBaseUrl(merchant.identifier.clone()));
+        }
+        let context = interface.sealing_context(&merchant.identifier);
+        let authentication = new.authentication.map(|secret| app.sealer.seal(&context, secret))?;
+        let (secret, paused, signing_secrets) = match merchant.endpoints.get(&interface) {
+            Some(endpoint) => (None, endpoint.paused, endpoint.signing_secrets.clone()),
+            None if interface == Interface::Variants => (None, false, Vec::new()),
+            None => {
+                let secret = credentials::generate_signing_secret()?;
+                let sealed = signing_secret(app.sealer.seal(&context, &secret)?, now);
+                (Some(secret), false, vec![sealed])
+            }
+        };
+        let EndpointChange { url, path, headers, timeout_ms, .. } = new;
+        let detail =
+            json!({ "interface": interface, "url": url, "path": path, "timeout_ms": timeout_ms });
+        let endpoint =
+            Endpoint { url, path, headers, authentication, timeout_ms, paused, signing_secrets };
+        merchant.endpoints.insert(interface, endpoint);
+        Ok((secret, detail))
+    })
+    .await?;
+    EndpointView::new(stored, interface, secret)
+}
+
+pub(crate) async fn delete(
+    app: &App,
+    actor: &str,
+    merchant: &str,
+    interface: Interface,
+) -> Result<(), Error> {
+    update_with(app, actor, merchant, "endpoint.deleted", |merchant, _| {
+        find(merchant, interface)?;
+        merchant.endpoints.remove(&interface);
+        Ok(((), json!({ "interface": interface })))
+    })
+    .await?;
+    Ok(())
+}
+
+/// Gives an endpoint a new signing secret. Messages carry the signatures of both secrets until the
+/// previous one expires after `overlap`.
+pub(crate) async fn rotate_secret(
+    app: &App,
+    actor: &str,
+    merchant: &str,
+    interface: Interface,
+    overlap: Duration,
+) -> Result<EndpointView, Error> {
+    if interface == Interface::Variants {
+        return Err(Error::NotSigned(interface));
+    }
+    let action = "endpoint.secret_rotated";
+    let (stored, secret) = update_with(app, actor, merchant, action, |merchant, now| {
+        let context = interface.sealing_context(&merchant.identifier);
+        let overlap_ends_at = now + TimeDelta::from_std(overlap).unwrap_or(TimeDelta::zero());
+        let secret = credentials::generate_signing_secret()?;
+        let endpoint = find(merchant, interface)?;
+        // The first secret is the newest; older ones are dropped.
+        endpoint.signing_secrets.truncate(1);
+        for old in &mut endpoint.signing_secrets {
+            old.expires_at = Some(overlap_ends_at);
+        }
+        let sealed = signing_secret(app.sealer.seal(&context, &secret)?, now);
+        endpoint.signing_secrets.insert(0, sealed);
+        Ok((secret, json!({ "interface": interface, "old_secret_expires_at": overlap_ends_at })))
+    })
+    .await?;
+    EndpointView::new(stored, interface, Some(secret))
+}
+
+pub(crate) async fn pause(
+    app: &App,
+    actor: &str,
+    merchant: &str,
+    interface: Interface,
+) -> Result<MerchantView, Error> {
+    set_paused(app, actor, merchant, interface, ("endpoint.paused", true)).await
+}
+
+pub(crate) async fn resume(
+    app: &App,
+    actor: &str,
+    merchant: &str,
+    interface: Interface,
+) -> Result<MerchantView, Error> {
+    set_paused(app, actor, merchant, interface, ("endpoint.resumed", false)).await
+}
+
+async fn set_paused(
+    app: &App,
+    actor: &str,
+    merchant: &str,
+    interface: Interface,
+    (action, paused): (&'static str, bool),
+) -> Result<MerchantView, Error> {
+    let (stored, ()) = update_with(app, actor, merchant, action, |merchant, _| {
+        find(merchant, interface)?.paused = paused;
+        Ok(((), json!({ "interface": interface })))
+    })
+    .await?;
+    Ok(stored.into())
+}
+
+fn find(merchant: &mut Merchant, interface: Interface) -> Result<&mut Endpoint<Sealed>, Error> {
+    let missing = Error::EndpointNotFound(merchant.identifier.clone(), interface);
+    merchant.endpoints.get_mut(&interface).ok_or(missing)
+}
+
+fn signing_secret(secret: Sealed, now: Timestamp) -> SigningSecret<Sealed> {
+    SigningSecret { id: Uuid::now_v7(), secret, created_at: now, expires_at: None }
+}

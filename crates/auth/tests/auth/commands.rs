@@ -1,0 +1,58 @@
+//! Tests of the `health` and `check` commands.
+
+use testkit::sealing_keys;
+use tokio::process::Command;
+
+use crate::app::{OPERATOR, OPERATOR_SECRET, TestApp};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn health_needs_only_the_port() {
+    let app = TestApp::start().await;
+    let port = app.service.url.rsplit_once(':').unwrap().1.to_owned();
+    let health = async |port: &str, arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_auth"));
+        command.env_clear().args(arguments).arg("health");
+        if !port.is_empty() {
+            command.env("AUTH__HTTP__PORT", port);
+        }
+        let output = command.output().await.unwrap();
+        (output.status.success(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(health(&port, &[]).await, (true, String::new()));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("settings.toml");
+    std::fs::write(&file, format!("[http]\nport = {port}\n")).unwrap();
+    let file = file.to_str().unwrap();
+    assert_eq!(health("", &["--config", file]).await, (true, String::new()));
+    assert!(!health("1", &["--config", file]).await.0);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_rejects_the_settings_that_serve_rejects() {
+    let check = async |settings: &[(&str, &str)]| {
+        let valid = [
+            ("AUTH__DATABASE__URL", "postgres://nobody@127.0.0.1:1/nothing"),
+            ("AUTH__BROKER__URL", "amqp://127.0.0.1:1"),
+            ("AUTH__SEALING__KEYS", sealing_keys()),
+            ("AUTH__BOOTSTRAP__CLIENT_ID", OPERATOR),
+            ("AUTH__BOOTSTRAP__CLIENT_SECRET", OPERATOR_SECRET),
+        ];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_auth"));
+        command.env_clear().envs(valid).envs(settings.iter().copied()).arg("check");
+        String::from_utf8(command.output().await.unwrap().stderr).unwrap()
+    };
+    assert_eq!(check(&[]).await, "");
+    for (setting, expected) in [
+        (("AUTH__SEALING__KEYS", "k1:short"), "sealing.keys entry 0"),
+        (("AUTH__SEALING__KEYS", ""), "sealing.keys is empty"),
+        (("AUTH__BOOTSTRAP__CLIENT_SECRET", "secret"), "at least 20 characters"),
+        (("AUTH__HTTP__HOST", "0.0.0.0"), "http.tls is not set"),
+    ] {
+        let stderr = check(&[setting]).await;
+        assert!(stderr.contains(expected), "{setting:?}: {stderr}");
+    }
+    let certificate = ("AUTH__HTTP__TLS__CERTIFICATE", "/nowhere/tls.crt");
+    let stderr = check(&[certificate, ("AUTH__HTTP__TLS__KEY", "/nowhere/tls.key")]).await;
+    assert!(stderr.contains("/nowhere/tls."), "{stderr}");
+}

@@ -1,0 +1,13 @@
+-- One row per idempotency key: the request that used it and the response to that request.
+CREATE TABLE idempotency_keys (
+    merchant TEXT COLLATE "C" NOT NULL,
+    operation TEXT COLLATE "C" NOT NULL,
+    key TEXT COLLATE "C" NOT NULL,
+    request_digest BYTEA NOT NULL,
+    -- JSON. Empty inside the transaction that does the work, and for events, which have no response.
+    response TEXT NOT NULL,
+    completed_at TIMESTAMPTZ NOT NULL,
+    CONSTRAINT idempotency_keys_pkey PRIMARY KEY (merchant, operation, key)
+);
+
+CREATE INDEX idempotency_keys_completed_at ON idempotency_keys (completed_at);
