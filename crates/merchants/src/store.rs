@@ -1,12 +1,8 @@
-//! The tables behind the merchants.
+//! Queries of the replica tables.
 //!
-//! A row is stamped with the database's clock: replicas look for what was copied since their last
-//! look, and their own clocks differ.
+//! Rows get their timestamp from the database's clock: the clocks of a service's replicas differ.
 
-use diesel::{
-    ExpressionMethods as _, QueryDsl as _, QueryableByName,
-    sql_types::{BigInt, Jsonb, Text, Timestamptz},
-};
+use diesel::{ExpressionMethods as _, QueryDsl as _, query_dsl::methods, upsert::excluded};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::{access::Revocation, event::Event as _, merchant::Merchant};
 use platform::{Timestamp, database::DatabaseError};
@@ -24,78 +20,91 @@ diesel::table! {
 diesel::table! {
     replica_revocations (subject) {
         subject -> Text,
-        revocation -> Jsonb,
+        document -> Jsonb,
         expires_at -> Timestamptz,
         replicated_at -> Timestamptz,
     }
 }
 
-/// Keeps a merchant as it was told, unless a newer one is here already.
-pub(crate) async fn copy_merchant(
+#[diesel::declare_sql_function]
+extern "SQL" {
+    fn clock_timestamp() -> Timestamptz;
+}
+
+/// Stores a merchant unless a newer version is stored.
+pub(crate) async fn upsert_merchant(
     conn: &mut AsyncPgConnection,
     merchant: &Merchant,
     document: &Value,
 ) -> Result<(), DatabaseError> {
-    diesel::sql_query(
-        "INSERT INTO replica_merchants AS known (identifier, version, document, replicated_at) \
-         VALUES ($1, $2, $3, clock_timestamp()) \
-         ON CONFLICT (identifier) DO UPDATE \
-         SET version = excluded.version, document = excluded.document, replicated_at = excluded.replicated_at \
-         WHERE known.version <= excluded.version",
-    )
-    .bind::<Text, _>(merchant.identifier.as_str())
-    .bind::<BigInt, _>(merchant.version)
-    .bind::<Jsonb, _>(document)
-    .execute(conn)
-    .await?;
+    use self::replica_merchants as table;
+    let upsert = diesel::insert_into(table::table)
+        .values((
+            table::identifier.eq(merchant.identifier.as_str()),
+            table::version.eq(merchant.version),
+            table::document.eq(document),
+            table::replicated_at.eq(clock_timestamp()),
+        ))
+        .on_conflict(table::identifier)
+        .do_update()
+        .set((
+            table::version.eq(excluded(table::version)),
+            table::document.eq(excluded(table::document)),
+            table::replicated_at.eq(excluded(table::replicated_at)),
+        ));
+    methods::FilterDsl::filter(upsert, table::version.le(excluded(table::version)))
+        .execute(conn)
+        .await?;
     Ok(())
 }
 
-pub(crate) async fn copy_revocation(
+/// Stores a revocation unless one that expires later is stored.
+pub(crate) async fn upsert_revocation(
     conn: &mut AsyncPgConnection,
     revocation: &Revocation,
     document: &Value,
 ) -> Result<(), DatabaseError> {
-    diesel::sql_query(
-        "INSERT INTO replica_revocations AS known (subject, revocation, expires_at, replicated_at) \
-         VALUES ($1, $2, $3, clock_timestamp()) \
-         ON CONFLICT (subject) DO UPDATE SET revocation = excluded.revocation, \
-             expires_at = excluded.expires_at, replicated_at = excluded.replicated_at \
-         WHERE known.expires_at <= excluded.expires_at",
-    )
-    .bind::<Text, _>(revocation.subject())
-    .bind::<Jsonb, _>(document)
-    .bind::<Timestamptz, _>(revocation.expires_at)
-    .execute(conn)
-    .await?;
+    use self::replica_revocations as table;
+    let upsert = diesel::insert_into(table::table)
+        .values((
+            table::subject.eq(revocation.subject()),
+            table::document.eq(document),
+            table::expires_at.eq(revocation.expires_at),
+            table::replicated_at.eq(clock_timestamp()),
+        ))
+        .on_conflict(table::subject)
+        .do_update()
+        .set((
+            table::document.eq(excluded(table::document)),
+            table::expires_at.eq(excluded(table::expires_at)),
+            table::replicated_at.eq(excluded(table::replicated_at)),
+        ));
+    let is_not_shorter = table::expires_at.le(excluded(table::expires_at));
+    methods::FilterDsl::filter(upsert, is_not_shorter).execute(conn).await?;
     Ok(())
 }
 
-pub(crate) async fn forget_expired(
+/// Deletes expired revocations.
+pub(crate) async fn delete_expired(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    use replica_revocations as table;
-    diesel::delete(table::table.filter(table::expires_at.lt(now))).execute(conn).await?;
+    use self::replica_revocations as table;
+    let expired = table::table.filter(table::expires_at.lt(now));
+    diesel::delete(expired).execute(conn).await?;
     Ok(())
 }
 
-/// The time by the clock that stamps rows.
+/// The time of the database's clock.
 pub(crate) async fn now(conn: &mut AsyncPgConnection) -> Result<Timestamp, DatabaseError> {
-    #[derive(QueryableByName)]
-    struct Now {
-        #[diesel(sql_type = Timestamptz)]
-        now: Timestamp,
-    }
-    let Now { now } = diesel::sql_query("SELECT clock_timestamp() AS now").get_result(conn).await?;
-    Ok(now)
+    Ok(diesel::select(clock_timestamp()).get_result(conn).await?)
 }
 
 pub(crate) async fn merchants_since(
     conn: &mut AsyncPgConnection,
     since: Timestamp,
 ) -> Result<Vec<Merchant>, DatabaseError> {
-    use replica_merchants as table;
+    use self::replica_merchants as table;
     let rows = table::table
         .filter(table::replicated_at.ge(since))
         .select((table::identifier, table::document));
@@ -106,16 +115,15 @@ pub(crate) async fn revocations_since(
     conn: &mut AsyncPgConnection,
     since: Timestamp,
 ) -> Result<Vec<Revocation>, DatabaseError> {
-    use replica_revocations as table;
+    use self::replica_revocations as table;
     let rows = table::table
         .filter(table::replicated_at.ge(since))
-        .select((table::subject, table::revocation));
+        .select((table::subject, table::document));
     Ok(rows.load(conn).await?.into_iter().filter_map(read).collect())
 }
 
-/// A row that this version of the program cannot read concerns one merchant, and must not keep the
-/// others' news away.
+/// Deserializes a row. An unreadable row is logged and skipped, so that it does not block others.
 fn read<T: serde::de::DeserializeOwned>((id, document): (String, Value)) -> Option<T> {
-    let unreadable = |error| tracing::error!(%error, "the copy of {id} cannot be read");
+    let unreadable = |error| tracing::error!(%error, "the replica of {id} is unreadable");
     serde_json::from_value(document).map_err(unreadable).ok()
 }

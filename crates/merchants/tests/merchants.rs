@@ -1,199 +1,218 @@
-//! A service's copy of auth's word, over a real broker and a real database.
+//! A service's replica of merchants and revocations, over a real broker and a real database.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 use std::{sync::Arc, time::Duration};
 
+use chrono::TimeDelta;
 use domain::{
     access::{Revocation, Revoked},
-    event::Event as _,
+    event::Event,
     merchant::{Merchant, MerchantChanged, Settings},
 };
 use merchants::Merchants;
 use messaging::{Broker, Outbox, Topology};
 use platform::{Clock, Process, identity::Verifier};
+use serde_json::{Value, json};
 use testkit::{Database, Namespace, eventually, process};
 
-const SOON: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-struct Listener {
+async fn database() -> Database {
+    Database::create(vec![messaging::MIGRATIONS, merchants::MIGRATIONS]).await
+}
+
+fn topology(namespace: &Namespace) -> Topology {
+    Topology::empty(&namespace.name)
+        .with_subscription("service", MerchantChanged::TYPE)
+        .with_subscription("service", Revocation::TYPE)
+}
+
+/// A process of the service that has the replica.
+struct TestApp {
     process: Process,
     merchants: Arc<Merchants>,
     verifier: Arc<Verifier>,
 }
 
-fn topology(namespace: &Namespace) -> Topology {
-    let topology = Topology::empty(&namespace.name);
-    topology
-        .with_subscription("listener", MerchantChanged::TYPE)
-        .with_subscription("listener", Revocation::TYPE)
+impl TestApp {
+    fn start(database: &Database, namespace: &Namespace) -> Self {
+        Self::start_with_clock(Clock::system(), database, namespace)
+    }
+
+    fn start_with_clock(clock: Clock, database: &Database, namespace: &Namespace) -> Self {
+        let process = Process { clock, ..process(database) };
+        let broker = Broker::start("service", &process, namespace.settings(), topology(namespace));
+        let verifier = Arc::new(Verifier::new("test", Clock::system()));
+        let merchants = Merchants::start("service", &process, &broker, &verifier);
+        Self { process, merchants, verifier }
+    }
+
+    fn name_of_acme(&self) -> Option<String> {
+        Some(self.merchants.get(&"acme".parse().unwrap())?.settings.name.clone())
+    }
+
+    async fn wait_for_name(&self, name: &str) {
+        let what = format!("acme's name is {name}");
+        eventually(&what, TIMEOUT, async || (self.name_of_acme()? == name).then_some(())).await;
+    }
+
+    async fn wait_for_revocation(&self, client: &str) {
+        eventually("the revocation is known", TIMEOUT, async || {
+            self.verifier.revocations().covers("any", client).then_some(())
+        })
+        .await;
+    }
+
+    async fn stop(self) {
+        assert!(self.process.tasks.drain(Duration::from_secs(10)).await, "tasks did not stop");
+    }
 }
 
-fn listen(database: &Database, namespace: &Namespace) -> Listener {
-    listen_by(Clock::system(), database, namespace)
+/// A process that publishes auth's events.
+struct Auth {
+    process: Process,
+    outbox: Outbox,
+    _database: Database,
 }
 
-fn listen_by(clock: Clock, database: &Database, namespace: &Namespace) -> Listener {
-    let process = Process { clock, ..process(database) };
-    let broker = Broker::start("listener", &process, namespace.settings(), topology(namespace));
-    let verifier = Arc::new(Verifier::new("test", Clock::system()));
-    let merchants = Merchants::start("listener", &process, &broker, &verifier);
-    Listener { process, merchants, verifier }
+impl Auth {
+    async fn start(namespace: &Namespace) -> Self {
+        let database = database().await;
+        let process = process(&database);
+        let broker = Broker::start("auth", &process, namespace.settings(), topology(namespace));
+        let outbox = broker.start_relay("auth", &process);
+        Self { process, outbox, _database: database }
+    }
+
+    async fn publish<E: Event>(&self, events: impl IntoIterator<Item = E>) {
+        let mut conn = self.process.pool.get().await.unwrap();
+        self.outbox.append(&mut conn, self.process.clock.now(), events).await.unwrap();
+    }
+
+    async fn revoke(&self, client: &str, valid_for: TimeDelta) {
+        let revoked = Revoked::Client(client.into());
+        let expires_at = self.process.clock.now() + valid_for;
+        self.publish([Revocation { revoked, expires_at }]).await;
+    }
+
+    async fn stop(self) {
+        assert!(self.process.tasks.drain(Duration::from_secs(10)).await, "tasks did not stop");
+    }
 }
 
-fn merchant(version: i64, name: &str) -> MerchantChanged {
+fn acme(version: i64, name: &str) -> MerchantChanged {
     let mut merchant = Merchant::new("acme".parse().unwrap(), Settings::new(name));
     merchant.version = version;
     MerchantChanged { merchant }
 }
 
-async fn migrated() -> Database {
-    Database::create(vec![messaging::MIGRATIONS, merchants::MIGRATIONS]).await
-}
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_starts_late_catches_up_and_ignores_older_versions() {
+    let (namespace, database) = (Namespace::create(), database().await);
+    let auth = Auth::start(&namespace).await;
+    auth.publish([acme(1, "one"), acme(3, "three"), acme(2, "two")]).await;
+    auth.revoke("c1", TimeDelta::hours(1)).await;
 
-async fn tell<E: domain::event::Event>(speaker: &Process, outbox: &Outbox, events: Vec<E>) {
-    let mut conn = speaker.pool.get().await.unwrap();
-    outbox.append(&mut conn, speaker.clock.now(), events).await.unwrap();
-}
+    let first = TestApp::start(&database, &namespace);
+    first.wait_for_name("three").await;
+    first.wait_for_revocation("c1").await;
 
-fn named(listener: &Listener) -> Option<String> {
-    Some(listener.merchants.get(&"acme".parse().unwrap())?.settings.name.clone())
+    // The queue is empty; a second replica loads everything from the database.
+    let second = TestApp::start(&database, &namespace);
+    second.wait_for_name("three").await;
+    second.wait_for_revocation("c1").await;
+
+    auth.publish([acme(4, "four")]).await;
+    first.wait_for_name("four").await;
+    second.wait_for_name("four").await;
+    auth.stop().await;
+    first.stop().await;
+    second.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_that_starts_late_catches_up_and_only_newer_versions_count() {
-    let namespace = Namespace::create();
-    let (speaker_database, database) = (migrated().await, migrated().await);
-    let speaker = process(&speaker_database);
-    let broker = Broker::start("auth", &speaker, namespace.settings(), topology(&namespace));
-    let outbox = broker.start_relay("auth", &speaker);
-    let until = speaker.clock.now() + chrono::TimeDelta::hours(1);
-    tell(&speaker, &outbox, vec![merchant(1, "one"), merchant(3, "three"), merchant(2, "two")])
-        .await;
-    tell(
-        &speaker,
-        &outbox,
-        vec![Revocation { revoked: Revoked::Client("c1".into()), expires_at: until }],
-    )
-    .await;
+async fn replicas_whose_clocks_differ_miss_no_change() {
+    let (namespace, database) = (Namespace::create(), database().await);
+    let auth = Auth::start(&namespace).await;
+    let ahead = Clock::from_fn(|| Clock::system().now() + TimeDelta::hours(1));
+    let first = TestApp::start_with_clock(ahead, &database, &namespace);
+    auth.publish([acme(1, "one")]).await;
+    first.wait_for_name("one").await;
+    first.stop().await;
 
-    let first = listen(&database, &namespace);
-    eventually("the late service knows", SOON, async || (named(&first)? == "three").then_some(()))
-        .await;
-    let revoked =
-        |listener: &Listener| listener.verifier.revocations().covers("any", "c1").then_some(());
-    eventually("the revocation is known", SOON, async || revoked(&first)).await;
-
-    // Another replica hears nothing from the queue, yet knows; so does one that was restarted.
-    let second = listen(&database, &namespace);
-    eventually("the replica knows", SOON, async || (named(&second)? == "three").then_some(()))
-        .await;
-    eventually("the replica knows the revocation", SOON, async || revoked(&second)).await;
-
-    tell(&speaker, &outbox, vec![merchant(4, "four")]).await;
-    for listener in [&first, &second] {
-        eventually("both follow", SOON, async || (named(listener)? == "four").then_some(())).await;
-    }
-    for process in [speaker, first.process, second.process] {
-        assert!(process.tasks.drain(Duration::from_secs(10)).await);
-    }
+    let second = TestApp::start(&database, &namespace);
+    second.wait_for_name("one").await;
+    auth.publish([acme(2, "two")]).await;
+    auth.revoke("c1", TimeDelta::hours(2)).await;
+    second.wait_for_name("two").await;
+    second.wait_for_revocation("c1").await;
+    auth.stop().await;
+    second.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn replicas_whose_clocks_differ_miss_nothing() {
-    let namespace = Namespace::create();
-    let (speaker_database, database) = (migrated().await, migrated().await);
-    let speaker = process(&speaker_database);
-    let broker = Broker::start("auth", &speaker, namespace.settings(), topology(&namespace));
-    let outbox = broker.start_relay("auth", &speaker);
-    let ahead = Clock::from_fn(|| Clock::system().now() + chrono::TimeDelta::hours(1));
-    let first = listen_by(ahead, &database, &namespace);
-    tell(&speaker, &outbox, vec![merchant(1, "one")]).await;
-    eventually("the first knows", SOON, async || (named(&first)? == "one").then_some(())).await;
-    assert!(first.process.tasks.drain(Duration::from_secs(10)).await);
-
-    let second = listen(&database, &namespace);
-    eventually("the second knows", SOON, async || (named(&second)? == "one").then_some(())).await;
-    let until = speaker.clock.now() + chrono::TimeDelta::hours(2);
-    tell(&speaker, &outbox, vec![merchant(2, "two")]).await;
-    tell(
-        &speaker,
-        &outbox,
-        vec![Revocation { revoked: Revoked::Client("c1".into()), expires_at: until }],
-    )
-    .await;
-    eventually("the second follows", SOON, async || (named(&second)? == "two").then_some(())).await;
-    eventually("the second knows the revocation", SOON, async || {
-        second.verifier.revocations().covers("any", "c1").then_some(())
-    })
-    .await;
-    for process in [speaker, second.process] {
-        assert!(process.tasks.drain(Duration::from_secs(10)).await);
-    }
-}
-
-/// A copy of a merchant, written by nobody.
-fn copy(id: &str, document: &serde_json::Value, replicated_at: &str) -> String {
+/// SQL that inserts a merchant into the replica.
+fn insert_merchant(id: &str, document: &Value, replicated_at: &str) -> String {
     format!("INSERT INTO replica_merchants VALUES ('{id}', 1, $${document}$$, {replicated_at});")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_that_cannot_be_read_keeps_no_other_away() {
-    let (namespace, database) = (Namespace::create(), migrated().await);
-    let whole = serde_json::json!(merchant(1, "one").merchant);
-    let broken = copy("broken", &serde_json::json!({"identifier": "broken"}), "now()");
-    let revoked = "INSERT INTO replica_revocations VALUES ('x', '{}', 'infinity', now());";
-    database.execute_raw(&format!("{broken}{}{revoked}", copy("acme", &whole, "now()"))).await;
-    let listener = listen(&database, &namespace);
-    eventually("acme is known", SOON, async || (named(&listener)? == "one").then_some(())).await;
-    assert!(listener.merchants.get(&"broken".parse().unwrap()).is_none());
-    assert!(listener.process.tasks.drain(Duration::from_secs(10)).await);
+async fn an_unreadable_row_does_not_block_others() {
+    let (namespace, database) = (Namespace::create(), database().await);
+    let unreadable = insert_merchant("broken", &json!({"identifier": "broken"}), "now()");
+    let readable = insert_merchant("acme", &json!(acme(1, "one").merchant), "now()");
+    let revocation = "INSERT INTO replica_revocations VALUES ('x', '{}', 'infinity', now());";
+    database.execute_raw(&format!("{unreadable}{readable}{revocation}")).await;
+    let app = TestApp::start(&database, &namespace);
+    app.wait_for_name("one").await;
+    assert!(app.merchants.get(&"broken".parse().unwrap()).is_none());
+    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_read_long_after_it_came_is_not_read_again() {
-    let (namespace, database) = (Namespace::create(), migrated().await);
-    let whole = serde_json::json!(merchant(1, "one").merchant);
-    database.execute_raw(&copy("acme", &whole, "now() - interval '1 hour'")).await;
-    let listener = listen(&database, &namespace);
-    eventually("acme is known", SOON, async || (named(&listener)? == "one").then_some(())).await;
+async fn a_refresh_reads_only_recent_rows() {
+    let (namespace, database) = (Namespace::create(), database().await);
+    let old = insert_merchant("acme", &json!(acme(1, "one").merchant), "now() - interval '1 hour'");
+    database.execute_raw(&old).await;
+    let app = TestApp::start(&database, &namespace);
+    app.wait_for_name("one").await;
 
-    // Whoever reads acme's old row again sees another name no later than the new merchant.
-    let zeta = serde_json::json!(Merchant::new("zeta".parse().unwrap(), Settings::new("Zeta")));
-    let renamed = "UPDATE replica_merchants \
-                   SET document = jsonb_set(document, '{settings,name}', '\"read again\"');";
-    database.execute_raw(&format!("{renamed}{}", copy("zeta", &zeta, "clock_timestamp()"))).await;
-    let zeta = "zeta".parse().unwrap();
-    eventually("zeta is known", SOON, async || listener.merchants.get(&zeta)).await;
-    assert_eq!(named(&listener).unwrap(), "one");
-    assert!(listener.process.tasks.drain(Duration::from_secs(10)).await);
+    // A refresh that read acme's old row again would show its new name with zeta.
+    let zeta: domain::access::MerchantId = "zeta".parse().unwrap();
+    let document = json!(Merchant::new(zeta.clone(), Settings::new("Zeta")));
+    let rename = "UPDATE replica_merchants \
+                  SET document = jsonb_set(document, '{settings,name}', '\"read again\"');";
+    let insert = insert_merchant("zeta", &document, "clock_timestamp()");
+    database.execute_raw(&format!("{rename}{insert}")).await;
+    eventually("zeta is known", TIMEOUT, async || app.merchants.get(&zeta)).await;
+    assert_eq!(app.name_of_acme().unwrap(), "one");
+    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_holds_all_that_was_told_and_the_same_version_told_again_replaces_it() {
-    let namespace = Namespace::create();
-    let database = migrated().await;
-    let listener = listen(&database, &namespace);
-    let say = async |name: &str, novelty: &str| {
-        let event = merchant(1, name);
+async fn the_replica_keeps_unknown_fields_and_an_equal_version_replaces_it() {
+    let (namespace, database) = (Namespace::create(), database().await);
+    let app = TestApp::start(&database, &namespace);
+    let publish = async |name: &str, unknown: &str| {
+        let event = acme(1, name);
         let envelope = messaging::Envelope::new("auth", Clock::system().now(), &event);
-        let mut letter = serde_json::json!(envelope);
-        letter["data"]["merchant"]["novelty"] = novelty.into();
-        let queue = format!("listener.{}", MerchantChanged::TYPE);
-        namespace.publish_raw(&queue, &letter.to_string()).await;
-        eventually("it is known", SOON, async || (named(&listener)? == name).then_some(())).await;
+        let mut event = json!(envelope);
+        event["data"]["merchant"]["unknown"] = unknown.into();
+        let queue = format!("service.{}", MerchantChanged::TYPE);
+        namespace.publish_raw(&queue, &event.to_string()).await;
+        app.wait_for_name(name).await;
         let check = format!(
-            "DO $$ BEGIN ASSERT (SELECT document ->> 'novelty' = '{novelty}' \
-             FROM replica_merchants), 'the copy lacks a part'; END $$"
+            "DO $$ BEGIN ASSERT (SELECT document ->> 'unknown' = '{unknown}' \
+             FROM replica_merchants), 'the unknown field is missing'; END $$"
         );
         database.execute_raw(&check).await;
     };
-    eventually("the queue is there", SOON, async || {
-        let report = listener.process.health.report().await;
+    eventually("the queue is declared", TIMEOUT, async || {
+        let report = app.process.health.report().await;
         (report.parts.get("broker.consuming")? == "ok").then_some(())
     })
     .await;
-    say("one", "first").await;
-    say("uno", "second").await;
-    assert!(listener.process.tasks.drain(Duration::from_secs(10)).await);
+    publish("one", "first").await;
+    publish("uno", "second").await;
+    app.stop().await;
 }

@@ -1,10 +1,9 @@
-//! A connection to the broker that heals itself.
+//! A broker connection that reconnects.
 //!
-//! The client library's own recovery can hang, so it is off. Here any error, any silence and any
-//! doubt means the same: let the connection go, dial again with growing pauses, declare the
-//! topology again. Whoever uses the link waits for the next connection and starts over; what was
-//! not confirmed or acknowledged comes again. Only a broker that says it has no room for messages
-//! is waited for.
+//! The client library's own recovery can hang, so it is off. After any error or timeout the
+//! connection is closed, opened again with back-off, and the topology is declared again. Unconfirmed
+//! messages are published again, and unacknowledged ones are delivered again. A connection that the
+//! broker blocked, because it is short of memory or disk, stays open.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -20,76 +19,78 @@ use serde::{Deserialize as _, Deserializer, de::Error as _};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::Topology;
+use crate::topology::Topology;
 
-/// No word from the broker for so long is as good as no connection.
+/// Limit for every request to the broker.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often, in seconds, either side says that it is there, unless the address says otherwise. After
-/// twice as long a broker that is lost with its machine is let go; left to itself it takes two minutes.
+/// Heartbeat interval in seconds, unless the URL sets one. A lost broker is detected after two
+/// intervals; the client's default takes two minutes.
 const HEARTBEAT: u16 = 10;
 
-/// Why the broker did not do what it was asked.
+/// Failure of a broker request.
 #[derive(Debug, thiserror::Error)]
 pub enum BrokerError {
     #[error("not connected to the broker")]
     Down,
-    #[error("the broker's address: {0}")]
-    Address(&'static str),
-    /// It is short of memory or disk.
-    #[error("the broker takes no messages at the moment")]
+    #[error("broker URL {0}")]
+    Url(&'static str),
+    /// The broker is short of memory or disk.
+    #[error("the broker blocks publishers")]
     Blocked,
-    #[error("no answer from the broker within {} s", TIMEOUT.as_secs())]
+    #[error("no response from the broker within {} s", TIMEOUT.as_secs())]
     Timeout,
-    #[error("broker")]
+    #[error("broker request failed")]
     Broker(#[from] lapin::Error),
 }
 
-/// An address that can be dialled. What is wrong with it is not said: a password is in it.
-pub(crate) fn address<'de, D: Deserializer<'de>>(from: D) -> Result<SecretString, D::Error> {
-    let url = SecretString::deserialize(from)?;
+/// Deserializes a valid URL. The error does not quote the URL, which contains a password.
+pub(crate) fn deserialize_url<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<SecretString, D::Error> {
+    let url = SecretString::deserialize(deserializer)?;
     parse(&url).map_err(D::Error::custom)?;
     Ok(url)
 }
 
 fn parse(url: &SecretString) -> Result<AMQPUri, &'static str> {
     let parsed = url.expose_secret().parse::<AMQPUri>();
-    let mut uri = parsed.map_err(|_reason| "it is not like amqp://user:password@host:5672/%2f")?;
+    let mut uri = parsed.map_err(|_reason| "is not like amqp://user:password@host:5672/%2f")?;
     uri.query.heartbeat.get_or_insert(HEARTBEAT);
     Ok(uri)
 }
 
-/// Waits for the broker, but not for ever.
-pub(crate) async fn bounded<T>(
-    asked: impl Future<Output = lapin::Result<T>>,
+/// Limits a broker request to [`TIMEOUT`].
+pub(crate) async fn with_timeout<T>(
+    request: impl Future<Output = lapin::Result<T>>,
 ) -> Result<T, BrokerError> {
-    match tokio::time::timeout(TIMEOUT, asked).await {
-        Ok(answer) => Ok(answer?),
+    match tokio::time::timeout(TIMEOUT, request).await {
+        Ok(response) => Ok(response?),
         Err(_elapsed) => Err(BrokerError::Timeout),
     }
 }
 
-/// One connection, from the handshake to the first doubt.
+/// One open connection. After the first error it is invalidated and never used again.
 pub(crate) struct Session {
     connection: Connection,
-    doubted: CancellationToken,
+    invalidated: CancellationToken,
 }
 
 impl Session {
     pub(crate) async fn channel(&self) -> Result<lapin::Channel, BrokerError> {
-        bounded(self.connection.create_channel()).await
+        with_timeout(self.connection.create_channel()).await
     }
 
-    /// Whether the broker takes messages over it. One that is short of memory or disk reads nothing
-    /// from whoever publishes until it has room again, not even a farewell.
-    pub(crate) fn takes_messages(&self) -> Result<(), BrokerError> {
+    /// Fails while the broker blocks this connection. A blocked broker reads nothing from
+    /// publishers, not even a request to close.
+    pub(crate) fn check_not_blocked(&self) -> Result<(), BrokerError> {
         if self.connection.status().blocked() { Err(BrokerError::Blocked) } else { Ok(()) }
     }
 
-    /// Gives the connection up, unless the broker has said why it is silent: another connection
-    /// would fare no better, and this one could not be closed.
+    /// Invalidates the connection unless it is blocked: a new connection would be blocked as well,
+    /// and this one cannot be closed.
     pub(crate) fn invalidate_after(&self, error: BrokerError) -> BrokerError {
-        match self.takes_messages() {
+        match self.check_not_blocked() {
             Ok(()) => {
                 self.invalidate();
                 error
@@ -98,76 +99,79 @@ impl Session {
         }
     }
 
-    /// Something went wrong: no one should use this connection any more.
+    /// Ends the use of this connection.
     pub(crate) fn invalidate(&self) {
-        self.doubted.cancel();
+        self.invalidated.cancel();
     }
 
-    /// Resolves when the connection is given up.
+    /// Resolves when the connection is invalidated.
     pub(crate) fn ended(&self) -> impl Future<Output = ()> + Send + 'static {
-        self.doubted.clone().cancelled_owned()
+        self.invalidated.clone().cancelled_owned()
     }
 }
 
-/// A handle on the connection, whichever it is at the moment.
+/// A handle to the current connection.
 #[derive(Clone)]
 pub struct BrokerConnection(watch::Receiver<Option<Arc<Session>>>);
 
 impl BrokerConnection {
-    /// Starts to connect, and keeps at it until the process ends: what was begun over it is
-    /// finished first.
+    /// Connects and reconnects until the process stops. Tasks that use the connection stop first.
     pub fn start(url: &SecretString, topology: &Topology, name: &str, tasks: &Tasks) -> Self {
         let (sender, receiver) = watch::channel(None);
-        let dialler =
-            Dialler { url: url.clone(), topology: topology.clone(), name: name.to_owned(), sender };
-        tasks.spawn_infrastructure("link", |stop| dialler.run(stop));
+        let connector = Connector {
+            url: url.clone(),
+            topology: topology.clone(),
+            name: name.to_owned(),
+            sender,
+        };
+        tasks.spawn_infrastructure("broker connection", |stop| connector.run(stop));
         Self(receiver)
     }
 
-    /// Whether it is up now.
+    /// Fails if there is no connection now.
     pub fn state(&self) -> Result<(), BrokerError> {
         if self.0.borrow().is_some() { Ok(()) } else { Err(BrokerError::Down) }
     }
 
-    /// The connection; waits for one if there is none, but not for ever.
+    /// Waits for a connection, up to [`TIMEOUT`].
     pub(crate) async fn session_with_timeout(&mut self) -> Result<Arc<Session>, BrokerError> {
         tokio::time::timeout(TIMEOUT, self.session()).await.unwrap_or(Err(BrokerError::Down))
     }
 
-    /// The connection; waits for one if there is none.
+    /// Waits for a connection.
     pub(crate) async fn session(&mut self) -> Result<Arc<Session>, BrokerError> {
-        let up =
-            self.0.wait_for(Option::is_some).await.map_err(|_process_ends| BrokerError::Down)?;
-        up.clone().ok_or(BrokerError::Down)
+        let session =
+            self.0.wait_for(Option::is_some).await.map_err(|_stopped| BrokerError::Down)?;
+        session.clone().ok_or(BrokerError::Down)
     }
 }
 
-struct Dialler {
+struct Connector {
     url: SecretString,
     topology: Topology,
     name: String,
     sender: watch::Sender<Option<Arc<Session>>>,
 }
 
-impl Dialler {
+impl Connector {
     async fn run(self, stop: CancellationToken) {
         let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(3));
         loop {
-            let dialled = tokio::select! {
+            let connected = tokio::select! {
                 () = stop.cancelled() => return,
-                dialled = self.dial() => dialled,
+                connected = self.connect() => connected,
             };
-            match dialled {
+            match connected {
                 Ok(session) => {
-                    tracing::info!(link = self.name, "connected to the broker");
+                    tracing::info!(connection = self.name, "connected to the broker");
                     backoff.reset();
-                    self.hold(Arc::new(session), &stop).await;
+                    self.keep(Arc::new(session), &stop).await;
                 }
                 Err(error) => {
                     tracing::warn!(
-                        link = self.name,
+                        connection = self.name,
                         error = chain(&error),
-                        "the broker cannot be reached"
+                        "broker connection failed"
                     );
                 }
             }
@@ -178,36 +182,36 @@ impl Dialler {
         }
     }
 
-    async fn dial(&self) -> Result<Session, BrokerError> {
+    async fn connect(&self) -> Result<Session, BrokerError> {
         let properties =
             ConnectionProperties::default().with_connection_name(self.name.as_str().into());
-        let uri = parse(&self.url).map_err(BrokerError::Address)?;
-        let connection = bounded(Connection::connect_uri(uri, properties)).await?;
-        let session = Session { connection, doubted: CancellationToken::new() };
+        let uri = parse(&self.url).map_err(BrokerError::Url)?;
+        let connection = with_timeout(Connection::connect_uri(uri, properties)).await?;
+        let session = Session { connection, invalidated: CancellationToken::new() };
         let mut channel = session.channel().await?;
-        match bounded(self.topology.declare(&channel)).await {
-            // Whoever runs the broker declared it all and keeps the right to: see that it is there.
-            Err(BrokerError::Broker(error)) if refused(&error) => {
+        match with_timeout(self.topology.declare(&channel)).await {
+            // Only the operator may declare. The topology must exist already.
+            Err(BrokerError::Broker(error)) if is_access_refused(&error) => {
                 channel = session.channel().await?;
-                bounded(self.topology.verify(&channel)).await?;
+                with_timeout(self.topology.verify(&channel)).await?;
             }
             declared => declared?,
         }
-        bounded(channel.close(200, "declared".into())).await?;
+        with_timeout(channel.close(200, "declared".into())).await?;
         Ok(session)
     }
 
-    /// Lends the connection out until someone doubts it or the process ends.
-    async fn hold(&self, session: Arc<Session>, stop: &CancellationToken) {
+    /// Publishes the session to its users until it is invalidated or the process stops.
+    async fn keep(&self, session: Arc<Session>, stop: &CancellationToken) {
         let mut events = Box::pin(session.connection.events_listener());
         self.sender.send_replace(Some(session.clone()));
         loop {
             tokio::select! {
                 () = stop.cancelled() => break,
-                () = session.doubted.cancelled() => break,
+                () = session.invalidated.cancelled() => break,
                 event = events.next() => match event {
                     Some(Event::Error(error)) => {
-                        tracing::warn!(link = self.name, error = chain(&error), "the broker connection broke");
+                        tracing::warn!(connection = self.name, error = chain(&error), "broker connection lost");
                         break;
                     }
                     Some(_) => {}
@@ -220,18 +224,18 @@ impl Dialler {
         }
         self.sender.send_replace(None);
         session.invalidate();
-        if let Err(error) = bounded(session.connection.close(200, "bye".into())).await {
+        if let Err(error) = with_timeout(session.connection.close(200, "bye".into())).await {
             tracing::debug!(
-                link = self.name,
+                connection = self.name,
                 error = chain(&error),
-                "the connection was gone already"
+                "broker connection was already closed"
             );
         }
     }
 }
 
-/// Whether the user lacks a right. The channel is gone then, the connection is not.
-fn refused(error: &lapin::Error) -> bool {
+/// Whether the user lacks a permission. The broker closes the channel then, not the connection.
+fn is_access_refused(error: &lapin::Error) -> bool {
     let ErrorKind::ProtocolError(error) = error.kind() else { return false };
     *error.kind() == AMQPErrorKind::Soft(AMQPSoftError::ACCESSREFUSED)
 }

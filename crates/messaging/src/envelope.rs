@@ -1,11 +1,11 @@
-//! An event on the wire: CloudEvents 1.0, structured JSON.
+//! The envelope of an event: CloudEvents 1.0, structured JSON.
 
 use chrono::{DateTime, Utc};
 use domain::event::Event;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// An event with everything around it.
+/// An event and its CloudEvents attributes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope<T> {
     pub specversion: String,
@@ -16,9 +16,9 @@ pub struct Envelope<T> {
     pub subject: String,
     pub time: DateTime<Utc>,
     pub datacontenttype: String,
-    /// Grows from event to event of a source: the place of its row in the outbox, written by the
-    /// relay. Of two events about a thing whose row the source locks before it leaves them, the
-    /// later one has the higher number, whichever arrives first.
+    /// The event's outbox sequence number, added by the relay. It grows from event to event of a
+    /// source. If the source locks a row before it appends the events about it, the later event
+    /// has the higher number, whichever arrives first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ impl<'a, T: Event> Envelope<&'a T> {
 }
 
 impl<T> Envelope<T> {
-    /// [`Self::sequence`] to compare by; zero for an event that came from no outbox.
+    /// [`Self::sequence`] as a number; zero for an event that came from no outbox.
     pub fn sequence_number(&self) -> i64 {
         self.sequence.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Publishing with confirms: a message counts only when the broker has it in a queue.
+//! Publishing with confirms: a message is published when the broker has it in a queue.
 
 use std::collections::HashSet;
 
@@ -10,101 +10,103 @@ use lapin::{
 use tokio::sync::Mutex;
 
 use crate::{
-    BrokerConnection, BrokerError, Exchange,
-    connection::{Session, bounded},
-    topology::short,
+    connection::{BrokerConnection, BrokerError, Session, with_timeout},
+    topology::{Exchange, short},
 };
 
-/// A message on its way out.
+/// A message to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Empty is the broker's default exchange: the routing key is a queue's name.
+    /// The empty name is the default exchange, whose routing key is a queue name.
     pub exchange: Exchange,
     pub routing_key: String,
-    /// By it a message is known that leads to no queue: no two of a batch have the same.
+    /// Unique within a batch: it identifies a message that the broker returns.
     pub id: String,
     pub content_type: &'static str,
     pub headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
 }
 
-/// What the broker did not take.
+/// Reason why a message is in no queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotQueued {
-    /// It leads to no queue.
+    /// No queue is bound to its routing key.
     Unroutable,
-    /// The broker refused it.
+    /// The broker rejected it, for example because a queue is full.
     Nacked,
 }
 
-/// Publishes over a link, on one channel that is made again when it breaks.
+/// Publishes over one channel, which is opened again after an error.
 pub struct Publisher {
-    link: BrokerConnection,
-    open: Mutex<Option<Open>>,
+    connection: BrokerConnection,
+    channel: Mutex<Option<ConfirmChannel>>,
 }
 
-struct Open {
+struct ConfirmChannel {
     channel: Channel,
     session: std::sync::Arc<Session>,
 }
 
 impl Publisher {
-    pub fn new(link: BrokerConnection) -> Self {
-        Self { link, open: Mutex::new(None) }
+    pub fn new(connection: BrokerConnection) -> Self {
+        Self { connection, channel: Mutex::new(None) }
     }
 
-    /// Publishes all of them, then waits for the broker's word on each. An error means that
-    /// nothing is known of any; publish them again.
+    /// Publishes a batch and waits for the confirmation of each message. After an error the
+    /// outcome of every message is unknown; publish them again.
     pub async fn publish(
         &self,
         messages: &[Message],
     ) -> Result<Vec<Result<(), NotQueued>>, BrokerError> {
-        let mut open = self.open.lock().await;
-        let current = self.current(&mut open).await?;
-        // A channel on which something went wrong is not used again: late confirms may come on it.
-        let words = send(&current.channel, messages)
+        let mut channel = self.channel.lock().await;
+        let current = self.take_usable(&mut channel).await?;
+        // After an error the channel is dropped, because late confirms may arrive on it.
+        let outcomes = send(&current.channel, messages)
             .await
             .map_err(|error| current.session.invalidate_after(error))?;
-        if words.contains(&Err(NotQueued::Unroutable)) {
-            // Something that leads nowhere means that a queue is gone; a new session declares it.
+        if outcomes.contains(&Err(NotQueued::Unroutable)) {
+            // A queue is missing. The next session declares it.
             current.session.invalidate();
         } else {
-            *open = Some(current);
+            *channel = Some(current);
         }
-        Ok(words)
+        Ok(outcomes)
     }
 
-    /// Whether the broker would take messages now, for whoever has something to do before.
+    /// Fails if the broker takes no messages now.
     pub async fn check_ready(&self) -> Result<(), BrokerError> {
-        let mut open = self.open.lock().await;
-        *open = Some(self.current(&mut open).await?);
+        let mut channel = self.channel.lock().await;
+        *channel = Some(self.take_usable(&mut channel).await?);
         Ok(())
     }
 
-    /// The channel, made again if it broke, unless the broker takes nothing over it.
-    async fn current(&self, open: &mut Option<Open>) -> Result<Open, BrokerError> {
-        let current = match open.take() {
+    /// Takes the channel, or opens a new one. Fails while the broker blocks it.
+    async fn take_usable(
+        &self,
+        channel: &mut Option<ConfirmChannel>,
+    ) -> Result<ConfirmChannel, BrokerError> {
+        let current = match channel.take() {
             Some(current) if current.channel.status().connected() => current,
             _ => self.open().await?,
         };
-        if let Err(blocked) = current.session.takes_messages() {
-            *open = Some(current);
+        if let Err(blocked) = current.session.check_not_blocked() {
+            *channel = Some(current);
             return Err(blocked);
         }
         Ok(current)
     }
 
-    async fn open(&self) -> Result<Open, BrokerError> {
-        // Whoever leads must not hold on to that in vain: another replica may reach the broker.
-        let session = self.link.clone().session_with_timeout().await?;
-        session.takes_messages()?;
+    async fn open(&self) -> Result<ConfirmChannel, BrokerError> {
+        // A leader that cannot reach the broker must yield to a replica that can.
+        let session = self.connection.clone().session_with_timeout().await?;
+        session.check_not_blocked()?;
         let opened = async {
             let channel = session.channel().await?;
-            bounded(channel.confirm_select(ConfirmSelectOptions::default())).await?;
+            with_timeout(channel.confirm_select(ConfirmSelectOptions::default())).await?;
             Ok(channel)
         };
         let channel = opened.await.map_err(|error| session.invalidate_after(error))?;
-        Ok(Open { channel, session })
+        Ok(ConfirmChannel { channel, session })
     }
 }
 
@@ -118,25 +120,25 @@ async fn send(
         let (exchange, key) = (short(&message.exchange.0), short(&message.routing_key));
         let publish =
             channel.basic_publish(exchange, key, options, &message.body, properties(message));
-        confirms.push(bounded(publish).await?);
+        confirms.push(with_timeout(publish).await?);
     }
-    let (mut taken, mut returned) = (Vec::with_capacity(confirms.len()), HashSet::new());
+    let (mut acks, mut returned_ids) = (Vec::with_capacity(confirms.len()), HashSet::new());
     for confirm in confirms {
-        let (took, back) = match bounded(confirm).await? {
-            Confirmation::Ack(back) => (true, back),
-            Confirmation::Nack(back) => (false, back),
+        let (is_acked, returned) = match with_timeout(confirm).await? {
+            Confirmation::Ack(returned) => (true, returned),
+            Confirmation::Nack(returned) => (false, returned),
             Confirmation::NotRequested => (false, None),
         };
-        taken.push(took);
-        // The library hangs what came back on any confirm, not on that of the same message.
-        returned.extend(back.and_then(|back| back.delivery.properties.message_id().clone()));
+        acks.push(is_acked);
+        // The library attaches a returned message to any confirm, not to its own.
+        returned_ids.extend(returned.and_then(|it| it.delivery.properties.message_id().clone()));
     }
-    let word = |(message, took): (&Message, bool)| match took {
-        _ if returned.contains(&short(&message.id)) => Err(NotQueued::Unroutable),
+    let outcome = |(message, is_acked): (&Message, bool)| match is_acked {
+        _ if returned_ids.contains(&short(&message.id)) => Err(NotQueued::Unroutable),
         true => Ok(()),
         false => Err(NotQueued::Nacked),
     };
-    Ok(messages.iter().zip(taken).map(word).collect())
+    Ok(messages.iter().zip(acks).map(outcome).collect())
 }
 
 fn properties(message: &Message) -> BasicProperties {

@@ -1,4 +1,4 @@
-//! The tables of `migrations/messaging`, as Diesel knows them.
+//! Tables of `migrations/messaging`.
 
 diesel::table! {
     outbox (sequence) {
@@ -7,5 +7,13 @@ diesel::table! {
         routing_key -> Text,
         event -> Text,
         created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    inbox (queue, event_id) {
+        queue -> Text,
+        event_id -> Uuid,
+        received_at -> Timestamptz,
     }
 }

@@ -1,4 +1,4 @@
-//! Taking messages out of one queue, in batches, each settled by its taker.
+//! A subscription to one queue: receives messages in batches and acknowledges or rejects them.
 
 use std::sync::Arc;
 
@@ -14,28 +14,27 @@ use lapin::{
 };
 
 use crate::{
-    BrokerConnection, BrokerError,
-    connection::{Session, bounded},
+    connection::{BrokerConnection, BrokerError, Session, with_timeout},
     topology::short,
 };
 
-/// So many bytes are a batch, however few messages they are.
+/// A batch ends after the message that reaches this size.
 const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
-/// A message as it came.
+/// A received message.
 #[derive(Debug)]
 pub struct Incoming {
-    /// Settles it, on the subscription it came from.
+    /// Identifies the message on its subscription.
     pub delivery_tag: u64,
     pub redelivered: bool,
-    /// How often it went back to the queue, as far as the broker counts.
+    /// How often the message returned to the queue, as counted by the broker.
     pub delivery_count: u32,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
-/// A place at a queue. When it breaks it is over: what was not settled goes back to the queue,
-/// and the taker subscribes again.
+/// A consumer of one queue. After an error, unsettled messages return to the queue and the caller
+/// opens a new subscription.
 pub struct Subscription {
     channel: Channel,
     consumer: Consumer,
@@ -43,19 +42,19 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Waits for the broker if need be.
+    /// Subscribes to a queue. Waits for a connection.
     pub async fn open(
-        link: &BrokerConnection,
+        connection: &BrokerConnection,
         queue: &str,
         prefetch: u16,
     ) -> Result<Self, BrokerError> {
-        let session = link.clone().session().await?;
+        let session = connection.clone().session().await?;
         let opened = async {
             let channel = session.channel().await?;
-            bounded(channel.basic_qos(prefetch, BasicQosOptions::default())).await?;
+            with_timeout(channel.basic_qos(prefetch, BasicQosOptions::default())).await?;
             let (options, none) = (BasicConsumeOptions::default(), FieldTable::default());
             let consumer =
-                bounded(channel.basic_consume(short(queue), "".into(), options, none)).await?;
+                with_timeout(channel.basic_consume(short(queue), "".into(), options, none)).await?;
             Ok((channel, consumer))
         };
         let (channel, consumer) =
@@ -63,33 +62,34 @@ impl Subscription {
         Ok(Self { channel, consumer, session })
     }
 
-    /// Waits for a message, then takes what else is there already, up to `most` or a full load.
-    pub async fn next(&mut self, most: usize) -> Result<Vec<Incoming>, BrokerError> {
+    /// Waits for a message and returns it with those that have arrived already: up to `limit`
+    /// messages, fewer if they reach [`MAX_BATCH_BYTES`].
+    pub async fn next(&mut self, limit: usize) -> Result<Vec<Incoming>, BrokerError> {
         let first = tokio::select! {
             () = self.session.ended() => None,
             first = self.consumer.next() => first,
         };
         let first = self.delivery(first)?;
         let (mut bytes, mut batch) = (first.data.len(), vec![incoming(first)]);
-        while batch.len() < most
+        while batch.len() < limit
             && bytes < MAX_BATCH_BYTES
-            && let Some(ready) = self.consumer.next().now_or_never()
+            && let Some(next) = self.consumer.next().now_or_never()
         {
-            let ready = self.delivery(ready)?;
-            bytes += ready.data.len();
-            batch.push(incoming(ready));
+            let next = self.delivery(next)?;
+            bytes += next.data.len();
+            batch.push(incoming(next));
         }
         Ok(batch)
     }
 
-    /// Takes no more. What came and was not taken goes back to the queue at once; what was taken
-    /// can still be settled.
+    /// Cancels the consumer and requeues prefetched messages that [`Self::next`] has not returned.
+    /// Returned messages can still be settled.
     pub async fn cancel(&mut self) -> Result<(), BrokerError> {
         let tag = self.consumer.tag();
         self.settle(self.channel.basic_cancel(tag, BasicCancelOptions::default())).await?;
-        while let Some(Some(came)) = self.consumer.next().now_or_never() {
-            let untaken = self.delivery(Some(came))?;
-            self.requeue(untaken.delivery_tag).await?;
+        while let Some(Some(prefetched)) = self.consumer.next().now_or_never() {
+            let prefetched = self.delivery(Some(prefetched))?;
+            self.requeue(prefetched.delivery_tag).await?;
         }
         Ok(())
     }
@@ -101,7 +101,7 @@ impl Subscription {
                 self.session.invalidate();
                 Err(error.into())
             }
-            // The queue was deleted, or the connection went.
+            // The queue was deleted or the connection closed.
             None => {
                 self.session.invalidate();
                 Err(BrokerError::Down)
@@ -109,31 +109,31 @@ impl Subscription {
         }
     }
 
-    /// Done with every message up to and including this one.
+    /// Acknowledges every message up to this one.
     pub async fn ack_up_to(&self, tag: u64) -> Result<(), BrokerError> {
         self.settle(self.channel.basic_ack(tag, BasicAckOptions { multiple: true })).await
     }
 
-    /// Done with this one.
+    /// Acknowledges one message.
     pub async fn ack(&self, tag: u64) -> Result<(), BrokerError> {
         self.settle(self.channel.basic_ack(tag, BasicAckOptions { multiple: false })).await
     }
 
-    /// Not now: it comes again, until the queue's delivery limit puts it aside.
+    /// Returns a message to the queue, whose delivery limit may dead-letter it.
     pub async fn requeue(&self, tag: u64) -> Result<(), BrokerError> {
         self.settle(self.channel.basic_reject(tag, BasicRejectOptions { requeue: true })).await
     }
 
-    /// Not ever: it goes to the dead-letter queue.
+    /// Rejects a message into the dead-letter queue.
     pub async fn dead_letter(&self, tag: u64) -> Result<(), BrokerError> {
         self.settle(self.channel.basic_reject(tag, BasicRejectOptions { requeue: false })).await
     }
 
     async fn settle(
         &self,
-        asked: impl Future<Output = lapin::Result<()>>,
+        request: impl Future<Output = lapin::Result<()>>,
     ) -> Result<(), BrokerError> {
-        bounded(asked).await.inspect_err(|_| self.session.invalidate())
+        with_timeout(request).await.inspect_err(|_| self.session.invalidate())
     }
 }
 

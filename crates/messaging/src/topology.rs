@@ -1,8 +1,7 @@
 //! Exchanges, queues and bindings, as data.
 //!
-//! Every service declares the whole of it whenever it connects. So a service that was never
-//! started yet has its queues, and finds in them what happened before it came; and a queue that
-//! somebody deleted is back a moment later.
+//! Every service declares the whole topology whenever it connects. So the queues of a service exist
+//! before its first start, and a deleted queue is declared again.
 
 use domain::message_kind::MessageKind;
 use lapin::{
@@ -11,12 +10,12 @@ use lapin::{
     types::{AMQPValue, FieldTable, LongString, ShortString},
 };
 
-/// An event that fails is tried so many times more, then it is put aside.
+/// Redeliveries of a message before RabbitMQ dead-letters it.
 const DELIVERY_LIMIT: i32 = 5;
-/// The exchange all events go through.
-const EVENTS: &str = "backhaul.events";
+/// The topic exchange of all events.
+const EVENTS_EXCHANGE: &str = "backhaul.events";
 
-/// Who hears what.
+/// The events that each service consumes.
 const SUBSCRIPTIONS: [(&str, &[&str]); 5] = [
     ("order-intake", &["merchant.changed.v1", "token.revoked.v1"]),
     (
@@ -32,15 +31,15 @@ const SUBSCRIPTIONS: [(&str, &[&str]); 5] = [
     ),
     ("exchange", &["merchant.changed.v1", "token.revoked.v1", "return.confirmed.v1"]),
     ("warehouse-notifier", &["merchant.changed.v1", "token.revoked.v1"]),
-    // Read by people and by whatever alerts them.
+    // No service consumes this queue; operators and alerts read it.
     ("operators", &["delivery.dead.v1"]),
 ];
 
-/// An exchange's full name.
+/// The qualified name of an exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange(pub String);
 
-/// A queue and, beside it, the one for what it could not get rid of.
+/// A queue. Its dead-letter queue is declared with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queue {
     pub name: String,
@@ -49,13 +48,12 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Where an operator finds what was put aside.
     pub fn dead_letter_queue(&self) -> String {
         format!("{}.dead", self.name)
     }
 }
 
-/// Everything Backhaul has in a broker.
+/// The exchange and the queues of one installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     namespace: String,
@@ -63,7 +61,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// The product's own.
+    /// The topology of Backhaul.
     pub fn backhaul(namespace: &str) -> Self {
         let mut topology = Self::empty(namespace);
         for (service, events) in SUBSCRIPTIONS {
@@ -76,19 +74,19 @@ impl Topology {
             .fold(topology, |topology, kind| topology.with_queue(kind.queue()))
     }
 
-    /// A broker with nothing in it.
+    /// A topology without queues.
     pub fn empty(namespace: &str) -> Self {
         Self { namespace: namespace.to_owned(), queues: Vec::new() }
     }
 
-    /// With a queue in which `service` hears of `event`.
+    /// Adds the queue from which `service` consumes `event`.
     pub fn with_subscription(mut self, service: &str, event: &'static str) -> Self {
         let name = self.qualified(&format!("{service}.{event}"));
         self.queues.push(Queue { name, bindings: vec![event] });
         self
     }
 
-    /// With a queue that is published to by name.
+    /// Adds a queue that messages are published to by name.
     pub fn with_queue(mut self, name: &str) -> Self {
         let name = self.qualified(name);
         self.queues.push(Queue { name, bindings: Vec::new() });
@@ -96,19 +94,19 @@ impl Topology {
     }
 
     pub fn events_exchange(&self) -> Exchange {
-        Exchange(self.qualified(EVENTS))
+        Exchange(self.qualified(EVENTS_EXCHANGE))
     }
 
     pub fn queues(&self) -> &[Queue] {
         &self.queues
     }
 
-    /// The full name of the queue in which `service` hears of `event`.
+    /// The qualified name of the queue from which `service` consumes `event`.
     pub fn subscription_queue(&self, service: &str, event: &str) -> String {
         self.qualified(&format!("{service}.{event}"))
     }
 
-    /// A name as it stands in the broker.
+    /// A name with the namespace in front.
     pub fn qualified(&self, name: &str) -> String {
         if self.namespace.is_empty() {
             name.to_owned()
@@ -124,9 +122,9 @@ impl Topology {
             .exchange_declare(short(&events), ExchangeKind::Topic, durable, FieldTable::default())
             .await?;
         for queue in &self.queues {
-            // A dead letter stays until someone takes it: no limit, because looking counts.
-            declare_queue(channel, &queue.dead_letter_queue(), quorum()).await?;
-            declare_queue(channel, &queue.name, live_queue(queue)).await?;
+            // No delivery limit: inspecting a dead letter counts as a delivery.
+            declare_queue(channel, &queue.dead_letter_queue(), quorum_arguments()).await?;
+            declare_queue(channel, &queue.name, work_queue_arguments(queue)).await?;
             for key in &queue.bindings {
                 let (queue, exchange) = (short(&queue.name), short(&events));
                 let none = FieldTable::default();
@@ -138,15 +136,16 @@ impl Topology {
         Ok(())
     }
 
-    /// Whether everything is there, for a user who has no right to declare anything.
+    /// Checks that everything exists, for a user without the permission to declare.
     pub(crate) async fn verify(&self, channel: &Channel) -> lapin::Result<()> {
-        let there = ExchangeDeclareOptions { passive: true, ..ExchangeDeclareOptions::default() };
+        let passive = ExchangeDeclareOptions { passive: true, ..ExchangeDeclareOptions::default() };
         let (events, none) = (self.events_exchange().0, FieldTable::default());
-        channel.exchange_declare(short(&events), ExchangeKind::Topic, there, none).await?;
+        channel.exchange_declare(short(&events), ExchangeKind::Topic, passive, none).await?;
         for queue in &self.queues {
             for name in [&queue.name, &queue.dead_letter_queue()] {
-                let there = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
-                channel.queue_declare(short(name), there, FieldTable::default()).await?;
+                let passive =
+                    QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
+                channel.queue_declare(short(name), passive, FieldTable::default()).await?;
             }
         }
         Ok(())
@@ -159,24 +158,24 @@ async fn declare_queue(channel: &Channel, name: &str, arguments: FieldTable) -> 
     Ok(())
 }
 
-fn quorum() -> FieldTable {
+fn quorum_arguments() -> FieldTable {
     let mut arguments = FieldTable::default();
-    arguments.insert("x-queue-type".into(), words("quorum"));
+    arguments.insert("x-queue-type".into(), long_string("quorum"));
     arguments
 }
 
-fn live_queue(queue: &Queue) -> FieldTable {
-    let mut arguments = quorum();
+fn work_queue_arguments(queue: &Queue) -> FieldTable {
+    let mut arguments = quorum_arguments();
     arguments.insert("x-delivery-limit".into(), AMQPValue::LongInt(DELIVERY_LIMIT));
-    arguments.insert("x-dead-letter-exchange".into(), words(""));
-    arguments.insert("x-dead-letter-routing-key".into(), words(&queue.dead_letter_queue()));
-    // Without reject-publish the strategy would silently be at-most-once.
-    arguments.insert("x-dead-letter-strategy".into(), words("at-least-once"));
-    arguments.insert("x-overflow".into(), words("reject-publish"));
+    arguments.insert("x-dead-letter-exchange".into(), long_string(""));
+    arguments.insert("x-dead-letter-routing-key".into(), long_string(&queue.dead_letter_queue()));
+    // RabbitMQ ignores at-least-once unless overflow is reject-publish.
+    arguments.insert("x-dead-letter-strategy".into(), long_string("at-least-once"));
+    arguments.insert("x-overflow".into(), long_string("reject-publish"));
     arguments
 }
 
-fn words(text: &str) -> AMQPValue {
+fn long_string(text: &str) -> AMQPValue {
     AMQPValue::LongString(LongString::from(text))
 }
 

@@ -11,7 +11,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::json::Digest;
 use domain::order::{KnownOrder, KnownRefund, OrderStatus};
-use messaging::{Outbox, Statement};
+use messaging::{Outbox, SqlStatement};
 use platform::Timestamp;
 use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
 use serde_json::value::RawValue;
@@ -132,11 +132,17 @@ pub(crate) enum Basis {
     Reading,
 }
 
-/// Writes the books and leaves their events, unless what they rest on does not hold: one statement,
-/// which is a transaction of its own where the caller has none.
+/// Writes the books and appends their events to the outbox, in one statement. Outside of a
+/// transaction the statement is its own.
 ///
-/// The events are numbered after the orders are written. Writing those waits for whoever writes the
-/// same ones, and so the events of an order are numbered as its snapshots were stored.
+/// Nothing is written if the precondition does not hold: the statement inserts no event. If the
+/// precondition held and another writer then changed the same rows first, some of the rows may be
+/// written already, so the statement aborts itself with a serialization failure. Both are
+/// [`WriteError::Raced`].
+///
+/// The condition of the outbox insert counts the written orders, and so waits for concurrent writers
+/// of the same orders, before the events draw their sequence numbers. The events of an order are
+/// numbered in the order in which its snapshots were stored.
 pub(crate) async fn write(
     mut conn: &AsyncPgConnection,
     outbox: &Outbox,
@@ -151,71 +157,83 @@ pub(crate) async fn write(
     }
     let mut columns = OrderColumns::default();
     rows.for_each(|(key, row)| columns.push(key, &row));
-    let (mut fit, replaceable) = match basis {
-        Basis::Hope => (ORDERS_FIT.to_owned(), OLDER),
-        Basis::Reading => ("true".to_owned(), READ),
-    };
-    let mut complete = ORDERS_COMPLETE.to_owned();
-    if !rest.is_empty() {
-        if basis == Basis::Hope {
-            fit = format!("{fit} AND {}", refunds::FIT);
-        }
-        complete = format!("{complete} AND {}", refunds::complete(basis));
-    }
-    let more = if rest.is_empty() { "" } else { refunds::REST };
-    let statement = diesel::sql_query(format!(
-        "WITH fits AS MATERIALIZED (SELECT {fit} AS holds), \
-         stored AS ({ORDERS} WHERE {replaceable} RETURNING 1){more} "
-    ));
-    let statement = columns.bind(statement.into_boxed());
-    let (statement, bound) = if rest.is_empty() {
-        (statement, ORDERS_BOUND)
-    } else {
-        (rest.bind(statement), refunds::REST_BOUND)
-    };
+    let (with, condition) = write_sql(basis, !rest.is_empty());
     let events = books.events();
-    let condition = format!("CASE WHEN (SELECT holds FROM fits) THEN {complete} END");
-    let statement = outbox.leave(statement, bound, now, events.iter().copied(), &condition);
+    let statement = outbox.append_to_sql(&with, &condition, now, events.iter().copied());
+    let mut statement = columns.bind(statement);
+    if !rest.is_empty() {
+        statement = rest.bind(statement);
+    }
     match prepared(statement).execute(&mut conn).await {
-        Ok(left) if left == events.len() => {
+        Ok(inserted) if inserted == events.len() => {
             outbox.wake_relay();
             Ok(())
         }
         Ok(_) => Err(WriteError::Raced),
-        Err(diesel::result::Error::DatabaseError(DatabaseErrorKind::NotNullViolation, _)) => {
+        Err(diesel::result::Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _)) => {
             Err(WriteError::Raced)
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// Nothing newer is stored, nor the same.
-const ORDERS_FIT: &str = "NOT EXISTS ( \
-         SELECT FROM unnest($1, $2, $7, $8) AS new (merchant, identifier, updated_at, digest), \
+/// The `WITH` clause that writes the books, and the condition on which the events are inserted.
+///
+/// Parameters: `$1` to `$4` belong to [`Outbox::append_to_sql`], `$5` to `$17` to
+/// [`OrderColumns::bind`], `$18` to `$30` to [`Rest::bind`].
+fn write_sql(basis: Basis, has_rest: bool) -> (String, String) {
+    let (mut precondition, replaceable) = match basis {
+        Basis::Hope => (ORDERS_ARE_NEWS.to_owned(), REPLACES_OLDER),
+        Basis::Reading => ("true".to_owned(), REPLACES_READ),
+    };
+    let mut complete = ORDERS_COMPLETE.to_owned();
+    let mut with_rest = "";
+    if has_rest {
+        if basis == Basis::Hope {
+            precondition = format!("{precondition} AND {}", refunds::REFUNDS_UNCHANGED);
+        }
+        complete = format!("{complete} AND {}", refunds::complete(basis));
+        with_rest = refunds::INSERT_REST;
+    }
+    let with = format!(
+        "WITH precondition AS MATERIALIZED (SELECT {precondition} AS holds), \
+         stored AS ({UPSERT_ORDERS} WHERE {replaceable} RETURNING 1){with_rest}"
+    );
+    let condition = format!(
+        "CASE WHEN NOT (SELECT holds FROM precondition) THEN false \
+              WHEN {complete} THEN true \
+              ELSE abort_concurrent_write() END"
+    );
+    (with, condition)
+}
+
+/// No order is stored with a later `updated_at` or the same digest.
+const ORDERS_ARE_NEWS: &str = "NOT EXISTS ( \
+         SELECT FROM unnest($5, $6, $11, $12) AS new (merchant, identifier, updated_at, digest), \
          LATERAL ( \
              SELECT FROM orders \
              WHERE merchant = new.merchant AND identifier = new.identifier \
                  AND (updated_at > new.updated_at OR digest = new.digest) LIMIT 1 \
-         ) AS better \
+         ) AS newer_or_same \
      )";
-const ORDERS: &str = "INSERT INTO orders (merchant, identifier, status, customer_email, \
+const UPSERT_ORDERS: &str = "INSERT INTO orders (merchant, identifier, status, customer_email, \
          line_identifiers, created_at, updated_at, digest, document, received_at) \
-     SELECT merchant, identifier, status, customer_email, string_to_array(lines, $13), \
+     SELECT merchant, identifier, status, customer_email, string_to_array(lines, $17), \
          created_at, updated_at, digest, document, received_at \
-     FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS new (merchant, identifier, \
+     FROM unnest($5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS new (merchant, identifier, \
          status, customer_email, lines, created_at, updated_at, digest, document, received_at) \
-     WHERE (SELECT holds FROM fits) \
+     WHERE (SELECT holds FROM precondition) \
      ON CONFLICT ON CONSTRAINT orders_pkey DO UPDATE SET \
          status = excluded.status, customer_email = excluded.customer_email, \
          line_identifiers = excluded.line_identifiers, created_at = excluded.created_at, \
          updated_at = excluded.updated_at, digest = excluded.digest, \
          document = excluded.document, received_at = excluded.received_at";
-/// Which rows may be overwritten.
-const OLDER: &str = "orders.updated_at <= excluded.updated_at AND orders.digest <> excluded.digest";
-const READ: &str = "(orders.merchant, orders.digest) IN (SELECT * FROM unnest($11, $12))";
-const ORDERS_BOUND: usize = 13;
-/// Every order is written: what was found still held.
-const ORDERS_COMPLETE: &str = "(SELECT count(*) FROM stored) = cardinality($1)";
+/// Rows that an upsert may overwrite.
+const REPLACES_OLDER: &str =
+    "orders.updated_at <= excluded.updated_at AND orders.digest <> excluded.digest";
+const REPLACES_READ: &str = "(orders.merchant, orders.digest) IN (SELECT * FROM unnest($15, $16))";
+/// Every order was written.
+const ORDERS_COMPLETE: &str = "(SELECT count(*) FROM stored) = cardinality($5)";
 
 #[derive(Default)]
 struct OrderColumns<'a> {
@@ -258,8 +276,8 @@ impl<'a> OrderColumns<'a> {
         self.replaced.extend(replaces.map(|digest| digest.as_bytes().to_vec()));
     }
 
-    /// As the first of the statement.
-    fn bind(self, statement: Statement<'a>) -> Statement<'a> {
+    /// Binds `$5` to `$17`.
+    fn bind(self, statement: SqlStatement<'a>) -> SqlStatement<'a> {
         statement
             .bind::<Array<Text>, _>(self.merchants)
             .bind::<Array<Text>, _>(self.identifiers)

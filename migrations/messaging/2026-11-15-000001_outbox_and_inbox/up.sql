@@ -1,13 +1,14 @@
--- Events written in the transaction that caused them, waiting for the broker to confirm them.
+-- Events that the broker has not confirmed yet, inserted in the transactions that cause them.
 CREATE TABLE outbox (
     sequence BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     event_id UUID NOT NULL,
     routing_key TEXT NOT NULL,
+    -- JSON, a CloudEvents envelope without its `sequence`.
     event TEXT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL
 );
 
--- Events whose effect is in this database.
+-- Events that a queue's consumer has handled.
 CREATE TABLE inbox (
     queue TEXT NOT NULL,
     event_id UUID NOT NULL,

@@ -44,3 +44,11 @@ CREATE TABLE stale_snapshots (
     received_at TIMESTAMPTZ NOT NULL,
     CONSTRAINT stale_snapshots_pkey PRIMARY KEY (merchant, order_identifier, digest)
 );
+
+-- Rolls back a statement that wrote only some of its rows, because another writer was first.
+CREATE FUNCTION abort_concurrent_write() RETURNS BOOLEAN LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'orders or refunds were changed by another writer'
+        USING ERRCODE = 'serialization_failure';
+END
+$$;

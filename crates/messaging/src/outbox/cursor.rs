@@ -1,70 +1,49 @@
-//! Where to look for the next events.
+//! Start of the relay's next poll.
 //!
-//! What was published leaves dead entries at the low end of the index, and PostgreSQL cannot clear
-//! them away while anybody has an old view of the database, as a backup does for as long as it runs.
-//! A look from the very beginning would step over all of them, more and more of them each time. So
-//! most looks begin where nothing was left a while ago. Numbers are drawn before their transaction
-//! commits: now and then a look from the beginning finds those that came late.
+//! Deleted rows stay in the index until VACUUM removes them, and VACUUM cannot remove them while an
+//! older transaction is open. A poll from the start of the index reads all of them. So most polls
+//! start shortly before the last deleted row; a full poll now and then finds late commits. See
+//! `docs/decisions/relay-cursor.md`.
 
 use std::time::{Duration, Instant};
 
-/// A transaction that left events has ended after so long, nearly always.
-const SETTLED: Duration = Duration::from_secs(10);
-/// A look from the beginning may take one part in so many of the time.
-const SHARE: u32 = 20;
-/// Who has not published yet and cannot look from the beginning begins so many numbers back.
-const BACK: i64 = 1_000_000;
+/// Sequence numbers read again before the last deleted one. They are drawn before the commit, so a
+/// lower number can appear after a higher one.
+const OVERLAP: i64 = 10_000;
+const FULL_POLL_INTERVAL: Duration = Duration::from_secs(10);
+/// A slow full poll is repeated after this many times its duration.
+const FULL_POLL_PAUSE_FACTOR: u32 = 20;
+/// Sequence numbers read before the newest one while full polls time out.
+const FALLBACK_OVERLAP: i64 = 1_000_000;
 
 #[derive(Debug)]
 pub(super) struct RelayCursor {
-    /// Below this nothing is expected any more.
-    floor: i64,
-    /// What the floor will be, and since when nothing was left below it.
-    next: (i64, Instant),
-    /// When to look from the beginning again.
-    whole_at: Instant,
+    start: i64,
+    full_poll_at: Instant,
 }
 
 impl RelayCursor {
     pub(super) fn new(now: Instant) -> Self {
-        Self { floor: i64::MIN, next: (i64::MIN, now), whole_at: now }
+        Self { start: i64::MIN, full_poll_at: now }
     }
 
-    /// The first number to look at.
-    pub(super) fn begin(&self, now: Instant) -> i64 {
-        if now >= self.whole_at { i64::MIN } else { self.floor }
+    /// First sequence number of the next poll; `i64::MIN` for a full poll.
+    pub(super) fn start(&self, now: Instant) -> i64 {
+        if now >= self.full_poll_at { i64::MIN } else { self.start }
     }
 
-    /// A look that began there took so long, whether or not it found anything.
-    pub(super) fn looked(&mut self, from: i64, took: Duration, now: Instant) {
-        if from == i64::MIN {
-            self.whole_at = now + SETTLED.max(took * SHARE);
-        }
+    pub(super) fn full_poll_ended(&mut self, took: Duration, now: Instant) {
+        self.full_poll_at = now + FULL_POLL_INTERVAL.max(took * FULL_POLL_PAUSE_FACTOR);
     }
 
-    /// These are the first that are there.
-    pub(super) fn found(&mut self, first: i64, now: Instant) {
-        if first < self.floor {
-            self.floor = first;
-        }
-        if first < self.next.0 {
-            self.next = (first, now);
-        }
+    /// Every row that the poll read is deleted. The start moves back if the poll found late rows.
+    pub(super) fn deleted_up_to(&mut self, sequence: i64) {
+        self.start = sequence.saturating_sub(OVERLAP);
     }
 
-    /// A look from the beginning does not end in its time, and this is the newest number: what is
-    /// far below it has to wait until one does.
-    pub(super) fn give_up_beginning(&mut self, newest: i64) {
-        self.floor = self.floor.max(newest.saturating_sub(BACK));
-    }
-
-    /// Everything that was found is gone, up to this one if there was any.
-    pub(super) fn gone(&mut self, last: Option<i64>, now: Instant) {
-        let (next, since) = self.next;
-        if now.saturating_duration_since(since) >= SETTLED {
-            self.floor = self.floor.max(next);
-            self.next = (last.unwrap_or(next), now);
-        }
+    /// A full poll timed out. Older rows wait until one succeeds.
+    pub(super) fn skip_to(&mut self, newest: i64) {
+        self.start = self.start.max(newest.saturating_sub(FALLBACK_OVERLAP));
     }
 }
 
@@ -72,76 +51,63 @@ impl RelayCursor {
 mod tests {
     use super::*;
 
-    const BEGINNING: i64 = i64::MIN;
+    const FULL: i64 = i64::MIN;
 
-    /// Looks, finds these and publishes them; where it began.
-    fn look(cursor: &mut RelayCursor, now: Instant, found: &[i64]) -> i64 {
-        let from = cursor.begin(now);
-        cursor.looked(from, Duration::from_millis(1), now);
-        if let [first, ..] = found {
-            cursor.found(*first, now);
+    /// Polls, finds rows up to `last` and deletes them; returns the start of the poll.
+    fn poll(cursor: &mut RelayCursor, now: Instant, last: Option<i64>) -> i64 {
+        let start = cursor.start(now);
+        if start == FULL {
+            cursor.full_poll_ended(Duration::from_millis(1), now);
         }
-        cursor.gone(found.last().copied(), now);
-        from
+        if let Some(last) = last {
+            cursor.deleted_up_to(last);
+        }
+        start
     }
 
     #[test]
-    fn looks_begin_where_nothing_was_left_a_while_ago() {
-        let start = Instant::now();
-        let at = |seconds| start + Duration::from_secs(seconds);
-        let mut cursor = RelayCursor::new(start);
-        assert_eq!(look(&mut cursor, at(0), &[1, 2]), BEGINNING);
-        assert_eq!(look(&mut cursor, at(1), &[3, 4]), BEGINNING);
-        assert_eq!(look(&mut cursor, at(10), &[5, 6]), BEGINNING);
-        // Six is gone, but a number below it may have been drawn just before.
-        assert_eq!(look(&mut cursor, at(11), &[7, 8]), BEGINNING);
-        assert_eq!(look(&mut cursor, at(20), &[9]), BEGINNING);
-        assert_eq!(look(&mut cursor, at(21), &[10]), 6);
-        assert_eq!(look(&mut cursor, at(29), &[]), 6);
-        assert_eq!(look(&mut cursor, at(30), &[]), BEGINNING);
+    fn polls_start_shortly_before_the_last_deleted_row() {
+        let started_at = Instant::now();
+        let at = |seconds| started_at + Duration::from_secs(seconds);
+        let mut cursor = RelayCursor::new(started_at);
+        assert_eq!(poll(&mut cursor, at(0), Some(50_000)), FULL);
+        assert_eq!(poll(&mut cursor, at(1), Some(50_500)), 40_000);
+        assert_eq!(poll(&mut cursor, at(9), None), 40_500);
+        assert_eq!(poll(&mut cursor, at(10), None), FULL);
+        // An idle relay does not start over.
+        assert_eq!(poll(&mut cursor, at(11), None), 40_500);
     }
 
     #[test]
-    fn nobody_steps_again_and_again_over_what_went_before_a_quiet_time() {
-        let start = Instant::now();
-        let at = |seconds| start + Duration::from_secs(seconds);
-        let mut cursor = RelayCursor { floor: 5, next: (7, start), whole_at: at(100) };
-        assert_eq!(look(&mut cursor, at(10), &[8, 9]), 5);
-        assert_eq!(look(&mut cursor, at(11), &[]), 7);
-        assert_eq!(look(&mut cursor, at(20), &[]), 7);
-        assert_eq!(look(&mut cursor, at(21), &[]), 9);
+    fn a_full_poll_that_times_out_is_replaced_by_a_poll_near_the_newest_row() {
+        let started_at = Instant::now();
+        let mut cursor = RelayCursor::new(started_at);
+        cursor.full_poll_ended(Duration::from_secs(5), started_at);
+        cursor.skip_to(8_000_000);
+        assert_eq!(cursor.start(started_at), 7_000_000);
+        cursor.skip_to(20);
+        assert_eq!(cursor.start(started_at), 7_000_000);
+        assert_eq!(cursor.start(started_at + Duration::from_secs(100)), FULL);
     }
 
     #[test]
-    fn who_cannot_begin_at_the_beginning_begins_somewhere() {
-        let start = Instant::now();
-        let mut cursor = RelayCursor::new(start);
-        cursor.looked(BEGINNING, Duration::from_secs(5), start);
-        cursor.give_up_beginning(8_000_000);
-        assert_eq!(cursor.begin(start), 7_000_000);
-        cursor.give_up_beginning(20);
-        assert_eq!(cursor.begin(start), 7_000_000);
-        assert_eq!(cursor.begin(start + Duration::from_secs(100)), BEGINNING);
+    fn rows_behind_a_late_row_do_not_wait_for_the_next_full_poll() {
+        let started_at = Instant::now();
+        let at = |seconds| started_at + Duration::from_secs(seconds);
+        let mut cursor = RelayCursor { start: 900_000, full_poll_at: at(5) };
+        assert_eq!(poll(&mut cursor, at(1), None), 900_000);
+        // All numbers are lower after a restore from a backup.
+        assert_eq!(poll(&mut cursor, at(5), Some(10_100)), FULL);
+        assert_eq!(poll(&mut cursor, at(6), Some(10_102)), 100);
     }
 
     #[test]
-    fn what_comes_late_is_found_and_nothing_behind_it_waits() {
-        let start = Instant::now();
-        let at = |seconds| start + Duration::from_secs(seconds);
-        let mut cursor = RelayCursor { floor: 900, next: (950, start), whole_at: at(5) };
-        assert_eq!(look(&mut cursor, at(1), &[]), 900);
-        // Also when the database is one of before, with lower numbers throughout.
-        assert_eq!(look(&mut cursor, at(5), &[100, 101]), BEGINNING);
-        assert_eq!(look(&mut cursor, at(6), &[102]), 100);
-    }
-
-    #[test]
-    fn a_look_that_takes_long_is_rare() {
-        let start = Instant::now();
-        let mut cursor = RelayCursor { floor: 7, next: (8, start), whole_at: start };
-        let from = cursor.begin(start);
-        cursor.looked(from, Duration::from_secs(5), start);
-        assert_eq!(cursor.begin(start + Duration::from_secs(99)), 7);
-        assert_eq!(cursor.begin(start + Duration::from_secs(100)), BEGINNING);
+    fn a_slow_full_poll_is_rare() {
+        let started_at = Instant::now();
+        let mut cursor = RelayCursor { start: 7, full_poll_at: started_at };
+        assert_eq!(cursor.start(started_at), FULL);
+        cursor.full_poll_ended(Duration::from_secs(5), started_at);
+        assert_eq!(cursor.start(started_at + Duration::from_secs(99)), 7);
+        assert_eq!(cursor.start(started_at + Duration::from_secs(100)), FULL);
     }
 }

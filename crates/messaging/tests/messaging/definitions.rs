@@ -1,4 +1,4 @@
-//! The users of `deploy/rabbitmq` on a real broker: their rights are enough, and no more.
+//! The users of `deploy/rabbitmq` on a real broker have the permissions they need, and no more.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use testkit::eventually;
 use uuid::Uuid;
 
-use crate::SOON;
+use crate::test_app::TIMEOUT;
 
-/// A virtual host with everything the definitions say, and users of its own.
+/// A virtual host with the topology and the users of the definitions.
 struct Installation {
     name: String,
     amqp: url::Url,
@@ -45,7 +45,7 @@ impl Installation {
                 }
             }
         }
-        installation.ask("POST", "definitions", &definitions).await;
+        installation.request("POST", "definitions", &definitions).await;
         installation
     }
 
@@ -53,20 +53,20 @@ impl Installation {
         format!("{}-{service}", self.name)
     }
 
-    async fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
+    async fn request(&self, method: &str, path: &str, body: &Value) -> Value {
         let client = platform::http_client(Duration::from_secs(10)).unwrap();
-        // In the URL, so that what is escaped there is read as it was meant.
+        // Credentials stay in the URL, where they are percent-encoded.
         let mut url = url::Url::parse(&format!("{}/{path}", self.api)).unwrap();
         url.set_username(self.amqp.username()).unwrap();
         url.set_password(self.amqp.password()).unwrap();
         let request = client.request(method.parse().unwrap(), url).json(body);
-        let answer = request.send().await.unwrap();
-        assert!(answer.status().is_success(), "{path}: {}", answer.text().await.unwrap());
-        answer.json().await.unwrap_or_default()
+        let response = request.send().await.unwrap();
+        assert!(response.status().is_success(), "{path}: {}", response.text().await.unwrap());
+        response.json().await.unwrap_or_default()
     }
 
-    /// A link as the service has it in production.
-    fn link(&self, service: &str, tasks: &Tasks) -> BrokerConnection {
+    /// A connection with the production permissions of a service.
+    fn connect(&self, service: &str, tasks: &Tasks) -> BrokerConnection {
         let mut url = self.amqp.clone();
         url.set_username(&self.user(service)).unwrap();
         url.set_password(Some("secret")).unwrap();
@@ -80,12 +80,12 @@ impl Installation {
     }
 
     async fn remove(self) {
-        self.ask("DELETE", &format!("vhosts/{}", self.name), &Value::Null).await;
+        self.request("DELETE", &format!("vhosts/{}", self.name), &Value::Null).await;
         for service in ["auth", "order-intake", "rma-engine", "exchange", "warehouse-notifier"] {
             let path = format!("users/{}", self.user(service));
-            self.ask("DELETE", &path, &Value::Null).await;
+            self.request("DELETE", &path, &Value::Null).await;
         }
-        self.ask("DELETE", &format!("users/{}", self.user("operator")), &Value::Null).await;
+        self.request("DELETE", &format!("users/{}", self.user("operator")), &Value::Null).await;
     }
 }
 
@@ -100,51 +100,58 @@ fn event(routing_key: &str) -> Message {
     }
 }
 
-/// Whether the broker said that the user may not, and not that something else went wrong.
-fn refused(error: Option<BrokerError>) -> Option<()> {
-    let error = error.expect("it was allowed");
+/// Succeeds if the broker refused access, not for any other error.
+fn access_refused(error: Option<BrokerError>) -> Option<()> {
+    let error = error.expect("access was granted");
     format!("{error:?}").contains("ACCESS_REFUSED").then_some(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_can_do_its_work_with_the_rights_it_is_given_and_no_more() {
+async fn a_service_has_the_permissions_it_needs_and_no_more() {
     let (installation, tasks) = (Installation::create().await, Tasks::default());
-    let link = installation.link("order-intake", &tasks);
-    eventually("connected without the right to declare", SOON, async || link.state().ok()).await;
+    let connection = installation.connect("order-intake", &tasks);
+    eventually("connected without permission to declare", TIMEOUT, async || {
+        connection.state().ok()
+    })
+    .await;
 
-    let publisher = Publisher::new(link.clone());
+    let publisher = Publisher::new(connection.clone());
     assert_eq!(publisher.publish(&[event("order.stored.v1")]).await.unwrap(), [Ok(())]);
-    let straight = Message { exchange: messaging::Exchange(String::new()), ..event("notify.rma") };
-    for (message, whose) in [
-        (event("merchant.changed.v1"), "auth says that"),
-        (straight, "those that deliver write to work queues"),
+    let to_work_queue =
+        Message { exchange: messaging::Exchange(String::new()), ..event("notify.rma") };
+    for (message, rule) in [
+        (event("merchant.changed.v1"), "only auth publishes this event"),
+        (to_work_queue, "only delivering services write to work queues"),
     ] {
         let message = [message];
-        let tried = async || refused(publisher.publish(&message).await.err());
-        eventually(whose, SOON, tried).await;
+        let attempt = async || access_refused(publisher.publish(&message).await.err());
+        eventually(rule, TIMEOUT, attempt).await;
     }
     let own = "order-intake.merchant.changed.v1";
-    eventually("its own queue", SOON, async || Subscription::open(&link, own, 1).await.ok()).await;
+    eventually("its own queue", TIMEOUT, async || {
+        Subscription::open(&connection, own, 1).await.ok()
+    })
+    .await;
     let other = "rma-engine.order.stored.v1";
-    let tried = async || refused(Subscription::open(&link, other, 1).await.err());
-    eventually("another's queue is refused", SOON, tried).await;
+    let attempt = async || access_refused(Subscription::open(&connection, other, 1).await.err());
+    eventually("access to the queue of another service is refused", TIMEOUT, attempt).await;
 
-    let engine = installation.link("rma-engine", &tasks);
+    let engine = installation.connect("rma-engine", &tasks);
     let mut queue = Subscription::open(&engine, "rma-engine.order.stored.v1", 1).await.unwrap();
-    assert_eq!(queue.next(10).await.unwrap().len(), 1, "the one event that was allowed");
+    assert_eq!(queue.next(10).await.unwrap().len(), 1, "the one event that was published");
 
     for (queue, policy) in
-        [("notify.rma", "queues-stay-bounded"), ("notify.rma.dead", "dead-letters-outlive-looking")]
+        [("notify.rma", "max-queue-bytes"), ("notify.rma.dead", "dead-letter-delivery-limit")]
     {
         let path = format!("queues/{}/{queue}", installation.name);
-        // The console learns of policies with its next round of figures.
+        // The management API shows policies after a delay.
         let applied = async || {
-            let seen = installation.ask("GET", &path, &Value::Null).await;
-            (seen["policy"] == policy).then_some(())
+            let queue = installation.request("GET", &path, &Value::Null).await;
+            (queue["policy"] == policy).then_some(())
         };
-        eventually(policy, SOON, applied).await;
+        eventually(policy, TIMEOUT, applied).await;
     }
 
-    tasks.drain(SOON).await;
+    tasks.drain(TIMEOUT).await;
     installation.remove().await;
 }

@@ -2,7 +2,7 @@
 
 use diesel::sql_types::{Array, Binary, Text, Timestamptz};
 use domain::json::Digest;
-use messaging::Statement;
+use messaging::SqlStatement;
 
 use super::Basis;
 use crate::books::{Books, Key, Late, NewRefund};
@@ -14,43 +14,42 @@ pub(super) struct Rest<'a> {
     late: &'a [Late<'a>],
 }
 
-/// Whatever of it is known says the same.
-pub(super) const FIT: &str = "NOT EXISTS ( \
-         SELECT FROM unnest($14, $15, $16, $17) \
+/// The stored refunds and lines are the same as the new ones.
+pub(super) const REFUNDS_UNCHANGED: &str = "NOT EXISTS ( \
+         SELECT FROM unnest($18, $19, $20, $21) \
              AS new (merchant, identifier, order_digest, digest), LATERAL ( \
              SELECT FROM refunds WHERE merchant = new.merchant AND identifier = new.identifier \
                  AND (order_digest <> new.order_digest OR digest <> new.digest) LIMIT 1 \
          ) AS other \
      ) AND NOT EXISTS ( \
-         SELECT FROM unnest($19, $20, $21) AS new (merchant, identifier, refund_digest), \
+         SELECT FROM unnest($23, $24, $25) AS new (merchant, identifier, refund_digest), \
          LATERAL ( \
              SELECT FROM refund_lines \
              WHERE merchant = new.merchant AND identifier = new.identifier \
                  AND refund_digest <> new.refund_digest LIMIT 1 \
          ) AS other \
      )";
-pub(super) const REST: &str = ", seen AS ( \
+pub(super) const INSERT_REST: &str = ", seen AS ( \
          INSERT INTO refunds (merchant, identifier, order_digest, digest, first_seen_at) \
-         SELECT * FROM unnest($14, $15, $16, $17, $18) WHERE (SELECT holds FROM fits) \
+         SELECT * FROM unnest($18, $19, $20, $21, $22) WHERE (SELECT holds FROM precondition) \
          ON CONFLICT ON CONSTRAINT refunds_pkey DO NOTHING RETURNING 1 \
      ), seen_lines AS ( \
          INSERT INTO refund_lines (merchant, identifier, refund_digest) \
-         SELECT * FROM unnest($19, $20, $21) WHERE (SELECT holds FROM fits) \
+         SELECT * FROM unnest($23, $24, $25) WHERE (SELECT holds FROM precondition) \
          ON CONFLICT ON CONSTRAINT refund_lines_pkey DO NOTHING RETURNING 1 \
      ), late AS ( \
          INSERT INTO stale_snapshots \
              (merchant, order_identifier, digest, updated_at, received_at) \
-         SELECT * FROM unnest($22, $23, $24, $25, $26) AS late (merchant, order_identifier, \
+         SELECT * FROM unnest($26, $27, $28, $29, $30) AS late (merchant, order_identifier, \
              digest, updated_at, received_at) \
-         WHERE (SELECT holds FROM fits) \
+         WHERE (SELECT holds FROM precondition) \
          ORDER BY merchant, order_identifier, digest \
          ON CONFLICT ON CONSTRAINT stale_snapshots_pkey DO NOTHING \
      )";
-pub(super) const REST_BOUND: usize = 26;
 
-/// Nobody else wrote some of it meanwhile: all of it is new, or was known before in the same words.
+/// Every refund and line was inserted, or was stored before the statement.
 pub(super) fn complete(basis: Basis) -> String {
-    let each = [("seen", "refunds", 14), ("seen_lines", "refund_lines", 19)];
+    let each = [("seen", "refunds", 18), ("seen_lines", "refund_lines", 23)];
     let conditions = each.map(|(new, table, first)| {
         let known = match basis {
             Basis::Reading => "0".to_owned(),
@@ -78,8 +77,8 @@ impl<'a> Rest<'a> {
         self.refunds.is_empty() && self.lines.is_empty() && self.late.is_empty()
     }
 
-    /// After the orders.
-    pub(super) fn bind(self, statement: Statement<'a>) -> Statement<'a> {
+    /// Binds `$18` to `$30`.
+    pub(super) fn bind(self, statement: SqlStatement<'a>) -> SqlStatement<'a> {
         let Self { refunds, lines, late } = self;
         let refund = |text: fn(&NewRefund<'a>) -> &'a str| refunds.iter().map(text).collect();
         let refund_digest = |digest: fn(&NewRefund<'a>) -> Digest| {

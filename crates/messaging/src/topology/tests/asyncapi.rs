@@ -1,4 +1,4 @@
-//! `proto-schemas/asyncapi.yaml`: who says and hears what over the broker, as the topology has it.
+//! `proto-schemas/asyncapi.yaml`: the events that each service publishes and consumes.
 
 use std::path::Path;
 
@@ -8,46 +8,45 @@ use serde_json::{Map, Value, json};
 use testkit::check_contract;
 use uuid::Uuid;
 
-use super::super::{EVENTS, Topology};
-use super::{SAID_BY, reader};
+use super::super::{EVENTS_EXCHANGE, Topology};
+use super::{PUBLISHERS, consumer};
 use crate::envelope::Envelope;
 
-/// Of the bindings for AMQP.
-const BINDING: &str = "0.3.0";
+/// Version of the AMQP bindings.
+const BINDING_VERSION: &str = "0.3.0";
 
 const DESCRIPTION: &str = "\
-Events are CloudEvents in structured JSON. They are published to one exchange, with their type as the \
-routing key, and wait in a queue for each service that hears them. Messages to merchants wait in a queue \
-for each kind, to which they are published by its name. What a queue could not get rid of is in the queue \
-of the same name with `.dead` behind it. An installation may put a name of its own before all of these \
-(`broker.namespace`).";
+Events are CloudEvents in structured JSON. A service publishes an event to one exchange, with the event's \
+type as the routing key. Each service that consumes an event has a queue for it. Messages to merchants \
+have one queue per message kind and are published to it by name. Undeliverable messages go to \
+`<queue>.dead`. The setting `broker.namespace` prefixes all of these names.";
 
 #[test]
-fn the_document_is_up_to_date() {
+fn the_asyncapi_document_is_up_to_date() {
     check_contract("asyncapi.yaml", &yaml_serde::to_string(&document()).unwrap());
 }
 
 fn document() -> Value {
     let (mut channels, mut messages, mut operations) = (Map::new(), Map::new(), Map::new());
-    for (event, services) in SAID_BY {
+    for (event, services) in PUBLISHERS {
         messages.insert(event.to_owned(), event_message(event));
         channels.insert(event.to_owned(), routed(event));
         for service in services {
-            operations.insert(format!("{service}.says.{event}"), operation("send", event));
+            operations.insert(format!("{service}.publishes.{event}"), operation("send", event));
         }
     }
     for kind in MessageKind::ALL {
         let queue = kind.queue();
         let payload = file(&format!("messages/{kind}.schema.json"));
         messages.insert(queue.to_owned(), json!({ "payload": payload }));
-        let service = reader(queue).unwrap();
-        operations.insert(format!("{service}.says.{queue}"), operation("send", queue));
+        let service = consumer(queue).unwrap();
+        operations.insert(format!("{service}.publishes.{queue}"), operation("send", queue));
     }
     for queue in Topology::backhaul("").queues() {
         let message = queue.bindings.first().copied().unwrap_or(&queue.name);
         channels.insert(queue.name.clone(), queued(&queue.name, message));
-        if let Some(service) = reader(&queue.name) {
-            let id = format!("{service}.hears.{message}");
+        if let Some(service) = consumer(&queue.name) {
+            let id = format!("{service}.consumes.{message}");
             operations.insert(id, operation("receive", &queue.name));
         }
     }
@@ -67,14 +66,21 @@ fn document() -> Value {
 }
 
 fn routed(event: &str) -> Value {
-    let exchange = json!({ "name": EVENTS, "type": "topic", "durable": true, "autoDelete": false });
-    let amqp = json!({ "is": "routingKey", "exchange": exchange, "bindingVersion": BINDING });
+    let exchange =
+        json!({ "name": EVENTS_EXCHANGE, "type": "topic", "durable": true, "autoDelete": false });
+    let amqp =
+        json!({ "is": "routingKey", "exchange": exchange, "bindingVersion": BINDING_VERSION });
     channel(event, event, &amqp)
 }
 
 fn queued(queue: &str, message: &str) -> Value {
-    let kept = json!({ "name": queue, "durable": true, "exclusive": false, "autoDelete": false });
-    channel(queue, message, &json!({ "is": "queue", "queue": kept, "bindingVersion": BINDING }))
+    let queue_object =
+        json!({ "name": queue, "durable": true, "exclusive": false, "autoDelete": false });
+    channel(
+        queue,
+        message,
+        &json!({ "is": "queue", "queue": queue_object, "bindingVersion": BINDING_VERSION }),
+    )
 }
 
 fn channel(address: &str, message: &str, amqp: &Value) -> Value {
@@ -90,21 +96,21 @@ fn event_message(event: &str) -> Value {
     let name = event.trim_end_matches(".v1").replace('.', "-");
     let data = file(&format!("events/{name}.schema.json"));
     let envelope = json!({ "$ref": "#/components/schemas/CloudEvent" });
-    let own = json!({ "properties": { "type": { "const": event }, "data": data } });
+    let event_schema = json!({ "properties": { "type": { "const": event }, "data": data } });
     json!({
         "contentType": "application/cloudevents+json",
-        "payload": { "allOf": [envelope, own] },
+        "payload": { "allOf": [envelope, event_schema] },
     })
 }
 
-/// A reference to a schema that is there.
+/// A reference to an existing schema file.
 fn file(name: &str) -> Value {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../proto-schemas"));
-    assert!(folder.join(name).exists(), "there is no {name}");
+    assert!(folder.join(name).exists(), "{name} is missing");
     json!({ "$ref": name })
 }
 
-/// What is around the data of every event.
+/// Schema of the envelope of every event.
 fn cloud_event() -> Value {
     let envelope = json!(Envelope {
         specversion: String::new(),

@@ -1,15 +1,11 @@
-//! The broker's word on each message.
+//! The outcome of each published message.
 
 use domain::event::Event as _;
-use messaging::{BrokerConnection, BrokerError, Exchange, Message, NotQueued, Publisher, Topology};
+use messaging::{BrokerConnection, BrokerError, Exchange, Message, NotQueued, Publisher};
 use platform::Tasks;
 use testkit::{Namespace, Servers, eventually};
 
-use crate::{NoteWritten, SOON};
-
-fn topology(namespace: &Namespace) -> Topology {
-    Topology::empty(&namespace.name).with_subscription("listener", NoteWritten::TYPE)
-}
+use crate::test_app::{NoteWritten, TIMEOUT, topology};
 
 fn message(exchange: Exchange, routing_key: &str, number: usize) -> Message {
     Message {
@@ -23,48 +19,48 @@ fn message(exchange: Exchange, routing_key: &str, number: usize) -> Message {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_leads_to_no_queue_is_told_from_what_does() {
+async fn unroutable_messages_are_identified() {
     let (namespace, tasks) = (Namespace::create(), Tasks::default());
     let topology = topology(&namespace);
-    let link =
+    let connection =
         BrokerConnection::start(&namespace.amqp_url().to_owned().into(), &topology, "test", &tasks);
-    let publisher = Publisher::new(link);
-    let leads_nowhere = |number: usize| number.is_multiple_of(3);
+    let publisher = Publisher::new(connection);
+    let is_unroutable = |number: usize| number.is_multiple_of(3);
     let messages: Vec<_> = (0..300)
         .map(|number| {
-            let key = if leads_nowhere(number) { "nobody.hears.v1" } else { NoteWritten::TYPE };
+            let key = if is_unroutable(number) { "unbound.v1" } else { NoteWritten::TYPE };
             message(topology.events_exchange(), key, number)
         })
         .collect();
     let expected: Vec<_> = (0..300)
-        .map(|number| if leads_nowhere(number) { Err(NotQueued::Unroutable) } else { Ok(()) })
+        .map(|number| if is_unroutable(number) { Err(NotQueued::Unroutable) } else { Ok(()) })
         .collect();
     for _ in 0..3 {
-        // Each batch ends its connection: the queues are declared again.
+        // Each batch invalidates its connection, and the queues are declared again.
         let publish = async || publisher.publish(&messages).await.ok();
-        assert_eq!(eventually("a word on each", SOON, publish).await, expected);
+        assert_eq!(eventually("an outcome of each", TIMEOUT, publish).await, expected);
     }
-    tasks.drain(SOON).await;
+    tasks.drain(TIMEOUT).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broker_without_room_is_waited_for_and_not_dialled_again() {
+async fn a_connection_that_the_broker_blocks_stays_open() {
     let servers = tokio::task::spawn_blocking(Servers::start).await.unwrap();
     let namespace = Namespace::create_on(servers.amqp_url(), servers.rabbitmq_api_url());
     let (topology, tasks) = (topology(&namespace), Tasks::default());
-    let link = BrokerConnection::start(&servers.amqp_url().into(), &topology, "test", &tasks);
-    let publisher = Publisher::new(link.clone());
+    let connection = BrokerConnection::start(&servers.amqp_url().into(), &topology, "test", &tasks);
+    let publisher = Publisher::new(connection.clone());
     let messages = [message(topology.events_exchange(), NoteWritten::TYPE, 1)];
     assert_eq!(publisher.publish(&messages).await.unwrap(), [Ok(())]);
     tokio::task::block_in_place(|| servers.fill());
     for _ in 0..3 {
         let refused = publisher.publish(&messages).await;
         assert!(matches!(refused, Err(BrokerError::Blocked)), "{refused:?}");
-        link.state().expect("another connection would not be taken from either");
+        connection.state().expect("a new connection would be blocked as well");
     }
     tokio::task::block_in_place(|| servers.drain());
     let publish = async || publisher.publish(&messages).await.ok();
-    assert_eq!(eventually("room again", SOON, publish).await, [Ok(())]);
-    assert!(tasks.drain(SOON).await);
+    assert_eq!(eventually("unblocked", TIMEOUT, publish).await, [Ok(())]);
+    assert!(tasks.drain(TIMEOUT).await);
     tokio::task::block_in_place(|| drop((namespace, servers)));
 }

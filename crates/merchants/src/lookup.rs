@@ -1,0 +1,90 @@
+//! Lookup of merchants in memory.
+
+use std::{collections::HashMap, sync::Arc};
+
+use arc_swap::ArcSwap;
+use domain::{access::MerchantId, merchant::Merchant};
+use platform::{
+    ErrorKind, Failure,
+    identity::{Access, Caller},
+};
+use tokio::sync::watch;
+
+/// The merchants that this process knows.
+pub struct Merchants {
+    merchants: ArcSwap<HashMap<MerchantId, Arc<Merchant>>>,
+    changes: watch::Sender<u64>,
+}
+
+/// Reason why a caller's merchant cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum MerchantError {
+    #[error(transparent)]
+    Access(#[from] Access),
+    #[error("there is no merchant {0}")]
+    Unknown(MerchantId),
+    #[error("merchant {0} is not replicated yet")]
+    NotReplicated(MerchantId),
+}
+
+impl Failure for MerchantError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Access(access) => access.kind(),
+            Self::Unknown(_) => ErrorKind::Missing,
+            Self::NotReplicated(_) => ErrorKind::Unavailable,
+        }
+    }
+}
+
+impl Merchants {
+    pub(crate) fn empty() -> Self {
+        Self { merchants: ArcSwap::default(), changes: watch::Sender::new(0) }
+    }
+
+    pub fn get(&self, id: &MerchantId) -> Option<Arc<Merchant>> {
+        self.merchants.load().get(id).cloned()
+    }
+
+    pub fn all(&self) -> Arc<HashMap<MerchantId, Arc<Merchant>>> {
+        self.merchants.load_full()
+    }
+
+    /// The merchant that a request is about.
+    pub fn merchant_for(&self, caller: &Caller) -> Result<Arc<Merchant>, MerchantError> {
+        let id = caller.merchant()?;
+        self.get(id).ok_or_else(|| {
+            // Auth issues tokens only for existing merchants, so this one is not replicated yet.
+            let is_in_token = caller.claims.merchant.is_some();
+            if is_in_token {
+                MerchantError::NotReplicated(id.clone())
+            } else {
+                MerchantError::Unknown(id.clone())
+            }
+        })
+    }
+
+    /// A counter of changes; zero until the merchants are loaded from the database.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Adds merchants that are new or newer than the known ones.
+    pub(crate) fn update(&self, merchants: Vec<Merchant>) {
+        let known = self.merchants.load();
+        let is_changed = |merchant: &Merchant| {
+            let known = known.get(&merchant.identifier).map(Arc::as_ref);
+            known.is_none_or(|known| known.version <= merchant.version && known != merchant)
+        };
+        let changed: Vec<_> = merchants.into_iter().filter(is_changed).collect();
+        let is_first_load = *self.changes.borrow() == 0;
+        if changed.is_empty() && !is_first_load {
+            return;
+        }
+        let mut merchants = HashMap::clone(&known);
+        let changed = changed.into_iter();
+        merchants.extend(changed.map(|it| (it.identifier.clone(), Arc::new(it))));
+        self.merchants.store(Arc::new(merchants));
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+}
