@@ -221,13 +221,12 @@ def connections(objects, service):
 
 
 def check_message_memory(objects):
-    """The longest messages, as many as a replica may hold, fit in its memory beside what comes in."""
+    """Request bodies, messages in flight and prefetched messages of the largest size fit in memory."""
     service = "warehouse-notifier"
     (scaler,) = [each["spec"] for each in objects if each["kind"] in SCALERS and each["metadata"]["name"] == service]
-    # One that is being sent may be acknowledged early, and then another is held in its stead.
-    held = sum(setting(objects, service, "delivery", name) for name in ["prefetch", "concurrency", "slow_concurrency"])
-    held *= len(work_queues(scaler))
-    needed = setting(objects, service, "http", "max_inflight_bytes") + held * LONGEST_MESSAGE
+    prefetched = setting(objects, service, "delivery", "prefetch") * len(work_queues(scaler)) * LONGEST_MESSAGE
+    in_flight = setting(objects, service, "delivery", "max_inflight_bytes")
+    needed = setting(objects, service, "http", "max_inflight_bytes") + in_flight + prefetched
     assert needed < memory(objects, service), f"{service} may need {needed} bytes"
 
 
