@@ -13,9 +13,9 @@ pub const VARIANTS_PATH: &str = "/sku/{variant_identifier}/variants";
 pub const VARIANTS_API_VERSION: &str = "1";
 
 #[derive(
+    Debug,
     Clone,
     Copy,
-    Debug,
     PartialEq,
     Eq,
     Hash,

@@ -42,14 +42,14 @@ pub fn parsed<T, E: Display>(
 }
 
 /// One of a list of strings, each with its meaning.
-pub fn one_of<T: Clone>(words: &[(&str, T)]) -> impl FnMut(Field<'_>) -> Option<T> {
+pub fn one_of<T: Clone>(texts: &[(&str, T)]) -> impl FnMut(Field<'_>) -> Option<T> {
     move |field| {
         let JsonValue::String(text) = field.value() else { return field.wrong_type("a string") };
-        match words.iter().find(|(word, _)| *word == text) {
+        match texts.iter().find(|(known, _)| *known == text) {
             Some((_, meaning)) => Some(meaning.clone()),
             None => {
-                let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
-                field.invalid(format!("must be one of {}", words.join(", ")))
+                let known: Vec<_> = texts.iter().map(|(known, _)| *known).collect();
+                field.invalid(format!("must be one of {}", known.join(", ")))
             }
         }
     }

@@ -14,7 +14,7 @@ use super::authentication::Authentication;
 #[serde(transparent)]
 pub struct Sealed(pub String);
 
-/// How requests of one interface are sent. `S` is the form of secrets: encrypted in the database,
+/// The address, credentials and options of one interface. `S` is the form of secrets: encrypted in the database,
 /// plain in requests, hidden in responses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Endpoint<S> {

@@ -1,4 +1,4 @@
-//! How returns work for a merchant.
+//! The settings of a merchant.
 
 use std::borrow::Cow;
 
