@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 /// The maximum number of errors in a report. Further errors are only counted.
@@ -13,6 +14,7 @@ const MAX_ERRORS: usize = 10_000;
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// An invalid field and the reason.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FieldError {
     /// JSONPath of the field from the root of the body.
@@ -20,7 +22,6 @@ pub struct FieldError {
     pub field: String,
     pub code: Code,
     /// The reason in words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub detail: Option<String>,
 }

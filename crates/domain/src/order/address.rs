@@ -1,32 +1,30 @@
 //! A shipping or billing address.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use super::limits::{IDENTIFIER, OPTIONAL_TEXT};
 use crate::json::{Object, parsed, read_fields, text};
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Address {
     #[schema(min_length = 1, max_length = 255)]
     pub name: String,
     #[schema(min_length = 1, max_length = 255)]
     pub street1: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub street2: Option<String>,
     #[schema(min_length = 1, max_length = 255)]
     pub city: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub state: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 32)]
     pub zip_code: Option<String>,
     /// ISO 3166-1 code of two or three letters.
     #[schema(pattern = "^[A-Za-z]{2,3}$")]
     pub country_code: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 64)]
     pub phone: Option<String>,
 }

@@ -1,6 +1,7 @@
 //! The shopper. A shopper without an identifier is identified by the e-mail address.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use super::limits::OPTIONAL_TEXT;
@@ -9,21 +10,18 @@ use crate::json::{Object, object, text};
 /// The other key of the shopper. The published field list has this name.
 pub const CUSTOMER_ALIAS: &str = "the service";
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Customer {
     /// Defaults to the e-mail address.
     #[schema(required = false, nullable, max_length = 255)]
     pub identifier: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub first_name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub last_name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub email: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 64)]
     pub phone: Option<String>,
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use super::limits::{
@@ -12,16 +13,15 @@ use super::limits::{
 use super::sums::SumChecks;
 use crate::json::{JsonValue, Object, array, integer, number, object, text, timestamp};
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OrderLine {
     /// Unique in the order. RMA messages contain it as `order_line_item_identifier`.
     #[schema(min_length = 1, max_length = 255)]
     pub identifier: String,
     /// Every line has a SKU or a UPC.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub sku: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub upc: Option<String>,
     /// At least the sum of shipped and canceled units.
@@ -31,17 +31,14 @@ pub struct OrderLine {
     pub quantity_shipped: i64,
     #[schema(minimum = 0, maximum = 1000)]
     pub quantity_canceled: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub tracking_number: Option<String>,
     /// The ship date. The return window can start here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shipped_date: Option<DateTime<Utc>>,
     /// The merchant's product identifier. Defaults to the SKU, or else to the UPC.
     #[schema(required = false, nullable, max_length = 255)]
     pub product_identifier: String,
     /// Identifies the SKUs that are available for an even exchange.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub variant_identifier: Option<String>,
     #[schema(min_length = 1, max_length = 1000)]
@@ -60,10 +57,8 @@ pub struct OrderLine {
     pub discount_amount_cents: i64,
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
     pub unit_price_amount_cents: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 2048)]
     pub image_url: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1_000_000_000)]
     pub weight: Option<f64>,
 }

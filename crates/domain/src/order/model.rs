@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use iso_currency::Currency;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
@@ -17,13 +18,13 @@ use super::sums::SumChecks;
 use crate::json::{Field, Object, array, currency, integer, object, one_of, text, timestamp};
 
 /// The complete state of an order at `updated_at`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Order {
     /// The order's identifier in the merchant's systems.
     #[schema(min_length = 1, max_length = 255)]
     pub identifier: String,
     /// The order's status in the merchant's systems.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub raw_status: Option<String>,
     pub status: OrderStatus,
@@ -47,10 +48,8 @@ pub struct Order {
     #[schema(required = false, schema_with = tags_schema)]
     pub tags: Vec<String>,
     /// The brand of the merchant that sold the order.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub concept: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 5000)]
     pub note: Option<String>,
     pub created_at: DateTime<Utc>,

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use super::limits::{
@@ -15,6 +16,7 @@ use crate::json::{Object, array, integer, object, text, timestamp};
 /// The tag of a refund that does not affect returns.
 pub const IGNORE_REFUND: &str = "ignore_refund";
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Refund {
     /// Unique across all refunds of the merchant. A stored refund never changes.
@@ -25,12 +27,10 @@ pub struct Refund {
     /// Only the lines and units that this refund covers.
     #[schema(max_items = 1000)]
     pub refund_line_items: Vec<RefundLine>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 5000)]
     pub note: Option<String>,
     pub created_at: DateTime<Utc>,
     /// The RMA, when the order has several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub rma_identifier: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use super::identifier::{Identifier, identifier};
@@ -23,29 +24,24 @@ pub struct InboundAsn {
 }
 
 /// The fields that apply to every unit of an ASN.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InboundHeader {
     /// Unique for the merchant.
     pub asn_number: Identifier,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program_identifier: Option<Identifier>,
     /// Groups the ASNs of one order or RMA.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shipment_identifier: Option<Identifier>,
     pub from: Location,
     pub to: Location,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub tracking_number: Option<String>,
     /// The reference of units whose carton has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
     /// Typically the owner of the inventory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub merchant: Option<String>,
     /// Typically a brand of the merchant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub concept: Option<String>,
 }
@@ -59,56 +55,48 @@ pub struct Location {
     pub kind: String,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InboundCarton {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identifier: Option<Identifier>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
     #[schema(min_items = 1)]
     pub details: Vec<InboundDetail>,
 }
 
 /// A quantity of one product.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InboundDetail {
     /// Unique in the ASN.
     pub line_identifier: Identifier,
     /// The line of the reference. For an RMA, the order line's identifier.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_line_identifier: Option<Identifier>,
     /// The unit of a line with quantity 1. Unique in the ASN.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit_identifier: Option<Identifier>,
     /// Replaces an absent `unit_identifier`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_unit_identifier: Option<Identifier>,
     /// Every line has a SKU or a UPC.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub sku: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub upc: Option<String>,
     /// Defaults to 1.
     #[schema(required = false, minimum = 1, maximum = 100_000)]
     pub quantity: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub serial_number: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub return_reason: Option<String>,
 }
 
 /// A line with the identifier and reference of its carton.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InboundLine {
     #[serde(flatten)]
     pub detail: InboundDetail,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carton_identifier: Option<Identifier>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
 }
 

@@ -5,6 +5,7 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -19,79 +20,58 @@ use crate::json::{Code, FieldError, Object, object, parsed, read_fields, text, v
 
 /// A receipt. Required are the ASN, the line, and either the condition or the reason of a rejection.
 /// The ASN supplies other absent fields.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InventoryReceipt {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program_identifier: Option<Identifier>,
     pub asn_number: Identifier,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shipment_identifier: Option<Identifier>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Location>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<ReceivingLocation>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carton_identifier: Option<Identifier>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
     pub line_identifier: Identifier,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_line_identifier: Option<Identifier>,
     /// Required when the ASN does not identify the unit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit_identifier: Option<Identifier>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub sku: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub upc: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub serial_number: Option<String>,
     /// Optional for a rejected unit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_condition: Option<Condition>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub initial_channel: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub return_reason: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub user_login: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub merchant: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub concept: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^[A-Za-z0-9]{10}$")]
     pub asin: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub tracking_number: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location_identifier: Option<Identifier>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_unit_identifier: Option<Identifier>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 255)]
     pub reject_reason: Option<String>,
 }
 
 /// The location where the unit was received.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReceivingLocation {
     /// The internal id of the warehouse.
     pub identifier: Identifier,
-    #[serde(default, skip_serializing_if = "Option::is_none", rename = "type")]
+    #[serde(rename = "type")]
     #[schema(max_length = 255)]
     pub kind: Option<String>,
     /// The destination according to the ASN.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_identifier: Option<Identifier>,
 }
 

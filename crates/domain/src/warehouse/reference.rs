@@ -1,18 +1,19 @@
 //! The order or RMA that a carton or unit belongs to.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use super::identifier::{Identifier, identifier};
 use crate::json::{Object, read_fields, variant};
 
 /// A reference from the inbound ASN.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Reference {
     #[serde(rename = "type")]
     pub kind: ReferenceType,
     pub identifier: Identifier,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alternate_identifier: Option<Identifier>,
 }
 

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -9,6 +10,7 @@ use crate::access::MerchantId;
 use crate::event::Event;
 
 /// A unit was received against an ASN that refers to an RMA.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UnitReceived {
     pub merchant: MerchantId,
@@ -17,17 +19,12 @@ pub struct UnitReceived {
     pub receipt: Uuid,
     pub asn_number: String,
     /// The order line's identifier, from the ASN.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_line_identifier: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sku: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upc: Option<String>,
     pub unit_identifier: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
     /// The reason of a rejection. Absent when the warehouse accepted the unit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reject_reason: Option<String>,
     pub received_at: DateTime<Utc>,
 }

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use super::address::OrderAddress;
@@ -17,41 +18,31 @@ pub struct DropShipmentCancellation {
     pub order: CancelledOrder,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CancelledOrder {
     pub id: Identifier,
     /// The merchant's identifier of the order.
     pub client_identifier: Identifier,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub billing_address: Option<OrderAddress>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shipping_address: Option<OrderAddress>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub brand: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub shipping_method: Option<String>,
     pub status: CancelledStatus,
     #[serde(flatten)]
     pub amounts: OrderAmounts,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 5000)]
     pub comments: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_delivery_date: Option<NaiveDate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature_required: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packing_slip_identifier: Option<Identifier>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub reject_reason: Option<String>,
     #[schema(min_items = 1, max_items = 1000)]
     pub order_items: Vec<CancelledItem>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<DateTime<Utc>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<DateTime<Utc>>,
 }
 
@@ -62,57 +53,44 @@ pub enum CancelledStatus {
     Cancelled,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OrderAmounts {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
     pub price_cents: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
     pub tax_cents: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
     pub processing_fee_cents: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
     pub shipping_cost_cents: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
     pub shipping_tax_cents: Option<i64>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CancelledItem {
     pub id: Identifier,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_identifier: Option<Identifier>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub sku: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub brand: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub condition: Option<String>,
     #[schema(minimum = 1, maximum = 1_000_000)]
     pub quantity: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
     pub price_cents: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
     pub tax_cents: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
     pub shipping_cost_cents: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
     pub shipping_tax_cents: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub status: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 5000)]
     pub comments: Option<String>,
 }

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use super::limits::{MAX_ITEMS, QUANTITY};
@@ -15,49 +16,39 @@ pub struct DropShipmentConfirmation {
     pub shipment: ConfirmedShipment,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ConfirmedShipment {
     pub id: Identifier,
     /// The merchant's identifier of the order.
     pub client_identifier: Identifier,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub channel: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub carrier: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub shipping_method: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub tracking_number: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, minimum = 0)]
     pub billed_weight: Option<Number>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
     pub shipping_cost_cents: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packing_slip_identifier: Option<Identifier>,
     #[schema(min_items = 1, max_items = 1000)]
     pub shipment_items: Vec<ShipmentItem>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<DateTime<Utc>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<DateTime<Utc>>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ShipmentItem {
     pub id: Identifier,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_identifier: Option<Identifier>,
     #[schema(minimum = 1, maximum = 1_000_000)]
     pub quantity: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<DateTime<Utc>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<DateTime<Utc>>,
 }
 

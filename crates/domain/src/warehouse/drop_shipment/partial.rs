@@ -1,6 +1,7 @@
 //! The cancellation of some items of a drop shipment.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use super::limits::{MAX_ITEMS, QUANTITY};
@@ -13,24 +14,23 @@ pub struct DropShipmentPartialCancellation {
     pub order: PartlyCancelledOrder,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PartlyCancelledOrder {
     pub id: Identifier,
     /// The merchant's identifier of the order.
     pub client_identifier: Identifier,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub status: Option<String>,
     #[schema(min_items = 1, max_items = 1000)]
     pub order_items: Vec<PartlyCancelledItem>,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PartlyCancelledItem {
     pub id: Identifier,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_identifier: Option<Identifier>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub status: Option<String>,
     #[schema(minimum = 1, maximum = 1_000_000)]

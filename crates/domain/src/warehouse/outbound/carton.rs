@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use crate::json::{Object, array, integer, object, read_fields, text, variant};
@@ -15,16 +16,14 @@ pub(super) const MAX_UNITS: usize = 100_000;
 /// A unit with this many flags of maximum length still fits into a message.
 const MAX_FLAGS: usize = 100;
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OutboundCarton {
     /// The identifier on the label.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub identifier: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
     /// The last sorting template of the carton.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub sorting_template_name: Option<String>,
     #[schema(min_items = 1)]
@@ -32,6 +31,7 @@ pub struct OutboundCarton {
 }
 
 /// One unit.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OutboundDetail {
     /// Unique in the shipment.
@@ -43,31 +43,24 @@ pub struct OutboundDetail {
     /// The warehouse's license plate.
     #[schema(min_length = 1, max_length = 255)]
     pub unit_identifier: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub client_unit_identifier: Option<String>,
     /// The ASN against which the unit was received.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub inbound_received_asn: Option<String>,
     #[schema(min_length = 1, max_length = 255)]
     pub sku: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub upc: Option<String>,
     #[schema(minimum = 1, maximum = 1)]
     pub quantity: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub vendor_identifier: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub serial_number: Option<String>,
     pub condition: Condition,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 100)]
     pub eligibility_flags: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub merchant: Option<String>,
 }

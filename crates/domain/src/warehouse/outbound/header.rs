@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use super::receiver::{Receiver, Sender};
@@ -13,6 +14,7 @@ use crate::json::{
 use crate::warehouse::limits::{IDENTIFIER, OPTIONAL_TEXT};
 
 /// An outbound ASN without its cartons.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OutboundHeader {
     pub from: Sender,
@@ -27,19 +29,20 @@ pub struct OutboundHeader {
     #[schema(min_length = 1, max_length = 255)]
     pub shipment_identifier: String,
     /// The first scanned number. Null for stock transfers, like the next two fields.
+    #[serialize_always]
     pub tracking_number: Option<String>,
     #[schema(max_length = 255)]
+    #[serialize_always]
     pub carrier: Option<String>,
+    #[serialize_always]
     pub carrier_payment_type: Option<PaymentType>,
     /// The actual or planned ship date.
     pub ship_date: DateTime<Utc>,
     pub status: AsnStatus,
     pub details_type: DetailsType,
     /// The bill of lading of a freight shipment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub bol_number: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<DateTime<Utc>>,
 }
 

@@ -1,6 +1,7 @@
 //! The origin and destination of a shipment.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use super::shipment_type::ShipmentType;
@@ -25,16 +26,15 @@ pub struct Receiver {
     pub address: ReceiverAddress,
 }
 
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReceiverAddress {
     #[schema(min_length = 1, max_length = 255)]
     pub name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub company: Option<String>,
     #[schema(min_length = 1, max_length = 255)]
     pub street: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub street2: Option<String>,
     #[schema(min_length = 1, max_length = 255)]

@@ -1,6 +1,7 @@
 //! The split of a shipment into messages of limited lines and bytes.
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 use super::carton::OutboundCarton;
 use super::header::OutboundHeader;
@@ -24,13 +25,11 @@ pub struct AsnPart {
 }
 
 /// A carton without its units.
+#[skip_serializing_none]
 #[derive(Serialize)]
 struct CartonHead<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
     identifier: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     reference: Option<&'a Reference>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     sorting_template_name: Option<&'a str>,
 }
 
