@@ -6,12 +6,12 @@ use super::receipt::InventoryReceipt;
 use crate::json::{Document, ValidationError, array, object};
 
 /// The maximum number of units of a batch.
-const MAX_RECEIPTS: usize = 10_000;
+const MAX_RECEIPTS: usize = 1_000;
 
 /// Receipts that are accepted together or not at all.
 #[derive(Debug, Clone, PartialEq, Eq, ToSchema)]
 pub struct ReceiptBatch {
-    #[schema(min_items = 1, max_items = 10_000)]
+    #[schema(min_items = 1, max_items = 1000)]
     pub receipts: Vec<InventoryReceipt>,
     /// Whether the body was one receipt without a list.
     #[schema(ignore)]

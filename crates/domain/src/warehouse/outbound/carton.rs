@@ -12,7 +12,7 @@ use crate::warehouse::limits::{IDENTIFIER, OPTIONAL_TEXT};
 use crate::warehouse::reference::Reference;
 
 /// The maximum number of units of a shipment.
-pub(super) const MAX_UNITS: usize = 100_000;
+pub(super) const MAX_UNITS: usize = 20_000;
 /// A unit with this many flags of maximum length still fits into a message.
 const MAX_FLAGS: usize = 100;
 

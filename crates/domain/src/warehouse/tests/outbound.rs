@@ -164,6 +164,13 @@ fn line_identifiers_are_unique_in_the_shipment() {
 }
 
 #[test]
+fn a_shipment_has_at_most_twenty_thousand_units() {
+    let read = |units| OutboundShipment::read(&document(&outbound_shipment("A", units)));
+    assert_eq!(read(20_000).unwrap().units(), 20_000);
+    assert_eq!(read(20_001).unwrap_err().errors[0].field, "$.cartons[0].details");
+}
+
+#[test]
 fn a_stock_transfer_has_no_carrier() {
     let transfer = ("/shipment_type", Some(json!("stock_transfer")));
     let fields = ["/tracking_number", "/carrier", "/carrier_payment_type"];

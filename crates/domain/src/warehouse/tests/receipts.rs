@@ -136,6 +136,16 @@ fn an_error_in_a_batch_has_the_index_of_its_receipt() {
 }
 
 #[test]
+fn a_batch_has_at_most_a_thousand_receipts() {
+    let read = |count| {
+        let receipts: Vec<_> = (1..=count).map(|unit| receipt("IN-1", unit)).collect();
+        ReceiptBatch::read(&document(&json!({ "receipts": receipts })))
+    };
+    assert_eq!(read(1000).unwrap().receipts.len(), 1000);
+    assert_eq!(read(1001).unwrap_err().errors[0].field, "$.receipts");
+}
+
+#[test]
 fn a_line_of_several_units_identifies_no_unit() {
     let quantity = "/cartons/0/details/0/quantity";
     let asn = changed(
