@@ -1,7 +1,8 @@
-//! The news that a returned unit arrived in a warehouse.
+//! The event that a returned unit arrived in a warehouse.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -9,25 +10,21 @@ use crate::access::MerchantId;
 use crate::event::Event;
 
 /// A unit was received against an ASN that refers to an RMA.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UnitReceived {
     pub merchant: MerchantId,
     pub rma_identifier: String,
-    /// The receipt: one for each unit, and one more if it was rejected first.
+    /// The receipt of the unit. A unit that was rejected first has two receipts.
     pub receipt: Uuid,
     pub asn_number: String,
-    /// The line in the RMA, as the ASN names it: an order line's identifier.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The order line's identifier, from the ASN.
     pub reference_line_identifier: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sku: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upc: Option<String>,
     pub unit_identifier: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// Why the warehouse did not take the unit; absent when it did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The reason of a rejection. Absent when the warehouse accepted the unit.
     pub reject_reason: Option<String>,
     pub received_at: DateTime<Utc>,
 }
