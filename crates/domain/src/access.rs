@@ -1,21 +1,21 @@
-//! Who may do what: merchants' names and the scopes a client can be granted.
+//! Merchant identifiers, OAuth scopes and token revocations.
 
 use std::{fmt, str::FromStr};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr};
 use utoipa::ToSchema;
 
 use crate::event::Event;
 
-/// The name of a merchant: 1 to 63 lower-case letters, digits and hyphens, beginning with a
-/// letter or digit. It is chosen once and appears in tokens, headers and queues.
+/// The identifier of a merchant: 1 to 63 lower-case letters, digits and hyphens, beginning with a
+/// letter or digit. It never changes and appears in tokens, headers and queues.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schema(value_type = String, pattern = "^[a-z0-9][a-z0-9-]{0,62}$", example = "acme")]
 pub struct MerchantId(String);
 
-/// Not a merchant's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("must be 1 to 63 lower-case letters, digits or hyphens, beginning with a letter or digit")]
 pub struct InvalidMerchantId;
@@ -56,21 +56,39 @@ impl fmt::Display for MerchantId {
     }
 }
 
-/// What a client may be granted.
+/// A permission that a client can have.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    Display,
+    EnumString,
+    IntoStaticStr,
 )]
 #[serde(rename_all = "lowercase")]
+#[strum(
+    serialize_all = "lowercase",
+    parse_err_ty = UnknownScope,
+    parse_err_fn = UnknownScope::new
+)]
 pub enum Scope {
     /// Publish and read orders.
     Orders,
     /// Start, read and cancel returns.
     Returns,
-    /// Report what happens in a warehouse, for any merchant.
+    /// Report warehouse operations of any merchant.
     Warehouse,
-    /// Report what happens to parcels, for any merchant.
+    /// Report parcel events of any merchant.
     Carrier,
-    /// Run the service.
+    /// Operate the service.
     Operator,
 }
 
@@ -79,37 +97,21 @@ impl Scope {
         [Self::Orders, Self::Returns, Self::Warehouse, Self::Carrier, Self::Operator];
 
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Orders => "orders",
-            Self::Returns => "returns",
-            Self::Warehouse => "warehouse",
-            Self::Carrier => "carrier",
-            Self::Operator => "operator",
-        }
+        self.into()
     }
 }
 
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// Not one of our scopes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown scope {0:?}: known are orders, returns, warehouse, carrier, operator")]
 pub struct UnknownScope(pub String);
 
-impl FromStr for Scope {
-    type Err = UnknownScope;
-
-    fn from_str(text: &str) -> Result<Self, UnknownScope> {
-        let named = Self::ALL.into_iter().find(|scope| scope.as_str() == text);
-        named.ok_or_else(|| UnknownScope(text.to_owned()))
+impl UnknownScope {
+    fn new(text: &str) -> Self {
+        Self(text.to_owned())
     }
 }
 
-/// A set of scopes; written as OAuth writes them, separated by spaces.
+/// A set of scopes. Its text has spaces between the scopes, as in OAuth.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Scopes(Vec<Scope>);
@@ -170,22 +172,22 @@ impl fmt::Display for Scopes {
     }
 }
 
-/// What was revoked.
+/// The token or client that was revoked.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", content = "id", rename_all = "lowercase")]
 pub enum Revoked {
-    /// One token, by its `jti`.
+    /// One token, identified by its `jti`.
     Token(String),
-    /// Every token of a client.
+    /// All tokens of a client.
     Client(String),
 }
 
-/// A token or a client is no longer welcome.
+/// A revoked token or client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Revocation {
     #[serde(flatten)]
     pub revoked: Revoked,
-    /// From then on the tokens concerned have expired anyway.
+    /// The revocation can be deleted at this time, because all affected tokens have expired.
     pub expires_at: DateTime<Utc>,
 }
 
@@ -205,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn merchant_ids_are_plain() {
+    fn a_merchant_id_is_lower_case_ascii() {
         for good in ["acme", "a", "7-eleven", &"a".repeat(63)] {
             assert!(good.parse::<MerchantId>().is_ok(), "{good}");
         }

@@ -1,4 +1,4 @@
-//! What becomes of messages to merchants, as other services and operators hear of it.
+//! The event that a message could not be delivered.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -6,31 +6,27 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
-    access::MerchantId,
-    event::Event,
-    merchant::SupportContact,
-    message_kind::{MessageKind, message_kind_schema},
+    access::MerchantId, event::Event, merchant::SupportContact, message_kind::MessageKind,
 };
 
-/// A message was tried as often as it may be and not accepted; it waits for an operator.
+/// All delivery attempts of a message failed. An operator can replay it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeliveryDead {
     pub delivery: Uuid,
     pub merchant: MerchantId,
-    #[schema(schema_with = message_kind_schema)]
     pub kind: MessageKind,
-    /// What the message tells the merchant, for example `rma.created`.
+    /// The event type in the message, for example `rma.created`.
     pub event: String,
-    /// The queue in which the message lies.
+    /// The dead-letter queue of the message.
     pub queue: String,
     pub attempts: u32,
-    /// The last status code, when the endpoint answered.
+    /// The HTTP status code of the last attempt, if the endpoint responded.
     pub status: Option<u16>,
     pub outcome: String,
     pub detail: String,
     pub first_attempt_at: DateTime<Utc>,
     pub last_attempt_at: DateTime<Utc>,
-    /// Whom to tell at the merchant.
+    /// The contact of the merchant for delivery problems.
     pub support_contact: Option<SupportContact>,
 }
 

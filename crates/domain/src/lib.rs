@@ -1,8 +1,7 @@
-//! What Backhaul knows of returns, exchanges and fulfilment, as pure rules: the wire messages,
-//! the checks a document must pass, money, identifiers and states.
+//! The rules of returns, exchanges and fulfilment, and the messages on the wire.
 //!
-//! Nothing here does I/O or reads a clock; time comes in as an argument. Every other crate may
-//! depend on this one, and this one depends on none of them.
+//! The crate does no I/O and reads no clock; time is an argument. It depends on no other crate of
+//! the workspace.
 
 pub mod access;
 pub mod delivery;

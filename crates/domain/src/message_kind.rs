@@ -1,21 +1,39 @@
-//! The kinds of message that Backhaul sends to a merchant, as data in one table.
+//! The kinds of message that Backhaul sends to merchants, as one table.
 //!
-//! A kind decides the queue a message travels through, where the merchant receives it unless
-//! set otherwise, and the version header it carries. The names are part of the contract with
-//! operators and merchants: a row never changes, new kinds are added below.
+//! A kind determines the queue, the default path and the version header of its messages. Merchants
+//! and operators rely on these values, so a row never changes.
 
-use std::fmt;
-use std::str::FromStr;
+use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr};
+use utoipa::ToSchema;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use utoipa::openapi::schema::{ObjectBuilder, Type};
-
-/// Where exchange variants are read from, unless the merchant set another path. Variants are
-/// asked for, not delivered, so they are no kind of message.
+/// The default path of the exchange variants endpoint. Backhaul requests variants; it does not
+/// deliver them, so they are not a message kind.
 pub const VARIANTS_PATH: &str = "/sku/{variant_identifier}/variants";
 pub const VARIANTS_API_VERSION: &str = "1";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    Display,
+    EnumString,
+    IntoStaticStr,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(
+    serialize_all = "kebab-case",
+    parse_err_ty = UnknownMessageKind,
+    parse_err_fn = UnknownMessageKind::new
+)]
 pub enum MessageKind {
     Rma,
     ExchangeOrder,
@@ -26,7 +44,16 @@ pub enum MessageKind {
     DropShipmentPartialCancellation,
 }
 
-/// One row of the table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown message kind {0:?}")]
+pub struct UnknownMessageKind(String);
+
+impl UnknownMessageKind {
+    fn new(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+}
+
 struct Row {
     queue: &'static str,
     dead_letter_queue: &'static str,
@@ -34,13 +61,15 @@ struct Row {
     api_version: &'static str,
 }
 
-const fn row(
-    queue: &'static str,
-    dead_letter_queue: &'static str,
-    path: &'static str,
-    api_version: &'static str,
-) -> Row {
-    Row { queue, dead_letter_queue, path, api_version }
+macro_rules! row {
+    ($name:literal, $path:literal, $api_version:literal) => {
+        Row {
+            queue: concat!("notify.", $name),
+            dead_letter_queue: concat!("notify.", $name, ".dead"),
+            path: $path,
+            api_version: $api_version,
+        }
+    };
 }
 
 impl MessageKind {
@@ -56,104 +85,47 @@ impl MessageKind {
 
     const fn row(self) -> Row {
         match self {
-            Self::Rma => row("notify.rma", "notify.rma.dead", "/rmas", "3"),
-            Self::ExchangeOrder => {
-                row("notify.exchange-order", "notify.exchange-order.dead", "/exchange_orders", "2")
+            Self::Rma => row!("rma", "/rmas", "3"),
+            Self::ExchangeOrder => row!("exchange-order", "/exchange_orders", "2"),
+            Self::OutboundAsn => row!("outbound-asn", "/outbound_asn", "1"),
+            Self::InventoryReceipt => row!("inventory-receipt", "/inventory_receipt", "1"),
+            Self::DropShipmentConfirmation => {
+                row!("drop-shipment-confirmation", "/drop_shipment_confirmation", "1")
             }
-            Self::OutboundAsn => {
-                row("notify.outbound-asn", "notify.outbound-asn.dead", "/outbound_asn", "1")
+            Self::DropShipmentCancellation => {
+                row!("drop-shipment-cancellation", "/drop_shipment_cancellation", "1")
             }
-            Self::InventoryReceipt => row(
-                "notify.inventory-receipt",
-                "notify.inventory-receipt.dead",
-                "/inventory_receipt",
-                "1",
-            ),
-            Self::DropShipmentConfirmation => row(
-                "notify.drop-shipment-confirmation",
-                "notify.drop-shipment-confirmation.dead",
-                "/drop_shipment_confirmation",
-                "1",
-            ),
-            Self::DropShipmentCancellation => row(
-                "notify.drop-shipment-cancellation",
-                "notify.drop-shipment-cancellation.dead",
-                "/drop_shipment_cancellation",
-                "1",
-            ),
-            Self::DropShipmentPartialCancellation => row(
-                "notify.drop-shipment-partial-cancellation",
-                "notify.drop-shipment-partial-cancellation.dead",
+            Self::DropShipmentPartialCancellation => row!(
+                "drop-shipment-partial-cancellation",
                 "/drop_shipment_partial_cancellation",
-                "1",
+                "1"
             ),
         }
     }
 
-    /// The queue its messages travel through.
+    /// The queue of messages to deliver.
     pub const fn queue(self) -> &'static str {
         self.row().queue
     }
 
-    /// Where its messages end when every attempt failed.
+    /// The queue of messages whose attempts all failed.
     pub const fn dead_letter_queue(self) -> &'static str {
         self.row().dead_letter_queue
     }
 
-    /// Where a merchant receives it unless set otherwise.
+    /// The path of the merchant's endpoint, unless configured otherwise.
     pub const fn default_path(self) -> &'static str {
         self.row().path
     }
 
-    /// The value of the version header.
+    /// The value of the version header of a request.
     pub const fn api_version(self) -> &'static str {
         self.row().api_version
     }
 
-    /// The name used in settings, records and reports: the queue's, without `notify.`.
     pub fn name(self) -> &'static str {
-        self.queue().trim_start_matches("notify.")
+        self.into()
     }
-}
-
-impl fmt::Display for MessageKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for MessageKind {
-    type Err = UnknownMessageKind;
-
-    fn from_str(name: &str) -> Result<Self, UnknownMessageKind> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.name() == name)
-            .ok_or_else(|| UnknownMessageKind(name.to_owned()))
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no kind of message")]
-pub struct UnknownMessageKind(String);
-
-impl Serialize for MessageKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
-impl<'de> Deserialize<'de> for MessageKind {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        std::borrow::Cow::<str>::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
-    }
-}
-
-pub(crate) fn message_kind_schema() -> ObjectBuilder {
-    let names = MessageKind::ALL.map(MessageKind::name);
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names))
 }
 
 #[cfg(test)]
@@ -161,12 +133,12 @@ mod tests {
     use super::MessageKind;
 
     #[test]
-    fn the_table_is_what_merchants_and_operators_were_told() {
+    fn the_table_never_changes() {
         let table: String = MessageKind::ALL
             .into_iter()
             .map(|kind| {
-                let (queue, dead) = (kind.queue(), kind.dead_letter_queue());
-                assert_eq!(dead, format!("{queue}.dead"));
+                let queue = kind.queue();
+                assert_eq!(kind.dead_letter_queue(), format!("{queue}.dead"));
                 format!("{kind} | {queue} | {} | {}\n", kind.default_path(), kind.api_version())
             })
             .collect();
@@ -183,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_reads_back_as_its_kind_and_nothing_else_does() {
+    fn only_names_of_kinds_are_parsed() {
         for kind in MessageKind::ALL {
             assert_eq!(kind.name().parse(), Ok(kind));
             let json = serde_json::to_string(&kind).unwrap();
             assert_eq!(serde_json::from_str::<MessageKind>(&json).unwrap(), kind);
         }
-        for odd in ["", "RMA", "notify.rma", "rma ", "variants"] {
-            assert!(odd.parse::<MessageKind>().is_err(), "{odd}");
+        for unknown in ["", "RMA", "notify.rma", "rma ", "variants"] {
+            assert!(unknown.parse::<MessageKind>().is_err(), "{unknown}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The JSON Schema of a type, complete in itself: what the contract files publish.
+//! Self-contained JSON Schemas of types, for the published contract files.
 
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 const COMPONENTS: &str = "#/components/schemas/";
 const DEFINITIONS: &str = "#/$defs/";
 
-/// The schema of `T` (draft 2020-12), with everything it refers to under `$defs`.
+/// The schema of `T` (draft 2020-12). Referenced schemas are in `$defs`.
 pub fn json_schema<T: ToSchema>(title: &str) -> Value {
     let mut parts = Vec::new();
     T::schemas(&mut parts);
@@ -18,19 +18,19 @@ pub fn json_schema<T: ToSchema>(title: &str) -> Value {
         schema.insert("title".into(), json!(title));
         schema.insert("$defs".into(), Value::Object(definitions));
     }
-    refer_within(&mut schema);
+    use_local_references(&mut schema);
     schema
 }
 
-fn refer_within(schema: &mut Value) {
+fn use_local_references(schema: &mut Value) {
     match schema {
         Value::String(reference) => {
             if let Some(name) = reference.strip_prefix(COMPONENTS) {
                 *reference = format!("{DEFINITIONS}{name}");
             }
         }
-        Value::Array(elements) => elements.iter_mut().for_each(refer_within),
-        Value::Object(members) => members.values_mut().for_each(refer_within),
+        Value::Array(elements) => elements.iter_mut().for_each(use_local_references),
+        Value::Object(members) => members.values_mut().for_each(use_local_references),
         _ => {}
     }
 }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[derive(ToSchema)]
-    #[expect(dead_code, reason = "only its schema is looked at")]
+    #[expect(dead_code, reason = "only the schema is used")]
     struct Parcel {
         carrier: Carrier,
         #[schema(minimum = 1)]
@@ -50,14 +50,14 @@ mod tests {
     }
 
     #[derive(ToSchema)]
-    #[expect(dead_code, reason = "only its schema is looked at")]
+    #[expect(dead_code, reason = "only the schema is used")]
     enum Carrier {
         Road,
         Air,
     }
 
     #[test]
-    fn a_schema_refers_to_nothing_outside_itself() {
+    fn a_schema_is_self_contained() {
         let schema = serde_json::to_string_pretty(&json_schema::<Parcel>("Parcel")).unwrap();
         expect![[r##"
             {

@@ -1,45 +1,39 @@
-//! What happens in a warehouse, and what the merchant is told of it.
+//! Warehouse operations and the messages that report them to merchants.
 //!
-//! An [`OutboundShipment`] leaves a warehouse and is told as one ASN or several; an
-//! [`InboundAsn`] says what a merchant expects to arrive, an [`InventoryReceipt`] that a unit did;
-//! a drop shipment was sent or called off on a merchant's behalf. What comes out of a `read` keeps
-//! every rule of the contract's tables, and what is serialized here is the message itself, to the
-//! letter: nothing is added on the way to the merchant.
+//! A warehouse reports an [`OutboundShipment`], which becomes one or more outbound ASN messages. A
+//! merchant announces units with an [`InboundAsn`], and the warehouse reports each arrival with an
+//! [`InventoryReceipt`]. A [`DropShipment`] message confirms or cancels an order that the warehouse
+//! ships to a shopper. Every type serializes to exactly the message of the contract.
 
+mod condition;
 mod drop_shipment;
 mod identifier;
 mod inbound;
+mod limits;
 mod outbound;
 mod receipt;
+mod receipt_batch;
 mod reference;
 pub mod sample;
 mod schema;
 mod unit_received;
 
+pub use condition::Condition;
 pub use drop_shipment::{
     DropShipment, DropShipmentCancellation, DropShipmentConfirmation, DropShipmentKind,
     DropShipmentPartialCancellation,
 };
 pub use identifier::{Identifier, identifier};
 pub use inbound::{InboundAsn, InboundHeader, InboundLine, Location};
+pub use limits::{MAX_MESSAGE_BYTES, MAX_MESSAGE_LINES};
 pub use outbound::{
-    AsnPart, AsnStatus, MAX_MESSAGE_BYTES, MAX_MESSAGE_LINES, OutboundAsn, OutboundHeader,
-    OutboundShipment, OutboundShipmentRequest, ShipmentChange, ShipmentType,
+    AsnPart, AsnStatus, OutboundAsn, OutboundHeader, OutboundShipment, ShipmentChange, ShipmentType,
 };
-pub use receipt::{ExpectedUnit, InventoryReceipt, ReceiptBatch, ReceiptsRequest};
-pub use reference::{Condition, Reference, ReferenceType};
+pub use receipt::{ExpectedUnit, InventoryReceipt};
+pub use receipt_batch::{ReceiptBatch, ReceiptsRequest};
+pub use reference::{Reference, ReferenceType};
 pub use schema::message_schema;
 pub use unit_received::UnitReceived;
-
-use std::ops::RangeInclusive;
-
-/// The length of an identifier, in characters.
-const IDENTIFIER: RangeInclusive<usize> = 1..=255;
-/// The length of an optional word: senders write an empty string for "none".
-const WORD: RangeInclusive<usize> = 0..=255;
-/// As for orders: a thousand of the largest still fit into 64 bits.
-const AMOUNT: RangeInclusive<i64> = 0..=1_000_000_000_000_000;
-const MAX_NOTE: usize = 5_000;
 
 #[cfg(test)]
 mod tests;

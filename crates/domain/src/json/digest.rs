@@ -1,22 +1,22 @@
-//! Whether two JSON values say the same, without keeping both.
+//! A hash that is equal for equal JSON values.
 
 use std::fmt;
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::Document;
+use super::document::Document;
 use super::readers::whole;
 use super::tree::JsonValue;
 
-/// Equal for equal values, whatever the order of their keys, the spaces between them, or whether a
-/// whole number is written with a point.
+/// A SHA-256 hash of a JSON value. The order of keys, whitespace and the notation of numbers (`1` or
+/// `1.0`) make no difference.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
     pub fn of(value: JsonValue<'_>) -> Self {
-        // One long update is much cheaper than hundreds of short ones.
+        // One long update is much cheaper than hundreds of short updates.
         let mut writer =
             Writer { bytes: Vec::with_capacity(4096), members: Vec::with_capacity(64) };
         writer.write(value);
@@ -27,9 +27,9 @@ impl Digest {
         Self::of(Document::from(value).value())
     }
 
-    /// Of a name, where the name itself may be long and is only compared.
-    pub fn of_text(name: &str) -> Self {
-        Self(Sha256::digest(name).into())
+    /// The hash of a text, for identifiers that are only compared.
+    pub fn of_text(text: &str) -> Self {
+        Self(Sha256::digest(text).into())
     }
 
     pub fn as_bytes(&self) -> &[u8; 32] {
@@ -60,13 +60,13 @@ impl fmt::Debug for Digest {
 
 struct Writer<'a> {
     bytes: Vec<u8>,
-    /// Those of the objects under way that are still to be written, in the order of their keys.
+    /// The members of all open objects that are not written yet, sorted by key within an object.
     members: Vec<(&'a str, JsonValue<'a>)>,
 }
 
 impl<'a> Writer<'a> {
-    /// Every value starts with its type and, where it varies, its length, so that no two values
-    /// are written alike.
+    /// Writes the type and, for variable lengths, the length before each value, so that different
+    /// values have different encodings.
     fn write(&mut self, value: JsonValue<'a>) {
         match value {
             JsonValue::Null => self.bytes.push(b'n'),
@@ -76,15 +76,15 @@ impl<'a> Writer<'a> {
                 self.bytes.push(b'i');
                 self.bytes.extend_from_slice(&integer.to_le_bytes());
             }
-            JsonValue::Large(large) => {
+            JsonValue::Unsigned(unsigned) => {
                 self.bytes.push(b'u');
-                self.bytes.extend_from_slice(&large.to_le_bytes());
+                self.bytes.extend_from_slice(&unsigned.to_le_bytes());
             }
-            JsonValue::Fraction(fraction) => match whole(fraction) {
+            JsonValue::Float(float) => match whole(float) {
                 Some(integer) => self.write(JsonValue::Integer(integer)),
                 None => {
                     self.bytes.push(b'd');
-                    self.bytes.extend_from_slice(&fraction.to_le_bytes());
+                    self.bytes.extend_from_slice(&float.to_le_bytes());
                 }
             },
             JsonValue::String(text) => {
@@ -101,7 +101,8 @@ impl<'a> Writer<'a> {
                 self.bytes.extend_from_slice(&members.len().to_le_bytes());
                 let first = self.members.len();
                 self.members.extend(members.iter());
-                // Last key first, because they are taken from the end. Many senders sort them.
+                // Descending, because members are popped from the end. Reversing first makes the sort
+                // cheap for senders that sort their keys.
                 if let Some(own) = self.members.get_mut(first..) {
                     own.reverse();
                     own.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn only_values_that_differ_have_different_digests() {
+    fn equal_values_have_equal_digests() {
         check(r#"{"a": 1, "b": [true]}"#, r#"{"b":[true],"a":1}"#, true);
         check(r#""A""#, r#""\u0041""#, true);
         check("[1, 2]", "[2, 1]", false);

@@ -1,4 +1,4 @@
-//! What was found wrong with a document, field by field.
+//! The errors of invalid fields, and the report that collects them.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -7,26 +7,26 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A report holds at most this many fields; the rest are counted.
+/// The maximum number of errors in a report. Further errors are only counted.
 const MAX_ERRORS: usize = 10_000;
-/// And at most about this many bytes of paths and details.
+/// The number of bytes of paths and details after which further errors are only counted.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// One field that failed, and why.
+/// An invalid field and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FieldError {
     /// JSONPath of the field from the root of the body.
     #[schema(example = "$.returns_portal_order.orders[0].items[2].sku")]
     pub field: String,
     pub code: Code,
-    /// The same for a human reader.
+    /// The reason in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub detail: Option<String>,
 }
 
 impl FieldError {
-    /// A field whose value is of the right type but not acceptable.
+    /// An error of a field that has the right type and an invalid value.
     pub fn invalid(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self { field: field.into(), code: Code::Invalid, detail: Some(detail.into()) }
     }
@@ -42,42 +42,43 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// Why a field failed.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    strum::Display,
 )]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Code {
     MissingField,
     InvalidType,
     Invalid,
 }
 
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::MissingField => "missing_field",
-            Self::InvalidType => "invalid_type",
-            Self::Invalid => "invalid",
-        })
-    }
-}
-
-/// A document that is JSON but not what was asked for.
+/// The invalid fields of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidationError {
-    /// Each failing field once, in the order they were read; never empty.
+    /// One error per invalid field, in the order in which the fields were read. Never empty.
     pub errors: Vec<FieldError>,
-    /// How many more fields failed than a report holds.
+    /// The number of further errors that did not fit into the report.
     pub omitted: usize,
 }
 
 impl ValidationError {
-    /// What is wrong, if anything is; no longer than a report may be.
-    pub fn from_errors(faults: impl IntoIterator<Item = FieldError>) -> Option<Self> {
+    /// Collects errors up to the limits of a report. Without errors the result is `None`.
+    pub fn from_errors(errors: impl IntoIterator<Item = FieldError>) -> Option<Self> {
         let report = Report::default();
-        faults.into_iter().for_each(|fault| report.add(fault));
-        report.into_invalid()
+        errors.into_iter().for_each(|error| report.add(error));
+        report.into_error()
     }
 }
 
@@ -87,7 +88,7 @@ impl From<FieldError> for ValidationError {
     }
 }
 
-/// A summary fit for the `message` of an answer.
+/// A summary for the `message` of an HTTP response.
 impl fmt::Display for ValidationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.errors.len(), self.omitted) {
@@ -103,14 +104,14 @@ impl fmt::Display for ValidationError {
 
 impl std::error::Error for ValidationError {}
 
-/// Collects faults while a document is read.
+/// Collects errors while a document is read.
 #[derive(Debug, Default)]
 pub(super) struct Report {
-    findings: RefCell<Findings>,
+    collected: RefCell<Collected>,
 }
 
 #[derive(Debug, Default)]
-struct Findings {
+struct Collected {
     errors: Vec<FieldError>,
     fields: HashSet<String>,
     bytes: usize,
@@ -118,19 +119,19 @@ struct Findings {
 }
 
 impl Report {
-    /// Adds a fault, unless the field already has one.
+    /// Adds an error, unless its field already has one.
     pub(super) fn add(&self, error: FieldError) {
-        let mut findings = self.findings.borrow_mut();
-        if findings.errors.len() >= MAX_ERRORS || findings.bytes >= MAX_BYTES {
-            findings.omitted += 1;
-        } else if findings.fields.insert(error.field.clone()) {
-            findings.bytes += error.field.len() + error.detail.as_ref().map_or(0, String::len);
-            findings.errors.push(error);
+        let mut collected = self.collected.borrow_mut();
+        if collected.errors.len() >= MAX_ERRORS || collected.bytes >= MAX_BYTES {
+            collected.omitted += 1;
+        } else if collected.fields.insert(error.field.clone()) {
+            collected.bytes += error.field.len() + error.detail.as_ref().map_or(0, String::len);
+            collected.errors.push(error);
         }
     }
 
-    pub(super) fn into_invalid(self) -> Option<ValidationError> {
-        let Findings { errors, omitted, .. } = self.findings.into_inner();
+    pub(super) fn into_error(self) -> Option<ValidationError> {
+        let Collected { errors, omitted, .. } = self.collected.into_inner();
         (!errors.is_empty()).then_some(ValidationError { errors, omitted })
     }
 }

@@ -1,12 +1,12 @@
-//! Views of a document that know where they stand and report what is wrong there.
+//! Views of a value and of an object that know their path and report errors.
 
 use super::errors::{Code, FieldError, Report};
-use super::parser::is_unstorable;
 use super::path::Path;
 use super::tree::{JsonValue, Members};
+use super::unstorable::is_unstorable;
 
-/// One value of a document. A kind of field is a function `Field -> Option<T>` that reports what
-/// is wrong before it returns `None`. A value that nobody may send was reported before any was read.
+/// A value of a document. Readers report errors here before they return `None`. Unstorable values
+/// are already reported, so further errors of them are dropped.
 #[derive(Debug, Clone, Copy)]
 pub struct Field<'a> {
     value: JsonValue<'a>,
@@ -23,7 +23,7 @@ impl<'a> Field<'a> {
         self.value
     }
 
-    /// Reports that the value is of the right type but not acceptable: `return field.invalid(…)`.
+    /// Reports an invalid value of the right type: `return field.invalid(…)`.
     pub fn invalid<T>(&self, detail: impl Into<String>) -> Option<T> {
         if !is_unstorable(self.value) {
             self.report.add(FieldError::invalid(self.path.to_string(), detail));
@@ -31,7 +31,7 @@ impl<'a> Field<'a> {
         None
     }
 
-    /// Reports a value of another type: `return field.wrong_type("a string")`.
+    /// Reports a value of the wrong type: `return field.wrong_type("a string")`.
     pub fn wrong_type<T>(&self, expected: &str) -> Option<T> {
         if is_unstorable(self.value) {
             return None;
@@ -39,8 +39,8 @@ impl<'a> Field<'a> {
         let found = match self.value {
             JsonValue::Null => "null",
             JsonValue::Bool(_) => "a boolean",
-            JsonValue::Fraction(_) => "a number with a fraction",
-            JsonValue::Integer(_) | JsonValue::Large(_) => "an integer",
+            JsonValue::Float(_) => "a number with a fraction",
+            JsonValue::Integer(_) | JsonValue::Unsigned(_) => "an integer",
             JsonValue::String(_) => "a string",
             JsonValue::Array(_) => "an array",
             JsonValue::Object(_) => "an object",
@@ -53,20 +53,18 @@ impl<'a> Field<'a> {
         None
     }
 
-    /// The same value as an object, when it is one.
     pub(super) fn as_object(&self) -> Option<Object<'a>> {
         let JsonValue::Object(members) = self.value else { return None };
         Some(Object { members, path: self.path, report: self.report })
     }
 
-    /// Reads an element of this array.
     pub(super) fn element<T>(
         &self,
         index: usize,
         value: JsonValue<'_>,
-        kind: &mut impl FnMut(Field<'_>) -> Option<T>,
+        reader: &mut impl FnMut(Field<'_>) -> Option<T>,
     ) -> Option<T> {
-        kind(Field::new(value, Path::Index(&self.path, index), self.report))
+        reader(Field::new(value, Path::Index(&self.path, index), self.report))
     }
 }
 
@@ -79,14 +77,14 @@ pub struct Object<'a> {
 }
 
 impl Object<'_> {
-    /// Reads a field that must be there. `None` means that it failed and is reported.
+    /// Reads a required field. `None` means that an error was reported.
     pub fn required<T>(
         &self,
         key: &str,
-        mut kind: impl FnMut(Field<'_>) -> Option<T>,
+        mut reader: impl FnMut(Field<'_>) -> Option<T>,
     ) -> Option<T> {
         match self.members.get(key) {
-            Some(value) => kind(Field::new(value, Path::Key(&self.path, key), self.report)),
+            Some(value) => reader(Field::new(value, Path::Key(&self.path, key), self.report)),
             None => {
                 self.missing(key);
                 None
@@ -94,39 +92,45 @@ impl Object<'_> {
         }
     }
 
-    /// Reads a field that may be absent or `null`. The outer `None` means that it failed and is
+    /// Reads a field that may be absent or `null`. The outer `None` means that an error was
     /// reported.
     pub fn optional<T>(
         &self,
         key: &str,
-        mut kind: impl FnMut(Field<'_>) -> Option<T>,
+        mut reader: impl FnMut(Field<'_>) -> Option<T>,
     ) -> Option<Option<T>> {
         match self.members.get(key) {
             None | Some(JsonValue::Null) => Some(None),
             Some(value) => {
-                kind(Field::new(value, Path::Key(&self.path, key), self.report)).map(Some)
+                reader(Field::new(value, Path::Key(&self.path, key), self.report)).map(Some)
             }
         }
     }
 
-    /// Whether the key is there and not `null`.
+    /// Whether the key is present and not `null`.
     pub fn has(&self, key: &str) -> bool {
         self.members.get(key).is_some_and(|value| !value.is_null())
     }
 
-    /// Whether the key is there and `null`: the caller wants it emptied.
-    pub fn is_null(&self, key: &str) -> bool {
-        self.members.get(key).is_some_and(JsonValue::is_null)
+    /// Reads a field of a partial update: absence keeps the value, `null` clears it. The outermost
+    /// `None` means that an error was reported.
+    pub fn clearable<T>(
+        &self,
+        key: &str,
+        reader: impl FnMut(Field<'_>) -> Option<T>,
+    ) -> Option<Option<Option<T>>> {
+        let is_null = self.members.get(key).is_some_and(JsonValue::is_null);
+        let value = self.optional(key, reader)?;
+        Some((value.is_some() || is_null).then_some(value))
     }
 
-    /// Every key that is there, with its field.
     pub fn entries(&self) -> impl Iterator<Item = (&str, Field<'_>)> {
         self.members
             .iter()
             .map(|(key, value)| (key, Field::new(value, Path::Key(&self.path, key), self.report)))
     }
 
-    /// Reports every key that is not one of `known`, for documents that only we define.
+    /// Reports every key that is not in `known`. Documents of our own API use this.
     pub fn reject_unknown(&self, known: &[&str]) {
         for (key, field) in self.entries() {
             if !known.contains(&key) {
@@ -135,18 +139,18 @@ impl Object<'_> {
         }
     }
 
-    /// Reports a field as missing, for rules that `required` cannot express.
+    /// Reports a missing field that is required only under a condition.
     pub fn missing(&self, key: &str) {
         let field = Path::Key(&self.path, key).to_string();
         self.report.add(FieldError { field, code: Code::MissingField, detail: None });
     }
 
-    /// Reports a field as invalid, for rules that span several fields.
+    /// Reports a violation of a rule that spans several fields.
     pub fn invalid(&self, key: &str, detail: impl Into<String>) {
         self.report.add(self.field_error(key, detail));
     }
 
-    /// The same without reporting it: the caller decides what it means.
+    /// The error of an invalid field, without reporting it.
     pub fn field_error(&self, key: &str, detail: impl Into<String>) -> FieldError {
         FieldError::invalid(Path::Key(&self.path, key).to_string(), detail)
     }

@@ -1,25 +1,22 @@
-//! Bytes to a value, refusing what plain parsing lets through: duplicate keys, deep nesting,
-//! NUL characters and numbers that would lose digits.
+//! The strict parser. It rejects duplicate keys, deep nesting and too many values, which
+//! `serde_json` accepts.
 
 use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::errors::{FieldError, Report};
-use super::path::Path;
-use super::tree::{JsonValue, Node, Open, Tree};
+use super::tree::{Node, OpenContainer, Tree};
+use super::unstorable::{has_nul, is_too_large_float};
 
-/// Arrays and objects may be nested this deep.
+/// The maximum nesting of arrays and objects.
 pub const MAX_DEPTH: usize = 64;
-/// So many values and keys may be in a document, whatever its size: each takes a place in memory.
+/// The maximum number of values and keys in a document. Each takes 16 bytes of memory, even a `0`.
 pub const MAX_VALUES: usize = 1 << 20;
-/// Up to here an object's keys are compared one by one.
-const FEW_KEYS: usize = 32;
-/// The first magnitude past the signed 64-bit range.
-const TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;
-/// Keys are quoted in messages up to this many characters.
-const QUOTED_CHARS: usize = 64;
+/// The number of keys above which a hash set looks for duplicates instead of a linear search.
+const MAX_LINEAR_KEYS: usize = 32;
+/// The maximum length of a key in an error message, in characters.
+const MAX_QUOTED_CHARS: usize = 64;
 
 /// A body that is not one unambiguous JSON document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,7 +37,7 @@ pub enum ParseError {
     TooMany { at: Position },
 }
 
-/// A place in a body; both count from one, columns in bytes.
+/// A position in a body. Lines and columns count from one, columns in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     pub line: usize,
@@ -53,7 +50,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// The document, and whether [`report_unstorable`] would find anything in it.
+/// Parses a body, and says whether it contains an unstorable value.
 pub(super) fn parse(body: &[u8]) -> Result<(Tree, bool), ParseError> {
     let text = match std::str::from_utf8(body) {
         Ok(text) if text.trim_ascii().is_empty() => return Err(ParseError::Empty),
@@ -63,74 +60,12 @@ pub(super) fn parse(body: &[u8]) -> Result<(Tree, bool), ParseError> {
             return Err(ParseError::NotUtf8 { at: position_after(body, error.valid_up_to()) });
         }
     };
-    let mut scan = Scan::new(text);
+    let mut parser = Parser::new(text);
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let read = Reading { scan: &mut scan, depth: 0 }.deserialize(&mut deserializer);
-    match read.and_then(|()| deserializer.end()) {
-        Ok(()) => Ok((scan.tree, scan.has_unstorable)),
-        Err(error) => Err(scan.refused(&error)),
-    }
-}
-
-/// Reports every NUL character and every number outside the signed 64-bit range.
-pub(super) fn report_unstorable(value: JsonValue<'_>, path: &Path<'_>, report: &Report) {
-    match value {
-        JsonValue::String(text) if has_nul(text) => {
-            report.add(FieldError::invalid(path.to_string(), "must not hold a NUL character"));
-        }
-        _ if is_too_large(value) => {
-            report.add(FieldError::invalid(path.to_string(), "is outside the 64-bit range"));
-        }
-        JsonValue::Array(elements) => {
-            for (index, element) in elements.iter().enumerate() {
-                report_unstorable(element, &Path::Index(path, index), report);
-            }
-        }
-        JsonValue::Object(members) => {
-            for (key, member) in members.iter() {
-                let path = Path::Key(path, key);
-                if has_nul(key) {
-                    let detail = "the key must not hold a NUL character";
-                    report.add(FieldError::invalid(path.to_string(), detail));
-                    // The same field again.
-                    if is_unstorable(member) {
-                        continue;
-                    }
-                }
-                report_unstorable(member, &path, report);
-            }
-        }
-        _ => {}
-    }
-}
-
-pub(super) fn has_unstorable(value: JsonValue<'_>) -> bool {
-    match value {
-        JsonValue::Array(elements) => elements.iter().any(has_unstorable),
-        JsonValue::Object(members) => {
-            members.iter().any(|(key, value)| has_nul(key) || has_unstorable(value))
-        }
-        _ => is_unstorable(value),
-    }
-}
-
-/// Whether this value itself is what [`report_unstorable`] reports.
-pub(super) fn is_unstorable(value: JsonValue<'_>) -> bool {
-    match value {
-        JsonValue::String(text) => has_nul(text),
-        _ => is_too_large(value),
-    }
-}
-
-fn has_nul(text: &str) -> bool {
-    text.as_bytes().contains(&0)
-}
-
-fn is_too_large(value: JsonValue<'_>) -> bool {
-    match value {
-        JsonValue::Large(_) => true,
-        JsonValue::Fraction(fraction) => fraction.abs() >= TOO_LARGE,
-        _ => false,
+    let parsed = NextValue { parser: &mut parser, depth: 0 }.deserialize(&mut deserializer);
+    match parsed.and_then(|()| deserializer.end()) {
+        Ok(()) => Ok((parser.tree, parser.has_unstorable)),
+        Err(error) => Err(parser.into_error(&error)),
     }
 }
 
@@ -144,40 +79,41 @@ fn position_after(body: &[u8], offset: usize) -> Position {
     }
 }
 
-/// What one pass over a body has found.
-struct Scan<'t> {
+/// The state of one pass over a body.
+struct Parser<'t> {
     text: &'t str,
     tree: Tree,
     has_unstorable: bool,
-    /// Where the keys of the objects under way are, those of the outermost first.
+    /// The tree indexes of the keys of all open objects, outermost object first.
     keys: Vec<usize>,
-    refusal: Option<Refusal>,
+    rejection: Option<Rejection>,
 }
 
-enum Refusal {
+/// The reason why the pass stopped, when it is not a syntax error.
+enum Rejection {
     DuplicateKey(String),
     TooDeep,
     TooMany,
 }
 
-impl<'t> Scan<'t> {
+impl<'t> Parser<'t> {
     fn new(text: &'t str) -> Self {
         let tree = Tree::new(text);
-        Self { text, tree, has_unstorable: false, keys: Vec::with_capacity(64), refusal: None }
+        Self { text, tree, has_unstorable: false, keys: Vec::with_capacity(64), rejection: None }
     }
 
-    /// Ends the pass; the parser adds the position.
-    fn refuse<E: serde::de::Error>(&mut self, refusal: Refusal) -> E {
-        self.refusal = Some(refusal);
-        E::custom("refused")
+    /// Stops the pass. `serde_json` adds the position to the returned error.
+    fn reject<E: serde::de::Error>(&mut self, rejection: Rejection) -> E {
+        self.rejection = Some(rejection);
+        E::custom("rejected")
     }
 
-    fn refused(self, error: &serde_json::Error) -> ParseError {
+    fn into_error(self, error: &serde_json::Error) -> ParseError {
         let at = Position { line: error.line(), column: error.column() };
-        match self.refusal {
-            Some(Refusal::DuplicateKey(key)) => ParseError::DuplicateKey { key, at },
-            Some(Refusal::TooDeep) => ParseError::TooDeep { at },
-            Some(Refusal::TooMany) => ParseError::TooMany { at },
+        match self.rejection {
+            Some(Rejection::DuplicateKey(key)) => ParseError::DuplicateKey { key, at },
+            Some(Rejection::TooDeep) => ParseError::TooDeep { at },
+            Some(Rejection::TooMany) => ParseError::TooMany { at },
             None => {
                 let message = error.to_string();
                 let reason = message.strip_suffix(&format!(" at {at}")).unwrap_or(&message);
@@ -186,80 +122,81 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Room for one more value or key.
-    fn count<E: serde::de::Error>(&mut self) -> Result<(), E> {
-        if self.tree.len() < MAX_VALUES { Ok(()) } else { Err(self.refuse(Refusal::TooMany)) }
+    /// Fails when the tree already has the maximum number of values and keys.
+    fn check_count<E: serde::de::Error>(&mut self) -> Result<(), E> {
+        if self.tree.len() < MAX_VALUES { Ok(()) } else { Err(self.reject(Rejection::TooMany)) }
     }
 
     fn push<E: serde::de::Error>(&mut self, node: Node) -> Result<(), E> {
-        self.count()?;
+        self.check_count()?;
         self.tree.push(node);
         Ok(())
     }
 
-    fn push_text<E: serde::de::Error>(&mut self, text: &str) -> Result<(), E> {
-        self.count()?;
+    /// Adds a string that was written with escapes. Only such a string can contain a NUL.
+    fn push_unescaped<E: serde::de::Error>(&mut self, text: &str) -> Result<(), E> {
+        self.check_count()?;
         self.has_unstorable |= has_nul(text);
         self.tree.push_unescaped(text);
         Ok(())
     }
 
-    /// A string without escapes: it is a part of the body.
-    fn push_part<E: serde::de::Error>(&mut self, part: &str) -> Result<(), E> {
-        self.count()?;
-        let start = part.as_ptr().addr().wrapping_sub(self.text.as_ptr().addr());
-        self.tree.push_plain(start, part.len());
+    /// Adds a string without escapes, which is a slice of the body.
+    fn push_slice<E: serde::de::Error>(&mut self, slice: &str) -> Result<(), E> {
+        self.check_count()?;
+        let start = slice.as_ptr().addr().wrapping_sub(self.text.as_ptr().addr());
+        self.tree.push_slice(start, slice.len());
         Ok(())
     }
 
-    /// Takes note of the key that was just pushed, as one of the object whose keys start at
-    /// `first`. `many` helps once there are too many to look at each.
-    fn enter_key<E: serde::de::Error>(
+    /// Rejects the key that was pushed last if its object already has it. The keys of the object
+    /// start at `first`; `seen` holds them once there are too many for a linear search.
+    fn check_key<E: serde::de::Error>(
         &mut self,
         first: usize,
-        many: &mut HashSet<Box<str>>,
+        seen: &mut HashSet<Box<str>>,
     ) -> Result<(), E> {
-        let at = self.tree.len().saturating_sub(1);
-        let key = self.tree.text(at);
+        let index = self.tree.len().saturating_sub(1);
+        let key = self.tree.text(index);
         let others = self.keys.get(first..).unwrap_or_default();
-        let known = if others.len() < FEW_KEYS {
+        let is_duplicate = if others.len() < MAX_LINEAR_KEYS {
             others.iter().any(|other| self.tree.is_text(*other, key))
         } else {
-            if many.is_empty() {
-                many.extend(others.iter().map(|other| Box::from(self.tree.text(*other))));
+            if seen.is_empty() {
+                seen.extend(others.iter().map(|other| Box::from(self.tree.text(*other))));
             }
-            !many.insert(key.into())
+            !seen.insert(key.into())
         };
-        if known {
-            let key = key.chars().take(QUOTED_CHARS).collect();
-            return Err(self.refuse(Refusal::DuplicateKey(key)));
+        if is_duplicate {
+            let key = key.chars().take(MAX_QUOTED_CHARS).collect();
+            return Err(self.reject(Rejection::DuplicateKey(key)));
         }
-        self.keys.push(at);
+        self.keys.push(index);
         Ok(())
     }
 }
 
-/// The value that comes next, `depth` containers below the root.
-struct Reading<'s, 't> {
-    scan: &'s mut Scan<'t>,
+/// A seed for the next value, `depth` containers below the root.
+struct NextValue<'s, 't> {
+    parser: &'s mut Parser<'t>,
     depth: usize,
 }
 
-impl<'t> Reading<'_, 't> {
-    fn enter<E: serde::de::Error>(&mut self) -> Result<Open, E> {
+impl<'t> NextValue<'_, 't> {
+    fn open<E: serde::de::Error>(&mut self) -> Result<OpenContainer, E> {
         if self.depth == MAX_DEPTH {
-            return Err(self.scan.refuse(Refusal::TooDeep));
+            return Err(self.parser.reject(Rejection::TooDeep));
         }
-        self.scan.count()?;
-        Ok(self.scan.tree.open())
+        self.parser.check_count()?;
+        Ok(self.parser.tree.open())
     }
 
-    fn member(&mut self) -> Reading<'_, 't> {
-        Reading { scan: self.scan, depth: self.depth + 1 }
+    fn child(&mut self) -> NextValue<'_, 't> {
+        NextValue { parser: self.parser, depth: self.depth + 1 }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Reading<'_, '_> {
+impl<'de> DeserializeSeed<'de> for NextValue<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -267,7 +204,7 @@ impl<'de> DeserializeSeed<'de> for Reading<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Reading<'_, '_> {
+impl<'de> Visitor<'de> for NextValue<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -275,63 +212,63 @@ impl<'de> Visitor<'de> for Reading<'_, '_> {
     }
 
     fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
-        self.scan.push(Node::Null)
+        self.parser.push(Node::Null)
     }
 
     fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<(), E> {
-        self.scan.push(Node::Bool(value))
+        self.parser.push(Node::Bool(value))
     }
 
     fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<(), E> {
-        self.scan.push(Node::Integer(value))
+        self.parser.push(Node::Integer(value))
     }
 
     fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<(), E> {
         match i64::try_from(value) {
-            Ok(value) => self.scan.push(Node::Integer(value)),
+            Ok(value) => self.parser.push(Node::Integer(value)),
             Err(_too_large) => {
-                self.scan.has_unstorable = true;
-                self.scan.push(Node::Large(value))
+                self.parser.has_unstorable = true;
+                self.parser.push(Node::Unsigned(value))
             }
         }
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<(), E> {
-        self.scan.has_unstorable |= value.abs() >= TOO_LARGE;
+        self.parser.has_unstorable |= is_too_large_float(value);
         if !value.is_finite() {
             return Err(E::custom("number is not finite"));
         }
-        self.scan.push(Node::Fraction(value))
+        self.parser.push(Node::Float(value))
     }
 
-    fn visit_borrowed_str<E: serde::de::Error>(self, part: &'de str) -> Result<(), E> {
-        self.scan.push_part(part)
+    fn visit_borrowed_str<E: serde::de::Error>(self, slice: &'de str) -> Result<(), E> {
+        self.parser.push_slice(slice)
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<(), E> {
-        self.scan.push_text(text)
+        self.parser.push_unescaped(text)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut sequence: A) -> Result<(), A::Error> {
-        let open = self.enter()?;
+        let open = self.open()?;
         let mut length = 0;
-        while sequence.next_element_seed(self.member())?.is_some() {
+        while sequence.next_element_seed(self.child())?.is_some() {
             length += 1;
         }
-        self.scan.tree.close_array(open, length);
+        self.parser.tree.close_array(open, length);
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        let open = self.enter()?;
-        let (first, mut many) = (self.scan.keys.len(), HashSet::new());
-        while map.next_key_seed(self.member())?.is_some() {
-            self.scan.enter_key(first, &mut many)?;
-            map.next_value_seed(self.member())?;
+        let open = self.open()?;
+        let (first, mut seen) = (self.parser.keys.len(), HashSet::new());
+        while map.next_key_seed(self.child())?.is_some() {
+            self.parser.check_key(first, &mut seen)?;
+            map.next_value_seed(self.child())?;
         }
-        let length = self.scan.keys.len() - first;
-        self.scan.keys.truncate(first);
-        self.scan.tree.close_object(open, length);
+        let length = self.parser.keys.len() - first;
+        self.parser.keys.truncate(first);
+        self.parser.tree.close_object(open, length);
         Ok(())
     }
 }

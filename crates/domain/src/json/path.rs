@@ -1,11 +1,10 @@
-//! Where a value stands in its document, written as a normalized-looking JSONPath (RFC 9535).
+//! The JSONPath (RFC 9535) of a value.
 //!
-//! A path is a chain of borrowed steps, so that walking a document costs nothing until
-//! something is wrong and the path is written out.
+//! A path is a chain of borrowed steps, so it allocates only when an error is reported.
 
 use std::fmt::{self, Write};
 
-/// Longer keys are cut when written, so that a report cannot outgrow its document.
+/// Longer keys are truncated, so that a report cannot outgrow its document.
 const MAX_KEY_CHARS: usize = 128;
 
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +28,7 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// Whether the key may follow a dot.
+/// Whether the key may follow a dot without quotes.
 fn is_plain(key: &str) -> bool {
     let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
     key.len() <= MAX_KEY_CHARS
@@ -69,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_quoted_when_they_must_be() {
+    fn special_keys_are_quoted() {
         check("sku", "$[3].sku");
         check("street1", "$[3].street1");
         check("_id", "$[3]._id");
@@ -83,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_key_is_cut() {
+    fn a_long_key_is_truncated() {
         let written = Path::Key(&Path::Root, &"k".repeat(1000)).to_string();
         assert_eq!(written, format!("$['{}…']", "k".repeat(128)));
     }

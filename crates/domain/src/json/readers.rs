@@ -1,23 +1,36 @@
-//! The kinds a field can be of. Each is a function from [`Field`] to `Option`, ready to be handed
-//! to [`Object::required`] and [`Object::optional`]; a kind of your own is one more such function.
+//! Readers for [`Object::required`] and [`Object::optional`]: functions from [`Field`] to `Option`.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use chrono::{DateTime, Datelike, SubsecRound, Utc};
 use iso_currency::Currency;
+use serde::de::{self, DeserializeOwned, IntoDeserializer};
 use serde_json::Value;
 
 use super::field::{Field, Object};
-use super::parser::is_unstorable;
 use super::tree::JsonValue;
+use super::unstorable::is_unstorable;
 
-/// A string of so many characters.
+/// Builds a struct of `Option`s that are all evaluated before the first `None` is returned, so that
+/// every invalid field is reported.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! read_fields {
+    ($type:ident { $($field:ident: $value:expr),* $(,)? }) => {{
+        let ($($field,)*) = ($($value,)*);
+        Some($type { $($field: $field?),* })
+    }};
+}
+#[doc(inline)]
+pub use read_fields;
+
+/// A string whose length in characters is within the bounds.
 pub fn text(chars: RangeInclusive<usize>) -> impl FnMut(Field<'_>) -> Option<String> {
     move |field| bounded(field, &chars).map(str::to_owned)
 }
 
-/// A string of so many characters that `parse` understands; its error becomes the detail.
+/// A string that `parse` accepts. The error of `parse` becomes the detail.
 pub fn parsed<T, E: Display>(
     chars: RangeInclusive<usize>,
     mut parse: impl FnMut(&str) -> Result<T, E>,
@@ -28,7 +41,7 @@ pub fn parsed<T, E: Display>(
     }
 }
 
-/// One of a few words.
+/// One of a list of strings, each with its meaning.
 pub fn one_of<T: Clone>(words: &[(&str, T)]) -> impl FnMut(Field<'_>) -> Option<T> {
     move |field| {
         let JsonValue::String(text) = field.value() else { return field.wrong_type("a string") };
@@ -42,33 +55,52 @@ pub fn one_of<T: Clone>(words: &[(&str, T)]) -> impl FnMut(Field<'_>) -> Option<
     }
 }
 
-/// An integer between two bounds. Also one written with a point or an exponent, like `1.0`: to JSON
-/// Schema that is the same number.
+/// A string that names a variant of `T`, as serde writes it.
+pub fn variant<T: DeserializeOwned>(field: Field<'_>) -> Option<T> {
+    let JsonValue::String(text) = field.value() else { return field.wrong_type("a string") };
+    match T::deserialize(text.into_deserializer()) {
+        Ok(variant) => Some(variant),
+        Err(VariantError(detail)) => field.invalid(detail),
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct VariantError(String);
+
+impl de::Error for VariantError {
+    fn custom<T: Display>(message: T) -> Self {
+        Self(message.to_string())
+    }
+
+    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
+        Self(format!("must be one of {}", expected.join(", ")))
+    }
+}
+
+/// An integer within the bounds. `1.0` and `1e0` are integers too, as in JSON Schema.
 pub fn integer(range: RangeInclusive<i64>) -> impl FnMut(Field<'_>) -> Option<i64> {
     move |field| {
         let integer = match field.value() {
             JsonValue::Integer(integer) => Some(integer),
-            JsonValue::Large(_) => None,
-            JsonValue::Fraction(fraction) => match whole(fraction) {
-                None => return field.wrong_type("an integer"),
-                integer => integer,
-            },
-            _ => return field.wrong_type("an integer"),
+            JsonValue::Float(float) => whole(float),
+            _ => None,
         };
         match integer {
             Some(integer) if range.contains(&integer) => Some(integer),
-            _ => field.invalid(outside(&range)),
+            Some(_) => field.invalid(outside(&range)),
+            None => field.wrong_type("an integer"),
         }
     }
 }
 
-/// A number that was written as a fraction and is none.
-pub(super) fn whole(fraction: f64) -> Option<i64> {
-    // What has no fraction is printed without a point, and never with an exponent.
-    (fraction.fract() == 0.0).then(|| fraction.to_string().parse().ok())?
+/// The integer that a float is equal to, if any.
+pub(super) fn whole(float: f64) -> Option<i64> {
+    // A float without a fraction is printed without a point and without an exponent.
+    (float.fract() == 0.0).then(|| float.to_string().parse().ok())?
 }
 
-/// A number between two bounds, fractions allowed.
+/// A number within the bounds.
 pub fn number(range: RangeInclusive<f64>) -> impl FnMut(Field<'_>) -> Option<f64> {
     move |field| match field.value().as_number().and_then(|number| number.as_f64()) {
         Some(number) if range.contains(&number) => Some(number),
@@ -84,25 +116,25 @@ pub fn boolean(field: Field<'_>) -> Option<bool> {
     }
 }
 
-/// An RFC 3339 time with its offset, to the microsecond: what the database keeps.
+/// An RFC 3339 time with an offset, truncated to microseconds like a PostgreSQL timestamp.
 pub fn timestamp(field: Field<'_>) -> Option<DateTime<Utc>> {
     let JsonValue::String(text) = field.value() else { return field.wrong_type("a string") };
     let time = DateTime::parse_from_rfc3339(text).map(|time| time.to_utc().trunc_subsecs(6));
     match time {
-        // A time near either end can leave the four-digit years when its offset is taken off.
+        // The conversion to UTC can leave the four-digit years.
         Ok(time) if is_strict(text) && (1..=9999).contains(&time.year()) => Some(time),
         _ => field.invalid("must be an RFC 3339 time with an offset, like 2026-03-01T09:30:00Z"),
     }
 }
 
-/// The library also takes a space for the `T`, a minus sign that is not ASCII, and second 60 in any
-/// minute. A true leap second is not kept either: the database makes the next second of it.
+/// Rejects three forms that `chrono` accepts: a space for the `T`, a non-ASCII minus sign, and second
+/// 60 in any minute. PostgreSQL turns a leap second into the next second.
 fn is_strict(time: &str) -> bool {
     let has_t = matches!(time.as_bytes().get(10), Some(b'T' | b't'));
     time.is_ascii() && has_t && time.get(17..19) != Some("60")
 }
 
-/// An ISO 4217 code in capitals.
+/// An ISO 4217 code in upper case.
 pub fn currency(field: Field<'_>) -> Option<Currency> {
     let JsonValue::String(code) = field.value() else { return field.wrong_type("a string") };
     match Currency::from_code(code) {
@@ -111,7 +143,7 @@ pub fn currency(field: Field<'_>) -> Option<Currency> {
     }
 }
 
-/// An array of so many elements; one that is too long is reported as a whole.
+/// An array whose length is within the bounds. One error reports a wrong length.
 pub fn array<T>(
     length: RangeInclusive<usize>,
     mut element: impl FnMut(Field<'_>) -> Option<T>,
@@ -121,7 +153,7 @@ pub fn array<T>(
         if !length.contains(&values.len()) {
             return field.invalid(format!("must have {}", counted(&length, "element")));
         }
-        // Not a short-circuiting collect: every element gets its chance to fail.
+        // A short-circuiting collect would hide the errors of later elements.
         let mut elements = Vec::with_capacity(values.len());
         for (index, value) in values.iter().enumerate() {
             elements.extend(field.element(index, value, &mut element));
@@ -130,7 +162,7 @@ pub fn array<T>(
     }
 }
 
-/// An object that `read` understands.
+/// An object that `read` turns into a value.
 pub fn object<T>(
     mut read: impl FnMut(&Object<'_>) -> Option<T>,
 ) -> impl FnMut(Field<'_>) -> Option<T> {
@@ -140,7 +172,7 @@ pub fn object<T>(
     }
 }
 
-/// Anything, as it is.
+/// Any value.
 pub fn any(field: Field<'_>) -> Option<Value> {
     Some(field.value().to_value())
 }
@@ -150,7 +182,7 @@ fn bounded<'a>(field: Field<'a>, chars: &RangeInclusive<usize>) -> Option<&'a st
     if is_unstorable(field.value()) {
         return None;
     }
-    // Bytes bound characters from above: the common case counts nothing.
+    // A string never has more characters than bytes, so the common case counts nothing.
     if (*chars.start() <= 1 && text.len() <= *chars.end() && text.len() >= *chars.start())
         || chars.contains(&text.chars().count())
     {
@@ -165,8 +197,8 @@ fn outside<T: Display>(range: &RangeInclusive<T>) -> String {
 
 fn counted(range: &RangeInclusive<usize>, noun: &str) -> String {
     match (range.start(), range.end()) {
-        (0, most) => format!("at most {most} {noun}s"),
-        (least, most) if least == most => format!("exactly {most} {noun}s"),
-        (least, most) => format!("{least} to {most} {noun}s"),
+        (0, max) => format!("at most {max} {noun}s"),
+        (min, max) if min == max => format!("exactly {max} {noun}s"),
+        (min, max) => format!("{min} to {max} {noun}s"),
     }
 }

@@ -4,45 +4,48 @@ use serde_json::{Value, json};
 
 use super::{
     Document, Field, FieldError, MAX_VALUES, Object, ValidationError, array, boolean, currency,
-    integer, number, object, one_of, parsed, text, timestamp,
+    integer, number, object, one_of, parsed, read_fields, text, timestamp, variant,
 };
 
 #[track_caller]
-fn check_malformed(body: impl AsRef<[u8]>, expected: &str) {
+fn check_parse_error(body: impl AsRef<[u8]>, expected: &str) {
     assert_eq!(Document::parse(body.as_ref()).unwrap_err().to_string(), expected);
 }
 
 #[test]
-fn what_is_not_a_document_is_malformed_with_a_position() {
-    check_malformed("", "the body is empty");
-    check_malformed(" \r\n", "the body is empty");
-    check_malformed(b"{\n \"a\xff\": 1}", "the body is not UTF-8: invalid byte at line 2 column 4");
-    check_malformed("{\n  \"a\" 1}", "the body is not JSON: expected `:` at line 2 column 7");
-    check_malformed(
+fn a_parse_error_has_a_position() {
+    check_parse_error("", "the body is empty");
+    check_parse_error(" \r\n", "the body is empty");
+    check_parse_error(
+        b"{\n \"a\xff\": 1}",
+        "the body is not UTF-8: invalid byte at line 2 column 4",
+    );
+    check_parse_error("{\n  \"a\" 1}", "the body is not JSON: expected `:` at line 2 column 7");
+    check_parse_error(
         r#"{"a": 1"#,
         "the body is not JSON: EOF while parsing an object at line 1 column 7",
     );
-    check_malformed("[1] 2", "the body is not JSON: trailing characters at line 1 column 5");
-    check_malformed("[1,]", "the body is not JSON: trailing comma at line 1 column 4");
-    check_malformed("[1e999]", "the body is not JSON: number out of range at line 1 column 6");
-    check_malformed("[NaN]", "the body is not JSON: expected value at line 1 column 2");
-    check_malformed(
+    check_parse_error("[1] 2", "the body is not JSON: trailing characters at line 1 column 5");
+    check_parse_error("[1,]", "the body is not JSON: trailing comma at line 1 column 4");
+    check_parse_error("[1e999]", "the body is not JSON: number out of range at line 1 column 6");
+    check_parse_error("[NaN]", "the body is not JSON: expected value at line 1 column 2");
+    check_parse_error(
         r#"["\ud800"]"#,
         "the body is not JSON: unexpected end of hex escape at line 1 column 9",
     );
-    check_malformed(
+    check_parse_error(
         "[\"a\0\"]",
         "the body is not JSON: control character (\\u0000-\\u001F) found while parsing a string at line 1 column 4",
     );
 }
 
 #[test]
-fn a_key_twice_in_one_object_is_malformed() {
-    check_malformed(
+fn a_duplicate_key_is_rejected() {
+    check_parse_error(
         r#"{"a": {"b": 1, "b": 2}}"#,
         r#"the key "b" appears twice in one object at line 1 column 18"#,
     );
-    check_malformed(
+    check_parse_error(
         r#"{"a": 1, "\u0061": 2}"#,
         r#"the key "a" appears twice in one object at line 1 column 17"#,
     );
@@ -52,17 +55,17 @@ fn a_key_twice_in_one_object_is_malformed() {
         format!("{{{members}\"{last}\":2}}")
     };
     assert!(Document::parse(many("1000").as_bytes()).is_ok());
-    check_malformed(
+    check_parse_error(
         many("40"),
         r#"the key "40" appears twice in one object at line 1 column 13895"#,
     );
 }
 
 #[test]
-fn the_number_of_values_is_bounded_whatever_their_size() {
+fn the_number_of_values_is_limited() {
     let zeros = |count: usize| format!("[{}0]", "0,".repeat(count - 1));
     assert!(Document::parse(zeros(MAX_VALUES - 1).as_bytes()).is_ok());
-    check_malformed(
+    check_parse_error(
         zeros(MAX_VALUES),
         "the body has more than 1048576 values and keys at line 1 column 2097152",
     );
@@ -84,11 +87,11 @@ fn members_are_found_among_containers_and_escapes() {
 }
 
 #[test]
-fn nesting_is_bounded() {
+fn nesting_is_limited() {
     let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
     assert!(Document::parse(nested(64).as_bytes()).is_ok());
-    check_malformed(nested(65), "the body is nested deeper than 64 levels at line 1 column 66");
-    check_malformed(
+    check_parse_error(nested(65), "the body is nested deeper than 64 levels at line 1 column 66");
+    check_parse_error(
         "{\"a\":".repeat(1_000_000),
         "the body is nested deeper than 64 levels at line 1 column 321",
     );
@@ -103,11 +106,12 @@ struct Parcel {
 
 impl Parcel {
     fn read(parcel: &Object<'_>) -> Option<Self> {
-        let carrier = parcel.required("carrier", text(1..=5));
-        let lines = parcel
-            .required("lines", array(1..=3, object(|line| line.optional("sku", text(1..=5)))));
-        let note = parcel.optional("note", text(0..=5));
-        Some(Self { carrier: carrier?, lines: lines?, note: note? })
+        let line = object(|line| line.optional("sku", text(1..=5)));
+        read_fields!(Self {
+            carrier: parcel.required("carrier", text(1..=5)),
+            lines: parcel.required("lines", array(1..=3, line)),
+            note: parcel.optional("note", text(0..=5)),
+        })
     }
 }
 
@@ -122,7 +126,7 @@ fn check_parcel(body: &str, expected: Expect) {
 }
 
 #[test]
-fn every_failing_field_is_reported() {
+fn every_invalid_field_is_reported() {
     check_parcel(
         r#"{"lines": [{"sku": ""}, {"sku": null}, {"sku": 4}], "note": "so long"}"#,
         expect![[r#"
@@ -154,7 +158,7 @@ fn every_failing_field_is_reported() {
 }
 
 #[test]
-fn a_document_without_faults_is_read() {
+fn a_valid_document_is_read() {
     check_parcel(
         r#"{"carrier": "größe", "lines": [{"sku": "a"}, {}], "note": null, "unknown": {}}"#,
         expect![[r#"
@@ -164,7 +168,7 @@ fn a_document_without_faults_is_read() {
 }
 
 #[test]
-fn nul_and_numbers_past_64_bits_are_invalid_wherever_they_stand() {
+fn nul_and_numbers_outside_64_bits_are_invalid_in_every_field() {
     check_parcel(
         r#"{"carrier": "a\u0000b", "lines": [{}], "meta": {"k\u0000": [9223372036854775808, -1e19, "\u0000"], "max": 9223372036854775807}}"#,
         expect![[r#"
@@ -189,11 +193,11 @@ fn a_field_is_reported_once() {
 
 #[track_caller]
 fn check<T: std::fmt::Debug>(
-    kind: impl FnMut(Field<'_>) -> Option<T>,
+    reader: impl FnMut(Field<'_>) -> Option<T>,
     value: Value,
     expected: &str,
 ) {
-    let seen = match Document::from(value).read(kind) {
+    let seen = match Document::from(value).read(reader) {
         Ok(read) => format!("{read:?}"),
         Err(invalid) => invalid.errors.first().unwrap().to_string(),
     };
@@ -221,7 +225,7 @@ fn integers_are_whole_and_bounded() {
 }
 
 #[test]
-fn numbers_and_booleans_are_what_they_say() {
+fn numbers_and_booleans_are_checked() {
     check(number(0.0..=9.0), json!(1.5), "1.5");
     check(number(0.0..=9.0), json!(2), "2.0");
     check(number(0.0..=9.0), json!(-0.1), "$: invalid (must be between 0 and 9)");
@@ -231,7 +235,7 @@ fn numbers_and_booleans_are_what_they_say() {
 }
 
 #[test]
-fn words_are_matched_exactly() {
+fn one_of_matches_exactly() {
     let sizes = [("S", 1), ("M", 2)];
     check(one_of(&sizes), json!("M"), "2");
     check(one_of(&sizes), json!("m"), "$: invalid (must be one of S, M)");
@@ -239,7 +243,21 @@ fn words_are_matched_exactly() {
 }
 
 #[test]
-fn text_is_counted_in_characters() {
+fn variants_have_their_serde_names() {
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Size {
+        Small,
+        VeryLarge,
+    }
+    check(variant::<Size>, json!("small"), "Small");
+    check(variant::<Size>, json!("very_large"), "VeryLarge");
+    check(variant::<Size>, json!("Small"), "$: invalid (must be one of small, very_large)");
+    check(variant::<Size>, json!(null), "$: invalid_type (expected a string, found null)");
+}
+
+#[test]
+fn text_length_counts_characters() {
     check(text(2..=3), json!("äöü"), r#""äöü""#);
     check(text(2..=3), json!("ä"), "$: invalid (must have 2 to 3 characters)");
     check(text(1..=3), json!("äöüß"), "$: invalid (must have 1 to 3 characters)");
@@ -252,17 +270,17 @@ fn text_is_counted_in_characters() {
 }
 
 #[test]
-fn timestamps_carry_an_offset() {
-    const REFUSED: &str =
+fn timestamps_need_an_offset() {
+    const REJECTED: &str =
         "$: invalid (must be an RFC 3339 time with an offset, like 2026-03-01T09:30:00Z)";
     check(timestamp, json!("2026-03-01T09:30:00Z"), "2026-03-01T09:30:00Z");
     check(timestamp, json!("2026-03-01T09:30:00.1234567+02:00"), "2026-03-01T07:30:00.123456Z");
     check(timestamp, json!("0001-01-01T00:00:00Z"), "0001-01-01T00:00:00Z");
-    check(timestamp, json!("9999-12-31T23:59:59-01:00"), REFUSED);
-    check(timestamp, json!("2026-03-01T09:30:00"), REFUSED);
-    check(timestamp, json!("2026-03-01"), REFUSED);
-    check(timestamp, json!("2026-02-30T09:30:00Z"), REFUSED);
-    check(timestamp, json!(""), REFUSED);
+    check(timestamp, json!("9999-12-31T23:59:59-01:00"), REJECTED);
+    check(timestamp, json!("2026-03-01T09:30:00"), REJECTED);
+    check(timestamp, json!("2026-03-01"), REJECTED);
+    check(timestamp, json!("2026-02-30T09:30:00Z"), REJECTED);
+    check(timestamp, json!(""), REJECTED);
     check(timestamp, json!(1772357400), "$: invalid_type (expected a string, found an integer)");
 }
 
@@ -275,7 +293,7 @@ fn currencies_are_iso_codes() {
 }
 
 #[test]
-fn a_report_is_bounded_and_says_so() {
+fn a_report_is_limited_and_counts_the_rest() {
     let values = json!(vec![1; 12_000]);
     let invalid = Document::from(values).read(array(0..=20_000, boolean)).unwrap_err();
     assert_eq!(
@@ -286,24 +304,24 @@ fn a_report_is_bounded_and_says_so() {
 }
 
 #[test]
-fn faults_that_were_found_elsewhere_are_as_many_as_a_report_holds() {
-    let faults = |count| (0..count).map(|n| FieldError::invalid(format!("$.refunds[{n}]"), "no"));
-    let invalid = ValidationError::from_errors(faults(12_000)).unwrap();
+fn collected_errors_have_the_limits_of_a_report() {
+    let errors = |count| (0..count).map(|n| FieldError::invalid(format!("$.refunds[{n}]"), "no"));
+    let invalid = ValidationError::from_errors(errors(12_000)).unwrap();
     assert_eq!((invalid.errors.len(), invalid.omitted), (10_000, 2_000));
-    let invalid = ValidationError::from_errors(faults(2)).unwrap();
-    assert_eq!(invalid.errors, faults(2).collect::<Vec<_>>());
-    assert_eq!(ValidationError::from_errors(faults(0)), None);
+    let invalid = ValidationError::from_errors(errors(2)).unwrap();
+    assert_eq!(invalid.errors, errors(2).collect::<Vec<_>>());
+    assert_eq!(ValidationError::from_errors(errors(0)), None);
 }
 
 #[test]
-fn what_cannot_be_stored_is_counted_once() {
+fn an_unstorable_value_is_counted_once() {
     let values = json!(vec![json!(["a\0", "b\0", u64::MAX, { "c\0": "d\0" }]); 3_000]);
     let all = array(0..=4, |field: Field<'_>| match field.value().as_str() {
         Some(_) => text(1..=9)(field).map(drop),
         None => integer(0..=9)(field).map(drop),
     });
     let invalid = Document::from(values).read(array(0..=3_000, all)).unwrap_err();
-    // Of each row two texts, a number, a key with its text, and the object that is no number.
+    // Five errors a row: two texts, a number, a key with its text, an object instead of a number.
     assert_eq!((invalid.errors.len(), invalid.omitted), (10_000, 5_000));
 }
 
@@ -326,13 +344,13 @@ fn json_value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn a_strict_document_is_what_plain_parsing_gives(value in json_value()) {
+    fn a_document_equals_what_serde_json_parses(value in json_value()) {
         let written = serde_json::to_vec(&value).unwrap();
         prop_assert_eq!(Document::parse(&written).unwrap().value().to_value(), value);
     }
 
     #[test]
-    fn any_bytes_give_an_answer(body in prop::collection::vec(any::<u8>(), 0..64)) {
+    fn any_bytes_can_be_parsed_without_panic(body in prop::collection::vec(any::<u8>(), 0..64)) {
         let strict = Document::parse(&body).is_ok();
         prop_assert!(!strict || serde_json::from_slice::<Value>(&body).is_ok());
     }

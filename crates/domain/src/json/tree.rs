@@ -1,20 +1,19 @@
-//! A parsed document as one flat list: a string without escapes stays where it came, and nothing
-//! has an allocation of its own.
+//! A parsed document as one flat list of nodes, without an allocation per value.
 //!
-//! The invariant: a container is followed by what is in it, and says where that ends; in an object
-//! each member is a string and then its value.
+//! Invariant: the nodes of a container's content follow it, and the container holds the index
+//! after the last of them. A member of an object is a string node and then its value.
 
 use serde::{Serialize, Serializer};
 use serde_json::{Number, Value};
 
-/// What a list of places, lengths and ends can count.
+/// An offset, length or index. The parser rejects longer bodies.
 type Count = u32;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tree {
     /// The body.
-    text: Box<str>,
-    /// The strings that do not stand in the body as they are meant, one after the other.
+    body: Box<str>,
+    /// The concatenated strings that were written with escapes.
     unescaped: String,
     nodes: Vec<Node>,
 }
@@ -24,11 +23,11 @@ pub(super) enum Node {
     Null,
     Bool(bool),
     Integer(i64),
-    /// Past the signed range.
-    Large(u64),
-    Fraction(f64),
-    /// A string as it stands in the body.
-    Plain {
+    /// An integer above `i64::MAX`.
+    Unsigned(u64),
+    Float(f64),
+    /// A slice of the body.
+    Slice {
         start: Count,
         length: Count,
     },
@@ -46,18 +45,17 @@ pub(super) enum Node {
     },
 }
 
-/// A container that is being read.
+/// A container that is still being filled.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Open(usize);
+pub(super) struct OpenContainer(usize);
 
 impl Tree {
     pub(super) fn new(text: &str) -> Self {
-        // About as many as there are in an order.
+        // A typical order has one node per ten bytes.
         let nodes = Vec::with_capacity(text.len() / 10);
-        Self { text: text.into(), unescaped: String::new(), nodes }
+        Self { body: text.into(), unescaped: String::new(), nodes }
     }
 
-    /// The same value as a tree, without a body.
     pub(super) fn from_value(value: &Value) -> Self {
         let mut tree = Self::default();
         tree.push_value(value);
@@ -76,36 +74,35 @@ impl Tree {
         self.nodes.push(node);
     }
 
-    /// A string that stands at this place of the body.
-    pub(super) fn push_plain(&mut self, start: usize, length: usize) {
-        self.nodes.push(Node::Plain { start: count(start), length: count(length) });
+    pub(super) fn push_slice(&mut self, start: usize, length: usize) {
+        self.nodes.push(Node::Slice { start: to_count(start), length: to_count(length) });
     }
 
     pub(super) fn push_unescaped(&mut self, text: &str) {
-        let start = count(self.unescaped.len());
+        let start = to_count(self.unescaped.len());
         self.unescaped.push_str(text);
-        self.nodes.push(Node::Unescaped { start, length: count(text.len()) });
+        self.nodes.push(Node::Unescaped { start, length: to_count(text.len()) });
     }
 
-    /// Begins a container; what is pushed until it is closed is in it.
-    pub(super) fn open(&mut self) -> Open {
+    /// Opens a container. Nodes pushed until it is closed belong to it.
+    pub(super) fn open(&mut self) -> OpenContainer {
         self.nodes.push(Node::Null);
-        Open(self.nodes.len() - 1)
+        OpenContainer(self.nodes.len() - 1)
     }
 
-    pub(super) fn close_array(&mut self, open: Open, length: usize) {
-        let end = count(self.nodes.len());
-        self.set(open, Node::Array { length: count(length), end });
+    pub(super) fn close_array(&mut self, open: OpenContainer, length: usize) {
+        let end = to_count(self.nodes.len());
+        self.set(open, Node::Array { length: to_count(length), end });
     }
 
-    pub(super) fn close_object(&mut self, open: Open, length: usize) {
-        let end = count(self.nodes.len());
-        self.set(open, Node::Object { length: count(length), end });
+    pub(super) fn close_object(&mut self, open: OpenContainer, length: usize) {
+        let end = to_count(self.nodes.len());
+        self.set(open, Node::Object { length: to_count(length), end });
     }
 
-    fn set(&mut self, Open(at): Open, node: Node) {
-        if let Some(place) = self.nodes.get_mut(at) {
-            *place = node;
+    fn set(&mut self, OpenContainer(at): OpenContainer, node: Node) {
+        if let Some(slot) = self.nodes.get_mut(at) {
+            *slot = node;
         }
     }
 
@@ -115,8 +112,8 @@ impl Tree {
             Value::Bool(boolean) => self.push(Node::Bool(*boolean)),
             Value::Number(number) => self.push(match (number.as_i64(), number.as_u64()) {
                 (Some(integer), _) => Node::Integer(integer),
-                (None, Some(large)) => Node::Large(large),
-                (None, None) => Node::Fraction(number.as_f64().unwrap_or_default()),
+                (None, Some(unsigned)) => Node::Unsigned(unsigned),
+                (None, None) => Node::Float(number.as_f64().unwrap_or_default()),
             }),
             Value::String(text) => self.push_unescaped(text),
             Value::Array(elements) => {
@@ -135,20 +132,20 @@ impl Tree {
         }
     }
 
-    /// The string at this place.
+    /// The string at an index, or an empty one when there is none.
     pub(super) fn text(&self, at: usize) -> &str {
         let (text, start, length) = match self.nodes.get(at) {
-            Some(Node::Plain { start, length }) => (&*self.text, *start, *length),
+            Some(Node::Slice { start, length }) => (&*self.body, *start, *length),
             Some(Node::Unescaped { start, length }) => (&*self.unescaped, *start, *length),
             _ => return "",
         };
-        text.get(place(start)..place(start) + place(length)).unwrap_or_default()
+        text.get(to_usize(start)..to_usize(start) + to_usize(length)).unwrap_or_default()
     }
 
-    /// Whether the string at this place is this one.
+    /// Compares lengths first, which decides most comparisons of keys.
     pub(super) fn is_text(&self, at: usize, text: &str) -> bool {
         let length = match self.nodes.get(at) {
-            Some(Node::Plain { length, .. } | Node::Unescaped { length, .. }) => place(*length),
+            Some(Node::Slice { length, .. } | Node::Unescaped { length, .. }) => to_usize(*length),
             _ => return false,
         };
         length == text.len() && self.text(at) == text
@@ -159,46 +156,45 @@ impl Tree {
             None | Some(Node::Null) => JsonValue::Null,
             Some(Node::Bool(boolean)) => JsonValue::Bool(*boolean),
             Some(Node::Integer(integer)) => JsonValue::Integer(*integer),
-            Some(Node::Large(large)) => JsonValue::Large(*large),
-            Some(Node::Fraction(fraction)) => JsonValue::Fraction(*fraction),
-            Some(Node::Plain { .. } | Node::Unescaped { .. }) => JsonValue::String(self.text(at)),
+            Some(Node::Unsigned(unsigned)) => JsonValue::Unsigned(*unsigned),
+            Some(Node::Float(float)) => JsonValue::Float(*float),
+            Some(Node::Slice { .. } | Node::Unescaped { .. }) => JsonValue::String(self.text(at)),
             Some(Node::Array { length, .. }) => {
-                JsonValue::Array(Elements { tree: self, first: at + 1, length: place(*length) })
+                JsonValue::Array(Elements { tree: self, first: at + 1, length: to_usize(*length) })
             }
             Some(Node::Object { length, .. }) => {
-                JsonValue::Object(Members { tree: self, first: at + 1, length: place(*length) })
+                JsonValue::Object(Members { tree: self, first: at + 1, length: to_usize(*length) })
             }
         }
     }
 
-    /// The place after the value at this one.
+    /// The index after the value at an index.
     fn after(&self, at: usize) -> usize {
         match self.nodes.get(at) {
-            Some(Node::Array { end, .. } | Node::Object { end, .. }) => place(*end),
+            Some(Node::Array { end, .. } | Node::Object { end, .. }) => to_usize(*end),
             _ => at + 1,
         }
     }
 }
 
-/// No body is longer.
-fn count(number: usize) -> Count {
+fn to_count(number: usize) -> Count {
     Count::try_from(number).unwrap_or(Count::MAX)
 }
 
-fn place(number: Count) -> usize {
+fn to_usize(number: Count) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// One value of a document.
+/// A borrowed value of a document.
 #[derive(Debug, Clone, Copy)]
 pub enum JsonValue<'a> {
     Null,
     Bool(bool),
     Integer(i64),
-    /// An integer past the signed 64-bit range.
-    Large(u64),
+    /// An integer above `i64::MAX`.
+    Unsigned(u64),
     /// A number written with a point or an exponent, or too large for an integer.
-    Fraction(f64),
+    Float(f64),
     String(&'a str),
     Array(Elements<'a>),
     Object(Members<'a>),
@@ -220,8 +216,8 @@ impl<'a> JsonValue<'a> {
     pub fn as_number(self) -> Option<Number> {
         match self {
             Self::Integer(integer) => Some(integer.into()),
-            Self::Large(large) => Some(large.into()),
-            Self::Fraction(fraction) => Number::from_f64(fraction),
+            Self::Unsigned(unsigned) => Some(unsigned.into()),
+            Self::Float(float) => Number::from_f64(float),
             _ => None,
         }
     }
@@ -231,7 +227,7 @@ impl<'a> JsonValue<'a> {
         if let Self::Object(members) = self { members.get(key) } else { None }
     }
 
-    /// The elements of an array, none of anything else.
+    /// The elements of an array. Other values have none.
     pub fn elements(self) -> impl Iterator<Item = Self> {
         let elements = if let Self::Array(elements) = self { Some(elements) } else { None };
         elements.into_iter().flat_map(Elements::iter)
@@ -248,8 +244,8 @@ impl Serialize for JsonValue<'_> {
             Self::Null => serializer.serialize_unit(),
             Self::Bool(boolean) => serializer.serialize_bool(boolean),
             Self::Integer(integer) => serializer.serialize_i64(integer),
-            Self::Large(large) => serializer.serialize_u64(large),
-            Self::Fraction(fraction) => serializer.serialize_f64(fraction),
+            Self::Unsigned(unsigned) => serializer.serialize_u64(unsigned),
+            Self::Float(float) => serializer.serialize_f64(float),
             Self::String(text) => serializer.serialize_str(text),
             Self::Array(elements) => serializer.collect_seq(elements.iter()),
             Self::Object(members) => serializer.collect_map(members.iter()),
@@ -276,12 +272,12 @@ impl<'a> Elements<'a> {
 
     pub fn iter(self) -> impl Iterator<Item = JsonValue<'a>> {
         let Self { tree, first, length } = self;
-        let places = std::iter::successors(Some(first), move |at| Some(tree.after(*at)));
-        places.take(length).map(|at| tree.json(at))
+        let indexes = std::iter::successors(Some(first), move |at| Some(tree.after(*at)));
+        indexes.take(length).map(|at| tree.json(at))
     }
 }
 
-/// The members of an object, in the order in which they came. No two have the same key.
+/// The members of an object in their original order. Their keys are distinct.
 #[derive(Debug, Clone, Copy)]
 pub struct Members<'a> {
     tree: &'a Tree,
@@ -299,18 +295,17 @@ impl<'a> Members<'a> {
     }
 
     pub fn get(self, key: &str) -> Option<JsonValue<'a>> {
-        let at = self.places().find(|at| self.tree.is_text(*at, key))?;
+        let at = self.key_indexes().find(|at| self.tree.is_text(*at, key))?;
         Some(self.tree.json(at + 1))
     }
 
     pub fn iter(self) -> impl Iterator<Item = (&'a str, JsonValue<'a>)> {
-        self.places().map(move |at| (self.tree.text(at), self.tree.json(at + 1)))
+        self.key_indexes().map(move |at| (self.tree.text(at), self.tree.json(at + 1)))
     }
 
-    /// Where the keys are.
-    fn places(self) -> impl Iterator<Item = usize> {
+    fn key_indexes(self) -> impl Iterator<Item = usize> {
         let Self { tree, first, length } = self;
-        let places = std::iter::successors(Some(first), move |at| Some(tree.after(at + 1)));
-        places.take(length)
+        let indexes = std::iter::successors(Some(first), move |at| Some(tree.after(at + 1)));
+        indexes.take(length)
     }
 }

@@ -1,4 +1,4 @@
-//! What a merchant's shoppers can choose when they return something.
+//! The return options of a merchant's shoppers.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -6,50 +6,49 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::json::{Object, array, boolean, integer, object, one_of, text};
+use super::patch::replace;
+use crate::json::{Object, array, boolean, integer, object, read_fields, text, variant};
 use crate::returns::{GiftCardOffer, ReturnMethod};
 
-/// A million of the major unit: more than a label or a bonus ever costs.
+/// The range of a shipping cost or a bonus: up to a million of the major currency unit.
 const COST: RangeInclusive<i64> = 0..=100_000_000;
 
-/// What shoppers are offered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReturnPolicy {
-    /// Why something may come back, in the order in which shoppers see it.
+    /// The reasons for a return, in the order in which shoppers see them.
     #[schema(min_items = 1, max_items = 100)]
     pub reasons: Vec<ReturnReason>,
-    /// How something may come back, and what that costs the shopper.
+    /// The return methods and their costs.
     #[schema(min_items = 1, max_items = 3)]
     pub methods: Vec<MethodOffer>,
-    /// Whether a return in which every unit is exchanged ships for nothing.
+    /// Whether shipping is free for a return in which every unit is exchanged.
     pub free_exchange_shipping: bool,
-    /// The gift card that can be chosen instead of a refund, if there is one.
+    /// The gift card that shoppers can choose instead of a refund.
     pub gift_card: Option<GiftCardOffer>,
 }
 
-/// A reason that shoppers can give.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReturnReason {
-    /// What the merchant reads as `return_reason`.
+    /// The value of `return_reason` in messages to the merchant.
     #[schema(min_length = 1, max_length = 100, example = "TOO_SMALL")]
     pub code: String,
     #[schema(min_length = 1, max_length = 200, example = "Too small")]
     pub label: String,
-    /// Whether other variants of the product are offered to a shopper who gives this reason.
+    /// Whether shoppers who give this reason can exchange the unit for another variant.
     pub offers_exchange: bool,
 }
 
-/// A way to send something back.
+/// A return method and its cost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MethodOffer {
     pub method: ReturnMethod,
-    /// What the shopper pays for the return, however many units it has.
+    /// The cost of the whole return for the shopper.
     #[schema(minimum = 0)]
     pub shipping_cost_cents: i64,
 }
 
 impl Default for ReturnPolicy {
-    /// What a merchant begins with: the usual reasons, by mail, for nothing.
+    /// Common reasons, and free returns by mail.
     fn default() -> Self {
         let reason = |code: &str, label: &str, offers_exchange| ReturnReason {
             code: code.to_owned(),
@@ -73,7 +72,7 @@ impl Default for ReturnPolicy {
     }
 }
 
-/// What to change of what shoppers are offered; what is absent stays. Lists are replaced whole.
+/// A partial update of the return options. Lists are replaced as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PolicyChange {
     reasons: Option<Vec<ReturnReason>>,
@@ -85,36 +84,33 @@ pub(super) struct PolicyChange {
 impl PolicyChange {
     pub(super) fn read(document: &Object<'_>) -> Option<Self> {
         document.reject_unknown(&["reasons", "methods", "free_exchange_shipping", "gift_card"]);
-        let (mut codes, mut ways) = (BTreeSet::new(), BTreeSet::new());
-        let reasons =
-            document.optional("reasons", array(1..=100, object(|it| reason(it, &mut codes))));
-        let methods =
-            document.optional("methods", array(1..=3, object(|it| method(it, &mut ways))));
-        let free = document.optional("free_exchange_shipping", boolean);
-        let gift_card = document.optional("gift_card", object(gift_card));
-        Some(Self {
-            reasons: reasons?,
-            methods: methods?,
-            free_exchange_shipping: free?,
-            gift_card: super::changes::emptied(document, "gift_card", gift_card?),
+        let (mut codes, mut methods) = (BTreeSet::new(), BTreeSet::new());
+        let reason = object(|reason| read_reason(reason, &mut codes));
+        let method = object(|method| read_method(method, &mut methods));
+        read_fields!(Self {
+            reasons: document.optional("reasons", array(1..=100, reason)),
+            methods: document.optional("methods", array(1..=3, method)),
+            free_exchange_shipping: document.optional("free_exchange_shipping", boolean),
+            gift_card: document.clearable("gift_card", object(read_gift_card)),
         })
     }
 
     pub(super) fn apply(self, policy: &mut ReturnPolicy) {
-        super::changes::set(&mut policy.reasons, self.reasons);
-        super::changes::set(&mut policy.methods, self.methods);
-        super::changes::set(&mut policy.free_exchange_shipping, self.free_exchange_shipping);
-        super::changes::set(&mut policy.gift_card, self.gift_card);
+        replace(&mut policy.reasons, self.reasons);
+        replace(&mut policy.methods, self.methods);
+        replace(&mut policy.free_exchange_shipping, self.free_exchange_shipping);
+        replace(&mut policy.gift_card, self.gift_card);
     }
 }
 
-fn reason(document: &Object<'_>, codes: &mut BTreeSet<String>) -> Option<ReturnReason> {
-    document.reject_unknown(&["code", "label", "offers_exchange"]);
-    let code = document.required("code", text(1..=100));
-    let label = document.required("label", text(1..=200));
-    let offers_exchange = document.optional("offers_exchange", boolean);
+/// Reads a reason. `codes` holds the codes of earlier reasons.
+fn read_reason(reason: &Object<'_>, codes: &mut BTreeSet<String>) -> Option<ReturnReason> {
+    reason.reject_unknown(&["code", "label", "offers_exchange"]);
+    let code = reason.required("code", text(1..=100));
+    let label = reason.required("label", text(1..=200));
+    let offers_exchange = reason.optional("offers_exchange", boolean);
     if code.as_ref().is_some_and(|code| !codes.insert(code.clone())) {
-        document.invalid("code", "another reason has the same code");
+        reason.invalid("code", "another reason has the same code");
     }
     Some(ReturnReason {
         code: code?,
@@ -123,20 +119,20 @@ fn reason(document: &Object<'_>, codes: &mut BTreeSet<String>) -> Option<ReturnR
     })
 }
 
-fn method(document: &Object<'_>, ways: &mut BTreeSet<ReturnMethod>) -> Option<MethodOffer> {
-    document.reject_unknown(&["method", "shipping_cost_cents"]);
-    let words: Vec<_> = ReturnMethod::ALL.iter().map(|method| (method.as_str(), *method)).collect();
-    let method = document.required("method", one_of(&words));
-    let cost = document.optional("shipping_cost_cents", integer(COST));
-    if method.is_some_and(|method| !ways.insert(method)) {
-        document.invalid("method", "is listed twice");
+/// Reads a method. `seen` holds the earlier methods.
+fn read_method(offer: &Object<'_>, seen: &mut BTreeSet<ReturnMethod>) -> Option<MethodOffer> {
+    offer.reject_unknown(&["method", "shipping_cost_cents"]);
+    let method = offer.required("method", variant);
+    let cost = offer.optional("shipping_cost_cents", integer(COST));
+    if method.is_some_and(|method| !seen.insert(method)) {
+        offer.invalid("method", "is listed twice");
     }
     Some(MethodOffer { method: method?, shipping_cost_cents: cost?.unwrap_or(0) })
 }
 
-fn gift_card(document: &Object<'_>) -> Option<GiftCardOffer> {
-    document.reject_unknown(&["sku", "bonus_credit_amount_cents"]);
-    let sku = document.required("sku", text(1..=255));
-    let bonus = document.optional("bonus_credit_amount_cents", integer(COST));
+fn read_gift_card(card: &Object<'_>) -> Option<GiftCardOffer> {
+    card.reject_unknown(&["sku", "bonus_credit_amount_cents"]);
+    let sku = card.required("sku", text(1..=255));
+    let bonus = card.optional("bonus_credit_amount_cents", integer(COST));
     Some(GiftCardOffer { sku: sku?, bonus_credit_amount_cents: bonus?.unwrap_or(0) })
 }

@@ -1,10 +1,10 @@
-//! Where an order was sent and who paid for it.
+//! A shipping or billing address.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::WORD;
-use crate::json::{Object, parsed, text};
+use super::limits::{IDENTIFIER, OPTIONAL_TEXT};
+use crate::json::{Object, parsed, read_fields, text};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Address {
@@ -23,7 +23,7 @@ pub struct Address {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 32)]
     pub zip_code: Option<String>,
-    /// ISO 3166-1, two or three letters.
+    /// ISO 3166-1 code of two or three letters.
     #[schema(pattern = "^[A-Za-z]{2,3}$")]
     pub country_code: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,28 +33,20 @@ pub struct Address {
 
 impl Address {
     pub(super) fn read(address: &Object<'_>) -> Option<Self> {
-        let name = address.required("name", text(1..=255));
-        let street1 = address.required("street1", text(1..=255));
-        let street2 = address.optional("street2", text(WORD));
-        let city = address.required("city", text(1..=255));
-        let state = address.optional("state", text(WORD));
-        let zip_code = address.optional("zip_code", text(0..=32));
-        let country_code = address.required("country_code", parsed(2..=3, country));
-        let phone = address.optional("phone", text(0..=64));
-        Some(Self {
-            name: name?,
-            street1: street1?,
-            street2: street2?,
-            city: city?,
-            state: state?,
-            zip_code: zip_code?,
-            country_code: country_code?,
-            phone: phone?,
+        read_fields!(Self {
+            name: address.required("name", text(IDENTIFIER)),
+            street1: address.required("street1", text(IDENTIFIER)),
+            street2: address.optional("street2", text(OPTIONAL_TEXT)),
+            city: address.required("city", text(IDENTIFIER)),
+            state: address.optional("state", text(OPTIONAL_TEXT)),
+            zip_code: address.optional("zip_code", text(0..=32)),
+            country_code: address.required("country_code", parsed(2..=3, country_code)),
+            phone: address.optional("phone", text(0..=64)),
         })
     }
 }
 
-fn country(code: &str) -> Result<String, &'static str> {
+fn country_code(code: &str) -> Result<String, &'static str> {
     if code.bytes().all(|byte| byte.is_ascii_alphabetic()) {
         Ok(code.to_owned())
     } else {

@@ -1,12 +1,12 @@
-//! The shopper. The merchant knows them by an identifier, and if by nothing else, by e-mail.
+//! The shopper. A shopper without an identifier is identified by the e-mail address.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::WORD;
+use super::limits::OPTIONAL_TEXT;
 use crate::json::{Object, object, text};
 
-/// The other key under which the shopper may arrive: the published field list says this.
+/// The other key of the shopper. The published field list has this name.
 pub const CUSTOMER_ALIAS: &str = "the service";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -28,7 +28,7 @@ pub struct Customer {
     pub phone: Option<String>,
 }
 
-/// Reads the shopper of an order from whichever of the two keys is used.
+/// Reads the shopper from one of the two keys.
 pub(super) fn read_either(order: &Object<'_>) -> Option<Customer> {
     if order.has(CUSTOMER_ALIAS) {
         if !order.has("customer") {
@@ -40,22 +40,22 @@ pub(super) fn read_either(order: &Object<'_>) -> Option<Customer> {
 }
 
 impl Customer {
-    /// The shopper's address, which a merchant may send as the identifier and nowhere else.
+    /// The e-mail address, which some merchants send only as the identifier.
     pub fn email_address(&self) -> Option<&str> {
-        let identifier = || Some(self.identifier.as_str()).filter(|it| it.contains('@'));
+        let identifier = || Some(self.identifier.as_str()).filter(|text| text.contains('@'));
         self.email.as_deref().or_else(identifier)
     }
 
     fn read(customer: &Object<'_>) -> Option<Self> {
-        let identifier = customer.optional("identifier", text(WORD));
-        let first_name = customer.optional("first_name", text(WORD));
-        let last_name = customer.optional("last_name", text(WORD));
-        let email = customer.optional("email", text(WORD));
+        let identifier = customer.optional("identifier", text(OPTIONAL_TEXT));
+        let first_name = customer.optional("first_name", text(OPTIONAL_TEXT));
+        let last_name = customer.optional("last_name", text(OPTIONAL_TEXT));
+        let email = customer.optional("email", text(OPTIONAL_TEXT));
         let phone = customer.optional("phone", text(0..=64));
 
         let (identifier, email) = (identifier?, email?);
-        let known_by = [&identifier, &email].into_iter().flatten().find(|name| !name.is_empty());
-        let Some(identifier) = known_by.cloned() else {
+        let texts = [&identifier, &email].into_iter().flatten();
+        let Some(identifier) = texts.into_iter().find(|text| !text.is_empty()).cloned() else {
             customer.missing("identifier");
             return None;
         };

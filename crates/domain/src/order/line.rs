@@ -1,26 +1,20 @@
-//! A line of an order: so many units of one product, of which some shipped and some never will.
+//! A line of an order: a quantity of one product.
 
 use std::collections::HashMap;
-use std::ops::RangeInclusive;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::message::Sums;
-use super::{AMOUNT, IDENTIFIER, MAX_TAGS, WORD, tags_schema};
+use super::limits::{
+    AMOUNT, IDENTIFIER, MAX_LINES, MAX_ORDER_UNITS, MAX_TAGS, OPTIONAL_TEXT, QUANTITY, tags_schema,
+};
+use super::sums::SumChecks;
 use crate::json::{JsonValue, Object, array, integer, number, object, text, timestamp};
-
-/// An order has at most this many lines.
-pub const MAX_LINES: usize = 1_000;
-/// All lines of an order have at most this many units together: each of them is kept by itself.
-pub const MAX_ORDER_UNITS: i64 = 10_000;
-/// The units of one line.
-pub(super) const QUANTITY: RangeInclusive<i64> = 1..=1_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OrderLine {
-    /// Unique in its order; an RMA names it as `order_line_item_identifier`.
+    /// Unique in the order. RMA messages contain it as `order_line_item_identifier`.
     #[schema(min_length = 1, max_length = 255)]
     pub identifier: String,
     /// Every line has a SKU or a UPC.
@@ -30,7 +24,7 @@ pub struct OrderLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub upc: Option<String>,
-    /// At least the shipped and the canceled units together.
+    /// At least the sum of shipped and canceled units.
     #[schema(minimum = 1, maximum = 1000)]
     pub quantity: i64,
     #[schema(minimum = 0, maximum = 1000)]
@@ -40,26 +34,26 @@ pub struct OrderLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub tracking_number: Option<String>,
-    /// When the line shipped; a return window may start here.
+    /// The ship date. The return window can start here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shipped_date: Option<DateTime<Utc>>,
-    /// The merchant's own product id; defaults to the SKU, and that to the UPC.
+    /// The merchant's product identifier. Defaults to the SKU, or else to the UPC.
     #[schema(required = false, nullable, max_length = 255)]
     pub product_identifier: String,
-    /// Finds the SKUs that can be had in an even exchange.
+    /// Identifies the SKUs that are available for an even exchange.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub variant_identifier: Option<String>,
     #[schema(min_length = 1, max_length = 1000)]
     pub title: String,
-    /// Conditions of a return, like a final sale.
+    /// Return conditions, for example a final sale.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, schema_with = tags_schema)]
     pub tags: Vec<String>,
-    /// The unit price times the shipped units.
+    /// The unit price multiplied by the shipped units.
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
     pub product_amount_cents: i64,
-    /// The tax on all shipped units.
+    /// The tax of all shipped units.
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
     pub tax_amount_cents: i64,
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
@@ -74,49 +68,50 @@ pub struct OrderLine {
     pub weight: Option<f64>,
 }
 
-/// What the rest of an order asks about its lines, faulty ones included, so that one fault does
-/// not hide another or look like one. The default is that of lines of which nothing is known.
+/// The lines of an order by identifier, with their quantities and sums. Invalid lines are included,
+/// so that an invalid line causes no further errors in refunds and sums. The default is an index of
+/// lines that could not be read at all.
 #[derive(Debug, Default)]
 pub(super) struct LineIndex {
-    /// The units of each line whose identifier could be read, where they could be read too.
+    /// The quantity of each line with a valid identifier. It is `None` when the quantity is invalid.
     quantities: HashMap<String, Option<i64>>,
-    /// Whether every line's identifier could be read.
-    all_named: bool,
+    all_identifiers_valid: bool,
     product_amount: Option<i64>,
     tax_amount: Option<i64>,
-    /// Of all lines, as far as they could be read.
+    /// The sum of all valid quantities.
     units: i64,
 }
 
-pub(super) enum NamedLine {
+/// The result of looking up a line.
+pub(super) enum LineLookup {
     Known {
         quantity: i64,
     },
     Unknown,
-    /// The line, or the one that might be it, is itself at fault.
-    Unclear,
+    /// The line itself is invalid, or an invalid line could be the one.
+    Invalid,
 }
 
 impl LineIndex {
-    fn open() -> Self {
+    fn new() -> Self {
         Self {
             quantities: HashMap::new(),
-            all_named: true,
+            all_identifiers_valid: true,
             product_amount: Some(0),
             tax_amount: Some(0),
             units: 0,
         }
     }
 
-    pub(super) fn line(&self, identifier: &str) -> NamedLine {
+    pub(super) fn find(&self, identifier: &str) -> LineLookup {
         match self.quantities.get(identifier) {
-            Some(Some(quantity)) => NamedLine::Known { quantity: *quantity },
-            None if self.all_named => NamedLine::Unknown,
-            _ => NamedLine::Unclear,
+            Some(Some(quantity)) => LineLookup::Known { quantity: *quantity },
+            None if self.all_identifiers_valid => LineLookup::Unknown,
+            _ => LineLookup::Invalid,
         }
     }
 
-    /// The sum over all lines, when each could be read.
+    /// The sum over all lines. It is `None` when an amount is invalid.
     pub(super) fn product_amount(&self) -> Option<i64> {
         self.product_amount
     }
@@ -132,18 +127,18 @@ impl LineIndex {
         quantity: Option<i64>,
     ) {
         match identifier {
-            Some(name) if self.quantities.contains_key(name) => {
+            Some(identifier) if self.quantities.contains_key(identifier) => {
                 line.invalid("identifier", "another line of this order has the same identifier");
             }
-            Some(name) => {
-                self.quantities.insert(name.clone(), quantity);
+            Some(identifier) => {
+                self.quantities.insert(identifier.clone(), quantity);
             }
-            None => self.all_named = false,
+            None => self.all_identifiers_valid = false,
         }
     }
 
-    fn add_unreadable(&mut self) {
-        self.all_named = false;
+    fn add_non_object(&mut self) {
+        self.all_identifiers_valid = false;
         self.add_amounts(None, None);
     }
 
@@ -154,39 +149,42 @@ impl LineIndex {
     }
 }
 
-/// Reads the lines of an order, and keeps a ledger of what could be read of them.
-pub(super) fn read_all(order: &Object<'_>, sums: &mut Sums) -> (Option<Vec<OrderLine>>, LineIndex) {
-    let mut ledger = None;
+/// Reads the lines of an order, and an index that also covers invalid lines.
+pub(super) fn read_all(
+    order: &Object<'_>,
+    sums: &mut SumChecks,
+) -> (Option<Vec<OrderLine>>, LineIndex) {
+    let mut index = None;
     let lines = array(1..=MAX_LINES, |field| {
-        let ledger = ledger.get_or_insert_with(LineIndex::open);
+        let index = index.get_or_insert_with(LineIndex::new);
         if !matches!(field.value(), JsonValue::Object(_)) {
-            ledger.add_unreadable();
+            index.add_non_object();
         }
-        object(|line| OrderLine::read(line, ledger, sums))(field)
+        object(|line| OrderLine::read(line, index, sums))(field)
     });
     let lines = order.required("items", lines);
-    let ledger = ledger.unwrap_or_default();
-    if ledger.units > MAX_ORDER_UNITS {
+    let index = index.unwrap_or_default();
+    if index.units > MAX_ORDER_UNITS {
         let detail = format!("must have at most {MAX_ORDER_UNITS} units over all lines");
         order.invalid("items", detail);
     }
-    (lines, ledger)
+    (lines, index)
 }
 
 impl OrderLine {
-    fn read(line: &Object<'_>, ledger: &mut LineIndex, sums: &mut Sums) -> Option<Self> {
+    fn read(line: &Object<'_>, index: &mut LineIndex, sums: &mut SumChecks) -> Option<Self> {
         let identifier = line.required("identifier", text(IDENTIFIER));
-        let sku = line.optional("sku", text(WORD));
-        let upc = line.optional("upc", text(WORD));
+        let sku = line.optional("sku", text(OPTIONAL_TEXT));
+        let upc = line.optional("upc", text(OPTIONAL_TEXT));
         let quantity = line.required("quantity", integer(QUANTITY));
         let shipped = line.required("quantity_shipped", integer(0..=*QUANTITY.end()));
         let canceled = line.required("quantity_canceled", integer(0..=*QUANTITY.end()));
-        let tracking_number = line.optional("tracking_number", text(WORD));
+        let tracking_number = line.optional("tracking_number", text(OPTIONAL_TEXT));
         let shipped_date = line.optional("shipped_date", timestamp);
-        let product_identifier = line.optional("product_identifier", text(WORD));
-        let variant_identifier = line.optional("variant_identifier", text(WORD));
+        let product_identifier = line.optional("product_identifier", text(OPTIONAL_TEXT));
+        let variant_identifier = line.optional("variant_identifier", text(OPTIONAL_TEXT));
         let title = line.required("title", text(1..=1_000));
-        let tags = line.optional("tags", array(0..=MAX_TAGS, text(WORD)));
+        let tags = line.optional("tags", array(0..=MAX_TAGS, text(OPTIONAL_TEXT)));
         let product = line.required("product_amount_cents", integer(AMOUNT));
         let tax = line.required("tax_amount_cents", integer(AMOUNT));
         let discount = line.required("discount_amount_cents", integer(AMOUNT));
@@ -194,10 +192,10 @@ impl OrderLine {
         let image_url = line.optional("image_url", text(0..=2_048));
         let weight = line.optional("weight", number(0.0..=1e9));
 
-        ledger.add_identifier(line, identifier.as_ref(), quantity);
-        ledger.units += quantity.unwrap_or_default();
-        ledger.add_amounts(product, tax);
-        check_units(line, quantity, shipped, canceled);
+        index.add_identifier(line, identifier.as_ref(), quantity);
+        index.units += quantity.unwrap_or_default();
+        index.add_amounts(product, tax);
+        check_quantities(line, quantity, shipped, canceled);
         let product_of_units = unit_price.zip(shipped).map(|(price, units)| price * units);
         sums.compare(line, "product_amount_cents", product, product_of_units);
 
@@ -233,7 +231,7 @@ impl OrderLine {
     }
 }
 
-fn check_units(
+fn check_quantities(
     line: &Object<'_>,
     quantity: Option<i64>,
     shipped: Option<i64>,

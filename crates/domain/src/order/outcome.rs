@@ -1,6 +1,6 @@
-//! What becomes of an order next to what is already known of it.
+//! The comparison of an order snapshot with the stored order.
 //!
-//! The newest snapshot wins, the same one again changes nothing, and a refund is written in ink.
+//! The newest snapshot wins, an equal snapshot changes nothing, and a stored refund never changes.
 
 use std::cell::LazyCell;
 
@@ -8,40 +8,40 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{OrderPolicy, OrderSnapshot, Refund};
+use super::message::{OrderPolicy, OrderSnapshot};
+use super::refund::Refund;
 use crate::json::{Digest, FieldError};
 
-/// What was done with one order of a message.
+/// The result for one order of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OrderOutcome {
-    /// It is new, or says something new.
+    /// The order is new or has changed.
     Stored,
-    /// It says exactly what is stored.
+    /// The order is equal to the stored one.
     Unchanged,
-    /// A newer one is stored; this one was noted and not applied.
+    /// A newer snapshot is stored. This one was logged and not applied.
     Stale,
 }
 
-/// What is stored of an order.
+/// The stored version of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownOrder {
     pub updated_at: DateTime<Utc>,
     pub digest: Digest,
 }
 
-/// What is stored of a refund.
+/// The stored version of a refund.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownRefund {
-    /// Of the name of the order it belongs to: an order may have thousands of refunds and a long name.
+    /// The digest of the order's identifier.
     pub order: Digest,
     pub digest: Digest,
 }
 
 impl OrderSnapshot {
-    /// Decides what becomes of this order. `refund_by` finds what is known of a refund of the same
-    /// merchant by its identifier, and `refund_of` the digest of the name of the refund that a refund
-    /// line belongs to.
+    /// Decides the outcome of this order. `refund_by` finds a stored refund of the merchant by its
+    /// identifier. `refund_of` finds, for a refund line, the digest of its refund's identifier.
     pub fn decide<'a>(
         &'a self,
         stored: Option<&KnownOrder>,
@@ -52,42 +52,42 @@ impl OrderSnapshot {
     ) -> Result<OrderOutcome, Vec<FieldError>> {
         let outcome = self.outcome(stored);
         let must_be_future = policy.strict_refund_dates && outcome == OrderOutcome::Stored;
-        let mut faults = Vec::new();
-        let name = LazyCell::new(|| Digest::of_text(&self.order.identifier));
-        let seen = self.order.refunds.iter().zip(&self.refund_digests).enumerate();
-        for (index, (refund, digest)) in seen {
+        let mut errors = Vec::new();
+        let order = LazyCell::new(|| Digest::of_text(&self.order.identifier));
+        let refunds = self.order.refunds.iter().zip(&self.refund_digests).enumerate();
+        for (index, (refund, digest)) in refunds {
             let field = format!("$.returns_portal_order.orders[{}].refunds[{index}]", self.index);
             match refund_by(&refund.identifier) {
-                Some(known) if known.order != *name => {
+                Some(known) if known.order != *order => {
                     let detail = "a refund of another order has the same identifier";
-                    faults.push(FieldError::invalid(format!("{field}.identifier"), detail));
+                    errors.push(FieldError::invalid(format!("{field}.identifier"), detail));
                 }
                 Some(known) if known.digest != *digest => {
-                    faults.push(FieldError::invalid(field, "a refund cannot change once sent"));
+                    errors.push(FieldError::invalid(field, "a refund cannot change once sent"));
                 }
                 Some(_) => {}
                 None => {
-                    faults.extend(taken_lines(refund, &field, &refund_of));
+                    errors.extend(duplicate_lines(refund, &field, &refund_of));
                     if must_be_future && refund.created_at <= now {
                         let detail = "a new refund must carry a date in the future";
-                        faults.push(FieldError::invalid(format!("{field}.created_at"), detail));
+                        errors.push(FieldError::invalid(format!("{field}.created_at"), detail));
                     }
                 }
             }
         }
-        if faults.is_empty() { Ok(outcome) } else { Err(faults) }
+        if errors.is_empty() { Ok(outcome) } else { Err(errors) }
     }
 
-    /// What to remember of this order once it is stored.
+    /// The version to compare later snapshots with.
     pub fn known(&self) -> KnownOrder {
         KnownOrder { updated_at: self.order.updated_at, digest: self.digest }
     }
 
-    /// What to remember of its refunds once it is stored, by identifier.
+    /// The versions of the refunds by identifier.
     pub fn known_refunds(&self) -> impl Iterator<Item = (&str, KnownRefund)> {
-        let name = LazyCell::new(|| Digest::of_text(&self.order.identifier));
+        let order = LazyCell::new(|| Digest::of_text(&self.order.identifier));
         self.order.refunds.iter().zip(&self.refund_digests).map(move |(refund, digest)| {
-            (refund.identifier.as_str(), KnownRefund { order: *name, digest: *digest })
+            (refund.identifier.as_str(), KnownRefund { order: *order, digest: *digest })
         })
     }
 
@@ -100,19 +100,19 @@ impl OrderSnapshot {
     }
 }
 
-/// The lines of a new refund whose identifiers belong to another one.
-fn taken_lines<'a>(
+/// The errors of lines whose identifiers belong to another refund.
+fn duplicate_lines<'a>(
     refund: &'a Refund,
     field: &str,
     refund_of: impl Fn(&'a str) -> Option<Digest>,
 ) -> Vec<FieldError> {
-    let name = Digest::of_text(&refund.identifier);
+    let own = Digest::of_text(&refund.identifier);
     let lines = refund.refund_line_items.iter().enumerate();
-    let taken =
-        lines.filter(|(_, line)| refund_of(&line.identifier).is_some_and(|owner| owner != name));
-    let fault = |index: usize| {
+    let duplicates =
+        lines.filter(|(_, line)| refund_of(&line.identifier).is_some_and(|owner| owner != own));
+    let error = |index: usize| {
         let field = format!("{field}.refund_line_items[{index}].identifier");
         FieldError::invalid(field, "a line of another refund has the same identifier")
     };
-    taken.map(|(index, _)| fault(index)).collect()
+    duplicates.map(|(index, _)| error(index)).collect()
 }

@@ -1,4 +1,4 @@
-//! A refund the merchant has paid: which units of which lines, and how much in all.
+//! A refund that the merchant has paid.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,16 +6,18 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::line::{LineIndex, MAX_LINES, NamedLine, QUANTITY};
-use super::{AMOUNT, IDENTIFIER, MAX_NOTE, MAX_TAGS, WORD, tags_schema};
+use super::limits::{
+    AMOUNT, IDENTIFIER, MAX_LINES, MAX_NOTE, MAX_TAGS, OPTIONAL_TEXT, QUANTITY, tags_schema,
+};
+use super::line::{LineIndex, LineLookup};
 use crate::json::{Object, array, integer, object, text, timestamp};
 
-/// A refund with this tag does not touch returns.
+/// The tag of a refund that does not affect returns.
 pub const IGNORE_REFUND: &str = "ignore_refund";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Refund {
-    /// Unique across all refunds of the merchant. A refund never changes once it was seen.
+    /// Unique across all refunds of the merchant. A stored refund never changes.
     #[schema(min_length = 1, max_length = 255)]
     pub identifier: String,
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
@@ -27,7 +29,7 @@ pub struct Refund {
     #[schema(max_length = 5000)]
     pub note: Option<String>,
     pub created_at: DateTime<Utc>,
-    /// Names the RMA when the order has several.
+    /// The RMA, when the order has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub rma_identifier: Option<String>,
@@ -48,14 +50,13 @@ pub struct RefundLine {
     pub order_item_identifier: String,
 }
 
-/// What the refunds of one order have used up so far. One that returns take no notice of uses up
-/// no units.
+/// The refunds, refund lines and refunded units of one order so far. Ignored refunds refund no units.
 #[derive(Debug, Default)]
 pub(super) struct RefundIndex {
     refunds: HashSet<String>,
     lines: HashSet<String>,
     /// Refunded units by order line.
-    units: HashMap<String, i64>,
+    units_by_line: HashMap<String, i64>,
 }
 
 impl Refund {
@@ -66,16 +67,16 @@ impl Refund {
     ) -> Option<Self> {
         let identifier = refund.required("identifier", text(IDENTIFIER));
         let total = refund.required("total_refund_amount_cents", integer(AMOUNT));
-        let tags = refund.optional("tags", array(0..=MAX_TAGS, text(WORD)));
-        // While its tags cannot be read, nothing is held against the other refunds.
-        let ignored = tags.as_ref().is_none_or(|tags| tags.as_deref().is_some_and(say_ignore));
+        let tags = refund.optional("tags", array(0..=MAX_TAGS, text(OPTIONAL_TEXT)));
+        // A refund with invalid tags may be ignored, so its units cause no errors in other refunds.
+        let ignored = tags.as_ref().is_none_or(|tags| tags.as_deref().is_some_and(has_ignore_tag));
         let line = object(|line| RefundLine::read(line, lines, ignored, seen));
         let items = refund.required("refund_line_items", array(0..=MAX_LINES, line));
         let note = refund.optional("note", text(0..=MAX_NOTE));
         let created_at = refund.required("created_at", timestamp);
-        let rma_identifier = refund.optional("rma_identifier", text(WORD));
+        let rma_identifier = refund.optional("rma_identifier", text(OPTIONAL_TEXT));
 
-        if identifier.as_ref().is_some_and(|name| !seen.refunds.insert(name.clone())) {
+        if identifier.as_ref().is_some_and(|identifier| !seen.refunds.insert(identifier.clone())) {
             refund.invalid("identifier", "another refund of this order has the same identifier");
         }
         Some(Self {
@@ -89,13 +90,13 @@ impl Refund {
         })
     }
 
-    /// Whether returns take no notice of this refund.
+    /// Whether the refund does not affect returns.
     pub fn is_ignored(&self) -> bool {
-        say_ignore(&self.tags)
+        has_ignore_tag(&self.tags)
     }
 }
 
-fn say_ignore(tags: &[String]) -> bool {
+fn has_ignore_tag(tags: &[String]) -> bool {
     tags.iter().any(|tag| tag == IGNORE_REFUND)
 }
 
@@ -110,25 +111,25 @@ impl RefundLine {
         let quantity = line.required("quantity", integer(QUANTITY));
         let order_item = line.required("order_item_identifier", text(IDENTIFIER));
 
-        if identifier.as_ref().is_some_and(|name| !seen.lines.insert(name.clone())) {
+        if identifier.as_ref().is_some_and(|identifier| !seen.lines.insert(identifier.clone())) {
             line.invalid("identifier", "another refund line of this order has the same identifier");
         }
         if let Some(order_item) = &order_item {
-            match lines.line(order_item) {
-                NamedLine::Unknown => {
+            match lines.find(order_item) {
+                LineLookup::Unknown => {
                     line.invalid("order_item_identifier", "names no line of this order");
                 }
-                NamedLine::Known { quantity: available } => {
-                    let before = seen.units.get(order_item).filter(|_| !ignored);
-                    let with_this = before.unwrap_or(&0) + quantity.unwrap_or(0);
-                    if with_this > available {
+                LineLookup::Known { quantity: available } => {
+                    let before = seen.units_by_line.get(order_item).filter(|_| !ignored);
+                    let refunded = before.unwrap_or(&0) + quantity.unwrap_or(0);
+                    if refunded > available {
                         let detail = format!("refunds more than the {available} units of the line");
                         line.invalid("quantity", detail);
                     } else if !ignored {
-                        seen.units.insert(order_item.clone(), with_this);
+                        seen.units_by_line.insert(order_item.clone(), refunded);
                     }
                 }
-                NamedLine::Unclear => {}
+                LineLookup::Invalid => {}
             }
         }
         Some(Self {

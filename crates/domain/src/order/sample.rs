@@ -1,5 +1,5 @@
-//! Orders as a shop would send them, made up from a seed: the same seed and index give the same
-//! order, always. They keep every rule, and their sums add up.
+//! Generated orders for tests, benches and demos. The same seed and index give the same order. The
+//! orders are valid and their sums add up.
 
 mod catalog;
 
@@ -7,13 +7,17 @@ use chrono::{DateTime, TimeDelta, Utc};
 use iso_currency::Currency;
 use serde_json::{Value, json};
 
-use super::{Address, Customer, Order, OrderLine, OrderStatus, Refund, RefundLine};
-use catalog::Place;
+use super::address::Address;
+use super::customer::Customer;
+use super::line::OrderLine;
+use super::model::{Order, OrderStatus};
+use super::refund::{Refund, RefundLine};
+use catalog::City;
 
-/// Orders are created within this span before a given time.
+/// The period before a given time in which orders are created.
 const HISTORY: TimeDelta = TimeDelta::days(180);
 
-/// The orders of a made-up shop, one after the other.
+/// An iterator over the orders of a shop.
 #[derive(Debug, Clone)]
 pub struct Orders {
     seed: u64,
@@ -22,12 +26,12 @@ pub struct Orders {
 }
 
 impl Orders {
-    /// A shop whose orders were all created in the six months before `until`.
+    /// A shop with orders from the six months before `until`.
     pub fn new(seed: u64, until: DateTime<Utc>) -> Self {
         Self { seed, until, next: 0 }
     }
 
-    /// The order at an index, without making those before it.
+    /// The order at an index, without generating the orders before it.
     pub fn at(&self, index: u64) -> Order {
         order(self.seed, index, self.until)
     }
@@ -43,13 +47,13 @@ impl Iterator for Orders {
     }
 }
 
-/// The message that carries these orders.
+/// The message with these orders.
 pub fn message<'a>(orders: impl IntoIterator<Item = &'a Order>) -> Value {
     let orders: Vec<_> = orders.into_iter().map(document).collect();
     json!({ "returns_portal_order": { "orders": orders } })
 }
 
-/// The order as its merchant sends it.
+/// The order as the merchant sends it.
 pub fn document(order: &Order) -> Value {
     let mut document = json!(order);
     if let Some(members) = document.as_object_mut() {
@@ -59,27 +63,27 @@ pub fn document(order: &Order) -> Value {
 }
 
 fn order(seed: u64, index: u64, until: DateTime<Utc>) -> Order {
-    let mut dice = Dice::new(seed, index);
+    let mut random = Random::new(seed, index);
     let identifier = format!("{}-{:07}", base36(seed), index + 1);
-    let created_at = until - TimeDelta::seconds(dice.between(0, HISTORY.num_seconds()));
-    let status = match dice.between(0, 99) {
+    let created_at = until - TimeDelta::seconds(random.between(0, HISTORY.num_seconds()));
+    let status = match random.between(0, 99) {
         0..5 => OrderStatus::Cancelled,
         5..25 => OrderStatus::Created,
         _ => OrderStatus::Shipped,
     };
-    let shipped_at = created_at + TimeDelta::minutes(dice.between(60, 4_000));
-    let lines = 1 + dice.between(0, 4).min(dice.between(0, 4));
+    let shipped_at = created_at + TimeDelta::minutes(random.between(60, 4_000));
+    let lines = 1 + random.between(0, 4).min(random.between(0, 4));
     let items: Vec<_> = (1..=lines)
-        .map(|number| line(&mut dice, &identifier, number, status, shipped_at))
+        .map(|number| line(&mut random, &identifier, number, status, shipped_at))
         .collect();
-    let refunds = refunds(&mut dice, &identifier, &items, shipped_at);
+    let refunds = refunds(&mut random, &identifier, &items, shipped_at);
     let last_refund = refunds.last().map(|refund: &Refund| refund.created_at);
 
     let product = items.iter().map(|line| line.product_amount_cents).sum();
     let tax = items.iter().map(|line| line.tax_amount_cents).sum();
     let discount = items.iter().map(|line| line.discount_amount_cents).sum();
     let shipping = if product >= 10_000 { 0 } else { 595 };
-    let (customer, address) = shopper(&mut dice);
+    let (customer, address) = shopper(&mut random);
     Order {
         raw_status: Some(format!("{status:?}").to_uppercase()),
         status,
@@ -90,9 +94,9 @@ fn order(seed: u64, index: u64, until: DateTime<Utc>) -> Order {
         shipping_amount_cents: shipping,
         shipping_tax_amount_cents: 0,
         currency: Currency::USD,
-        tags: if dice.chance(20) { vec!["loyalty".to_owned()] } else { Vec::new() },
+        tags: if random.chance(20) { vec!["loyalty".to_owned()] } else { Vec::new() },
         concept: Some("main".to_owned()),
-        note: dice.chance(10).then(|| "Please leave it with the neighbours.".to_owned()),
+        note: random.chance(10).then(|| "Please leave it with the neighbours.".to_owned()),
         created_at,
         updated_at: last_refund.unwrap_or(shipped_at),
         customer,
@@ -105,16 +109,16 @@ fn order(seed: u64, index: u64, until: DateTime<Utc>) -> Order {
 }
 
 fn line(
-    dice: &mut Dice,
+    random: &mut Random,
     order: &str,
     number: i64,
     status: OrderStatus,
     shipped_at: DateTime<Utc>,
 ) -> OrderLine {
-    let product = dice.pick(catalog::PRODUCTS);
-    let colour = dice.pick(catalog::COLOURS);
-    let size = dice.pick(catalog::SIZES);
-    let quantity = 1 + dice.between(0, 2).min(dice.between(0, 2));
+    let product = random.pick(catalog::PRODUCTS);
+    let colour = random.pick(catalog::COLOURS);
+    let size = random.pick(catalog::SIZES);
+    let quantity = 1 + random.between(0, 2).min(random.between(0, 2));
     let (shipped, canceled) = match status {
         OrderStatus::Shipped => (quantity, 0),
         OrderStatus::Created => (0, 0),
@@ -122,21 +126,21 @@ fn line(
     };
     let unit_price = product.price_cents;
     let product_amount = unit_price * shipped;
-    let discount = if dice.chance(15) { product_amount / 10 } else { 0 };
+    let discount = if random.chance(15) { product_amount / 10 } else { 0 };
     let (style, is_shipped) = (product.style, shipped > 0);
     let sku = format!("{style}-{}-{size}", colour.to_uppercase());
     OrderLine {
         identifier: format!("{order}-{number}"),
-        upc: Some(format!("0{:011}", dice.between(0, 99_999_999_999))),
+        upc: Some(format!("0{:011}", random.between(0, 99_999_999_999))),
         quantity,
         quantity_shipped: shipped,
         quantity_canceled: canceled,
-        tracking_number: is_shipped.then(|| format!("1Z{:016}", dice.between(0, 9_999_999_999))),
+        tracking_number: is_shipped.then(|| format!("1Z{:016}", random.between(0, 9_999_999_999))),
         shipped_date: is_shipped.then_some(shipped_at),
         product_identifier: format!("prod-{style}"),
         variant_identifier: Some(style.to_owned()),
         title: format!("{}, {colour}, {size}", product.title),
-        tags: if dice.chance(8) { vec!["FinalSale".to_owned()] } else { Vec::new() },
+        tags: if random.chance(8) { vec!["FinalSale".to_owned()] } else { Vec::new() },
         product_amount_cents: product_amount,
         tax_amount_cents: (product_amount - discount) * 825 / 10_000,
         discount_amount_cents: discount,
@@ -147,15 +151,15 @@ fn line(
     }
 }
 
-/// One order in ten had a unit of its first shipped line refunded.
+/// In one order of ten, a unit of the first shipped line was refunded.
 fn refunds(
-    dice: &mut Dice,
+    random: &mut Random,
     order: &str,
     items: &[OrderLine],
     shipped_at: DateTime<Utc>,
 ) -> Vec<Refund> {
     let refunded = items.iter().find(|line| line.quantity_shipped > 0);
-    let Some(line) = refunded.filter(|_| dice.chance(10)) else { return Vec::new() };
+    let Some(line) = refunded.filter(|_| random.chance(10)) else { return Vec::new() };
     vec![Refund {
         identifier: format!("{order}-refund-1"),
         total_refund_amount_cents: line.unit_price_amount_cents,
@@ -165,17 +169,17 @@ fn refunds(
             order_item_identifier: line.identifier.clone(),
         }],
         note: None,
-        created_at: shipped_at + TimeDelta::days(dice.between(5, 25)),
+        created_at: shipped_at + TimeDelta::days(random.between(5, 25)),
         rma_identifier: None,
         tags: Vec::new(),
     }]
 }
 
-fn shopper(dice: &mut Dice) -> (Customer, Address) {
-    let (first, last) = (dice.pick(catalog::FIRST_NAMES), dice.pick(catalog::LAST_NAMES));
-    let Place { city, state, zip_code } = dice.pick(catalog::PLACES);
-    let email = format!("{first}.{last}{}@mail.example", dice.between(1, 999)).to_lowercase();
-    let phone = format!("+1555{:07}", dice.between(0, 9_999_999));
+fn shopper(random: &mut Random) -> (Customer, Address) {
+    let (first, last) = (random.pick(catalog::FIRST_NAMES), random.pick(catalog::LAST_NAMES));
+    let City { name: city, state, zip_code } = random.pick(catalog::CITIES);
+    let email = format!("{first}.{last}{}@mail.example", random.between(1, 999)).to_lowercase();
+    let phone = format!("+1555{:07}", random.between(0, 9_999_999));
     let customer = Customer {
         identifier: email.clone(),
         first_name: Some((*first).to_owned()),
@@ -185,8 +189,8 @@ fn shopper(dice: &mut Dice) -> (Customer, Address) {
     };
     let address = Address {
         name: format!("{first} {last}"),
-        street1: format!("{} {}", dice.between(1, 9_999), dice.pick(catalog::STREETS)),
-        street2: dice.chance(25).then(|| format!("Apt {}", dice.between(1, 60))),
+        street1: format!("{} {}", random.between(1, 9_999), random.pick(catalog::STREETS)),
+        street2: random.chance(25).then(|| format!("Apt {}", random.between(1, 60))),
         city: (*city).to_owned(),
         state: Some((*state).to_owned()),
         zip_code: Some((*zip_code).to_owned()),
@@ -206,27 +210,27 @@ fn base36(mut number: u64) -> String {
     digits.iter().rev().collect::<String>().to_uppercase()
 }
 
-/// SplitMix64: small, good enough, and the same everywhere.
-struct Dice(u64);
+/// A SplitMix64 generator, which gives the same numbers on every platform.
+struct Random(u64);
 
-impl Dice {
+impl Random {
     fn new(seed: u64, index: u64) -> Self {
-        let mut dice = Self(seed);
-        let start = dice.roll() ^ index.wrapping_mul(0xd134_2543_de82_ef95);
+        let mut random = Self(seed);
+        let start = random.next() ^ index.wrapping_mul(0xd134_2543_de82_ef95);
         Self(start)
     }
 
-    fn roll(&mut self) -> u64 {
+    fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
 
-    /// A number from `low` to `high`, both included.
+    /// A number between `low` and `high`, both inclusive.
     fn between(&mut self, low: i64, high: i64) -> i64 {
         let span = high.abs_diff(low) + 1;
-        low.saturating_add_unsigned(self.roll() % span)
+        low.saturating_add_unsigned(self.next() % span)
     }
 
     fn chance(&mut self, percent: i64) -> bool {
@@ -235,7 +239,7 @@ impl Dice {
 
     #[expect(clippy::indexing_slicing, reason = "a remainder is below its divisor")]
     fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        let rolled = usize::try_from(self.roll() >> 33).unwrap_or_default();
-        &from[rolled % from.len()]
+        let number = usize::try_from(self.next() >> 33).unwrap_or_default();
+        &from[number % from.len()]
     }
 }

@@ -1,8 +1,10 @@
-//! The contract as data. The schema of the message says what [`OrderMessage::read`] refuses, as far as
-//! a schema can: not that identifiers are unique, that units and refunds fit their line, that sums
-//! add up, or that times lie in the years 1 to 9999 and in no leap second.
+//! The JSON Schemas of the order message and of the event.
 //!
-//! [`OrderMessage::read`]: super::Message::read
+//! The schema of the message accepts what [`OrderMessage::read`] accepts, except for rules that a
+//! schema cannot express: unique identifiers, quantities of lines and refunds, sums, and the years
+//! and leap seconds of times.
+//!
+//! [`OrderMessage::read`]: super::OrderMessage::read
 
 use std::borrow::Cow;
 
@@ -11,26 +13,29 @@ use utoipa::openapi::schema::{ArrayBuilder, Object, Schema, SchemaType};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::{CUSTOMER_ALIAS, Customer, MAX_OPAQUE, Order, OrderStored};
+use super::customer::{CUSTOMER_ALIAS, Customer};
+use super::limits::MAX_OPAQUE;
+use super::model::Order;
+use super::stored::OrderStored;
 use crate::event::Event as _;
 use crate::schema::json_schema;
 
-/// A Returns Portal Order message as it is sent.
+/// The message that merchants publish.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the message is read field by field; this is its schema")]
+#[expect(dead_code, reason = "only the schema is used")]
 pub struct ReturnsPortalOrderMessage {
     returns_portal_order: ReturnsPortalOrder,
 }
 
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the message is read field by field; this is its schema")]
+#[expect(dead_code, reason = "only the schema is used")]
 pub struct ReturnsPortalOrder {
     /// Accepted together or not at all.
     #[schema(min_items = 1, max_items = 500)]
     orders: Vec<SentOrder>,
 }
 
-/// An order as merchants may write it, which says more than the types that are made of it.
+/// The schema of an order as merchants send it. It has rules and fields that [`Order`] has not.
 struct SentOrder;
 
 impl PartialSchema for SentOrder {
@@ -54,12 +59,12 @@ impl ToSchema for SentOrder {
     }
 }
 
-/// What merchants send.
+/// The schema of the message that merchants publish.
 pub fn message_schema() -> Value {
     json_schema::<ReturnsPortalOrderMessage>("Returns Portal Order message")
 }
 
-/// What others hear when an order was stored.
+/// The schema of the event `order.stored.v1`.
 pub fn stored_schema() -> Value {
     json_schema::<OrderStored>(OrderStored::TYPE)
 }
@@ -69,11 +74,13 @@ fn as_sent(name: &str, mut schema: RefOr<Schema>) -> RefOr<Schema> {
         match name {
             "Order" => {
                 either_customer(part);
-                unread(part, "transactions");
-                unread(part, "discounts");
+                add_opaque_array(part, "transactions");
+                add_opaque_array(part, "discounts");
             }
-            "OrderLine" => add(part, "anyOf", json!([not_empty("sku"), not_empty("upc")])),
-            "Customer" => add(part, "anyOf", json!([not_empty("identifier"), not_empty("email")])),
+            "OrderLine" => add_keyword(part, "anyOf", json!([not_empty("sku"), not_empty("upc")])),
+            "Customer" => {
+                add_keyword(part, "anyOf", json!([not_empty("identifier"), not_empty("email")]))
+            }
             "OrderStatus" => part.enum_values.get_or_insert_default().push(json!("Canceled")),
             _ => {}
         }
@@ -81,26 +88,26 @@ fn as_sent(name: &str, mut schema: RefOr<Schema>) -> RefOr<Schema> {
     schema
 }
 
-/// The shopper stands under one of two keys, and the other is absent or null.
+/// Requires the shopper under one of two keys. The other key is absent or null.
 fn either_customer(order: &mut Object) {
     let customer = Ref::from_schema_name(Customer::name());
     let only = |key: &str, other: &str| json!({ "required": [key], "properties": { key: customer, other: { "type": "null" } } });
     order.properties.remove("customer");
     order.required.retain(|key| key != "customer");
     let either = json!([only("customer", CUSTOMER_ALIAS), only(CUSTOMER_ALIAS, "customer")]);
-    add(order, "oneOf", either);
+    add_keyword(order, "oneOf", either);
 }
 
-/// An array that must be there and of which nothing is kept.
-fn unread(order: &mut Object, key: &str) {
+/// Requires an array of any values.
+fn add_opaque_array(order: &mut Object, key: &str) {
     let anything = Object::with_type(SchemaType::AnyValue);
     let array = ArrayBuilder::new().items(anything).max_items(Some(MAX_OPAQUE));
     order.properties.insert(key.to_owned(), array.into());
     order.required.push(key.to_owned());
 }
 
-/// Adds a rule that the type has no field for.
-fn add(part: &mut Object, keyword: &str, rule: Value) {
+/// Adds a keyword that `utoipa` has no field for.
+fn add_keyword(part: &mut Object, keyword: &str, rule: Value) {
     part.extensions.get_or_insert_default().insert(keyword.to_owned(), rule);
 }
 

@@ -1,17 +1,16 @@
-//! The news that an order was stored, for whoever decides what can be returned.
+//! The event that an order was stored.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Order;
+use super::model::Order;
 use crate::access::MerchantId;
 use crate::event::Event;
 
-/// An order is new or says something new. Not sent for a stale or unchanged snapshot. Of two with
-/// the same `updated_at` the one whose envelope has the higher `sequence` is the newer one.
+/// An order was created or changed. Stale and unchanged snapshots cause no event. Of two events with
+/// the same `updated_at`, the one with the higher `sequence` in its envelope is newer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OrderStored {
-    /// The merchant whose order it is.
     pub merchant: MerchantId,
     pub order: Order,
 }

@@ -16,7 +16,7 @@ fn time(text: &str) -> DateTime<Utc> {
     text.parse().unwrap()
 }
 
-fn shop(seed: u64) -> Orders {
+fn sample_orders(seed: u64) -> Orders {
     Orders::new(seed, time("2026-03-01T00:00:00Z"))
 }
 
@@ -24,7 +24,7 @@ fn read(message: &Value, policy: OrderPolicy) -> Result<OrderMessage, Validation
     OrderMessage::read(&Document::parse(message.to_string().as_bytes()).unwrap(), policy)
 }
 
-/// A shipped order of two lines with one refund, small enough to see through.
+/// A small shipped order of two lines with one refund.
 fn plain_order() -> Value {
     let line = |identifier: &str, units: i64, price: i64| {
         json!({

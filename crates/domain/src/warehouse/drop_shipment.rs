@@ -1,31 +1,27 @@
-//! Orders that a warehouse sends to shoppers on a merchant's behalf: sent, called off, or called
-//! off in part.
+//! Drop shipments: orders that the warehouse ships to shoppers for a merchant.
 //!
-//! The merchant's own identifier of the order, `client_identifier`, is what ties the three
-//! together.
+//! There are three messages: confirmation, cancellation and partial cancellation. The merchant's
+//! order identifier, `client_identifier`, connects them.
 
 mod address;
 mod cancellation;
 mod confirmation;
+mod limits;
 mod partial;
 
 pub use cancellation::DropShipmentCancellation;
 pub use confirmation::DropShipmentConfirmation;
 pub use partial::DropShipmentPartialCancellation;
 
-use std::ops::RangeInclusive;
-
 use serde::Serialize;
-use serde_json::Number;
+use strum::IntoStaticStr;
 
-use super::MAX_MESSAGE_BYTES;
-use crate::json::{Digest, Document, Field, FieldError, ValidationError, number, object};
+use super::limits::MAX_MESSAGE_BYTES;
+use crate::json::{Digest, Document, FieldError, ValidationError, object};
 use crate::message_kind::MessageKind;
 
-const MAX_ITEMS: usize = 1_000;
-const QUANTITY: RangeInclusive<i64> = 1..=1_000_000;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum DropShipmentKind {
     Confirmation,
     Cancellation,
@@ -34,14 +30,9 @@ pub enum DropShipmentKind {
 
 impl DropShipmentKind {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Confirmation => "confirmation",
-            Self::Cancellation => "cancellation",
-            Self::PartialCancellation => "partial_cancellation",
-        }
+        self.into()
     }
 
-    /// The kind of message.
     pub fn message_kind(self) -> MessageKind {
         match self {
             Self::Confirmation => MessageKind::DropShipmentConfirmation,
@@ -50,7 +41,7 @@ impl DropShipmentKind {
         }
     }
 
-    /// What the merchant is told has happened.
+    /// The event type in the message.
     pub fn event(self) -> &'static str {
         match self {
             Self::Confirmation => "drop_shipment.confirmed",
@@ -60,18 +51,18 @@ impl DropShipmentKind {
     }
 }
 
-/// A message about a drop shipment, and what it is about.
+/// A message about a drop shipment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DropShipment {
     pub kind: DropShipmentKind,
     /// The merchant's identifier of the order.
     pub order: String,
-    /// What the message is known by: there is one for each shipment confirmed and each order
-    /// cancelled, and any number of different ones for what is cancelled in part.
+    /// The identity of the message: the shipment of a confirmation, the order of a cancellation, or
+    /// the digest of a partial cancellation, because an order can have several.
     pub reference: String,
-    /// Of the message: what it does not say makes no difference.
+    /// The digest of the message, without unknown fields of the report.
     pub digest: Digest,
-    /// The message.
+    /// The message as JSON.
     pub body: String,
 }
 
@@ -97,7 +88,7 @@ impl DropShipment {
         Ok(Self { kind, order: order.to_string(), reference, digest, body })
     }
 
-    /// The field by which the merchant knows the order.
+    /// The JSONPath of the merchant's order identifier.
     pub fn order_field(&self) -> &'static str {
         match self.kind {
             DropShipmentKind::Confirmation => "$.shipment.client_identifier",
@@ -105,7 +96,7 @@ impl DropShipment {
         }
     }
 
-    /// The field that makes the message one of its own.
+    /// The JSONPath of the identity.
     pub fn reference_field(&self) -> &'static str {
         match self.kind {
             DropShipmentKind::Confirmation => "$.shipment.id",
@@ -114,27 +105,21 @@ impl DropShipment {
     }
 }
 
-/// A message has at most as many bytes as one about an outbound shipment.
+/// Serializes a message, and checks its size.
 fn write(message: &impl Serialize) -> Result<(String, Digest), ValidationError> {
-    let refused = |detail| FieldError::invalid("$", detail);
-    let unwritten = |error: serde_json::Error| refused(error.to_string());
-    let body = serde_json::to_string(message).map_err(unwritten)?;
+    let invalid = |detail| FieldError::invalid("$", detail);
+    let to_error = |error: serde_json::Error| invalid(error.to_string());
+    let body = serde_json::to_string(message).map_err(to_error)?;
     if body.len() > MAX_MESSAGE_BYTES {
         let size = body.len();
         let detail =
             format!("makes a message of {size} bytes; at most {MAX_MESSAGE_BYTES} are sent");
-        return Err(refused(detail).into());
+        return Err(invalid(detail).into());
     }
-    let digest = Digest::of_value(&serde_json::to_value(message).map_err(unwritten)?);
+    let digest = Digest::of_value(&serde_json::to_value(message).map_err(to_error)?);
     Ok((body, digest))
 }
 
 fn hex(digest: &Digest) -> String {
     digest.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// A number that is not negative, as it came.
-fn measure(field: Field<'_>) -> Option<Number> {
-    number(0.0..=1e12)(field)?;
-    field.value().as_number()
 }

@@ -1,15 +1,15 @@
-//! Identifiers of other people's systems, which write them as numbers or as strings.
+//! Identifiers of external systems, which are numbers or strings.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::IDENTIFIER;
+use super::limits::IDENTIFIER;
 use crate::json::{Field, JsonValue, text};
 
-/// A number or a string, given back as it came. Both spellings of one number name the same thing:
-/// whoever looks for it compares the text.
+/// A number or a string, sent in the same form as it was received. `7` and `"7"` identify the same
+/// thing: lookups compare the text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum Identifier {
@@ -32,14 +32,11 @@ impl From<&str> for Identifier {
     }
 }
 
-/// A kind of field: an integer, or a string that is not empty. A fraction or an exponent would not
-/// go out as it came.
+/// Reads an integer or a non-empty string. A fraction or an exponent would be sent in another form.
 pub fn identifier(field: Field<'_>) -> Option<Identifier> {
-    const EXPECTED: &str = "a string or an integer";
     match field.value() {
         JsonValue::Integer(number) => Some(Identifier::Number(number)),
-        JsonValue::Large(_) => field.invalid("is outside the 64-bit range"),
         JsonValue::String(_) => text(IDENTIFIER)(field).map(Identifier::Text),
-        _ => field.wrong_type(EXPECTED),
+        _ => field.wrong_type("a string or an integer"),
     }
 }

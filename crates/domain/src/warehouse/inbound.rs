@@ -1,4 +1,4 @@
-//! What a merchant announces to a warehouse: the units that will arrive, line by line.
+//! The inbound ASN, with which a merchant announces units to a warehouse.
 
 use std::collections::HashSet;
 
@@ -6,16 +6,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::identifier::{Identifier, identifier};
+use super::limits::{IDENTIFIER, MAX_CARTONS, OPTIONAL_TEXT};
 use super::reference::Reference;
-use super::{IDENTIFIER, WORD};
-use crate::json::{Document, Object, ValidationError, array, integer, object, text};
+use crate::json::{Document, Object, ValidationError, array, integer, object, read_fields, text};
 
-const MAX_CARTONS: usize = 10_000;
-/// An ASN has at most this many lines.
+/// The maximum number of lines of an ASN.
 const MAX_LINES: usize = 20_000;
 const QUANTITY: std::ops::RangeInclusive<i64> = 1..=100_000;
 
-/// An announcement, whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InboundAsn {
     #[serde(flatten)]
@@ -24,7 +22,7 @@ pub struct InboundAsn {
     pub cartons: Vec<InboundCarton>,
 }
 
-/// What holds for every unit of an ASN.
+/// The fields that apply to every unit of an ASN.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InboundHeader {
     /// Unique for the merchant.
@@ -39,7 +37,7 @@ pub struct InboundHeader {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub tracking_number: Option<String>,
-    /// What the units belong to, unless their carton says otherwise.
+    /// The reference of units whose carton has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
     /// Typically the owner of the inventory.
@@ -55,7 +53,7 @@ pub struct InboundHeader {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Location {
     pub identifier: Identifier,
-    /// Like warehouse, store or customer.
+    /// For example warehouse, store or customer.
     #[serde(rename = "type")]
     #[schema(min_length = 1, max_length = 255)]
     pub kind: String,
@@ -71,18 +69,18 @@ pub struct InboundCarton {
     pub details: Vec<InboundDetail>,
 }
 
-/// So many units of one product.
+/// A quantity of one product.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InboundDetail {
     /// Unique in the ASN.
     pub line_identifier: Identifier,
-    /// The line in the reference: of an RMA, the order line's identifier.
+    /// The line of the reference. For an RMA, the order line's identifier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_line_identifier: Option<Identifier>,
-    /// The unit of a line of one; unique in the ASN.
+    /// The unit of a line with quantity 1. Unique in the ASN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit_identifier: Option<Identifier>,
-    /// Stands in for `unit_identifier` where that is absent.
+    /// Replaces an absent `unit_identifier`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_unit_identifier: Option<Identifier>,
     /// Every line has a SKU or a UPC.
@@ -92,7 +90,7 @@ pub struct InboundDetail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub upc: Option<String>,
-    /// One unless given.
+    /// Defaults to 1.
     #[schema(required = false, minimum = 1, maximum = 100_000)]
     pub quantity: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,7 +101,7 @@ pub struct InboundDetail {
     pub return_reason: Option<String>,
 }
 
-/// A line with what its carton says of it.
+/// A line with the identifier and reference of its carton.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InboundLine {
     #[serde(flatten)]
@@ -114,7 +112,7 @@ pub struct InboundLine {
     pub reference: Option<Reference>,
 }
 
-/// What the lines of an ASN are called, and the units that they name.
+/// The line and unit identifiers of an ASN so far.
 #[derive(Default)]
 struct Seen {
     lines: HashSet<String>,
@@ -122,18 +120,17 @@ struct Seen {
 }
 
 impl Seen {
-    /// Notes the unit of a line by what it will be known by when it is received: a second one of
-    /// that name would be taken for the first.
-    fn note_unit(&mut self, detail: &Object<'_>, names: [&Option<Option<Identifier>>; 2]) {
+    /// Adds the identifier by which the unit of a line will be received. It must be unique, because
+    /// a second unit with the same identifier would be taken for the first.
+    fn add_unit(&mut self, line: &Object<'_>, identifiers: [&Option<Option<Identifier>>; 2]) {
         let fields = ["unit_identifier", "client_unit_identifier"];
-        let given = fields.iter().zip(names).find_map(|(field, name)| match name {
-            Some(Some(name)) => Some((field, name)),
-            _ => None,
+        let given = fields.iter().zip(identifiers).find_map(|(field, identifier)| {
+            identifier.as_ref().and_then(Option::as_ref).map(|identifier| (field, identifier))
         });
-        if let Some((field, name)) = given
-            && !self.units.insert(name.to_string())
+        if let Some((field, identifier)) = given
+            && !self.units.insert(identifier.to_string())
         {
-            detail.invalid(field, "another line names this unit");
+            line.invalid(field, "another line names this unit");
         }
     }
 }
@@ -152,12 +149,12 @@ impl InboundAsn {
         }))
     }
 
-    /// The units that are expected.
+    /// The number of expected units.
     pub fn units(&self) -> i64 {
         self.cartons.iter().flat_map(|carton| &carton.details).map(|detail| detail.quantity).sum()
     }
 
-    /// Every line with what its carton says.
+    /// The lines of all cartons.
     pub fn into_lines(self) -> impl Iterator<Item = InboundLine> {
         self.cartons.into_iter().flat_map(|carton| {
             let InboundCarton { identifier, reference, details } = carton;
@@ -172,44 +169,37 @@ impl InboundAsn {
 
 impl InboundHeader {
     fn read(asn: &Object<'_>) -> Option<Self> {
-        let asn_number = asn.required("asn_number", identifier);
-        let program_identifier = asn.optional("program_identifier", identifier);
-        let shipment_identifier = asn.optional("shipment_identifier", identifier);
-        let from = asn.required("from", object(Location::read));
-        let to = asn.required("to", object(Location::read));
-        let tracking_number = asn.optional("tracking_number", text(WORD));
-        let reference = asn.optional("reference", object(Reference::read));
-        let merchant = asn.optional("merchant", text(WORD));
-        let concept = asn.optional("concept", text(WORD));
-        Some(Self {
-            asn_number: asn_number?,
-            program_identifier: program_identifier?,
-            shipment_identifier: shipment_identifier?,
-            from: from?,
-            to: to?,
-            tracking_number: tracking_number?,
-            reference: reference?,
-            merchant: merchant?,
-            concept: concept?,
+        read_fields!(Self {
+            asn_number: asn.required("asn_number", identifier),
+            program_identifier: asn.optional("program_identifier", identifier),
+            shipment_identifier: asn.optional("shipment_identifier", identifier),
+            from: asn.required("from", object(Location::read)),
+            to: asn.required("to", object(Location::read)),
+            tracking_number: asn.optional("tracking_number", text(OPTIONAL_TEXT)),
+            reference: asn.optional("reference", object(Reference::read)),
+            merchant: asn.optional("merchant", text(OPTIONAL_TEXT)),
+            concept: asn.optional("concept", text(OPTIONAL_TEXT)),
         })
     }
 }
 
 impl Location {
-    pub(super) fn read(place: &Object<'_>) -> Option<Self> {
-        let identifier = place.required("identifier", identifier);
-        let kind = place.required("type", text(IDENTIFIER));
-        Some(Self { identifier: identifier?, kind: kind? })
+    pub(super) fn read(location: &Object<'_>) -> Option<Self> {
+        read_fields!(Self {
+            identifier: location.required("identifier", identifier),
+            kind: location.required("type", text(IDENTIFIER)),
+        })
     }
 }
 
 impl InboundCarton {
     fn read(carton: &Object<'_>, seen: &mut Seen) -> Option<Self> {
-        let own = carton.optional("identifier", identifier);
-        let reference = carton.optional("reference", object(Reference::read));
         let detail = object(|detail| InboundDetail::read(detail, seen));
-        let details = carton.required("details", array(1..=MAX_LINES, detail));
-        Some(Self { identifier: own?, reference: reference?, details: details? })
+        read_fields!(Self {
+            identifier: carton.optional("identifier", identifier),
+            reference: carton.optional("reference", object(Reference::read)),
+            details: carton.required("details", array(1..=MAX_LINES, detail)),
+        })
     }
 }
 
@@ -219,22 +209,19 @@ impl InboundDetail {
         let reference_line_identifier = detail.optional("reference_line_identifier", identifier);
         let unit_identifier = detail.optional("unit_identifier", identifier);
         let client_unit_identifier = detail.optional("client_unit_identifier", identifier);
-        let sku = detail.optional("sku", text(WORD));
-        let upc = detail.optional("upc", text(WORD));
+        let sku = detail.optional("sku", text(OPTIONAL_TEXT));
+        let upc = detail.optional("upc", text(OPTIONAL_TEXT));
         let quantity = detail.optional("quantity", integer(QUANTITY));
-        let serial_number = detail.optional("serial_number", text(WORD));
-        let return_reason = detail.optional("return_reason", text(WORD));
-        if let Some(line) = &line_identifier
-            && !seen.lines.insert(line.to_string())
-        {
+        let serial_number = detail.optional("serial_number", text(OPTIONAL_TEXT));
+        let return_reason = detail.optional("return_reason", text(OPTIONAL_TEXT));
+        if line_identifier.as_ref().is_some_and(|line| !seen.lines.insert(line.to_string())) {
             detail.invalid("line_identifier", "another line has this identifier");
         }
-        // A line of several units names none of them.
+        // The identifiers of a line with several units do not identify a unit.
         if matches!(quantity, Some(None | Some(1))) {
-            seen.note_unit(detail, [&unit_identifier, &client_unit_identifier]);
+            seen.add_unit(detail, [&unit_identifier, &client_unit_identifier]);
         }
-        let named = |word: &Option<Option<String>>| !matches!(word, Some(None)) && !empty(word);
-        if !named(&sku) && !named(&upc) {
+        if is_absent(&sku) && is_absent(&upc) {
             detail.missing("sku");
         }
         Some(Self {
@@ -251,6 +238,7 @@ impl InboundDetail {
     }
 }
 
-fn empty(word: &Option<Option<String>>) -> bool {
-    matches!(word, Some(Some(word)) if word.is_empty())
+/// Whether a text is absent, `null` or empty. An invalid text counts as present.
+fn is_absent(text: &Option<Option<String>>) -> bool {
+    text.as_ref().is_some_and(|text| text.as_ref().is_none_or(String::is_empty))
 }

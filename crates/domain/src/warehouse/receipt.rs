@@ -1,28 +1,24 @@
-//! A unit arrived that a merchant had announced.
+//! The inventory receipt, which reports that an announced unit arrived.
 //!
-//! A warehouse reports what it saw; [`InventoryReceipt::complete`] adds what the merchant's own
-//! ASN says, and then it is the message.
+//! The warehouse reports its observations. [`InventoryReceipt::complete`] adds the fields of the
+//! merchant's ASN and completes the message.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::condition::Condition;
 use super::identifier::{Identifier, identifier};
 use super::inbound::{InboundHeader, InboundLine, Location};
-use super::reference::{Condition, Reference, ReferenceType};
+use super::limits::{IDENTIFIER, OPTIONAL_TEXT};
+use super::reference::{Reference, ReferenceType};
 use super::unit_received::UnitReceived;
-use super::{IDENTIFIER, WORD};
 use crate::access::MerchantId;
-use crate::json::{
-    Code, Document, FieldError, Object, ValidationError, array, object, one_of, parsed, text,
-};
+use crate::json::{Code, FieldError, Object, object, parsed, read_fields, text, variant};
 
-/// A batch holds at most this many units.
-const MAX_RECEIPTS: usize = 10_000;
-
-/// A receipt. Asked for are the ASN, the line, and the condition or why the unit was rejected; what
-/// else is left out comes from the ASN.
+/// A receipt. Required are the ASN, the line, and either the condition or the reason of a rejection.
+/// The ASN supplies other absent fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InventoryReceipt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +37,7 @@ pub struct InventoryReceipt {
     pub line_identifier: Identifier,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_line_identifier: Option<Identifier>,
-    /// Needed when the ASN does not name the unit.
+    /// Required when the ASN does not identify the unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit_identifier: Option<Identifier>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,7 +49,7 @@ pub struct InventoryReceipt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub serial_number: Option<String>,
-    /// Not needed for a unit that was rejected.
+    /// Optional for a rejected unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_condition: Option<Condition>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,7 +82,7 @@ pub struct InventoryReceipt {
     pub reject_reason: Option<String>,
 }
 
-/// Where the unit was received.
+/// The location where the unit was received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReceivingLocation {
     /// The internal id of the warehouse.
@@ -94,118 +90,61 @@ pub struct ReceivingLocation {
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "type")]
     #[schema(max_length = 255)]
     pub kind: Option<String>,
-    /// Where the ASN sent it.
+    /// The destination according to the ASN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_identifier: Option<Identifier>,
 }
 
-/// What an ASN says of a unit.
+/// The fields of a unit in the ASN.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedUnit<'a> {
     pub header: &'a InboundHeader,
     pub line: &'a InboundLine,
 }
 
-/// What a warehouse reports at once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReceiptBatch {
-    pub receipts: Vec<InventoryReceipt>,
-    /// Whether they came in a list.
-    batch: bool,
-}
-
-/// One receipt, or a list of them.
-#[derive(ToSchema)]
-#[serde(untagged)]
-pub enum ReceiptsRequest {
-    One(Box<InventoryReceipt>),
-    Batch(ReceiptBatchRequest),
-}
-
-/// Received together or not at all.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "the body is read field by field; this is its schema")]
-pub struct ReceiptBatchRequest {
-    #[schema(min_items = 1, max_items = 10_000)]
-    receipts: Vec<InventoryReceipt>,
-}
-
-impl ReceiptBatch {
-    pub fn read(document: &Document) -> Result<Self, ValidationError> {
-        document.read(object(|body| {
-            let batch = body.has("receipts");
-            let receipts = if batch {
-                let receipt = object(InventoryReceipt::read);
-                body.required("receipts", array(1..=MAX_RECEIPTS, receipt))
-            } else {
-                InventoryReceipt::read(body).map(|receipt| vec![receipt])
-            };
-            Some(Self { receipts: receipts?, batch })
-        }))
-    }
-
-    /// Where a field of a receipt stands in the body.
-    pub fn path(&self, place: usize, field: &str) -> String {
-        if self.batch { format!("$.receipts[{place}].{field}") } else { format!("$.{field}") }
-    }
-}
-
 impl InventoryReceipt {
-    fn read(receipt: &Object<'_>) -> Option<Self> {
-        let word = |key| receipt.optional(key, text(WORD));
-        let id = |key| receipt.optional(key, identifier);
-        let program_identifier = id("program_identifier");
-        let asn_number = receipt.required("asn_number", identifier);
-        let shipment_identifier = id("shipment_identifier");
-        let from = receipt.optional("from", object(Location::read));
-        let to = receipt.optional("to", object(ReceivingLocation::read));
-        let carton_identifier = id("carton_identifier");
-        let reference = receipt.optional("reference", object(Reference::read));
-        let line_identifier = receipt.required("line_identifier", identifier);
-        let reference_line_identifier = id("reference_line_identifier");
-        let unit_identifier = id("unit_identifier");
-        let (sku, upc, serial_number) = (word("sku"), word("upc"), word("serial_number"));
-        let reject_reason = receipt.optional("reject_reason", text(IDENTIFIER));
-        let initial_condition = receipt.optional("initial_condition", one_of(&Condition::WORDS));
-        if !receipt.has("initial_condition") && !receipt.has("reject_reason") {
-            receipt.missing("initial_condition");
-        }
-        let (channel, return_reason) = (word("initial_channel"), word("return_reason"));
-        let (user_login, merchant, concept) =
-            (word("user_login"), word("merchant"), word("concept"));
-        let asin = receipt.optional("asin", parsed(10..=10, asin));
-        let (tracking_number, location) = (word("tracking_number"), id("location_identifier"));
-        let client_unit_identifier = id("client_unit_identifier");
-        Some(Self {
-            program_identifier: program_identifier?,
-            asn_number: asn_number?,
-            shipment_identifier: shipment_identifier?,
-            from: from?,
-            to: to?,
-            carton_identifier: carton_identifier?,
-            reference: reference?,
-            line_identifier: line_identifier?,
-            reference_line_identifier: reference_line_identifier?,
-            unit_identifier: unit_identifier?,
-            sku: sku?,
-            upc: upc?,
-            serial_number: serial_number?,
-            initial_condition: initial_condition?,
-            initial_channel: channel?,
-            return_reason: return_reason?,
-            user_login: user_login?,
-            merchant: merchant?,
-            concept: concept?,
-            asin: asin?,
-            tracking_number: tracking_number?,
-            location_identifier: location?,
-            client_unit_identifier: client_unit_identifier?,
-            reject_reason: reject_reason?,
+    pub(super) fn read(receipt: &Object<'_>) -> Option<Self> {
+        let optional_text = |key| receipt.optional(key, text(OPTIONAL_TEXT));
+        let optional_id = |key| receipt.optional(key, identifier);
+        read_fields!(Self {
+            program_identifier: optional_id("program_identifier"),
+            asn_number: receipt.required("asn_number", identifier),
+            shipment_identifier: optional_id("shipment_identifier"),
+            from: receipt.optional("from", object(Location::read)),
+            to: receipt.optional("to", object(ReceivingLocation::read)),
+            carton_identifier: optional_id("carton_identifier"),
+            reference: receipt.optional("reference", object(Reference::read)),
+            line_identifier: receipt.required("line_identifier", identifier),
+            reference_line_identifier: optional_id("reference_line_identifier"),
+            unit_identifier: optional_id("unit_identifier"),
+            sku: optional_text("sku"),
+            upc: optional_text("upc"),
+            serial_number: optional_text("serial_number"),
+            reject_reason: receipt.optional("reject_reason", text(IDENTIFIER)),
+            initial_condition: Self::read_condition(receipt),
+            initial_channel: optional_text("initial_channel"),
+            return_reason: optional_text("return_reason"),
+            user_login: optional_text("user_login"),
+            merchant: optional_text("merchant"),
+            concept: optional_text("concept"),
+            asin: receipt.optional("asin", parsed(10..=10, asin)),
+            tracking_number: optional_text("tracking_number"),
+            location_identifier: optional_id("location_identifier"),
+            client_unit_identifier: optional_id("client_unit_identifier"),
         })
     }
 
-    /// Adds what the ASN says and the warehouse did not. `path` names a field of this receipt. A line
-    /// of several units names none of them: its identifiers would make them all one.
+    /// Reads the condition, which is required unless the unit was rejected.
+    fn read_condition(receipt: &Object<'_>) -> Option<Option<Condition>> {
+        let condition = receipt.optional("initial_condition", variant);
+        if !receipt.has("initial_condition") && !receipt.has("reject_reason") {
+            receipt.missing("initial_condition");
+        }
+        condition
+    }
+
+    /// Adds absent fields from the ASN. `path` returns the JSONPath of a field of this receipt. The
+    /// identifiers of a line with several units do not identify a unit, so they are not used.
     pub fn complete(
         &mut self,
         expected: &ExpectedUnit<'_>,
@@ -249,7 +188,7 @@ impl InventoryReceipt {
         Ok(())
     }
 
-    /// What the RMA engine should hear, when the unit belongs to an RMA.
+    /// The event for a unit of an RMA.
     pub fn unit_received(
         &self,
         merchant: &MerchantId,
@@ -276,28 +215,29 @@ impl InventoryReceipt {
 
 impl ReceivingLocation {
     fn read(to: &Object<'_>) -> Option<Self> {
-        let own = to.required("identifier", identifier);
-        let kind = to.optional("type", text(WORD));
-        let original_identifier = to.optional("original_identifier", identifier);
-        Some(Self { identifier: own?, kind: kind?, original_identifier: original_identifier? })
+        read_fields!(Self {
+            identifier: to.required("identifier", identifier),
+            kind: to.optional("type", text(OPTIONAL_TEXT)),
+            original_identifier: to.optional("original_identifier", identifier),
+        })
     }
 }
 
-fn fill<T: Clone>(gap: &mut Option<T>, expected: &Option<T>) {
-    if gap.is_none() {
-        gap.clone_from(expected);
+fn fill<T: Clone>(field: &mut Option<T>, expected: &Option<T>) {
+    if field.is_none() {
+        field.clone_from(expected);
     }
 }
 
-/// An empty text says as little as none.
-fn fill_text(gap: &mut Option<String>, expected: &Option<String>) {
-    if gap.as_deref() == Some("") && expected.is_some() {
-        *gap = None;
+/// Fills an absent or empty text.
+fn fill_text(field: &mut Option<String>, expected: &Option<String>) {
+    if field.as_deref() == Some("") && expected.is_some() {
+        *field = None;
     }
-    fill(gap, expected);
+    fill(field, expected);
 }
 
 fn asin(text: &str) -> Result<String, &'static str> {
-    let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    if plain { Ok(text.to_owned()) } else { Err("must be ten letters and digits") }
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if is_plain { Ok(text.to_owned()) } else { Err("must be ten letters and digits") }
 }

@@ -1,41 +1,12 @@
-//! Words that several messages share.
+//! The order or RMA that a carton or unit belongs to.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::identifier::{Identifier, identifier};
-use crate::json::{Object, one_of};
+use crate::json::{Object, read_fields, variant};
 
-/// What state a unit is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub enum Condition {
-    N,
-    A,
-    R,
-    B,
-    #[serde(rename = "TT")]
-    Tt,
-    C,
-    X,
-}
-
-impl Condition {
-    pub(super) const WORDS: [(&str, Self); 7] = [
-        ("N", Self::N),
-        ("A", Self::A),
-        ("R", Self::R),
-        ("B", Self::B),
-        ("TT", Self::Tt),
-        ("C", Self::C),
-        ("X", Self::X),
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, it)| *it == self).map_or("", |(word, _)| word)
-    }
-}
-
-/// What a carton or a unit belongs to, as the inbound ASN named it.
+/// A reference from the inbound ASN.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Reference {
     #[serde(rename = "type")]
@@ -56,21 +27,12 @@ pub enum ReferenceType {
     ReturnsPortalOrder,
 }
 
-impl ReferenceType {
-    const WORDS: [(&str, Self); 5] = [
-        ("StockTransferOrder", Self::StockTransferOrder),
-        ("RA", Self::Ra),
-        ("RMA", Self::Rma),
-        ("ForwardOrder", Self::ForwardOrder),
-        ("ReturnsPortalOrder", Self::ReturnsPortalOrder),
-    ];
-}
-
 impl Reference {
     pub(super) fn read(reference: &Object<'_>) -> Option<Self> {
-        let kind = reference.required("type", one_of(&ReferenceType::WORDS));
-        let own = reference.required("identifier", identifier);
-        let alternate_identifier = reference.optional("alternate_identifier", identifier);
-        Some(Self { kind: kind?, identifier: own?, alternate_identifier: alternate_identifier? })
+        read_fields!(Self {
+            kind: reference.required("type", variant),
+            identifier: reference.required("identifier", identifier),
+            alternate_identifier: reference.optional("alternate_identifier", identifier),
+        })
     }
 }

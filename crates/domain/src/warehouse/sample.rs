@@ -1,8 +1,8 @@
-//! Warehouse paperwork made up for tests, benches and demonstrations.
+//! Generated warehouse documents for tests, benches and demos.
 
 use serde_json::{Value, json};
 
-/// A freight shipment of one carton with so many units.
+/// A freight shipment of one carton.
 pub fn outbound_shipment(number: &str, units: usize) -> Value {
     let details: Vec<_> = (1..=units).map(outbound_detail).collect();
     json!({
@@ -40,7 +40,7 @@ fn outbound_detail(unit: usize) -> Value {
     })
 }
 
-/// An announced return of so many units, a line each, against an RMA.
+/// An inbound ASN for an RMA, with one line per unit.
 pub fn inbound_asn(number: &str, units: usize) -> Value {
     let details: Vec<_> = (1..=units)
         .map(|unit| {
@@ -64,7 +64,7 @@ pub fn inbound_asn(number: &str, units: usize) -> Value {
     })
 }
 
-/// A unit of [`inbound_asn`] as a warehouse saw it.
+/// The receipt of a unit of [`inbound_asn`].
 pub fn receipt(asn_number: &str, unit: usize) -> Value {
     json!({
         "asn_number": asn_number, "line_identifier": format!("L-{unit}"),
@@ -75,7 +75,7 @@ pub fn receipt(asn_number: &str, unit: usize) -> Value {
     })
 }
 
-/// A number that a warehouse might give to what it does for an order.
+/// A number that the warehouse assigns to an order.
 fn id_of(order: &str) -> i64 {
     order.bytes().fold(7, |id, byte| (id * 131 + i64::from(byte)) % 1_000_000_007)
 }

@@ -1,15 +1,16 @@
-//! The contract as data: the schema of each message that leaves.
+//! The JSON Schemas of warehouse messages.
 
 use serde_json::{Value, json};
 
-use super::{
+use super::drop_shipment::{
     DropShipmentCancellation, DropShipmentConfirmation, DropShipmentPartialCancellation,
-    InventoryReceipt, OutboundAsn,
 };
+use super::outbound::OutboundAsn;
+use super::receipt::InventoryReceipt;
 use crate::message_kind::MessageKind;
 use crate::schema::json_schema;
 
-/// The schema of a warehouse's message, if the kind is one.
+/// The schema of a warehouse message. Other kinds have none here.
 pub fn message_schema(kind: MessageKind) -> Option<Value> {
     match kind {
         MessageKind::OutboundAsn => Some(outbound_schema()),
@@ -28,17 +29,17 @@ pub fn message_schema(kind: MessageKind) -> Option<Value> {
     }
 }
 
-/// What a report may leave out is null on its way out, and there.
+/// A report can omit these fields. The message always contains them, `null` if unknown.
 fn outbound_schema() -> Value {
     let mut schema = json_schema::<OutboundAsn>("Outbound ASN message");
     if let Some(Value::Array(required)) = schema.pointer_mut("/$defs/OutboundHeader/required") {
-        let always = ["tracking_number", "carrier", "carrier_payment_type"];
-        required.extend(always.map(|key| json!(key)));
+        let keys = ["tracking_number", "carrier", "carrier_payment_type"];
+        required.extend(keys.map(|key| json!(key)));
     }
     schema
 }
 
-/// A receipt has gaps on its way in and none of these on its way out.
+/// A report can omit these fields. The ASN supplies them.
 fn receipt_schema() -> Value {
     let mut schema = json_schema::<InventoryReceipt>("Inventory Receipt message");
     if let Some(Value::Array(required)) = schema.get_mut("required") {
@@ -46,8 +47,8 @@ fn receipt_schema() -> Value {
     }
     if let Value::Object(schema) = &mut schema {
         schema.insert("description".to_owned(), json!("A unit was received against an ASN"));
-        let told = |key: &str| json!({ "required": [key] });
-        let either = json!([told("initial_condition"), told("reject_reason")]);
+        let required = |key: &str| json!({ "required": [key] });
+        let either = json!([required("initial_condition"), required("reject_reason")]);
         schema.insert("anyOf".to_owned(), either);
     }
     schema

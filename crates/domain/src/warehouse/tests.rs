@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 
 use crate::json::{Code, Document, ValidationError};
 
-/// A change to a sample: the value at a pointer, or none to take the field away.
+/// A change of a sample: the new value at a pointer. `None` removes the field.
 type Change<'a> = (&'a str, Option<Value>);
 
-/// A sample with changes made to it.
 fn changed(mut sample: Value, changes: &[Change<'_>]) -> Value {
     for (pointer, value) in changes {
         let (parent, key) = pointer.rsplit_once('/').unwrap();
@@ -41,96 +40,96 @@ fn document(value: &Value) -> Document {
     Document::parse(value.to_string().as_bytes()).unwrap()
 }
 
-/// What one reader makes of a sample with one thing changed.
+/// A reader and a valid sample of its document.
 struct Reader {
     sample: Value,
     read: fn(&Document) -> Option<ValidationError>,
 }
 
 impl Reader {
-    fn faults(&self, changes: &[Change<'_>]) -> Vec<(String, Code)> {
+    fn errors(&self, changes: &[Change<'_>]) -> Vec<(String, Code)> {
         let invalid = (self.read)(&document(&changed(self.sample.clone(), changes)));
         let errors = invalid.map_or(Vec::new(), |invalid| invalid.errors);
         errors.into_iter().map(|error| (error.field, error.code)).collect()
     }
 
     #[track_caller]
-    fn refuses(&self, pointer: &str, value: Option<Value>, code: Code) {
-        let faults = self.faults(&[(pointer, value.clone())]);
-        assert_eq!(faults, [(path(pointer), code)], "{pointer} {value:?}");
+    fn rejects(&self, pointer: &str, value: Option<Value>, code: Code) {
+        let errors = self.errors(&[(pointer, value.clone())]);
+        assert_eq!(errors, [(path(pointer), code)], "{pointer} {value:?}");
     }
 
     #[track_caller]
     fn accepts(&self, changes: &[Change<'_>]) {
-        assert_eq!(self.faults(changes), [], "{changes:?}");
+        assert_eq!(self.errors(changes), [], "{changes:?}");
     }
 
-    /// Fields that must be there, and not be `null`, empty or of another type.
+    /// The fields are required and cannot be `null` or of another type.
     #[track_caller]
     fn requires(&self, pointers: &[&str]) {
         for pointer in pointers {
-            self.refuses(pointer, None, Code::MissingField);
-            self.refuses(pointer, Some(json!(null)), Code::InvalidType);
-            self.refuses(pointer, Some(json!(true)), Code::InvalidType);
+            self.rejects(pointer, None, Code::MissingField);
+            self.rejects(pointer, Some(json!(null)), Code::InvalidType);
+            self.rejects(pointer, Some(json!(true)), Code::InvalidType);
         }
     }
 
-    /// Fields that may be absent or `null`, and still not be of another type.
+    /// The fields can be absent or `null`, but not of another type.
     #[track_caller]
-    fn allows_to_leave_out(&self, pointers: &[&str]) {
+    fn allows_absent(&self, pointers: &[&str]) {
         for pointer in pointers {
             self.accepts(&[(pointer, None)]);
             self.accepts(&[(pointer, Some(json!(null)))]);
-            self.refuses(pointer, Some(json!({ "a": [1] })), Code::InvalidType);
+            self.rejects(pointer, Some(json!({ "a": [1] })), Code::InvalidType);
         }
     }
 
-    /// Texts of at least one character, and at most 255 of them.
+    /// The texts have at least `min` and at most 255 characters.
     #[track_caller]
-    fn bounds_texts(&self, least: usize, pointers: &[&str]) {
+    fn limits_texts(&self, min: usize, pointers: &[&str]) {
         for pointer in pointers {
             self.accepts(&[(pointer, Some(json!("ß".repeat(255))))]);
-            self.refuses(pointer, Some(json!("ß".repeat(256))), Code::Invalid);
-            self.refuses(pointer, Some(json!("a\0b")), Code::Invalid);
+            self.rejects(pointer, Some(json!("ß".repeat(256))), Code::Invalid);
+            self.rejects(pointer, Some(json!("a\0b")), Code::Invalid);
             let empty = Some(json!(""));
-            if least > 0 {
-                self.refuses(pointer, empty, Code::Invalid);
+            if min > 0 {
+                self.rejects(pointer, empty, Code::Invalid);
             } else {
                 self.accepts(&[(pointer, empty)]);
             }
         }
     }
 
-    /// Fields that take a few words only.
+    /// The field has one of the given texts.
     #[track_caller]
-    fn knows_words(&self, pointer: &str, words: &[&str]) {
-        for word in words {
-            self.accepts(&[(pointer, Some(json!(word)))]);
+    fn accepts_only(&self, pointer: &str, texts: &[&str]) {
+        for text in texts {
+            self.accepts(&[(pointer, Some(json!(text)))]);
         }
-        for odd in ["", "nonsense", &format!("{} ", words[0])] {
-            self.refuses(pointer, Some(json!(odd)), Code::Invalid);
+        for unknown in ["", "nonsense", &format!("{} ", texts[0])] {
+            self.rejects(pointer, Some(json!(unknown)), Code::Invalid);
         }
     }
 
-    /// Times with an offset.
+    /// The times need an offset.
     #[track_caller]
-    fn bounds_times(&self, pointers: &[&str]) {
+    fn requires_times(&self, pointers: &[&str]) {
         for pointer in pointers {
             self.accepts(&[(pointer, Some(json!("2026-03-01T09:30:00.5+02:00")))]);
-            self.refuses(pointer, Some(json!("2026-03-01")), Code::Invalid);
-            self.refuses(pointer, Some(json!("2026-03-01T09:30:00")), Code::Invalid);
+            self.rejects(pointer, Some(json!("2026-03-01")), Code::Invalid);
+            self.rejects(pointer, Some(json!("2026-03-01T09:30:00")), Code::Invalid);
         }
     }
 
-    /// Identifiers that may be numbers.
+    /// The identifiers can be numbers or strings.
     #[track_caller]
-    fn takes_numbers_and_strings(&self, pointers: &[&str]) {
+    fn accepts_numbers_and_strings(&self, pointers: &[&str]) {
         for pointer in pointers {
             self.accepts(&[(pointer, Some(json!(i64::MAX)))]);
             self.accepts(&[(pointer, Some(json!("0042")))]);
-            self.refuses(pointer, Some(json!(u64::MAX)), Code::Invalid);
-            self.refuses(pointer, Some(json!(1.5)), Code::InvalidType);
-            self.refuses(pointer, Some(json!("")), Code::Invalid);
+            self.rejects(pointer, Some(json!(u64::MAX)), Code::Invalid);
+            self.rejects(pointer, Some(json!(1.5)), Code::InvalidType);
+            self.rejects(pointer, Some(json!("")), Code::Invalid);
         }
     }
 }

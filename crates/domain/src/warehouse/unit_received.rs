@@ -1,4 +1,4 @@
-//! The news that a returned unit arrived in a warehouse.
+//! The event that a returned unit arrived in a warehouse.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -13,10 +13,10 @@ use crate::event::Event;
 pub struct UnitReceived {
     pub merchant: MerchantId,
     pub rma_identifier: String,
-    /// The receipt: one for each unit, and one more if it was rejected first.
+    /// The receipt of the unit. A unit that was rejected first has two receipts.
     pub receipt: Uuid,
     pub asn_number: String,
-    /// The line in the RMA, as the ASN names it: an order line's identifier.
+    /// The order line's identifier, from the ASN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_line_identifier: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,7 +26,7 @@ pub struct UnitReceived {
     pub unit_identifier: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// Why the warehouse did not take the unit; absent when it did.
+    /// The reason of a rejection. Absent when the warehouse accepted the unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reject_reason: Option<String>,
     pub received_at: DateTime<Utc>,

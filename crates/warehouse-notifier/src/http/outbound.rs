@@ -4,7 +4,7 @@ use actix_web::{HttpResponse, get, patch, post, web};
 use chrono::{DateTime, Utc};
 use domain::json::Digest;
 use domain::warehouse::{
-    AsnPart, AsnStatus, OutboundHeader, OutboundShipment, OutboundShipmentRequest, ShipmentChange,
+    AsnPart, AsnStatus, OutboundHeader, OutboundShipment, ShipmentChange,
 };
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Page, Room, Then, next};
@@ -121,7 +121,7 @@ impl From<StoredShipment> for ShipmentSummary {
         ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
         ("Idempotency-Key" = Option<String>, Header, description = "The same key gets the same answer"),
     ),
-    request_body = OutboundShipmentRequest,
+    request_body = OutboundShipment,
     responses(
         (status = 201, body = ShipmentView), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),

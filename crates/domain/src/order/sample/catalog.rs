@@ -1,4 +1,4 @@
-//! What the made-up shop sells, and to whom.
+//! The products and shoppers of generated orders.
 
 pub(super) struct Product {
     pub(super) style: &'static str,
@@ -7,8 +7,8 @@ pub(super) struct Product {
     pub(super) weight: f64,
 }
 
-pub(super) struct Place {
-    pub(super) city: &'static str,
+pub(super) struct City {
+    pub(super) name: &'static str,
     pub(super) state: &'static str,
     pub(super) zip_code: &'static str,
 }
@@ -22,8 +22,8 @@ const fn product(
     Product { style, title, price_cents, weight }
 }
 
-const fn place(city: &'static str, state: &'static str, zip_code: &'static str) -> Place {
-    Place { city, state, zip_code }
+const fn city(name: &'static str, state: &'static str, zip_code: &'static str) -> City {
+    City { name, state, zip_code }
 }
 
 pub(super) const PRODUCTS: &[Product] = &[
@@ -68,17 +68,17 @@ pub(super) const STREETS: &[&str] = &[
     "Washington Boulevard",
 ];
 
-pub(super) const PLACES: &[Place] = &[
-    place("Albany", "NY", "12207"),
-    place("Austin", "TX", "78701"),
-    place("Boise", "ID", "83702"),
-    place("Chicago", "IL", "60601"),
-    place("Denver", "CO", "80202"),
-    place("Eugene", "OR", "97401"),
-    place("Madison", "WI", "53703"),
-    place("Nashville", "TN", "37203"),
-    place("Portland", "ME", "04101"),
-    place("Raleigh", "NC", "27601"),
-    place("Seattle", "WA", "98101"),
-    place("Tucson", "AZ", "85701"),
+pub(super) const CITIES: &[City] = &[
+    city("Albany", "NY", "12207"),
+    city("Austin", "TX", "78701"),
+    city("Boise", "ID", "83702"),
+    city("Chicago", "IL", "60601"),
+    city("Denver", "CO", "80202"),
+    city("Eugene", "OR", "97401"),
+    city("Madison", "WI", "53703"),
+    city("Nashville", "TN", "37203"),
+    city("Portland", "ME", "04101"),
+    city("Raleigh", "NC", "27601"),
+    city("Seattle", "WA", "98101"),
+    city("Tucson", "AZ", "85701"),
 ];

@@ -1,43 +1,43 @@
-//! The contract stated a second time, as tables: which fields an object has, which of them it must
-//! have, and what each refuses.
+//! The contract as tables: the required and optional fields of each object, and invalid values of
+//! each field.
 
 use serde_json::{Value, json};
 
 use crate::json::Code;
 
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
-    /// A string with at least and at most so many characters.
+pub(super) enum FieldType {
+    /// A string with a minimum and a maximum length.
     Text(usize, usize),
     Integer(i64, i64),
     Number,
-    Word,
+    Status,
     Country,
     Currency,
     Time,
     Tags,
     Array {
         may_be_empty: bool,
-        most: usize,
+        max: usize,
     },
     Object,
 }
 
-use Kind::{Array, Country, Currency, Integer, Number, Object, Tags, Text, Time, Word};
+use FieldType::{Array, Country, Currency, Integer, Number, Object, Status, Tags, Text, Time};
 
-const ID: Kind = Text(1, 255);
-const AMOUNT: Kind = Integer(0, 1_000_000_000_000_000);
-const OPAQUE: Kind = Array { may_be_empty: true, most: 1000 };
+const ID: FieldType = Text(1, 255);
+const AMOUNT: FieldType = Integer(0, 1_000_000_000_000_000);
+const OPAQUE: FieldType = Array { may_be_empty: true, max: 1000 };
 
 pub(super) struct Fields {
-    pub(super) required: &'static [(&'static str, Kind)],
-    pub(super) optional: &'static [(&'static str, Kind)],
+    pub(super) required: &'static [(&'static str, FieldType)],
+    pub(super) optional: &'static [(&'static str, FieldType)],
 }
 
 pub(super) const ORDER: Fields = Fields {
     required: &[
         ("identifier", ID),
-        ("status", Word),
+        ("status", Status),
         ("total_amount_cents", AMOUNT),
         ("product_amount_cents", AMOUNT),
         ("tax_amount_cents", AMOUNT),
@@ -47,7 +47,7 @@ pub(super) const ORDER: Fields = Fields {
         ("currency", Currency),
         ("created_at", Time),
         ("updated_at", Time),
-        ("items", Array { may_be_empty: false, most: 1000 }),
+        ("items", Array { may_be_empty: false, max: 1000 }),
         ("shipping_address", Object),
         ("billing_address", Object),
         ("transactions", OPAQUE),
@@ -128,26 +128,24 @@ pub(super) const REFUND_LINE: Fields = Fields {
     optional: &[],
 };
 
-impl Kind {
-    /// Values that this kind refuses.
-    pub(super) fn refused(self) -> Vec<(Value, Code)> {
+impl FieldType {
+    pub(super) fn invalid_values(self) -> Vec<(Value, Code)> {
         let invalid = |value: Value| (value, Code::Invalid);
-        let mut refused = match self {
-            Text(least, most) => {
-                let mut refused =
-                    vec![invalid(json!("ß".repeat(most + 1))), invalid(json!("a\0b"))];
-                refused.extend((least > 0).then(|| invalid(json!(""))));
-                refused
+        let mut values = match self {
+            Text(min, max) => {
+                let mut values = vec![invalid(json!("ß".repeat(max + 1))), invalid(json!("a\0b"))];
+                values.extend((min > 0).then(|| invalid(json!(""))));
+                values
             }
-            Integer(least, most) => vec![
-                invalid(json!(least - 1)),
-                invalid(json!(most + 1)),
+            Integer(min, max) => vec![
+                invalid(json!(min - 1)),
+                invalid(json!(max + 1)),
                 invalid(json!(u64::MAX)),
                 (json!(1.5), Code::InvalidType),
                 (json!("1"), Code::InvalidType),
             ],
             Number => vec![invalid(json!(-0.5)), (json!("1"), Code::InvalidType)],
-            Word => vec![invalid(json!("shipped")), invalid(json!(""))],
+            Status => vec![invalid(json!("shipped")), invalid(json!(""))],
             Country => vec![invalid(json!("U")), invalid(json!("U5")), invalid(json!("USAA"))],
             Currency => vec![invalid(json!("usd")), invalid(json!("QQQ"))],
             Time => vec![
@@ -159,16 +157,16 @@ impl Kind {
                 invalid(json!("2026-01-01T00:00:00\u{2212}01:00")),
             ],
             Tags => vec![invalid(json!(vec!["tag"; 251])), (json!("tag"), Code::InvalidType)],
-            Array { may_be_empty, most } => {
-                let mut refused = vec![invalid(json!(vec![json!({}); most + 1]))];
-                refused.extend((!may_be_empty).then(|| invalid(json!([]))));
-                refused
+            Array { may_be_empty, max } => {
+                let mut values = vec![invalid(json!(vec![json!({}); max + 1]))];
+                values.extend((!may_be_empty).then(|| invalid(json!([]))));
+                values
             }
             Object => vec![(json!("an object"), Code::InvalidType)],
         };
-        refused.push((json!(true), Code::InvalidType));
-        refused
+        values.push((json!(true), Code::InvalidType));
+        values
             .push((if matches!(self, Object) { json!([]) } else { json!({}) }, Code::InvalidType));
-        refused
+        values
     }
 }

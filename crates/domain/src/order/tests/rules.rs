@@ -1,8 +1,9 @@
 use expect_test::{Expect, expect};
 
+use super::super::Order;
 use super::*;
 
-/// Changes the plain order and shows what is found, with paths relative to the order.
+/// Compares the errors or warnings of a changed plain order, with paths relative to the order.
 #[track_caller]
 fn check_with(policy: OrderPolicy, change: impl FnOnce(&mut Value), expected: Expect) {
     let mut order = plain_order();
@@ -22,7 +23,7 @@ fn check(change: impl FnOnce(&mut Value), expected: Expect) {
     check_with(OrderPolicy::default(), change, expected);
 }
 
-fn only(change: impl FnOnce(&mut Value)) -> super::super::Order {
+fn read_changed(change: impl FnOnce(&mut Value)) -> Order {
     let mut order = plain_order();
     change(&mut order);
     read(&enclose(order), OrderPolicy::default()).unwrap().snapshots.remove(0).order
@@ -35,8 +36,14 @@ fn the_plain_order_is_accepted_without_warnings() {
 
 #[test]
 fn both_spellings_of_cancelled_are_one_status() {
-    assert_eq!(only(|order| order["status"] = json!("Canceled")).status, OrderStatus::Cancelled);
-    assert_eq!(only(|order| order["status"] = json!("Cancelled")).status, OrderStatus::Cancelled);
+    assert_eq!(
+        read_changed(|order| order["status"] = json!("Canceled")).status,
+        OrderStatus::Cancelled
+    );
+    assert_eq!(
+        read_changed(|order| order["status"] = json!("Cancelled")).status,
+        OrderStatus::Cancelled
+    );
     assert_eq!(json!(OrderStatus::Cancelled), json!("Cancelled"));
     check(
         |order| order["status"] = json!("shipped"),
@@ -47,21 +54,21 @@ fn both_spellings_of_cancelled_are_one_status() {
 }
 
 #[test]
-fn nothing_is_made_of_what_nobody_reads() {
-    let crowded = only(|order| {
+fn transactions_and_discounts_are_not_read() {
+    let crowded = read_changed(|order| {
         order["transactions"] = json!(vec![json!({ "amounts": vec![1e15; 10] }); 1000]);
         order["discounts"] = json!([null, "x", [[]]]);
     });
-    assert_eq!(crowded, only(|_| {}));
+    assert_eq!(crowded, read_changed(|_| {}));
 }
 
 #[test]
-fn the_shopper_may_arrive_under_the_alias() {
+fn the_shopper_can_be_under_the_alias() {
     let alias = |order: &mut Value| {
         let customer = order.as_object_mut().unwrap().remove("customer").unwrap();
         order["the service"] = customer;
     };
-    assert_eq!(only(alias).customer.identifier, "ada@mail.example");
+    assert_eq!(read_changed(alias).customer.identifier, "ada@mail.example");
     check(
         |order| order["the service"] = order["customer"].clone(),
         expect![[r#"
@@ -82,7 +89,7 @@ fn the_shopper_may_arrive_under_the_alias() {
 #[test]
 fn a_shopper_needs_an_identifier_or_an_email() {
     let customer = json!({ "identifier": "c-7", "email": "" });
-    assert_eq!(only(|order| order["customer"] = customer).customer.identifier, "c-7");
+    assert_eq!(read_changed(|order| order["customer"] = customer).customer.identifier, "c-7");
     check(
         |order| order["customer"] = json!({ "identifier": "", "first_name": "Ada" }),
         expect![[r#"
@@ -93,12 +100,12 @@ fn a_shopper_needs_an_identifier_or_an_email() {
 
 #[test]
 fn a_line_needs_a_sku_or_a_upc() {
-    let line = only(|order| {
+    let line = read_changed(|order| {
         order["items"][0]["sku"] = json!(null);
         order["items"][0]["upc"] = json!("012345678905");
     });
     assert_eq!(line.items[0].product_identifier, "012345678905");
-    assert_eq!(only(|_| {}).items[0].product_identifier, "SKU-L1");
+    assert_eq!(read_changed(|_| {}).items[0].product_identifier, "SKU-L1");
     check(
         |order| order["items"][1]["sku"] = json!(""),
         expect![[r#"
@@ -108,7 +115,7 @@ fn a_line_needs_a_sku_or_a_upc() {
 }
 
 #[test]
-fn units_must_cover_what_shipped_and_what_was_canceled() {
+fn the_quantity_covers_shipped_and_canceled_units() {
     check(
         |order| order["items"][0]["quantity_canceled"] = json!(1),
         expect![[r#"
@@ -124,7 +131,7 @@ fn units_must_cover_what_shipped_and_what_was_canceled() {
 }
 
 #[test]
-fn an_order_has_ten_thousand_units_at_most() {
+fn an_order_has_at_most_ten_thousand_units() {
     let lines = |quantities: &[i64]| {
         let quantities = quantities.to_vec();
         move |order: &mut Value| {
@@ -185,23 +192,23 @@ fn sums_that_do_not_add_up_are_warnings_unless_the_merchant_is_strict() {
 
 #[test]
 fn the_largest_amounts_do_not_overflow() {
-    let most = 1_000_000_000_000_000i64;
+    let max = 1_000_000_000_000_000i64;
     let line = plain_order()["items"][0].clone();
     let lines = (0..1000).map(|number| {
         let mut line = line.clone();
         line["identifier"] = json!(format!("L{number}"));
         let units = if number == 0 { 1000 } else { 9 };
         (line["quantity"], line["quantity_shipped"]) = (json!(units), json!(units));
-        line["unit_price_amount_cents"] = json!(most);
-        line["product_amount_cents"] = json!(most);
+        line["unit_price_amount_cents"] = json!(max);
+        line["product_amount_cents"] = json!(max);
         line
     });
-    let order = only(|order| order["items"] = lines.collect());
+    let order = read_changed(|order| order["items"] = lines.collect());
     assert_eq!(order.items.len(), 1000);
 }
 
 #[test]
-fn a_refund_names_lines_and_units_that_exist() {
+fn a_refund_needs_existing_lines_and_units() {
     check(
         |order| order["refunds"][0]["refund_line_items"][0]["order_item_identifier"] = json!("L9"),
         expect![[r#"
@@ -217,7 +224,7 @@ fn a_refund_names_lines_and_units_that_exist() {
 }
 
 #[test]
-fn all_refunds_together_stay_within_the_units_of_a_line() {
+fn refunds_cannot_exceed_the_units_of_a_line() {
     check(
         |order| {
             let mut second = order["refunds"][0].clone();
@@ -232,7 +239,7 @@ fn all_refunds_together_stay_within_the_units_of_a_line() {
 }
 
 #[test]
-fn a_refund_that_is_ignored_leaves_the_units_to_the_others() {
+fn an_ignored_refund_uses_no_units() {
     let whole_line_twice = |quantity: i64, tags: Value| {
         move |order: &mut Value| {
             let mut ignored = order["refunds"][0].clone();
@@ -265,7 +272,7 @@ fn a_refund_that_is_ignored_leaves_the_units_to_the_others() {
 }
 
 #[test]
-fn refunds_and_their_lines_have_identifiers_of_their_own() {
+fn refunds_and_their_lines_have_unique_identifiers() {
     check(
         |order| {
             let mut second = order["refunds"][0].clone();
@@ -280,7 +287,7 @@ fn refunds_and_their_lines_have_identifiers_of_their_own() {
 }
 
 #[test]
-fn a_fault_in_a_line_does_not_make_its_refund_look_faulty() {
+fn an_invalid_line_causes_no_error_in_its_refund() {
     check(
         |order| order["items"][0]["identifier"] = json!(7),
         expect![[r#"
@@ -308,8 +315,8 @@ fn a_fault_in_a_line_does_not_make_its_refund_look_faulty() {
 }
 
 #[test]
-fn optional_fields_may_be_null() {
-    let order = only(|order| {
+fn optional_fields_can_be_null() {
+    let order = read_changed(|order| {
         for key in ["raw_status", "tags", "concept", "note", "the service"] {
             order[key] = json!(null);
         }
@@ -320,10 +327,10 @@ fn optional_fields_may_be_null() {
 }
 
 #[test]
-fn a_refund_can_be_none_of_the_returns_business() {
-    let order = only(|order| order["refunds"][0]["tags"] = json!(["ignore_refund"]));
+fn a_tagged_refund_is_ignored() {
+    let order = read_changed(|order| order["refunds"][0]["tags"] = json!(["ignore_refund"]));
     assert!(order.refunds[0].is_ignored());
-    assert!(!only(|_| {}).refunds[0].is_ignored());
+    assert!(!read_changed(|_| {}).refunds[0].is_ignored());
 }
 
 #[track_caller]
@@ -334,7 +341,7 @@ fn check_message(message: Value, expected: &str) {
 }
 
 #[test]
-fn the_envelope_is_checked_too() {
+fn the_envelope_is_validated() {
     check_message(json!({}), "$.returns_portal_order: missing_field");
     check_message(json!([]), "$: invalid_type (expected an object, found an array)");
     check_message(

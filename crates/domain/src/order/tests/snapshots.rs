@@ -14,14 +14,14 @@ fn refunds_of(snapshot: &OrderSnapshot) -> HashMap<String, KnownRefund> {
     snapshot.known_refunds().map(|(identifier, known)| (identifier.to_owned(), known)).collect()
 }
 
-/// Decides about a change of the plain order when the plain order is stored.
+/// The outcome of a changed plain order when the plain order is stored.
 fn decide_after_plain(change: impl FnOnce(&mut Value)) -> Result<OrderOutcome, String> {
     let plain = snapshot(|_| {});
     let (stored, refunds) = (plain.known(), refunds_of(&plain));
     let now = time("2026-02-01T00:00:00Z");
     snapshot(change)
         .decide(Some(&stored), |id| refunds.get(id), |_| None, OrderPolicy::default(), now)
-        .map_err(|faults| faults.iter().map(ToString::to_string).collect())
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect())
 }
 
 #[track_caller]
@@ -30,7 +30,7 @@ fn check(change: impl FnOnce(&mut Value), expected: OrderOutcome) {
 }
 
 #[track_caller]
-fn check_refused(change: impl FnOnce(&mut Value), expected: &str) {
+fn check_rejected(change: impl FnOnce(&mut Value), expected: &str) {
     assert_eq!(decide_after_plain(change), Err(expected.to_owned()));
 }
 
@@ -42,7 +42,7 @@ fn a_new_order_is_stored() {
 }
 
 #[test]
-fn the_newest_snapshot_wins_and_the_same_one_changes_nothing() {
+fn the_newest_snapshot_wins_and_an_equal_one_changes_nothing() {
     check(|_| {}, OrderOutcome::Unchanged);
     check(|order| order["note"] = json!("same time, other words"), OrderOutcome::Stored);
     check(|order| order["unknown"] = json!(1), OrderOutcome::Stored);
@@ -52,19 +52,19 @@ fn the_newest_snapshot_wins_and_the_same_one_changes_nothing() {
 }
 
 #[test]
-fn a_refund_once_seen_never_changes() {
-    check_refused(
+fn a_stored_refund_never_changes() {
+    check_rejected(
         |order| order["refunds"][0]["total_refund_amount_cents"] = json!(1999),
         "$.returns_portal_order.orders[0].refunds[0]: invalid (a refund cannot change once sent)",
     );
-    check_refused(
+    check_rejected(
         |order| {
             order["updated_at"] = json!("2026-01-01T10:00:00Z");
             order["refunds"][0]["unknown"] = json!(true);
         },
         "$.returns_portal_order.orders[0].refunds[0]: invalid (a refund cannot change once sent)",
     );
-    check_refused(
+    check_rejected(
         |order| order["identifier"] = json!("1002"),
         "$.returns_portal_order.orders[0].refunds[0].identifier: invalid (a refund of another order has the same identifier)",
     );
@@ -78,12 +78,12 @@ fn check_dates(known: bool, created_at: &str, expected: Result<OrderOutcome, &st
     let policy = OrderPolicy { strict_refund_dates: true, ..OrderPolicy::default() };
     let now = time("2026-02-01T00:00:00Z");
     let decided = snapshot.decide(None, |id| refunds.get(id), |_| None, policy, now);
-    let decided = decided.map_err(|faults| faults[0].field.clone());
+    let decided = decided.map_err(|errors| errors[0].field.clone());
     assert_eq!(decided, expected.map_err(str::to_owned));
 }
 
 #[test]
-fn a_strict_merchant_dates_new_refunds_in_the_future() {
+fn a_strict_merchant_needs_future_dates_for_new_refunds() {
     let field = "$.returns_portal_order.orders[0].refunds[0].created_at";
     check_dates(false, "2026-02-01T00:00:01Z", Ok(OrderOutcome::Stored));
     check_dates(false, "2026-02-01T00:00:00Z", Err(field));
@@ -91,7 +91,7 @@ fn a_strict_merchant_dates_new_refunds_in_the_future() {
 }
 
 #[test]
-fn a_line_of_a_new_refund_belongs_to_no_other() {
+fn a_line_of_a_new_refund_cannot_belong_to_another_refund() {
     let now = time("2026-02-01T00:00:00Z");
     let snapshot = snapshot(|_| {});
     let decide = |owner: &'static str, refunds: &HashMap<String, KnownRefund>| {
@@ -102,14 +102,14 @@ fn a_line_of_a_new_refund_belongs_to_no_other() {
             OrderPolicy::default(),
             now,
         );
-        decided.map_err(|faults| faults[0].to_string())
+        decided.map_err(|errors| errors[0].to_string())
     };
-    let fault = "$.returns_portal_order.orders[0].refunds[0].refund_line_items[0].identifier: \
+    let error = "$.returns_portal_order.orders[0].refunds[0].refund_line_items[0].identifier: \
                  invalid (a line of another refund has the same identifier)";
-    assert_eq!(decide("another", &HashMap::new()), Err(fault.to_owned()));
+    assert_eq!(decide("another", &HashMap::new()), Err(error.to_owned()));
     let own: &'static str =
         Box::leak(snapshot.order.refunds[0].identifier.clone().into_boxed_str());
     assert_eq!(decide(own, &HashMap::new()), Ok(OrderOutcome::Stored));
-    // A refund that is known was looked at when it was new.
+    // The lines of a stored refund are not checked again.
     assert_eq!(decide("another", &refunds_of(&snapshot)), Ok(OrderOutcome::Stored));
 }

@@ -1,23 +1,23 @@
-//! Spoils made-up messages in known places and expects exactly those places to be found.
+//! Breaks generated messages in known fields, and expects exactly those fields to be reported.
 
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::contract::{ADDRESS, CUSTOMER, Fields, Kind, LINE, ORDER, REFUND, REFUND_LINE};
+use super::contract::{ADDRESS, CUSTOMER, FieldType, Fields, LINE, ORDER, REFUND, REFUND_LINE};
 use super::*;
 use crate::json::Code;
 
-/// One way to spoil a message.
+/// A change that makes a message invalid.
 #[derive(Debug, Clone)]
 pub(super) struct Violation {
     /// JSON pointer of the field that must be reported.
     pub(super) at: String,
-    /// What to put there; `None` removes the key.
+    /// The new value. `None` removes the key.
     pub(super) value: Option<Value>,
     code: Code,
-    /// Other fields that must stay as they are for this to be a violation.
+    /// Fields that must not change, or else this is no violation.
     pub(super) relies_on: Vec<String>,
 }
 
@@ -53,84 +53,84 @@ impl Violation {
     }
 }
 
-/// Every way to spoil a message that this file knows.
+/// All known violations of a message.
 pub(super) fn violations(message: &Value) -> Vec<Violation> {
     let mut all = Vec::new();
     let orders = "/returns_portal_order/orders";
     for index in 0..count(message, orders) {
-        spoil_order(&mut all, message, &format!("{orders}/{index}"));
+        add_order_violations(&mut all, message, &format!("{orders}/{index}"));
     }
     all
 }
 
-fn spoil_order(all: &mut Vec<Violation>, message: &Value, order: &str) {
+fn add_order_violations(all: &mut Vec<Violation>, message: &Value, order: &str) {
     let customer = if message.pointer(&format!("{order}/customer")).is_some() {
-        let both = spoiled(format!("{order}/the service"), Some(json!({})), Code::Invalid);
+        let both = violation(format!("{order}/the service"), Some(json!({})), Code::Invalid);
         all.push(Violation { relies_on: vec![format!("{order}/customer")], ..both });
         "customer"
     } else {
         "the service"
     };
-    spoil(all, order, &ORDER);
-    all.push(spoiled(format!("{order}/{customer}"), Some(json!("Ada")), Code::InvalidType));
-    spoil(all, &format!("{order}/{customer}"), &CUSTOMER);
-    spoil(all, &format!("{order}/shipping_address"), &ADDRESS);
-    spoil(all, &format!("{order}/billing_address"), &ADDRESS);
+    add_object_violations(all, order, &ORDER);
+    all.push(violation(format!("{order}/{customer}"), Some(json!("Ada")), Code::InvalidType));
+    add_object_violations(all, &format!("{order}/{customer}"), &CUSTOMER);
+    add_object_violations(all, &format!("{order}/shipping_address"), &ADDRESS);
+    add_object_violations(all, &format!("{order}/billing_address"), &ADDRESS);
     for index in 0..count(message, &format!("{order}/items")) {
-        spoil_line(all, message, order, index);
+        add_line_violations(all, message, order, index);
     }
     for index in 0..count(message, &format!("{order}/refunds")) {
         let refund = format!("{order}/refunds/{index}");
-        spoil(all, &refund, &REFUND);
+        add_object_violations(all, &refund, &REFUND);
         let line = format!("{refund}/refund_line_items/0");
-        spoil(all, &line, &REFUND_LINE);
+        add_object_violations(all, &line, &REFUND_LINE);
         let (item, quantity) =
             (format!("{line}/order_item_identifier"), format!("{line}/quantity"));
         let items = format!("{order}/items");
-        let unknown = spoiled(item.clone(), Some(json!("no such line")), Code::Invalid);
+        let unknown = violation(item.clone(), Some(json!("no such line")), Code::Invalid);
         all.push(Violation { relies_on: vec![items.clone(), quantity.clone()], ..unknown });
-        let too_many = spoiled(quantity, Some(json!(999)), Code::Invalid);
+        let too_many = violation(quantity, Some(json!(999)), Code::Invalid);
         all.push(Violation { relies_on: vec![items, item], ..too_many });
     }
 }
 
-fn spoil_line(all: &mut Vec<Violation>, message: &Value, order: &str, index: usize) {
+fn add_line_violations(all: &mut Vec<Violation>, message: &Value, order: &str, index: usize) {
     let line = format!("{order}/items/{index}");
-    all.push(spoiled(line.clone(), Some(json!("a line")), Code::InvalidType));
-    spoil(all, &line, &LINE);
+    all.push(violation(line.clone(), Some(json!("a line")), Code::InvalidType));
+    add_object_violations(all, &line, &LINE);
     if index > 0 {
         let first = format!("{order}/items/0/identifier");
         let again = message.pointer(&first).cloned();
-        let twice = spoiled(format!("{line}/identifier"), again, Code::Invalid);
+        let twice = violation(format!("{line}/identifier"), again, Code::Invalid);
         all.push(Violation { relies_on: vec![first], ..twice });
     }
     let units = message.pointer(&format!("{line}/quantity_shipped")).and_then(Value::as_i64);
     if units > Some(1) {
-        let few = spoiled(format!("{line}/quantity"), Some(json!(1)), Code::Invalid);
+        let few = violation(format!("{line}/quantity"), Some(json!(1)), Code::Invalid);
         let others = ["quantity_shipped", "quantity_canceled"];
         let relies_on = others.iter().map(|key| format!("{line}/{key}")).collect();
         all.push(Violation { relies_on, ..few });
     }
 }
 
-fn spoil(all: &mut Vec<Violation>, object: &str, fields: &Fields) {
-    for (key, kind) in fields.required {
+fn add_object_violations(all: &mut Vec<Violation>, object: &str, fields: &Fields) {
+    for (key, field_type) in fields.required {
         let at = format!("{object}/{key}");
-        all.push(spoiled(at.clone(), None, Code::MissingField));
-        all.push(spoiled(at, Some(Value::Null), Code::InvalidType));
-        spoil_field(all, object, key, *kind);
+        all.push(violation(at.clone(), None, Code::MissingField));
+        all.push(violation(at, Some(Value::Null), Code::InvalidType));
+        add_field_violations(all, object, key, *field_type);
     }
-    for (key, kind) in fields.optional {
-        spoil_field(all, object, key, *kind);
+    for (key, field_type) in fields.optional {
+        add_field_violations(all, object, key, *field_type);
     }
 }
 
-fn spoil_field(all: &mut Vec<Violation>, object: &str, key: &str, kind: Kind) {
-    let refused = kind.refused().into_iter();
-    all.extend(refused.map(|(value, code)| spoiled(format!("{object}/{key}"), Some(value), code)));
+fn add_field_violations(all: &mut Vec<Violation>, object: &str, key: &str, field_type: FieldType) {
+    let values = field_type.invalid_values().into_iter();
+    all.extend(values.map(|(value, code)| violation(format!("{object}/{key}"), Some(value), code)));
 }
 
-fn spoiled(at: String, value: Option<Value>, code: Code) -> Violation {
+fn violation(at: String, value: Option<Value>, code: Code) -> Violation {
     Violation { at, value, code, relies_on: Vec::new() }
 }
 
@@ -138,9 +138,9 @@ fn count(message: &Value, pointer: &str) -> usize {
     message.pointer(pointer).and_then(Value::as_array).map_or(0, Vec::len)
 }
 
-/// A message of a few orders, some with the shopper under the other key.
+/// A message of generated orders, with the shopper under the alias if `aliased`.
 pub(super) fn sample_message(seed: u64, orders: usize, aliased: bool) -> Value {
-    let mut message = message(&shop(seed).take(orders).collect::<Vec<_>>());
+    let mut message = message(&sample_orders(seed).take(orders).collect::<Vec<_>>());
     if aliased {
         for order in message["returns_portal_order"]["orders"].as_array_mut().unwrap() {
             let customer = order.as_object_mut().unwrap().remove("customer").unwrap();
@@ -154,7 +154,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn exactly_the_seeded_violations_are_found(
+    fn exactly_the_seeded_violations_are_reported(
         seed in 0u64..10_000,
         orders in 1usize..6,
         aliased: bool,

@@ -1,12 +1,12 @@
-//! Where a drop shipment was to go, and who pays for it.
+//! The billing and shipping address of a drop shipment.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::super::WORD;
-use super::super::identifier::{Identifier, identifier};
-use crate::json::{Object, text, timestamp};
+use crate::json::{Object, read_fields, text, timestamp};
+use crate::warehouse::identifier::{Identifier, identifier};
+use crate::warehouse::limits::OPTIONAL_TEXT;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OrderAddress {
@@ -53,30 +53,28 @@ pub struct AddressLines {
 
 impl OrderAddress {
     pub(super) fn read(address: &Object<'_>) -> Option<Self> {
-        let id = address.optional("id", identifier);
-        let lines = AddressLines::read(address);
-        let created_at = address.optional("created_at", timestamp);
-        let updated_at = address.optional("updated_at", timestamp);
-        Some(Self { id: id?, lines: lines?, created_at: created_at?, updated_at: updated_at? })
+        read_fields!(Self {
+            id: address.optional("id", identifier),
+            lines: AddressLines::read(address),
+            created_at: address.optional("created_at", timestamp),
+            updated_at: address.optional("updated_at", timestamp),
+        })
     }
 }
 
 impl AddressLines {
     fn read(address: &Object<'_>) -> Option<Self> {
-        let word = |key| address.optional(key, text(WORD));
-        let (name, company, phone) = (word("name"), word("company"), word("telephone_number"));
-        let (street, street2, city) = (word("street"), word("street2"), word("city"));
-        let (state, zip_code, country) = (word("state"), word("zip_code"), word("country"));
-        Some(Self {
-            name: name?,
-            company: company?,
-            telephone_number: phone?,
-            street: street?,
-            street2: street2?,
-            city: city?,
-            state: state?,
-            zip_code: zip_code?,
-            country: country?,
+        let optional_text = |key| address.optional(key, text(OPTIONAL_TEXT));
+        read_fields!(Self {
+            name: optional_text("name"),
+            company: optional_text("company"),
+            telephone_number: optional_text("telephone_number"),
+            street: optional_text("street"),
+            street2: optional_text("street2"),
+            city: optional_text("city"),
+            state: optional_text("state"),
+            zip_code: optional_text("zip_code"),
+            country: optional_text("country"),
         })
     }
 }

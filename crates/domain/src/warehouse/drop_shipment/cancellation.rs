@@ -1,14 +1,16 @@
-//! A drop shipment was called off as a whole.
+//! The cancellation of a whole drop shipment.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::super::identifier::{Identifier, identifier};
-use super::super::{AMOUNT, MAX_NOTE, WORD};
 use super::address::OrderAddress;
-use super::{MAX_ITEMS, QUANTITY};
-use crate::json::{Object, array, boolean, integer, object, one_of, parsed, text, timestamp};
+use super::limits::{MAX_ITEMS, QUANTITY};
+use crate::json::{
+    Object, array, boolean, integer, object, parsed, read_fields, text, timestamp, variant,
+};
+use crate::warehouse::identifier::{Identifier, identifier};
+use crate::warehouse::limits::{AMOUNT, MAX_NOTE, OPTIONAL_TEXT};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DropShipmentCancellation {
@@ -53,7 +55,7 @@ pub struct CancelledOrder {
     pub updated_at: Option<DateTime<Utc>>,
 }
 
-/// The one status a whole cancellation can have.
+/// The only status of a cancellation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CancelledStatus {
@@ -123,41 +125,24 @@ impl DropShipmentCancellation {
 
 impl CancelledOrder {
     fn read(order: &Object<'_>) -> Option<Self> {
-        let id = order.required("id", identifier);
-        let client_identifier = order.required("client_identifier", identifier);
-        let billing_address = order.optional("billing_address", object(OrderAddress::read));
-        let shipping_address = order.optional("shipping_address", object(OrderAddress::read));
-        let brand = order.optional("brand", text(WORD));
-        let shipping_method = order.optional("shipping_method", text(WORD));
-        let words = [("cancelled", CancelledStatus::Cancelled)];
-        let status = order.required("status", one_of(&words));
-        let amounts = OrderAmounts::read(order);
-        let comments = order.optional("comments", text(0..=MAX_NOTE));
-        let expected = order.optional("expected_delivery_date", parsed(10..=10, date));
-        let signature_required = order.optional("signature_required", boolean);
-        let slip = order.optional("packing_slip_identifier", identifier);
-        let reject_reason = order.optional("reject_reason", text(WORD));
         let items = array(1..=MAX_ITEMS, object(CancelledItem::read));
-        let order_items = order.required("order_items", items);
-        let created_at = order.optional("created_at", timestamp);
-        let updated_at = order.optional("updated_at", timestamp);
-        Some(Self {
-            id: id?,
-            client_identifier: client_identifier?,
-            billing_address: billing_address?,
-            shipping_address: shipping_address?,
-            brand: brand?,
-            shipping_method: shipping_method?,
-            status: status?,
-            amounts: amounts?,
-            comments: comments?,
-            expected_delivery_date: expected?,
-            signature_required: signature_required?,
-            packing_slip_identifier: slip?,
-            reject_reason: reject_reason?,
-            order_items: order_items?,
-            created_at: created_at?,
-            updated_at: updated_at?,
+        read_fields!(Self {
+            id: order.required("id", identifier),
+            client_identifier: order.required("client_identifier", identifier),
+            billing_address: order.optional("billing_address", object(OrderAddress::read)),
+            shipping_address: order.optional("shipping_address", object(OrderAddress::read)),
+            brand: order.optional("brand", text(OPTIONAL_TEXT)),
+            shipping_method: order.optional("shipping_method", text(OPTIONAL_TEXT)),
+            status: order.required("status", variant),
+            amounts: OrderAmounts::read(order),
+            comments: order.optional("comments", text(0..=MAX_NOTE)),
+            expected_delivery_date: order.optional("expected_delivery_date", parsed(10..=10, date)),
+            signature_required: order.optional("signature_required", boolean),
+            packing_slip_identifier: order.optional("packing_slip_identifier", identifier),
+            reject_reason: order.optional("reject_reason", text(OPTIONAL_TEXT)),
+            order_items: order.required("order_items", items),
+            created_at: order.optional("created_at", timestamp),
+            updated_at: order.optional("updated_at", timestamp),
         })
     }
 }
@@ -165,51 +150,38 @@ impl CancelledOrder {
 impl OrderAmounts {
     fn read(order: &Object<'_>) -> Option<Self> {
         let amount = |key| order.optional(key, integer(AMOUNT));
-        let (price, tax) = (amount("price_cents"), amount("tax_cents"));
-        let fee = amount("processing_fee_cents");
-        let (shipping, shipping_tax) =
-            (amount("shipping_cost_cents"), amount("shipping_tax_cents"));
-        Some(Self {
-            price_cents: price?,
-            tax_cents: tax?,
-            processing_fee_cents: fee?,
-            shipping_cost_cents: shipping?,
-            shipping_tax_cents: shipping_tax?,
+        read_fields!(Self {
+            price_cents: amount("price_cents"),
+            tax_cents: amount("tax_cents"),
+            processing_fee_cents: amount("processing_fee_cents"),
+            shipping_cost_cents: amount("shipping_cost_cents"),
+            shipping_tax_cents: amount("shipping_tax_cents"),
         })
     }
 }
 
 impl CancelledItem {
     fn read(item: &Object<'_>) -> Option<Self> {
-        let word = |key| item.optional(key, text(WORD));
+        let optional_text = |key| item.optional(key, text(OPTIONAL_TEXT));
         let amount = |key| item.optional(key, integer(AMOUNT));
-        let id = item.required("id", identifier);
-        let client_identifier = item.optional("client_identifier", identifier);
-        let (sku, brand, condition) = (word("sku"), word("brand"), word("condition"));
-        let quantity = item.required("quantity", integer(QUANTITY));
-        let (price, tax) = (amount("price_cents"), amount("tax_cents"));
-        let (shipping, shipping_tax) =
-            (amount("shipping_cost_cents"), amount("shipping_tax_cents"));
-        let status = word("status");
-        let comments = item.optional("comments", text(0..=MAX_NOTE));
-        Some(Self {
-            id: id?,
-            client_identifier: client_identifier?,
-            sku: sku?,
-            brand: brand?,
-            condition: condition?,
-            quantity: quantity?,
-            price_cents: price?,
-            tax_cents: tax?,
-            shipping_cost_cents: shipping?,
-            shipping_tax_cents: shipping_tax?,
-            status: status?,
-            comments: comments?,
+        read_fields!(Self {
+            id: item.required("id", identifier),
+            client_identifier: item.optional("client_identifier", identifier),
+            sku: optional_text("sku"),
+            brand: optional_text("brand"),
+            condition: optional_text("condition"),
+            quantity: item.required("quantity", integer(QUANTITY)),
+            price_cents: amount("price_cents"),
+            tax_cents: amount("tax_cents"),
+            shipping_cost_cents: amount("shipping_cost_cents"),
+            shipping_tax_cents: amount("shipping_tax_cents"),
+            status: optional_text("status"),
+            comments: item.optional("comments", text(0..=MAX_NOTE)),
         })
     }
 }
 
 fn date(text: &str) -> Result<NaiveDate, &'static str> {
     NaiveDate::parse_from_str(text, "%Y-%m-%d")
-        .map_err(|_garbled| "must be a date, like 2026-03-01")
+        .map_err(|_invalid| "must be a date, like 2026-03-01")
 }

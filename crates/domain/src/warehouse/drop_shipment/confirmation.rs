@@ -1,14 +1,14 @@
-//! A drop shipment left.
+//! The confirmation that a drop shipment left the warehouse.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 use utoipa::ToSchema;
 
-use super::super::identifier::{Identifier, identifier};
-use super::super::{AMOUNT, WORD};
-use super::{MAX_ITEMS, QUANTITY, measure};
-use crate::json::{Object, array, integer, object, text, timestamp};
+use super::limits::{MAX_ITEMS, QUANTITY};
+use crate::json::{Field, Object, array, integer, number, object, read_fields, text, timestamp};
+use crate::warehouse::identifier::{Identifier, identifier};
+use crate::warehouse::limits::{AMOUNT, OPTIONAL_TEXT};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct DropShipmentConfirmation {
@@ -69,49 +69,38 @@ impl DropShipmentConfirmation {
 
 impl ConfirmedShipment {
     fn read(shipment: &Object<'_>) -> Option<Self> {
-        let id = shipment.required("id", identifier);
-        let client_identifier = shipment.required("client_identifier", identifier);
-        let channel = shipment.optional("channel", text(WORD));
-        let carrier = shipment.optional("carrier", text(WORD));
-        let shipping_method = shipment.optional("shipping_method", text(WORD));
-        let tracking_number = shipment.optional("tracking_number", text(WORD));
-        let billed_weight = shipment.optional("billed_weight", measure);
-        let cost = shipment.optional("shipping_cost_cents", integer(AMOUNT));
-        let slip = shipment.optional("packing_slip_identifier", identifier);
         let items = array(1..=MAX_ITEMS, object(ShipmentItem::read));
-        let shipment_items = shipment.required("shipment_items", items);
-        let created_at = shipment.optional("created_at", timestamp);
-        let updated_at = shipment.optional("updated_at", timestamp);
-        Some(Self {
-            id: id?,
-            client_identifier: client_identifier?,
-            channel: channel?,
-            carrier: carrier?,
-            shipping_method: shipping_method?,
-            tracking_number: tracking_number?,
-            billed_weight: billed_weight?,
-            shipping_cost_cents: cost?,
-            packing_slip_identifier: slip?,
-            shipment_items: shipment_items?,
-            created_at: created_at?,
-            updated_at: updated_at?,
+        read_fields!(Self {
+            id: shipment.required("id", identifier),
+            client_identifier: shipment.required("client_identifier", identifier),
+            channel: shipment.optional("channel", text(OPTIONAL_TEXT)),
+            carrier: shipment.optional("carrier", text(OPTIONAL_TEXT)),
+            shipping_method: shipment.optional("shipping_method", text(OPTIONAL_TEXT)),
+            tracking_number: shipment.optional("tracking_number", text(OPTIONAL_TEXT)),
+            billed_weight: shipment.optional("billed_weight", weight),
+            shipping_cost_cents: shipment.optional("shipping_cost_cents", integer(AMOUNT)),
+            packing_slip_identifier: shipment.optional("packing_slip_identifier", identifier),
+            shipment_items: shipment.required("shipment_items", items),
+            created_at: shipment.optional("created_at", timestamp),
+            updated_at: shipment.optional("updated_at", timestamp),
         })
     }
 }
 
 impl ShipmentItem {
     fn read(item: &Object<'_>) -> Option<Self> {
-        let id = item.required("id", identifier);
-        let client_identifier = item.optional("client_identifier", identifier);
-        let quantity = item.required("quantity", integer(QUANTITY));
-        let created_at = item.optional("created_at", timestamp);
-        let updated_at = item.optional("updated_at", timestamp);
-        Some(Self {
-            id: id?,
-            client_identifier: client_identifier?,
-            quantity: quantity?,
-            created_at: created_at?,
-            updated_at: updated_at?,
+        read_fields!(Self {
+            id: item.required("id", identifier),
+            client_identifier: item.optional("client_identifier", identifier),
+            quantity: item.required("quantity", integer(QUANTITY)),
+            created_at: item.optional("created_at", timestamp),
+            updated_at: item.optional("updated_at", timestamp),
         })
     }
+}
+
+/// A non-negative number, sent in the same form as it was received.
+fn weight(field: Field<'_>) -> Option<Number> {
+    number(0.0..=1e12)(field)?;
+    field.value().as_number()
 }

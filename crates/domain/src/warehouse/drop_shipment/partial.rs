@@ -1,12 +1,12 @@
-//! Some items of a drop shipment were called off.
+//! The cancellation of some items of a drop shipment.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::super::WORD;
-use super::super::identifier::{Identifier, identifier};
-use super::{MAX_ITEMS, QUANTITY};
-use crate::json::{Object, array, integer, object, text};
+use super::limits::{MAX_ITEMS, QUANTITY};
+use crate::json::{Object, array, integer, object, read_fields, text};
+use crate::warehouse::identifier::{Identifier, identifier};
+use crate::warehouse::limits::OPTIONAL_TEXT;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DropShipmentPartialCancellation {
@@ -48,16 +48,12 @@ impl DropShipmentPartialCancellation {
 
 impl PartlyCancelledOrder {
     fn read(order: &Object<'_>) -> Option<Self> {
-        let id = order.required("id", identifier);
-        let client_identifier = order.required("client_identifier", identifier);
-        let status = order.optional("status", text(WORD));
         let items = array(1..=MAX_ITEMS, object(PartlyCancelledItem::read));
-        let order_items = order.required("order_items", items);
-        Some(Self {
-            id: id?,
-            client_identifier: client_identifier?,
-            status: status?,
-            order_items: order_items?,
+        read_fields!(Self {
+            id: order.required("id", identifier),
+            client_identifier: order.required("client_identifier", identifier),
+            status: order.optional("status", text(OPTIONAL_TEXT)),
+            order_items: order.required("order_items", items),
         })
     }
 }
@@ -66,7 +62,7 @@ impl PartlyCancelledItem {
     fn read(item: &Object<'_>) -> Option<Self> {
         let id = item.required("id", identifier);
         let client_identifier = item.optional("client_identifier", identifier);
-        let status = item.optional("status", text(WORD));
+        let status = item.optional("status", text(OPTIONAL_TEXT));
         let quantity = item.required("quantity", integer(QUANTITY));
         let cancelled = item.required("cancelled_quantity", integer(0..=*QUANTITY.end()));
         if let (Some(quantity), Some(cancelled)) = (quantity, cancelled)

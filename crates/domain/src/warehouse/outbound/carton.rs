@@ -1,27 +1,29 @@
-//! Boxes and pallets, and the units in them.
+//! Cartons and the units in them.
 
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::super::reference::{Condition, Reference};
-use super::super::{IDENTIFIER, WORD};
-use super::MAX_UNITS;
-use crate::json::{Object, array, integer, object, one_of, text};
+use crate::json::{Object, array, integer, object, read_fields, text, variant};
+use crate::warehouse::condition::Condition;
+use crate::warehouse::limits::{IDENTIFIER, OPTIONAL_TEXT};
+use crate::warehouse::reference::Reference;
 
-/// With all of them at their longest, a unit still fits into a message.
+/// The maximum number of units of a shipment.
+pub(super) const MAX_UNITS: usize = 100_000;
+/// A unit with this many flags of maximum length still fits into a message.
 const MAX_FLAGS: usize = 100;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OutboundCarton {
-    /// What can be scanned on it.
+    /// The identifier on the label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub identifier: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
-    /// The last directed sorting template assigned to it.
+    /// The last sorting template of the carton.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub sorting_template_name: Option<String>,
@@ -35,7 +37,7 @@ pub struct OutboundDetail {
     /// Unique in the shipment.
     #[schema(min_length = 1, max_length = 255)]
     pub line_identifier: String,
-    /// The program the unit was received into.
+    /// The program into which the unit was received.
     #[schema(min_length = 1, max_length = 255)]
     pub program_identifier: String,
     /// The warehouse's license plate.
@@ -71,56 +73,43 @@ pub struct OutboundDetail {
 }
 
 impl OutboundCarton {
-    /// Reads a carton; `lines` are the identifiers of all lines so far.
+    /// Reads a carton. `lines` holds the line identifiers of earlier units.
     pub(super) fn read(carton: &Object<'_>, lines: &mut HashSet<String>) -> Option<Self> {
-        let identifier = carton.optional("identifier", text(WORD));
-        let reference = carton.optional("reference", object(Reference::read));
-        let sorting_template_name = carton.optional("sorting_template_name", text(WORD));
-        let details = object(|detail| OutboundDetail::read(detail, lines));
-        let details = carton.required("details", array(1..=MAX_UNITS, details));
-        Some(Self {
-            identifier: identifier?,
-            reference: reference?,
-            sorting_template_name: sorting_template_name?,
-            details: details?,
+        let detail = object(|detail| OutboundDetail::read(detail, lines));
+        read_fields!(Self {
+            identifier: carton.optional("identifier", text(OPTIONAL_TEXT)),
+            reference: carton.optional("reference", object(Reference::read)),
+            sorting_template_name: carton.optional("sorting_template_name", text(OPTIONAL_TEXT)),
+            details: carton.required("details", array(1..=MAX_UNITS, detail)),
         })
     }
 }
 
 impl OutboundDetail {
     fn read(detail: &Object<'_>, lines: &mut HashSet<String>) -> Option<Self> {
-        let line_identifier = detail.required("line_identifier", text(IDENTIFIER));
-        let program_identifier = detail.required("program_identifier", text(IDENTIFIER));
-        let unit_identifier = detail.required("unit_identifier", text(IDENTIFIER));
-        let client_unit_identifier = detail.optional("client_unit_identifier", text(WORD));
-        let inbound_received_asn = detail.optional("inbound_received_asn", text(WORD));
-        let sku = detail.required("sku", text(IDENTIFIER));
-        let upc = detail.optional("upc", text(WORD));
-        let quantity = detail.required("quantity", integer(1..=1));
-        let vendor_identifier = detail.optional("vendor_identifier", text(WORD));
-        let serial_number = detail.optional("serial_number", text(WORD));
-        let condition = detail.required("condition", one_of(&Condition::WORDS));
-        let flags = detail.optional("eligibility_flags", array(0..=MAX_FLAGS, text(WORD)));
-        let merchant = detail.optional("merchant", text(WORD));
-        if let Some(line) = &line_identifier
-            && !lines.insert(line.clone())
-        {
+        let identifier = |key| detail.required(key, text(IDENTIFIER));
+        let optional_text = |key| detail.optional(key, text(OPTIONAL_TEXT));
+        let line_identifier = identifier("line_identifier");
+        let is_duplicate = line_identifier.as_ref().is_some_and(|line| !lines.insert(line.clone()));
+        let flags = array(0..=MAX_FLAGS, text(OPTIONAL_TEXT));
+        let unit = read_fields!(Self {
+            line_identifier: line_identifier,
+            program_identifier: identifier("program_identifier"),
+            unit_identifier: identifier("unit_identifier"),
+            client_unit_identifier: optional_text("client_unit_identifier"),
+            inbound_received_asn: optional_text("inbound_received_asn"),
+            sku: identifier("sku"),
+            upc: optional_text("upc"),
+            quantity: detail.required("quantity", integer(1..=1)),
+            vendor_identifier: optional_text("vendor_identifier"),
+            serial_number: optional_text("serial_number"),
+            condition: detail.required("condition", variant),
+            eligibility_flags: detail.optional("eligibility_flags", flags),
+            merchant: optional_text("merchant"),
+        });
+        if is_duplicate {
             detail.invalid("line_identifier", "another line has this identifier");
         }
-        Some(Self {
-            line_identifier: line_identifier?,
-            program_identifier: program_identifier?,
-            unit_identifier: unit_identifier?,
-            client_unit_identifier: client_unit_identifier?,
-            inbound_received_asn: inbound_received_asn?,
-            sku: sku?,
-            upc: upc?,
-            quantity: quantity?,
-            vendor_identifier: vendor_identifier?,
-            serial_number: serial_number?,
-            condition: condition?,
-            eligibility_flags: flags?,
-            merchant: merchant?,
-        })
+        unit
     }
 }

@@ -1,10 +1,12 @@
-//! Where an outbound shipment stands, and where it may go from there.
+//! The status of an outbound shipment.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use utoipa::ToSchema;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum AsnStatus {
     Pending,
     Shipped,
@@ -13,32 +15,17 @@ pub enum AsnStatus {
 }
 
 impl AsnStatus {
-    pub const ALL: [Self; 4] = [Self::Pending, Self::Shipped, Self::Delivered, Self::Canceled];
-    pub(super) const WORDS: [(&str, Self); 4] = [
-        ("pending", Self::Pending),
-        ("shipped", Self::Shipped),
-        ("delivered", Self::Delivered),
-        ("canceled", Self::Canceled),
-    ];
-
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Shipped => "shipped",
-            Self::Delivered => "delivered",
-            Self::Canceled => "canceled",
-        }
+        self.into()
     }
 
-    /// Whether a shipment may go from here to there in one step.
-    pub fn may_become(self, next: Self) -> bool {
+    pub fn can_become(self, next: Self) -> bool {
         matches!(
             (self, next),
             (Self::Pending, Self::Shipped | Self::Canceled) | (Self::Shipped, Self::Delivered)
         )
     }
 
-    /// Whether nothing can follow.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Delivered | Self::Canceled)
     }

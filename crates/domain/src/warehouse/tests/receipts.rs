@@ -1,4 +1,4 @@
-//! What is announced, what arrives, and what the merchant is told of it.
+//! Inbound ASNs and receipts.
 
 use expect_test::expect;
 use uuid::Uuid;
@@ -7,12 +7,12 @@ use super::super::sample::{inbound_asn, receipt};
 use super::super::{ExpectedUnit, InboundAsn, InventoryReceipt, ReceiptBatch};
 use super::*;
 
-fn announced() -> Reader {
+fn asn_reader() -> Reader {
     let read = |document: &Document| InboundAsn::read(document).err();
     Reader { sample: inbound_asn("IN-1", 2), read }
 }
 
-fn received() -> Reader {
+fn receipt_reader() -> Reader {
     let read = |document: &Document| ReceiptBatch::read(document).err();
     Reader { sample: receipt("IN-1", 1), read }
 }
@@ -29,8 +29,8 @@ fn completed(asn: &Value, receipt: &Value) -> Result<InventoryReceipt, String> {
 }
 
 #[test]
-fn an_announcement_names_its_lines() {
-    let reader = announced();
+fn an_asn_is_validated() {
+    let reader = asn_reader();
     reader.requires(&[
         "/asn_number",
         "/from",
@@ -45,7 +45,7 @@ fn an_announcement_names_its_lines() {
         "/cartons/0/reference/type",
         "/cartons/0/reference/identifier",
     ]);
-    reader.allows_to_leave_out(&[
+    reader.allows_absent(&[
         "/program_identifier",
         "/shipment_identifier",
         "/tracking_number",
@@ -58,7 +58,7 @@ fn an_announcement_names_its_lines() {
         "/cartons/0/details/0/quantity",
         "/cartons/0/details/0/return_reason",
     ]);
-    reader.takes_numbers_and_strings(&[
+    reader.accepts_numbers_and_strings(&[
         "/asn_number",
         "/program_identifier",
         "/from/identifier",
@@ -67,30 +67,32 @@ fn an_announcement_names_its_lines() {
     ]);
     for quantity in [0, 100_001] {
         let pointer = "/cartons/0/details/0/quantity";
-        reader.refuses(pointer, Some(json!(quantity)), Code::Invalid);
+        reader.rejects(pointer, Some(json!(quantity)), Code::Invalid);
     }
     let same = ("/cartons/0/details/1/line_identifier", Some(json!("L-1")));
-    let faults = reader.faults(&[same]);
-    assert_eq!(faults, [("$.cartons[0].details[1].line_identifier".to_owned(), Code::Invalid)]);
+    let errors = reader.errors(&[same]);
+    assert_eq!(errors, [("$.cartons[0].details[1].line_identifier".to_owned(), Code::Invalid)]);
     let nameless = [("/cartons/0/details/0/sku", None), ("/cartons/0/details/0/upc", None)];
-    let faults = reader.faults(&nameless);
-    assert_eq!(faults, [("$.cartons[0].details[0].sku".to_owned(), Code::MissingField)]);
+    let errors = reader.errors(&nameless);
+    assert_eq!(errors, [("$.cartons[0].details[0].sku".to_owned(), Code::MissingField)]);
 }
 
 #[test]
-fn an_announcement_names_a_unit_once() {
-    let reader = announced();
+fn a_unit_appears_once_in_an_asn() {
+    let reader = asn_reader();
     let (one, other) = ("/cartons/0/details/0", "/cartons/0/details/1");
     let unit = |line: &str, name: &str| format!("{line}/{name}");
-    let (named, plate) = ("unit_identifier", "client_unit_identifier");
-    for (first, second) in [(named, named), (named, plate), (plate, named), (plate, plate)] {
+    let (unit_id, client_id) = ("unit_identifier", "client_unit_identifier");
+    for (first, second) in
+        [(unit_id, unit_id), (unit_id, client_id), (client_id, unit_id), (client_id, client_id)]
+    {
         let (first, second_at) = (unit(one, first), unit(other, second));
-        let without = [unit(one, named), unit(other, named)];
+        let without = [unit(one, unit_id), unit(other, unit_id)];
         let without = without.iter().map(|name| (name.as_str(), None));
         let same = [(first.as_str(), Some(json!("7"))), (second_at.as_str(), Some(json!(7)))];
         let changes: Vec<_> = without.chain(same).collect();
         let field = format!("$.cartons[0].details[1].{second}");
-        assert_eq!(reader.faults(&changes), [(field, Code::Invalid)]);
+        assert_eq!(reader.errors(&changes), [(field, Code::Invalid)]);
         let several = (unit(other, "quantity"), Some(json!(2)));
         let changes: Vec<_> =
             changes.into_iter().chain([(several.0.as_str(), several.1)]).collect();
@@ -99,16 +101,16 @@ fn an_announcement_names_a_unit_once() {
 }
 
 #[test]
-fn a_receipt_names_its_line_and_condition() {
-    let reader = received();
+fn a_receipt_is_validated() {
+    let reader = receipt_reader();
     reader.requires(&["/asn_number", "/line_identifier", "/to/identifier"]);
-    reader.refuses("/initial_condition", None, Code::MissingField);
-    reader.knows_words("/initial_condition", &["N", "R", "A", "B", "C", "X", "TT"]);
+    reader.rejects("/initial_condition", None, Code::MissingField);
+    reader.accepts_only("/initial_condition", &["N", "R", "A", "B", "C", "X", "TT"]);
     reader.accepts(&[
         ("/initial_condition", None),
         ("/reject_reason", Some(json!("not what was announced"))),
     ]);
-    reader.takes_numbers_and_strings(&[
+    reader.accepts_numbers_and_strings(&[
         "/asn_number",
         "/line_identifier",
         "/unit_identifier",
@@ -117,14 +119,14 @@ fn a_receipt_names_its_line_and_condition() {
         "/client_unit_identifier",
     ]);
     for bad in ["B00", "B00EXAMPL!", "B00EXAMPLES"] {
-        reader.refuses("/asin", Some(json!(bad)), Code::Invalid);
+        reader.rejects("/asin", Some(json!(bad)), Code::Invalid);
     }
-    reader.bounds_texts(0, &["/user_login", "/serial_number", "/sku", "/tracking_number"]);
-    reader.refuses("/reference", Some(json!("RMA-1")), Code::InvalidType);
+    reader.limits_texts(0, &["/user_login", "/serial_number", "/sku", "/tracking_number"]);
+    reader.rejects("/reference", Some(json!("RMA-1")), Code::InvalidType);
 }
 
 #[test]
-fn a_batch_names_the_place_of_a_fault() {
+fn an_error_in_a_batch_has_the_index_of_its_receipt() {
     let good = receipt("IN-1", 1);
     let bad = changed(good.clone(), &[("/initial_condition", Some(json!("?")))]);
     let invalid = ReceiptBatch::read(&document(&json!({ "receipts": [good, bad] }))).unwrap_err();
@@ -134,7 +136,7 @@ fn a_batch_names_the_place_of_a_fault() {
 }
 
 #[test]
-fn a_line_of_several_units_names_none_of_them() {
+fn a_line_of_several_units_identifies_no_unit() {
     let quantity = "/cartons/0/details/0/quantity";
     let asn = changed(
         inbound_asn("IN-1", 1),
@@ -159,21 +161,21 @@ fn a_line_of_several_units_names_none_of_them() {
 }
 
 #[test]
-fn an_empty_text_hides_nothing_that_the_asn_says() {
+fn an_empty_text_is_filled_from_the_asn() {
     let texts = ["sku", "upc", "return_reason", "merchant", "concept", "tracking_number"];
-    let (mut left_out, mut empty) = (receipt("IN-1", 1), receipt("IN-1", 1));
+    let (mut absent, mut empty) = (receipt("IN-1", 1), receipt("IN-1", 1));
     for name in texts {
-        left_out.as_object_mut().unwrap().remove(name);
+        absent.as_object_mut().unwrap().remove(name);
         empty[name] = json!("");
     }
     let asn = inbound_asn("IN-1", 1);
-    let left_out = completed(&asn, &left_out).unwrap();
-    assert!(left_out.sku.is_some() && left_out.tracking_number.is_some());
-    assert_eq!(completed(&asn, &empty).unwrap(), left_out);
+    let absent = completed(&asn, &absent).unwrap();
+    assert!(absent.sku.is_some() && absent.tracking_number.is_some());
+    assert_eq!(completed(&asn, &empty).unwrap(), absent);
 }
 
 #[test]
-fn what_a_receipt_leaves_out_comes_from_the_asn() {
+fn absent_fields_are_filled_from_the_asn() {
     let message = completed(&inbound_asn("IN-1", 1), &receipt("IN-1", 1)).unwrap();
     expect![[r#"
         {
@@ -216,23 +218,23 @@ fn what_a_receipt_leaves_out_comes_from_the_asn() {
 }
 
 #[test]
-fn what_a_receipt_says_itself_stays() {
-    let said = [
+fn fields_of_the_receipt_take_precedence() {
+    let fields = [
         ("/tracking_number", Some(json!("1Z-OTHER"))),
         ("/unit_identifier", Some(json!(99))),
         ("/to/identifier", Some(json!("WH-2"))),
         ("/carton_identifier", Some(json!(3))),
     ];
     let message =
-        json!(completed(&inbound_asn("IN-1", 1), &changed(receipt("IN-1", 1), &said)).unwrap());
-    for (pointer, value) in said {
+        json!(completed(&inbound_asn("IN-1", 1), &changed(receipt("IN-1", 1), &fields)).unwrap());
+    for (pointer, value) in fields {
         assert_eq!(message.pointer(pointer), value.as_ref());
     }
     assert_eq!(message["to"]["original_identifier"], 12);
 }
 
 #[test]
-fn a_unit_has_a_name() {
+fn a_unit_needs_an_identifier() {
     let nameless = ("/cartons/0/details/0/unit_identifier", None);
     let asn = changed(inbound_asn("IN-1", 1), &[nameless]);
     let message = completed(&asn, &receipt("IN-1", 1)).unwrap();
@@ -242,17 +244,20 @@ fn a_unit_has_a_name() {
 }
 
 #[test]
-fn only_a_unit_of_an_rma_is_news_for_the_rma_engine() {
+fn only_a_unit_of_an_rma_causes_an_event() {
     let now = "2026-03-05T00:00:00Z".parse().unwrap();
-    let news = |message: &InventoryReceipt| {
+    let event = |message: &InventoryReceipt| {
         message.unit_received(&"acme".parse().unwrap(), Uuid::nil(), now)
     };
     let message = completed(&inbound_asn("IN-1", 1), &receipt("IN-1", 1)).unwrap();
-    let heard = news(&message).unwrap();
-    assert_eq!(heard.rma_identifier, "RMA-100");
-    assert_eq!(heard.reference_line_identifier.as_deref(), Some("1"));
-    assert_eq!((heard.unit_identifier.as_str(), heard.condition.as_deref()), ("U-1", Some("A")));
+    let received = event(&message).unwrap();
+    assert_eq!(received.rma_identifier, "RMA-100");
+    assert_eq!(received.reference_line_identifier.as_deref(), Some("1"));
+    assert_eq!(
+        (received.unit_identifier.as_str(), received.condition.as_deref()),
+        ("U-1", Some("A"))
+    );
     let other = [("/cartons/0/reference/type", Some(json!("ForwardOrder")))];
     let message = completed(&changed(inbound_asn("IN-1", 1), &other), &receipt("IN-1", 1)).unwrap();
-    assert_eq!(news(&message), None);
+    assert_eq!(event(&message), None);
 }

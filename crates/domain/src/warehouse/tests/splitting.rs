@@ -1,18 +1,20 @@
-//! Large shipments become several messages, none too large, together holding each unit once.
+//! A large shipment becomes several messages within the limits, which contain each unit once.
 
 use std::collections::HashSet;
 
 use proptest::prelude::*;
 
 use super::super::sample::outbound_shipment;
-use super::super::{AsnPart, MAX_MESSAGE_BYTES, MAX_MESSAGE_LINES, OutboundAsn, OutboundShipment};
+use super::super::{
+    AsnPart, MAX_MESSAGE_BYTES, MAX_MESSAGE_LINES, OutboundAsn, OutboundHeader, OutboundShipment,
+};
 use super::*;
 
 fn read(value: &Value) -> OutboundShipment {
     OutboundShipment::read(&document(value)).unwrap()
 }
 
-/// The messages of all parts, after checking their bounds.
+/// The messages of all parts, after checks of their limits and units.
 #[track_caller]
 fn messages(shipment: &OutboundShipment, parts: &[AsnPart]) -> Vec<OutboundAsn> {
     let messages: Vec<OutboundAsn> = parts
@@ -33,11 +35,11 @@ fn messages(shipment: &OutboundShipment, parts: &[AsnPart]) -> Vec<OutboundAsn> 
         assert_eq!(units, part.units);
         assert!(message.cartons.iter().all(|carton| !carton.details.is_empty()));
     }
-    let told = messages.iter().flat_map(|it| &it.cartons).flat_map(|carton| &carton.details);
-    let told: Vec<_> = told.map(|detail| &detail.line_identifier).collect();
+    let reported = messages.iter().flat_map(|it| &it.cartons).flat_map(|carton| &carton.details);
+    let reported: Vec<_> = reported.map(|detail| &detail.line_identifier).collect();
     let shipped = shipment.cartons.iter().flat_map(|carton| &carton.details);
     let shipped: Vec<_> = shipped.map(|detail| &detail.line_identifier).collect();
-    assert_eq!(told, shipped);
+    assert_eq!(reported, shipped);
     messages
 }
 
@@ -57,10 +59,10 @@ fn a_small_shipment_keeps_its_number() {
 fn a_carton_of_2500_units_spans_three_messages() {
     let shipment = read(&outbound_shipment("ASN-1", 2500));
     let parts = shipment.split().unwrap();
-    let told: Vec<_> = parts.iter().map(|part| (part.asn_number.as_str(), part.units)).collect();
-    assert_eq!(told, [("ASN-1_1", 1000), ("ASN-1_2", 1000), ("ASN-1_3", 500)]);
+    let numbers: Vec<_> = parts.iter().map(|part| (part.asn_number.as_str(), part.units)).collect();
+    assert_eq!(numbers, [("ASN-1_1", 1000), ("ASN-1_2", 1000), ("ASN-1_3", 500)]);
     for message in messages(&shipment, &parts) {
-        let header = super::super::OutboundHeader { asn_number: "ASN-1".into(), ..message.header };
+        let header = OutboundHeader { asn_number: "ASN-1".into(), ..message.header };
         assert_eq!(header, shipment.header);
         let [carton] = message.cartons.as_slice() else { panic!("one carton a message") };
         assert_eq!(carton.identifier, shipment.cartons[0].identifier);
@@ -69,7 +71,7 @@ fn a_carton_of_2500_units_spans_three_messages() {
 }
 
 #[test]
-fn bytes_count_as_well_as_lines() {
+fn a_message_has_limited_bytes() {
     let mut value = outbound_shipment("ASN-1", 900);
     for detail in value["cartons"][0]["details"].as_array_mut().unwrap() {
         detail["serial_number"] = json!("\u{1}".repeat(255));
@@ -81,7 +83,7 @@ fn bytes_count_as_well_as_lines() {
 }
 
 #[test]
-fn a_number_leaves_room_for_its_suffix_when_it_needs_one() {
+fn the_number_of_a_split_shipment_leaves_space_for_the_suffix() {
     let long = "x".repeat(254);
     assert_eq!(read(&outbound_shipment(&long, 1000)).split().unwrap().len(), 1);
     let invalid = read(&outbound_shipment(&long, 1001)).split().unwrap_err();
@@ -90,7 +92,7 @@ fn a_number_leaves_room_for_its_suffix_when_it_needs_one() {
 }
 
 #[test]
-fn a_header_that_fills_a_message_is_refused() {
+fn a_header_that_fills_a_message_is_rejected() {
     let mut value = outbound_shipment("ASN-1", 3);
     for (length, fits) in [
         (MAX_MESSAGE_BYTES - 4096, true),
@@ -116,7 +118,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn any_shipment_is_told_whole(
+    fn every_unit_is_in_one_message(
         sizes in proptest::collection::vec((1usize..1500, 0usize..200), 1..6),
     ) {
         let mut value = outbound_shipment("ASN-1", 1);

@@ -1,10 +1,14 @@
 use expect_test::{Expect, expect};
 
-use super::*;
-use crate::{json::Document, message_kind::MessageKind};
+use super::{
+    Authentication, EndpointChange, Interface, ReturnPolicy, Settings, SettingsChange,
+    read_new_merchant,
+};
+use crate::json::{Document, Object, object};
+use crate::message_kind::MessageKind;
 
 #[track_caller]
-fn refused<T: std::fmt::Debug>(
+fn check_rejected<T: std::fmt::Debug>(
     json: &str,
     read: impl FnMut(&Object<'_>) -> Option<T>,
     errors: &Expect,
@@ -24,14 +28,14 @@ fn a_merchant_needs_a_name_and_an_identifier() {
         (id.as_str(), settings.return_window_days, settings.currency.as_str()),
         ("acme", 60, "USD")
     );
-    refused(
+    check_rejected(
         "{}",
         read_new_merchant,
         &expect![[r#"
         $.identifier: missing_field
         $.name: missing_field"#]],
     );
-    refused(
+    check_rejected(
         r#"{"identifier": "Acme!", "name": "", "time_zone": "Mars/Base", "currency": "usd", "colour": 1,
             "return_window_days": -1, "support_contact": {"email": "x", "fax": "1"}, "base_url": "ftp://x"}"#,
         read_new_merchant,
@@ -49,8 +53,8 @@ fn a_merchant_needs_a_name_and_an_identifier() {
 }
 
 #[test]
-fn paths_are_put_behind_a_base_url() {
-    for (url, fault) in [
+fn a_base_url_has_no_query_or_fragment() {
+    for (url, detail) in [
         ("https://acme.example/hooks?tenant=1", "must not have a query: paths are put behind it"),
         ("https://acme.example/hooks?", "must not have a query: paths are put behind it"),
         (
@@ -62,15 +66,15 @@ fn paths_are_put_behind_a_base_url() {
         let document = Document::parse(json.as_bytes()).unwrap();
         let invalid = document.read(object(SettingsChange::read)).unwrap_err();
         assert_eq!(invalid.errors[0].field, "$.base_url");
-        assert_eq!(invalid.errors[0].detail.as_deref(), Some(fault), "{url}");
+        assert_eq!(invalid.errors[0].detail.as_deref(), Some(detail), "{url}");
     }
-    // An endpoint's own address is dialled as it stands.
+    // An endpoint's own URL may have a query.
     let json = r#"{"url": "https://acme.example/hooks?tenant=1"}"#;
     assert!(Document::parse(json.as_bytes()).unwrap().read(object(endpoint)).is_ok());
 }
 
 #[test]
-fn null_empties_what_can_be_empty() {
+fn null_clears_a_setting_that_can_be_empty() {
     let mut settings = Settings::new("Acme");
     settings.base_url = Some("https://acme.example".to_owned());
     let read = |json: &str| {
@@ -83,7 +87,7 @@ fn null_empties_what_can_be_empty() {
 }
 
 #[test]
-fn what_shoppers_are_offered_changes_part_by_part() {
+fn return_options_change_part_by_part() {
     let mut settings = Settings::new("Acme");
     let read = |json: &str| {
         Document::parse(json.as_bytes()).unwrap().read(object(SettingsChange::read)).unwrap()
@@ -93,13 +97,12 @@ fn what_shoppers_are_offered_changes_part_by_part() {
             "methods": [{"method": "mail-back", "shipping_cost_cents": 500}]}}"#,
     )
     .apply(&mut settings);
-    let usual = crate::merchant::ReturnPolicy::default();
-    assert_eq!(settings.returns.reasons, usual.reasons);
+    assert_eq!(settings.returns.reasons, ReturnPolicy::default().reasons);
     assert_eq!(settings.returns.methods.len(), 1);
     assert_eq!(settings.returns.gift_card.as_ref().map(|card| card.sku.as_str()), Some("GIFT"));
     read(r#"{"returns": {"gift_card": null}}"#).apply(&mut settings);
     assert_eq!((settings.returns.gift_card, settings.returns.methods.len()), (None, 1));
-    refused(
+    check_rejected(
         r#"{"returns": {"reasons": [{"code": "A", "label": "a"}, {"code": "A"}], "colour": 1,
             "methods": [{"method": "pigeon"}, {"method": "mail-back"}, {"method": "mail-back",
             "shipping_cost_cents": -1}], "gift_card": {"sku": ""}}}"#,
@@ -120,7 +123,7 @@ fn endpoint(document: &Object<'_>) -> Option<EndpointChange> {
 }
 
 #[test]
-fn a_question_for_variants_has_a_place_for_the_product() {
+fn a_variants_endpoint_needs_a_placeholder_in_its_path() {
     let variants = |document: &Object<'_>| EndpointChange::read(document, Interface::Variants);
     for json in [
         r#"{}"#,
@@ -131,12 +134,12 @@ fn a_question_for_variants_has_a_place_for_the_product() {
         let document = Document::parse(json.as_bytes()).unwrap();
         assert!(document.read(object(variants)).is_ok(), "{json}");
     }
-    refused(
+    check_rejected(
         r#"{"path": "/products"}"#,
         variants,
         &expect!["$.path: invalid (must hold {variant_identifier} in its path)"],
     );
-    refused(
+    check_rejected(
         r#"{"url": "https://acme.example/products?of={variant_identifier}"}"#,
         variants,
         &expect!["$.url: invalid (must hold {variant_identifier} in its path)"],
@@ -144,8 +147,8 @@ fn a_question_for_variants_has_a_place_for_the_product() {
 }
 
 #[test]
-fn an_endpoint_is_checked_field_by_field() {
-    refused(
+fn every_invalid_field_of_an_endpoint_is_reported() {
+    check_rejected(
         r#"{"url": "https://user:pw@acme.example/x", "path": "x y", "timeout_ms": 5,
             "headers": {"Authorization": "x", "Host": "x", "X-Service-Id": "x", "ok": "fine", "bad name": "x", "x": "a\nb"},
             "authentication": {"kind": "oauth2", "token_url": "nowhere"}}"#,
@@ -163,14 +166,14 @@ fn an_endpoint_is_checked_field_by_field() {
             $.authentication.client_secret: missing_field
             $.timeout_ms: invalid (must be between 100 and 120000)"#]],
     );
-    refused(
+    check_rejected(
         r#"{"authentication": {"kind": "magic"}}"#,
         endpoint,
         &expect![
             "$.authentication.kind: invalid (must be one of none, basic, bearer, api_key, oauth2)"
         ],
     );
-    refused(
+    check_rejected(
         r#"{"url": "https://acme.example/x", "path": "/x"}"#,
         endpoint,
         &expect!["$.path: invalid (give the whole url or a path, not both)"],
@@ -189,14 +192,14 @@ fn every_kind_of_authentication_is_read() {
             "scope": null, "credentials_in": "body"}"#,
     ] {
         let document = Document::parse(json.as_bytes()).unwrap();
-        let read = document.read(object(authentication)).unwrap();
+        let read = document.read(object(Authentication::read)).unwrap();
         let again: Authentication<String> = serde_json::from_str(json).unwrap();
         assert_eq!(read, again);
     }
 }
 
 #[test]
-fn a_field_of_another_authentication_is_not_overlooked() {
+fn a_field_of_another_authentication_is_rejected() {
     for (json, known) in [
         (r#"{"kind": "none", "scopes": "returns"}"#, "kind"),
         (
@@ -215,7 +218,7 @@ fn a_field_of_another_authentication_is_not_overlooked() {
         ),
     ] {
         let document = Document::parse(json.as_bytes()).unwrap();
-        let invalid = document.read(object(authentication)).unwrap_err();
+        let invalid = document.read(object(Authentication::read)).unwrap_err();
         let errors: Vec<_> = invalid.errors.iter().map(ToString::to_string).collect();
         assert_eq!(errors, [format!("$.scopes: invalid (unknown field: known are {known})")]);
     }

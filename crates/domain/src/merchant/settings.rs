@@ -1,0 +1,80 @@
+//! How returns work for a merchant.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::policy::ReturnPolicy;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Settings {
+    pub name: String,
+    /// IANA time zone, for days and return windows.
+    #[schema(example = "America/New_York")]
+    pub time_zone: String,
+    /// ISO 4217 code of shipping costs and bonus. Orders in another currency have neither.
+    #[schema(example = "USD")]
+    pub currency: String,
+    /// Whether Backhaul receives returned units for the merchant.
+    pub managed_receiving: bool,
+    /// Days after shipping within which units can be returned.
+    pub return_window_days: u16,
+    /// Line tags that forbid a return, in addition to the built-in tags.
+    pub final_sale_tags: Vec<String>,
+    /// The options of shoppers.
+    #[serde(default)]
+    pub returns: ReturnPolicy,
+    /// Reject orders whose sums do not add up, instead of warning.
+    pub strict_amounts: bool,
+    /// Reject new refunds dated in the past.
+    pub strict_refund_dates: bool,
+    /// The contact for undeliverable messages.
+    pub support_contact: Option<SupportContact>,
+    /// The base URL of endpoint paths.
+    #[schema(example = "https://api.acme.example/hooks")]
+    pub base_url: Option<String>,
+}
+
+/// A contact at the merchant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SupportContact {
+    pub email: String,
+    pub name: Option<String>,
+    pub phone: Option<String>,
+}
+
+impl Settings {
+    /// The default settings.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            time_zone: "UTC".to_owned(),
+            currency: "USD".to_owned(),
+            managed_receiving: false,
+            return_window_days: 30,
+            final_sale_tags: Vec::new(),
+            returns: ReturnPolicy::default(),
+            strict_amounts: false,
+            strict_refund_dates: false,
+            support_contact: None,
+            base_url: None,
+        }
+    }
+
+    /// The settings for orders in a currency. Costs and bonus in another currency become zero,
+    /// because there are no exchange rates.
+    pub fn in_currency(&self, code: &str) -> Cow<'_, Self> {
+        if self.currency == code {
+            return Cow::Borrowed(self);
+        }
+        let mut settings = self.clone();
+        for offer in &mut settings.returns.methods {
+            offer.shipping_cost_cents = 0;
+        }
+        if let Some(card) = &mut settings.returns.gift_card {
+            card.bonus_credit_amount_cents = 0;
+        }
+        Cow::Owned(settings)
+    }
+}

@@ -1,0 +1,120 @@
+//! The body of a request that creates a merchant or changes its settings.
+
+use chrono_tz::Tz;
+
+use super::patch::replace;
+use super::policy::PolicyChange;
+use super::settings::{Settings, SupportContact};
+use super::urls::base_url;
+use crate::access::MerchantId;
+use crate::json::{
+    Field, Object, array, boolean, currency, integer, object, parsed, read_fields, text,
+};
+
+const SETTINGS: [&str; 11] = [
+    "name",
+    "time_zone",
+    "currency",
+    "managed_receiving",
+    "return_window_days",
+    "final_sale_tags",
+    "returns",
+    "strict_amounts",
+    "strict_refund_dates",
+    "support_contact",
+    "base_url",
+];
+
+/// Reads a new merchant: `identifier`, `name` and any of the settings.
+pub fn read_new_merchant(document: &Object<'_>) -> Option<(MerchantId, Settings)> {
+    document.reject_unknown(&[&SETTINGS[..], &["identifier"]].concat());
+    let identifier = document.required("identifier", parsed(1..=63, str::parse::<MerchantId>));
+    let name = document.required("name", text(1..=200));
+    let change = SettingsChange::read_fields(document);
+    let mut settings = Settings::new(name?);
+    change?.apply(&mut settings);
+    Some((identifier?, settings))
+}
+
+/// A partial update of a merchant's settings. `null` clears a setting that can be empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SettingsChange {
+    name: Option<String>,
+    time_zone: Option<String>,
+    currency: Option<String>,
+    managed_receiving: Option<bool>,
+    return_window_days: Option<u16>,
+    final_sale_tags: Option<Vec<String>>,
+    returns: Option<PolicyChange>,
+    strict_amounts: Option<bool>,
+    strict_refund_dates: Option<bool>,
+    support_contact: Option<Option<SupportContact>>,
+    base_url: Option<Option<String>>,
+}
+
+impl SettingsChange {
+    pub fn read(document: &Object<'_>) -> Option<Self> {
+        document.reject_unknown(&SETTINGS);
+        Self::read_fields(document)
+    }
+
+    fn read_fields(document: &Object<'_>) -> Option<Self> {
+        read_fields!(Self {
+            name: document.optional("name", text(1..=200)),
+            time_zone: document.optional("time_zone", time_zone),
+            currency: document
+                .optional("currency", |field| Some(currency(field)?.code().to_owned())),
+            managed_receiving: document.optional("managed_receiving", boolean),
+            return_window_days: document.optional("return_window_days", days),
+            final_sale_tags: document.optional("final_sale_tags", array(0..=100, text(1..=100))),
+            returns: document.optional("returns", object(PolicyChange::read)),
+            strict_amounts: document.optional("strict_amounts", boolean),
+            strict_refund_dates: document.optional("strict_refund_dates", boolean),
+            support_contact: document.clearable("support_contact", object(support_contact)),
+            base_url: document.clearable("base_url", base_url),
+        })
+    }
+
+    pub fn apply(self, settings: &mut Settings) {
+        self.returns.unwrap_or_default().apply(&mut settings.returns);
+        replace(&mut settings.name, self.name);
+        replace(&mut settings.time_zone, self.time_zone);
+        replace(&mut settings.currency, self.currency);
+        replace(&mut settings.managed_receiving, self.managed_receiving);
+        replace(&mut settings.return_window_days, self.return_window_days);
+        replace(&mut settings.final_sale_tags, self.final_sale_tags);
+        replace(&mut settings.strict_amounts, self.strict_amounts);
+        replace(&mut settings.strict_refund_dates, self.strict_refund_dates);
+        replace(&mut settings.support_contact, self.support_contact);
+        replace(&mut settings.base_url, self.base_url);
+    }
+}
+
+fn days(field: Field<'_>) -> Option<u16> {
+    integer(0..=3650)(field)?.try_into().ok()
+}
+
+fn support_contact(contact: &Object<'_>) -> Option<SupportContact> {
+    contact.reject_unknown(&["email", "name", "phone"]);
+    read_fields!(SupportContact {
+        email: contact.required("email", email),
+        name: contact.optional("name", text(1..=200)),
+        phone: contact.optional("phone", text(1..=50)),
+    })
+}
+
+fn email(field: Field<'_>) -> Option<String> {
+    parsed(3..=254, |text| {
+        let has_parts =
+            text.split_once('@').is_some_and(|(name, host)| !name.is_empty() && host.contains('.'));
+        let is_plain = !text.chars().any(|c| c.is_whitespace() || c.is_control());
+        if has_parts && is_plain { Ok(text.to_owned()) } else { Err("must be an e-mail address") }
+    })(field)
+}
+
+fn time_zone(field: Field<'_>) -> Option<String> {
+    parsed(1..=64, |text| match text.parse::<Tz>() {
+        Ok(zone) => Ok(zone.name().to_owned()),
+        Err(_) => Err("must be an IANA time zone, like Europe/Berlin"),
+    })(field)
+}

@@ -1,0 +1,158 @@
+//! An order snapshot and its reader.
+
+use chrono::{DateTime, Utc};
+use iso_currency::Currency;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+
+use super::address::Address;
+use super::customer::{self, Customer};
+use super::limits::{
+    AMOUNT, IDENTIFIER, MAX_NOTE, MAX_OPAQUE, MAX_REFUNDS, MAX_TAGS, OPTIONAL_TEXT, tags_schema,
+};
+use super::line::{self, OrderLine};
+use super::refund::{Refund, RefundIndex};
+use super::sums::SumChecks;
+use crate::json::{Field, Object, array, currency, integer, object, one_of, text, timestamp};
+
+/// The complete state of an order at `updated_at`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Order {
+    /// The order's identifier in the merchant's systems.
+    #[schema(min_length = 1, max_length = 255)]
+    pub identifier: String,
+    /// The order's status in the merchant's systems.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255)]
+    pub raw_status: Option<String>,
+    pub status: OrderStatus,
+    #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
+    pub total_amount_cents: i64,
+    /// The sum of the lines' `product_amount_cents`.
+    #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
+    pub product_amount_cents: i64,
+    /// The sum of the lines' `tax_amount_cents`.
+    #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
+    pub tax_amount_cents: i64,
+    #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
+    pub discount_amount_cents: i64,
+    #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
+    pub shipping_amount_cents: i64,
+    #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
+    pub shipping_tax_amount_cents: i64,
+    #[schema(schema_with = currency_schema)]
+    pub currency: Currency,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false, schema_with = tags_schema)]
+    pub tags: Vec<String>,
+    /// The brand of the merchant that sold the order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255)]
+    pub concept: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 5000)]
+    pub note: Option<String>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+    /// All lines together have at most 10,000 units.
+    #[schema(min_items = 1, max_items = 1000)]
+    pub items: Vec<OrderLine>,
+    pub customer: Customer,
+    pub shipping_address: Address,
+    pub billing_address: Address,
+    #[schema(max_items = 1000)]
+    pub refunds: Vec<Refund>,
+}
+
+/// The status of an order. It is `Shipped` once the full order has shipped, also after a full refund.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub enum OrderStatus {
+    Created,
+    Shipped,
+    #[serde(alias = "Canceled")]
+    Cancelled,
+}
+
+impl OrderStatus {
+    const TEXTS: [(&str, Self); 4] = [
+        ("Created", Self::Created),
+        ("Shipped", Self::Shipped),
+        ("Cancelled", Self::Cancelled),
+        ("Canceled", Self::Cancelled),
+    ];
+}
+
+impl Order {
+    pub(super) fn read(order: &Object<'_>, sums: &mut SumChecks) -> Option<Self> {
+        let mut seen = RefundIndex::default();
+        let identifier = order.required("identifier", text(IDENTIFIER));
+        let raw_status = order.optional("raw_status", text(OPTIONAL_TEXT));
+        let status = order.required("status", one_of(&OrderStatus::TEXTS));
+        let total = order.required("total_amount_cents", integer(AMOUNT));
+        let product = order.required("product_amount_cents", integer(AMOUNT));
+        let tax = order.required("tax_amount_cents", integer(AMOUNT));
+        let discount = order.required("discount_amount_cents", integer(AMOUNT));
+        let shipping = order.required("shipping_amount_cents", integer(AMOUNT));
+        let shipping_tax = order.required("shipping_tax_amount_cents", integer(AMOUNT));
+        let currency = order.required("currency", currency);
+        let tags = order.optional("tags", array(0..=MAX_TAGS, text(OPTIONAL_TEXT)));
+        let concept = order.optional("concept", text(OPTIONAL_TEXT));
+        let note = order.optional("note", text(0..=MAX_NOTE));
+        let created_at = order.required("created_at", timestamp);
+        let updated_at = order.required("updated_at", timestamp);
+        let (items, lines) = line::read_all(order, sums);
+        let customer = customer::read_either(order);
+        let shipping_address = order.required("shipping_address", object(Address::read));
+        let billing_address = order.required("billing_address", object(Address::read));
+        let transactions = order.required("transactions", array(0..=MAX_OPAQUE, ignore));
+        let refunds =
+            array(0..=MAX_REFUNDS, object(|refund| Refund::read(refund, &lines, &mut seen)));
+        let refunds = order.required("refunds", refunds);
+        let discounts = order.required("discounts", array(0..=MAX_OPAQUE, ignore));
+
+        sums.compare(order, "product_amount_cents", product, lines.product_amount());
+        sums.compare(order, "tax_amount_cents", tax, lines.tax_amount());
+
+        transactions.and(discounts)?;
+        Some(Self {
+            identifier: identifier?,
+            raw_status: raw_status?,
+            status: status?,
+            total_amount_cents: total?,
+            product_amount_cents: product?,
+            tax_amount_cents: tax?,
+            discount_amount_cents: discount?,
+            shipping_amount_cents: shipping?,
+            shipping_tax_amount_cents: shipping_tax?,
+            currency: currency?,
+            tags: tags?.unwrap_or_default(),
+            concept: concept?,
+            note: note?,
+            created_at: created_at?,
+            updated_at: updated_at?,
+            items: items?,
+            customer: customer?,
+            shipping_address: shipping_address?,
+            billing_address: billing_address?,
+            refunds: refunds?,
+        })
+    }
+}
+
+/// Accepts any value. Transactions and discounts are counted, not read.
+fn ignore(_: Field<'_>) -> Option<()> {
+    Some(())
+}
+
+/// A schema that accepts the same codes as [`currency`].
+fn currency_schema() -> ObjectBuilder {
+    let letters = || 'A'..='Z';
+    let pairs = letters().flat_map(|a| letters().map(move |b| (a, b)));
+    let codes = pairs.flat_map(|(a, b)| letters().map(move |c| String::from_iter([a, b, c])));
+    let codes = codes.filter(|code| Currency::from_code(code).is_some());
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some("ISO 4217 code"))
+        .enum_values(Some(codes))
+}
