@@ -1,10 +1,10 @@
-//! Exchange orders: what is sent instead of what comes back.
+//! Exchange orders: new orders for the variants and gift cards that replace returned units.
 
 mod message;
 mod outcome;
-mod question;
-mod reply;
+mod response;
 mod stock;
+mod variant_identifier;
 mod variants;
 
 #[cfg(test)]
@@ -15,8 +15,8 @@ pub use message::{
     exchange_order_schema,
 };
 pub use outcome::{ExchangeFailed, ExchangePlaced, FailureCause};
-pub(crate) use question::has_placeholder;
-pub use question::{InvalidVariantIdentifier, MissingPlaceholder, VariantIdentifier};
-pub use reply::{ExchangeOrderResponse, OrderAmounts};
+pub use response::{ExchangeOrderResponse, OrderAmounts};
 pub use stock::{StockCheck, VariantLookups, check_stock};
+pub(crate) use variant_identifier::has_placeholder;
+pub use variant_identifier::{InvalidVariantIdentifier, MissingPlaceholder, VariantIdentifier};
 pub use variants::{Attribute, InvalidVariantsResponse, OfferedVariant, Variants, variants_schema};

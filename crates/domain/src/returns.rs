@@ -1,48 +1,52 @@
-//! Returns: what a shopper sends back, unit by unit, and what the merchant is told of it.
+//! Returns: the rules from the shopper's request to the merchant's refund.
 //!
-//! [`reconcile_line`] keeps the ledger of shipped units; [`eligibility`] judges a unit;
-//! [`ReturnRequest`] is what a shopper asks for; [`Rma`] is a return, and everything that can
-//! happen to it; [`match_refunds`] finds out which units a merchant's refunds cover. Whoever
-//! stores returns loads, applies, saves and announces; no rule is decided anywhere else.
+//! [`reconcile_line`] derives units from order snapshots, [`check_eligibility`] decides whether a
+//! unit can be returned, [`Rma`] is a return with its state machines, and [`match_refunds`]
+//! assigns refunds to units. Services load, apply, save and publish; they decide nothing.
 
-mod choice;
+mod carrier_report;
 mod confirmed;
 mod discrepancy;
 mod eligibility;
-mod ledger;
 mod message;
 mod money;
 mod receipt;
-mod refund;
+mod refund_matching;
+mod refunded_unit;
 mod request;
 mod resolution;
+mod return_method;
 mod rma;
+mod shipped_units;
 mod status;
-mod words;
+mod unit_id;
 
-pub use choice::{ReturnMethod, UnitId};
+pub use carrier_report::CarrierReport;
 pub use confirmed::{ConfirmedUnit, GiftCardOffer, Replacement, ReturnConfirmed, Variant};
 pub use discrepancy::Discrepancy;
 pub use eligibility::{
-    Ineligible, IneligibleCode, NON_RETURNABLE_TAGS, StaffOverride, UnitFacts, check_eligibility,
-    eligibility, window_ends_at,
+    Ineligible, IneligibleCode, StaffOverride, UnitFacts, check_eligibility, window_ends_at,
 };
-pub use ledger::{AddedUnit, ShippedUnit, UnitChanges, reconcile_line, reconcile_missing_line};
-pub use message::{RmaItem, RmaMessage, ServiceEvent, event_schemas, message_schema};
+pub use message::{RmaItem, RmaMessage, ServiceEvent};
 pub use money::{Amounts, RefundFinancials};
 pub use receipt::{Finding, Receipt};
-pub use refund::{
+pub use refund_matching::{
     CandidateReturn, CandidateUnit, MatchedRefunds, RefundMatches, RefundedQuantities,
-    RefundedUnit, match_refunds, match_unallocated_refunds, refunded_quantities,
+    match_refunds, match_unallocated_refunds, refunded_quantities,
 };
+pub use refunded_unit::RefundedUnit;
 pub use request::{MAX_UNITS, RequestedUnit, ReturnRequest};
 pub use resolution::{RefundType, Resolution};
-pub use rma::{CarrierReport, Change, ExchangeStatus, PurchasedUnit, Rma, RmaUnit};
+pub use return_method::ReturnMethod;
+pub use rma::{Change, ExchangeStatus, PurchasedUnit, Rma, RmaUnit};
+pub use shipped_units::{
+    AddedUnit, ShippedUnit, UnitChanges, reconcile_line, reconcile_missing_line,
+};
 pub use status::{
     ReceivingEvent, ReceivingStatus, RmaStatus, StatusEvent, TrackingEvent, TrackingStatus,
     Transition, TransitionError,
 };
-pub use words::UnknownWord;
+pub use unit_id::UnitId;
 
 #[cfg(test)]
 mod tests;

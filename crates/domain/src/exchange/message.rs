@@ -1,8 +1,8 @@
-//! The exchange order as the merchant receives it.
+//! The exchange order message for the merchant.
 //!
-//! The amounts of an item are those of the units that come back for it: what the shopper paid is
-//! what the new order is worth, and unit price times quantity stays the product amount. Tax and
-//! shipping of the new order are the merchant's to compute.
+//! An item has the amounts of the units that it replaces, so the new order is worth what the
+//! shopper paid, and unit price times quantity equals the product amount. The merchant computes
+//! tax and shipping of the new order.
 
 use iso_currency::Currency;
 use serde::{Deserialize, Serialize};
@@ -14,10 +14,10 @@ use crate::order::{Address, Customer};
 use crate::returns::{ConfirmedUnit, Replacement, ReturnConfirmed, Variant};
 use crate::schema::json_schema;
 
-/// A new order for what the shopper chose instead of a refund.
+/// A new order for the items that a shopper chose instead of a refund.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExchangeOrder {
-    /// The order whose units come back: the key under which this order is placed once.
+    /// The order whose units are returned. At most one exchange order is placed per order.
     #[schema(min_length = 1, max_length = 255)]
     pub original_order_id: String,
     pub rma_identifier: String,
@@ -33,7 +33,7 @@ pub struct ExchangeOrder {
     pub billing_address: Address,
 }
 
-/// What payments of exchange orders are reported and reconciled by.
+/// The payment reference for reports and reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Payment {
     pub transaction_id: Uuid,
@@ -62,28 +62,28 @@ pub struct ExchangeItem {
     #[schema(required)]
     pub variant_identifier: Option<String>,
     pub original_sku: String,
-    /// The line of the original order that comes back.
+    /// The returned line of the original order.
     pub original_item_identifier: String,
-    /// The brand that sold it.
+    /// The brand that sold the returned unit.
     #[schema(required)]
     pub concept: Option<String>,
 }
 
-/// A gift card for everything that was exchanged for it.
+/// One gift card for all units that were exchanged for a gift card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GiftCardItem {
-    /// Agreed beforehand.
+    /// The SKU agreed with the merchant for gift cards.
     pub sku: String,
     #[schema(minimum = 1)]
     pub quantity: i64,
-    /// What the card is worth without the bonus.
+    /// The value of the card without the bonus.
     pub unit_price_amount_cents: i64,
     pub bonus_credit_amount_cents: i64,
     #[schema(min_items = 1)]
     pub return_items: Vec<ReturnItem>,
 }
 
-/// A line of the original order that was exchanged for the card.
+/// A line of the original order that was exchanged for the gift card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReturnItem {
     pub title: String,
@@ -95,34 +95,33 @@ pub struct ReturnItem {
     pub concept: Option<String>,
 }
 
-/// A confirmation that no exchange order can be made of.
+/// Why no exchange order can be made of a confirmed return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unplaceable {
     #[error("no unit is exchanged")]
-    Nothing,
-    #[error("a unit is exchanged for a gift card, and no gift card is named")]
+    NoUnits,
+    #[error("a unit is exchanged for a gift card, but the merchant offers none")]
     NoGiftCard,
 }
 
-/// What merchants receive.
 pub fn exchange_order_schema() -> Value {
     json_schema::<ExchangeOrder>("Exchange order")
 }
 
 impl ExchangeOrder {
-    /// The one order for these units of a confirmed return.
+    /// The exchange order for these units of a confirmed return.
     pub fn new(
         confirmed: &ReturnConfirmed,
         units: &[&ConfirmedUnit],
         transaction_id: Uuid,
     ) -> Result<Self, Unplaceable> {
         if units.is_empty() {
-            return Err(Unplaceable::Nothing);
+            return Err(Unplaceable::NoUnits);
         }
         let mut items = Vec::new();
         for unit in units {
             if let Replacement::Exchange { variant } = &unit.replacement {
-                exchange(&mut items, unit, variant);
+                add_exchange(&mut items, unit, variant);
             }
         }
         let mut items: Vec<_> = items.into_iter().map(Item::Exchange).collect();
@@ -141,13 +140,13 @@ impl ExchangeOrder {
     }
 }
 
-/// Units of one line that become the same variant are one item.
-fn exchange(items: &mut Vec<ExchangeItem>, unit: &ConfirmedUnit, variant: &Variant) {
+/// Units of one line that are exchanged for the same variant share one item.
+fn add_exchange(items: &mut Vec<ExchangeItem>, unit: &ConfirmedUnit, variant: &Variant) {
     let line = &unit.id.order_line_item_identifier;
-    let same = |item: &&mut ExchangeItem| {
+    let is_same = |item: &&mut ExchangeItem| {
         item.original_item_identifier == *line && item.sku == variant.sku
     };
-    if let Some(item) = items.iter_mut().find(same) {
+    if let Some(item) = items.iter_mut().find(is_same) {
         item.quantity += 1;
         item.product_amount_cents += unit.product_amount_cents;
         item.discount_amount_cents += unit.discount_amount_cents;
@@ -171,14 +170,14 @@ fn exchange(items: &mut Vec<ExchangeItem>, unit: &ConfirmedUnit, variant: &Varia
     });
 }
 
-/// One card for all units that were exchanged for one, with one bonus.
+/// One gift card with one bonus for all units that were exchanged for a gift card.
 fn gift_card(
     confirmed: &ReturnConfirmed,
     units: &[&ConfirmedUnit],
 ) -> Result<Option<GiftCardItem>, Unplaceable> {
-    let (mut worth, mut return_items) = (0, Vec::<ReturnItem>::new());
+    let (mut value, mut return_items) = (0, Vec::<ReturnItem>::new());
     for unit in units.iter().filter(|unit| unit.replacement == Replacement::GiftCard) {
-        worth += unit.product_amount_cents - unit.discount_amount_cents + unit.tax_amount_cents;
+        value += unit.product_amount_cents - unit.discount_amount_cents + unit.tax_amount_cents;
         let line = &unit.id.order_line_item_identifier;
         match return_items.iter_mut().find(|item| item.original_item_identifier == *line) {
             Some(item) => item.quantity += 1,
@@ -198,7 +197,7 @@ fn gift_card(
     Ok(Some(GiftCardItem {
         sku: offer.sku.clone(),
         quantity: 1,
-        unit_price_amount_cents: worth,
+        unit_price_amount_cents: value,
         bonus_credit_amount_cents: offer.bonus_credit_amount_cents,
         return_items,
     }))

@@ -1,4 +1,4 @@
-//! The news of what became of an exchange order.
+//! The events that report the outcome of an exchange order.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -14,45 +14,48 @@ pub struct ExchangePlaced {
     pub merchant: MerchantId,
     pub rma_identifier: String,
     pub original_order_id: String,
-    /// What the merchant calls the new order, or what we call it if the merchant did not say.
+    /// The merchant's identifier of the new order, or ours if the merchant did not send one.
     pub exchange_order_identifier: String,
     /// The returned units that the order replaces.
     pub units: Vec<UnitId>,
     pub placed_at: DateTime<Utc>,
 }
 
-/// Units are not exchanged, for good or for the time being.
+/// Units were not exchanged, permanently or for now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExchangeFailed {
     pub merchant: MerchantId,
     pub rma_identifier: String,
     pub original_order_id: String,
-    /// The returned units concerned.
+    /// The returned units that are not exchanged.
     pub units: Vec<UnitId>,
     pub cause: FailureCause,
-    /// For people.
+    /// An explanation for people.
     pub detail: String,
     pub failed_at: DateTime<Utc>,
 }
 
-/// Why, and so what follows.
+/// The cause of a failed exchange. A final failure means that the units are refunded instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCause {
-    /// The chosen variant is gone: the units are refunded instead. Final.
+    /// The chosen variant is out of stock. Final.
     OutOfStock,
-    /// An exchange order was placed for this order before: the units are refunded instead. Final.
+    /// Another exchange order was placed against the same order. Final.
     AlreadyExchanged,
-    /// The merchant did not take the order; the units wait until an operator replays it, and
-    /// [`ExchangePlaced`] follows then, or ends it.
+    /// The merchant did not accept the order. Not final: an operator replays or abandons it.
     Undeliverable,
-    /// The merchant did not take the order and an operator ended it: the units are refunded
-    /// instead. Final.
+    /// The merchant did not accept the order, and an operator abandoned it. Final.
     Abandoned,
 }
 
 impl FailureCause {
-    /// Whether nothing was ordered, so that another return of the order may have an exchange.
+    /// Whether the units are refunded instead.
+    pub fn is_final(self) -> bool {
+        self != Self::Undeliverable
+    }
+
+    /// Whether another return of the order can be exchanged, because nothing was ordered.
     pub fn allows_another_exchange(self) -> bool {
         self == Self::OutOfStock
     }

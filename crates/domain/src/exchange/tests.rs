@@ -1,14 +1,14 @@
 mod messages;
-mod questions;
 mod stock;
+mod variant_identifiers;
 mod variants;
 
 use serde_json::{Value, json};
 
 use crate::returns::ReturnConfirmed;
 
-/// A confirmed return of order 1001: one shirt for another size, two for another colour, a cap
-/// for a gift card.
+/// A confirmed return of order 1001: one shirt exchanged for another size, two for another
+/// colour, and one for a gift card.
 fn confirmed() -> ReturnConfirmed {
     let address = json!({
         "name": "Ada Byron", "street1": "1 Long Lane", "city": "London", "country_code": "GB",

@@ -1,7 +1,7 @@
-//! What a merchant says can be had instead of a product, as far as we can read it.
+//! A merchant's response with the variants of a product.
 //!
-//! One variant that cannot be read does not take the others away from the shopper: it is left out
-//! and counted. What is sold out is not offered.
+//! Invalid variants are left out and counted, so that one of them does not hide the others.
+//! Variants that are sold out are not offered.
 
 use std::collections::HashSet;
 
@@ -15,9 +15,8 @@ use crate::json::{
 };
 use crate::schema::json_schema;
 
-/// An answer with more variants than this is not one we can show.
-const MOST: usize = 1000;
-const LARGEST: i64 = 1_000_000_000_000_000;
+const MAX_VARIANTS: usize = 1000;
+const MAX_AMOUNT: i64 = 1_000_000_000_000_000;
 
 /// A variant that a merchant offers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -26,28 +25,27 @@ pub struct OfferedVariant {
     pub sku: String,
     #[schema(min_length = 1, max_length = 1000)]
     pub title: String,
-    /// What tells it from its siblings, such as size and colour.
+    /// The attributes that distinguish the variant, such as size and colour.
     #[serde(default)]
     #[schema(max_items = 50)]
     pub attributes: Vec<Attribute>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0)]
     pub unit_price_amount_cents: Option<i64>,
-    /// Unknown means that it can be had.
+    /// Absent if unknown; the variant is then offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantity_in_stock: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 255)]
     pub product_identifier: Option<String>,
-    /// An http or https address; anything else counts as none.
+    /// An http or https URL; any other value is ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_url: Option<String>,
-    /// An http or https address; anything else counts as none.
+    /// An http or https URL; any other value is ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub product_url: Option<String>,
 }
 
-/// One thing about a variant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Attribute {
     #[schema(min_length = 1, max_length = 255, example = "size")]
@@ -56,45 +54,43 @@ pub struct Attribute {
     pub value: String,
 }
 
-/// A merchant's answer, read.
+/// The variants in a merchant's response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Variants {
-    /// Each SKU once, in the merchant's order; none of them sold out.
+    /// Variants in stock, in the merchant's order, each SKU once.
     pub offered: Vec<OfferedVariant>,
     pub sold_out: usize,
-    /// How many could not be read.
-    pub unreadable: usize,
+    pub invalid: usize,
 }
 
-/// An answer that says nothing about variants.
+/// Why a response contains no variants.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidVariantsResponse {
-    #[error("the answer is not JSON")]
-    Malformed(#[from] ParseError),
-    #[error("the answer is neither an array of variants nor an object with one")]
+    #[error("the response is not JSON")]
+    NotJson(#[from] ParseError),
+    #[error("the response is neither an array of variants nor an object with one")]
     NoList,
-    #[error("the answer has more than {MOST} variants")]
+    #[error("the response has more than {MAX_VARIANTS} variants")]
     TooMany,
-    #[error("none of the variants can be read; the first says {0}")]
-    Unreadable(String),
+    #[error("none of the variants is valid; the first error is {0}")]
+    NoValidVariant(String),
 }
 
-/// The two shapes that merchants answer with.
+/// The two forms of the response.
 #[derive(ToSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "the answer is read field by field; this is its schema")]
+#[expect(dead_code, reason = "the response is read field by field; the type exists for its schema")]
 pub(super) enum VariantsResponse {
     List(Vec<OfferedVariant>),
     Wrapped(WrappedVariants),
 }
 
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "the answer is read field by field; this is its schema")]
+#[expect(dead_code, reason = "the response is read field by field; the type exists for its schema")]
 pub(super) struct WrappedVariants {
     variants: Vec<OfferedVariant>,
 }
 
-/// What merchants answer with.
 pub fn variants_schema() -> Value {
     json_schema::<VariantsResponse>("Exchange variants")
 }
@@ -104,30 +100,31 @@ impl Variants {
         let document = Document::parse(body)?;
         let list = match document.value() {
             JsonValue::Array(list) => list,
-            wrapping => match wrapping.get("variants") {
+            wrapper => match wrapper.get("variants") {
                 Some(JsonValue::Array(list)) => list,
                 _ => return Err(InvalidVariantsResponse::NoList),
             },
         };
-        if list.len() > MOST {
+        if list.len() > MAX_VARIANTS {
             return Err(InvalidVariantsResponse::TooMany);
         }
-        let (mut variants, mut known, mut fault) = (Self::default(), HashSet::new(), None);
+        let (mut variants, mut skus, mut first_error) = (Self::default(), HashSet::new(), None);
         for element in list.iter() {
             match Document::from(element.to_value()).read(object(OfferedVariant::read)) {
-                Ok(variant) if !known.insert(variant.sku.clone()) => {}
-                Ok(variant) if variant.quantity_in_stock.is_some_and(|left| left <= 0) => {
+                Ok(variant) if !skus.insert(variant.sku.clone()) => {}
+                Ok(variant) if variant.quantity_in_stock.is_some_and(|stock| stock <= 0) => {
                     variants.sold_out += 1;
                 }
                 Ok(variant) => variants.offered.push(variant),
                 Err(invalid) => {
-                    variants.unreadable += 1;
-                    fault = fault.or_else(|| invalid.errors.first().map(ToString::to_string));
+                    variants.invalid += 1;
+                    first_error =
+                        first_error.or_else(|| invalid.errors.first().map(ToString::to_string));
                 }
             }
         }
-        match fault {
-            Some(fault) if known.is_empty() => Err(InvalidVariantsResponse::Unreadable(fault)),
+        match first_error {
+            Some(error) if skus.is_empty() => Err(InvalidVariantsResponse::NoValidVariant(error)),
             _ => Ok(variants),
         }
     }
@@ -138,9 +135,9 @@ impl OfferedVariant {
         let sku = variant.required("sku", text(1..=255));
         let title = variant.required("title", text(1..=1000));
         let attributes = variant.optional("attributes", array(0..=50, object(Attribute::read)));
-        let price = variant.optional("unit_price_amount_cents", integer(0..=LARGEST));
-        // Below nothing is what a shop has when it sold more than it had.
-        let left = variant.optional("quantity_in_stock", integer(-LARGEST..=LARGEST));
+        let price = variant.optional("unit_price_amount_cents", integer(0..=MAX_AMOUNT));
+        // Shops that oversell report a negative stock.
+        let stock = variant.optional("quantity_in_stock", integer(-MAX_AMOUNT..=MAX_AMOUNT));
         let product_identifier = variant.optional("product_identifier", text(1..=255));
         let image_url = variant.optional("image_url", any);
         let product_url = variant.optional("product_url", any);
@@ -149,10 +146,10 @@ impl OfferedVariant {
             title: title?,
             attributes: attributes?.unwrap_or_default(),
             unit_price_amount_cents: price?,
-            quantity_in_stock: left?,
+            quantity_in_stock: stock?,
             product_identifier: product_identifier?,
-            image_url: image_url?.and_then(web_address),
-            product_url: product_url?.and_then(web_address),
+            image_url: image_url?.and_then(web_url),
+            product_url: product_url?.and_then(web_url),
         })
     }
 }
@@ -160,13 +157,13 @@ impl OfferedVariant {
 impl Attribute {
     fn read(attribute: &Object<'_>) -> Option<Self> {
         let name = attribute.required("name", text(1..=255));
-        let value = attribute.required("value", written);
+        let value = attribute.required("value", attribute_value);
         Some(Self { name: name?, value: value? })
     }
 }
 
-/// A size may be written as a number.
-fn written(field: Field<'_>) -> Option<String> {
+/// The value of an attribute; a number or boolean is converted to text.
+fn attribute_value(field: Field<'_>) -> Option<String> {
     match field.value() {
         JsonValue::Bool(boolean) => Some(boolean.to_string()),
         value => match value.as_number() {
@@ -176,8 +173,8 @@ fn written(field: Field<'_>) -> Option<String> {
     }
 }
 
-/// An address that may stand in a page: one with another scheme could run as a script.
-fn web_address(value: Value) -> Option<String> {
+/// Accepts http and https only, because a URL with another scheme could run as a script in a page.
+fn web_url(value: Value) -> Option<String> {
     let Value::String(text) = value else { return None };
     let url = Url::parse(&text).ok()?;
     (text.len() <= 2048 && matches!(url.scheme(), "http" | "https")).then_some(text)

@@ -1,4 +1,4 @@
-//! The news that a shopper confirmed a return for which something else is to be sent.
+//! The event `return.confirmed.v1`: a shopper confirmed a return with units to exchange.
 
 use chrono::{DateTime, Utc};
 use iso_currency::Currency;
@@ -10,13 +10,13 @@ use crate::access::MerchantId;
 use crate::event::Event;
 use crate::order::{Address, Customer};
 
-/// A return was confirmed and some of its units are exchanged, for another variant or for a gift
-/// card. It speaks of one order: a return of several orders is announced once for each.
+/// A shopper confirmed a return in which units are exchanged for another variant or for a gift
+/// card. The event is about one order: a return of several orders is published once per order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReturnConfirmed {
     pub merchant: MerchantId,
     pub rma_identifier: String,
-    /// The order that the units belong to; at most one exchange order is ever placed against it.
+    /// The order of the units. At most one exchange order is placed against it.
     pub original_order_id: String,
     #[schema(value_type = String)]
     pub currency: Currency,
@@ -27,27 +27,27 @@ pub struct ReturnConfirmed {
     pub billing_address: Address,
     /// The exchanged units only, at least one.
     pub units: Vec<ConfirmedUnit>,
-    /// The merchant's gift card; there whenever a unit is exchanged for one.
+    /// The merchant's gift card. Present when a unit is exchanged for a gift card.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gift_card: Option<GiftCardOffer>,
     pub confirmed_at: DateTime<Utc>,
 }
 
-/// A unit that is exchanged, with its part of the line's amounts.
+/// An exchanged unit with its share of the line's amounts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ConfirmedUnit {
     #[serde(flatten)]
     pub id: UnitId,
-    /// What the unit is known by; its UPC where the order gives no SKU.
+    /// The SKU, or the UPC where the order has no SKU.
     pub sku: String,
     pub title: String,
     pub product_identifier: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant_identifier: Option<String>,
-    /// The brand that sold it.
+    /// The brand that sold the unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concept: Option<String>,
-    /// The price of one unit on the order's line.
+    /// The unit price on the order line.
     pub unit_price_amount_cents: i64,
     pub product_amount_cents: i64,
     pub discount_amount_cents: i64,
@@ -55,7 +55,7 @@ pub struct ConfirmedUnit {
     pub replacement: Replacement,
 }
 
-/// What the shopper gets for a unit.
+/// The item that the shopper gets in exchange for a unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "resolution", rename_all = "snake_case")]
 pub enum Replacement {
@@ -68,22 +68,22 @@ pub enum Replacement {
 pub struct Variant {
     pub sku: String,
     pub title: String,
-    /// Defaults to the returned unit's: not every merchant says what a variant costs.
+    /// Defaults to the price of the returned unit, because not every merchant sends one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
     pub unit_price_amount_cents: Option<i64>,
-    /// Defaults to the returned unit's.
+    /// Defaults to the product of the returned unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub product_identifier: Option<String>,
 }
 
-/// The gift card that a merchant's shoppers can choose.
+/// The gift card that a merchant offers instead of a refund.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GiftCardOffer {
     /// The SKU agreed with the merchant for gift cards.
     #[schema(min_length = 1, max_length = 255)]
     pub sku: String,
-    /// What the shopper gets on top for choosing the card, once for each exchange order.
+    /// The bonus for choosing the card, once per exchange order.
     #[schema(minimum = 0)]
     pub bonus_credit_amount_cents: i64,
 }

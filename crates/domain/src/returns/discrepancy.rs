@@ -1,32 +1,34 @@
-//! What does not fit together and a person should look at. A discrepancy never stops anything.
+//! Discrepancies for staff to review. A discrepancy never stops processing.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use utoipa::ToSchema;
 
 use super::UnitId;
 
-/// Two parties say different things about a return.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+/// Contradictory statements about a return, for example by merchant and warehouse.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema, IntoStaticStr)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Discrepancy {
-    /// A snapshot says that fewer units shipped than are in returns or refunded.
+    /// A snapshot has fewer shipped units than are returned or refunded.
     ShippedQuantityReduced {
         order_identifier: String,
         order_line_item_identifier: String,
-        /// What the snapshot says.
+        /// The shipped units in the snapshot.
         quantity_shipped: i64,
-        /// The units that stay because something depends on them.
+        /// The units that are returned or refunded, and therefore kept.
         units_in_use: i64,
     },
-    /// A snapshot changed amounts after they were divided among units.
+    /// A snapshot changed amounts after they were split into units.
     AmountsChanged {
         order_identifier: String,
         order_line_item_identifier: String,
-        /// What the line says was paid.
+        /// The amount paid for the line.
         line_paid_cents: i64,
-        /// What its units sum to.
+        /// The sum of the amounts paid for its units.
         units_paid_cents: i64,
     },
     /// A refund names a return that does not exist.
@@ -41,24 +43,24 @@ pub enum Discrepancy {
         order_identifier: String,
         rma_identifier: String,
     },
-    /// A refund covers more units of a line than the return it names has left to refund.
+    /// A refund pays for more units of a line than the return it names has left to refund.
     RefundExceedsReturn {
         refund_identifier: String,
         rma_identifier: String,
         order_identifier: String,
         order_line_item_identifier: String,
-        /// How many too many.
+        /// The number of excess units.
         units: i64,
     },
-    /// A refund covers more units of a line than there are left to refund.
+    /// A refund pays for more units of a line than the line has left to refund.
     RefundExceedsLine {
         refund_identifier: String,
         order_identifier: String,
         order_line_item_identifier: String,
-        /// How many too many.
+        /// The number of excess units.
         units: i64,
     },
-    /// More arrived than the return holds.
+    /// More units arrived than the return contains.
     ReceivedOver {
         rma_identifier: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,7 +69,7 @@ pub enum Discrepancy {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
-    /// Something else arrived in the place of a unit, or the unit was not taken.
+    /// Another item arrived in place of a unit, or the warehouse rejected the unit.
     ReceivedWrong {
         rma_identifier: String,
         unit: UnitId,
@@ -83,28 +85,17 @@ pub enum Discrepancy {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
-    /// A unit was expected in a parcel and not in it.
+    /// A unit was missing from its parcel.
     ReceivedShort { rma_identifier: String, unit: UnitId },
 }
 
 impl Discrepancy {
-    /// Its machine name, as in `kind`.
+    /// The value of the JSON field `kind`.
     pub fn kind(&self) -> &'static str {
-        match self {
-            Self::ShippedQuantityReduced { .. } => "shipped_quantity_reduced",
-            Self::AmountsChanged { .. } => "amounts_changed",
-            Self::RefundOfUnknownReturn { .. } => "refund_of_unknown_return",
-            Self::RefundOfCanceledReturn { .. } => "refund_of_canceled_return",
-            Self::RefundExceedsReturn { .. } => "refund_exceeds_return",
-            Self::RefundExceedsLine { .. } => "refund_exceeds_line",
-            Self::ReceivedOver { .. } => "received_over",
-            Self::ReceivedWrong { .. } => "received_wrong",
-            Self::ReceivedDamaged { .. } => "received_damaged",
-            Self::ReceivedShort { .. } => "received_short",
-        }
+        self.into()
     }
 
-    /// The return it concerns, when it concerns one that exists.
+    /// The return that the discrepancy is about, if it exists.
     pub fn rma_identifier(&self) -> Option<&str> {
         match self {
             Self::RefundOfCanceledReturn { rma_identifier, .. }
@@ -120,7 +111,7 @@ impl Discrepancy {
         }
     }
 
-    /// The order it concerns, when it is about an order.
+    /// The order that the discrepancy is about, if any.
     pub fn order_identifier(&self) -> Option<&str> {
         match self {
             Self::ShippedQuantityReduced { order_identifier, .. }
@@ -137,7 +128,6 @@ impl Discrepancy {
     }
 }
 
-/// A sentence for people.
 impl fmt::Display for Discrepancy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -148,8 +138,8 @@ impl fmt::Display for Discrepancy {
                 units_in_use,
             } => write!(
                 f,
-                "line {line} of order {order} now says that fewer units shipped \
-                 ({quantity_shipped}) than are returned or refunded ({units_in_use})"
+                "line {line} of order {order} now has fewer shipped units ({quantity_shipped}) than \
+                 are returned or refunded ({units_in_use})"
             ),
             Self::AmountsChanged {
                 order_identifier: order,
@@ -158,8 +148,8 @@ impl fmt::Display for Discrepancy {
                 units_paid_cents,
             } => write!(
                 f,
-                "line {line} of order {order} now says {line_paid_cents} cents, but its units \
-                 were given {units_paid_cents}"
+                "line {line} of order {order} is now {line_paid_cents} cents, but its units sum to \
+                 {units_paid_cents} cents"
             ),
             Self::RefundOfUnknownReturn { refund_identifier: refund, rma_identifier, .. } => {
                 write!(f, "refund {refund} names the unknown return {rma_identifier}")
@@ -171,25 +161,22 @@ impl fmt::Display for Discrepancy {
                 refund_identifier: refund, rma_identifier, units, ..
             } => {
                 let name = rma_identifier;
-                write!(
-                    f,
-                    "refund {refund} covers more units than return {name} has left, by {units}"
-                )
+                write!(f, "refund {refund} exceeds the units left in return {name} by {units}")
             }
             Self::RefundExceedsLine { refund_identifier: refund, units, .. } => {
-                write!(f, "refund {refund} covers more units than its line has left, by {units}")
+                write!(f, "refund {refund} exceeds the units left on its line by {units}")
             }
             Self::ReceivedOver { rma_identifier, quantity, .. } => {
-                write!(f, "more arrived for return {rma_identifier} than it has, by {quantity}")
+                write!(f, "return {rma_identifier}: received {quantity} more than it contains")
             }
             Self::ReceivedWrong { rma_identifier, unit, .. } => {
-                write!(f, "return {rma_identifier}: {unit} was not what arrived")
+                write!(f, "return {rma_identifier}: another item arrived in place of {unit}")
             }
             Self::ReceivedDamaged { rma_identifier, unit, .. } => {
                 write!(f, "return {rma_identifier}: {unit} arrived damaged")
             }
             Self::ReceivedShort { rma_identifier, unit } => {
-                write!(f, "return {rma_identifier}: {unit} was not in its parcel")
+                write!(f, "return {rma_identifier}: {unit} was missing from its parcel")
             }
         }
     }

@@ -1,83 +1,74 @@
-//! Whether a unit can be returned. What a shopper is shown and what a return is held to are the
-//! same function.
+//! Eligibility of a unit for a return. The list of returnable units and the creation of a return
+//! use the same function.
 //!
-//! One verdict, one code: reasons that nothing can lift come first, so that a code which staff
-//! may override is the only kind left.
+//! Facts are checked before the merchant's policy, so a code that staff can override is reported
+//! only when nothing else prevents the return.
 
 use chrono::{DateTime, Days, NaiveTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, VariantArray};
 use utoipa::ToSchema;
 
-use super::words::words;
 use crate::merchant::Settings;
-use crate::order;
+use crate::order::OrderStatus;
 
-/// Line tags that forbid a return with every merchant.
-pub const NON_RETURNABLE_TAGS: [&str; 3] = ["FinalSale", "gift-card", "Thirdparty"];
+/// Line tags that exclude a unit from returns for every merchant.
+const NON_RETURNABLE_TAGS: [&str; 3] = ["FinalSale", "gift-card", "Thirdparty"];
 
-/// What the verdict on a unit rests on.
+/// The facts that decide whether a unit can be returned.
 #[derive(Debug, Clone, Copy)]
 pub struct UnitFacts<'a> {
-    pub order_status: order::OrderStatus,
+    pub order_status: OrderStatus,
     pub order_created_at: DateTime<Utc>,
-    /// Whether the unit is on the ledger and was not removed.
     pub is_shipped: bool,
     pub shipped_at: Option<DateTime<Utc>>,
     pub line_tags: &'a [String],
-    /// The return that it is in, unless that was canceled.
+    /// The return that contains the unit, unless that return was canceled.
     pub rma_identifier: Option<&'a str>,
     pub is_refunded: bool,
-    /// Whether an exchange is wanted for it although its order can have no other.
+    /// Whether the shopper wants an exchange and the order cannot have another one.
     pub is_second_exchange: bool,
 }
 
 /// Why a unit cannot be returned.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    Display,
+    EnumString,
+    VariantArray,
 )]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum IneligibleCode {
     OrderCancelled,
     NotShipped,
     AlreadyReturned,
     AlreadyRefunded,
-    /// Its order can have no other exchange: it can be returned for a refund.
+    /// The order cannot have another exchange. The unit can be returned for a refund.
     AlreadyExchanged,
     FinalSale,
     WindowExpired,
 }
 
 impl IneligibleCode {
-    pub const ALL: [Self; 7] = [
-        Self::OrderCancelled,
-        Self::NotShipped,
-        Self::AlreadyReturned,
-        Self::AlreadyRefunded,
-        Self::AlreadyExchanged,
-        Self::FinalSale,
-        Self::WindowExpired,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::OrderCancelled => "order_cancelled",
-            Self::NotShipped => "not_shipped",
-            Self::AlreadyReturned => "already_returned",
-            Self::AlreadyRefunded => "already_refunded",
-            Self::AlreadyExchanged => "already_exchanged",
-            Self::FinalSale => "final_sale",
-            Self::WindowExpired => "window_expired",
-        }
-    }
-
-    /// Whether staff may decide otherwise: the merchant's terms give way, facts do not.
+    /// Whether staff can override the reason: policy reasons yes, facts no.
     pub fn is_overridable(self) -> bool {
         matches!(self, Self::FinalSale | Self::WindowExpired)
     }
 }
 
-/// A unit cannot be returned, said to machines and to people.
+/// The reason why a unit cannot be returned, as a code and as a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema, thiserror::Error)]
 #[error("{detail}")]
 pub struct Ineligible {
@@ -85,7 +76,7 @@ pub struct Ineligible {
     pub detail: String,
 }
 
-/// Who let a unit be returned against the merchant's terms, and why.
+/// The staff member who allows a return against the merchant's policy, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StaffOverride {
     #[schema(min_length = 1, max_length = 255)]
@@ -94,88 +85,80 @@ pub struct StaffOverride {
     pub reason: String,
 }
 
-/// Whether the unit can be returned at `now`.
-pub fn eligibility(
-    unit: &UnitFacts<'_>,
-    settings: &Settings,
-    now: DateTime<Utc>,
-) -> Result<(), Ineligible> {
-    use IneligibleCode::{
-        AlreadyExchanged, AlreadyRefunded, AlreadyReturned, FinalSale, NotShipped, OrderCancelled,
-        WindowExpired,
-    };
-    let refuse = |code, detail| Err(Ineligible { code, detail });
-    if unit.order_status == order::OrderStatus::Cancelled {
-        return refuse(OrderCancelled, "the order was cancelled".to_owned());
-    }
-    if !unit.is_shipped {
-        return refuse(NotShipped, "the unit has not shipped".to_owned());
-    }
-    if let Some(rma) = unit.rma_identifier {
-        return refuse(AlreadyReturned, format!("the unit is already in return {rma}"));
-    }
-    if unit.is_refunded {
-        return refuse(AlreadyRefunded, "the unit was already refunded".to_owned());
-    }
-    if unit.is_second_exchange {
-        let detail = "an exchange was already made against the order: choose a refund";
-        return refuse(AlreadyExchanged, detail.to_owned());
-    }
-    if let Some(tag) = unit.line_tags.iter().find(|tag| forbids_return(tag, settings)) {
-        return refuse(FinalSale, format!("items tagged {tag} cannot be returned"));
-    }
-    let ends_at = window_ends_at(unit, settings);
-    if now >= ends_at {
-        let last_day = (ends_at - TimeDelta::seconds(1)).with_timezone(&zone(settings));
-        let last_day = last_day.format("%-d %B %Y");
-        return refuse(WindowExpired, format!("the unit could be returned until {last_day}"));
-    }
-    Ok(())
-}
-
-/// Like [`eligibility`], except that staff may let a unit pass against the merchant's terms. Gives
-/// back what was overridden, to be recorded with who and why.
+/// Decides whether the unit can be returned at `now`. Returns the policy reason that `staff`
+/// overrides, if any, so that the caller can record it.
 pub fn check_eligibility(
     unit: &UnitFacts<'_>,
     settings: &Settings,
     now: DateTime<Utc>,
     staff: Option<&StaffOverride>,
 ) -> Result<Option<IneligibleCode>, Ineligible> {
-    match eligibility(unit, settings, now) {
+    match check(unit, settings, now) {
         Ok(()) => Ok(None),
-        Err(refusal) if staff.is_some() && refusal.code.is_overridable() => Ok(Some(refusal.code)),
-        Err(refusal) => Err(refusal),
+        Err(found) if staff.is_some() && found.code.is_overridable() => Ok(Some(found.code)),
+        Err(found) => Err(found),
     }
 }
 
-/// The first moment at which the unit can no longer be returned: midnight in the merchant's time
-/// zone after the last day. The days count from the day it shipped, or, when the order does not
-/// say when that was, from the day the order was created.
+fn check(unit: &UnitFacts<'_>, settings: &Settings, now: DateTime<Utc>) -> Result<(), Ineligible> {
+    use IneligibleCode::{
+        AlreadyExchanged, AlreadyRefunded, AlreadyReturned, FinalSale, NotShipped, OrderCancelled,
+        WindowExpired,
+    };
+    let ineligible = |code, detail| Err(Ineligible { code, detail });
+    if unit.order_status == OrderStatus::Cancelled {
+        return ineligible(OrderCancelled, "the order was cancelled".to_owned());
+    }
+    if !unit.is_shipped {
+        return ineligible(NotShipped, "the unit has not shipped".to_owned());
+    }
+    if let Some(rma) = unit.rma_identifier {
+        return ineligible(AlreadyReturned, format!("the unit is already in return {rma}"));
+    }
+    if unit.is_refunded {
+        return ineligible(AlreadyRefunded, "the unit was already refunded".to_owned());
+    }
+    if unit.is_second_exchange {
+        let detail = "an exchange was already made against the order: choose a refund";
+        return ineligible(AlreadyExchanged, detail.to_owned());
+    }
+    if let Some(tag) = unit.line_tags.iter().find(|tag| is_non_returnable(tag, settings)) {
+        return ineligible(FinalSale, format!("items tagged {tag} cannot be returned"));
+    }
+    let ends_at = window_ends_at(unit, settings);
+    if now >= ends_at {
+        let last_day = (ends_at - TimeDelta::seconds(1)).with_timezone(&time_zone(settings));
+        let last_day = last_day.format("%-d %B %Y");
+        return ineligible(WindowExpired, format!("the unit could be returned until {last_day}"));
+    }
+    Ok(())
+}
+
+/// The end of the return window: midnight in the merchant's time zone after the last day. The
+/// window starts on the day of shipping, or on the day of the order if that day is unknown.
 pub fn window_ends_at(unit: &UnitFacts<'_>, settings: &Settings) -> DateTime<Utc> {
-    let zone = zone(settings);
+    let zone = time_zone(settings);
     let start = unit.shipped_at.unwrap_or(unit.order_created_at).with_timezone(&zone);
     let days = Days::new(u64::from(settings.return_window_days) + 1);
     let Some(day) = start.date_naive().checked_add_days(days) else {
         return DateTime::<Utc>::MAX_UTC;
     };
     let midnight = day.and_time(NaiveTime::MIN);
-    // Some zones skip midnight when their clocks change: the day begins when the gap ends.
+    // Some zones skip midnight when their clocks change; the day then starts after the gap.
     let first = (0..=24)
         .filter_map(|quarters| midnight.checked_add_signed(TimeDelta::minutes(15 * quarters)))
         .find_map(|time| zone.from_local_datetime(&time).earliest());
     first.map_or_else(|| midnight.and_utc(), |time| time.to_utc())
 }
 
-/// Tags are compared without regard to case and surrounding spaces: senders differ.
-fn forbids_return(tag: &str, settings: &Settings) -> bool {
+/// Compares tags without case and surrounding spaces, because merchants spell them differently.
+fn is_non_returnable(tag: &str, settings: &Settings) -> bool {
     let own = settings.final_sale_tags.iter().map(String::as_str);
     let tag = tag.trim().to_lowercase();
     NON_RETURNABLE_TAGS.into_iter().chain(own).any(|it| it.trim().to_lowercase() == tag)
 }
 
-/// A zone that is not known, which settings do not allow, is read as UTC.
-fn zone(settings: &Settings) -> Tz {
+/// Validation of settings rejects unknown time zones, so the fallback is never used.
+fn time_zone(settings: &Settings) -> Tz {
     settings.time_zone.parse().unwrap_or(Tz::UTC)
 }
-
-words!(IneligibleCode);

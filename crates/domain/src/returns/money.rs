@@ -1,7 +1,6 @@
-//! Money of returns, to the cent: no amount is ever rounded away or made up.
+//! Amounts of units and refunds, exact to the cent.
 //!
-//! The invariant: whatever is split, the parts sum to the whole, and what a unit was once given
-//! never changes.
+//! The shares of a line always sum to the line, and the amounts of a unit never change.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -10,7 +9,7 @@ use super::{RefundType, ReturnMethod};
 use crate::merchant::ReturnPolicy;
 use crate::order::OrderLine;
 
-/// A unit's part of its line, or a line's whole.
+/// The amounts of a line, or a unit's share of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Amounts {
     pub product_amount_cents: i64,
@@ -19,60 +18,61 @@ pub struct Amounts {
 }
 
 impl Amounts {
-    /// What the shopper paid for it: product less discount plus tax, never below zero.
+    /// The amount that the shopper paid: product minus discount plus tax, never below zero.
     pub fn paid(self) -> i64 {
         (self.product_amount_cents - self.discount_amount_cents + self.tax_amount_cents).max(0)
     }
 
-    /// What a line says, except that a discount is at most what it is taken off.
+    /// The amounts of a line, with the discount limited to product plus tax.
     pub fn of_line(line: &OrderLine) -> Self {
         Self {
             product_amount_cents: line.product_amount_cents,
             discount_amount_cents: line.discount_amount_cents,
             tax_amount_cents: line.tax_amount_cents,
         }
-        .capped()
+        .with_limited_discount()
     }
 
-    /// What remains once `taken` is taken, nothing below zero.
+    /// Subtracts each amount, never below zero.
     #[must_use]
-    pub fn less(self, taken: Self) -> Self {
+    pub fn minus(self, other: Self) -> Self {
         Self {
-            product_amount_cents: (self.product_amount_cents - taken.product_amount_cents).max(0),
-            discount_amount_cents: (self.discount_amount_cents - taken.discount_amount_cents)
+            product_amount_cents: (self.product_amount_cents - other.product_amount_cents).max(0),
+            discount_amount_cents: (self.discount_amount_cents - other.discount_amount_cents)
                 .max(0),
-            tax_amount_cents: (self.tax_amount_cents - taken.tax_amount_cents).max(0),
+            tax_amount_cents: (self.tax_amount_cents - other.tax_amount_cents).max(0),
         }
-        .capped()
+        .with_limited_discount()
     }
 
-    /// Divides among so many units. Each amount sums to its whole, and so does what was paid,
-    /// which is itself the largest-remainder split of what was paid in all: the odd cents of the
-    /// tax begin where those of the product end, and those of the discount run back from there.
-    pub fn among(self, units: usize) -> Vec<Self> {
+    /// Splits the amounts into `units` shares. Each amount sums to its total, and the paid amounts
+    /// are the largest-remainder split of the paid total. To achieve this, the odd cents of the
+    /// tax start after those of the product, and the odd cents of the discount end where those of
+    /// the tax end.
+    pub fn split(self, units: usize) -> Vec<Self> {
         let Ok(count) = i64::try_from(units) else { return Vec::new() };
         if count == 0 {
             return Vec::new();
         }
-        let (product, odd_product) = shared(self.product_amount_cents, count);
-        let (tax, odd_tax) = shared(self.tax_amount_cents, count);
-        let (discount, odd_discount) = shared(self.discount_amount_cents, count);
+        let (product, odd_product) = divide(self.product_amount_cents, count);
+        let (tax, odd_tax) = divide(self.tax_amount_cents, count);
+        let (discount, odd_discount) = divide(self.discount_amount_cents, count);
         let end = (odd_product + odd_tax) % count;
-        // Whether a position lies in the run of `length` that begins at `start`, around the end.
-        let within = |position: i64, start: i64, length: i64| {
+        // 1 if the position is in the run of `length` positions from `start`, modulo `count`.
+        let odd_cent = |position: i64, start: i64, length: i64| {
             i64::from((position - start).rem_euclid(count) < length)
         };
-        let part = |position| Self {
-            product_amount_cents: product + within(position, 0, odd_product),
-            tax_amount_cents: tax + within(position, odd_product, odd_tax),
-            discount_amount_cents: discount + within(position, end - odd_discount, odd_discount),
+        let share = |position| Self {
+            product_amount_cents: product + odd_cent(position, 0, odd_product),
+            tax_amount_cents: tax + odd_cent(position, odd_product, odd_tax),
+            discount_amount_cents: discount + odd_cent(position, end - odd_discount, odd_discount),
         };
-        (0..count).map(part).collect()
+        (0..count).map(share).collect()
     }
 
-    fn capped(self) -> Self {
-        let most = self.product_amount_cents + self.tax_amount_cents;
-        Self { discount_amount_cents: self.discount_amount_cents.min(most), ..self }
+    fn with_limited_discount(self) -> Self {
+        let limit = self.product_amount_cents + self.tax_amount_cents;
+        Self { discount_amount_cents: self.discount_amount_cents.min(limit), ..self }
     }
 }
 
@@ -86,20 +86,21 @@ impl std::iter::Sum for Amounts {
     }
 }
 
-fn shared(total: i64, count: i64) -> (i64, i64) {
+/// Quotient and remainder.
+fn divide(total: i64, count: i64) -> (i64, i64) {
     (total.div_euclid(count), total.rem_euclid(count))
 }
 
-/// Who gets what of a unit's refund; the estimate is the sum of the other two.
+/// The refund of a unit. The estimate is the sum of the other two amounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RefundFinancials {
-    /// All that can be refunded for the unit.
+    /// The amount that can be refunded for the unit.
     #[schema(minimum = 0)]
     pub estimated_refund_amount_cents: i64,
-    /// What the service is paid because the shopper got something else at once.
+    /// The amount that the service receives because the shopper got an exchange.
     #[schema(minimum = 0)]
     pub service_refund_amount_cents: i64,
-    /// What the shopper gets back.
+    /// The amount that the shopper receives.
     #[schema(minimum = 0)]
     pub shopper_refund_amount_cents: i64,
 }
@@ -120,15 +121,15 @@ impl RefundFinancials {
 }
 
 impl ReturnPolicy {
-    /// What a return by this method costs the shopper, or `None` when the method is not offered.
-    /// `types` are those of all its units.
+    /// The shipping cost of a return for the shopper, or `None` if the policy does not offer the
+    /// method. `refund_types` are those of all units of the return.
     pub fn return_shipping_cost(
         &self,
         method: ReturnMethod,
-        types: impl IntoIterator<Item = RefundType>,
+        refund_types: impl IntoIterator<Item = RefundType>,
     ) -> Option<i64> {
         let offer = self.methods.iter().find(|offer| offer.method == method)?;
-        let all_exchanged = types.into_iter().all(|it| it != RefundType::Refund);
+        let all_exchanged = refund_types.into_iter().all(|it| it != RefundType::Refund);
         Some(if self.free_exchange_shipping && all_exchanged {
             0
         } else {

@@ -1,4 +1,4 @@
-//! What a warehouse found when it opened a parcel.
+//! A warehouse's receipt of parcels of a return.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -6,36 +6,36 @@ use utoipa::ToSchema;
 use super::UnitId;
 use crate::json::{Object, array, integer, object, one_of, text};
 
-/// One step of receiving a return. A return may take several, one for each parcel; a mistake is
-/// put right by a further step.
+/// The findings for one or more parcels of a return. A return can have several receipts, and a
+/// later receipt corrects mistakes of an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Receipt {
     #[schema(min_items = 1, max_items = 1000)]
     pub findings: Vec<Finding>,
 }
 
-/// What was found.
+/// One finding of the warehouse.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "finding", rename_all = "snake_case")]
 pub enum Finding {
-    /// The unit is there.
+    /// The unit arrived.
     Received {
         #[serde(flatten)]
         unit: UnitId,
     },
-    /// The unit is there, damaged.
+    /// The unit arrived damaged.
     Damaged {
         #[serde(flatten)]
         unit: UnitId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
-    /// The unit should have been in this parcel and is not.
+    /// The unit is missing from the parcel.
     Short {
         #[serde(flatten)]
         unit: UnitId,
     },
-    /// Something else is there instead, or the unit is not taken.
+    /// Another item arrived in place of the unit, or the warehouse rejects the unit.
     Wrong {
         #[serde(flatten)]
         unit: UnitId,
@@ -44,7 +44,7 @@ pub enum Finding {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
-    /// More is there than the return holds.
+    /// More units arrived than the return contains.
     Over {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sku: Option<String>,
@@ -61,7 +61,7 @@ pub enum Finding {
 }
 
 impl Receipt {
-    /// Reads what an object like `{"findings": [{"finding": "received", …}]}` says of findings.
+    /// Reads the field `findings` of an object like `{"findings": [{"finding": "received", …}]}`.
     pub fn read_object(body: &Object<'_>) -> Option<Self> {
         let findings = body.required("findings", array(1..=1_000, object(Finding::read)));
         Some(Self { findings: findings? })
@@ -70,18 +70,18 @@ impl Receipt {
 
 impl Finding {
     fn read(finding: &Object<'_>) -> Option<Self> {
-        let words = ["received", "damaged", "short", "wrong", "over", "undo"];
-        let word = finding.required("finding", one_of(&words.map(|word| (word, word))))?;
-        let own: &[&str] = match word {
+        let kinds = ["received", "damaged", "short", "wrong", "over", "undo"];
+        let kind = finding.required("finding", one_of(&kinds.map(|kind| (kind, kind))))?;
+        let own_fields: &[&str] = match kind {
             "damaged" => &["note"],
             "wrong" => &["found_sku", "note"],
             "over" => &["sku", "quantity", "note"],
             _ => &[],
         };
-        let named: &[&str] = if word == "over" { &[] } else { &UnitId::FIELDS };
-        finding.reject_unknown(&[&["finding"][..], named, own].concat());
+        let unit_fields: &[&str] = if kind == "over" { &[] } else { &UnitId::FIELDS };
+        finding.reject_unknown(&[&["finding"][..], unit_fields, own_fields].concat());
         let note = finding.optional("note", text(0..=1_000));
-        if word == "over" {
+        if kind == "over" {
             let sku = finding.optional("sku", text(1..=255));
             let quantity = finding.required("quantity", integer(1..=1_000));
             return Some(Self::Over { sku: sku?, quantity: quantity?, note: note? });
@@ -89,7 +89,7 @@ impl Finding {
         let found_sku = finding.optional("found_sku", text(1..=255));
         let unit = UnitId::read(finding);
         let (unit, found_sku, note) = (unit?, found_sku?, note?);
-        Some(match word {
+        Some(match kind {
             "received" => Self::Received { unit },
             "damaged" => Self::Damaged { unit, note },
             "short" => Self::Short { unit },

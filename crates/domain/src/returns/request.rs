@@ -1,7 +1,8 @@
-//! What a shopper asks for, read from the body of a request.
+//! A shopper's request for a return.
 //!
-//! [`ReturnRequest::read`] holds a body against the merchant's policy; [`ReturnRequest::faults`]
-//! then holds it against the orders it speaks of. Both name every failing field at once.
+//! [`ReturnRequest::read`] validates a body against the merchant's policy, and
+//! [`ReturnRequest::exchange_errors`] validates it against the orders. Both report every failing
+//! field at once.
 
 use std::collections::HashSet;
 
@@ -15,37 +16,38 @@ use crate::json::{
 };
 use crate::merchant::{ReturnPolicy, ReturnReason};
 
-/// A return has at most this many units.
+/// The largest number of units in a return.
 pub const MAX_UNITS: usize = 1_000;
-/// Of at most this many orders: each is read whole, and may have ten thousand units of its own.
+/// The largest number of orders in a return. Each order is loaded whole and can have ten thousand
+/// units.
 const MAX_ORDERS: usize = 24;
 
-/// A return that a shopper asks for.
+/// A request for a return.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReturnRequest {
     pub return_method: ReturnMethod,
-    /// Of at most 24 orders.
+    /// Units of at most 24 orders.
     #[schema(min_items = 1, max_items = 1000)]
     pub units: Vec<RequestedUnit>,
-    /// Whether the shopper is the giftee and not the buyer: refunds go to a gift card. Comes with
-    /// `giftee_email` or not at all.
+    /// Whether the shopper is the giftee and not the buyer: refunds go to a gift card. Requires
+    /// `giftee_email`.
     #[serde(default)]
     #[schema(required = false)]
     pub gift_refund_only: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 3, max_length = 255)]
     pub giftee_email: Option<String>,
-    /// Lets units pass against the merchant's terms.
+    /// Allows units to be returned against the merchant's policy.
     #[serde(default, rename = "override", skip_serializing_if = "Option::is_none")]
     pub staff_override: Option<StaffOverride>,
 }
 
-/// One unit of it.
+/// One unit of the request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RequestedUnit {
     #[serde(flatten)]
     pub id: UnitId,
-    /// One of the merchant's codes.
+    /// The code of one of the merchant's reasons.
     #[schema(min_length = 1, max_length = 100)]
     pub return_reason: String,
     #[serde(flatten)]
@@ -53,11 +55,10 @@ pub struct RequestedUnit {
 }
 
 impl ReturnRequest {
-    /// What a request may say.
     pub const FIELDS: [&str; 5] =
         ["return_method", "units", "gift_refund_only", "giftee_email", "override"];
 
-    /// Reads a body and checks it against what the merchant offers.
+    /// Reads a body and validates it against the merchant's policy.
     pub fn read(document: &Document, policy: &ReturnPolicy) -> Result<Self, ValidationError> {
         document.read(object(|body| {
             body.reject_unknown(&Self::FIELDS);
@@ -65,7 +66,8 @@ impl ReturnRequest {
         }))
     }
 
-    /// The same for an object that says more: whoever reads that refuses what is unknown.
+    /// Like [`ReturnRequest::read`], for an object with further fields. The caller rejects unknown
+    /// fields.
     pub fn read_object(body: &Object<'_>, policy: &ReturnPolicy) -> Option<Self> {
         let methods = policy.methods.iter().map(|it| (it.method.as_str(), it.method));
         let method = body.required("return_method", one_of(&methods.collect::<Vec<_>>()));
@@ -100,21 +102,21 @@ impl ReturnRequest {
         })
     }
 
-    /// What is wrong with the request in the light of its orders. `has_variants` says whether the
-    /// unit's line has a `variant_identifier`; a unit it does not know is judged elsewhere.
+    /// Errors for units that cannot be exchanged because their line has no variants.
+    /// `has_variants` returns `None` for an unknown unit, which the caller reports.
     pub fn exchange_errors(
         &self,
         has_variants: impl Fn(&UnitId) -> Option<bool>,
     ) -> Vec<FieldError> {
-        let units = self.units.iter().enumerate();
-        let exchanged =
-            units.filter(|(_, unit)| matches!(unit.resolution, Resolution::Exchange { .. }));
-        let faulty = exchanged.filter(|(_, unit)| has_variants(&unit.id) == Some(false));
-        let fault = |(index, _)| {
-            let detail = "there are no variants of this item";
-            FieldError::invalid(format!("$.units[{index}].resolution"), detail)
+        let is_exchange =
+            |unit: &RequestedUnit| matches!(unit.resolution, Resolution::Exchange { .. });
+        let error = |(index, unit): (usize, &RequestedUnit)| {
+            (is_exchange(unit) && has_variants(&unit.id) == Some(false)).then(|| {
+                let field = format!("$.units[{index}].resolution");
+                FieldError::invalid(field, "there are no variants of this item")
+            })
         };
-        faulty.map(fault).collect()
+        self.units.iter().enumerate().filter_map(error).collect()
     }
 }
 
@@ -133,55 +135,32 @@ impl RequestedUnit {
     }
 }
 
-/// `reason` is the one given, when it could be read.
+/// `reason` is `None` if the unit's reason is invalid.
 fn read_resolution(
     unit: &Object<'_>,
     policy: &ReturnPolicy,
     reason: Option<&ReturnReason>,
 ) -> Option<Resolution> {
-    #[derive(Clone, Copy)]
-    enum Word {
-        Refund,
-        Exchange,
-        GiftCard,
-    }
-    let words =
-        [("refund", Word::Refund), ("exchange", Word::Exchange), ("gift_card", Word::GiftCard)];
-    let word = unit.required("resolution", one_of(&words))?;
-    if !matches!(word, Word::Exchange) && unit.has("variant") {
+    let kinds = ["refund", "exchange", "gift_card"];
+    let kind = unit.required("resolution", one_of(&kinds.map(|kind| (kind, kind))))?;
+    if kind != "exchange" && unit.has("variant") {
         unit.invalid("variant", "comes only with the resolution exchange");
     }
-    match word {
-        Word::Refund => Some(Resolution::Refund),
-        Word::Exchange => {
+    match kind {
+        "exchange" => {
             if reason.is_some_and(|reason| !reason.offers_exchange) {
                 unit.invalid("resolution", "this reason offers no exchange");
             }
             let variant = unit.required("variant", object(Variant::read))?;
             Some(Resolution::Exchange { variant })
         }
-        Word::GiftCard => {
+        "gift_card" => {
             if policy.gift_card.is_none() {
                 unit.invalid("resolution", "this merchant offers no gift card");
             }
             Some(Resolution::GiftCard)
         }
-    }
-}
-
-impl UnitId {
-    pub(super) const FIELDS: [&str; 3] = ["order_identifier", "order_line_item_identifier", "unit"];
-
-    /// Reads the three fields that name a unit.
-    pub fn read(unit: &Object<'_>) -> Option<Self> {
-        let order = unit.required("order_identifier", text(1..=255));
-        let line = unit.required("order_line_item_identifier", text(1..=255));
-        let number = unit.required("unit", integer(1..=1_000));
-        Some(Self {
-            order_identifier: order?,
-            order_line_item_identifier: line?,
-            unit: i32::try_from(number?).ok()?,
-        })
+        _ => Some(Resolution::Refund),
     }
 }
 
@@ -211,7 +190,6 @@ impl StaffOverride {
     }
 }
 
-/// Messages go there, so it must at least look like an address.
 fn email(text: &str) -> Result<String, &'static str> {
     let is_plain = !text.chars().any(|c| c.is_whitespace() || c.is_control());
     match text.rsplit_once('@') {

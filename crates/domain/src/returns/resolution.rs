@@ -1,12 +1,12 @@
-//! What a shopper gets for a unit.
+//! The shopper's choice for a unit, and the refund type that the merchant receives.
 
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, VariantArray};
 use utoipa::ToSchema;
 
-use super::words::words;
 use super::{Replacement, Variant};
 
-/// What the shopper wants for a unit.
+/// The shopper's choice for a unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "resolution", rename_all = "snake_case")]
 pub enum Resolution {
@@ -16,7 +16,7 @@ pub enum Resolution {
 }
 
 impl Resolution {
-    /// What the exchange service is told, when something is sent instead.
+    /// The item that the exchange service orders, unless the unit is refunded.
     pub fn replacement(&self) -> Option<Replacement> {
         match self {
             Self::Refund => None,
@@ -25,7 +25,7 @@ impl Resolution {
         }
     }
 
-    /// What the merchant is told. An exchange is even when the variant costs what the unit did.
+    /// An exchange is even when the variant and the unit have the same price.
     pub fn refund_type(&self, unit_price_amount_cents: i64) -> RefundType {
         match self {
             Self::Refund => RefundType::Refund,
@@ -38,11 +38,25 @@ impl Resolution {
     }
 }
 
-/// What the merchant is told that the shopper gets.
+/// The resolution as the merchant's RMA message states it.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    Display,
+    EnumString,
+    VariantArray,
 )]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum RefundType {
     Refund,
     /// Another variant at the same price.
@@ -50,17 +64,3 @@ pub enum RefundType {
     /// Another variant at another price, or a gift card.
     UnevenExchange,
 }
-
-impl RefundType {
-    pub const ALL: [Self; 3] = [Self::Refund, Self::EvenExchange, Self::UnevenExchange];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Refund => "REFUND",
-            Self::EvenExchange => "EVEN_EXCHANGE",
-            Self::UnevenExchange => "UNEVEN_EXCHANGE",
-        }
-    }
-}
-
-words!(RefundType);

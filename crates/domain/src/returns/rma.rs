@@ -1,9 +1,9 @@
-//! A return, with everything that can happen to it. Load it, tell it what happened, save it, and
-//! send [`Rma::message`] when the [`Change`] names an event.
+//! A return and the events that change it. Load it, apply an event, save it, and send
+//! [`Rma::message`] if the [`Change`] names a service event.
 //!
-//! The invariants: an event that is refused changes nothing; one that comes again changes nothing
-//! and names no event; `updated_at` moves on exactly when a message is due. All fields are public so
-//! that a return can be kept as rows, one for itself and one for each unit.
+//! A refused event changes nothing; a repeated event changes nothing and names no service event;
+//! `updated_at` increases exactly when a message is due. Fields are public for the store, which
+//! keeps one row per return and one per unit.
 
 mod exchanges;
 mod receiving;
@@ -11,7 +11,6 @@ mod refunds;
 mod tracking;
 mod unit;
 
-pub use tracking::CarrierReport;
 pub use unit::{ExchangeStatus, PurchasedUnit, RmaUnit};
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -24,9 +23,9 @@ use super::{
 };
 use crate::merchant::Settings;
 
-/// Two messages are at least so far apart, however close what they tell of: whoever keeps the newest
-/// must see which that is, also where dates hold no more than milliseconds.
-const TICK: TimeDelta = TimeDelta::milliseconds(1);
+/// The smallest difference between the `updated_at` of two messages. Merchants keep the newest
+/// message, and some store times in milliseconds.
+const MIN_UPDATE_INTERVAL: TimeDelta = TimeDelta::milliseconds(1);
 
 /// A return.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -34,43 +33,42 @@ pub struct Rma {
     pub rma_identifier: String,
     pub status: RmaStatus,
     pub created_at: DateTime<Utc>,
-    /// When the merchant was last told of something.
+    /// The time of the last change that the merchant was sent.
     pub updated_at: DateTime<Utc>,
     pub return_method: ReturnMethod,
     pub return_shipping_cost_cents: i64,
-    /// The giftee's address makes it a return of a gift.
+    /// Present only for the return of a gift.
     pub giftee_email: Option<String>,
-    /// Whether we receive its units; as the merchant's settings said when it was made.
+    /// Whether our warehouse receives the units, by the merchant's settings at creation.
     pub managed_receiving: bool,
     pub receiving_closed_at: Option<DateTime<Utc>>,
     pub canceled_at: Option<DateTime<Utc>>,
-    /// In the order of the request, canceled ones included.
+    /// In the order of the request, including canceled units.
     pub units: Vec<RmaUnit>,
 }
 
-/// What an event changed.
+/// The effect of an event on a return.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Change {
-    /// The message to send, if the merchant sees a difference.
+    /// The service event of the message to send, if the merchant's view changed.
     pub event: Option<ServiceEvent>,
-    /// The units it changed.
+    /// The units that the event changed.
     pub units: Vec<UnitId>,
-    /// The units for which it came late; it changed nothing about them.
+    /// The units that the event did not change because it came late.
     pub late: Vec<UnitId>,
     pub discrepancies: Vec<Discrepancy>,
-    /// Whether it closed the receiving.
     pub closed_receiving: bool,
 }
 
 impl Change {
-    /// Whether there is nothing to save.
+    /// Whether the return needs no save.
     pub fn is_empty(&self) -> bool {
         *self == Self { late: self.late.clone(), ..Self::default() }
     }
 }
 
 impl Rma {
-    /// A return that a shopper has confirmed. Its first message is [`ServiceEvent::Created`].
+    /// Creates a return that a shopper confirmed. Its first message is [`ServiceEvent::Created`].
     pub fn create(
         rma_identifier: impl Into<String>,
         request: &ReturnRequest,
@@ -78,15 +76,15 @@ impl Rma {
         settings: &Settings,
         now: DateTime<Utc>,
     ) -> Self {
-        let types = units.iter().map(|unit| unit.refund_type);
-        let cost = settings.returns.return_shipping_cost(request.return_method, types);
+        let refund_types = units.iter().map(|unit| unit.refund_type);
+        let cost = settings.returns.return_shipping_cost(request.return_method, refund_types);
         Self {
             rma_identifier: rma_identifier.into(),
             status: RmaStatus::Created,
             created_at: now,
             updated_at: now,
             return_method: request.return_method,
-            // Reading the request made sure that the method is offered.
+            // The request was validated, so the policy offers the method.
             return_shipping_cost_cents: cost.unwrap_or_default(),
             giftee_email: request.giftee_email.clone(),
             managed_receiving: settings.managed_receiving,
@@ -96,13 +94,12 @@ impl Rma {
         }
     }
 
-    /// The units that belong to it: those not canceled, or, once it is canceled, those it ended
-    /// with.
+    /// The units that were not canceled. For a canceled return, the units that it ended with.
     pub fn active_units(&self) -> impl Iterator<Item = &RmaUnit> {
         self.units.iter().filter(|unit| unit.canceled_at == self.canceled_at)
     }
 
-    /// What the merchant is told.
+    /// The message for the merchant.
     pub fn message(&self) -> RmaMessage {
         RmaMessage {
             rma_identifier: self.rma_identifier.clone(),
@@ -117,64 +114,64 @@ impl Rma {
         }
     }
 
-    /// Cancels units, or all of it, which frees them. Possible until the carrier has a parcel or
-    /// the warehouse a unit, and not for units that were refunded or that something was ordered
-    /// for.
+    /// Cancels the given units, or the whole return, and makes the units returnable again.
+    /// Refused once the carrier has a parcel or the warehouse a unit, and for units that were
+    /// refunded or have an exchange order.
     pub fn cancel(
         &mut self,
         units: Option<&[UnitId]>,
         now: DateTime<Utc>,
     ) -> Result<Change, TransitionError> {
-        match self.status.step(StatusEvent::Canceled) {
-            Transition::Refused(refusal) => return Err(refusal),
-            Transition::Late => {
-                return Ok(Change { late: self.named(units)?, ..Change::default() });
-            }
-            Transition::Applied(_) => {}
+        let transition = self.status.apply(StatusEvent::Canceled);
+        if let Transition::Refused(error) = transition {
+            return Err(error);
         }
-        let named = self.named(units)?;
-        let (selected, late): (Vec<_>, Vec<_>) =
-            named.into_iter().partition(|id| self.active_units().any(|unit| unit.id == *id));
-        if selected.is_empty() {
+        let requested = self.requested_units(units)?;
+        if transition == Transition::Late {
+            return Ok(Change { late: requested, ..Change::default() });
+        }
+        let (canceled, late): (Vec<_>, Vec<_>) =
+            requested.into_iter().partition(|id| self.active_units().any(|unit| unit.id == *id));
+        if canceled.is_empty() {
             return Ok(Change { late, ..Change::default() });
         }
-        self.check_cancel(&selected)?;
-        for unit in self.units.iter_mut().filter(|unit| selected.contains(&unit.id)) {
+        self.check_cancelable(&canceled)?;
+        for unit in self.units.iter_mut().filter(|unit| canceled.contains(&unit.id)) {
             unit.canceled_at = Some(now);
         }
         let event = if self.active_units().next().is_none() {
             self.status = RmaStatus::Canceled;
             self.canceled_at = Some(now);
             ServiceEvent::Canceled
-        } else if self.settle_status() {
+        } else if self.update_refund_status() {
             ServiceEvent::Refunded
         } else {
             ServiceEvent::Canceled
         };
-        Ok(self.changed(event, Change { units: selected, late, ..Change::default() }, now))
+        Ok(self.with_message(event, Change { units: canceled, late, ..Change::default() }, now))
     }
 
-    fn check_cancel(&self, selected: &[UnitId]) -> Result<(), TransitionError> {
+    fn check_cancelable(&self, canceled: &[UnitId]) -> Result<(), TransitionError> {
         if self.active_units().any(RmaUnit::is_scanned) {
             return Err(TransitionError::Scanned);
         }
         if self.active_units().any(|unit| unit.receiving_status == ReceivingStatus::Received) {
             return Err(TransitionError::Received);
         }
-        for unit in self.active_units().filter(|unit| selected.contains(&unit.id)) {
+        for unit in self.active_units().filter(|unit| canceled.contains(&unit.id)) {
             if unit.refunded_by.is_some() {
                 return Err(TransitionError::Refunded);
             }
-            // An exchange order cannot be called back.
-            if unit.exchange_status.is_some_and(|exchange| exchange != ExchangeStatus::Failed) {
+            // An exchange order cannot be recalled.
+            if unit.exchange_status.is_some_and(|status| status != ExchangeStatus::Failed) {
                 return Err(TransitionError::ExchangeInProgress);
             }
         }
         Ok(())
     }
 
-    /// The units named, or all active ones, provided that this return has them.
-    fn named(&self, units: Option<&[UnitId]>) -> Result<Vec<UnitId>, TransitionError> {
+    /// The given units, or all active units. Refused if the return does not contain one of them.
+    fn requested_units(&self, units: Option<&[UnitId]>) -> Result<Vec<UnitId>, TransitionError> {
         let Some(units) = units else {
             return Ok(self.active_units().map(|unit| unit.id.clone()).collect());
         };
@@ -186,23 +183,23 @@ impl Rma {
         }
     }
 
-    /// Moves the status on when refunds cover every unit; says whether they do since now.
-    fn settle_status(&mut self) -> bool {
+    /// Sets the status to refunded when refunds cover every unit. Returns whether it changed.
+    fn update_refund_status(&mut self) -> bool {
         let event = if self.active_units().all(|unit| unit.refunded_by.is_some()) {
             StatusEvent::AllRefunded
         } else {
             StatusEvent::SomeRefunded
         };
         let before = self.status;
-        if let Transition::Applied(status) = self.status.step(event) {
+        if let Transition::Applied(status) = self.status.apply(event) {
             self.status = status;
         }
         self.status != before
     }
 
-    /// Notes that the merchant is to be told.
-    fn changed(&mut self, event: ServiceEvent, change: Change, now: DateTime<Utc>) -> Change {
-        self.updated_at = now.max(self.updated_at + TICK);
+    /// Adds the service event of the message that the change requires.
+    fn with_message(&mut self, event: ServiceEvent, change: Change, now: DateTime<Utc>) -> Change {
+        self.updated_at = now.max(self.updated_at + MIN_UPDATE_INTERVAL);
         Change { event: Some(event), ..change }
     }
 }

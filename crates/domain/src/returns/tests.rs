@@ -1,14 +1,14 @@
 mod contract;
-mod eligible;
-mod histories;
-mod ledgers;
-mod machines;
-mod messages;
-mod moneys;
-mod receipts;
-mod refunds;
-mod requests;
-mod stories;
+mod eligibility;
+mod event_sequences;
+mod lifecycle;
+mod message;
+mod money;
+mod receiving;
+mod refund_matching;
+mod request;
+mod shipped_units;
+mod state_machines;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -21,7 +21,7 @@ fn time(text: &str) -> DateTime<Utc> {
     text.parse().unwrap()
 }
 
-/// So many minutes after the beginning of these stories.
+/// A time this many minutes after the start of a test.
 fn minute(minutes: i64) -> DateTime<Utc> {
     time("2026-03-10T12:00:00Z") + TimeDelta::minutes(minutes)
 }
@@ -34,7 +34,7 @@ fn amounts(product: i64, discount: i64, tax: i64) -> Amounts {
     }
 }
 
-/// A line of which everything shipped.
+/// A line with all units shipped.
 fn line(identifier: &str, shipped: i64, all: Amounts) -> OrderLine {
     let sample = Orders::new(1, minute(0)).at(0).items.remove(0);
     OrderLine {
@@ -85,7 +85,7 @@ fn settings(managed_receiving: bool) -> Settings {
 }
 
 /// A return of units that cost 1000 and 80 tax each, after 100 discount.
-fn rma_of(
+fn rma_with(
     identifier: &str,
     method: ReturnMethod,
     units: &[(&str, Resolution)],
@@ -99,14 +99,14 @@ fn rma_of(
             resolution: resolution.clone(),
         })
         .collect();
-    let terms = PurchasedUnit {
+    let purchased = PurchasedUnit {
         sku: "SHIRT-M".to_owned(),
         upc: Some("0012345".to_owned()),
         unit_price_amount_cents: 1000,
         amounts: amounts(1000, 100, 80),
         original_order_identifier: None,
     };
-    let units = requested.iter().map(|it| RmaUnit::new(it, terms.clone())).collect();
+    let units = requested.iter().map(|it| RmaUnit::new(it, purchased.clone())).collect();
     let request = ReturnRequest {
         return_method: method,
         units: requested,
@@ -117,10 +117,10 @@ fn rma_of(
     Rma::create(identifier, &request, units, settings, minute(0))
 }
 
-/// A return by mail for refunds.
+/// A mail-back return of units for a refund.
 fn rma(identifier: &str, paths: &[&str]) -> Rma {
     let units: Vec<_> = paths.iter().map(|path| (*path, Resolution::Refund)).collect();
-    rma_of(identifier, ReturnMethod::MailBack, &units, &settings(true))
+    rma_with(identifier, ReturnMethod::MailBack, &units, &settings(true))
 }
 
 fn report(event: TrackingEvent, number: Option<&str>) -> CarrierReport {
@@ -128,25 +128,25 @@ fn report(event: TrackingEvent, number: Option<&str>) -> CarrierReport {
     CarrierReport { event, tracking_number, units: None, occurred_at: None }
 }
 
-fn covers(refund: &str, rma: &str, paths: &[&str]) -> Vec<RefundedUnit> {
-    let cover = |path: &&str| RefundedUnit {
+fn refunded_units(refund: &str, rma: &str, paths: &[&str]) -> Vec<RefundedUnit> {
+    let refunded = |path: &&str| RefundedUnit {
         refund_identifier: refund.into(),
         rma_identifier: Some(rma.to_owned()),
         unit: unit(path),
     };
-    paths.iter().map(cover).collect()
+    paths.iter().map(refunded).collect()
 }
 
-/// What a refusal is called where it is written down.
-fn code(refusal: TransitionError) -> String {
-    serde_json::json!(refusal).as_str().unwrap().to_owned()
+/// The JSON text of an error.
+fn code(error: TransitionError) -> String {
+    serde_json::json!(error).as_str().unwrap().to_owned()
 }
 
-/// What an event did, in one line.
-fn told(result: &Result<Change, TransitionError>) -> String {
+/// The effect of an event in one line.
+fn summary(result: &Result<Change, TransitionError>) -> String {
     let change = match result {
         Ok(change) => change,
-        Err(refusal) => return format!("refused as {}: {refusal}", code(*refusal)),
+        Err(error) => return format!("refused as {}: {error}", code(*error)),
     };
     let mut parts = vec![change.event.map_or("no message", ServiceEvent::as_str).to_owned()];
     if !change.units.is_empty() {

@@ -8,7 +8,7 @@ use crate::exchange::{
 };
 
 #[test]
-fn units_of_a_line_with_one_choice_are_one_item() {
+fn units_of_a_line_with_the_same_variant_are_one_item() {
     let confirmed = confirmed();
     let units: Vec<_> = confirmed.units.iter().collect();
     let order = ExchangeOrder::new(&confirmed, &units, Uuid::nil()).unwrap();
@@ -66,29 +66,29 @@ fn units_of_a_line_with_one_choice_are_one_item() {
 }
 
 #[test]
-fn nothing_and_a_card_that_nobody_named_make_no_order() {
+fn no_units_or_an_unknown_gift_card_make_no_order() {
     let mut confirmed = confirmed();
-    let refused = |confirmed: &crate::returns::ReturnConfirmed, from: usize| {
+    let error = |confirmed: &crate::returns::ReturnConfirmed, from: usize| {
         let units: Vec<_> = confirmed.units[from..].iter().collect();
         ExchangeOrder::new(confirmed, &units, Uuid::nil()).err()
     };
-    assert_eq!(refused(&confirmed, 4), Some(Unplaceable::Nothing));
+    assert_eq!(error(&confirmed, 4), Some(Unplaceable::NoUnits));
     confirmed.gift_card = None;
-    assert_eq!(refused(&confirmed, 0), Some(Unplaceable::NoGiftCard));
+    assert_eq!(error(&confirmed, 0), Some(Unplaceable::NoGiftCard));
 }
 
 #[test]
-fn a_merchant_may_answer_what_it_likes() {
-    let named = |answer: serde_json::Value| {
-        ExchangeOrderResponse::read(answer.to_string().as_bytes())
+fn every_field_of_a_response_is_optional() {
+    let identifier = |response: serde_json::Value| {
+        ExchangeOrderResponse::read(response.to_string().as_bytes())
             .order_identifier
             .unwrap_or_default()
     };
-    assert_eq!(named(json!({"order_identifier": "EX-1", "id": 7})), "EX-1");
-    assert_eq!(named(json!({"identifier": "EX-2"})), "EX-2");
-    assert_eq!(named(json!({"order_identifier": "", "id": 7})), "7");
-    for nothing in [json!({}), json!([]), json!(null), json!({"id": "x".repeat(256)})] {
-        assert_eq!(named(nothing), "");
+    assert_eq!(identifier(json!({"order_identifier": "EX-1", "id": 7})), "EX-1");
+    assert_eq!(identifier(json!({"identifier": "EX-2"})), "EX-2");
+    assert_eq!(identifier(json!({"order_identifier": "", "id": 7})), "7");
+    for response in [json!({}), json!([]), json!(null), json!({"id": "x".repeat(256)})] {
+        assert_eq!(identifier(response), "");
     }
     assert_eq!(ExchangeOrderResponse::read(b"thank you"), ExchangeOrderResponse::default());
     let computed =

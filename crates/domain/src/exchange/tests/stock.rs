@@ -3,26 +3,31 @@ use serde_json::json;
 use super::confirmed;
 use crate::exchange::{VariantLookups, Variants, check_stock};
 
-/// The lines whose units are kept and whose units are gone, and how many were not answered.
-fn sorted(answer: Option<&serde_json::Value>) -> (Vec<String>, Vec<String>, usize) {
+/// The lines of exchangeable and of out-of-stock units, and the number of unchecked units.
+fn lines_by_stock(response: Option<&serde_json::Value>) -> (Vec<String>, Vec<String>, usize) {
     let confirmed = confirmed();
-    let variants = answer.map(|answer| Variants::read(answer.to_string().as_bytes()).unwrap());
-    let asked = VariantLookups::from([("TEE", variants.as_ref())]);
-    let sorted = check_stock(&confirmed.units, &asked);
+    let variants = response.map(|body| Variants::read(body.to_string().as_bytes()).unwrap());
+    let lookups = VariantLookups::from([("TEE", variants.as_ref())]);
+    let check = check_stock(&confirmed.units, &lookups);
     let lines = |units: &[&crate::returns::ConfirmedUnit]| {
         units.iter().map(|unit| unit.id.order_line_item_identifier.clone()).collect()
     };
-    (lines(&sorted.exchangeable), lines(&sorted.out_of_stock), sorted.unchecked)
+    (lines(&check.exchangeable), lines(&check.out_of_stock), check.unchecked)
 }
 
 #[track_caller]
-fn check(answer: Option<&serde_json::Value>, kept: &[&str], gone: &[&str], unanswered: usize) {
+fn check(
+    response: Option<&serde_json::Value>,
+    exchangeable: &[&str],
+    out_of_stock: &[&str],
+    unchecked: usize,
+) {
     let owned = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
-    assert_eq!(sorted(answer), (owned(kept), owned(gone), unanswered));
+    assert_eq!(lines_by_stock(response), (owned(exchangeable), owned(out_of_stock), unchecked));
 }
 
 #[test]
-fn units_keep_what_is_still_there() {
+fn units_in_stock_stay_exchangeable() {
     let tee = |medium: i64, red: i64| {
         json!([
             {"sku": "TEE-M", "title": "Medium", "quantity_in_stock": medium},
@@ -38,6 +43,6 @@ fn units_keep_what_is_still_there() {
 }
 
 #[test]
-fn a_question_without_an_answer_takes_nothing_away() {
+fn units_without_a_response_stay_exchangeable() {
     check(None, &["L1", "L2", "L2", "L3"], &[], 3);
 }

@@ -3,18 +3,18 @@ use serde_json::{Value, json};
 
 use crate::exchange::{InvalidVariantsResponse, Variants, variants_schema};
 
-fn read(answer: &Value) -> Result<Variants, InvalidVariantsResponse> {
-    Variants::read(answer.to_string().as_bytes())
+fn read(body: &Value) -> Result<Variants, InvalidVariantsResponse> {
+    Variants::read(body.to_string().as_bytes())
 }
 
 #[track_caller]
-fn refused(answer: &[u8], want: &Expect) {
-    let error = Variants::read(answer).unwrap_err();
+fn check_error(body: &[u8], want: &Expect) {
+    let error = Variants::read(body).unwrap_err();
     want.assert_eq(&error.to_string());
 }
 
 #[test]
-fn both_shapes_are_read() {
+fn both_forms_of_the_response_are_read() {
     let list = json!([
         {"sku": "S", "title": "Small", "attributes": [{"name": "size", "value": 38}],
          "unit_price_amount_cents": 2000, "quantity_in_stock": 3,
@@ -31,7 +31,7 @@ fn both_shapes_are_read() {
 }
 
 #[test]
-fn what_is_sold_out_is_not_offered() {
+fn sold_out_variants_are_not_offered() {
     let list = json!([
         {"sku": "S", "title": "Small", "quantity_in_stock": 0},
         {"sku": "M", "title": "Medium", "quantity_in_stock": -2},
@@ -46,35 +46,35 @@ fn what_is_sold_out_is_not_offered() {
 }
 
 #[test]
-fn one_that_cannot_be_read_does_not_hide_the_others() {
+fn an_invalid_variant_does_not_hide_the_others() {
     let variants = read(&json!([
         {"title": "no sku"}, {"sku": "S", "title": "Small"}, 7, {"sku": "\u{0}", "title": "x"},
         {"sku": "M", "title": "Medium", "quantity_in_stock": "many"},
     ]))
     .unwrap();
-    assert_eq!((variants.offered.len(), variants.unreadable), (1, 4));
+    assert_eq!((variants.offered.len(), variants.invalid), (1, 4));
 }
 
 #[test]
-fn an_answer_about_something_else_is_refused() {
-    refused(b"<html>", &expect!["the answer is not JSON"]);
-    refused(b"[]]", &expect!["the answer is not JSON"]);
-    let no_list = expect!["the answer is neither an array of variants nor an object with one"];
-    refused(b"null", &no_list);
-    refused(b"{}", &no_list);
-    refused(br#"{"variants": {}}"#, &no_list);
-    refused(
+fn a_response_without_variants_is_rejected() {
+    check_error(b"<html>", &expect!["the response is not JSON"]);
+    check_error(b"[]]", &expect!["the response is not JSON"]);
+    let no_list = expect!["the response is neither an array of variants nor an object with one"];
+    check_error(b"null", &no_list);
+    check_error(b"{}", &no_list);
+    check_error(br#"{"variants": {}}"#, &no_list);
+    check_error(
         br#"[{"sku": 7, "title": "x"}, 8]"#,
         &expect![
-            "none of the variants can be read; the first says $.sku: invalid_type (expected a string, found an integer)"
+            "none of the variants is valid; the first error is $.sku: invalid_type (expected a string, found an integer)"
         ],
     );
     let many = json!(vec![json!({"sku": "S", "title": "x"}); 1001]).to_string();
-    refused(many.as_bytes(), &expect!["the answer has more than 1000 variants"]);
+    check_error(many.as_bytes(), &expect!["the response has more than 1000 variants"]);
 }
 
 #[test]
-fn the_schema_fits_what_is_read() {
+fn the_schema_matches_the_reader() {
     let schema = jsonschema::validator_for(&variants_schema()).unwrap();
     let list = json!([{"sku": "S", "title": "Small", "quantity_in_stock": 3}]);
     assert!(schema.is_valid(&list));

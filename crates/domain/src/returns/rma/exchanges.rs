@@ -1,4 +1,4 @@
-//! What becomes of the exchanges of a return.
+//! Exchanges of a return's units.
 
 use chrono::{DateTime, Utc};
 
@@ -7,46 +7,44 @@ use crate::exchange::FailureCause;
 use crate::returns::{RefundType, Resolution, ServiceEvent, TransitionError, UnitId};
 
 impl Rma {
-    /// The merchant took the exchange order for these units.
+    /// The merchant accepted the exchange order for these units.
     pub fn exchange_placed(
         &mut self,
         units: &[UnitId],
         exchange_order_identifier: &str,
         now: DateTime<Utc>,
     ) -> Result<Change, TransitionError> {
-        let mut change = self.exchanging(units)?;
+        let mut change = self.open_exchanges(units)?;
         for unit in self.units.iter_mut().filter(|unit| change.units.contains(&unit.id)) {
             unit.exchange_status = Some(ExchangeStatus::Placed);
             unit.exchange_order_identifier = Some(exchange_order_identifier.to_owned());
         }
         if !change.units.is_empty() {
-            change = self.changed(ServiceEvent::ExchangePlaced, change, now);
+            change = self.with_message(ServiceEvent::ExchangePlaced, change, now);
         }
         Ok(change)
     }
 
-    /// These units are not exchanged: for the time being, and they wait, or for good, and they are
-    /// refunded instead. What the return shipping costs stays as the shopper was told.
+    /// The exchange order for these units failed. After a final failure the units are refunded
+    /// instead. The return shipping cost does not change, because the shopper agreed to it.
     pub fn exchange_failed(
         &mut self,
         units: &[UnitId],
         cause: FailureCause,
         now: DateTime<Utc>,
     ) -> Result<Change, TransitionError> {
-        let mut change = self.exchanging(units)?;
-        let is_final = cause != FailureCause::Undeliverable;
-        let (waiting, others): (Vec<_>, Vec<_>) = change.units.drain(..).partition(|id| {
-            let is_waiting = |exchange| exchange == Some(ExchangeStatus::Undeliverable);
-            self.units.iter().any(|unit| unit.id == *id && is_waiting(unit.exchange_status))
-        });
-        change.units = others;
-        if is_final {
-            change.units.extend(waiting)
-        } else {
-            change.late.extend(waiting)
+        let mut change = self.open_exchanges(units)?;
+        if !cause.is_final() {
+            let is_repeated = |id: &UnitId| {
+                let mut units = self.units.iter().filter(|unit| unit.id == *id);
+                units.any(|unit| unit.exchange_status == Some(ExchangeStatus::Undeliverable))
+            };
+            let (repeated, new): (Vec<_>, Vec<_>) = change.units.drain(..).partition(is_repeated);
+            change.units = new;
+            change.late.extend(repeated);
         }
         for unit in self.units.iter_mut().filter(|unit| change.units.contains(&unit.id)) {
-            if is_final {
+            if cause.is_final() {
                 unit.exchange_status = Some(ExchangeStatus::Failed);
                 unit.resolution = Resolution::Refund;
                 unit.refund_type = RefundType::Refund;
@@ -54,15 +52,15 @@ impl Rma {
                 unit.exchange_status = Some(ExchangeStatus::Undeliverable);
             }
         }
-        if is_final && !change.units.is_empty() {
-            change = self.changed(ServiceEvent::ExchangeFailed, change, now);
+        if cause.is_final() && !change.units.is_empty() {
+            change = self.with_message(ServiceEvent::ExchangeFailed, change, now);
         }
         Ok(change)
     }
 
-    /// Which of these units are still to be exchanged, and for which it is settled. Refused when
-    /// one of them was never exchanged.
-    fn exchanging(&self, units: &[UnitId]) -> Result<Change, TransitionError> {
+    /// Sorts units into those whose exchange is open (`units`) and those whose exchange was placed
+    /// or failed (`late`). Refused if a unit was never exchanged.
+    fn open_exchanges(&self, units: &[UnitId]) -> Result<Change, TransitionError> {
         let mut change = Change::default();
         for id in units {
             let unit = self.units.iter().find(|unit| unit.id == *id);

@@ -1,4 +1,4 @@
-//! What our warehouse reports of a return's units.
+//! Receiving of a return's units at our warehouse.
 
 use chrono::{DateTime, Utc};
 
@@ -10,31 +10,31 @@ use crate::returns::{
 use crate::warehouse::UnitReceived;
 
 impl Rma {
-    /// Applies one step of receiving, all of it or nothing.
+    /// Applies all findings of a receipt, or none of them.
     pub fn receive(
         &mut self,
         receipt: &Receipt,
         now: DateTime<Utc>,
     ) -> Result<Change, TransitionError> {
-        self.check_receiving()?;
+        self.check_receivable()?;
         let mut after = self.clone();
         let mut change = Change::default();
         for finding in &receipt.findings {
-            after.find(finding, &mut change)?;
+            after.apply_finding(finding, &mut change)?;
         }
-        // What one finding changes the next may change back.
+        // Findings of one receipt can cancel each other out.
         let statuses =
             |rma: &Self| -> Vec<_> { rma.units.iter().map(|unit| unit.receiving_status).collect() };
         let is_visible = statuses(self) != statuses(&after);
         *self = after;
         if is_visible {
-            change = self.changed(ServiceEvent::Received, change, now);
+            change = self.with_message(ServiceEvent::Received, change, now);
         }
         Ok(change)
     }
 
-    /// The same for what the warehouse says of a unit that it knows by line, SKU or UPC: the first
-    /// such unit that has not arrived, or one too many.
+    /// Receives a unit that the warehouse identifies by line, SKU or UPC. It counts as the first
+    /// matching unit that has not arrived, or as an overage if there is none.
     pub fn receive_unit(
         &mut self,
         received: &UnitReceived,
@@ -42,7 +42,7 @@ impl Rma {
     ) -> Result<Change, TransitionError> {
         let note = received.reject_reason.clone();
         let sku = received.sku.clone().or_else(|| received.upc.clone());
-        let finding = match (self.expected(received), &note) {
+        let finding = match (self.expected_unit(received), &note) {
             (Some(unit), None) => Finding::Received { unit },
             (Some(unit), Some(_)) => Finding::Wrong { unit, found_sku: None, note },
             (None, _) => Finding::Over { sku, quantity: 1, note },
@@ -50,34 +50,33 @@ impl Rma {
         self.receive(&Receipt { findings: vec![finding] }, now)
     }
 
-    /// Expects nothing more: what has not arrived is not received, and unless refunds cover every
-    /// unit the return is refunded in part.
+    /// Closes receiving: units that have not arrived become not received, and the return becomes
+    /// partially refunded unless refunds cover every unit.
     pub fn close_receiving(&mut self, now: DateTime<Utc>) -> Result<Change, TransitionError> {
-        self.check_receiving()?;
+        self.check_receivable()?;
         if self.receiving_closed_at.is_some() {
             return Ok(Change::default());
         }
         self.receiving_closed_at = Some(now);
         let mut change = Change { closed_receiving: true, ..Change::default() };
         for unit in self.units.iter_mut().filter(|unit| unit.canceled_at.is_none()) {
-            if let Transition::Applied(status) =
-                unit.receiving_status.step(ReceivingEvent::Closed, true)
-            {
+            let transition = unit.receiving_status.apply(ReceivingEvent::Closed, true);
+            if let Transition::Applied(status) = transition {
                 unit.receiving_status = status;
                 change.units.push(unit.id.clone());
             }
         }
         let before = self.status;
-        if let Transition::Applied(status) = self.status.step(StatusEvent::ReceivingClosed) {
+        if let Transition::Applied(status) = self.status.apply(StatusEvent::ReceivingClosed) {
             self.status = status;
         }
         if change.units.is_empty() && self.status == before {
             return Ok(change);
         }
-        Ok(self.changed(ServiceEvent::Received, change, now))
+        Ok(self.with_message(ServiceEvent::Received, change, now))
     }
 
-    fn check_receiving(&self) -> Result<(), TransitionError> {
+    fn check_receivable(&self) -> Result<(), TransitionError> {
         if self.status == RmaStatus::Canceled {
             Err(TransitionError::Canceled)
         } else if !self.managed_receiving {
@@ -89,25 +88,29 @@ impl Rma {
         }
     }
 
-    fn expected(&self, received: &UnitReceived) -> Option<UnitId> {
+    fn expected_unit(&self, received: &UnitReceived) -> Option<UnitId> {
         let line = received.reference_line_identifier.as_ref();
         let has_code = |unit: &RmaUnit| {
             let same_sku = received.sku.as_ref() == Some(&unit.sku);
             same_sku || (unit.upc.is_some() && received.upc == unit.upc)
         };
-        let is_meant = |unit: &&RmaUnit| match line {
+        let is_match = |unit: &&RmaUnit| match line {
             Some(line) => unit.id.order_line_item_identifier == *line,
             None => has_code(unit),
         };
-        let waiting =
+        let missing =
             self.active_units().filter(|unit| unit.receiving_status != ReceivingStatus::Received);
-        // Lines of two orders may have the same identifier: the code tells them apart.
-        let meant: Vec<_> = waiting.filter(is_meant).collect();
-        let exact = meant.iter().find(|unit| has_code(unit));
-        exact.or(meant.first()).map(|unit| unit.id.clone())
+        let matching: Vec<_> = missing.filter(is_match).collect();
+        // Lines of two orders can have the same identifier, so a matching code takes precedence.
+        let exact = matching.iter().find(|unit| has_code(unit));
+        exact.or(matching.first()).map(|unit| unit.id.clone())
     }
 
-    fn find(&mut self, finding: &Finding, change: &mut Change) -> Result<(), TransitionError> {
+    fn apply_finding(
+        &mut self,
+        finding: &Finding,
+        change: &mut Change,
+    ) -> Result<(), TransitionError> {
         let (id, event) = match finding {
             Finding::Received { unit } => (unit, ReceivingEvent::Received),
             Finding::Damaged { unit, .. } => (unit, ReceivingEvent::Damaged),
@@ -125,10 +128,10 @@ impl Rma {
         if event == ReceivingEvent::Undone && unit.refunded_by.is_some() {
             return Err(TransitionError::Refunded);
         }
-        let is_known = event == ReceivingEvent::Damaged && unit.is_damaged;
-        let status = match unit.receiving_status.step(event, is_closed) {
-            Transition::Applied(status) if !is_known => status,
-            Transition::Refused(refusal) => return Err(refusal),
+        let is_repeated = event == ReceivingEvent::Damaged && unit.is_damaged;
+        let status = match unit.receiving_status.apply(event, is_closed) {
+            Transition::Applied(status) if !is_repeated => status,
+            Transition::Refused(error) => return Err(error),
             Transition::Applied(_) | Transition::Late => {
                 change.late.push(id.clone());
                 return Ok(());

@@ -1,4 +1,4 @@
-//! What refunds do to a return.
+//! Refunds of a return's units.
 
 use chrono::{DateTime, Utc};
 
@@ -6,36 +6,36 @@ use super::{Change, Rma};
 use crate::returns::{RefundedUnit, RmaStatus, ServiceEvent, TransitionError};
 
 impl Rma {
-    /// Remembers which of its units refunds cover; what concerns other returns is passed over. It
-    /// is refunded once all of them are. Everything that one snapshot covers is one change.
+    /// Records which of its units refunds cover, and ignores units of other returns. The return
+    /// is refunded once refunds cover every unit. All refunds of one snapshot are one change.
     pub fn refund(
         &mut self,
-        covered: &[RefundedUnit],
+        refunded_units: &[RefundedUnit],
         now: DateTime<Utc>,
     ) -> Result<Change, TransitionError> {
         if self.status == RmaStatus::Canceled {
             return Err(TransitionError::Canceled);
         }
-        let mut change = Change::default();
-        let own: Vec<_> = covered
+        let own: Vec<_> = refunded_units
             .iter()
-            .filter(|cover| cover.rma_identifier.as_ref() == Some(&self.rma_identifier))
+            .filter(|it| it.rma_identifier.as_ref() == Some(&self.rma_identifier))
             .collect();
-        if !own.iter().all(|cover| self.active_units().any(|unit| unit.id == cover.unit)) {
+        if !own.iter().all(|it| self.active_units().any(|unit| unit.id == it.unit)) {
             return Err(TransitionError::UnknownUnit);
         }
-        for cover in own {
+        let mut change = Change::default();
+        for refunded in own {
             let mut units = self.units.iter_mut();
-            match units.find(|unit| unit.id == cover.unit && unit.refunded_by.is_none()) {
+            match units.find(|unit| unit.id == refunded.unit && unit.refunded_by.is_none()) {
                 Some(unit) => {
-                    unit.refunded_by = Some(cover.refund_identifier.to_string());
-                    change.units.push(cover.unit.clone());
+                    unit.refunded_by = Some(refunded.refund_identifier.to_string());
+                    change.units.push(refunded.unit.clone());
                 }
-                None => change.late.push(cover.unit.clone()),
+                None => change.late.push(refunded.unit.clone()),
             }
         }
-        if !change.units.is_empty() && self.settle_status() {
-            change = self.changed(ServiceEvent::Refunded, change, now);
+        if !change.units.is_empty() && self.update_refund_status() {
+            change = self.with_message(ServiceEvent::Refunded, change, now);
         }
         Ok(change)
     }

@@ -1,10 +1,10 @@
-//! A unit of a return: what was wanted for it, and how far it is.
+//! A unit of a return with its resolution and its progress.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, VariantArray};
 use utoipa::ToSchema;
 
-use crate::returns::words::words;
 use crate::returns::{
     Amounts, ReceivingStatus, RefundFinancials, RefundType, RequestedUnit, Resolution, RmaItem,
     TrackingStatus, UnitId,
@@ -15,7 +15,7 @@ use crate::returns::{
 pub struct RmaUnit {
     #[serde(flatten)]
     pub id: UnitId,
-    /// What the unit is known by; its UPC where the order gives no SKU.
+    /// The SKU, or the UPC where the order has no SKU.
     pub sku: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upc: Option<String>,
@@ -24,81 +24,80 @@ pub struct RmaUnit {
     pub resolution: Resolution,
     pub refund_type: RefundType,
     pub amounts: Amounts,
-    /// For a unit of an exchange order: the order that it was placed against.
+    /// For a unit of an exchange order: the order that the exchange was placed against.
     pub original_order_identifier: Option<String>,
-    /// How far the exchange is, when there is one.
+    /// Present only for a unit that was to be exchanged.
     pub exchange_status: Option<ExchangeStatus>,
     pub exchange_order_identifier: Option<String>,
     pub tracking_number: Option<String>,
-    /// When its newest label was made, as far as carriers say.
+    /// The time of the newest label, if the carrier reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labeled_at: Option<DateTime<Utc>>,
     pub package_tracking_status: Option<TrackingStatus>,
-    /// Whether the carrier reports a failure of a parcel that it never had.
+    /// Whether the carrier reported a failure before it scanned the parcel.
     #[serde(default)]
     pub failed_before_scan: bool,
     /// Meaningful only with managed receiving.
     pub receiving_status: ReceivingStatus,
     pub is_damaged: bool,
-    /// The refund that covers it.
+    /// The refund that covers the unit.
     pub refunded_by: Option<String>,
     pub canceled_at: Option<DateTime<Utc>>,
 }
 
-/// How far the exchange of a unit is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+/// The status of the exchange order for a unit.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    Display,
+    EnumString,
+    VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ExchangeStatus {
     /// The exchange order is on its way to the merchant.
     Pending,
-    /// The merchant did not take it; an operator will see to it.
+    /// The merchant did not accept the exchange order. An operator replays or abandons it.
     Undeliverable,
     Placed,
-    /// It cannot be had: the unit is refunded instead.
+    /// The exchange failed. The unit is refunded instead.
     Failed,
 }
 
-impl ExchangeStatus {
-    pub const ALL: [Self; 4] = [Self::Pending, Self::Undeliverable, Self::Placed, Self::Failed];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Undeliverable => "undeliverable",
-            Self::Placed => "placed",
-            Self::Failed => "failed",
-        }
-    }
-}
-
-words!(ExchangeStatus);
-
-/// What an order says of a unit when it is returned.
+/// A unit as the order describes it at the time of the return.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PurchasedUnit {
-    /// What the unit is known by; its UPC where the order gives no SKU.
+    /// The SKU, or the UPC where the order has no SKU.
     pub sku: String,
     pub upc: Option<String>,
-    /// The price of one unit on the order's line.
+    /// The unit price on the order line.
     pub unit_price_amount_cents: i64,
     pub amounts: Amounts,
-    /// When its order is an exchange order: the order that was placed against.
+    /// For a unit of an exchange order: the order that the exchange was placed against.
     pub original_order_identifier: Option<String>,
 }
 
 impl RmaUnit {
-    pub fn new(requested: &RequestedUnit, terms: PurchasedUnit) -> Self {
-        let refund_type = requested.resolution.refund_type(terms.unit_price_amount_cents);
+    pub fn new(requested: &RequestedUnit, purchased: PurchasedUnit) -> Self {
+        let refund_type = requested.resolution.refund_type(purchased.unit_price_amount_cents);
         let is_exchanged = refund_type != RefundType::Refund;
         Self {
             id: requested.id.clone(),
-            sku: terms.sku,
-            upc: terms.upc,
+            sku: purchased.sku,
+            upc: purchased.upc,
             return_reason: requested.return_reason.clone(),
             resolution: requested.resolution.clone(),
             refund_type,
-            amounts: terms.amounts,
-            original_order_identifier: terms.original_order_identifier,
+            amounts: purchased.amounts,
+            original_order_identifier: purchased.original_order_identifier,
             exchange_status: is_exchanged.then_some(ExchangeStatus::Pending),
             exchange_order_identifier: None,
             tracking_number: None,
@@ -116,7 +115,7 @@ impl RmaUnit {
         RefundFinancials::new(self.amounts, self.refund_type)
     }
 
-    /// Whether the carrier has, or had, its parcel in its hands.
+    /// Whether the carrier has or had the parcel.
     pub(super) fn is_scanned(&self) -> bool {
         !self.failed_before_scan
             && self.package_tracking_status.is_some_and(|it| it >= TrackingStatus::Accepted)

@@ -1,70 +1,68 @@
-//! Whether a unit arrived at our warehouse, where we receive for the merchant.
+//! The receiving status of a unit at our warehouse, for merchants with managed receiving.
 
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, VariantArray};
 use utoipa::ToSchema;
 
-use super::{Transition, TransitionError};
-use crate::returns::words::words;
+use super::transition::{Transition, TransitionError};
 
-/// Whether a unit arrived.
+/// Whether a unit arrived at the warehouse.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    Display,
+    EnumString,
+    VariantArray,
 )]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum ReceivingStatus {
     Pending,
-    /// Receiving was closed without it.
+    /// Receiving was closed before the unit arrived.
     NotReceived,
     Received,
 }
 
-/// What can happen to a unit at the warehouse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// An event that concerns a unit at the warehouse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, VariantArray)]
 pub enum ReceivingEvent {
     Received,
-    /// It arrived, damaged.
+    /// The unit arrived damaged.
     Damaged,
-    /// It was not in its parcel; another one may bring it.
+    /// The unit was not in its parcel; a later parcel may contain it.
     Short,
-    /// Something else arrived in its place, or it was not taken.
+    /// Another item arrived in place of the unit, or the warehouse rejected the unit.
     Wrong,
-    /// Its receipt was a mistake.
+    /// The receipt of the unit was a mistake.
     Undone,
-    /// Nothing more is expected.
+    /// No further parcels are expected.
     Closed,
 }
 
-impl ReceivingEvent {
-    pub const ALL: [Self; 6] =
-        [Self::Received, Self::Damaged, Self::Short, Self::Wrong, Self::Undone, Self::Closed];
-}
-
 impl ReceivingStatus {
-    pub const ALL: [Self; 3] = [Self::Pending, Self::NotReceived, Self::Received];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "PENDING",
-            Self::NotReceived => "NOT_RECEIVED",
-            Self::Received => "RECEIVED",
-        }
-    }
-
-    /// What becomes of an event for a unit in this state. `closed` says whether the receiving of
-    /// its return is closed.
-    pub fn step(self, event: ReceivingEvent, closed: bool) -> Transition<Self> {
+    /// `is_closed` says whether receiving of the return is closed.
+    pub fn apply(self, event: ReceivingEvent, is_closed: bool) -> Transition<Self> {
         use ReceivingEvent::{Closed, Damaged, Received, Short, Undone, Wrong};
         match (self, event) {
             (Self::Pending | Self::NotReceived, Received | Damaged) => {
                 Transition::Applied(Self::Received)
             }
             (Self::Pending, Short | Wrong) => Transition::Applied(Self::Pending),
-            // Found at a second look.
+            // A second inspection can find these after the receipt.
             (Self::Received, Damaged | Wrong) | (Self::NotReceived, Wrong) => {
                 Transition::Applied(self)
             }
             (Self::Pending, Closed) => Transition::Applied(Self::NotReceived),
-            (_, Undone) if closed => Transition::Refused(TransitionError::ReceivingClosed),
+            (_, Undone) if is_closed => Transition::Refused(TransitionError::ReceivingClosed),
             (Self::Received, Undone) => Transition::Applied(Self::Pending),
             (Self::Pending | Self::NotReceived, Undone) => {
                 Transition::Refused(TransitionError::NothingReceived)
@@ -74,5 +72,3 @@ impl ReceivingStatus {
         }
     }
 }
-
-words!(ReceivingStatus);

@@ -1,45 +1,75 @@
-//! Where a parcel is, by what its carrier reports. Reports come late, twice and out of order: only
-//! what is further along than what is known is applied.
+//! The tracking status of a parcel. Carrier reports arrive late, twice and out of order, so only
+//! an event that leads past the current status is applied.
 
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
-use super::{Transition, TransitionError};
-use crate::returns::{ReturnMethod, words::words};
+use super::transition::{Transition, TransitionError};
+use crate::returns::ReturnMethod;
 
-/// The status of a unit's parcel; none until the carrier is involved. In the order in which they
-/// can follow each other.
+/// The tracking status of a unit's parcel, absent until the carrier is involved. The variants are
+/// in the order in which they can follow each other.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    Display,
+    EnumString,
+    VariantArray,
 )]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum TrackingStatus {
-    /// There is a label.
+    /// The label exists.
     PreTransit,
-    /// The shopper did not hand it over in time; they still may.
+    /// The shopper did not drop the parcel off in time, but still can.
     NotDroppedOff,
-    /// It was dropped off or picked up.
+    /// The parcel was dropped off or picked up.
     Accepted,
-    /// The carrier scanned it on its way.
+    /// The carrier scanned the parcel in transit.
     Transit,
-    /// The carrier reports a failure; the parcel may still turn up.
+    /// The carrier reports a failure; the parcel may still arrive.
     Failure,
-    /// It arrived. Final.
+    /// The parcel arrived. Final.
     Delivered,
-    /// It went back to the shopper. Final.
+    /// The parcel went back to the shopper. Final.
     Returned,
 }
 
-/// What a carrier can report of a parcel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+/// An event that a carrier reports about a parcel.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    Display,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum TrackingEvent {
-    /// There is a tracking number and a label.
+    /// A label with a tracking number was created.
     Label,
     NotDroppedOff,
-    /// Drop-off or pick-up.
+    /// The parcel was dropped off or picked up.
     Accepted,
-    /// A scan on the way.
+    /// The carrier scanned the parcel in transit.
     InTransit,
     Failure,
     Delivered,
@@ -47,29 +77,14 @@ pub enum TrackingEvent {
 }
 
 impl TrackingEvent {
-    pub const ALL: [Self; 7] = [
-        Self::Label,
-        Self::NotDroppedOff,
-        Self::Accepted,
-        Self::InTransit,
-        Self::Failure,
-        Self::Delivered,
-        Self::Returned,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Label => "label",
-            Self::NotDroppedOff => "not_dropped_off",
-            Self::Accepted => "accepted",
-            Self::InTransit => "in_transit",
-            Self::Failure => "failure",
-            Self::Delivered => "delivered",
-            Self::Returned => "returned",
-        }
+        self.into()
     }
 
-    /// Whether the carrier must have the parcel, or have had it. What failed may never have come.
+    /// Whether the event proves that the carrier has or had the parcel. A failure does not: the
+    /// parcel may never have been handed over.
     pub fn is_scan(self) -> bool {
         match self {
             Self::Label | Self::NotDroppedOff | Self::Failure => false,
@@ -77,7 +92,7 @@ impl TrackingEvent {
         }
     }
 
-    /// The status it leads to.
+    /// The status that the event leads to.
     pub fn status(self) -> TrackingStatus {
         match self {
             Self::Label => TrackingStatus::PreTransit,
@@ -92,40 +107,20 @@ impl TrackingEvent {
 }
 
 impl TrackingStatus {
-    pub const ALL: [Self; 7] = [
-        Self::PreTransit,
-        Self::NotDroppedOff,
-        Self::Accepted,
-        Self::Transit,
-        Self::Failure,
-        Self::Delivered,
-        Self::Returned,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::PreTransit => "PRE_TRANSIT",
-            Self::NotDroppedOff => "NOT_DROPPED_OFF",
-            Self::Accepted => "ACCEPTED",
-            Self::Transit => "TRANSIT",
-            Self::Failure => "FAILURE",
-            Self::Delivered => "DELIVERED",
-            Self::Returned => "RETURNED",
-        }
-    }
-
-    /// What becomes of an event for a parcel in the given state.
-    pub fn step(now: Option<Self>, event: TrackingEvent, method: ReturnMethod) -> Transition<Self> {
+    /// Applies an event to the current status of a parcel.
+    pub fn apply(
+        current: Option<Self>,
+        event: TrackingEvent,
+        method: ReturnMethod,
+    ) -> Transition<Self> {
         if method == ReturnMethod::CustomerKeep {
             return Transition::Refused(TransitionError::CustomerKeeps);
         }
         let next = event.status();
-        match now {
+        match current {
             Some(Self::Delivered | Self::Returned) => Transition::Late,
-            Some(now) if next <= now => Transition::Late,
+            Some(current) if next <= current => Transition::Late,
             _ => Transition::Applied(next),
         }
     }
 }
-
-words!(TrackingStatus, TrackingEvent);

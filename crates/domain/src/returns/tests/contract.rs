@@ -1,4 +1,4 @@
-//! The published schemas are what the types say, and what is sent keeps to them.
+//! The published schemas match the types, and the messages match the schemas.
 
 use std::sync::LazyLock;
 
@@ -8,11 +8,34 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::access::MerchantId;
+use crate::event::Event as _;
 use crate::exchange::{ExchangeFailed, ExchangePlaced, FailureCause};
+use crate::schema::json_schema;
+use crate::warehouse::UnitReceived;
 
 static MESSAGE: LazyLock<Validator> = LazyLock::new(|| {
     jsonschema::options().should_validate_formats(true).build(&message_schema()).unwrap()
 });
+
+fn message_schema() -> Value {
+    let mut schema = json_schema::<RmaMessage>("RMA message");
+    // A gift requires a giftee, and a giftee requires a gift.
+    let giftee = json!({ "required": ["giftee_email"] });
+    schema["if"] = json!({ "properties": { "gift_refund_only": { "const": true } } });
+    schema["else"] = json!({ "not": &giftee });
+    schema["then"] = giftee;
+    schema
+}
+
+/// The schemas of the events about returns and exchanges, by the name of their file.
+fn event_schemas() -> [(&'static str, Value); 4] {
+    [
+        ("return-confirmed", json_schema::<ReturnConfirmed>(ReturnConfirmed::TYPE)),
+        ("unit-received", json_schema::<UnitReceived>(UnitReceived::TYPE)),
+        ("exchange-placed", json_schema::<ExchangePlaced>(ExchangePlaced::TYPE)),
+        ("exchange-failed", json_schema::<ExchangeFailed>(ExchangeFailed::TYPE)),
+    ]
+}
 
 #[track_caller]
 pub(super) fn check_message(message: &RmaMessage) {
@@ -26,13 +49,13 @@ fn pretty(schema: &Value) -> String {
 }
 
 #[test]
-fn the_message_s_schema_is_checked_in() {
+fn the_message_schema_is_up_to_date() {
     expect_file!["../../../../../proto-schemas/messages/rma.schema.json"]
         .assert_eq(&pretty(&message_schema()));
 }
 
 #[test]
-fn the_events_schemas_are_checked_in() {
+fn the_event_schemas_are_up_to_date() {
     for (name, schema) in event_schemas() {
         let file = format!("../../../../../proto-schemas/events/{name}.schema.json");
         expect_file![file].assert_eq(&pretty(&schema));
@@ -40,7 +63,7 @@ fn the_events_schemas_are_checked_in() {
 }
 
 #[test]
-fn events_keep_to_their_schemas() {
+fn events_match_their_schemas() {
     let sample = order("A", vec![line("L1", 1, amounts(1000, 0, 80))]);
     let merchant: MerchantId = "acme".parse().unwrap();
     let rma_identifier = "RMA-1".to_owned();
@@ -87,39 +110,39 @@ fn events_keep_to_their_schemas() {
         detail: "sold out".to_owned(),
         failed_at: minute(1),
     });
-    let received = json!(receipts::unit_received(Some("L1"), None, None));
+    let received = json!(receiving::unit_received(Some("L1"), None, None));
     for ((name, schema), event) in event_schemas().iter().zip([confirmed, received, placed, failed])
     {
         let schema = jsonschema::options().should_validate_formats(true).build(schema).unwrap();
         let errors: Vec<_> = schema.iter_errors(&event).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{name}: {event:#}\n{errors:?}");
         for key in event.as_object().unwrap().keys().filter(|key| *key != "gift_card") {
-            let mut spoiled = event.clone();
-            spoiled.as_object_mut().unwrap().remove(key);
+            let mut invalid = event.clone();
+            invalid.as_object_mut().unwrap().remove(key);
             let is_optional = ["reference_line_identifier", "sku"].contains(&key.as_str());
-            assert_eq!(schema.is_valid(&spoiled), is_optional, "{name} without {key}");
+            assert_eq!(schema.is_valid(&invalid), is_optional, "{name} without {key}");
         }
     }
 }
 
 #[test]
-fn the_schema_refuses_what_is_never_sent() {
+fn the_schema_rejects_invalid_messages() {
     let message = json!(rma("RMA-1", &["A/L1/1"]).message());
     assert!(MESSAGE.is_valid(&message));
     for (pointer, key) in [("", "status"), ("/items/0", "tracking_number"), ("/items/0", "sku")] {
-        let mut spoiled = message.clone();
-        let object = spoiled.pointer_mut(pointer).unwrap().as_object_mut().unwrap();
+        let mut invalid = message.clone();
+        let object = invalid.pointer_mut(pointer).unwrap().as_object_mut().unwrap();
         object.remove(key).unwrap();
-        assert!(!MESSAGE.is_valid(&spoiled), "{key} may not be left out");
+        assert!(!MESSAGE.is_valid(&invalid), "{key} may not be left out");
     }
     let mut gift = message.clone();
     gift["gift_refund_only"] = json!(true);
-    assert!(!MESSAGE.is_valid(&gift), "a gift needs its giftee");
+    assert!(!MESSAGE.is_valid(&gift), "a gift requires a giftee");
     gift["giftee_email"] = json!("gia@mail.example");
     assert!(MESSAGE.is_valid(&gift));
     gift["gift_refund_only"] = json!(false);
-    assert!(!MESSAGE.is_valid(&gift), "a giftee needs a gift");
-    let odd = [
+    assert!(!MESSAGE.is_valid(&gift), "a giftee requires a gift");
+    let invalid_values = [
         ("/status", json!("LOST")),
         ("/items", json!([])),
         ("/items/0/receiving_status", Value::Null),
@@ -129,9 +152,9 @@ fn the_schema_refuses_what_is_never_sent() {
         ("/return_shipping_cost_cents", json!(-1)),
         ("/items/0/refund_financials/estimated_refund_amount_cents", json!(1.5)),
     ];
-    for (pointer, value) in odd {
-        let mut spoiled = message.clone();
-        *spoiled.pointer_mut(pointer).unwrap() = value;
-        assert!(!MESSAGE.is_valid(&spoiled), "{pointer}");
+    for (pointer, value) in invalid_values {
+        let mut invalid = message.clone();
+        *invalid.pointer_mut(pointer).unwrap() = value;
+        assert!(!MESSAGE.is_valid(&invalid), "{pointer}");
     }
 }

@@ -1,4 +1,4 @@
-//! Returns that live through anything, in any order.
+//! Property tests: any sequence of events leaves a return consistent.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::exchange::FailureCause;
 
 #[derive(Debug, Clone)]
-enum Happening {
+enum RmaEvent {
     Track(CarrierReport),
     Receive(Finding),
     Close,
@@ -22,14 +22,14 @@ fn any_unit() -> impl Strategy<Value = UnitId> {
     prop::sample::select(&PATHS[..]).prop_map(unit)
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn rma_event() -> impl Strategy<Value = RmaEvent> {
     let index = 0..PATHS.len();
     let event = prop::sample::select(&TrackingEvent::ALL[..]);
     let number = prop::option::of(prop::sample::select(vec!["1Z-1", "1Z-2"]));
     let units = || prop::option::of(prop::collection::vec(any_unit(), 1..3));
     let time = prop::option::of((0..3_i64).prop_map(minute));
     let track = (event, number, units(), time).prop_map(|(event, number, units, occurred_at)| {
-        Happening::Track(CarrierReport { units, occurred_at, ..report(event, number) })
+        RmaEvent::Track(CarrierReport { units, occurred_at, ..report(event, number) })
     });
     let finding = (any_unit(), 0..6).prop_map(|(unit, kind)| match kind {
         0 | 1 => Finding::Received { unit },
@@ -46,37 +46,37 @@ fn happening() -> impl Strategy<Value = Happening> {
     ];
     prop_oneof![
         3 => track,
-        3 => finding.prop_map(Happening::Receive),
-        1 => Just(Happening::Close),
-        1 => units().prop_map(Happening::Cancel),
-        2 => index.clone().prop_map(Happening::Refund),
-        1 => index.clone().prop_map(Happening::Placed),
-        1 => (index, prop::sample::select(causes)).prop_map(|(at, why)| Happening::Failed(at, why)),
+        3 => finding.prop_map(RmaEvent::Receive),
+        1 => Just(RmaEvent::Close),
+        1 => units().prop_map(RmaEvent::Cancel),
+        2 => index.clone().prop_map(RmaEvent::Refund),
+        1 => index.clone().prop_map(RmaEvent::Placed),
+        1 => (index, prop::sample::select(causes)).prop_map(|(at, why)| RmaEvent::Failed(at, why)),
     ]
 }
 
-fn happen(rma: &mut Rma, what: &Happening, now: DateTime<Utc>) -> Result<Change, TransitionError> {
-    match what {
-        Happening::Track(report) => rma.track(report, now),
-        Happening::Receive(finding) => {
+fn apply(rma: &mut Rma, event: &RmaEvent, now: DateTime<Utc>) -> Result<Change, TransitionError> {
+    match event {
+        RmaEvent::Track(report) => rma.track(report, now),
+        RmaEvent::Receive(finding) => {
             rma.receive(&Receipt { findings: vec![finding.clone()] }, now)
         }
-        Happening::Close => rma.close_receiving(now),
-        Happening::Cancel(units) => rma.cancel(units.as_deref(), now),
-        Happening::Refund(at) => rma.refund(&covers("R1", "RMA-1", &[PATHS[*at]]), now),
-        Happening::Placed(at) => rma.exchange_placed(&[unit(PATHS[*at])], "X-1", now),
-        Happening::Failed(at, cause) => rma.exchange_failed(&[unit(PATHS[*at])], *cause, now),
+        RmaEvent::Close => rma.close_receiving(now),
+        RmaEvent::Cancel(units) => rma.cancel(units.as_deref(), now),
+        RmaEvent::Refund(at) => rma.refund(&refunded_units("R1", "RMA-1", &[PATHS[*at]]), now),
+        RmaEvent::Placed(at) => rma.exchange_placed(&[unit(PATHS[*at])], "X-1", now),
+        RmaEvent::Failed(at, cause) => rma.exchange_failed(&[unit(PATHS[*at])], *cause, now),
     }
 }
 
-/// A further step by a person, and no late event.
-fn is_undo(what: &Happening) -> bool {
-    matches!(what, Happening::Receive(Finding::Undo { .. }))
+/// Staff undo a receipt; such an event never counts as late.
+fn is_undo(event: &RmaEvent) -> bool {
+    matches!(event, RmaEvent::Receive(Finding::Undo { .. }))
 }
 
-/// What the warehouse finds missing or in a unit's place; it may find it again.
-fn is_note(what: &Happening) -> bool {
-    matches!(what, Happening::Receive(Finding::Short { .. } | Finding::Wrong { .. }))
+/// A finding that is recorded again when it is repeated.
+fn is_repeatable(event: &RmaEvent) -> bool {
+    matches!(event, RmaEvent::Receive(Finding::Short { .. } | Finding::Wrong { .. }))
 }
 
 fn any_return() -> impl Strategy<Value = Rma> {
@@ -93,31 +93,31 @@ fn any_return() -> impl Strategy<Value = Rma> {
     let method = prop::sample::select(&ReturnMethod::ALL[..]);
     (resolutions, method, any::<bool>()).prop_map(|(resolutions, method, managed)| {
         let units: Vec<_> = PATHS.into_iter().zip(resolutions).collect();
-        rma_of("RMA-1", method, &units, &settings(managed))
+        rma_with("RMA-1", method, &units, &settings(managed))
     })
 }
 
-fn check_forward(before: &Rma, after: &Rma, what: &Happening) {
+fn check_no_step_back(before: &Rma, after: &Rma, event: &RmaEvent) {
     assert!(after.status >= before.status && after.updated_at >= before.updated_at);
     for (before, after) in before.units.iter().zip(&after.units) {
         assert!(after.package_tracking_status >= before.package_tracking_status);
-        assert!(is_undo(what) || after.receiving_status >= before.receiving_status);
+        assert!(is_undo(event) || after.receiving_status >= before.receiving_status);
         assert!(before.refunded_by.is_none() || after.refunded_by == before.refunded_by);
         assert!(before.canceled_at.is_none() || after.canceled_at == before.canceled_at);
         assert_eq!((after.amounts, &after.id), (before.amounts, &before.id));
     }
 }
 
-fn check_sound(rma: &Rma) {
+fn check_consistent(rma: &Rma) {
     let all_refunded = rma.active_units().all(|unit| unit.refunded_by.is_some());
     assert_eq!(rma.status == RmaStatus::Refunded, all_refunded);
     assert_eq!(rma.status == RmaStatus::Canceled, rma.canceled_at.is_some());
-    let keeps = rma.return_method == ReturnMethod::CustomerKeep;
+    let is_kept = rma.return_method == ReturnMethod::CustomerKeep;
     for unit in &rma.units {
         let money = unit.refund_financials();
         let parts = money.service_refund_amount_cents + money.shopper_refund_amount_cents;
         assert_eq!(money.estimated_refund_amount_cents, parts);
-        assert!(!keeps || unit.package_tracking_status.is_none());
+        assert!(!is_kept || unit.package_tracking_status.is_none());
         assert!(unit.canceled_at.is_none() || unit.refunded_by.is_none());
     }
     let message = rma.message();
@@ -127,35 +127,35 @@ fn check_sound(rma: &Rma) {
 
 proptest! {
     #[test]
-    fn a_return_stays_sound_whatever_happens(
+    fn a_return_stays_consistent_after_any_event(
         start in any_return(),
-        happenings in prop::collection::vec(happening(), 1..25),
+        events in prop::collection::vec(rma_event(), 1..25),
     ) {
         let mut rma = start;
-        for (what, number) in happenings.iter().zip(1..) {
+        for (event, number) in events.iter().zip(1..) {
             let before = rma.clone();
-            // Several things happen at one moment.
+            // Several events happen at the same time.
             let now = minute(number / 3);
-            let result = happen(&mut rma, what, now);
-            check_forward(&before, &rma, what);
-            check_sound(&rma);
+            let result = apply(&mut rma, event, now);
+            check_no_step_back(&before, &rma, event);
+            check_consistent(&rma);
 
             let Ok(change) = result else {
-                prop_assert_eq!(&rma, &before, "what is refused changes nothing");
+                prop_assert_eq!(&rma, &before, "a refused event changes nothing");
                 continue;
             };
-            let told = RmaMessage { updated_at: minute(0), ..rma.message() };
-            let known = RmaMessage { updated_at: minute(0), ..before.message() };
-            prop_assert_eq!(change.event.is_some(), told != known, "{:?}", what);
+            let sent = RmaMessage { updated_at: minute(0), ..rma.message() };
+            let previous = RmaMessage { updated_at: minute(0), ..before.message() };
+            prop_assert_eq!(change.event.is_some(), sent != previous, "{:?}", event);
             prop_assert_eq!(change.event.is_some(), rma.updated_at > before.updated_at);
             prop_assert_eq!(change.is_empty() , rma == before && change.discrepancies.is_empty() && change.units.is_empty());
 
-            let settled = rma.clone();
-            if let Ok(again) = happen(&mut rma, what, now) {
-                prop_assert_eq!(again.event, None, "once is enough: {:?}", what);
-                prop_assert!(again.is_empty() || is_note(what));
+            let expected = rma.clone();
+            if let Ok(again) = apply(&mut rma, event, now) {
+                prop_assert_eq!(again.event, None, "a repeated event sends no message: {:?}", event);
+                prop_assert!(again.is_empty() || is_repeatable(event));
             }
-            prop_assert_eq!(&rma, &settled);
+            prop_assert_eq!(&rma, &expected);
 
             let json = serde_json::to_string(&rma).unwrap();
             prop_assert_eq!(&serde_json::from_str::<Rma>(&json).unwrap(), &rma);
@@ -163,37 +163,37 @@ proptest! {
     }
 
     #[test]
-    fn what_was_accepted_and_comes_again_later_changes_nothing(
+    fn an_accepted_event_changes_nothing_when_it_is_repeated_later(
         start in any_return(),
-        happenings in prop::collection::vec(happening(), 1..25),
+        events in prop::collection::vec(rma_event(), 1..25),
         prefix in 0..25usize,
     ) {
         let mut rma = start;
         let mut accepted = Vec::new();
-        for (what, minutes) in happenings.into_iter().zip(1..) {
-            let Some(what) = once_only(what) else { continue };
-            if happen(&mut rma, &what, minute(minutes)).is_ok() {
-                accepted.push(what);
+        for (event, minutes) in events.into_iter().zip(1..) {
+            let Some(event) = deduplicable(event) else { continue };
+            if apply(&mut rma, &event, minute(minutes)).is_ok() {
+                accepted.push(event);
             }
         }
-        let settled = rma.clone();
-        for what in accepted.iter().take(prefix) {
-            if let Ok(again) = happen(&mut rma, what, minute(99)) {
-                prop_assert_eq!(again.event, None, "{:?}", what);
+        let expected = rma.clone();
+        for event in accepted.iter().take(prefix) {
+            if let Ok(again) = apply(&mut rma, event, minute(99)) {
+                prop_assert_eq!(again.event, None, "{:?}", event);
             }
-            prop_assert_eq!(&rma, &settled, "{:?}", what);
+            prop_assert_eq!(&rma, &expected, "{:?}", event);
         }
     }
 }
 
-/// The happening as far as a copy of it can be told from news: a second label and an undone
-/// receipt cannot, which is why whoever hears of them remembers what it heard.
-fn once_only(what: Happening) -> Option<Happening> {
-    match what {
-        Happening::Track(it) => {
+/// The event in a form whose repetition the return recognises. It cannot
+/// recognise a repeated second label or undo, so the service deduplicates those by event id.
+fn deduplicable(event: RmaEvent) -> Option<RmaEvent> {
+    match event {
+        RmaEvent::Track(it) => {
             let units = None;
-            Some(Happening::Track(CarrierReport { units, ..report(it.event, Some("1Z-1")) }))
+            Some(RmaEvent::Track(CarrierReport { units, ..report(it.event, Some("1Z-1")) }))
         }
-        what => (!is_undo(&what)).then_some(what),
+        event => (!is_undo(&event)).then_some(event),
     }
 }

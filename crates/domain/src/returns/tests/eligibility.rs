@@ -18,9 +18,9 @@ fn facts() -> UnitFacts<'static> {
 
 const NOW: &str = "2026-02-20T10:00:00Z";
 
-fn judge(unit: &UnitFacts<'_>, settings: &Settings, now: &str) -> String {
-    match eligibility(unit, settings, time(now)) {
-        Ok(()) => "yes".to_owned(),
+fn verdict(unit: &UnitFacts<'_>, settings: &Settings, now: &str) -> String {
+    match check_eligibility(unit, settings, time(now), None) {
+        Ok(_) => "yes".to_owned(),
         Err(Ineligible { code, detail }) => {
             let staff = if code.is_overridable() { "staff may override" } else { "final" };
             format!("{code} ({staff}): {detail}")
@@ -29,7 +29,7 @@ fn judge(unit: &UnitFacts<'_>, settings: &Settings, now: &str) -> String {
 }
 
 #[test]
-fn each_reason_has_its_code_and_its_sentence() {
+fn every_reason_has_a_code_and_a_detail() {
     let final_sale = ["Summer".to_owned(), "FinalSale".to_owned()];
     let cases = [
         facts(),
@@ -45,7 +45,7 @@ fn each_reason_has_its_code_and_its_sentence() {
     ];
     let settings = Settings::new("Acme");
     let table: String =
-        cases.iter().map(|case| format!("{}\n", judge(case, &settings, NOW))).collect();
+        cases.iter().map(|case| format!("{}\n", verdict(case, &settings, NOW))).collect();
     expect![[r#"
         yes
         order_cancelled (final): the order was cancelled
@@ -62,13 +62,13 @@ fn each_reason_has_its_code_and_its_sentence() {
 }
 
 #[test]
-fn tags_forbid_whatever_their_case() {
+fn tags_are_compared_without_case() {
     let settings =
         Settings { final_sale_tags: vec!["Clearance".to_owned()], ..Settings::new("Acme") };
     let forbidden = |tag: &str| {
         let tags = [tag.to_owned()];
         let unit = UnitFacts { line_tags: &tags, ..facts() };
-        eligibility(&unit, &settings, time(NOW)).is_err()
+        check_eligibility(&unit, &settings, time(NOW), None).is_err()
     };
     for tag in ["FinalSale", "finalsale", "gift-card", "GIFT-CARD", "Thirdparty", "thirdParty"] {
         assert!(forbidden(tag), "{tag}");
@@ -86,13 +86,14 @@ fn check_window(zone: &str, days: u16, shipped: &str, ends_at: &str) {
     let unit = UnitFacts { shipped_at: Some(time(shipped)), ..facts() };
     let end = window_ends_at(&unit, &settings);
     assert_eq!(end, time(ends_at));
-    assert_eq!(eligibility(&unit, &settings, end - TimeDelta::microseconds(1)), Ok(()));
-    let refusal = eligibility(&unit, &settings, end).unwrap_err();
-    assert_eq!(refusal.code, IneligibleCode::WindowExpired);
+    let just_before = end - TimeDelta::microseconds(1);
+    assert_eq!(check_eligibility(&unit, &settings, just_before, None), Ok(None));
+    let ineligible = check_eligibility(&unit, &settings, end, None).unwrap_err();
+    assert_eq!(ineligible.code, IneligibleCode::WindowExpired);
 }
 
 #[test]
-fn the_window_closes_at_midnight_where_the_merchant_is() {
+fn the_window_ends_at_midnight_in_the_merchants_time_zone() {
     check_window("UTC", 30, "2026-02-01T10:00:00Z", "2026-03-04T00:00:00Z");
     check_window("UTC", 0, "2026-02-01T10:00:00Z", "2026-02-02T00:00:00Z");
     // The evening of 31 January in New York, and the clocks go forward on 8 March.
@@ -104,19 +105,19 @@ fn the_window_closes_at_midnight_where_the_merchant_is() {
 }
 
 #[test]
-fn staff_may_pass_over_terms_but_not_over_facts() {
+fn staff_can_override_policy_but_not_facts() {
     let staff = StaffOverride { by: "kim".to_owned(), reason: "a good customer".to_owned() };
     let settings = Settings::new("Acme");
     let tags = ["FinalSale".to_owned()];
-    let check_eligibility = |unit: UnitFacts<'_>, staff: Option<&StaffOverride>| {
-        check_eligibility(&unit, &settings, time(NOW), staff).map_err(|refusal| refusal.code)
+    let check = |unit: UnitFacts<'_>, staff: Option<&StaffOverride>| {
+        check_eligibility(&unit, &settings, time(NOW), staff).map_err(|ineligible| ineligible.code)
     };
     let late = UnitFacts { shipped_at: Some(time("2025-01-01T00:00:00Z")), ..facts() };
-    assert_eq!(check_eligibility(facts(), Some(&staff)), Ok(None));
-    assert_eq!(check_eligibility(late, None), Err(IneligibleCode::WindowExpired));
-    assert_eq!(check_eligibility(late, Some(&staff)), Ok(Some(IneligibleCode::WindowExpired)));
+    assert_eq!(check(facts(), Some(&staff)), Ok(None));
+    assert_eq!(check(late, None), Err(IneligibleCode::WindowExpired));
+    assert_eq!(check(late, Some(&staff)), Ok(Some(IneligibleCode::WindowExpired)));
     let both = UnitFacts { line_tags: &tags, ..late };
-    assert_eq!(check_eligibility(both, Some(&staff)), Ok(Some(IneligibleCode::FinalSale)));
+    assert_eq!(check(both, Some(&staff)), Ok(Some(IneligibleCode::FinalSale)));
     let returned = UnitFacts { rma_identifier: Some("RMA-1"), ..both };
-    assert_eq!(check_eligibility(returned, Some(&staff)), Err(IneligibleCode::AlreadyReturned));
+    assert_eq!(check(returned, Some(&staff)), Err(IneligibleCode::AlreadyReturned));
 }

@@ -19,20 +19,20 @@ fn check(body: &Value, policy: &ReturnPolicy, expected: Expect) {
     expected.assert_eq(&read(body, policy).unwrap_err());
 }
 
-fn with_card() -> ReturnPolicy {
+fn policy_with_gift_card() -> ReturnPolicy {
     let card = GiftCardOffer { sku: "CARD".to_owned(), bonus_credit_amount_cents: 500 };
     ReturnPolicy { gift_card: Some(card), ..ReturnPolicy::default() }
 }
 
-fn named(unit: i64, rest: &Value) -> Value {
-    let mut named = json!({
+fn unit_body(unit: i64, rest: &Value) -> Value {
+    let mut body = json!({
         "order_identifier": "A", "order_line_item_identifier": "L1", "unit": unit,
         "return_reason": "TOO_SMALL",
     });
     for (key, value) in rest.as_object().unwrap() {
-        named[key] = value.clone();
+        body[key] = value.clone();
     }
-    named
+    body
 }
 
 fn variant_body() -> Value {
@@ -40,29 +40,28 @@ fn variant_body() -> Value {
 }
 
 #[test]
-fn a_request_names_units_reasons_and_what_the_shopper_wants() {
+fn a_valid_request_is_read_and_written_back() {
     let body = json!({
         "return_method": "mail-back",
         "units": [
-            named(1, &json!({ "resolution": "refund" })),
-            named(2, &json!({ "resolution": "exchange", "variant": variant_body() })),
-            named(3, &json!({ "resolution": "gift_card", "return_reason": "OTHER" })),
+            unit_body(1, &json!({ "resolution": "refund" })),
+            unit_body(2, &json!({ "resolution": "exchange", "variant": variant_body() })),
+            unit_body(3, &json!({ "resolution": "gift_card", "return_reason": "OTHER" })),
         ],
         "gift_refund_only": true, "giftee_email": "gia@mail.example",
         "override": { "by": "kim", "reason": "a good customer" },
     });
-    let request = read(&body, &with_card()).unwrap();
+    let request = read(&body, &policy_with_gift_card()).unwrap();
     let wanted: Vec<_> = request.units.iter().map(|unit| unit.resolution.clone()).collect();
     assert_eq!(wanted, [Resolution::Refund, variant(1000), Resolution::GiftCard]);
     assert_eq!(request.units[2].return_reason, "OTHER");
     assert_eq!(request.giftee_email.as_deref(), Some("gia@mail.example"));
     assert_eq!(request.staff_override.as_ref().unwrap().by, "kim");
-    // What was read is written the way it is read.
     assert_eq!(json!(request), body);
 }
 
 #[test]
-fn every_failing_field_is_named_at_once() {
+fn every_invalid_field_is_reported_at_once() {
     let policy = ReturnPolicy::default();
     check(
         &json!({}),
@@ -76,10 +75,10 @@ fn every_failing_field_is_named_at_once() {
     let body = json!({
         "return_method": "customer-keep",
         "units": [
-            named(0, &json!({ "return_reason": "BORED", "resolution": "swap" })),
-            named(1, &exchange),
-            named(1, &json!({ "resolution": "gift_card", "variant": variant_body() })),
-            named(2, &json!({ "resolution": "exchange", "variant": { "sku": "", "title": 1 } })),
+            unit_body(0, &json!({ "return_reason": "BORED", "resolution": "swap" })),
+            unit_body(1, &exchange),
+            unit_body(1, &json!({ "resolution": "gift_card", "variant": variant_body() })),
+            unit_body(2, &json!({ "resolution": "exchange", "variant": { "sku": "", "title": 1 } })),
             7,
         ],
         "gift_refund_only": "yes", "giftee_email": "nobody",
@@ -110,12 +109,12 @@ fn every_failing_field_is_named_at_once() {
 }
 
 #[test]
-fn what_a_request_may_not_say_is_refused() {
+fn unknown_fields_are_rejected() {
     let wanted = json!({ "resolution": "exchange", "quantity": 2, "variant": {
         "sku": "SHIRT-L", "title": "Shirt, L", "size": "L",
     } });
     let body = json!({
-        "return_method": "mail-back", "units": [named(1, &wanted)], "giftee_mail": "gia",
+        "return_method": "mail-back", "units": [unit_body(1, &wanted)], "giftee_mail": "gia",
         "override": { "by": "kim", "reason": "a good customer", "until": "noon" },
     });
     check(
@@ -131,29 +130,32 @@ fn what_a_request_may_not_say_is_refused() {
 }
 
 #[test]
-fn a_return_is_of_a_few_orders() {
-    let of = |orders: i32| {
+fn a_return_has_units_of_at_most_24_orders() {
+    let request_for = |orders: i32| {
         let unit = |order: i32| {
-            named(1, &json!({ "order_identifier": format!("A{order}"), "resolution": "refund" }))
+            unit_body(
+                1,
+                &json!({ "order_identifier": format!("A{order}"), "resolution": "refund" }),
+            )
         };
-        let again = named(2, &json!({ "order_identifier": "A1", "resolution": "refund" }));
+        let again = unit_body(2, &json!({ "order_identifier": "A1", "resolution": "refund" }));
         let units: Vec<_> = (1..=orders).map(unit).chain([again]).collect();
         json!({ "return_method": "mail-back", "units": units })
     };
     let policy = ReturnPolicy::default();
-    assert_eq!(read(&of(24), &policy).unwrap().units.len(), 25);
+    assert_eq!(read(&request_for(24), &policy).unwrap().units.len(), 25);
     let expected = expect![[r#"
         $.units: invalid (must be of at most 24 orders)
     "#]];
-    check(&of(25), &policy, expected);
+    check(&request_for(25), &policy, expected);
 }
 
 #[test]
-fn a_variant_without_a_price_costs_what_the_unit_did() {
+fn a_variant_without_a_price_has_the_price_of_the_unit() {
     let variant = json!({ "sku": "SHIRT-L", "title": "Shirt, L", "unit_price_amount_cents": null });
     let body = json!({
         "return_method": "mail-back",
-        "units": [named(1, &json!({ "resolution": "exchange", "variant": variant }))],
+        "units": [unit_body(1, &json!({ "resolution": "exchange", "variant": variant }))],
     });
     let request = read(&body, &ReturnPolicy::default()).unwrap();
     let resolution = &request.units[0].resolution;
@@ -164,10 +166,10 @@ fn a_variant_without_a_price_costs_what_the_unit_did() {
 }
 
 #[test]
-fn a_gift_comes_with_its_giftee_or_not_at_all() {
+fn a_gift_requires_a_giftee() {
     let body = |more: Value| {
         let mut body = json!({
-            "return_method": "mail-back", "units": [named(1, &json!({ "resolution": "refund" }))],
+            "return_method": "mail-back", "units": [unit_body(1, &json!({ "resolution": "refund" }))],
         });
         for (key, value) in more.as_object().unwrap() {
             body[key] = value.clone();
@@ -183,16 +185,16 @@ fn a_gift_comes_with_its_giftee_or_not_at_all() {
 }
 
 #[test]
-fn an_item_is_exchanged_only_where_there_are_variants() {
+fn a_unit_without_variants_cannot_be_exchanged() {
     let body = json!({
         "return_method": "mail-back",
         "units": [
-            named(1, &json!({ "resolution": "refund" })),
-            named(2, &json!({ "resolution": "exchange", "variant": variant_body() })),
-            named(3, &json!({ "resolution": "gift_card" })),
+            unit_body(1, &json!({ "resolution": "refund" })),
+            unit_body(2, &json!({ "resolution": "exchange", "variant": variant_body() })),
+            unit_body(3, &json!({ "resolution": "gift_card" })),
         ],
     });
-    let request = read(&body, &with_card()).unwrap();
+    let request = read(&body, &policy_with_gift_card()).unwrap();
     assert_eq!(request.exchange_errors(|_| Some(true)), []);
     expect![[r#"
         $.units[1].resolution: invalid (there are no variants of this item)

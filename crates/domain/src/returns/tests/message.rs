@@ -8,9 +8,9 @@ fn pretty(message: &RmaMessage) -> String {
 }
 
 #[test]
-fn the_message_has_the_contract_s_fields_and_no_others() {
+fn the_message_has_only_the_fields_of_the_contract() {
     let refund = [("A/L1/1", Resolution::Refund)];
-    let plain = rma_of("RMA-1", ReturnMethod::ExpressReturns, &refund, &settings(false));
+    let plain = rma_with("RMA-1", ReturnMethod::ExpressReturns, &refund, &settings(false));
     expect![[r#"
         {
           "created_at": "2026-03-10T12:00:00Z",
@@ -44,9 +44,9 @@ fn the_message_has_the_contract_s_fields_and_no_others() {
 }
 
 #[test]
-fn nulls_give_way_and_optional_fields_appear() {
+fn optional_fields_appear_when_they_have_a_value() {
     let exchanged = [("B/L1/1", variant(1000)), ("B/L1/2", variant(1200))];
-    let mut full = rma_of("RMA-2", ReturnMethod::MailBack, &exchanged, &settings(true));
+    let mut full = rma_with("RMA-2", ReturnMethod::MailBack, &exchanged, &settings(true));
     full.giftee_email = Some("gia@mail.example".to_owned());
     full.units[0].original_order_identifier = Some("A".to_owned());
     full.exchange_placed(&[unit("B/L1/1"), unit("B/L1/2")], "X-1", minute(1)).unwrap();

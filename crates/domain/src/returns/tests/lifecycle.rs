@@ -5,12 +5,12 @@ use super::*;
 use crate::exchange::FailureCause;
 use TrackingEvent::{Accepted, Delivered, Failure, InTransit, Label, NotDroppedOff};
 
-/// The four rows of the contract's table of transitions.
+/// The four rows of the table of transitions in the contract.
 #[test]
 fn a_mail_back_return_from_confirmation_to_refund() {
     for managed in [true, false] {
         let units = [("A/L1/1", Resolution::Refund)];
-        let mut rma = rma_of("RMA-1", ReturnMethod::MailBack, &units, &settings(managed));
+        let mut rma = rma_with("RMA-1", ReturnMethod::MailBack, &units, &settings(managed));
         let mut rows = Vec::new();
         let mut row = |rma: &Rma, event: &str| {
             let message = json!(rma.message());
@@ -22,11 +22,11 @@ fn a_mail_back_return_from_confirmation_to_refund() {
         };
         row(&rma, ServiceEvent::Created.as_str());
         let labeled = rma.track(&report(Label, Some("1Z")), minute(1));
-        row(&rma, &told(&labeled));
+        row(&rma, &summary(&labeled));
         let scanned = rma.track(&report(InTransit, Some("1Z")), minute(2));
-        row(&rma, &told(&scanned));
-        let refunded = rma.refund(&covers("R1", "RMA-1", &["A/L1/1"]), minute(3));
-        row(&rma, &told(&refunded));
+        row(&rma, &summary(&scanned));
+        let refunded = rma.refund(&refunded_units("R1", "RMA-1", &["A/L1/1"]), minute(3));
+        row(&rma, &summary(&refunded));
         expect![[r#"
             rma.created: "CREATED" null null
             rma.tracking_updated; changed A/L1/1: "CREATED" "1Z" "PRE_TRANSIT"
@@ -38,10 +38,11 @@ fn a_mail_back_return_from_confirmation_to_refund() {
 }
 
 #[test]
-fn a_parcel_is_told_of_once_and_in_order() {
+fn carrier_reports_apply_once_and_in_order() {
     let mut rma = rma("RMA-1", &["A/L1/1", "A/L1/2"]);
     let second = CarrierReport { units: Some(vec![unit("A/L1/2")]), ..report(Label, Some("1Z-2")) };
-    let stranger = CarrierReport { units: Some(vec![unit("C/L1/1")]), ..report(Accepted, None) };
+    let unknown_unit =
+        CarrierReport { units: Some(vec![unit("C/L1/1")]), ..report(Accepted, None) };
     let reports = [
         report(InTransit, None),
         report(Label, Some("1Z-1")),
@@ -54,20 +55,21 @@ fn a_parcel_is_told_of_once_and_in_order() {
         report(Delivered, None),
         report(Failure, None),
         report(Label, Some("1Z-4")),
-        stranger,
+        unknown_unit,
     ];
-    let mut story = String::new();
+    let mut log = String::new();
     for (report, minutes) in reports.iter().zip(1..) {
         let result = rma.track(report, minute(minutes));
         let units = rma.units.iter().map(|unit| {
-            let status = unit.package_tracking_status.map_or("null", TrackingStatus::as_str);
+            let status =
+                unit.package_tracking_status.map_or("null".to_owned(), |it| it.to_string());
             format!("{} {status}", unit.tracking_number.as_deref().unwrap_or("-"))
         });
         let units: Vec<_> = units.collect();
-        story += &format!("{}: {} [{}]\n", report.event, told(&result), units.join(", "));
+        log += &format!("{}: {} [{}]\n", report.event, summary(&result), units.join(", "));
     }
     expect![[r#"
-        in_transit: refused as no_tracking_number: no tracking number is known for this parcel [- null, - null]
+        in_transit: refused as no_tracking_number: the parcel has no tracking number [- null, - null]
         label: rma.tracking_updated; changed A/L1/1 A/L1/2 [1Z-1 PRE_TRANSIT, 1Z-1 PRE_TRANSIT]
         label: no message; late A/L1/1 A/L1/2 [1Z-1 PRE_TRANSIT, 1Z-1 PRE_TRANSIT]
         label: rma.tracking_updated; changed A/L1/2 [1Z-1 PRE_TRANSIT, 1Z-2 PRE_TRANSIT]
@@ -79,24 +81,24 @@ fn a_parcel_is_told_of_once_and_in_order() {
         failure: no message; late A/L1/1 A/L1/2 [1Z-3 DELIVERED, 1Z-3 DELIVERED]
         label: refused as unknown_parcel: no parcel of this return has that tracking number [1Z-3 DELIVERED, 1Z-3 DELIVERED]
         accepted: refused as unknown_unit: the return has no such unit [1Z-3 DELIVERED, 1Z-3 DELIVERED]
-    "#]].assert_eq(&story);
+    "#]].assert_eq(&log);
 }
 
 #[test]
-fn an_older_label_that_comes_late_changes_nothing() {
+fn an_older_label_changes_nothing() {
     let mut rma = rma("RMA-1", &["A/L1/1"]);
     let label = |number, minutes: Option<i64>| CarrierReport {
         occurred_at: minutes.map(minute),
         ..report(Label, Some(number))
     };
     let mut track = |report: &CarrierReport| {
-        let told = told(&rma.track(report, minute(20)));
-        format!("{told} [{}]", rma.units[0].tracking_number.as_deref().unwrap_or("-"))
+        let summary = summary(&rma.track(report, minute(20)));
+        format!("{summary} [{}]", rma.units[0].tracking_number.as_deref().unwrap_or("-"))
     };
     let late = "no message; late A/L1/1 [1Z-2]";
     assert_eq!(track(&label("1Z-2", Some(5))), "rma.tracking_updated; changed A/L1/1 [1Z-2]");
     assert_eq!(track(&label("1Z-1", Some(0))), late);
-    // Without a time what comes later is newer, and what is known of times stays.
+    // A label without a time counts as newer, and the known time of the last label stays.
     assert_eq!(track(&label("1Z-3", None)), "rma.tracking_updated; changed A/L1/1 [1Z-3]");
     assert_eq!(track(&label("1Z-2", Some(5))), "rma.tracking_updated; changed A/L1/1 [1Z-2]");
     assert_eq!(track(&label("1Z-1", Some(4))), late);
@@ -104,18 +106,18 @@ fn an_older_label_that_comes_late_changes_nothing() {
 }
 
 #[test]
-fn a_failure_before_any_scan_leaves_the_parcel_with_the_shopper() {
+fn after_a_failure_before_any_scan_the_return_can_be_canceled() {
     let mut failed = rma("RMA-1", &["A/L1/1"]);
     failed.track(&report(Label, Some("1Z-1")), minute(1)).unwrap();
     failed.track(&report(Failure, Some("1Z-1")), minute(2)).unwrap();
     let mut canceled = failed.clone();
-    assert_eq!(told(&canceled.cancel(None, minute(3))), "rma.canceled; changed A/L1/1");
+    assert_eq!(summary(&canceled.cancel(None, minute(3))), "rma.canceled; changed A/L1/1");
     let relabeled = failed.track(&report(Label, Some("1Z-2")), minute(3));
-    assert_eq!(told(&relabeled), "rma.tracking_updated; changed A/L1/1");
-    // A scan does not move it back from the failure, and is not forgotten.
+    assert_eq!(summary(&relabeled), "rma.tracking_updated; changed A/L1/1");
+    // A scan keeps the failure status, but is recorded.
     let scan = report(InTransit, Some("1Z-2"));
-    assert_eq!(told(&failed.track(&scan, minute(4))), "no message; changed A/L1/1");
-    assert_eq!(told(&failed.track(&scan, minute(5))), "no message; late A/L1/1");
+    assert_eq!(summary(&failed.track(&scan, minute(4))), "no message; changed A/L1/1");
+    assert_eq!(summary(&failed.track(&scan, minute(5))), "no message; late A/L1/1");
     assert_eq!(failed.units[0].package_tracking_status, Some(TrackingStatus::Failure));
     assert_eq!(failed.cancel(None, minute(6)), Err(TransitionError::Scanned));
     let other = failed.track(&report(Label, Some("1Z-3")), minute(6));
@@ -123,7 +125,7 @@ fn a_failure_before_any_scan_leaves_the_parcel_with_the_shopper() {
 }
 
 #[test]
-fn a_failure_that_was_noted_before_scans_were_counts_as_scanned() {
+fn a_stored_failure_without_the_scan_field_counts_as_scanned() {
     let mut rma = rma("RMA-1", &["A/L1/1"]);
     rma.track(&report(Failure, Some("1Z")), minute(1)).unwrap();
     let mut old = json!(rma);
@@ -133,30 +135,30 @@ fn a_failure_that_was_noted_before_scans_were_counts_as_scanned() {
 }
 
 #[test]
-fn a_drop_off_needs_no_label_and_what_is_kept_has_no_parcel() {
+fn a_drop_off_needs_no_label_and_a_kept_unit_has_no_parcel() {
     let refund = [("A/L1/1", Resolution::Refund)];
-    let mut express = rma_of("RMA-1", ReturnMethod::ExpressReturns, &refund, &settings(false));
+    let mut express = rma_with("RMA-1", ReturnMethod::ExpressReturns, &refund, &settings(false));
     assert_eq!(
-        told(&express.track(&report(Accepted, None), minute(1))),
+        summary(&express.track(&report(Accepted, None), minute(1))),
         "rma.dropped_off; changed A/L1/1"
     );
     let unnumbered = express.track(&report(Label, None), minute(2));
     assert_eq!(unnumbered, Err(TransitionError::NoTrackingNumber));
-    // The number comes after the drop-off: it is told, and from then on the parcel is known by it.
+    // A tracking number that comes after the drop-off is sent and identifies the parcel from then on.
     for late in [Label, Accepted] {
         let mut express = express.clone();
         let numbered = express.track(&report(late, Some("1Z")), minute(3));
-        assert_eq!(told(&numbered), "rma.tracking_updated; changed A/L1/1");
+        assert_eq!(summary(&numbered), "rma.tracking_updated; changed A/L1/1");
         let item = &express.message().items[0];
         assert_eq!(item.tracking_number.as_deref(), Some("1Z"));
         assert_eq!(item.package_tracking_status, Some(TrackingStatus::Accepted));
         let again = express.track(&report(late, Some("1Z")), minute(4));
-        assert_eq!(told(&again), "no message; late A/L1/1");
+        assert_eq!(summary(&again), "no message; late A/L1/1");
         let other = express.track(&report(late, Some("1Z-2")), minute(5));
         assert_eq!(other, Err(TransitionError::UnknownParcel));
     }
-    let mut kept = rma_of("RMA-2", ReturnMethod::CustomerKeep, &refund, &settings(false));
-    for event in TrackingEvent::ALL {
+    let mut kept = rma_with("RMA-2", ReturnMethod::CustomerKeep, &refund, &settings(false));
+    for event in TrackingEvent::ALL.iter().copied() {
         assert_eq!(
             kept.track(&report(event, Some("1Z")), minute(1)),
             Err(TransitionError::CustomerKeeps)
@@ -166,14 +168,14 @@ fn a_drop_off_needs_no_label_and_what_is_kept_has_no_parcel() {
 }
 
 #[test]
-fn a_return_can_be_canceled_until_something_comes_back() {
+fn a_return_can_be_canceled_until_a_unit_comes_back() {
     let all = ["A/L1/1", "A/L1/2", "A/L2/1"];
     let check = |event: &dyn Fn(&mut Rma), cancel: Option<&[UnitId]>| {
         let mut rma = rma("RMA-1", &all);
         event(&mut rma);
         let result = rma.cancel(cancel, minute(9));
         let left: Vec<_> = rma.active_units().map(|unit| unit.id.clone()).collect();
-        format!("{}: {} [{}]\n", told(&result), rma.status, paths(&left))
+        format!("{}: {} [{}]\n", summary(&result), rma.status, paths(&left))
     };
     let one = [unit("A/L1/1")];
     let label = |rma: &mut Rma| drop(rma.track(&report(Label, Some("1Z")), minute(1)).unwrap());
@@ -183,12 +185,13 @@ fn a_return_can_be_canceled_until_something_comes_back() {
         rma.receive(&Receipt { findings }, minute(1)).unwrap();
     };
     let cancel_one = |rma: &mut Rma| drop(rma.cancel(Some(&one), minute(1)).unwrap());
-    let refund_one =
-        |rma: &mut Rma| drop(rma.refund(&covers("R1", "RMA-1", &["A/L1/1"]), minute(1)).unwrap());
-    let refund_others = |rma: &mut Rma| {
-        rma.refund(&covers("R1", "RMA-1", &["A/L1/2", "A/L2/1"]), minute(1)).unwrap();
+    let refund_one = |rma: &mut Rma| {
+        drop(rma.refund(&refunded_units("R1", "RMA-1", &["A/L1/1"]), minute(1)).unwrap())
     };
-    let story = [
+    let refund_others = |rma: &mut Rma| {
+        rma.refund(&refunded_units("R1", "RMA-1", &["A/L1/2", "A/L2/1"]), minute(1)).unwrap();
+    };
+    let log = [
         check(&|_| (), None),
         check(&label, None),
         check(&label, Some(&one)),
@@ -207,13 +210,13 @@ fn a_return_can_be_canceled_until_something_comes_back() {
         rma.canceled; changed A/L1/1: CREATED [A/L1/2 A/L2/1]
         no message; late A/L1/1: CREATED [A/L1/2 A/L2/1]
         rma.canceled; changed A/L1/2 A/L2/1: CANCELED [A/L1/2 A/L2/1]
-        refused as refunded: it was already refunded: CREATED [A/L1/1 A/L1/2 A/L2/1]
+        refused as refunded: already refunded: CREATED [A/L1/1 A/L1/2 A/L2/1]
         rma.refunded; changed A/L1/1: REFUNDED [A/L1/2 A/L2/1]
         refused as scanned: the carrier already has the parcel: CREATED [A/L1/1 A/L1/2 A/L2/1]
-        refused as received: the warehouse already received some of it: CREATED [A/L1/1 A/L1/2 A/L2/1]
+        refused as received: the warehouse already received some of its units: CREATED [A/L1/1 A/L1/2 A/L2/1]
         refused as unknown_unit: the return has no such unit: CREATED [A/L1/1 A/L1/2 A/L2/1]
         no message; late A/L1/1 A/L1/2 A/L2/1: CANCELED [A/L1/1 A/L1/2 A/L2/1]
-    "#]].assert_eq(&story.concat());
+    "#]].assert_eq(&log.concat());
 }
 
 #[test]
@@ -223,34 +226,34 @@ fn an_exchange_is_placed_or_becomes_a_refund() {
         ("A/L1/2", Resolution::GiftCard),
         ("A/L1/3", Resolution::Refund),
     ];
-    let mut rma = rma_of("RMA-1", ReturnMethod::MailBack, &units, &settings(false));
+    let mut rma = rma_with("RMA-1", ReturnMethod::MailBack, &units, &settings(false));
     let (first, second, third) = ([unit("A/L1/1")], [unit("A/L1/2")], [unit("A/L1/3")]);
     let mut steps = vec![
-        told(&rma.cancel(Some(&first), minute(1))),
-        told(&rma.cancel(Some(&third), minute(2))),
-        told(&rma.exchange_failed(&first, FailureCause::Undeliverable, minute(3))),
-        told(&rma.exchange_failed(&first, FailureCause::Undeliverable, minute(4))),
-        told(&rma.exchange_placed(&first, "X-1", minute(5))),
-        told(&rma.exchange_placed(&first, "X-1", minute(6))),
-        told(&rma.exchange_failed(&first, FailureCause::OutOfStock, minute(7))),
-        told(&rma.exchange_failed(&second, FailureCause::AlreadyExchanged, minute(8))),
-        told(&rma.exchange_failed(&second, FailureCause::AlreadyExchanged, minute(9))),
-        told(&rma.exchange_placed(&third, "X-1", minute(10))),
-        told(&rma.exchange_placed(&[unit("B/L1/1")], "X-1", minute(11))),
+        summary(&rma.cancel(Some(&first), minute(1))),
+        summary(&rma.cancel(Some(&third), minute(2))),
+        summary(&rma.exchange_failed(&first, FailureCause::Undeliverable, minute(3))),
+        summary(&rma.exchange_failed(&first, FailureCause::Undeliverable, minute(4))),
+        summary(&rma.exchange_placed(&first, "X-1", minute(5))),
+        summary(&rma.exchange_placed(&first, "X-1", minute(6))),
+        summary(&rma.exchange_failed(&first, FailureCause::OutOfStock, minute(7))),
+        summary(&rma.exchange_failed(&second, FailureCause::AlreadyExchanged, minute(8))),
+        summary(&rma.exchange_failed(&second, FailureCause::AlreadyExchanged, minute(9))),
+        summary(&rma.exchange_placed(&third, "X-1", minute(10))),
+        summary(&rma.exchange_placed(&[unit("B/L1/1")], "X-1", minute(11))),
     ];
     steps.extend(rma.message().items.iter().map(|item| {
-        let money = item.refund_financials;
+        let financials = item.refund_financials;
         format!(
             "{} exchange {} {:?} service {} shopper {}",
             item.refund_type,
             item.is_exchange,
             item.exchange_order_identifier,
-            money.service_refund_amount_cents,
-            money.shopper_refund_amount_cents
+            financials.service_refund_amount_cents,
+            financials.shopper_refund_amount_cents
         )
     }));
     expect![[r#"
-        refused as exchange_in_progress: something was already ordered in exchange for it
+        refused as exchange_in_progress: an exchange order for the unit was already placed or is in progress
         rma.canceled; changed A/L1/3
         no message; changed A/L1/1
         no message; late A/L1/1

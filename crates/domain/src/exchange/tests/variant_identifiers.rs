@@ -5,15 +5,15 @@ use crate::exchange::{InvalidVariantIdentifier, MissingPlaceholder, VariantIdent
 
 #[track_caller]
 fn check(identifier: &str, want: &str) {
-    let address: Url =
+    let template: Url =
         "https://acme.example/hooks/sku/{variant_identifier}/variants?key=1".parse().unwrap();
-    let url = VariantIdentifier::parse(identifier).unwrap().expand_url(&address).unwrap();
+    let url = VariantIdentifier::parse(identifier).unwrap().expand_url(&template).unwrap();
     let want = format!("https://acme.example/hooks/sku/{want}/variants?key=1");
     assert_eq!(url.as_str(), want);
 }
 
 #[test]
-fn an_identifier_is_one_segment() {
+fn an_identifier_is_one_path_segment() {
     check("TEE", "TEE");
     check("../../admin", "..%2F..%2Fadmin");
     check("a/b", "a%2Fb");
@@ -28,7 +28,7 @@ fn an_identifier_is_one_segment() {
 }
 
 #[test]
-fn what_cannot_be_a_segment_is_refused() {
+fn invalid_identifiers_are_rejected() {
     for (text, want) in [
         ("", InvalidVariantIdentifier::Length),
         (&"x".repeat(256), InvalidVariantIdentifier::Length),
@@ -44,12 +44,16 @@ fn what_cannot_be_a_segment_is_refused() {
 }
 
 #[test]
-fn an_address_without_a_place_is_no_address() {
+fn a_url_without_a_placeholder_is_rejected() {
     let tee = VariantIdentifier::parse("TEE").unwrap();
-    for address in
+    for template in
         ["https://acme.example/variants", "https://acme.example/v?s={variant_identifier}"]
     {
-        assert_eq!(tee.expand_url(&address.parse().unwrap()), Err(MissingPlaceholder), "{address}");
+        assert_eq!(
+            tee.expand_url(&template.parse().unwrap()),
+            Err(MissingPlaceholder),
+            "{template}"
+        );
     }
     let part: Url = "https://acme.example/v/p-{variant_identifier}.json".parse().unwrap();
     assert_eq!(tee.expand_url(&part).unwrap().path(), "/v/p-TEE.json");
@@ -59,8 +63,8 @@ proptest! {
     #[test]
     fn no_identifier_leaves_its_segment(text in "\\PC{1,40}") {
         let Ok(identifier) = VariantIdentifier::parse(&text) else { return Ok(()) };
-        let address: Url = "http://acme.example/sku/{variant_identifier}/variants".parse().unwrap();
-        let url = identifier.expand_url(&address).unwrap();
+        let template: Url = "http://acme.example/sku/{variant_identifier}/variants".parse().unwrap();
+        let url = identifier.expand_url(&template).unwrap();
         let segments: Vec<_> = url.path_segments().unwrap().collect();
         prop_assert_eq!((segments.len(), segments[0], segments[2]), (3, "sku", "variants"));
         prop_assert_eq!((url.host_str(), url.query(), url.fragment()), (Some("acme.example"), None, None));

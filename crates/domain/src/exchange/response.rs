@@ -1,22 +1,22 @@
-//! What a merchant says when it takes an exchange order. Nothing in it is owed to us.
+//! A merchant's response to an exchange order. Every field is optional.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::json::{Document, JsonValue};
 
-/// The names under which merchants tell us what they call the new order, best first.
-const NAMES: [&str; 3] = ["order_identifier", "identifier", "id"];
-const LONGEST: usize = 255;
+/// The fields that can hold the identifier of the new order, in order of preference.
+const IDENTIFIER_FIELDS: [&str; 3] = ["order_identifier", "identifier", "id"];
+const MAX_IDENTIFIER_CHARS: usize = 255;
 
-/// A merchant's answer, as far as we could use it.
+/// The usable fields of a merchant's response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExchangeOrderResponse {
     pub order_identifier: Option<String>,
     pub amounts: OrderAmounts,
 }
 
-/// What the merchant computed, where it said so.
+/// The amounts that the merchant computed for the new order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OrderAmounts {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,14 +28,14 @@ pub struct OrderAmounts {
 }
 
 impl ExchangeOrderResponse {
-    /// An answer that says nothing, or nothing that can be read, is as good as any.
+    /// Reads a body. Missing and invalid fields are left out, even if the body is not JSON.
     pub fn read(body: &[u8]) -> Self {
         let Ok(document) = Document::parse(body) else { return Self::default() };
         let amount = |key: &str| document.value().get(key)?.as_i64().filter(|cents| *cents >= 0);
         Self {
-            order_identifier: NAMES
+            order_identifier: IDENTIFIER_FIELDS
                 .into_iter()
-                .find_map(|name| identifier(document.value().get(name)?)),
+                .find_map(|field| identifier(document.value().get(field)?)),
             amounts: OrderAmounts {
                 total_amount_cents: amount("total_amount_cents"),
                 tax_amount_cents: amount("tax_amount_cents"),
@@ -45,12 +45,13 @@ impl ExchangeOrderResponse {
     }
 }
 
-/// Identifiers come as strings and as numbers.
+/// An identifier can be a string or an integer.
 fn identifier(value: JsonValue<'_>) -> Option<String> {
     match value {
         JsonValue::String(text) => {
-            let fits = (1..=LONGEST).contains(&text.chars().count()) && !text.contains('\0');
-            fits.then(|| text.to_owned())
+            let is_valid =
+                (1..=MAX_IDENTIFIER_CHARS).contains(&text.chars().count()) && !text.contains('\0');
+            is_valid.then(|| text.to_owned())
         }
         JsonValue::Integer(number) => Some(number.to_string()),
         _ => None,
