@@ -148,8 +148,7 @@ pub(crate) async fn list_deliveries(
     };
     check_filter(&filter)?;
     let mut conn = deliveries.0.pool.get().await?;
-    let mut rows =
-        store::newest_first(&mut conn, &filter, query.after, query.limit.rows()).await?;
+    let mut rows = store::newest_first(&mut conn, &filter, query.after, query.limit.rows()).await?;
     let next = query.limit.next(&mut rows, |last| last.id.to_string());
     let deliveries = rows.into_iter().map(DeliveryView::from).collect();
     Ok(HttpResponse::Ok().json(DeliveryPage { deliveries, next }))

@@ -13,7 +13,7 @@ use actix_web::{HttpRequest, HttpResponse, get, web};
 use chrono::{DateTime, Utc};
 use domain::access::Scope;
 use domain::merchant::{Merchant, ReturnPolicy};
-use domain::returns::{Amounts, Ineligible, Resolution, UnitId, eligibility, window_ends_at};
+use domain::returns::{Amounts, Ineligible, Resolution, UnitId, check_eligibility, window_ends_at};
 use platform::http::{ErrorBody, reserve_for_response};
 use platform::identity::Caller;
 use platform::{Problem, Timestamp};
@@ -206,7 +206,7 @@ fn show_unit(
 ) -> ReturnableUnit {
     // Whatever it is returned for, it can be for a refund.
     let (settings, facts) = (&merchant.settings, unit.facts(&Resolution::Refund));
-    let ineligible = eligibility(&facts, settings, now).err();
+    let ineligible = check_eligibility(&facts, settings, now, None).err();
     let some_reason_offers = settings.returns.reasons.iter().any(|it| it.offers_exchange);
     ReturnableUnit {
         id,

@@ -4,9 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, patch, post, web};
 use chrono::{DateTime, Utc};
 use domain::json::Digest;
-use domain::warehouse::{
-    AsnPart, AsnStatus, OutboundHeader, OutboundShipment, ShipmentChange,
-};
+use domain::warehouse::{AsnPart, AsnStatus, OutboundHeader, OutboundShipment, ShipmentChange};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Page, Sequential, json_response};
 use platform::idempotency::KeyHeader;
