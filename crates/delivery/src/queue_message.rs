@@ -133,7 +133,7 @@ mod tests {
         ];
         let headers = headers.iter().chain(more);
         let incoming = Incoming {
-            tag: 1,
+            delivery_tag: 1,
             delivery_count: 0,
             redelivered,
             headers: headers.map(|(name, value)| ((*name).into(), (*value).into())).collect(),

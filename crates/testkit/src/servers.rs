@@ -21,20 +21,13 @@ impl Server {
 /// A pair of servers; killed and wiped when dropped.
 pub struct Servers {
     dir: PathBuf,
-    environment: Vec<(&'static str, &'static str)>,
     settings: HashMap<String, String>,
 }
 
 impl Servers {
     pub fn start() -> Self {
-        Self::start_with(&[])
-    }
-
-    /// With environment variables for the servers.
-    pub fn start_with(environment: &[(&'static str, &'static str)]) -> Self {
         let dir = checkout().join(".run").join(format!("test-{}", uuid::Uuid::new_v4().simple()));
-        let environment = environment.to_vec();
-        let mut servers = Self { dir, environment, settings: HashMap::new() };
+        let mut servers = Self { dir, settings: HashMap::new() };
         servers.settings = parse(&servers.control(&["start"]));
         servers
     }
@@ -97,13 +90,8 @@ impl Servers {
 
     fn control(&self, arguments: &[&str]) -> String {
         let script = checkout().join("scripts/servers");
-        let output = Command::new(script)
-            .args(arguments)
-            .arg("--dir")
-            .arg(&self.dir)
-            .envs(self.environment.iter().copied())
-            .output()
-            .unwrap();
+        let output =
+            Command::new(script).args(arguments).arg("--dir").arg(&self.dir).output().unwrap();
         let complaint = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "scripts/servers {arguments:?}: {complaint}");
         String::from_utf8(output.stdout).unwrap()

@@ -17,7 +17,7 @@ const SOON: Duration = Duration::from_secs(20);
 /// The settings with which a service delivers to a merchant on this machine, without delay.
 pub const DELIVERY_SETTINGS: [(&str, &str); 5] = [
     ("SEALING__KEYS", SEALING_KEYS),
-    ("BROKER__RELAY_POLL", "50ms"),
+    ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
     ("DELIVERY__HTTPS_ONLY", "false"),
     ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
     ("DELIVERY__POLL_INTERVAL", "20ms"),

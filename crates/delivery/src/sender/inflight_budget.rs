@@ -101,7 +101,7 @@ mod tests {
 
     fn message(bytes: usize) -> Incoming {
         Incoming {
-            tag: 1,
+            delivery_tag: 1,
             redelivered: false,
             delivery_count: 0,
             headers: Vec::new(),

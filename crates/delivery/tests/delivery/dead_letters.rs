@@ -11,7 +11,8 @@ use crate::test_app::{TIMEOUT, TestApp, message};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_event_of_a_dead_delivery_does_not_wait_for_the_relays_poll() {
-    let app = TestApp::start(&[("DELIVERY__RETRIES", "0"), ("BROKER__RELAY_POLL", "1h")]).await;
+    let app =
+        TestApp::start(&[("DELIVERY__RETRIES", "0"), ("BROKER__RELAY_POLL_INTERVAL", "1h")]).await;
     app.behave(json!([{"do": "answer", "status": 422, "times": "always"}])).await;
     // The wake-up precedes the commit. Should the relay miss one commit, the next one wakes it again.
     eventually("an event is published", TIMEOUT, async || {

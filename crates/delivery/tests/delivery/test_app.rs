@@ -174,7 +174,7 @@ impl TestApp {
                 signature: serde_json::to_value(entry.signature).unwrap(),
                 body: entry.body,
                 at: entry.at,
-                response: entry.answer,
+                response: entry.response,
             }));
         }
     }

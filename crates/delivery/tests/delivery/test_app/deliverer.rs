@@ -62,10 +62,10 @@ impl Service for Deliverer {
 
 pub(crate) fn topology(namespace: &str) -> Topology {
     Topology::empty(namespace)
-        .subscribe(Deliverer::NAME, "merchant.changed.v1")
-        .subscribe(Deliverer::NAME, "token.revoked.v1")
-        .subscribe("operators", "delivery.dead.v1")
-        .queue(MessageKind::Rma.queue())
+        .with_subscription(Deliverer::NAME, "merchant.changed.v1")
+        .with_subscription(Deliverer::NAME, "token.revoked.v1")
+        .with_subscription("operators", "delivery.dead.v1")
+        .with_queue(MessageKind::Rma.queue())
 }
 
 pub(crate) fn sealer() -> Arc<Sealer> {

@@ -35,9 +35,9 @@ pub(crate) fn merchant(id: &str, version: i64, base_url: &str) -> Merchant {
 /// Writes a merchant to the service's replica of the merchants.
 pub(crate) async fn store_merchant(pool: &Pool, merchant: &Merchant) {
     diesel::sql_query(
-        "INSERT INTO replica_merchants (identifier, version, document, copied_at) \
+        "INSERT INTO replica_merchants (identifier, version, document, replicated_at) \
          VALUES ($1, $2, $3, now()) ON CONFLICT (identifier) DO UPDATE \
-         SET version = excluded.version, document = excluded.document, copied_at = now()",
+         SET version = excluded.version, document = excluded.document, replicated_at = now()",
     )
     .bind::<Text, _>(merchant.identifier.as_str())
     .bind::<BigInt, _>(merchant.version)

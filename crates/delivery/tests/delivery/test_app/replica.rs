@@ -32,7 +32,7 @@ fn environment(
         ("DATABASE__URL", database_url.as_str()),
         ("BROKER__URL", namespace.amqp_url()),
         ("BROKER__NAMESPACE", &namespace.name),
-        ("BROKER__RELAY_POLL", "50ms"),
+        ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
     ];
     connections
         .iter()
