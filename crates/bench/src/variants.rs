@@ -112,7 +112,7 @@ impl Fixture {
             ("EXCHANGE__DELIVERY__HTTPS_ONLY", "false"),
             ("EXCHANGE__DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
             // A cached response must last for a whole round.
-            ("EXCHANGE__VARIANTS__KEEP", "10min"),
+            ("EXCHANGE__VARIANTS__CACHE_TTL", "10min"),
             (&issuer_name, issuer_url),
             (&keys_name, keys_url),
         ];

@@ -1,5 +1,5 @@
-//! Hearing that returns were confirmed. Each is written down and nothing else: what follows needs
-//! the merchant, and no merchant is asked within a transaction.
+//! Consumes `return.confirmed`. The handler only stores the event, because placing the order needs a
+//! request to the merchant, which must not run inside a transaction.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::store::confirmations;
 
 pub(crate) struct Confirmations {
     pub(crate) clock: Clock,
-    pub(crate) heard: Arc<Notify>,
+    pub(crate) new_confirmations: Arc<Notify>,
 }
 
 impl Handler for Confirmations {
     type Event = ReturnConfirmed;
 
-    /// One may be eight megabytes: a thousand units, and all that is said of each.
+    /// An event with a thousand units can have eight megabytes.
     const MAX_PREFETCH: u16 = 16;
 
     async fn handle(
@@ -33,17 +33,17 @@ impl Handler for Confirmations {
         let now = self.clock.now();
         for event in events {
             check(&event.data)?;
-            confirmations::hear(conn, &event.data, event.traceparent.as_deref(), now).await?;
+            confirmations::insert(conn, &event.data, event.traceparent.as_deref(), now).await?;
         }
         Ok(())
     }
 
     fn after_commit(&self) {
-        self.heard.notify_one();
+        self.new_confirmations.notify_one();
     }
 }
 
-/// Refuses what no order could ever be made of, so that it ends where an operator sees it.
+/// Rejects an event that cannot become an exchange order, so that it is dead-lettered.
 fn check(confirmed: &ReturnConfirmed) -> Result<(), Error> {
     let units: Vec<_> = confirmed.units.iter().collect();
     match ExchangeOrder::new(confirmed, &units, Uuid::nil()) {

@@ -1,4 +1,4 @@
-//! What can go wrong here, and what it means to whoever asked.
+//! The errors of this service, each with its [`ErrorKind`].
 
 use domain::exchange::{InvalidVariantIdentifier, Unplaceable};
 use platform::database::DatabaseError;
@@ -14,8 +14,8 @@ pub(crate) enum Error {
         "the exchange order for order {order} is {state}: only an undeliverable one can be ended"
     )]
     NotUndeliverable { order: String, state: &'static str },
-    #[error("the exchange order for order {0} is being sent again")]
-    SentAgain(String),
+    #[error("the exchange order for order {0} is being replayed")]
+    BeingReplayed(String),
     #[error("{0}")]
     BadQuery(String),
     #[error("return {rma} of order {order} cannot be exchanged: {cause}")]
@@ -35,7 +35,7 @@ impl Failure for Error {
         match self {
             Self::Identifier(_) | Self::BadQuery(_) => ErrorKind::Malformed,
             Self::NoExchange(_) => ErrorKind::Missing,
-            Self::NotUndeliverable { .. } | Self::SentAgain(_) => ErrorKind::Conflict,
+            Self::NotUndeliverable { .. } | Self::BeingReplayed(_) => ErrorKind::Conflict,
             Self::Unplaceable { .. } => ErrorKind::Invalid,
             Self::Database(error) => error.kind(),
         }

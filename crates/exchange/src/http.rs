@@ -1,4 +1,4 @@
-//! What shoppers' portals, merchants and operators see: one module for each thing.
+//! HTTP handlers, one module for each resource.
 
 pub(crate) mod exchange_orders;
 pub(crate) mod variants;

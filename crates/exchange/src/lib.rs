@@ -1,22 +1,23 @@
-//! The service that offers variants and places exchange orders.
+//! The exchange service offers variants to shoppers and places exchange orders at merchants.
 //!
-//! It owns every confirmed exchange and the exchange orders placed for them. It hears
-//! `return.confirmed`, `merchant.changed` and `token.revoked`; it says `exchange.placed` and
-//! `exchange.failed`; it asks merchants for variants and delivers exchange orders to them.
+//! It owns confirmed exchanges and their exchange orders. It consumes `return.confirmed`,
+//! `merchant.changed` and `token.revoked`, publishes `exchange.placed` and `exchange.failed`, requests
+//! variants from merchants and delivers exchange orders to them.
 //!
-//! It promises: one exchange order for each original order of a merchant, whoever confirms and
-//! however often. Whoever does not get an order is told so. A shopper never waits longer for
-//! variants than the budget says, and a merchant that does not answer breaks nothing.
+//! It guarantees at most one exchange order for each original order of a merchant, and an event for
+//! every confirmed return that gets none. A variant lookup takes no longer than `variants.timeout`,
+//! even if the merchant does not respond.
 
 mod confirmations;
-mod endings;
 mod error;
+mod exchange_orders;
 mod http;
-mod offers;
+mod order_settlement;
 mod placing;
 mod routes;
 mod settings;
 mod store;
+mod variant_cache;
 
 use std::sync::Arc;
 
@@ -34,21 +35,21 @@ use tokio::sync::{Notify, Semaphore};
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use confirmations::Confirmations;
-use endings::Endings;
-use offers::Offers;
-use placing::{DECIDING, Placer};
+use order_settlement::OrderSettlement;
+use placing::{MAX_CONCURRENT_DECISIONS, Placer};
 use settings::Settings;
+use variant_cache::VariantCache;
 
-/// The tables of this service.
+/// Migrations of this service's tables.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/exchange");
 
-/// The service.
+/// The running service.
 pub struct App {
     pool: Pool,
     merchants: Arc<Merchants>,
     deliveries: Deliveries,
-    endings: Endings,
-    offers: Arc<Offers>,
+    order_settlement: OrderSettlement,
+    variant_cache: Arc<VariantCache>,
 }
 
 impl Service for App {
@@ -79,33 +80,35 @@ impl Service for App {
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let outbox = broker.start_relay(Self::NAME, process);
-        let endings = Endings { outbox: outbox.clone(), clock: process.clock.clone() };
+        let order_settlement =
+            OrderSettlement { outbox: outbox.clone(), clock: process.clock.clone() };
         let deliveries = Deliveries::start_observed(
-            Arc::new(endings.clone()),
+            Arc::new(order_settlement.clone()),
             &outbox,
             process,
             (&broker, &merchants, &sealer),
             &[MessageKind::ExchangeOrder],
             delivery,
         )?;
-        let offers = Arc::new(Offers::new(deliveries.clone(), process.clock.clone(), variants));
-        let heard = Arc::new(Notify::new());
+        let variant_cache =
+            Arc::new(VariantCache::new(deliveries.clone(), process.clock.clone(), variants));
+        let new_confirmations = Arc::new(Notify::new());
         let placer = Placer {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
             merchants: merchants.clone(),
-            offers: offers.clone(),
+            variant_cache: variant_cache.clone(),
             deliveries: deliveries.clone(),
             outbox,
             settings: placing,
-            heard: heard.clone(),
-            deciding: Semaphore::new(DECIDING),
+            new_confirmations: new_confirmations.clone(),
+            decision_permits: Semaphore::new(MAX_CONCURRENT_DECISIONS),
         };
         process.tasks.spawn("placer", |stop| placer.run(stop));
         let clock = process.clock.clone();
-        consume(&broker, Self::NAME, process, Confirmations { clock, heard });
+        consume(&broker, Self::NAME, process, Confirmations { clock, new_confirmations });
         let pool = process.pool.clone();
-        Ok((Self { pool, merchants, deliveries, endings, offers }, verifier))
+        Ok((Self { pool, merchants, deliveries, order_settlement, variant_cache }, verifier))
     }
 }
 

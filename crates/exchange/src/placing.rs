@@ -1,11 +1,10 @@
-//! Placing exchange orders: asks for stock again, then decides, in one transaction, what becomes
-//! of a confirmed return.
+//! Places exchange orders: checks stock again, then decides a confirmed return in one transaction.
 //!
-//! The invariant: a confirmation is decided once, and whatever is decided is announced with it.
-//! Whoever works on one holds it for a while; if that replica dies, another takes it up.
+//! Invariant: a confirmation is decided once, and its events are written in the same transaction. A
+//! replica leases the confirmations it works on; if it dies, another claims them when the lease expires.
 
+mod in_flight;
 mod stock;
-mod under_way;
 
 use std::sync::Arc;
 
@@ -25,30 +24,30 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
-use crate::offers::Offers;
 use crate::settings::Placing;
-use crate::store::confirmations::{self, Claimed, Decision, Space};
+use crate::store::confirmations::{self, Capacity, Claimed, Decision};
 use crate::store::orders::{self, NewOrder};
-use stock::Stock;
-use under_way::UnderWay;
+use crate::variant_cache::VariantCache;
+use in_flight::InFlight;
+use stock::CheckedStock;
 
-/// Broken when somebody else placed the order first.
+/// Violated when another confirmation placed the exchange order first.
 const ONE_PER_ORDER: &str = "exchange_orders_one_per_original_order";
-/// However many merchants are asked at once, so many connections decide.
-pub(crate) const DECIDING: usize = 4;
-/// What merchants see as `X-Service-Event`.
+/// Limits the database connections that placing uses at once.
+pub(crate) const MAX_CONCURRENT_DECISIONS: usize = 4;
+/// Value of the `X-Service-Event` header.
 const EVENT: &str = "exchange_order.created";
 
 pub(crate) struct Placer {
     pub(crate) pool: Pool,
     pub(crate) clock: Clock,
     pub(crate) merchants: Arc<Merchants>,
-    pub(crate) offers: Arc<Offers>,
+    pub(crate) variant_cache: Arc<VariantCache>,
     pub(crate) deliveries: Deliveries,
     pub(crate) outbox: Outbox,
     pub(crate) settings: Placing,
-    pub(crate) heard: Arc<Notify>,
-    pub(crate) deciding: Semaphore,
+    pub(crate) new_confirmations: Arc<Notify>,
+    pub(crate) decision_permits: Semaphore,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,94 +60,100 @@ impl Placer {
     pub(crate) async fn run(self, stop: CancellationToken) {
         let placer = Arc::new(self);
         let most = placer.settings.batch.get().try_into().unwrap_or(usize::MAX);
-        let mut under_way = UnderWay::new(most);
+        let mut in_flight = InFlight::new(most);
         let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(3));
         while !stop.is_cancelled() {
-            let Err(error) = placer.turn(&mut under_way, &stop).await else {
+            let Err(error) = placer.run_once(&mut in_flight, &stop).await else {
                 backoff.reset();
                 continue;
             };
-            tracing::warn!(error = chain(&error), "confirmed returns wait");
+            tracing::warn!(
+                error = chain(&error),
+                "confirmed returns could not be processed and wait"
+            );
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = tokio::time::sleep(backoff.pause()) => {}
             }
         }
-        // What was begun is finished.
-        while let Some(done) = under_way.done().await {
+        // Tasks that have started are finished.
+        while let Some(done) = in_flight.done().await {
             if let Err(error) = done {
-                tracing::warn!(error = chain(&error), "a confirmed return waits for its lease");
+                tracing::warn!(
+                    error = chain(&error),
+                    "a confirmed return could not be processed and waits until its lease expires"
+                );
             }
         }
     }
 
-    /// Takes up what there is room for, or waits until there may be more of it.
-    async fn turn(
+    /// Claims as many confirmations as fit, or waits for a finished task or a new confirmation.
+    async fn run_once(
         self: &Arc<Self>,
-        under_way: &mut UnderWay,
+        in_flight: &mut InFlight,
         stop: &CancellationToken,
     ) -> Result<(), DatabaseError> {
-        let space = under_way.space();
-        if let Some(space) = &space
-            && self.take_up(under_way, space).await? == Step::Worked
+        let capacity = in_flight.capacity();
+        if let Some(capacity) = &capacity
+            && self.claim(in_flight, capacity).await? == Step::Worked
         {
             return Ok(());
         }
         tokio::select! {
             biased;
             () = stop.cancelled() => Ok(()),
-            Some(done) = under_way.done() => done,
-            () = tokio::time::sleep(self.settings.poll), if space.is_some() => Ok(()),
-            () = self.heard.notified(), if space.is_some() => Ok(()),
+            Some(done) = in_flight.done() => done,
+            () = tokio::time::sleep(self.settings.poll_interval), if capacity.is_some() => Ok(()),
+            () = self.new_confirmations.notified(), if capacity.is_some() => Ok(()),
         }
     }
 
-    async fn take_up(
+    async fn claim(
         self: &Arc<Self>,
-        under_way: &mut UnderWay,
-        space: &Space,
+        in_flight: &mut InFlight,
+        capacity: &Capacity,
     ) -> Result<Step, DatabaseError> {
         let now = self.clock.now();
         let claimed = {
             let mut conn = self.pool.get().await?;
-            confirmations::claim(&mut conn, now, self.settings.lease, space).await?
+            confirmations::claim(&mut conn, now, self.settings.lease, capacity).await?
         };
         let step = if claimed.is_empty() { Step::Idle } else { Step::Worked };
         for claimed in claimed {
             let placer = self.clone();
-            under_way.begin(claimed, async move |claimed| placer.attend(&claimed).await);
+            in_flight.begin(claimed, async move |claimed| placer.place(&claimed).await);
         }
         Ok(step)
     }
 
-    async fn attend(&self, claimed: &Claimed) -> Result<(), DatabaseError> {
+    async fn place(&self, claimed: &Claimed) -> Result<(), DatabaseError> {
         let confirmed = &claimed.confirmed;
         let span = tracing::info_span!(
             "place", merchant.id = %confirmed.merchant, order.id = confirmed.original_order_id
         );
         telemetry::adopt(&span, claimed.traceparent.as_deref());
         let placing = async {
-            if !claimed.taken {
-                let stock = self.ask_stock(claimed).await;
-                match self.transact(claimed, Some(&stock)).await {
-                    // Somebody placed an order between our look and our attempt.
+            if !claimed.has_order {
+                let stock = self.recheck_stock(claimed).await;
+                match self.decide(claimed, Some(&stock)).await {
+                    // Another confirmation placed an exchange order after this one was claimed.
                     Err(error) if error.constraint() == Some(ONE_PER_ORDER) => {}
                     done => return done,
                 }
             }
-            self.transact(claimed, None).await
+            self.decide(claimed, None).await
         };
         placing.instrument(span).await
     }
 
-    /// Decides with what is known of stock, or without it when there is an order already.
-    async fn transact(
+    /// Decides a confirmation. `stock` is `None` if the original order already has an exchange order.
+    async fn decide(
         &self,
         claimed: &Claimed,
-        stock: Option<&Stock<'_>>,
+        stock: Option<&CheckedStock<'_>>,
     ) -> Result<(), DatabaseError> {
-        // Never closed, and the pool's own patience is too short for a whole batch.
-        let _turn = self.deciding.acquire().await;
+        // The semaphore is never closed. Without it a whole batch would exceed the pool's acquire timeout.
+        let _permit = self.decision_permits.acquire().await;
         let mut conn = self.pool.get().await?;
         conn.transaction(async |conn| {
             if !confirmations::lock(conn, claimed.position).await? {
@@ -166,11 +171,11 @@ impl Placer {
                     }
                     Err(_nothing_left) => Decision::OutOfStock,
                 };
-            let gone = ids(&stock.units.out_of_stock);
-            confirmations::decide(conn, claimed.position, decision, &gone, now).await?;
-            let failed = (!gone.is_empty()).then(|| {
-                let detail = "what was chosen is no longer in stock".to_owned();
-                failed(confirmed, gone, FailureCause::OutOfStock, detail, now)
+            let out_of_stock = ids(&stock.units.out_of_stock);
+            confirmations::decide(conn, claimed.position, decision, &out_of_stock, now).await?;
+            let failed = (!out_of_stock.is_empty()).then(|| {
+                let detail = "the chosen variant is out of stock".to_owned();
+                failed(confirmed, out_of_stock, FailureCause::OutOfStock, detail, now)
             });
             self.outbox.append(conn, now, failed).await
         })
@@ -181,7 +186,7 @@ impl Placer {
         &self,
         conn: &mut AsyncPgConnection,
         claimed: &Claimed,
-        stock: &Stock<'_>,
+        stock: &CheckedStock<'_>,
         order: &ExchangeOrder,
         now: Timestamp,
     ) -> Result<(), DatabaseError> {
@@ -204,7 +209,7 @@ impl Placer {
             delivery: delivery.first().copied().unwrap_or_default(),
             units: &ids(&stock.units.exchangeable),
             message: &body,
-            stock: stock.word(),
+            stock: stock.status(),
             stock_detail: stock.detail.as_deref(),
         };
         orders::add(conn, &order, now).await
@@ -220,7 +225,7 @@ impl Placer {
         confirmations::decide(conn, claimed.position, decision, &[], now).await?;
         let units: Vec<_> = confirmed.units.iter().collect();
         let order = &confirmed.original_order_id;
-        let detail = format!("an exchange order was placed for order {order} before");
+        let detail = format!("order {order} already has an exchange order");
         let cause = FailureCause::AlreadyExchanged;
         let event = failed(confirmed, ids(&units), cause, detail, now);
         self.outbox.append(conn, now, [event]).await

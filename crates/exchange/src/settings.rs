@@ -1,4 +1,4 @@
-//! What can be set; the defaults and their reasons are in `default.toml`.
+//! Typed settings. `default.toml` has the defaults.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -22,15 +22,15 @@ pub struct Settings {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Variants {
     #[serde(with = "humantime_serde")]
-    pub(crate) budget: Duration,
+    pub(crate) timeout: Duration,
     #[serde(with = "humantime_serde")]
-    pub(crate) keep: Duration,
-    pub(crate) kept_bytes: u64,
-    pub(crate) longest_answer: usize,
-    pub(crate) most_at_once: u32,
-    pub(crate) failures: NonZeroU32,
+    pub(crate) cache_ttl: Duration,
+    pub(crate) cache_max_bytes: u64,
+    pub(crate) max_response_bytes: usize,
+    pub(crate) max_concurrency: u32,
+    pub(crate) breaker_threshold: NonZeroU32,
     #[serde(with = "humantime_serde")]
-    pub(crate) pause: Duration,
+    pub(crate) breaker_open_for: Duration,
 }
 
 /// `[placing]`.
@@ -38,7 +38,7 @@ pub(crate) struct Variants {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Placing {
     #[serde(with = "humantime_serde")]
-    pub(crate) poll: Duration,
+    pub(crate) poll_interval: Duration,
     pub(crate) batch: NonZeroU32,
     #[serde(with = "humantime_serde")]
     pub(crate) lease: Duration,

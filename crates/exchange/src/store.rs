@@ -9,14 +9,13 @@ use platform::database::DatabaseError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A document on its way into a column.
-fn written(document: &impl Serialize) -> Result<String, DatabaseError> {
-    serde_json::to_string(document)
+fn to_json(value: &impl Serialize) -> Result<String, DatabaseError> {
+    serde_json::to_string(value)
         .map_err(|error| diesel::result::Error::SerializationError(error.into()).into())
 }
 
-/// A document that this service wrote.
-fn document<T: DeserializeOwned>(text: &str) -> Result<T, DatabaseError> {
+/// Parses JSON that this service stored.
+fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, DatabaseError> {
     serde_json::from_str(text).map_err(unreadable)
 }
 

@@ -1,11 +1,11 @@
+mod app;
 mod claiming;
 mod contract;
 mod limits;
 mod placing;
 mod reading;
-mod stage;
 mod stock;
 mod turns;
 mod variants;
 
-pub(crate) use stage::confirmed;
+pub(crate) use app::confirmed;

@@ -1,10 +1,10 @@
-//! A thousand confirmations for one order, two replicas, and both killed on the way: the merchant
-//! gets one exchange order, and everyone else is told.
+//! Two replicas receive a thousand confirmations of one order and are killed meanwhile: the merchant
+//! gets one exchange order, and every other return gets a failure event.
 
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a test that cannot go on should panic"
+    reason = "a test that cannot continue should panic"
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,56 +25,56 @@ use testkit::{Database, Issuer, Namespace, Replica, eventually, introduce, merch
 
 const RETURNS: usize = 500;
 const HALF: usize = RETURNS / 2;
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-struct Scene {
+struct TestApp {
     replicas: [Option<Replica>; 2],
     issuer: Issuer,
     sandbox: sandbox::Running,
     client: reqwest::Client,
     pool: Pool,
-    link: BrokerConnection,
+    connection: BrokerConnection,
     topology: Topology,
     namespace: Namespace,
     database: Database,
 }
 
-impl Scene {
-    async fn set() -> Self {
+impl TestApp {
+    async fn start_both() -> Self {
         let sandbox = sandbox::start(&sandbox::settings::Settings::for_tests().unwrap()).unwrap();
         let database = Database::create(exchange::App::migrations()).await;
         let namespace = Namespace::create();
         let topology = Topology::backhaul(&namespace.name);
-        let link = BrokerConnection::start(
+        let connection = BrokerConnection::start(
             &namespace.settings().url,
             &topology,
             "test",
             &Tasks::default(),
         );
-        let mut scene = Self {
+        let mut app = Self {
             replicas: [None, None],
             issuer: Issuer::start(),
             sandbox,
             client: platform::http_client(Duration::from_secs(10)).unwrap(),
             pool: database.pool(),
-            link,
+            connection,
             topology,
             namespace,
             database,
         };
-        scene.start(0).await;
-        scene.start(1).await;
+        app.start_replica(0).await;
+        app.start_replica(1).await;
         let mut acme = merchant("acme");
-        acme.settings.base_url = Some(scene.sandbox.url(""));
-        introduce(&scene.namespace, "exchange", acme).await;
-        eventually("the merchant is copied", PATIENCE, || async {
-            (scene.count("SELECT count(*) AS n FROM replica_merchants").await == 1).then_some(())
+        acme.settings.base_url = Some(app.sandbox.url(""));
+        introduce(&app.namespace, "exchange", acme).await;
+        eventually("the merchant is copied", TIMEOUT, || async {
+            (app.count("SELECT count(*) AS n FROM replica_merchants").await == 1).then_some(())
         })
         .await;
-        scene
+        app
     }
 
-    async fn start(&mut self, number: usize) {
+    async fn start_replica(&mut self, number: usize) {
         let settings = [
             ("DATABASE__ACQUIRE_TIMEOUT", "5s"),
             ("SEALING__KEYS", testkit::sealing_keys()),
@@ -87,12 +87,13 @@ impl Scene {
             ("PLACING__BATCH", "2"),
             ("PLACING__LEASE", "2s"),
         ];
-        let places = (&self.database, &self.namespace, &self.issuer);
+        let dependencies = (&self.database, &self.namespace, &self.issuer);
         let program = env!("CARGO_BIN_EXE_exchange");
-        self.replicas[number] = Some(Replica::start("exchange", program, places, &settings).await);
+        self.replicas[number] =
+            Some(Replica::start("exchange", program, dependencies, &settings).await);
     }
 
-    async fn ask(&self, method: reqwest::Method, path: &str, body: &Value) -> Value {
+    async fn request_sandbox(&self, method: reqwest::Method, path: &str, body: &Value) -> Value {
         let request = self.client.request(method, self.sandbox.url(path)).json(body);
         serde_json::from_slice(&request.send().await.unwrap().bytes().await.unwrap())
             .unwrap_or_default()
@@ -100,7 +101,7 @@ impl Scene {
 
     async fn arrivals(&self) -> Vec<Entry> {
         let path = "/journal?limit=1000&path=/exchange_orders";
-        let page = self.ask(reqwest::Method::GET, path, &json!({})).await;
+        let page = self.request_sandbox(reqwest::Method::GET, path, &json!({})).await;
         serde_json::from_value::<Page>(page).unwrap().entries
     }
 
@@ -116,14 +117,14 @@ impl Scene {
         diesel::sql_query(query).get_result::<Counted>(&mut conn).await.unwrap().n
     }
 
-    async fn told(&self) -> i64 {
+    async fn count_already_exchanged(&self) -> i64 {
         let query = "SELECT count(*) AS n FROM confirmations WHERE state = 'already_exchanged'";
         self.count(query).await
     }
 
-    /// Every return twice: some as the very same event, some under a new id.
+    /// Publishes every return twice: half with the same event id, half with a new one.
     async fn confirm(&self, returns: Range<usize>) {
-        let publisher = Publisher::new(self.link.clone());
+        let publisher = Publisher::new(self.connection.clone());
         let mut messages = Vec::new();
         for number in returns.clone() {
             let event = confirmed(number);
@@ -141,34 +142,34 @@ impl Scene {
                 body: serde_json::to_vec(envelope).unwrap(),
             }));
         }
-        let words = publisher.publish(&messages).await.unwrap();
-        assert!(words.len() == 2 * returns.len() && words.iter().all(Result::is_ok));
+        let confirms = publisher.publish(&messages).await.unwrap();
+        assert!(confirms.len() == 2 * returns.len() && confirms.iter().all(Result::is_ok));
     }
 
-    /// The events of a type, by id, until nothing more can come.
-    async fn heard<E: Event>(&self, expected: usize) -> Vec<E> {
+    /// Receives events of a type until the expected number of ids has arrived.
+    async fn received<E: Event>(&self, expected: usize) -> Vec<E> {
         let queue = self.topology.subscription_queue("rma-engine", E::TYPE);
-        let mut heard = BTreeMap::new();
+        let mut received = BTreeMap::new();
         let listening = async {
-            let mut subscription = Subscription::open(&self.link, &queue, 500).await.unwrap();
-            while heard.len() < expected {
+            let mut subscription = Subscription::open(&self.connection, &queue, 500).await.unwrap();
+            while received.len() < expected {
                 let batch = subscription.next(500).await.unwrap();
                 for incoming in &batch {
                     let event: Envelope<E> = serde_json::from_slice(&incoming.body).unwrap();
-                    heard.insert(event.id, event.data);
+                    received.insert(event.id, event.data);
                 }
                 subscription.ack_up_to(batch.last().unwrap().delivery_tag).await.unwrap();
             }
         };
-        let waited = tokio::time::timeout(PATIENCE, listening).await;
-        assert!(waited.is_ok(), "only {} of {expected} events {}", heard.len(), E::TYPE);
-        heard.into_values().collect()
+        let waited = tokio::time::timeout(TIMEOUT, listening).await;
+        assert!(waited.is_ok(), "only {} of {expected} events {}", received.len(), E::TYPE);
+        received.into_values().collect()
     }
 }
 
 fn confirmed(number: usize) -> ReturnConfirmed {
     let address = json!({
-        "name": "Ada Byron", "street1": "1 Long OrderingKey", "city": "London", "country_code": "GB",
+        "name": "Ada Byron", "street1": "1 Long Road", "city": "London", "country_code": "GB",
     });
     let variant =
         json!({"sku": "TEE-M", "title": "Shirt, medium", "unit_price_amount_cents": 2500});
@@ -189,51 +190,51 @@ fn confirmed(number: usize) -> ReturnConfirmed {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_replicas_place_one_order_and_tell_everyone_else() {
-    let mut scene = Scene::set().await;
+async fn killed_replicas_place_one_order_and_fail_every_other_return() {
+    let mut app = TestApp::start_both().await;
     let hang = json!({"path": "/exchange_orders", "steps": [{"do": "hang"}]});
-    scene.ask(reqwest::Method::PUT, "/behaviour", &hang).await;
-    scene.confirm(0..HALF).await;
+    app.request_sandbox(reqwest::Method::PUT, "/behaviour", &hang).await;
+    app.confirm(0..HALF).await;
 
-    // The merchant has the order and has not answered: nobody knows what became of it.
-    eventually("the order is at the merchant", PATIENCE, || async {
-        (!scene.arrivals().await.is_empty()).then_some(())
+    // The merchant has received the order and has not responded, so its outcome is unknown.
+    eventually("the order is at the merchant", TIMEOUT, || async {
+        (!app.arrivals().await.is_empty()).then_some(())
     })
     .await;
-    scene.replicas = [None, None];
-    scene.start(0).await;
-    scene.start(1).await;
+    app.replicas = [None, None];
+    app.start_replica(0).await;
+    app.start_replica(1).await;
 
-    // A replica dies while it tells the others.
-    let told = scene.told().await;
-    scene.confirm(HALF..RETURNS).await;
-    eventually("some were told", PATIENCE, || async {
-        (scene.told().await > told + 10).then_some(())
+    // A replica dies while it rejects the other returns.
+    let before = app.count_already_exchanged().await;
+    app.confirm(HALF..RETURNS).await;
+    eventually("some returns were rejected", TIMEOUT, || async {
+        (app.count_already_exchanged().await > before + 10).then_some(())
     })
     .await;
-    scene.replicas[0] = None;
-    assert!(scene.told().await < i64::try_from(RETURNS).unwrap() - 1, "too late");
-    scene.start(0).await;
+    app.replicas[0] = None;
+    assert!(app.count_already_exchanged().await < i64::try_from(RETURNS).unwrap() - 1, "too late");
+    app.start_replica(0).await;
 
-    let placed = scene.heard::<ExchangePlaced>(1).await.remove(0);
+    let placed = app.received::<ExchangePlaced>(1).await.remove(0);
     assert_eq!(placed.exchange_order_identifier, "EX-1001");
-    let failed = scene.heard::<ExchangeFailed>(RETURNS - 1).await;
+    let failed = app.received::<ExchangeFailed>(RETURNS - 1).await;
     assert!(failed.iter().all(|event| event.cause == FailureCause::AlreadyExchanged));
-    let mut answered: BTreeSet<_> = failed.into_iter().map(|event| event.rma_identifier).collect();
-    assert!(answered.insert(placed.rma_identifier), "one return was answered twice");
-    assert_eq!(answered.len(), RETURNS, "someone was answered twice and someone not at all");
+    let mut notified: BTreeSet<_> = failed.into_iter().map(|event| event.rma_identifier).collect();
+    assert!(notified.insert(placed.rma_identifier), "a return was both placed and failed");
+    assert_eq!(notified.len(), RETURNS, "a return has no outcome");
 
     let busy = "SELECT (SELECT count(*) FROM confirmations WHERE state = 'waiting') \
                 + (SELECT count(*) FROM deliveries) + (SELECT count(*) FROM outbox) AS n";
-    eventually("nothing is under way", PATIENCE, || async {
-        (scene.count(busy).await == 0).then_some(())
+    eventually("nothing is in flight", TIMEOUT, || async {
+        (app.count(busy).await == 0).then_some(())
     })
     .await;
-    let arrivals = scene.arrivals().await;
+    let arrivals = app.arrivals().await;
     let ids: BTreeSet<_> =
         arrivals.iter().map(|entry| entry.headers["webhook-id"].to_string()).collect();
     let bodies: BTreeSet<_> = arrivals.iter().map(|entry| entry.body.to_string()).collect();
     assert!(arrivals.len() > 1, "the order in doubt was sent again");
     assert_eq!((ids.len(), bodies.len()), (1, 1), "repeats are the same message");
-    assert_eq!(scene.count("SELECT count(*) AS n FROM exchange_orders").await, 1);
+    assert_eq!(app.count("SELECT count(*) AS n FROM exchange_orders").await, 1);
 }

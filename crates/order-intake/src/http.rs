@@ -1,4 +1,4 @@
-//! What merchants see: one module for each thing they can do.
+//! HTTP handlers.
 
 pub(crate) mod orders;
 pub(crate) mod publish;

@@ -1,17 +1,17 @@
-//! The gateway merchants publish orders to.
+//! The gateway that merchants publish orders to.
 //!
-//! It owns the newest snapshot of every order, every refund ever seen, and the notes of snapshots
-//! that came too late. It hears `merchant.changed` and `token.revoked`, and says `order.stored`.
+//! The service owns the newest snapshot of every order and every refund ever published. It consumes
+//! `merchant.changed` and `token.revoked`, and publishes `order.stored`.
 //!
-//! It promises: an order answered with 200 is stored, and if it said something new, its event is
-//! on the way. A message is stored whole or not at all. Whatever is sent, the answer is a clear
-//! one, and whatever the load, memory stays within what the settings say.
+//! An order that was answered with 200 is stored, and if it changed, its event is in the outbox. A
+//! message is stored as a whole or not at all. Memory use is bounded by the settings.
 
-mod books;
-mod group;
 mod http;
+mod orders;
 mod routes;
 mod store;
+mod write_batch;
+mod write_queue;
 mod writer;
 
 use std::sync::Arc;
@@ -25,23 +25,23 @@ use platform::{Clock, Process, Service, telemetry};
 use serde::Deserialize;
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use books::Publication;
-use group::{Bounds, Group};
-use writer::{Answer, Writer};
+use write_batch::Publication;
+use write_queue::{QueueLimits, WriteQueue};
+use writer::{PublishResult, Writer};
 
 /// The tables of this service.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/order-intake");
 
-/// The service.
+/// The order-intake service.
 pub struct App {
     pool: Pool,
     clock: Clock,
     merchants: Arc<Merchants>,
     outbox: Outbox,
-    group: Arc<Group<Publication, Answer>>,
+    write_queue: Arc<WriteQueue<Publication, PublishResult>>,
 }
 
-/// The sections of this service.
+/// Settings of this service.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -54,13 +54,13 @@ pub struct Settings {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Storing {
-    group_orders: usize,
-    waiting_orders: usize,
+    max_batch_orders: usize,
+    max_queued_orders: usize,
 }
 
 impl Service for App {
     const NAME: &'static str = "order-intake";
-    const ABOUT: &'static str = "Takes the orders that merchants publish";
+    const ABOUT: &'static str = "Stores the orders that merchants publish";
     const DEFAULTS: &'static [&'static str] =
         &[messaging::DEFAULTS, include_str!("../default.toml")];
     type Settings = Settings;
@@ -84,26 +84,26 @@ impl Service for App {
             clock: process.clock.clone(),
             merchants: Merchants::start(Self::NAME, process, &broker, &verifier),
             outbox: broker.start_relay(Self::NAME, process),
-            group: Arc::new(Group::new(Bounds {
-                together: storing.group_orders,
-                waiting: storing.waiting_orders,
+            write_queue: Arc::new(WriteQueue::new(QueueLimits {
+                max_batch: storing.max_batch_orders,
+                max_queued: storing.max_queued_orders,
             })),
         };
-        let writer = Writer::new(app.pool.clone(), app.outbox.clone(), app.group.clone());
+        let writer = Writer::new(app.pool.clone(), app.outbox.clone(), app.write_queue.clone());
         process.tasks.spawn("writer", |stop| writer.run(stop));
-        app.show_waiting();
+        app.export_queue_depth();
         Ok((app, verifier))
     }
 }
 
 impl App {
-    fn show_waiting(&self) {
-        let group = self.group.clone();
+    fn export_queue_depth(&self) {
+        let queue = self.write_queue.clone();
         telemetry::meter()
-            .u64_observable_gauge("orders_waiting")
-            .with_description("Orders that wait for a transaction; a large one counts as several")
+            .u64_observable_gauge("order_write_queue_depth")
+            .with_description("Orders queued for a transaction; a large order counts as several")
             .with_callback(move |gauge| {
-                gauge.observe(group.waiting().try_into().unwrap_or(u64::MAX), &[]);
+                gauge.observe(queue.depth().try_into().unwrap_or(u64::MAX), &[]);
             })
             .build();
     }

@@ -16,24 +16,24 @@ use platform::Timestamp;
 use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
 use serde_json::value::RawValue;
 
-use self::refunds::Rest;
-use crate::books::{Books, Key, Row, Stored};
-use crate::http::orders::StoredOrder;
+use self::refunds::RefundRows;
+use crate::orders::StoredOrder;
+use crate::write_batch::{Key, Row, Stored, WriteBatch};
 
-/// Stands between the line identifiers of an order on their way into an array.
+/// Joins the line identifiers of an order in one parameter, which the statement splits again.
 const SEPARATOR: &str = "\u{1f}";
-/// Stands for a separator within a line identifier.
+/// Replaces the separator in a line identifier.
 const SEPARATOR_SIGN: &str = "\u{241f}";
-/// Chosen once; the same in every replica.
-const LOSERS_LOCK: i64 = 0x6F72_6465_7273;
+/// Key of the advisory lock, the same in every replica.
+const RETRY_LOCK: i64 = 0x6F72_6465_7273;
 
-/// Why the books could not be written.
+/// The reason why a batch was not written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteError {
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    #[error("what is stored of these orders or refunds is not what was expected")]
-    Raced,
+    #[error("another writer changed these orders or refunds")]
+    Conflict,
 }
 
 impl From<diesel::result::Error> for WriteError {
@@ -42,7 +42,7 @@ impl From<diesel::result::Error> for WriteError {
     }
 }
 
-/// Which of three a row of [`known`] speaks of.
+/// The kind of a [`KnownRow`].
 const ORDER: i32 = 1;
 const REFUND: i32 = 2;
 const REFUND_LINE: i32 = 3;
@@ -62,7 +62,7 @@ struct KnownRow {
     owner: Option<Vec<u8>>,
 }
 
-/// What is stored of these orders, refunds and lines of refunds: one question for all three.
+/// Loads the stored state of orders, refunds and refund lines in one query.
 pub(crate) async fn known<'a>(
     mut conn: &AsyncPgConnection,
     orders: &[Key<'a>],
@@ -116,29 +116,29 @@ pub(crate) async fn known<'a>(
     Ok(stored)
 }
 
-/// Makes those who lost a race take turns, until the end of the transaction.
-pub(crate) async fn queue_behind_losers(conn: &mut AsyncPgConnection) -> Result<(), DatabaseError> {
+/// Serializes retries after a conflict: holds an advisory lock until the end of the transaction.
+pub(crate) async fn serialize_retries(conn: &mut AsyncPgConnection) -> Result<(), DatabaseError> {
     let lock = diesel::sql_query("SELECT pg_advisory_xact_lock($1)");
-    lock.bind::<BigInt, _>(LOSERS_LOCK).execute(conn).await?;
+    lock.bind::<BigInt, _>(RETRY_LOCK).execute(conn).await?;
     Ok(())
 }
 
-/// What books rest on.
+/// The condition on which a batch is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Basis {
-    /// The hope that they are news, which is looked at before anything is written.
-    Hope,
-    /// What was read: it must still be there, and nothing else.
-    Reading,
+pub(crate) enum WriteMode {
+    /// Nothing was loaded. The statement first checks that every order is new or newer.
+    Optimistic,
+    /// The batch was decided on loaded rows, which must not have changed.
+    Checked,
 }
 
-/// Writes the books and appends their events to the outbox, in one statement. Outside of a
-/// transaction the statement is its own.
+/// Writes the batch and appends its events to the outbox, in one statement. Outside a transaction the
+/// statement is atomic by itself.
 ///
 /// Nothing is written if the precondition does not hold: the statement inserts no event. If the
 /// precondition held and another writer then changed the same rows first, some of the rows may be
 /// written already, so the statement aborts itself with a serialization failure. Both are
-/// [`WriteError::Raced`].
+/// [`WriteError::Conflict`].
 ///
 /// The condition of the outbox insert counts the written orders, and so waits for concurrent writers
 /// of the same orders, before the events draw their sequence numbers. The events of an order are
@@ -146,58 +146,58 @@ pub(crate) enum Basis {
 pub(crate) async fn write(
     mut conn: &AsyncPgConnection,
     outbox: &Outbox,
-    books: &Books<'_>,
-    basis: Basis,
+    batch: &WriteBatch<'_>,
+    mode: WriteMode,
     now: Timestamp,
 ) -> Result<(), WriteError> {
-    let rows = books.rows();
-    let rest = Rest::of(books);
-    if rows.len() == 0 && rest.is_empty() {
+    let rows = batch.rows();
+    let refund_rows = RefundRows::of(batch);
+    if rows.len() == 0 && refund_rows.is_empty() {
         return Ok(());
     }
     let mut columns = OrderColumns::default();
     rows.for_each(|(key, row)| columns.push(key, &row));
-    let (with, condition) = write_sql(basis, !rest.is_empty());
-    let events = books.events();
+    let (with, condition) = write_sql(mode, !refund_rows.is_empty());
+    let events = batch.events();
     let statement = outbox.append_to_sql(&with, &condition, now, events.iter().copied());
     let mut statement = columns.bind(statement);
-    if !rest.is_empty() {
-        statement = rest.bind(statement);
+    if !refund_rows.is_empty() {
+        statement = refund_rows.bind(statement);
     }
     match prepared(statement).execute(&mut conn).await {
         Ok(inserted) if inserted == events.len() => {
             outbox.wake_relay();
             Ok(())
         }
-        Ok(_) => Err(WriteError::Raced),
+        Ok(_) => Err(WriteError::Conflict),
         Err(diesel::result::Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _)) => {
-            Err(WriteError::Raced)
+            Err(WriteError::Conflict)
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// The `WITH` clause that writes the books, and the condition on which the events are inserted.
+/// The `WITH` clause that writes the batch, and the condition on which the events are inserted.
 ///
 /// Parameters: `$1` to `$4` belong to [`Outbox::append_to_sql`], `$5` to `$17` to
-/// [`OrderColumns::bind`], `$18` to `$30` to [`Rest::bind`].
-fn write_sql(basis: Basis, has_rest: bool) -> (String, String) {
-    let (mut precondition, replaceable) = match basis {
-        Basis::Hope => (ORDERS_ARE_NEWS.to_owned(), REPLACES_OLDER),
-        Basis::Reading => ("true".to_owned(), REPLACES_READ),
+/// [`OrderColumns::bind`], `$18` to `$25` to [`RefundRows::bind`].
+fn write_sql(mode: WriteMode, has_refunds: bool) -> (String, String) {
+    let (mut precondition, replaceable) = match mode {
+        WriteMode::Optimistic => (ORDERS_ARE_NEWER.to_owned(), REPLACES_OLDER),
+        WriteMode::Checked => ("true".to_owned(), REPLACES_READ),
     };
     let mut complete = ORDERS_COMPLETE.to_owned();
-    let mut with_rest = "";
-    if has_rest {
-        if basis == Basis::Hope {
+    let mut insert_refunds = "";
+    if has_refunds {
+        if mode == WriteMode::Optimistic {
             precondition = format!("{precondition} AND {}", refunds::REFUNDS_UNCHANGED);
         }
-        complete = format!("{complete} AND {}", refunds::complete(basis));
-        with_rest = refunds::INSERT_REST;
+        complete = format!("{complete} AND {}", refunds::complete(mode));
+        insert_refunds = refunds::INSERT_REFUNDS;
     }
     let with = format!(
         "WITH precondition AS MATERIALIZED (SELECT {precondition} AS holds), \
-         stored AS ({UPSERT_ORDERS} WHERE {replaceable} RETURNING 1){with_rest}"
+         stored AS ({UPSERT_ORDERS} WHERE {replaceable} RETURNING 1){insert_refunds}"
     );
     let condition = format!(
         "CASE WHEN NOT (SELECT holds FROM precondition) THEN false \
@@ -208,7 +208,7 @@ fn write_sql(basis: Basis, has_rest: bool) -> (String, String) {
 }
 
 /// No order is stored with a later `updated_at` or the same digest.
-const ORDERS_ARE_NEWS: &str = "NOT EXISTS ( \
+const ORDERS_ARE_NEWER: &str = "NOT EXISTS ( \
          SELECT FROM unnest($5, $6, $11, $12) AS new (merchant, identifier, updated_at, digest), \
          LATERAL ( \
              SELECT FROM orders \
@@ -247,8 +247,8 @@ struct OrderColumns<'a> {
     digests: Vec<&'a [u8]>,
     documents: Vec<&'a str>,
     received_at: Vec<Timestamp>,
-    /// Whose rows were read, and their digests. A digest names a content, and with it the order: its
-    /// identifier is part of the content.
+    /// Merchants and digests of the loaded rows. A digest identifies the order, because it covers the
+    /// order's identifier.
     owners: Vec<&'a str>,
     replaced: Vec<Vec<u8>>,
 }
@@ -295,7 +295,7 @@ impl<'a> OrderColumns<'a> {
     }
 }
 
-/// Which of a merchant's orders to find; what is `None` does not matter.
+/// Filters of a search. `None` matches every order.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
     pub(crate) identifier: Option<String>,
@@ -324,8 +324,8 @@ struct FoundRow {
     found: i64,
 }
 
-/// A merchant's orders, sorted by identifier: so many at most, fewer when they are heavy, and whether
-/// some were left out for that.
+/// Finds a merchant's orders, sorted by identifier, at most `most`. The flag is true when the page was
+/// truncated because its orders are large.
 pub(crate) async fn search(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -342,7 +342,7 @@ pub(crate) async fn search(
     .into_boxed()
     .bind::<Text, _>(merchant.as_str());
     let mut bound = 1;
-    // A condition that is not asked for is not in the query, so that the right index is used.
+    // Unused filters are left out of the query, so that PostgreSQL can choose the right index.
     let conditions = [
         (search.identifier.as_deref(), "identifier = "),
         (search.customer_email.as_deref(), "customer_email = "),
@@ -374,7 +374,7 @@ impl TryFrom<FoundRow> for StoredOrder {
     }
 }
 
-/// A line identifier as it is indexed.
+/// The line identifier as the index stores it.
 fn searchable(identifier: &str) -> Cow<'_, str> {
     if identifier.contains(SEPARATOR) {
         identifier.replace(SEPARATOR, SEPARATOR_SIGN).into()

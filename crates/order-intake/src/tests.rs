@@ -1,10 +1,10 @@
+mod concurrency;
 mod contract;
-mod desk;
 mod limits;
-mod meeting;
+mod orders;
 mod publishing;
-mod reading;
 mod storing;
+mod test_writer;
 
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ use testkit::{Issuer, TestService, introduce, merchant};
 
 use crate::App;
 
-/// The service with the merchants acme and rival, as their clients see it.
-struct Intake {
-    started: TestService,
+/// The service with the merchants acme and rival, and an HTTP client.
+struct TestApp {
+    service: TestService,
     issuer: Issuer,
     client: reqwest::Client,
 }
 
-impl Intake {
+impl TestApp {
     async fn start() -> Self {
         Self::with(&[], merchant("acme")).await
     }
@@ -34,18 +34,18 @@ impl Intake {
         let issuer = Issuer::start();
         let settings: Vec<_> =
             issuer.settings().into_iter().chain(settings.iter().copied()).collect();
-        let started = TestService::new::<App>(&settings).await;
+        let service = TestService::new::<App>(&settings).await;
         let client = platform::http_client(Duration::from_secs(10)).unwrap();
-        let intake = Self { started, issuer, client };
-        intake.meet(acme).await;
-        intake.meet(merchant("rival")).await;
-        intake
+        let app = Self { service, issuer, client };
+        app.add_merchant(acme).await;
+        app.add_merchant(merchant("rival")).await;
+        app
     }
 
     /// Waits until the service knows the merchant.
-    async fn meet(&self, merchant: Merchant) {
+    async fn add_merchant(&self, merchant: Merchant) {
         let name = merchant.identifier.to_string();
-        introduce(&self.started.namespace, "order-intake", merchant).await;
+        introduce(&self.service.namespace, "order-intake", merchant).await;
         testkit::eventually("the merchant is known", Duration::from_secs(10), || async {
             let answer = self.get("/v1/orders/none", &name).await;
             (answer.status() == StatusCode::NOT_FOUND).then_some(())
@@ -58,7 +58,7 @@ impl Intake {
     }
 
     fn request(&self) -> RequestBuilder {
-        let url = format!("{}/returns_portal_orders", self.started.url);
+        let url = format!("{}/returns_portal_orders", self.service.url);
         self.client.post(url).header("Api-Version", "3").header("Content-Type", "application/json")
     }
 
@@ -68,7 +68,7 @@ impl Intake {
     }
 
     async fn get(&self, path: &str, merchant: &str) -> Response {
-        let request = self.client.get(format!("{}{path}", self.started.url));
+        let request = self.client.get(format!("{}{path}", self.service.url));
         request.bearer_auth(self.token(merchant)).send().await.unwrap()
     }
 }

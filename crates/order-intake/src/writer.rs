@@ -1,8 +1,7 @@
-//! Stores publications, a group in one transaction.
+//! Stores publications, one batch per transaction.
 //!
-//! A publication is answered after the transaction that holds it committed. A group that cannot
-//! be written as a whole is written one publication at a time, so that a poisonous one harms only
-//! itself.
+//! A publication is answered after its transaction committed. If a batch cannot be written as a whole,
+//! its publications are written one by one, so that an invalid one fails alone.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,58 +19,63 @@ use platform::database::{DatabaseError, Pool, timed_out};
 use platform::{ErrorKind, Failure, chain, telemetry};
 use tokio_util::sync::CancellationToken;
 
-use crate::books::{Books, Publication, Published, Stored};
-use crate::group::{Group, Job as _, Ticket};
-use crate::store::{self, Basis, WriteError};
+use crate::store::{self, WriteError, WriteMode};
+use crate::write_batch::{Publication, Published, Stored, WriteBatch};
+use crate::write_queue::{Job as _, QueuedWrite, WriteQueue};
 
-/// Groups in PostgreSQL's hands: one that it works on, and one that it finds when it is done.
-const UNDER_WAY: usize = 2;
-/// A group is written one by one when it lost this many races against other writers.
-const RACES: usize = 2;
-/// And a single publication is given up after so many.
-const LONELY_RACES: usize = 20;
-/// Of a group that is written one by one, so many may run out of time; then it is not theirs.
-const OVERDUE: usize = 2;
+/// Batches sent to PostgreSQL: the one that it executes and the next.
+const MAX_IN_FLIGHT: usize = 2;
+/// Retries of a batch after conflicts, before its publications are written one by one.
+const BATCH_RETRIES: usize = 2;
+/// Retries of a single publication after conflicts, before it fails.
+const SINGLE_RETRIES: usize = 20;
+/// Timeouts among publications written one by one, before the rest of the batch is rejected.
+const MAX_TIMEOUTS: usize = 2;
 
-/// What became of each order of a publication, or why none was stored.
-pub(crate) type Answer = Result<Vec<OrderOutcome>, PublishError>;
+/// The outcome of each order of a publication, or the reason why none was stored.
+pub(crate) type PublishResult = Result<Vec<OrderOutcome>, PublishError>;
 
-/// Why a publication was not stored.
+/// The reason why a publication was not stored.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum PublishError {
     #[error(transparent)]
     Refunds(ValidationError),
     #[error("orders could not be stored")]
     Database(#[source] Arc<DatabaseError>),
-    #[error("the same orders are being stored by others, again and again")]
+    #[error("other writers keep changing the same orders")]
     Contended,
 }
 
-/// Takes groups and stores them.
+/// Takes batches from the queue and stores them.
 pub(crate) struct Writer {
     pool: Pool,
-    /// Its own, so that no number of readers keeps orders from being stored.
+    /// A dedicated connection, so that readers cannot exhaust the pool and block the writer.
     conn: Option<AsyncPgConnection>,
-    /// Whether the last orders were all stored, and so the next ones probably are.
-    expects_news: bool,
+    /// Whether all orders of the last batch were stored, so that [`WriteMode::Optimistic`] is likely to
+    /// succeed again.
+    optimistic: bool,
     outbox: Outbox,
-    group: Arc<Group<Publication, Answer>>,
+    queue: Arc<WriteQueue<Publication, PublishResult>>,
     orders: Counter<u64>,
     sizes: Histogram<u64>,
 }
 
 impl Writer {
-    pub(crate) fn new(pool: Pool, outbox: Outbox, group: Arc<Group<Publication, Answer>>) -> Self {
+    pub(crate) fn new(
+        pool: Pool,
+        outbox: Outbox,
+        queue: Arc<WriteQueue<Publication, PublishResult>>,
+    ) -> Self {
         let meter = telemetry::meter();
         Self {
             pool,
             conn: None,
-            expects_news: true,
+            optimistic: true,
             outbox,
-            group,
+            queue,
             orders: meter
                 .u64_counter("orders_published")
-                .with_description("Orders by what became of them")
+                .with_description("Published orders by result")
                 .build(),
             sizes: meter
                 .u64_histogram("order_group_messages")
@@ -81,125 +85,127 @@ impl Writer {
         }
     }
 
-    /// Works until told to stop, and then until nothing waits any more.
+    /// Stores batches until `stop` is canceled, then drains the queue.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
         loop {
-            let group = tokio::select! {
+            let writes = tokio::select! {
                 () = stop.cancelled() => break,
-                group = self.group.next(1) => group,
+                writes = self.queue.next_batch(1) => writes,
             };
-            self.store_all(group, &stop).await;
+            self.store_all(writes, &stop).await;
         }
         loop {
-            let group = self.group.take();
-            if group.is_empty() {
+            let writes = self.queue.take_batch();
+            if writes.is_empty() {
                 return;
             }
-            self.store_all(group, &stop).await;
+            self.store_all(writes, &stop).await;
         }
     }
 
-    /// Stores a group, and those that come while it is stored.
-    async fn store_all(&mut self, group: Tickets, stop: &CancellationToken) {
-        if !self.expects_news {
-            return self.deal_with(group).await;
+    /// Stores a batch and the batches that arrive meanwhile.
+    async fn store_all(&mut self, writes: QueuedWrites, stop: &CancellationToken) {
+        if !self.optimistic {
+            return self.store_batch(writes).await;
         }
         match self.connection().await {
             Ok(conn) => {
-                let (others, is_sound) = self.store_news(&conn, group, stop).await;
-                self.conn = Some(conn).filter(|_| is_sound);
-                for (group, error) in others {
+                let (failed, is_usable) = self.store_optimistically(&conn, writes, stop).await;
+                self.conn = Some(conn).filter(|_| is_usable);
+                for (writes, error) in failed {
                     match error {
-                        WriteError::Raced => self.deal_with(group).await,
-                        error => self.split(group, error).await,
+                        WriteError::Conflict => self.store_batch(writes).await,
+                        error => self.store_individually(writes, error).await,
                     }
                 }
             }
-            Err(error) => refuse(group, WriteError::from(error).into()),
+            Err(error) => reject(writes, WriteError::from(error).into()),
         }
     }
 
-    /// Stores this group and the following ones, as long as all they say is news. Gives back those
-    /// that are not stored, and whether the connection can be used again.
+    /// Stores this batch and the following ones in [`WriteMode::Optimistic`], until one fails. Returns the
+    /// batches that were not stored, and whether the connection can be used again.
     ///
-    /// A group is handed to PostgreSQL before the one ahead of it is done, if it is as large: then
-    /// PostgreSQL never waits, and groups do not become small.
-    async fn store_news(
+    /// The next batch is sent before the current one is committed, once it is as large. PostgreSQL is
+    /// never idle, and batches do not shrink.
+    async fn store_optimistically(
         &self,
         conn: &AsyncPgConnection,
-        first: Tickets,
+        first: QueuedWrites,
         stop: &CancellationToken,
-    ) -> (Vec<(Tickets, WriteError)>, bool) {
-        let (mut others, mut is_sound) = (Vec::new(), true);
-        let mut under_way = FuturesOrdered::new();
+    ) -> (Vec<(QueuedWrites, WriteError)>, bool) {
+        let (mut failed, mut is_usable) = (Vec::new(), true);
+        let mut in_flight = FuturesOrdered::new();
         let mut wanted = weight(&first);
-        under_way.push_back(store_as_news(conn, &self.outbox, first));
-        while !under_way.is_empty() {
-            let goes_well = others.is_empty() && is_sound && !stop.is_cancelled();
+        in_flight.push_back(write_optimistic(conn, &self.outbox, first));
+        while !in_flight.is_empty() {
+            let accepts_more = failed.is_empty() && is_usable && !stop.is_cancelled();
             let done = tokio::select! {
                 biased;
-                Some(done) = under_way.next() => done,
-                group = self.group.next(wanted), if goes_well && under_way.len() < UNDER_WAY => {
-                    wanted = weight(&group);
-                    under_way.push_back(store_as_news(conn, &self.outbox, group));
+                Some(done) = in_flight.next() => done,
+                writes = self.queue.next_batch(wanted),
+                    if accepts_more && in_flight.len() < MAX_IN_FLIGHT =>
+                {
+                    wanted = weight(&writes);
+                    in_flight.push_back(write_optimistic(conn, &self.outbox, writes));
                     continue;
                 }
                 else => break,
             };
-            is_sound &= !matches!(&done, (_, Err(WriteError::Database(_))));
+            is_usable &= !matches!(&done, (_, Err(WriteError::Database(_))));
             match done {
-                (group, Ok(answers)) => self.answer(group, answers),
-                (group, Err(error)) => others.push((group, error)),
+                (writes, Ok(answers)) => self.answer(writes, answers),
+                (writes, Err(error)) => failed.push((writes, error)),
             }
         }
-        (others, is_sound)
+        (failed, is_usable)
     }
 
-    fn answer(&self, group: Tickets, answers: Vec<Answer>) {
+    fn answer(&self, writes: QueuedWrites, answers: Vec<PublishResult>) {
         self.sizes.record(answers.len().try_into().unwrap_or(u64::MAX), &[]);
-        for (ticket, answer) in group.into_iter().zip(answers) {
+        for (write, answer) in writes.into_iter().zip(answers) {
             self.count(&answer);
-            ticket.answer(answer);
+            write.answer(answer);
         }
     }
 
-    async fn deal_with(&mut self, group: Tickets) {
-        let races = if group.len() > 1 { RACES } else { LONELY_RACES };
-        match self.store(&publications(&group), races).await {
+    async fn store_batch(&mut self, writes: QueuedWrites) {
+        let max_retries = if writes.len() > 1 { BATCH_RETRIES } else { SINGLE_RETRIES };
+        match self.store(&publications(&writes), max_retries).await {
             Ok(answers) => {
                 let mut outcomes = answers.iter().flatten().flatten();
-                self.expects_news = outcomes.all(|outcome| *outcome == OrderOutcome::Stored);
-                self.answer(group, answers);
+                self.optimistic = outcomes.all(|outcome| *outcome == OrderOutcome::Stored);
+                self.answer(writes, answers);
             }
-            Err(error) => self.split(group, error).await,
+            Err(error) => self.store_individually(writes, error).await,
         }
     }
 
-    /// Stores a group one by one that cannot be stored together, unless that would not help.
-    async fn split(&mut self, group: Tickets, error: WriteError) {
-        if group.len() == 1 || !harms_only_some(&error) {
-            return refuse(group, error.into());
+    /// Stores the publications of a failed batch one by one, unless all of them would fail again.
+    async fn store_individually(&mut self, writes: QueuedWrites, error: WriteError) {
+        if writes.len() == 1 || !may_affect_one_write(&error) {
+            return reject(writes, error.into());
         }
-        tracing::warn!(error = chain(&error), "a group is stored one by one");
-        let mut overdue = 0;
-        let mut group = group.into_iter().filter(|ticket| !ticket.is_abandoned());
-        while let Some(ticket) = group.next() {
-            match self.store(&[&ticket.job], LONELY_RACES).await {
-                Ok(answers) => self.answer(vec![ticket], answers),
+        tracing::warn!(error = chain(&error), "a batch failed and is stored one by one");
+        let mut timeouts = 0;
+        let mut writes = writes.into_iter().filter(|write| !write.is_abandoned());
+        while let Some(write) = writes.next() {
+            match self.store(&[&write.job], SINGLE_RETRIES).await {
+                Ok(answers) => self.answer(vec![write], answers),
                 Err(error) => {
-                    overdue += usize::from(is_overdue(&error));
-                    let is_its_own = harms_only_some(&error) && overdue < OVERDUE;
+                    timeouts += usize::from(is_timeout(&error));
+                    let continues = may_affect_one_write(&error) && timeouts < MAX_TIMEOUTS;
                     let error = PublishError::from(error);
-                    ticket.answer(Err(error.clone()));
-                    if !is_its_own {
-                        return refuse(group, error);
+                    write.answer(Err(error.clone()));
+                    if !continues {
+                        return reject(writes, error);
                     }
                 }
             }
         }
     }
 
-    fn count(&self, answer: &Answer) {
+    fn count(&self, answer: &PublishResult) {
         for outcome in answer.iter().flatten() {
             let word = match outcome {
                 OrderOutcome::Stored => "stored",
@@ -210,26 +216,26 @@ impl Writer {
         }
     }
 
-    /// Loads, decides, saves and announces, again and again while others change the same.
+    /// Stores publications in [`WriteMode::Checked`], with retries after conflicts.
     async fn store(
         &mut self,
         publications: &[&Publication],
-        races: usize,
-    ) -> Result<Vec<Answer>, WriteError> {
+        max_retries: usize,
+    ) -> Result<Vec<PublishResult>, WriteError> {
         let mut conn = self.connection().await?;
-        let mut lost = 0;
+        let mut retries = 0;
         loop {
-            let stored = if lost == 0 {
-                store_together(&conn, &self.outbox, publications).await
+            let stored = if retries == 0 {
+                write_checked(&conn, &self.outbox, publications).await
             } else {
                 conn.transaction(async |conn| {
-                    store::queue_behind_losers(conn).await?;
-                    store_together(conn, &self.outbox, publications).await
+                    store::serialize_retries(conn).await?;
+                    write_checked(conn, &self.outbox, publications).await
                 })
                 .await
             };
             match stored {
-                Err(WriteError::Raced) if lost < races => lost += 1,
+                Err(WriteError::Conflict) if retries < max_retries => retries += 1,
                 Err(WriteError::Database(error)) => return Err(error.into()),
                 stored => {
                     self.conn = Some(conn);
@@ -239,8 +245,7 @@ impl Writer {
         }
     }
 
-    /// Its connection, or a new one. Taken out, so that one that broke in the middle is not used
-    /// again.
+    /// Takes the connection or opens a new one. The caller puts it back only if it is still usable.
     async fn connection(&mut self) -> Result<AsyncPgConnection, DatabaseError> {
         match self.conn.take_if(|conn| !conn.is_broken()) {
             Some(conn) => Ok(conn),
@@ -249,75 +254,78 @@ impl Writer {
     }
 }
 
-type Tickets = Vec<Ticket<Publication, Answer>>;
+type QueuedWrites = Vec<QueuedWrite<Publication, PublishResult>>;
 
-fn publications(group: &Tickets) -> Vec<&Publication> {
-    group.iter().map(|ticket| &ticket.job).collect()
+fn publications(writes: &QueuedWrites) -> Vec<&Publication> {
+    writes.iter().map(|write| &write.job).collect()
 }
 
-fn weight(group: &Tickets) -> usize {
-    group.iter().map(|ticket| ticket.job.weight()).sum()
+fn weight(writes: &QueuedWrites) -> usize {
+    writes.iter().map(|write| write.job.weight()).sum()
 }
 
-fn orders(group: &Tickets) -> usize {
-    group.iter().map(|ticket| ticket.job.orders.len()).sum()
+fn orders(writes: &QueuedWrites) -> usize {
+    writes.iter().map(|write| write.job.orders.len()).sum()
 }
 
-fn refuse(group: impl IntoIterator<Item = Ticket<Publication, Answer>>, error: PublishError) {
-    group.into_iter().for_each(|ticket| ticket.answer(Err(error.clone())));
+fn reject(
+    writes: impl IntoIterator<Item = QueuedWrite<Publication, PublishResult>>,
+    error: PublishError,
+) {
+    writes.into_iter().for_each(|write| write.answer(Err(error.clone())));
 }
 
-/// Saves and announces a group of orders that nobody has heard of, or newer snapshots of those
-/// that are stored. Nearly everything is that, and then PostgreSQL is asked once.
-async fn store_as_news(
+/// Writes a batch without loading the stored state. Nearly all batches hold only new orders or newer
+/// snapshots, and take one round trip.
+async fn write_optimistic(
     conn: &AsyncPgConnection,
     outbox: &Outbox,
-    group: Tickets,
-) -> (Tickets, Result<Vec<Answer>, WriteError>) {
-    let publications = publications(&group);
-    let mut books = Books::open(Stored::default());
-    let answers = post(&mut books, &publications);
-    let saved = if books.rows().len() == orders(&group) {
-        save(conn, outbox, &publications, &books, Basis::Hope).await
+    writes: QueuedWrites,
+) -> (QueuedWrites, Result<Vec<PublishResult>, WriteError>) {
+    let publications = publications(&writes);
+    let mut batch = WriteBatch::new(Stored::default());
+    let answers = apply(&mut batch, &publications);
+    let saved = if batch.rows().len() == orders(&writes) {
+        save(conn, outbox, &publications, &batch, WriteMode::Optimistic).await
     } else {
-        Err(WriteError::Raced)
+        Err(WriteError::Conflict)
     };
-    (group, saved.map(|()| answers))
+    (writes, saved.map(|()| answers))
 }
 
-/// Loads, decides, saves and announces. Two questions to PostgreSQL, however many orders; nothing
-/// is stored by the first, and the second is all or nothing.
-async fn store_together(
+/// Loads the stored state, decides and writes: two round trips for any number of orders. The write is
+/// one atomic statement.
+async fn write_checked(
     conn: &AsyncPgConnection,
     outbox: &Outbox,
     publications: &[&Publication],
-) -> Result<Vec<Answer>, WriteError> {
-    let mut books = Books::open(look_up(conn, publications).await?);
-    let answers = post(&mut books, publications);
-    save(conn, outbox, publications, &books, Basis::Reading).await?;
+) -> Result<Vec<PublishResult>, WriteError> {
+    let mut batch = WriteBatch::new(load(conn, publications).await?);
+    let answers = apply(&mut batch, publications);
+    save(conn, outbox, publications, &batch, WriteMode::Checked).await?;
     Ok(answers)
 }
 
-fn post<'a>(books: &mut Books<'a>, publications: &[&'a Publication]) -> Vec<Answer> {
+fn apply<'a>(batch: &mut WriteBatch<'a>, publications: &[&'a Publication]) -> Vec<PublishResult> {
     let answers = publications.iter();
-    answers.map(|it| books.post(it).map_err(PublishError::Refunds)).collect()
+    answers.map(|it| batch.apply(it).map_err(PublishError::Refunds)).collect()
 }
 
 async fn save(
     conn: &AsyncPgConnection,
     outbox: &Outbox,
     publications: &[&Publication],
-    books: &Books<'_>,
-    basis: Basis,
+    batch: &WriteBatch<'_>,
+    mode: WriteMode,
 ) -> Result<(), WriteError> {
     match publications.iter().map(|publication| publication.received_at).max() {
-        Some(now) => store::write(conn, outbox, books, basis, now).await,
+        Some(now) => store::write(conn, outbox, batch, mode, now).await,
         None => Ok(()),
     }
 }
 
-/// What is stored of everything these publications speak of.
-async fn look_up<'a>(
+/// Loads the stored state of all orders and refunds in these publications.
+async fn load<'a>(
     conn: &AsyncPgConnection,
     publications: &[&'a Publication],
 ) -> Result<Stored<'a>, DatabaseError> {
@@ -337,15 +345,15 @@ async fn look_up<'a>(
     store::known(conn, &orders, &refunds, &lines).await
 }
 
-/// Whether the publications of a group could fare better one by one.
-fn harms_only_some(error: &WriteError) -> bool {
+/// Whether publications of the batch could succeed one by one.
+fn may_affect_one_write(error: &WriteError) -> bool {
     match error {
-        WriteError::Raced => true,
-        WriteError::Database(failure) => failure.kind() == ErrorKind::Internal || is_overdue(error),
+        WriteError::Conflict => true,
+        WriteError::Database(failure) => failure.kind() == ErrorKind::Internal || is_timeout(error),
     }
 }
 
-fn is_overdue(error: &WriteError) -> bool {
+fn is_timeout(error: &WriteError) -> bool {
     matches!(error, WriteError::Database(error) if timed_out(error))
 }
 
@@ -353,7 +361,7 @@ impl From<WriteError> for PublishError {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Database(error) => Self::Database(Arc::new(error)),
-            WriteError::Raced => Self::Contended,
+            WriteError::Conflict => Self::Contended,
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Something dies without warning in the middle of an import. Whatever was answered with 200 is
-//! there, once, and so is its event.
+//! A process is killed during an import. Every order that was answered with 200 is stored once and has
+//! one event.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue should panic")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Command, Stdio};
@@ -22,12 +22,12 @@ use testkit::{
 };
 
 const ORDERS: usize = 20_000;
-const ORDERS_A_MESSAGE: usize = 100;
-const AT_ONCE: usize = 4;
-const PATIENCE: Duration = Duration::from_secs(120);
+const ORDERS_PER_MESSAGE: usize = 100;
+const CONCURRENCY: usize = 4;
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The service as a process, on servers that can be killed.
-struct Scene {
+struct TestApp {
     service: Mutex<Child>,
     port: u16,
     issuer: Issuer,
@@ -37,8 +37,8 @@ struct Scene {
     servers: Servers,
 }
 
-impl Scene {
-    async fn set() -> Self {
+impl TestApp {
+    async fn start() -> Self {
         let servers = Servers::start();
         let database =
             Database::create_on(&servers.postgres_url(), order_intake::App::migrations()).await;
@@ -46,14 +46,14 @@ impl Scene {
         let (issuer, port) = (Issuer::start(), free_port());
         let service = Mutex::new(start(port, &database, &namespace, &issuer));
         let client = platform::http_client(Duration::from_secs(10)).unwrap();
-        let scene = Self { service, port, issuer, client, namespace, database, servers };
-        eventually("the service is ready", PATIENCE, || async {
-            let ready = scene.client.get(scene.url("readyz")).send().await.ok()?;
+        let app = Self { service, port, issuer, client, namespace, database, servers };
+        eventually("the service is ready", TIMEOUT, || async {
+            let ready = app.client.get(app.url("readyz")).send().await.ok()?;
             ready.status().is_success().then_some(())
         })
         .await;
-        introduce(&scene.namespace, "order-intake", merchant("acme")).await;
-        scene
+        introduce(&app.namespace, "order-intake", merchant("acme")).await;
+        app
     }
 
     fn url(&self, path: &str) -> String {
@@ -67,7 +67,7 @@ impl Scene {
         *service = start(self.port, &self.database, &self.namespace, &self.issuer);
     }
 
-    /// Sends every order until it is answered with 200, and lets `crash` happen on the way.
+    /// Sends every order until it is answered with 200, and calls `crash` after a third of them.
     async fn import(&self, crash: impl FnOnce(&Self) + Send) {
         let token = self.issuer.token(Some("acme"), "orders");
         let answered = AtomicUsize::new(0);
@@ -79,23 +79,23 @@ impl Scene {
                     answered.fetch_add(1, Ordering::Relaxed);
                 }
             })
-            .buffer_unordered(AT_ONCE)
+            .buffer_unordered(CONCURRENCY)
             .collect::<()>();
         let crashing = async {
-            let third = ORDERS / ORDERS_A_MESSAGE / 3;
-            eventually("a third is stored", PATIENCE, || {
+            let third = ORDERS / ORDERS_PER_MESSAGE / 3;
+            eventually("a third is stored", TIMEOUT, || {
                 let enough = answered.load(Ordering::Relaxed) >= third;
                 async move { enough.then_some(()) }
             })
             .await;
             tokio::task::block_in_place(|| crash(self));
-            assert!(answered.load(Ordering::Relaxed) < ORDERS / ORDERS_A_MESSAGE, "too late");
+            assert!(answered.load(Ordering::Relaxed) < ORDERS / ORDERS_PER_MESSAGE, "too late");
         };
         tokio::join!(sending, crashing);
     }
 
     async fn send(&self, token: &str, message: Vec<u8>) {
-        eventually("the message is accepted", PATIENCE, || {
+        eventually("the message is accepted", TIMEOUT, || {
             let request = self.client.post(self.url("returns_portal_orders")).bearer_auth(token);
             let request =
                 request.header("Api-Version", "3").header("Content-Type", "application/json");
@@ -120,7 +120,7 @@ impl Scene {
     }
 
     async fn stored(&self) -> BTreeSet<String> {
-        // Not at the top of the file: it would give every atomic counter a `load` of its own.
+        // Imported here, because the trait adds a `load` method to atomic counters.
         use diesel_async::RunQueryDsl as _;
 
         #[derive(QueryableByName)]
@@ -133,34 +133,34 @@ impl Scene {
         rows.unwrap().into_iter().map(|row| row.identifier).collect()
     }
 
-    /// What a consumer hears: the ids of the events about each order.
+    /// The ids of the events that a consumer receives, by order.
     async fn events(&self, expected: usize) -> BTreeMap<String, BTreeSet<String>> {
         let (tasks, settings) = (Tasks::default(), self.namespace.settings());
         let topology = Topology::backhaul(&self.namespace.name);
-        let link = BrokerConnection::start(&settings.url, &topology, "consumer", &tasks);
+        let connection = BrokerConnection::start(&settings.url, &topology, "consumer", &tasks);
         let queue = topology.subscription_queue("rma-engine", "order.stored.v1");
-        let mut heard: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        let mut received: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         let listening = async {
-            let mut subscription = Subscription::open(&link, &queue, 500).await.unwrap();
-            while heard.len() < expected {
+            let mut subscription = Subscription::open(&connection, &queue, 500).await.unwrap();
+            while received.len() < expected {
                 let batch = subscription.next(500).await.unwrap();
                 for incoming in &batch {
                     let event: Envelope<OrderStored> =
                         serde_json::from_slice(&incoming.body).unwrap();
                     let order = event.data.order.identifier;
-                    heard.entry(order).or_default().insert(event.id.to_string());
+                    received.entry(order).or_default().insert(event.id.to_string());
                 }
                 subscription.ack_up_to(batch.last().unwrap().delivery_tag).await.unwrap();
             }
         };
-        if tokio::time::timeout(PATIENCE, listening).await.is_err() {
-            eprintln!("only {} of {expected} orders were announced", heard.len());
+        if tokio::time::timeout(TIMEOUT, listening).await.is_err() {
+            eprintln!("only {} of {expected} orders were announced", received.len());
         }
-        heard
+        received
     }
 }
 
-impl Drop for Scene {
+impl Drop for TestApp {
     fn drop(&mut self) {
         let mut service = self.service.lock().unwrap();
         service.kill().unwrap();
@@ -190,36 +190,37 @@ fn orders() -> impl Iterator<Item = Order> {
 
 fn messages() -> Vec<Vec<u8>> {
     let orders: Vec<_> = orders().collect();
-    orders.chunks(ORDERS_A_MESSAGE).map(|orders| message(orders).to_string().into_bytes()).collect()
+    orders
+        .chunks(ORDERS_PER_MESSAGE)
+        .map(|orders| message(orders).to_string().into_bytes())
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_service_loses_nothing() {
-    let scene = Scene::set().await;
-    scene.import(|scene| scene.kill_service()).await;
-    scene.check().await;
+    let app = TestApp::start().await;
+    app.import(|app| app.kill_service()).await;
+    app.check().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_broker_loses_nothing() {
-    let scene = Scene::set().await;
-    scene
-        .import(|scene| {
-            scene.servers.kill(Server::Rabbitmq);
-            scene.servers.revive(Server::Rabbitmq);
-        })
-        .await;
-    scene.check().await;
+    let app = TestApp::start().await;
+    app.import(|app| {
+        app.servers.kill(Server::Rabbitmq);
+        app.servers.revive(Server::Rabbitmq);
+    })
+    .await;
+    app.check().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_database_loses_nothing() {
-    let scene = Scene::set().await;
-    scene
-        .import(|scene| {
-            scene.servers.kill(Server::Postgres);
-            scene.servers.revive(Server::Postgres);
-        })
-        .await;
-    scene.check().await;
+    let app = TestApp::start().await;
+    app.import(|app| {
+        app.servers.kill(Server::Postgres);
+        app.servers.revive(Server::Postgres);
+    })
+    .await;
+    app.check().await;
 }

@@ -34,7 +34,7 @@ pub fn load<S: DeserializeOwned>(
     Ok((section(platform)?, section(own)?))
 }
 
-/// Reads `[http]` alone, for whoever has neither need nor right to know the rest.
+/// Reads `[http]` alone, for commands that do not need the other settings and may not read them.
 pub fn load_http(
     name: &str,
     defaults: &[&str],
@@ -112,7 +112,7 @@ where
     }
 }
 
-/// What can stand in a [`List`].
+/// An item of a [`List`].
 pub trait FromListItem: Sized {
     fn from_item(item: String) -> Result<Self, String>;
 }

@@ -45,14 +45,14 @@ use crate::{ErrorKind, Failure, Tasks, client::client_tls, telemetry};
 const WATCHED: &str = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 \
                        -c tcp_keepalives_count=3 -c tcp_user_timeout=25000 \
                        -c idle_in_transaction_session_timeout=60000";
-/// What a statement is believed to cost may be a thousand times too much. Compiling it, as the server
-/// then does, takes a second, and ours take milliseconds.
+/// JIT is off: over-estimated costs trigger a compilation that takes a second, and our statements take
+/// milliseconds.
 const NOT_COMPILED: &str = "-c jit=off";
 /// Turns translation off on a connection. Only a superuser, or a role with a grant, may do this.
 const ENGLISH_MESSAGES: &str = "SELECT set_config('lc_messages', 'C', false) \
                                 WHERE current_setting('lc_messages') NOT IN ('C', 'POSIX')";
-/// How soon we let go of a server that is lost with its machine: what it does not acknowledge for so
-/// long was sent in vain, and whoever waits for its answer asks after so long whether it is there.
+/// Time until a connection to an unreachable server is closed: the TCP user timeout, and the idle time
+/// before keepalive probes.
 const VANISHED: Duration = Duration::from_secs(5);
 /// How often the pool is looked at for the metrics.
 const WATCH_EVERY: Duration = Duration::from_secs(2);
@@ -84,7 +84,7 @@ pub struct Pool(Deadpool<AsyncPgConnection>);
 /// A connection out of the pool; it goes back when dropped.
 pub type Connection = Object<AsyncPgConnection>;
 
-/// What can go wrong between us and the database.
+/// An error of the database or of the connection to it.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
     #[error("no database connection")]
@@ -178,13 +178,13 @@ impl Pool {
             async move { connecting.await.map_err(|e| ConnectionError::BadConnection(e.to_string()))? }.boxed()
         });
         let manager = AsyncDieselConnectionManager::new_with_config("", config);
-        let patience = Some(settings.acquire_timeout);
+        let timeout = Some(settings.acquire_timeout);
         let pool = Deadpool::builder(manager)
             .max_size(settings.max_connections)
             .runtime(deadpool::Runtime::Tokio1)
-            .wait_timeout(patience)
-            .create_timeout(patience)
-            .recycle_timeout(patience)
+            .wait_timeout(timeout)
+            .create_timeout(timeout)
+            .recycle_timeout(timeout)
             .build()?;
         Ok(Self(pool))
     }
@@ -229,7 +229,8 @@ fn parse(url: &SecretString) -> anyhow::Result<tokio_postgres::Config> {
     Ok(config)
 }
 
-/// How to connect. Of options the last counts: those that the URL gives come before `option`.
+/// Connection parameters. PostgreSQL uses the last of repeated options, and the options of the URL come
+/// before `option`.
 fn postgres_config(
     service: &str,
     settings: &Settings,

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use crate::http::request_id;
 
-/// What went wrong, as far as the far end is concerned.
+/// The kind of an error, from the point of view of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// Not a request we can read.
@@ -109,7 +109,7 @@ impl fmt::Display for Problem {
 /// The body of every 4xx and 5xx answer.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ErrorBody {
-    /// What went wrong, in a sentence.
+    /// Description of the error.
     pub message: String,
     /// Every failing field; only with 422.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -19,11 +19,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::http;
 
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
-/// What must work for this process to be ready.
+/// Checks that must pass for this process to be ready.
 #[derive(Clone, Default)]
 pub struct Health {
     checks: Arc<RwLock<BTreeMap<&'static str, Check>>>,
@@ -62,7 +62,7 @@ impl Health {
     async fn report_without(&self, left_out: Option<&str>) -> Report {
         let checks = self.checks.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
         let asked = checks.into_iter().map(|(part, check)| async move {
-            let verdict = tokio::time::timeout(PATIENCE, check()).await;
+            let verdict = tokio::time::timeout(TIMEOUT, check()).await;
             (part, verdict.unwrap_or_else(|_elapsed| Err("no answer within a second".to_owned())))
         });
         let mut parts: BTreeMap<_, _> = join_all(asked).await.into_iter().collect();
@@ -83,15 +83,14 @@ pub(crate) async fn healthz() -> HttpResponse {
     HttpResponse::Ok().json(serde_json::json!({ "status": "alive" }))
 }
 
-/// What to leave out of the question.
+/// The query of `/readyz`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Asked {
     exclude: Option<Exclude>,
 }
 
-/// Requests are served from the database alone: whoever only wants to know where to send them can
-/// leave the broker out.
+/// Requests need the database only, so a load balancer can exclude the broker.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Exclude {
@@ -119,11 +118,11 @@ pub async fn alive(host: &str, port: u16, tls: bool) -> anyhow::Result<()> {
         "::" => "::1",
         host => host,
     };
-    let dial = tokio::time::timeout(PATIENCE, tokio::net::TcpStream::connect((host, port)));
+    let dial = tokio::time::timeout(TIMEOUT, tokio::net::TcpStream::connect((host, port)));
     dial.await.context("no connection within a second")??;
     if !tls {
         let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-        let asked = crate::http_client(PATIENCE)?.get(format!("http://{host}:{port}/healthz"));
+        let asked = crate::http_client(TIMEOUT)?.get(format!("http://{host}:{port}/healthz"));
         asked.send().await?.error_for_status()?;
     }
     Ok(())

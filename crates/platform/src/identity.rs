@@ -1,7 +1,7 @@
-//! Who is calling: bearer tokens, checked here against keys that auth publishes.
+//! Bearer tokens, verified with the public keys of auth.
 //!
-//! A request costs no call to auth: keys are cached, and so is the verdict on a token, because
-//! clients use one token for a day. Revocation is looked up on every request, after the cache.
+//! A request needs no call to auth. Keys are cached, and so are verified tokens, because clients use one
+//! token for a day. Revocations are checked on every request, after the cache.
 
 mod caller;
 mod keys;
@@ -22,12 +22,12 @@ pub use revocations::Revocations;
 
 use crate::{Clock, ErrorKind, Failure};
 
-/// Whom tokens are for (`aud`).
+/// The audience of tokens (`aud`).
 pub const AUDIENCE: &str = "backhaul";
 /// The type in a token's header (RFC 9068).
 pub const TOKEN_TYPE: &str = "at+jwt";
 
-/// What a token says (RFC 9068, and whose merchant the client is).
+/// The claims of a token (RFC 9068), with the merchant of the client.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Claims {
     pub iss: String,
@@ -126,7 +126,7 @@ impl Verifier {
         self.keys.load().is_some()
     }
 
-    /// What a token says, if it is to be believed.
+    /// Verifies a token and returns its claims.
     pub async fn verify(&self, token: &str) -> Result<Arc<Claims>, TokenError> {
         let claims = self.read(token).await?;
         if !self.revocations.are_known() {
@@ -138,7 +138,7 @@ impl Verifier {
         Ok(claims)
     }
 
-    /// What a token of ours says until it expires, whether or not it was revoked.
+    /// Returns the claims of a valid token, even if the token was revoked.
     pub async fn read(&self, token: &str) -> Result<Arc<Claims>, TokenError> {
         let claims = match self.remembered(token) {
             Some(claims) => claims,

@@ -16,9 +16,9 @@ use serde::Deserialize;
 use crate::{Clock, ErrorKind, Failure, Timestamp};
 
 const MINUTE: i64 = 60;
-/// Of more keys than this those that were quiet longest are forgotten.
+/// Maximum number of tracked keys. The least recently used keys are evicted first.
 const REMEMBERED: u64 = 100_000;
-/// Who was quiet for so long has nothing left that counts.
+/// Keys without requests for this long are evicted; their requests no longer count.
 const IDLE: Duration = Duration::from_secs(120);
 
 /// `[limits]`.
@@ -59,8 +59,8 @@ impl PerAddress {
     }
 }
 
-/// What is counted as one client. Whoever has an IPv6 address has 2^64 of them, so all of those are
-/// one.
+/// The network that is counted as one client. An IPv6 client usually has a /64 network, so the whole
+/// network counts as one.
 pub fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
@@ -108,8 +108,8 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static> PerMinute<K> {
 impl Taken {
     fn take(&mut self, limit: u32, now: Timestamp) -> Result<(), Duration> {
         let second = now.timestamp();
-        // A second counts until all of it is a minute ago. One that is yet to come was counted
-        // before somebody set the clock back.
+        // A second counts until its end is a minute ago. A second in the future was counted before the
+        // clock was set back.
         self.0.retain(|(taken_in, _)| (second - MINUTE..=second).contains(taken_in));
         if self.0.iter().map(|(_, count)| count).sum::<u32>() >= limit {
             let oldest = self.0.front().map_or(second, |(taken_in, _)| *taken_in);

@@ -32,7 +32,7 @@ pub fn openapi<S: Service>() -> OpenApi {
 }
 
 const JSON: &str = "application/json";
-/// What is answered before a handler is reached, whatever the handler.
+/// Responses that middleware and extractors can return for every handler.
 const TO_ALL: [(&str, &str); 3] = [
     ("400", "The request cannot be read"),
     ("429", "Too many requests from this address; see Retry-After"),

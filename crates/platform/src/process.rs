@@ -44,14 +44,14 @@ use crate::{
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// From the signal to the end. Requests under way may take 15 seconds of it; tasks get what is left.
+/// Time from the signal to the exit. Requests in flight may take 15 seconds; tasks get the rest.
 const GRACE: Duration = Duration::from_secs(24);
 
 /// How often a database that is away at the start is asked what has run.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
-/// What makes a process one service and not another. The implementing type is the service's own
-/// state, which handlers receive as `web::Data<Self>`.
+/// The definition of a service. The implementing type is the state of the service, which handlers
+/// receive as `web::Data<Self>`.
 pub trait Service: Send + Sync + Sized + 'static {
     /// Its name: of the binary, in logs, and (upper case) before its settings in the environment.
     const NAME: &'static str;
@@ -78,7 +78,7 @@ pub trait Service: Send + Sync + Sized + 'static {
     ) -> impl Future<Output = anyhow::Result<(Self, Arc<Verifier>)>> + Send;
 }
 
-/// What the platform gives a service to start with.
+/// Resources that the platform gives to a service at startup.
 pub struct Process {
     pub pool: Pool,
     pub tasks: Tasks,
@@ -145,7 +145,7 @@ impl Running {
         }
     }
 
-    /// Finishes what is under way and leaves. Returns whether everything ended in time.
+    /// Finishes requests and tasks in flight. Returns whether all ended in time.
     pub async fn stop(self) -> bool {
         let end = Instant::now() + GRACE;
         self.health.drain();
@@ -243,7 +243,7 @@ fn load<S: Service>(file: Option<PathBuf>) -> anyhow::Result<(Settings, S::Setti
     config::load(S::NAME, S::DEFAULTS, file.as_deref(), environment()).context("settings")
 }
 
-/// The environment. What is not text is taken as near to it as can be, and refused by its reader.
+/// The environment variables. Invalid UTF-8 is replaced, and then rejected by the parser of the setting.
 fn environment() -> std::collections::HashMap<String, String> {
     let text = |part: OsString| part.to_string_lossy().into_owned();
     std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect()

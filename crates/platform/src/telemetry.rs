@@ -104,7 +104,7 @@ impl Telemetry {
     }
 }
 
-/// Logs and traces, each by a measure of its own: whoever logs less still carries traces on.
+/// Logs and traces have separate filters, so that a higher log level does not break traces.
 fn subscriber<W: for<'a> MakeWriter<'a> + Send + Sync + 'static>(
     settings: &Settings,
     tracer: &SdkTracerProvider,
@@ -120,8 +120,7 @@ fn subscriber<W: for<'a> MakeWriter<'a> + Send + Sync + 'static>(
     Ok(tracing_subscriber::registry().with(logs).with(traces))
 }
 
-/// Leaves out what is not for logs or traces, whoever asks for it: the broker's client says the
-/// whole of every message that comes back.
+/// Excludes targets that must not be logged or traced: lapin logs the whole body of returned messages.
 fn discreet(most: LevelFilter) -> Targets {
     Targets::new().with_default(most).with_target("lapin::returned_messages", LevelFilter::OFF)
 }
@@ -305,7 +304,7 @@ mod tests {
 
     const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
-    /// What `work` returns within a span of that trace.
+    /// Runs `work` within a span of the trace.
     fn in_trace<T>(work: impl FnOnce() -> T) -> T {
         let span = info_span!("test");
         adopt(&span, Some(&format!("00-{TRACE}-b7ad6b7169203331-01")));

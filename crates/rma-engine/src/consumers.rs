@@ -1,4 +1,5 @@
-//! What other services say. Each event is handled in the transaction that remembers it.
+//! Handlers for the events of other services. Each event is handled in the transaction that adds it
+//! to the inbox.
 
 use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
@@ -12,19 +13,20 @@ use platform::{Clock, Process, Service as _};
 use crate::projection::{self, Snapshot};
 use crate::{App, exchanges, receiving};
 
-/// So many events about exchanges are held at once: each may name a thousand units.
-const MOST_EXCHANGES: u16 = 16;
+/// Prefetch limit for exchange events, each of which may name a thousand units.
+const MAX_EXCHANGE_PREFETCH: u16 = 16;
 
-/// Begins to listen.
+/// Starts the consumers.
 pub(crate) fn start(app: &App, broker: &Broker, process: &Process) {
-    let ears = || Ears { deliveries: app.deliveries.clone(), clock: app.clock.clone() };
-    consume(broker, App::NAME, process, Orders(ears()));
-    consume(broker, App::NAME, process, Receipts(ears()));
-    consume(broker, App::NAME, process, PlacedExchanges(ears()));
-    consume(broker, App::NAME, process, FailedExchanges(ears()));
+    let deps = || HandlerDeps { deliveries: app.deliveries.clone(), clock: app.clock.clone() };
+    consume(broker, App::NAME, process, Orders(deps()));
+    consume(broker, App::NAME, process, Receipts(deps()));
+    consume(broker, App::NAME, process, PlacedExchanges(deps()));
+    consume(broker, App::NAME, process, FailedExchanges(deps()));
 }
 
-/// Everyone locks returns in the order of their names; what concerns one return stays in order.
+/// Sorts events by return, because every transaction locks returns in that order. The sort is
+/// stable, so events of one return stay in order.
 fn by_return<'e, E>(
     events: &[&'e Envelope<E>],
     named: fn(&E) -> (&MerchantId, &String),
@@ -34,20 +36,19 @@ fn by_return<'e, E>(
     events
 }
 
-/// What every handler needs.
-struct Ears {
+struct HandlerDeps {
     deliveries: Deliveries,
     clock: Clock,
 }
 
-struct Orders(Ears);
+struct Orders(HandlerDeps);
 
 impl Handler for Orders {
     type Event = OrderStored;
 
-    /// About the bytes of their units: an order of a few kilobytes may have ten thousand, and each
-    /// takes hundreds of bytes, and its names, while it is put on the ledger. What is there already
-    /// is weighed when it is read.
+    /// Approximate bytes of the new ledger units. An order of a few kilobytes may have ten thousand
+    /// units, and each takes hundreds of bytes plus its identifiers. The size of stored ledgers is
+    /// limited when they are read.
     const MAX_BATCH_COST: usize = 64_000_000;
 
     fn cost(stored: &OrderStored) -> usize {
@@ -64,7 +65,7 @@ impl Handler for Orders {
         conn: &mut AsyncPgConnection,
         events: &[&Envelope<OrderStored>],
     ) -> Result<(), HandleError> {
-        let Ears { deliveries, clock } = &self.0;
+        let HandlerDeps { deliveries, clock } = &self.0;
         let snapshots = events
             .iter()
             .map(|event| Snapshot { stored: &event.data, sequence: event.sequence_number() });
@@ -72,7 +73,7 @@ impl Handler for Orders {
     }
 }
 
-struct Receipts(Ears);
+struct Receipts(HandlerDeps);
 
 impl Handler for Receipts {
     type Event = UnitReceived;
@@ -82,7 +83,7 @@ impl Handler for Receipts {
         conn: &mut AsyncPgConnection,
         events: &[&Envelope<UnitReceived>],
     ) -> Result<(), HandleError> {
-        let Ears { deliveries, clock } = &self.0;
+        let HandlerDeps { deliveries, clock } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
             receiving::note_unit(conn, deliveries, event, clock.now()).await?;
         }
@@ -90,19 +91,19 @@ impl Handler for Receipts {
     }
 }
 
-struct PlacedExchanges(Ears);
+struct PlacedExchanges(HandlerDeps);
 
 impl Handler for PlacedExchanges {
     type Event = ExchangePlaced;
 
-    const MAX_PREFETCH: u16 = MOST_EXCHANGES;
+    const MAX_PREFETCH: u16 = MAX_EXCHANGE_PREFETCH;
 
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
         events: &[&Envelope<ExchangePlaced>],
     ) -> Result<(), HandleError> {
-        let Ears { deliveries, clock } = &self.0;
+        let HandlerDeps { deliveries, clock } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
             exchanges::note_placed(conn, deliveries, event, clock.now()).await?;
         }
@@ -110,19 +111,19 @@ impl Handler for PlacedExchanges {
     }
 }
 
-struct FailedExchanges(Ears);
+struct FailedExchanges(HandlerDeps);
 
 impl Handler for FailedExchanges {
     type Event = ExchangeFailed;
 
-    const MAX_PREFETCH: u16 = MOST_EXCHANGES;
+    const MAX_PREFETCH: u16 = MAX_EXCHANGE_PREFETCH;
 
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
         events: &[&Envelope<ExchangeFailed>],
     ) -> Result<(), HandleError> {
-        let Ears { deliveries, clock } = &self.0;
+        let HandlerDeps { deliveries, clock } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
             exchanges::note_failed(conn, deliveries, event, clock.now()).await?;
         }

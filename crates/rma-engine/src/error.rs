@@ -1,4 +1,4 @@
-//! What can go wrong, and what kind of trouble it is.
+//! Errors of the service and their kinds.
 
 use domain::json::{FieldError, ValidationError};
 use domain::returns::TransitionError;
@@ -13,13 +13,13 @@ pub(crate) enum Error {
     NoOrder(String),
     #[error("there is no return {0}")]
     NoReturn(String),
-    #[error("no return travels under the tracking number {0}")]
+    #[error("no return has the tracking number {0}")]
     NoParcel(String),
     #[error(transparent)]
     Invalid(#[from] ValidationError),
     #[error("{0}")]
     Malformed(&'static str),
-    #[error("this needs a token of the merchant's own, or an operator's")]
+    #[error("a staff override needs a token of the merchant or of an operator")]
     StaffOnly,
     #[error("{}", .0.message)]
     Conflict(Box<ReturnConflict>),
@@ -27,16 +27,16 @@ pub(crate) enum Error {
     UnitHeld,
     #[error("return {0}: {1}")]
     Refused(String, TransitionError),
-    /// Someone else was faster; the same again finds what they did.
-    #[error("someone else stored one of these orders at the same time")]
-    Raced,
-    /// One by one they are taken.
-    #[error("these orders have too much on their ledgers to be taken together")]
-    TooHeavy,
+    /// A retry finds the row of the other transaction.
+    #[error("another transaction stored one of these orders at the same time")]
+    ConcurrentInsert,
+    /// The consumer then handles the events one by one.
+    #[error("the ledgers of these orders are too large for one batch")]
+    LedgersTooLarge,
     #[error("a stored {0} cannot be read")]
-    Damaged(&'static str),
-    #[error("an answer cannot be written")]
-    Unwritable(#[from] serde_json::Error),
+    Corrupt(&'static str),
+    #[error("the response cannot be serialized")]
+    Serialize(#[from] serde_json::Error),
     #[error("database")]
     Database(#[from] DatabaseError),
 }
@@ -55,9 +55,9 @@ impl Failure for Error {
             Self::Malformed(_) => ErrorKind::Malformed,
             Self::StaffOnly => ErrorKind::Denied,
             Self::Conflict(_) | Self::UnitHeld | Self::Refused(..) => ErrorKind::Conflict,
-            Self::Raced => ErrorKind::Unavailable,
-            Self::TooHeavy => ErrorKind::TooLarge,
-            Self::Damaged(_) | Self::Unwritable(_) => ErrorKind::Internal,
+            Self::ConcurrentInsert => ErrorKind::Unavailable,
+            Self::LedgersTooLarge => ErrorKind::TooLarge,
+            Self::Corrupt(_) | Self::Serialize(_) => ErrorKind::Internal,
             Self::Database(error) => error.kind(),
         }
     }

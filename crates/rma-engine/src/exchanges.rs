@@ -1,4 +1,4 @@
-//! What became of exchange orders.
+//! Outcomes of exchange orders.
 
 use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
@@ -9,12 +9,12 @@ use domain::returns::Rma;
 use platform::Timestamp;
 use serde_json::json;
 
-use crate::chronicle::{self, Cause};
 use crate::error::Error;
+use crate::return_changes::{self, Cause};
 use crate::store;
 
-/// The merchant took the order: the units carry its identifier, and its own units will carry the
-/// identifier of the order that it was placed against.
+/// Records that the merchant accepted an exchange order. The returned units get its identifier, and
+/// returns of the exchange order name the original order.
 pub(crate) async fn note_placed(
     conn: &mut AsyncPgConnection,
     deliveries: &Deliveries,
@@ -23,7 +23,7 @@ pub(crate) async fn note_placed(
 ) -> Result<(), Error> {
     let ExchangePlaced { merchant, rma_identifier, exchange_order_identifier, .. } = placed;
     let mut rma = find(conn, merchant, rma_identifier).await?;
-    // A merchant may answer with the identifier that it was sent: no order is its own exchange.
+    // A merchant may respond with the original order's identifier: no order is its own exchange.
     if *exchange_order_identifier != placed.original_order_id {
         store::orders::note_exchange(conn, placed).await?;
     }
@@ -31,12 +31,12 @@ pub(crate) async fn note_placed(
         .exchange_placed(&placed.units, exchange_order_identifier, now)
         .map_err(|refusal| Error::Refused(rma_identifier.clone(), refusal))?;
     let detail = json!({ "exchange_order_identifier": exchange_order_identifier });
-    let cause = Cause { actor: ExchangePlaced::TYPE, what: "exchange placed", detail };
-    Ok(chronicle::record(conn, deliveries, merchant, &rma, &change, cause, now).await?)
+    let cause = Cause { actor: ExchangePlaced::TYPE, action: "exchange placed", detail };
+    Ok(return_changes::record(conn, deliveries, merchant, &rma, &change, cause, now).await?)
 }
 
-/// The units are refunded instead, or wait for an operator. Only where nothing was ordered another
-/// return of the order may have an exchange.
+/// Records that an exchange order failed. The units are refunded instead, or wait for an operator.
+/// Another return of the order may have an exchange only if nothing was ordered.
 pub(crate) async fn note_failed(
     conn: &mut AsyncPgConnection,
     deliveries: &Deliveries,
@@ -49,14 +49,15 @@ pub(crate) async fn note_failed(
         .exchange_failed(units, failed.cause, now)
         .map_err(|refusal| Error::Refused(rma_identifier.clone(), refusal))?;
     if failed.cause.allows_another_exchange() {
-        store::returns::free_orders(conn, merchant, rma_identifier, units).await?;
+        store::returns::release_exchange(conn, merchant, rma_identifier, units).await?;
     }
     let detail = json!({ "failure": failed.cause, "detail": failed.detail });
-    let cause = Cause { actor: ExchangeFailed::TYPE, what: "exchange failed", detail };
-    Ok(chronicle::record(conn, deliveries, merchant, &rma, &change, cause, now).await?)
+    let cause = Cause { actor: ExchangeFailed::TYPE, action: "exchange failed", detail };
+    Ok(return_changes::record(conn, deliveries, merchant, &rma, &change, cause, now).await?)
 }
 
-/// Exchanges are asked for by this service only, so its return is here; if it is not, people look.
+/// Locks the return. Only this service requests exchanges, so a missing return is an error and the
+/// event is dead-lettered.
 async fn find(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,

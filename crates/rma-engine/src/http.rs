@@ -1,4 +1,4 @@
-//! The handlers, and what they share.
+//! HTTP handlers and the code that they share.
 
 pub(crate) mod carrier_events;
 pub(crate) mod discrepancies;
@@ -23,13 +23,14 @@ use serde_json::json;
 use crate::App;
 use crate::error::Error;
 
-/// The merchant a caller with this scope acts for.
+/// The merchant that a caller with this scope acts for.
 fn merchant_of(app: &App, caller: &Caller, scope: Scope) -> Result<Arc<Merchant>, Problem> {
     caller.require(scope)?;
     Ok(app.merchants.merchant_for(caller)?)
 }
 
-/// The idempotency key of a request, if it has one. The path is part of the request: it names the return.
+/// The idempotency key of a request, if it has one. The path is part of the request, because it
+/// names the return.
 fn idempotency_key<'a>(
     header: &'a KeyHeader,
     path: &str,
@@ -37,24 +38,28 @@ fn idempotency_key<'a>(
     operation: &'static str,
     document: &Document,
 ) -> Option<IdempotencyKey<'a>> {
-    // Digests are small; as values, a body may be a hundred times as large as it was.
+    // A digest is small; a parsed body may take a hundred times its size.
     let body = Digest::of(document.value());
     let request = Digest::of_value(&json!([path, body.as_bytes()]));
     header.of(&merchant.identifier, operation, request)
 }
 
-/// An answer that may be large, with room for it until it is sent. Written by who still has a
-/// connection to the database: so many at most are here without room.
-fn with_room<T: Serialize>(request: &HttpRequest, answer: &T) -> Result<HttpResponse, Problem> {
-    let answer = serde_json::to_string(answer).map_err(Error::from)?;
-    reserve_for_response(request, answer.len())?;
-    Ok(json_response(StatusCode::OK, answer))
+/// A response that may be large, with memory reserved until it is sent. Callers still hold a
+/// database connection, so the pool size limits how many responses exist before their memory is
+/// reserved.
+fn budgeted_response<T: Serialize>(
+    request: &HttpRequest,
+    value: &T,
+) -> Result<HttpResponse, Problem> {
+    let body = serde_json::to_string(value).map_err(Error::from)?;
+    reserve_for_response(request, body.len())?;
+    Ok(json_response(StatusCode::OK, body))
 }
 
-/// PostgreSQL cannot hold it, so nothing is found by it.
+/// Rejects search texts with a NUL character, which PostgreSQL cannot store.
 fn without_nul(text: &str) -> Result<(), Error> {
     if text.contains('\0') {
-        Err(Error::Malformed("a NUL character finds nothing"))
+        Err(Error::Malformed("a search text must not contain a NUL character"))
     } else {
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! The units of one order as they are kept: which there are, what each is worth, which are
-//! refunded, and which refunds had their effect. What becomes of it is `domain::returns`' to say.
+//! The ledger of one order: its shipped units with their amounts, the refunds that were applied,
+//! and the units that each refund covers. `domain::returns` decides how the ledger changes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ledger {
     lines: BTreeMap<String, Vec<Unit>>,
-    /// Refunds that had their effect, whatever it was, in the order in which they had it.
+    /// Refunds that were applied, in that order, including refunds that covered no unit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     refunds: Vec<Settled>,
 }
@@ -31,16 +31,16 @@ pub(crate) struct Unit {
     pub(crate) unit: i32,
     #[serde(flatten)]
     pub(crate) amounts: Amounts,
-    /// The refund that covers it, by its place among those of the ledger: a name may have a
-    /// thousand bytes, and its refund cover thousands of units.
+    /// Index of the covering refund in the ledger. An index is stored because an identifier may
+    /// have a thousand bytes and one refund may cover thousands of units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) refund: Option<usize>,
 }
 
 impl Ledger {
-    /// Brings the ledger in line with a snapshot. `returned` says whether a unit is in a return.
-    /// Units that are in none may have been paid for before they were here.
-    pub(crate) fn follow(
+    /// Reconciles the ledger with a snapshot. `returned` says whether a unit is in a return. Units
+    /// that are in no return may have been refunded before the ledger knew them.
+    pub(crate) fn reconcile(
         &mut self,
         order: &Order,
         returned: impl Fn(&UnitId) -> bool,
@@ -67,25 +67,25 @@ impl Ledger {
         discrepancies
     }
 
-    /// The refunds of a snapshot that had no effect yet.
+    /// Refunds of a snapshot that were not applied yet.
     pub(crate) fn new_refunds<'o>(&self, order: &'o Order) -> impl Iterator<Item = &'o Refund> {
         let seen = self.paid_before();
         let is_seen = move |refund: &Refund| seen.contains_key(refund.identifier.as_str());
         order.refunds.iter().filter(move |it| !it.is_ignored() && !is_seen(it))
     }
 
-    /// What the refunds that had their effect paid, also those that a snapshot leaves out.
+    /// Quantities that the applied refunds paid, including refunds that a snapshot omits.
     pub(crate) fn paid_before(&self) -> MatchedRefunds<'_> {
         self.refunds.iter().map(|it| (it.identifier.as_str(), &it.paid)).collect()
     }
 
-    /// Notes that a refund has had its effect.
+    /// Marks a refund as applied.
     pub(crate) fn settle(&mut self, refund: &Refund) {
         let identifier = refund.identifier.clone();
         self.refunds.push(Settled { identifier, paid: refunded_quantities(refund) });
     }
 
-    /// Every unit of the order, as refunds see it.
+    /// Every unit of the order, for matching with refunds.
     pub(crate) fn known_units(
         &self,
         order: &str,
@@ -118,7 +118,7 @@ impl Ledger {
         })
     }
 
-    /// Notes which units refunds cover that had their effect.
+    /// Marks units as covered by applied refunds.
     pub(crate) fn cover(&mut self, covered: &[RefundedUnit]) {
         let places: HashMap<_, _> =
             self.refunds.iter().map(|it| it.identifier.as_str()).zip(0..).collect();

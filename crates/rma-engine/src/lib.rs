@@ -1,28 +1,27 @@
-//! Every return, unit by unit.
+//! The rma-engine service owns returns, the ledger of shipped units, the timeline of each return
+//! and the list of discrepancies. It consumes `order.stored.v1`, `unit.received.v1`,
+//! `exchange.placed.v1`, `exchange.failed.v1`, `merchant.changed.v1` and `token.revoked.v1`,
+//! publishes `return.confirmed.v1`, and sends merchants an RMA message for every change of a
+//! return.
 //!
-//! It owns the ledger of units that shipped, the returns, and the record of all that happened to
-//! them. It hears `order.stored`, `unit.received`, `exchange.placed`, `exchange.failed`,
-//! `merchant.changed` and `token.revoked`, says `return.confirmed`, and tells merchants of every
-//! change of a return in an RMA message.
-//!
-//! It promises: a unit is in one return at most, also under parallel requests; each change is told
-//! once, in order, and nothing is told that was not committed; whatever arrives twice, late or out
-//! of order changes nothing that it should not. What is decided is decided in `domain::returns`;
-//! here it is loaded, saved and announced, in one transaction.
+//! It guarantees that a unit is in at most one return, also under concurrent requests; that
+//! merchants receive each committed change once, in order, and no uncommitted change; and that
+//! events that arrive twice, late or out of order have no wrong effect. `domain::returns` makes the
+//! decisions; this crate loads, saves and announces them in one transaction.
 
-mod chronicle;
 mod consumers;
 mod error;
 mod exchanges;
 mod http;
 mod ledger;
+mod order_units;
 mod parcels;
 mod projection;
 mod quote;
 mod receiving;
+mod return_changes;
 mod returns;
 mod routes;
-mod shelf;
 mod store;
 
 use std::sync::Arc;
@@ -40,7 +39,7 @@ use platform::{Clock, Process, Service, idempotency};
 use serde::Deserialize;
 use utoipa_actix_web::service_config::ServiceConfig;
 
-/// The tables of this service.
+/// Migrations of this service's tables.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/rma-engine");
 
 /// The service.
@@ -52,7 +51,7 @@ pub struct App {
     deliveries: Deliveries,
 }
 
-/// The sections of this service.
+/// Settings of this service.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -65,7 +64,7 @@ pub struct Settings {
 
 impl Service for App {
     const NAME: &'static str = "rma-engine";
-    const ABOUT: &'static str = "Keeps every return and tells merchants of it";
+    const ABOUT: &'static str = "Manages returns and sends RMA messages to merchants";
     const DEFAULTS: &'static [&'static str] =
         &[messaging::DEFAULTS, delivery::DEFAULTS, include_str!("../default.toml")];
     type Settings = Settings;

@@ -1,5 +1,5 @@
-//! What carriers report of parcels. A report is known by the identifier that its carrier gave it,
-//! and has its effect once. A parcel may hold units of several returns; each hears of its own.
+//! Carrier reports about parcels. The carrier's event identifier makes each report take effect
+//! once. A parcel may hold units of several returns; the report is applied to each of them.
 
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::json::Digest;
@@ -12,12 +12,12 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::App;
-use crate::chronicle::{self, Cause};
 use crate::error::Error;
+use crate::return_changes::{self, Cause};
 use crate::returns::{lock, refused};
 use crate::store;
 
-/// A carrier's report as it came.
+/// A carrier's report as it was received.
 #[derive(Debug)]
 pub(crate) struct Reported {
     pub(crate) event_identifier: String,
@@ -28,29 +28,29 @@ pub(crate) struct Reported {
     pub(crate) label_url: Option<String>,
     pub(crate) occurred_at: Option<Timestamp>,
     pub(crate) detail: Option<String>,
-    /// Of the whole body.
+    /// Digest of the whole body.
     pub(crate) digest: Digest,
 }
 
-/// What came of a report.
+/// Result of a carrier report.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Tracked {
-    /// Whether it changed something.
+    /// Whether the report changed any unit.
     applied: bool,
     returns: Vec<TrackedReturn>,
 }
 
-/// What came of a report for one return.
+/// Result of a carrier report for one return.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TrackedReturn {
     rma_identifier: String,
-    /// The units that it changed.
+    /// Units that the report changed.
     units: Vec<UnitId>,
-    /// The units for which it came too late; it is recorded all the same.
+    /// Units for which the report came too late. The timeline records the report anyway.
     late: Vec<UnitId>,
 }
 
-/// Applies a report and gives the answer, as it was given the first time.
+/// Applies a report and returns the response. A repeated report gets the first response.
 #[tracing::instrument(skip_all, fields(event = %reported.event))]
 pub(crate) async fn track(
     app: &App,
@@ -58,7 +58,7 @@ pub(crate) async fn track(
     actor: &str,
     reported: &Reported,
 ) -> Result<String, Error> {
-    // Each carrier counts its own reports.
+    // Event identifiers are unique for each carrier only.
     let key = json!([actor, reported.event_identifier]).to_string();
     let key = IdempotencyKey {
         merchant: &merchant.identifier,
@@ -111,15 +111,15 @@ async fn apply(
             units: change.units.clone(),
             late: change.late.clone(),
         });
-        let cause = Cause { actor, what: "carrier report", detail: reported.note() };
-        chronicle::record(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
+        let cause = Cause { actor, action: "carrier report", detail: reported.note() };
+        return_changes::record(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
     }
-    // One return that takes it is enough.
+    // The report succeeds if at least one return accepts it.
     refusal.filter(|_| tracked.returns.is_empty()).map_or(Ok(tracked), Err)
 }
 
 impl Reported {
-    /// What it says of each of these returns, without those that it says nothing of.
+    /// The part of the report for each return. Returns without a reported unit are left out.
     fn of_each(&self, returns: Vec<Rma>) -> Result<Vec<(Rma, CarrierReport)>, Error> {
         let own = |rma: &Rma, units: &Vec<UnitId>| -> Vec<UnitId> {
             let is_own = |id: &&UnitId| rma.active_units().any(|unit| unit.id == **id);
@@ -137,7 +137,7 @@ impl Reported {
             let tracking_number = self.tracking_number.clone();
             reports.push((rma, CarrierReport { event, tracking_number, units, occurred_at }));
         }
-        // A unit is active in one return at most, so each that is known was found once.
+        // A unit is active in at most one return, so each known unit was found once.
         if found < self.units.as_ref().map_or(0, Vec::len) {
             let rma = self.rma_identifier.as_deref().unwrap_or_default();
             return Err(refused(rma, TransitionError::UnknownUnit));

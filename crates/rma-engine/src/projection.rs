@@ -1,16 +1,16 @@
-//! Orders as they come in: the newest snapshot of each is kept, its units are put on the ledger,
-//! and its new refunds are matched with returns.
+//! Projects `order.stored.v1` events: stores the newest snapshot of each order, adds its shipped
+//! units to the ledger, and matches its new refunds with returns.
 //!
-//! The invariant: whatever comes twice changes nothing, and what comes late changes nothing but what
-//! only it knows. A snapshot counts only when it is not older than the one that is kept, and a
-//! refund only when it was not matched before, whichever snapshot has it. Of two with the same
-//! `updated_at` the later event has the newer one, whichever replica is faster.
+//! Invariant: a repeated snapshot changes nothing, and a late snapshot only adds refunds that no
+//! other snapshot had. A snapshot replaces the stored one only if it is not older. A refund is
+//! applied only once, whichever snapshot contains it. Among snapshots with the same `updated_at`
+//! the event with the higher sequence number is newer, whichever replica handles it first.
 
-mod concerned;
+mod affected_returns;
 
 use std::collections::{BTreeMap, HashMap};
 
-use concerned::Concerned;
+use affected_returns::AffectedReturns;
 use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
@@ -20,14 +20,14 @@ use platform::Timestamp;
 
 use crate::error::Error;
 use crate::ledger::Ledger;
-use crate::store::orders::{Age, Kept, Key, Projected, Rows};
+use crate::store::orders::{Age, Key, Projected, Rows, StoredOrder};
 use crate::store::returns::Held;
 use crate::store::{self, discrepancies};
 
-/// The ledgers of so many bytes are read at once, unless a single one has more.
-const MOST_LEDGERS: usize = 8 * 1024 * 1024;
+/// Maximum bytes of the ledgers in one batch. A single ledger may be larger.
+const MAX_LEDGER_BYTES: usize = 8 * 1024 * 1024;
 
-/// A snapshot, and the place of its event among those of the intake.
+/// A snapshot and the sequence number of its event at order-intake.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Snapshot<'a> {
     pub(crate) stored: &'a OrderStored,
@@ -40,9 +40,10 @@ impl Snapshot<'_> {
     }
 }
 
-/// Takes snapshots in. Several of one order are taken in one after the other, the oldest first:
-/// the newest stays, and no refund is passed over that only an older one has. Orders with much on
-/// their ledgers are refused together and taken one by one.
+/// Projects snapshots. Snapshots of one order are applied oldest first, so that the newest is
+/// stored and refunds that only an older snapshot contains are applied too. Fails with
+/// [`Error::LedgersTooLarge`] if the ledgers are too large together; the consumer then retries one
+/// by one.
 pub(crate) async fn project(
     conn: &mut AsyncPgConnection,
     deliveries: &Deliveries,
@@ -51,25 +52,26 @@ pub(crate) async fn project(
 ) -> Result<(), Error> {
     let mut orders = by_order(snapshots);
     let keys: Vec<_> = orders.keys().copied().collect();
-    let kept = store::orders::lock_kept(conn, &keys, MOST_LEDGERS).await?;
-    let mut kept = kept.ok_or(Error::TooHeavy)?;
+    let stored_orders = store::orders::lock_stored(conn, &keys, MAX_LEDGER_BYTES).await?;
+    let mut stored_orders = stored_orders.ok_or(Error::LedgersTooLarge)?;
     for (key, snapshots) in &mut orders {
-        let Some(Kept { age, ledger }) = kept.get(key) else { continue };
+        let Some(StoredOrder { age, ledger }) = stored_orders.get(key) else { continue };
         let has_news = |it: &Snapshot<'_>| ledger.new_refunds(&it.stored.order).next().is_some();
         snapshots.retain(|it| *age <= it.age() || has_news(it));
     }
     orders.retain(|_, snapshots| !snapshots.is_empty());
-    // A unit can be in a return only when its order was there before.
-    let known: Vec<_> = orders.keys().copied().filter(|key| kept.contains_key(key)).collect();
+    // A unit can be in a return only if its order was stored before.
+    let known: Vec<_> =
+        orders.keys().copied().filter(|key| stored_orders.contains_key(key)).collect();
     let held = store::returns::held(conn, &known).await?;
-    let mut books = Books::open(orders, &mut kept);
-    books.take_in(conn, deliveries, &held, now).await?;
-    books.write(conn, now).await
+    let mut batch = ProjectionBatch::open(orders, &mut stored_orders);
+    batch.apply(conn, deliveries, &held, now).await?;
+    batch.write(conn, now).await
 }
 
-/// Takes in what orders already said, after units of theirs came free: one that only a return kept
-/// on the ledger leaves it. The orders are locked.
-pub(crate) async fn follow_again(
+/// Reconciles ledgers with the stored snapshots again after units left a return: units that did not
+/// ship after all are then removed from the ledger. The caller has locked the orders.
+pub(crate) async fn reconcile_again(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     mut orders: Vec<Projected>,
@@ -82,7 +84,7 @@ pub(crate) async fn follow_again(
     let (mut rows, mut found) = (Rows::default(), Vec::new());
     for Projected { order, sequence, ledger, .. } in &mut orders {
         let before = ledger.clone();
-        found.extend(ledger.follow(order, |unit| is_held(&held, merchant, unit)));
+        found.extend(ledger.reconcile(order, |unit| is_held(&held, merchant, unit)));
         if *ledger != before {
             rows.push(merchant, order, *sequence, ledger)?;
         }
@@ -92,7 +94,8 @@ pub(crate) async fn follow_again(
     Ok(discrepancies::note_once(conn, &found, now).await?)
 }
 
-/// Sorted by key, so that everyone locks in the same order; of each order the oldest first.
+/// Groups snapshots by order, sorted by key so that every transaction locks in the same order. The
+/// snapshots of each order are sorted oldest first.
 fn by_order<'a>(
     snapshots: impl Iterator<Item = Snapshot<'a>>,
 ) -> BTreeMap<Key<'a>, Vec<Snapshot<'a>>> {
@@ -107,45 +110,49 @@ fn by_order<'a>(
     orders
 }
 
-/// The orders of one batch with their ledgers, until they are written.
-struct Books<'a> {
-    pages: Vec<Page<'a>>,
+/// The orders of one batch with their ledgers, before they are saved.
+struct ProjectionBatch<'a> {
+    projections: Vec<OrderProjection<'a>>,
     discrepancies: Vec<(&'a MerchantId, Discrepancy)>,
 }
 
-struct Page<'a> {
-    /// At least one, the oldest first.
+struct OrderProjection<'a> {
+    /// At least one, oldest first.
     snapshots: Vec<Snapshot<'a>>,
     ledger: Ledger,
-    /// Of the snapshot that is kept; none when the order is new.
-    kept: Option<Age>,
+    /// Age of the stored snapshot; `None` for a new order.
+    stored_age: Option<Age>,
 }
 
-impl<'a> Books<'a> {
+impl<'a> ProjectionBatch<'a> {
     fn open(
         orders: BTreeMap<Key<'a>, Vec<Snapshot<'a>>>,
-        kept: &mut HashMap<Key<'a>, Kept>,
+        stored_orders: &mut HashMap<Key<'a>, StoredOrder>,
     ) -> Self {
-        let page = |(key, snapshots): (Key<'a>, Vec<Snapshot<'a>>)| {
-            let (kept, ledger) = kept.remove(&key).map(|it| (it.age, it.ledger)).unzip();
-            Page { snapshots, ledger: ledger.unwrap_or_default(), kept }
+        let projection = |(key, snapshots): (Key<'a>, Vec<Snapshot<'a>>)| {
+            let (stored_age, ledger) =
+                stored_orders.remove(&key).map(|it| (it.age, it.ledger)).unzip();
+            OrderProjection { snapshots, ledger: ledger.unwrap_or_default(), stored_age }
         };
-        Self { pages: orders.into_iter().map(page).collect(), discrepancies: Vec::new() }
+        Self {
+            projections: orders.into_iter().map(projection).collect(),
+            discrepancies: Vec::new(),
+        }
     }
 
-    /// Brings the ledgers in line with the snapshots, matches the refunds that were not seen
-    /// before, and tells of the returns they settle.
-    async fn take_in(
+    /// Reconciles the ledgers with the snapshots, matches new refunds with returns, and announces
+    /// the returns that changed.
+    async fn apply(
         &mut self,
         conn: &mut AsyncPgConnection,
         deliveries: &Deliveries,
         held: &Held,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let mut returns = self.concerned(conn).await?;
-        for page in &mut self.pages {
-            for snapshot in page.snapshots.clone() {
-                let found = page.take_in(snapshot, held, &mut returns);
+        let mut returns = self.lock_affected(conn).await?;
+        for projection in &mut self.projections {
+            for snapshot in projection.snapshots.clone() {
+                let found = projection.apply(snapshot, held, &mut returns);
                 let merchant = &snapshot.stored.merchant;
                 self.discrepancies.extend(found.into_iter().map(|it| (merchant, it)));
             }
@@ -153,62 +160,62 @@ impl<'a> Books<'a> {
         returns.record(conn, deliveries, now).await
     }
 
-    /// Locks the returns that new refunds may be for.
-    async fn concerned(&self, conn: &mut AsyncPgConnection) -> Result<Concerned, Error> {
+    /// Locks the returns that new refunds may belong to.
+    async fn lock_affected(&self, conn: &mut AsyncPgConnection) -> Result<AffectedReturns, Error> {
         let (mut orders, mut named) = (Vec::new(), Vec::new());
-        for page in &self.pages {
-            for Snapshot { stored, .. } in &page.snapshots {
+        for projection in &self.projections {
+            for Snapshot { stored, .. } in &projection.snapshots {
                 let OrderStored { merchant, order } = stored;
-                let mut refunds = page.ledger.new_refunds(order).peekable();
-                if refunds.peek().is_some() && page.kept.is_some() {
+                let mut refunds = projection.ledger.new_refunds(order).peekable();
+                if refunds.peek().is_some() && projection.stored_age.is_some() {
                     orders.push((merchant.as_str(), order.identifier.as_str()));
                 }
                 let names = refunds.filter_map(|refund| refund.rma_identifier.as_deref());
                 named.extend(names.map(|name| (merchant.as_str(), name)));
             }
         }
-        Concerned::lock(conn, &orders, &named).await
+        AffectedReturns::lock(conn, &orders, &named).await
     }
 
     async fn write(self, conn: &mut AsyncPgConnection, now: Timestamp) -> Result<(), Error> {
         let (mut new, mut changed) = (Rows::default(), Rows::default());
-        for page in &self.pages {
-            let Some(newest) = page.snapshots.last() else { continue };
+        for projection in &self.projections {
+            let Some(newest) = projection.snapshots.last() else { continue };
             let Snapshot { stored: OrderStored { merchant, order }, sequence } = newest;
-            if page.is_late(newest) {
-                store::orders::update_ledger(conn, merchant, &order.identifier, &page.ledger)
+            if projection.is_late(newest) {
+                store::orders::update_ledger(conn, merchant, &order.identifier, &projection.ledger)
                     .await?;
                 continue;
             }
-            let rows = if page.kept.is_none() { &mut new } else { &mut changed };
-            rows.push(merchant, order, *sequence, &page.ledger)?;
+            let rows = if projection.stored_age.is_none() { &mut new } else { &mut changed };
+            rows.push(merchant, order, *sequence, &projection.ledger)?;
         }
         store::orders::update(conn, changed).await?;
         if !store::orders::insert(conn, new).await? {
-            return Err(Error::Raced);
+            return Err(Error::ConcurrentInsert);
         }
         Ok(discrepancies::note_once(conn, &self.discrepancies, now).await?)
     }
 }
 
-impl Page<'_> {
-    /// Whether a newer snapshot is kept: then all that counts are refunds that only this one has.
+impl OrderProjection<'_> {
+    /// Whether the stored snapshot is newer. Only new refunds of a late snapshot are applied.
     fn is_late(&self, snapshot: &Snapshot<'_>) -> bool {
-        self.kept.is_some_and(|kept| snapshot.age() < kept)
+        self.stored_age.is_some_and(|stored_age| snapshot.age() < stored_age)
     }
 
-    /// Takes one snapshot in; says what does not fit.
-    fn take_in(
+    /// Applies one snapshot and returns the discrepancies.
+    fn apply(
         &mut self,
         snapshot: Snapshot<'_>,
         held: &Held,
-        returns: &mut Concerned,
+        returns: &mut AffectedReturns,
     ) -> Vec<Discrepancy> {
         let OrderStored { merchant, order } = snapshot.stored;
         let is_returned = |unit: &UnitId| is_held(held, merchant, unit);
         let mut found = Vec::new();
         if !self.is_late(&snapshot) {
-            found = self.ledger.follow(order, is_returned);
+            found = self.ledger.reconcile(order, is_returned);
         }
         let new: Vec<_> = self.ledger.new_refunds(order).collect();
         if new.is_empty() {
@@ -217,9 +224,9 @@ impl Page<'_> {
         let names: Vec<_> = new.iter().filter_map(|it| it.rma_identifier.as_deref()).collect();
         let units = self.ledger.known_units(&order.identifier, is_returned);
         let before = self.ledger.paid_before();
-        let concerned = returns.of(merchant, &order.identifier, &names);
+        let affected = returns.of(merchant, &order.identifier, &names);
         let RefundMatches { refunded_units, discrepancies } =
-            match_refunds(order, &before, concerned, &units);
+            match_refunds(order, &before, affected, &units);
         found.extend(discrepancies);
         for refund in new {
             self.ledger.settle(refund);

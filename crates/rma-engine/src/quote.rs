@@ -1,5 +1,5 @@
-//! What a return would come to. A preview and a return are assessed by the same function; what the
-//! shopper was shown travels in the quote itself, so that a return can be held against it.
+//! Quotes for returns. One function assesses quotes and new returns. A quote token contains the
+//! terms that the shopper saw, so that a new return can be compared with them.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +16,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use crate::shelf::{Shelf, Shelved};
+use crate::order_units::{OrderUnits, UnitView};
 
-/// What a return would come to at this moment.
+/// Costs, refunds and eligibility of a return at this moment.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Quote {
-    /// Hand this in with the return: should anything of the quote have changed by then, the return
-    /// is refused.
+    /// Send this token with the return. The return is rejected if the terms have changed.
     quote: String,
     /// Whether every unit can be returned.
     possible: bool,
@@ -30,7 +29,7 @@ pub(crate) struct Quote {
     return_shipping_cost_cents: i64,
     /// The sum over the units.
     estimated_refund_amount_cents: i64,
-    /// What the shopper gets back in money, before the return shipping cost.
+    /// Money that the shopper gets back, before the return shipping cost.
     shopper_refund_amount_cents: i64,
     #[schema(example = "USD")]
     currency: String,
@@ -47,23 +46,23 @@ pub(crate) struct QuotedUnit {
     refund_type: RefundType,
     refund_financials: RefundFinancials,
     returnable: bool,
-    /// Why not; there only when it cannot be returned.
+    /// Why the unit cannot be returned; absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     ineligible: Option<Ineligible>,
-    /// The term that staff lets it pass against.
+    /// The policy reason that staff has overridden.
     #[serde(skip_serializing_if = "Option::is_none")]
     overridden: Option<IneligibleCode>,
 }
 
-/// Something that a quote said and that is otherwise now.
+/// A difference between a quote and the current terms.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub(crate) struct QuoteChange {
-    /// The unit it is about, unless it is about the whole.
+    /// The unit; absent if the whole return differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     unit: Option<UnitId>,
     #[schema(example = "return_shipping_cost_cents")]
     what: &'static str,
-    /// As it was quoted; null when it was not.
+    /// The quoted value; null if there was none.
     quoted: Value,
     now: Value,
 }
@@ -77,7 +76,7 @@ pub(crate) struct IneligibleUnit {
     ineligible: Ineligible,
 }
 
-/// A request held against the orders it speaks of.
+/// A request checked against its orders.
 pub(crate) struct Assessment {
     pub(crate) units: Vec<AssessedUnit>,
     pub(crate) return_shipping_cost_cents: i64,
@@ -92,9 +91,9 @@ pub(crate) struct AssessedUnit {
     pub(crate) verdict: Result<Option<IneligibleCode>, Ineligible>,
 }
 
-/// Holds a request against its orders; what cannot be true of any of them is invalid.
+/// Checks a request against its orders. Unknown orders, lines and units are validation errors.
 pub(crate) fn assess(
-    shelf: &Shelf,
+    order_units: &OrderUnits,
     request: &ReturnRequest,
     merchant: &Merchant,
     now: Timestamp,
@@ -102,13 +101,14 @@ pub(crate) fn assess(
     let mut faults = Vec::new();
     let mut known = Vec::new();
     for (index, requested) in request.units.iter().enumerate() {
-        match shelf.unit(&requested.id) {
+        match order_units.unit(&requested.id) {
             Some(unit) => known.push((index, requested, unit)),
-            None => faults.push(unknown(shelf, index, requested)),
+            None => faults.push(unknown(order_units, index, requested)),
         }
     }
-    faults.extend(known.iter().filter_map(|(index, _, unit)| stranger(*index, unit, &known)));
-    faults.extend(request.exchange_errors(|id| shelf.unit(id).map(|unit| unit.has_variants())));
+    faults.extend(known.iter().filter_map(|(index, _, unit)| mismatch(*index, unit, &known)));
+    faults
+        .extend(request.exchange_errors(|id| order_units.unit(id).map(|unit| unit.has_variants())));
     if !faults.is_empty() {
         return Err(ValidationError { errors: faults, omitted: 0 });
     }
@@ -121,7 +121,7 @@ pub(crate) fn assess(
         .map(|(_, requested, unit)| AssessedUnit {
             requested: (*requested).clone(),
             title: unit.line.title.clone(),
-            unit: RmaUnit::new(requested, unit.terms()),
+            unit: RmaUnit::new(requested, unit.purchased()),
             verdict: check_eligibility(&unit.facts(&requested.resolution), &settings, now, staff),
         })
         .collect();
@@ -135,10 +135,10 @@ pub(crate) fn assess(
     })
 }
 
-fn unknown(shelf: &Shelf, index: usize, requested: &RequestedUnit) -> FieldError {
+fn unknown(order_units: &OrderUnits, index: usize, requested: &RequestedUnit) -> FieldError {
     let field = |name: &str| format!("$.units[{index}].{name}");
     let id = &requested.id;
-    match shelf.orders.get(&id.order_identifier) {
+    match order_units.orders.get(&id.order_identifier) {
         None => FieldError::invalid(field("order_identifier"), "there is no such order"),
         Some(it)
             if it.order.items.iter().all(|it| it.identifier != id.order_line_item_identifier) =>
@@ -150,11 +150,11 @@ fn unknown(shelf: &Shelf, index: usize, requested: &RequestedUnit) -> FieldError
     }
 }
 
-/// A return is one shopper's, and its amounts are in one currency.
-fn stranger(
+/// An error if the unit's order has another shopper or currency than the first unit's order.
+fn mismatch(
     index: usize,
-    unit: &Shelved<'_>,
-    known: &[(usize, &RequestedUnit, Shelved<'_>)],
+    unit: &UnitView<'_>,
+    known: &[(usize, &RequestedUnit, UnitView<'_>)],
 ) -> Option<FieldError> {
     let (order, first) = (&unit.projected.order, &known.first()?.2.projected.order);
     let field = format!("$.units[{index}].order_identifier");
@@ -181,7 +181,7 @@ impl Assessment {
             self.units.iter().map(|it| amount(it.unit.refund_financials())).sum()
         };
         Quote {
-            quote: self.promise().write(),
+            quote: self.terms().write(),
             possible: self.units.iter().all(|it| it.verdict.is_ok()),
             return_method: self.return_method,
             return_shipping_cost_cents: self.return_shipping_cost_cents,
@@ -192,14 +192,14 @@ impl Assessment {
         }
     }
 
-    pub(crate) fn promise(&self) -> Promise {
-        let unit = |it: &AssessedUnit| PromisedUnit {
+    pub(crate) fn terms(&self) -> QuoteTerms {
+        let unit = |it: &AssessedUnit| QuotedTerms {
             id: it.unit.id.clone(),
             refund_type: it.unit.refund_type,
             refund_amount_cents: it.unit.refund_financials().estimated_refund_amount_cents,
             ineligible: it.verdict.as_ref().err().map(|it| it.code),
         };
-        Promise {
+        QuoteTerms {
             return_shipping_cost_cents: self.return_shipping_cost_cents,
             units: self.units.iter().map(unit).collect(),
         }
@@ -221,16 +221,16 @@ impl AssessedUnit {
     }
 }
 
-/// What a quote says that a return is held to. It is compared with the truth and trusted for
-/// nothing, so it needs no seal.
+/// Terms in a quote token. The token is only compared with the current terms and never trusted, so
+/// it needs no signature.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Promise {
+pub(crate) struct QuoteTerms {
     return_shipping_cost_cents: i64,
-    units: Vec<PromisedUnit>,
+    units: Vec<QuotedTerms>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct PromisedUnit {
+struct QuotedTerms {
     #[serde(flatten)]
     id: UnitId,
     refund_type: RefundType,
@@ -238,18 +238,18 @@ struct PromisedUnit {
     ineligible: Option<IneligibleCode>,
 }
 
-impl Promise {
+impl QuoteTerms {
     pub(crate) fn read(text: &str) -> Result<Self, &'static str> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok();
-        let promise = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        promise.ok_or("is not a quote of ours")
+        let terms = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        terms.ok_or("is not a valid quote")
     }
 
     fn write(&self) -> String {
         URL_SAFE_NO_PAD.encode(json!(self).to_string())
     }
 
-    /// What is otherwise now.
+    /// Differences from the current terms.
     pub(crate) fn changes(&self, now: &Self) -> Vec<QuoteChange> {
         let mut changes = Vec::new();
         let mut compare = |unit: Option<&UnitId>, what, quoted: Value, now: Value| {
@@ -263,7 +263,7 @@ impl Promise {
         let ids: BTreeSet<_> = self.units.iter().chain(&now.units).map(|it| &it.id).collect();
         for id in ids {
             let [quoted, current] = [self, now].map(|it| it.units.iter().find(|it| it.id == *id));
-            let field = |of: fn(&PromisedUnit) -> Value| {
+            let field = |of: fn(&QuotedTerms) -> Value| {
                 [quoted, current].map(|it| it.map_or(Value::Null, of))
             };
             let [was, is] = field(|it| json!(it.refund_amount_cents));

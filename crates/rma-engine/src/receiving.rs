@@ -1,4 +1,4 @@
-//! What arrives at our warehouse, where we receive for the merchant.
+//! Receiving of returned units at our warehouse, for merchants with managed receiving.
 
 use delivery::Deliveries;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
@@ -12,22 +12,22 @@ use platform::idempotency::{self, IdempotencyKey, KeyState};
 use serde_json::json;
 
 use crate::App;
-use crate::chronicle::{self, Cause};
 use crate::error::Error;
+use crate::return_changes::{self, Cause};
 use crate::returns::{lock, refused};
 use crate::store;
 use crate::store::timeline::{self, Note};
 
-/// One step of receiving.
+/// One receiving request.
 pub(crate) struct Delivered<'a> {
     pub(crate) receipt: Option<Receipt>,
-    /// Whether nothing more is expected.
+    /// Whether receiving ends with this request.
     pub(crate) close: bool,
     pub(crate) key: Option<IdempotencyKey<'a>>,
 }
 
-/// Takes note of what was found, then closes the receiving if asked to. Gives the return, as it
-/// was given the first time.
+/// Records the findings, then closes receiving if requested. Returns the return; a repeated request
+/// gets the first response.
 #[tracing::instrument(skip_all, fields(rma.id = rma_identifier))]
 pub(crate) async fn receive(
     app: &App,
@@ -62,19 +62,20 @@ async fn step(
     if let Some(receipt) = &delivered.receipt {
         let change = rma.receive(receipt, now).map_err(refused)?;
         let detail = json!({ "findings": receipt.findings });
-        let cause = Cause { actor, what: "receipt", detail };
-        chronicle::record(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
+        let cause = Cause { actor, action: "receipt", detail };
+        return_changes::record(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
     }
     if delivered.close {
         let change = rma.close_receiving(now).map_err(refused)?;
-        let cause = Cause { actor, what: "receiving closed", detail: json!({}) };
-        chronicle::record(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
+        let cause = Cause { actor, action: "receiving closed", detail: json!({}) };
+        return_changes::record(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
     }
     Ok(rma)
 }
 
-/// Takes note of a unit that the warehouse reports, once for each receipt. An RMA that is not
-/// ours is the merchant's own business; one that does not take the unit notes that it did not.
+/// Records a unit that the warehouse reports, once for each receipt. Units of unknown RMAs are
+/// ignored, because merchants also issue RMAs themselves. A rejected unit only adds a timeline
+/// entry.
 pub(crate) async fn note_unit(
     conn: &mut AsyncPgConnection,
     deliveries: &Deliveries,
@@ -103,8 +104,8 @@ pub(crate) async fn note_unit(
     let actor = UnitReceived::TYPE;
     match rma.receive_unit(received, now) {
         Ok(change) => {
-            let cause = Cause { actor, what: "receipt", detail };
-            chronicle::record(conn, deliveries, merchant, &rma, &change, cause, now).await?;
+            let cause = Cause { actor, action: "receipt", detail };
+            return_changes::record(conn, deliveries, merchant, &rma, &change, cause, now).await?;
         }
         Err(refusal) => {
             let detail = json!({ "refused": refusal, "receipt": detail });

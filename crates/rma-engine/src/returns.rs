@@ -18,53 +18,54 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;
-use crate::chronicle::{self, Cause};
 use crate::error::Error;
+use crate::order_units::OrderUnits;
 use crate::projection;
-use crate::quote::{Assessment, IneligibleUnit, Promise, Quote, QuoteChange, assess};
-use crate::shelf::Shelf;
+use crate::quote::{Assessment, IneligibleUnit, Quote, QuoteChange, QuoteTerms, assess};
+use crate::return_changes::{self, Cause};
 use crate::store;
-use crate::store::orders::Reading;
+use crate::store::orders::RowLock;
 use crate::store::returns::InsertError;
 
-/// A return cannot be made as it was asked for.
+/// Why a return cannot be created as requested.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct ReturnConflict {
     pub(crate) message: String,
     /// Units that cannot be returned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) ineligible: Vec<IneligibleUnit>,
-    /// What is otherwise than it was quoted.
+    /// Differences from the quote.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) changes: Vec<QuoteChange>,
-    /// What the return would come to now.
+    /// The current quote.
     pub(crate) quote: Quote,
-    /// Name this when you ask for help.
+    /// Include this in support requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) request_id: Option<String>,
 }
 
-/// A return as its caller asks for it.
+/// A request for a new return.
 pub(crate) struct NewReturn<'a> {
     pub(crate) request: ReturnRequest,
-    /// What the shopper was shown.
-    pub(crate) quoted: Option<Promise>,
+    /// Terms that the shopper saw.
+    pub(crate) quoted: Option<QuoteTerms>,
     pub(crate) key: Option<IdempotencyKey<'a>>,
 }
 
-/// Says what a return would come to.
+/// Quotes a return.
 pub(crate) async fn quote(
     app: &App,
     merchant: &Merchant,
     request: &ReturnRequest,
 ) -> Result<Quote, Error> {
     let mut conn = app.pool.get().await?;
-    let shelf =
-        Shelf::load(&mut conn, &merchant.identifier, &orders_of(request), Reading::Looking).await?;
-    Ok(assess(&shelf, request, merchant, app.clock.now())?.quote())
+    let order_units =
+        OrderUnits::load(&mut conn, &merchant.identifier, &orders_of(request), RowLock::None)
+            .await?;
+    Ok(assess(&order_units, request, merchant, app.clock.now())?.quote())
 }
 
-/// Starts a return and gives the answer, as it was given the first time.
+/// Creates a return and returns the response. A repeated request gets the first response.
 #[tracing::instrument(skip_all)]
 pub(crate) async fn create(
     app: &App,
@@ -96,8 +97,8 @@ async fn open(
     now: Timestamp,
 ) -> Result<Rma, Error> {
     let id = &merchant.identifier;
-    let shelf = Shelf::load(conn, id, &orders_of(request), Reading::Locking).await?;
-    let assessment = assess(&shelf, request, merchant, now)?;
+    let order_units = OrderUnits::load(conn, id, &orders_of(request), RowLock::Update).await?;
+    let assessment = assess(&order_units, request, merchant, now)?;
     if let Some(conflict) = conflict(&assessment, quoted.as_ref()) {
         return Err(Error::Conflict(Box::new(conflict)));
     }
@@ -105,7 +106,7 @@ async fn open(
     let settings = merchant.settings.in_currency(&assessment.currency);
     let rma = Rma::create(new_identifier(), request, units, &settings, now);
     let email = request.giftee_email.as_deref().or_else(|| {
-        shelf.orders.values().find_map(|projected| projected.order.customer.email_address())
+        order_units.orders.values().find_map(|projected| projected.order.customer.email_address())
     });
     store::returns::insert(conn, id, &rma, email).await.map_err(|error| match error {
         InsertError::UnitHeld => Error::UnitHeld,
@@ -116,15 +117,15 @@ async fn open(
         units: rma.units.iter().map(|unit| unit.id.clone()).collect(),
         ..Change::default()
     };
-    let cause = Cause { actor, what: "confirmation", detail: overrides(request, &assessment) };
-    chronicle::announce(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
-    let confirmed = confirmations(merchant, request, &rma, &shelf, now);
+    let cause = Cause { actor, action: "confirmation", detail: overrides(request, &assessment) };
+    return_changes::announce(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
+    let confirmed = confirmations(merchant, request, &rma, &order_units, now);
     app.outbox.append(conn, now, confirmed).await?;
     Ok(rma)
 }
 
-fn conflict(assessment: &Assessment, quoted: Option<&Promise>) -> Option<ReturnConflict> {
-    let changes = quoted.map(|quoted| quoted.changes(&assessment.promise())).unwrap_or_default();
+fn conflict(assessment: &Assessment, quoted: Option<&QuoteTerms>) -> Option<ReturnConflict> {
+    let changes = quoted.map(|quoted| quoted.changes(&assessment.terms())).unwrap_or_default();
     let ineligible = assessment.ineligible();
     let message = match (changes.is_empty(), ineligible.first()) {
         (true, None) => return None,
@@ -135,7 +136,7 @@ fn conflict(assessment: &Assessment, quoted: Option<&Promise>) -> Option<ReturnC
     Some(ReturnConflict { message, ineligible, changes, quote, request_id: None })
 }
 
-/// Who let which units pass against which terms, and why.
+/// Timeline detail: the staff member, the reason and the overridden units.
 fn overrides(request: &ReturnRequest, assessment: &Assessment) -> serde_json::Value {
     let passed: Vec<_> = assessment
         .units
@@ -153,21 +154,21 @@ fn overrides(request: &ReturnRequest, assessment: &Assessment) -> serde_json::Va
     }
 }
 
-/// What the exchange service is told, once for each order with exchanged units.
+/// Events for the exchange service, one for each order with exchanged units.
 fn confirmations(
     merchant: &Merchant,
     request: &ReturnRequest,
     rma: &Rma,
-    shelf: &Shelf,
+    order_units: &OrderUnits,
     now: Timestamp,
 ) -> Vec<ReturnConfirmed> {
     let mut by_order: BTreeMap<&str, Vec<ConfirmedUnit>> = BTreeMap::new();
     for unit in &rma.units {
-        let confirmed = confirmed_unit(unit, shelf);
+        let confirmed = confirmed_unit(unit, order_units);
         by_order.entry(&unit.id.order_identifier).or_default().extend(confirmed);
     }
     let confirmation = |(order, units): (&str, Vec<ConfirmedUnit>)| {
-        let order = &shelf.orders.get(order)?.order;
+        let order = &order_units.orders.get(order)?.order;
         let has_card =
             units.iter().any(|it| it.replacement == domain::returns::Replacement::GiftCard);
         let settings = merchant.settings.in_currency(order.currency.code());
@@ -188,7 +189,7 @@ fn confirmations(
     by_order.into_iter().filter_map(confirmation).collect()
 }
 
-/// Of a gift the giftee, of whom nothing but the address is known.
+/// The customer of the exchange order. A giftee has only an e-mail address.
 fn customer(request: &ReturnRequest, order: &Order) -> Customer {
     let Some(email) = &request.giftee_email else { return order.customer.clone() };
     Customer {
@@ -200,17 +201,17 @@ fn customer(request: &ReturnRequest, order: &Order) -> Customer {
     }
 }
 
-fn confirmed_unit(unit: &RmaUnit, shelf: &Shelf) -> Option<ConfirmedUnit> {
+fn confirmed_unit(unit: &RmaUnit, order_units: &OrderUnits) -> Option<ConfirmedUnit> {
     let replacement = unit.resolution.replacement()?;
-    let shelved = shelf.unit(&unit.id)?;
-    let line = shelved.line;
+    let view = order_units.unit(&unit.id)?;
+    let line = view.line;
     Some(ConfirmedUnit {
         id: unit.id.clone(),
         sku: unit.sku.clone(),
         title: line.title.clone(),
         product_identifier: line.product_identifier.clone(),
         variant_identifier: line.variant_identifier.clone(),
-        concept: shelved.projected.order.concept.clone(),
+        concept: view.projected.order.concept.clone(),
         unit_price_amount_cents: line.unit_price_amount_cents,
         product_amount_cents: unit.amounts.product_amount_cents,
         discount_amount_cents: unit.amounts.discount_amount_cents,
@@ -219,8 +220,8 @@ fn confirmed_unit(unit: &RmaUnit, shelf: &Shelf) -> Option<ConfirmedUnit> {
     })
 }
 
-/// Short enough to be read out over the telephone, and never given twice: 80 random bits without
-/// letters that look like digits.
+/// A new RMA identifier: 80 random bits in an alphabet without letters that look like digits, short
+/// enough to read out over the telephone.
 fn new_identifier() -> String {
     const LETTERS: [char; 32] = [
         '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F', 'G', 'H',
@@ -236,7 +237,7 @@ fn new_identifier() -> String {
     format!("RMA-{}", (0..16).map(letter).collect::<String>())
 }
 
-/// Cancels a return, or some of its units; they can be returned again.
+/// Cancels a return or some of its units, which makes the units returnable again.
 #[tracing::instrument(skip_all, fields(rma.id = rma_identifier))]
 pub(crate) async fn cancel(
     app: &App,
@@ -254,18 +255,18 @@ pub(crate) async fn cancel(
         let orders: BTreeSet<_> =
             rma.units.iter().map(|it| it.id.order_identifier.as_str()).collect();
         let orders = Vec::from_iter(orders);
-        let orders = store::orders::find(conn, id, &orders, Reading::Locking).await?;
+        let orders = store::orders::find(conn, id, &orders, RowLock::Update).await?;
         let mut rma = lock(conn, merchant, rma_identifier).await?;
         let change = rma.cancel(units, now).map_err(|it| refused(rma_identifier, it))?;
-        let cause = Cause { actor, what: "cancellation", detail: json!({ "reason": reason }) };
-        chronicle::record(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
-        projection::follow_again(conn, id, orders, now).await?;
+        let cause = Cause { actor, action: "cancellation", detail: json!({ "reason": reason }) };
+        return_changes::record(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
+        projection::reconcile_again(conn, id, orders, now).await?;
         Ok(rma)
     })
     .await
 }
 
-/// One of the merchant's returns.
+/// Finds one of the merchant's returns.
 pub(crate) async fn find(
     conn: &mut AsyncPgConnection,
     merchant: &Merchant,
@@ -276,7 +277,7 @@ pub(crate) async fn find(
     found.ok_or_else(|| Error::NoReturn(name.to_owned()))
 }
 
-/// The same, kept from others until the end of the transaction.
+/// Locks one of the merchant's returns until the end of the transaction.
 pub(crate) async fn lock(
     conn: &mut AsyncPgConnection,
     merchant: &Merchant,
@@ -287,13 +288,14 @@ pub(crate) async fn lock(
     found.ok_or_else(|| Error::NoReturn(name.to_owned()))
 }
 
-/// What PostgreSQL cannot hold cannot be there.
+/// Rejects identifiers with a NUL character, which PostgreSQL cannot store.
 fn plausible(rma_identifier: &str) -> Result<&str, Error> {
     let is_plausible = !rma_identifier.contains('\0');
     is_plausible.then_some(rma_identifier).ok_or_else(|| Error::NoReturn(rma_identifier.to_owned()))
 }
 
-/// A unit that is not there is the caller's mistake; anything else depends on what happened before.
+/// An unknown unit is a validation error; every other refusal is a conflict with the return's
+/// state.
 pub(crate) fn refused(rma_identifier: &str, refusal: TransitionError) -> Error {
     match refusal {
         TransitionError::UnknownUnit => {

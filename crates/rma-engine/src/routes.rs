@@ -1,4 +1,4 @@
-//! The URL table. Deliveries bring their own, see `delivery::routes`.
+//! The URL table. `delivery::routes` adds the routes of deliveries.
 
 use utoipa_actix_web::service_config::ServiceConfig;
 

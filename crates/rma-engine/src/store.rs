@@ -1,4 +1,4 @@
-//! Every query of this service. Rows stay private; what goes in and comes out is the rules' own.
+//! Every query of this service. Row types are private; functions take and return domain types.
 
 pub(crate) mod discrepancies;
 pub(crate) mod orders;
@@ -10,13 +10,13 @@ use platform::database::DatabaseError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A document on its way into a column.
+/// Serializes a value for a text column.
 fn write<T: Serialize>(value: &T) -> Result<String, DatabaseError> {
     serde_json::to_string(value)
         .map_err(|error| diesel::result::Error::SerializationError(error.into()).into())
 }
 
-/// A document out of a column.
+/// Parses a value from a text column.
 fn read<T: DeserializeOwned>(text: &str) -> Result<T, DatabaseError> {
     serde_json::from_str(text)
         .map_err(|error| diesel::result::Error::DeserializationError(error.into()).into())

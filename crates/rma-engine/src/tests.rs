@@ -2,6 +2,7 @@ mod canceling;
 mod contract;
 mod exchanging;
 mod histories;
+mod ledger_sizes;
 mod limits;
 mod listing;
 mod moving;
@@ -11,7 +12,6 @@ mod receiving;
 mod refunding;
 mod returning;
 mod transitions;
-mod weighing;
 
 use std::time::Duration;
 
@@ -29,12 +29,13 @@ use testkit::{Issuer, TestService, eventually, introduce, merchant};
 
 use crate::App;
 
-/// How long a thing may take that should happen at once.
+/// Timeout for effects that should be immediate.
 const SOON: Duration = Duration::from_secs(20);
 
-/// The service with the merchants acme and rival, and what they receive.
-struct Stage {
-    started: TestService,
+/// The running service with the merchants acme and rival, and a sandbox that receives their
+/// messages.
+struct TestApp {
+    service: TestService,
     issuer: Issuer,
     client: reqwest::Client,
     sandbox: sandbox::Running,
@@ -49,12 +50,12 @@ struct Arrival {
     body: Value,
 }
 
-impl Stage {
-    async fn set() -> Self {
+impl TestApp {
+    async fn start() -> Self {
         Self::with(|_| {}).await
     }
 
-    /// With acme as `adjust` makes it.
+    /// Starts with acme as `adjust` changes it.
     async fn with(adjust: impl FnOnce(&mut Merchant)) -> Self {
         Self::with_settings(&[], adjust).await
     }
@@ -73,25 +74,25 @@ impl Stage {
         ];
         let settings = issuer.settings().into_iter().chain(settings);
         let settings: Vec<_> = settings.chain(own.iter().copied()).collect();
-        let started = TestService::new::<App>(&settings).await;
+        let service = TestService::new::<App>(&settings).await;
         let client = platform::http_client(Duration::from_secs(10)).unwrap();
         let mut own = sandbox::settings::Settings::for_tests().unwrap();
         own.journal.capacity = 100_000;
         let sandbox = sandbox::start(&own).unwrap();
-        let pool = started.database.pool();
-        let stage = Self { started, issuer, client, sandbox, pool };
+        let pool = service.database.pool();
+        let app = Self { service, issuer, client, sandbox, pool };
         let mut acme = merchant("acme");
         adjust(&mut acme);
-        stage.meet(acme).await;
-        stage.meet(merchant("rival")).await;
-        stage
+        app.add_merchant(acme).await;
+        app.add_merchant(merchant("rival")).await;
+        app
     }
 
-    /// Waits until the service knows the merchant, who receives below a path of its own.
-    async fn meet(&self, mut merchant: Merchant) {
+    /// Adds a merchant that receives below its own path, and waits until the service knows it.
+    async fn add_merchant(&self, mut merchant: Merchant) {
         let name = merchant.identifier.to_string();
         merchant.settings.base_url = Some(self.sandbox.url(&format!("/{name}")));
-        introduce(&self.started.namespace, App::NAME, merchant).await;
+        introduce(&self.service.namespace, App::NAME, merchant).await;
         eventually("the merchant is known", SOON, || async {
             let (status, _) = self.get("/v1/orders/none/returnable", &name).await;
             (status == StatusCode::NOT_FOUND).then_some(())
@@ -127,7 +128,7 @@ impl Stage {
         headers: &[(&str, &str)],
         body: Option<&Value>,
     ) -> (StatusCode, Value) {
-        let url = format!("{}{path}", self.started.url);
+        let url = format!("{}{path}", self.service.url);
         let mut request = self.client.request(method, url).bearer_auth(token);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -135,36 +136,36 @@ impl Stage {
         if let Some(body) = body {
             request = request.header("content-type", "application/json").body(body.to_string());
         }
-        let answer = request.send().await.unwrap();
-        let status = answer.status();
-        (status, answer.json().await.unwrap_or_default())
+        let response = request.send().await.unwrap();
+        let status = response.status();
+        (status, response.json().await.unwrap_or_default())
     }
 
     /// Sends an event to the service, as another service would.
-    async fn tell<E: Event>(&self, event: E) {
-        self.tell_as(event, None).await;
+    async fn publish_event<E: Event>(&self, event: E) {
+        self.publish_event_at(event, None).await;
     }
 
-    /// With a place among the events of its source.
-    async fn tell_as<E: Event>(&self, event: E, sequence: Option<i64>) {
+    /// Sends an event with a sequence number.
+    async fn publish_event_at<E: Event>(&self, event: E, sequence: Option<i64>) {
         let mut envelope = Envelope::new("test", Clock::system().now(), &event);
-        envelope.sequence = sequence.map(|place| format!("{place:019}"));
+        envelope.sequence = sequence.map(|number| format!("{number:019}"));
         let queue = format!("{}.{}", App::NAME, E::TYPE);
-        self.started.namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
+        self.service.namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
     }
 
     async fn publish(&self, merchant: &str, order: &Order) {
         let merchant = merchant.parse().unwrap();
-        self.tell(OrderStored { merchant, order: order.clone() }).await;
+        self.publish_event(OrderStored { merchant, order: order.clone() }).await;
     }
 
-    /// Publishes an order and waits until it can be seen.
+    /// Publishes an order and waits until it is projected.
     async fn store(&self, merchant: &str, order: &Order) {
         self.publish(merchant, order).await;
         self.projected(merchant, order).await;
     }
 
-    /// Waits until a snapshot can be seen.
+    /// Waits until a snapshot is projected.
     async fn projected(&self, merchant: &str, order: &Order) {
         let path = format!("/v1/orders/{}/returnable", order.identifier);
         let updated_at = json!(order.updated_at);
@@ -175,7 +176,7 @@ impl Stage {
         .await;
     }
 
-    /// Starts a return of acme's and gives its identifier.
+    /// Creates a return for acme and returns its identifier.
     async fn start_return(&self, body: &Value) -> String {
         let (status, rma) = self.post("/v1/returns", "acme", body).await;
         assert_eq!(status, StatusCode::CREATED, "{rma}");
@@ -188,7 +189,7 @@ impl Stage {
         shown
     }
 
-    /// Reports what a carrier says of acme's parcels.
+    /// Sends a carrier report for acme.
     async fn carrier(&self, body: &Value) -> (StatusCode, Value) {
         let token = self.issuer.token(None, "carrier");
         let acme = [("x-service-id", "acme")];
@@ -202,7 +203,7 @@ impl Stage {
         self.send(Method::POST, &path, &token, &acme, Some(body)).await
     }
 
-    /// The names of what acme received, in order.
+    /// Events of the messages that acme received, in order.
     async fn told(&self) -> Vec<String> {
         self.arrivals("acme").await.into_iter().map(|it| it.event).collect()
     }
@@ -211,7 +212,7 @@ impl Stage {
         number(&mut self.pool.get().await.unwrap(), query).await
     }
 
-    /// Everything a merchant received, once nothing is under way any more.
+    /// All messages that a merchant received, once no delivery is left.
     async fn arrivals(&self, merchant: &str) -> Vec<Arrival> {
         eventually("everything is delivered", SOON, || async {
             (self.number("SELECT count(*) AS n FROM deliveries").await == 0).then_some(())
@@ -246,7 +247,7 @@ fn unit(order: &str, unit: i32) -> Value {
     })
 }
 
-/// The same with a reason and a resolution.
+/// A unit with a reason and a resolution.
 fn choice(order: &str, number: i32, resolution: &Value) -> Value {
     let mut choice = unit(order, number);
     let choice_fields = choice.as_object_mut().unwrap();
@@ -255,7 +256,7 @@ fn choice(order: &str, number: i32, resolution: &Value) -> Value {
     choice
 }
 
-/// A return of these units of an order by mail, for a refund.
+/// Request body: return these units of an order by mail for a refund.
 fn refund_of(order: &str, units: &[i32]) -> Value {
     let refund = json!({ "resolution": "refund" });
     let units: Vec<_> = units.iter().map(|number| choice(order, *number, &refund)).collect();

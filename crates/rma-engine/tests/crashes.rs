@@ -1,10 +1,10 @@
-//! The service is killed while it takes orders in, and again while shoppers return them: nothing is
+//! The service is killed while it projects orders, and again while shoppers return them: nothing is
 //! lost, and nothing happens twice.
 
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a test that cannot go on should panic"
+    reason = "a test that cannot continue should panic"
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,59 +27,57 @@ use serde_json::{Value, json};
 use testkit::{Database, Issuer, Namespace, Replica, eventually, introduce, merchant};
 
 const ORDERS: usize = 3000;
-/// Of each of the first orders, one unit comes back.
+/// Number of orders of which one unit is returned.
 const RETURNS: usize = 400;
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-struct Scene {
+struct TestApp {
     replica: Option<Replica>,
     url: String,
     issuer: Issuer,
     sandbox: sandbox::Running,
     client: reqwest::Client,
     pool: Pool,
-    link: BrokerConnection,
+    connection: BrokerConnection,
     topology: Topology,
     namespace: Namespace,
     database: Database,
 }
 
-impl Scene {
-    async fn set() -> Self {
+impl TestApp {
+    async fn start() -> Self {
         let mut own = sandbox::settings::Settings::for_tests().unwrap();
         own.journal.capacity = 10 * RETURNS;
         let database = Database::create(rma_engine::App::migrations()).await;
         let namespace = Namespace::create();
         let topology = Topology::backhaul(&namespace.name);
-        let link = BrokerConnection::start(
+        let connection = BrokerConnection::start(
             &namespace.settings().url,
             &topology,
             "test",
             &Tasks::default(),
         );
-        let mut scene = Self {
+        let mut app = Self {
             replica: None,
             url: String::new(),
             issuer: Issuer::start(),
             sandbox: sandbox::start(&own).unwrap(),
             client: platform::http_client(Duration::from_secs(10)).unwrap(),
             pool: database.pool(),
-            link,
+            connection,
             topology,
             namespace,
             database,
         };
-        scene.start().await;
+        app.start_replica().await;
         let mut acme = merchant("acme");
-        acme.settings.base_url = Some(scene.sandbox.url(""));
-        introduce(&scene.namespace, "rma-engine", acme).await;
-        scene
-            .until("the merchant is copied", "SELECT count(*) AS n FROM replica_merchants", 1)
-            .await;
-        scene
+        acme.settings.base_url = Some(app.sandbox.url(""));
+        introduce(&app.namespace, "rma-engine", acme).await;
+        app.until("the merchant is copied", "SELECT count(*) AS n FROM replica_merchants", 1).await;
+        app
     }
 
-    async fn start(&mut self) {
+    async fn start_replica(&mut self) {
         let settings = [
             ("DATABASE__ACQUIRE_TIMEOUT", "5s"),
             ("SEALING__KEYS", testkit::sealing_keys()),
@@ -97,7 +95,7 @@ impl Scene {
         self.replica = Some(replica);
     }
 
-    /// Every snapshot twice, as the very same event.
+    /// Publishes every event twice.
     async fn publish(&self) {
         let order = order();
         let mut messages = Vec::new();
@@ -117,12 +115,12 @@ impl Scene {
             };
             messages.extend([message.clone(), message]);
         }
-        let words = Publisher::new(self.link.clone()).publish(&messages).await.unwrap();
-        assert!(words.iter().all(Result::is_ok));
+        let confirms = Publisher::new(self.connection.clone()).publish(&messages).await.unwrap();
+        assert!(confirms.iter().all(Result::is_ok));
     }
 
-    /// Asks for a return of an order's first unit; says which it is, if there is an answer.
-    async fn give_back(&self, number: usize) -> Option<String> {
+    /// Requests a return of an order's first unit; `None` without a successful response.
+    async fn request_return(&self, number: usize) -> Option<String> {
         let name = identifier(number);
         let body = json!({ "return_method": "mail-back", "units": [{
             "order_identifier": name, "order_line_item_identifier": format!("{name}-1"), "unit": 1,
@@ -135,11 +133,11 @@ impl Scene {
             .header("idempotency-key", &name)
             .header("content-type", "application/json")
             .body(body.to_string());
-        let answer = request.send().await.ok()?;
-        if answer.status() != StatusCode::CREATED {
+        let response = request.send().await.ok()?;
+        if response.status() != StatusCode::CREATED {
             return None;
         }
-        let rma: Value = answer.json().await.ok()?;
+        let rma: Value = response.json().await.ok()?;
         Some(rma["rma_identifier"].as_str().unwrap().to_owned())
     }
 
@@ -155,26 +153,24 @@ impl Scene {
 
     async fn until(&self, what: &str, query: &str, expected: usize) {
         let expected = i64::try_from(expected).unwrap();
-        eventually(what, PATIENCE, || async {
-            (self.count(query).await == expected).then_some(())
-        })
-        .await;
+        eventually(what, TIMEOUT, || async { (self.count(query).await == expected).then_some(()) })
+            .await;
     }
 
-    /// Waits for the first few, kills the service in the middle of the rest, and starts it again.
+    /// Waits for the first rows, kills the service, and starts it again.
     async fn kill_amid(&mut self, counting: &str, all: usize, doing: impl AsyncFnOnce(&Self)) {
         let replica = self.replica.take();
-        let scene = &*self;
+        let app = &*self;
         let kill = async {
-            eventually("it is in the middle of it", PATIENCE, || async {
-                (scene.count(counting).await > 10).then_some(())
+            eventually("it is in the middle of it", TIMEOUT, || async {
+                (app.count(counting).await > 10).then_some(())
             })
             .await;
             drop(replica);
         };
-        tokio::join!(doing(scene), kill);
+        tokio::join!(doing(app), kill);
         assert!(self.count(counting).await < i64::try_from(all).unwrap(), "too late");
-        self.start().await;
+        self.start_replica().await;
     }
 }
 
@@ -197,40 +193,39 @@ fn order() -> Order {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_in_the_middle_it_loses_nothing_and_repeats_nothing() {
-    let mut scene = Scene::set().await;
+async fn a_killed_service_loses_nothing_and_repeats_nothing() {
+    let mut app = TestApp::start().await;
     let orders = "SELECT count(*) AS n FROM orders";
-    scene.kill_amid(orders, ORDERS, async |scene| scene.publish().await).await;
-    scene.until("every order is taken in", orders, ORDERS).await;
+    app.kill_amid(orders, ORDERS, async |app| app.publish().await).await;
+    app.until("every order is projected", orders, ORDERS).await;
 
     let returns = "SELECT count(*) AS n FROM returns";
-    scene
-        .kill_amid(returns, RETURNS, async |scene| {
-            drop(join_all((0..RETURNS).map(|number| scene.give_back(number))).await);
-        })
-        .await;
-    // Nobody knows which requests had their effect, so all of them are sent again.
-    let mut answers = BTreeMap::new();
+    app.kill_amid(returns, RETURNS, async |app| {
+        drop(join_all((0..RETURNS).map(|number| app.request_return(number))).await);
+    })
+    .await;
+    // Requests without a response may have succeeded, so all are sent again.
+    let mut returned = BTreeMap::new();
     for number in 0..RETURNS {
-        let answer = eventually("the return is made", PATIENCE, || scene.give_back(number)).await;
-        answers.insert(answer, number);
+        let rma = eventually("the return is made", TIMEOUT, || app.request_return(number)).await;
+        returned.insert(rma, number);
     }
-    assert_eq!(answers.len(), RETURNS, "two orders were answered with one return");
-    scene.until("each order has one return", returns, RETURNS).await;
+    assert_eq!(returned.len(), RETURNS, "two orders got the same return");
+    app.until("each order has one return", returns, RETURNS).await;
     let units = "SELECT count(*) AS n FROM return_units WHERE held";
-    scene.until("each return has one unit", units, RETURNS).await;
+    app.until("each return has one unit", units, RETURNS).await;
 
     let busy = "SELECT (SELECT count(*) FROM deliveries) + (SELECT count(*) FROM outbox) AS n";
-    scene.until("nothing is under way", busy, 0).await;
-    let url = scene.sandbox.url("/journal?limit=1000&path=/rmas");
-    let page: Page = scene.client.get(url).send().await.unwrap().json().await.unwrap();
+    app.until("nothing is in flight", busy, 0).await;
+    let url = app.sandbox.url("/journal?limit=1000&path=/rmas");
+    let page: Page = app.client.get(url).send().await.unwrap().json().await.unwrap();
     let mut told: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for entry in &page.entries {
         let rma = entry.body["rma_identifier"].as_str().unwrap().to_owned();
         told.entry(rma).or_default().insert(entry.headers["webhook-id"].to_string());
     }
-    assert!(told.keys().eq(answers.keys()), "a merchant hears of every return there is");
+    assert!(told.keys().eq(returned.keys()), "the merchant receives a message for every return");
     assert!(told.values().all(|ids| ids.len() == 1), "a repeat is the same message");
-    let dead = scene.namespace.peek("rma-engine.order.stored.v1.dead").await;
-    assert!(dead.is_empty(), "{} events were put aside", dead.len());
+    let dead = app.namespace.peek("rma-engine.order.stored.v1.dead").await;
+    assert!(dead.is_empty(), "{} events were dead-lettered", dead.len());
 }

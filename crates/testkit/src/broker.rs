@@ -82,8 +82,8 @@ impl Namespace {
         self.about(queue).await["consumer_details"].as_array().map_or(0, Vec::len)
     }
 
-    /// How many messages of a queue its consumers were given so far. The console hears of it some
-    /// seconds later.
+    /// Number of messages of a queue that were delivered to consumers so far. The management API is some
+    /// seconds behind.
     pub async fn handed_out(&self, queue: &str) -> u64 {
         self.about(queue).await["message_stats"]["deliver"].as_u64().unwrap_or_default()
     }

@@ -25,7 +25,7 @@ const KEY_ID: &str = "test";
 /// As long as real ones.
 const LIFETIME: i64 = 90_000;
 
-/// Whose tokens a service under test believes.
+/// The issuer of tokens that a service under test accepts.
 pub struct Issuer {
     url: String,
     jwks_url: String,
@@ -44,7 +44,7 @@ impl Issuer {
         let url = format!("http://{}", listener.local_addr().unwrap());
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                // Whoever asked may be gone again; the next one gets its answer.
+                // The client may have disconnected; the next request is still served.
                 answer(stream, &jwks.to_string()).unwrap_or_else(|error| eprintln!("{error}"));
             }
         });

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::{Database, Issuer, Namespace, eventually};
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A running process of a service; killed when dropped.
 pub struct Replica {
@@ -39,7 +39,7 @@ impl Replica {
         let replica = Self { child: child.unwrap(), url: format!("http://127.0.0.1:{port}") };
         let client = platform::http_client(Duration::from_secs(5)).unwrap();
         let ready = format!("{}/readyz", replica.url);
-        eventually("the replica is ready", PATIENCE, || async {
+        eventually("the replica is ready", TIMEOUT, || async {
             client.get(&ready).send().await.ok()?.status().is_success().then_some(())
         })
         .await;

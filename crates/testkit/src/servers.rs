@@ -76,7 +76,7 @@ impl Servers {
         self.control(&["drain", Server::Rabbitmq.name()]);
     }
 
-    /// Whoever is tested looks for a server where it was.
+    /// Checks that a restarted server has the same address as before.
     fn bring_back(&self, arguments: &[&str]) {
         for (name, value) in parse(&self.control(arguments)) {
             assert_eq!(value, self.setting(&name), "{name} has changed: {arguments:?}");

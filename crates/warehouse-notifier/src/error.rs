@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The errors of this service, each with its [`ErrorKind`].
 
 use domain::json::{FieldError, ValidationError};
 use platform::database::DatabaseError;
@@ -8,16 +8,16 @@ use platform::{ErrorKind, Failure};
 pub(crate) enum Error {
     #[error(transparent)]
     Invalid(#[from] ValidationError),
-    #[error("there is no {what} {number}")]
-    NoSuch { what: &'static str, number: String },
-    #[error("a stored document cannot be read")]
-    Document(#[from] serde_json::Error),
+    #[error("there is no {resource} {number}")]
+    NotFound { resource: &'static str, number: String },
+    #[error("JSON conversion failed")]
+    Json(#[from] serde_json::Error),
     #[error("database")]
     Database(#[from] DatabaseError),
 }
 
 impl Error {
-    /// One field at fault.
+    /// An error about one field of the request.
     pub(crate) fn field(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::Invalid(FieldError::invalid(field, detail).into())
     }
@@ -33,8 +33,8 @@ impl Failure for Error {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Invalid(_) => ErrorKind::Invalid,
-            Self::NoSuch { .. } => ErrorKind::Missing,
-            Self::Document(_) => ErrorKind::Internal,
+            Self::NotFound { .. } => ErrorKind::Missing,
+            Self::Json(_) => ErrorKind::Internal,
             Self::Database(error) => error.kind(),
         }
     }

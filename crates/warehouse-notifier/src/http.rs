@@ -14,14 +14,14 @@ use platform::identity::Caller;
 
 use crate::App;
 
-/// The merchant a warehouse's request is about.
+/// Returns the merchant of a request that only warehouses may make.
 fn warehouse(app: &App, caller: &Caller) -> Result<Arc<Merchant>, Problem> {
     caller.require(Scope::Warehouse)?;
     Ok(app.merchants.merchant_for(caller)?)
 }
 
-/// The merchant of a request that the merchant itself may make, too.
+/// Returns the merchant of a request that warehouses and the merchant may make.
 fn warehouse_or_merchant(app: &App, caller: &Caller) -> Result<Arc<Merchant>, Problem> {
-    caller.require(Scope::Warehouse).or_else(|_refused| caller.require(Scope::Orders))?;
+    caller.require(Scope::Warehouse).or_else(|_denied| caller.require(Scope::Orders))?;
     Ok(app.merchants.merchant_for(caller)?)
 }

@@ -1,26 +1,115 @@
-//! Inbound ASNs: registered, and changed until the first unit of them is received.
+//! Inbound ASNs. A merchant or a warehouse registers an ASN and can change it until its first unit is
+//! received.
 
+use chrono::{DateTime, Utc};
 use diesel_async::AsyncConnection as _;
 use domain::access::MerchantId;
 use domain::json::Digest;
-use domain::warehouse::{InboundAsn, InboundHeader, InboundLine};
+use domain::warehouse::{Identifier, InboundAsn, InboundHeader, InboundLine};
+use platform::http::Page;
 use platform::{Timestamp, idempotency};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::App;
 use crate::error::Error;
-use crate::http::inbound::{AsnView, Registered};
 use crate::request::Request;
-use crate::store::inbound::{self as store, NewAsn};
+use crate::store::inbound::{self as store, NewAsn, StoredAsn};
 
-/// An ASN taken apart for storing.
-struct Parts {
+/// A registered ASN.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Registered {
+    asn_number: Identifier,
+    lines: usize,
+    /// Number of units expected.
+    expected: i64,
+    registered_at: DateTime<Utc>,
+}
+
+impl Registered {
+    pub(crate) fn new(
+        header: &InboundHeader,
+        lines: usize,
+        expected: i64,
+        registered_at: DateTime<Utc>,
+    ) -> Self {
+        Self { asn_number: header.asn_number.clone(), lines, expected, registered_at }
+    }
+}
+
+/// An ASN with the numbers of units expected and received.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AsnView {
+    #[serde(flatten)]
+    header: InboundHeader,
+    expected: i64,
+    received: i64,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+    lines: Vec<LineView>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct LineView {
+    #[serde(flatten)]
+    line: InboundLine,
+    received: i64,
+}
+
+/// An ASN in a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AsnSummary {
+    asn_number: Identifier,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shipment_identifier: Option<Identifier>,
+    lines: i32,
+    expected: i64,
+    received: i64,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AsnPage {
+    /// Sorted by number.
+    inbound_asns: Vec<AsnSummary>,
+    /// Cursor of the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+impl AsnView {
+    pub(crate) fn new(stored: StoredAsn, lines: Vec<(InboundLine, i64)>) -> Self {
+        let StoredAsn { header, units, received, created_at, updated_at, .. } = stored;
+        let lines = lines.into_iter().map(|(line, received)| LineView { line, received }).collect();
+        Self { header, expected: units, received, created_at, updated_at, lines }
+    }
+}
+
+impl From<StoredAsn> for AsnSummary {
+    fn from(stored: StoredAsn) -> Self {
+        let StoredAsn { header, lines, units, received, created_at, updated_at, .. } = stored;
+        Self {
+            asn_number: header.asn_number,
+            shipment_identifier: header.shipment_identifier,
+            lines,
+            expected: units,
+            received,
+            created_at,
+            updated_at,
+        }
+    }
+}
+
+/// The columns of an ASN.
+struct AsnColumns {
     number: String,
     header: InboundHeader,
     lines: Vec<InboundLine>,
     units: i64,
 }
 
-impl From<InboundAsn> for Parts {
+impl From<InboundAsn> for AsnColumns {
     fn from(asn: InboundAsn) -> Self {
         let (units, header) = (asn.units(), asn.header.clone());
         let lines = asn.into_lines().collect();
@@ -28,21 +117,26 @@ impl From<InboundAsn> for Parts {
     }
 }
 
-impl Parts {
-    fn of<'a>(&'a self, merchant: &'a MerchantId, digest: Digest, at: Timestamp) -> NewAsn<'a> {
+impl AsnColumns {
+    fn new_asn<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        digest: Digest,
+        at: Timestamp,
+    ) -> NewAsn<'a> {
         let Self { number, header, lines, units } = self;
         NewAsn { merchant, number, header, lines, units: *units, digest, at }
     }
 }
 
-/// Stores an ASN, unless it was registered before.
+/// Stores an ASN. Registering the same ASN again returns the first response.
 pub(crate) async fn register(
     app: &App,
     request: Request<'_>,
     asn: InboundAsn,
 ) -> Result<String, Error> {
-    let parts = Parts::from(asn);
-    let new = parts.of(request.merchant, request.digest, request.at);
+    let columns = AsnColumns::from(asn);
+    let new = columns.new_asn(request.merchant, request.digest, request.at);
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         idempotency::run(conn, request.key.as_ref(), request.at, async |conn| {
@@ -52,21 +146,21 @@ pub(crate) async fn register(
             } else {
                 let known = store::find(conn, new.merchant, new.number).await?;
                 let known = known.filter(|known| known.digest == new.digest.as_bytes());
-                known.map(|known| known.updated_at).ok_or_else(|| used(new.number))?
+                known.map(|known| known.updated_at).ok_or_else(|| number_taken(new.number))?
             };
-            let answer = Registered::new(new.header, new.lines.len(), new.units, created_at);
-            Ok(answer)
+            let response = Registered::new(new.header, new.lines.len(), new.units, created_at);
+            Ok(response)
         })
         .await
     })
     .await
 }
 
-fn used(number: &str) -> Error {
-    Error::field("$.asn_number", format!("{number} is used already"))
+fn number_taken(number: &str) -> Error {
+    Error::field("$.asn_number", format!("{number} is already used"))
 }
 
-/// Puts an ASN in the place of the one with its number, while nothing of it was received.
+/// Replaces the ASN with this number, unless one of its units was received.
 pub(crate) async fn change(
     app: &App,
     merchant: &MerchantId,
@@ -74,34 +168,45 @@ pub(crate) async fn change(
     asn: InboundAsn,
     digest: Digest,
 ) -> Result<AsnView, Error> {
-    let parts = Parts::from(asn);
-    if parts.number != number {
-        return Err(Error::field("$.asn_number", format!("must be {number}, as in the address")));
+    let columns = AsnColumns::from(asn);
+    if columns.number != number {
+        return Err(Error::field("$.asn_number", format!("must be {number}, as in the URL")));
     }
-    let new = parts.of(merchant, digest, app.clock.now());
+    let new = columns.new_asn(merchant, digest, app.clock.now());
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         store::lock(conn, merchant, number).await?;
-        let known = store::find(conn, merchant, number).await?.ok_or_else(|| missing(number))?;
+        let known = store::find(conn, merchant, number).await?.ok_or_else(|| not_found(number))?;
         if known.digest != digest.as_bytes() {
             if known.received > 0 {
-                return Err(Error::field("$.asn_number", "units of it were received already"));
+                return Err(Error::field(
+                    "$.asn_number",
+                    "units of this ASN were already received",
+                ));
             }
             store::replace(conn, &new).await?;
         }
-        let known = store::find(conn, merchant, number).await?.ok_or_else(|| missing(number))?;
+        let known = store::find(conn, merchant, number).await?.ok_or_else(|| not_found(number))?;
         Ok(AsnView::new(known, store::lines(conn, merchant, number).await?))
     })
     .await
 }
 
-/// An ASN with what is expected and what was received.
+/// Shows an ASN with the numbers of units expected and received.
 pub(crate) async fn show(app: &App, merchant: &MerchantId, number: &str) -> Result<AsnView, Error> {
     let mut conn = app.pool.get().await?;
-    let known = store::find(&mut conn, merchant, number).await?.ok_or_else(|| missing(number))?;
+    let known = store::find(&mut conn, merchant, number).await?.ok_or_else(|| not_found(number))?;
     Ok(AsnView::new(known, store::lines(&mut conn, merchant, number).await?))
 }
 
-fn missing(number: &str) -> Error {
-    Error::NoSuch { what: "inbound ASN", number: number.to_owned() }
+/// Lists a merchant's ASNs, sorted by number.
+pub(crate) async fn list(app: &App, merchant: &MerchantId, page: &Page) -> Result<AsnPage, Error> {
+    let mut conn = app.pool.get().await?;
+    let mut found = store::page(&mut conn, merchant, page.after(), page.limit.rows()).await?;
+    let next = page.limit.next(&mut found, |stored| stored.header.asn_number.to_string());
+    Ok(AsnPage { inbound_asns: found.into_iter().map(AsnSummary::from).collect(), next })
+}
+
+fn not_found(number: &str) -> Error {
+    Error::NotFound { resource: "inbound ASN", number: number.to_owned() }
 }

@@ -1,11 +1,9 @@
-//! Tells merchants what happens in the warehouse.
+//! The warehouse notifier sends merchants messages about shipments and receipts in a warehouse. It owns
+//! inbound ASNs, receipts, outbound shipments and drop shipments. It consumes `merchant.changed.v1` and
+//! `token.revoked.v1`, and publishes `unit.received.v1` for units that belong to an RMA.
 //!
-//! It owns what merchants announce (inbound ASNs), what arrived of it (receipts), what leaves
-//! (outbound shipments), and what was told of drop shipments. It hears `merchant.changed` and
-//! `token.revoked`, and says `unit.received` of units that belong to an RMA.
-//!
-//! It promises: what was answered with 201 is stored, and its messages are on the way, each once,
-//! however often the request comes. A request is stored whole or not at all.
+//! It guarantees that a request is stored as a whole or not at all, that a 201 response means that the
+//! request is stored and its messages are enqueued, and that a repeated request enqueues no message twice.
 
 mod drop_shipments;
 mod error;
@@ -32,10 +30,10 @@ use platform::{Clock, Process, Service, idempotency};
 use serde::Deserialize;
 use utoipa_actix_web::service_config::ServiceConfig;
 
-/// The tables of this service.
+/// Creates the tables of this service.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/warehouse-notifier");
 
-/// What this service delivers.
+/// Kinds of messages that this service delivers.
 const KINDS: [MessageKind; 5] = [
     MessageKind::OutboundAsn,
     MessageKind::InventoryReceipt,
@@ -44,7 +42,7 @@ const KINDS: [MessageKind; 5] = [
     MessageKind::DropShipmentPartialCancellation,
 ];
 
-/// The service.
+/// State that all handlers share.
 pub struct App {
     pool: Pool,
     clock: Clock,
@@ -53,7 +51,7 @@ pub struct App {
     deliveries: Deliveries,
 }
 
-/// The sections of this service.
+/// The settings of this service, by section.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -66,7 +64,7 @@ pub struct Settings {
 
 impl Service for App {
     const NAME: &'static str = "warehouse-notifier";
-    const ABOUT: &'static str = "Tells merchants what happens in the warehouse";
+    const ABOUT: &'static str = "Sends merchants messages about shipments and receipts";
     const DEFAULTS: &'static [&'static str] =
         &[messaging::DEFAULTS, delivery::DEFAULTS, include_str!("../default.toml")];
     type Settings = Settings;

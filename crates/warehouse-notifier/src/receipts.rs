@@ -1,24 +1,100 @@
-//! Units that arrive, checked against what their merchant announced.
+//! Receipts: units that arrive at a warehouse, checked against the ASNs of their merchant.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use chrono::{DateTime, Utc};
 use delivery::NewMessage;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use domain::access::MerchantId;
 use domain::json::{FieldError, ValidationError};
 use domain::message_kind::MessageKind;
 use domain::warehouse::{ExpectedUnit, InventoryReceipt, ReceiptBatch};
-use uuid::Uuid;
-
+use platform::http::PageLimit;
 use platform::idempotency;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
 
 use crate::App;
 use crate::error::Error;
-use crate::http::receipts::{ReceiptView, ReceivedUnits};
 use crate::request::Request;
 use crate::store::new_id;
-use crate::store::receipts::{self as store, NewReceipt};
+use crate::store::receipts::{self as store, NewReceipt, StoredReceipt};
 
-/// Stores units and tells the merchant of each, except those known before.
+/// The receipts of a request.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct ReceivedUnits {
+    #[schema(example = "2 units received")]
+    message: String,
+    /// In the order of the request.
+    receipts: Vec<ReceiptView>,
+}
+
+impl ReceivedUnits {
+    pub(crate) fn new(receipts: Vec<ReceiptView>) -> Self {
+        let units = if receipts.len() == 1 { "unit" } else { "units" };
+        Self { message: format!("{} {units} received", receipts.len()), receipts }
+    }
+}
+
+/// The first receipt of a unit, or its first rejection if it was not received.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub(crate) struct ReceiptView {
+    id: Uuid,
+    asn_number: String,
+    line_identifier: String,
+    unit_identifier: String,
+    received_at: DateTime<Utc>,
+}
+
+impl ReceiptView {
+    pub(crate) fn new(new: &NewReceipt, received_at: DateTime<Utc>) -> Self {
+        Self {
+            id: new.id,
+            asn_number: new.asn_number.clone(),
+            line_identifier: new.line_identifier.clone(),
+            unit_identifier: new.unit_identifier.clone(),
+            received_at,
+        }
+    }
+}
+
+impl From<StoredReceipt> for ReceiptView {
+    fn from(stored: StoredReceipt) -> Self {
+        let StoredReceipt { id, asn_number, line_identifier, unit_identifier, .. } = stored;
+        let received_at = stored.received_at;
+        Self { id, asn_number, line_identifier, unit_identifier, received_at }
+    }
+}
+
+/// A receipt with its message.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReceiptDetails {
+    id: Uuid,
+    received_at: DateTime<Utc>,
+    /// The message to the merchant.
+    message: InventoryReceipt,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReceiptPage {
+    /// Newest first.
+    receipts: Vec<ReceiptDetails>,
+    /// Cursor of the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+impl TryFrom<StoredReceipt> for ReceiptDetails {
+    type Error = Error;
+
+    fn try_from(stored: StoredReceipt) -> Result<Self, Error> {
+        let StoredReceipt { id, received_at, message, .. } = stored;
+        Ok(Self { id, received_at, message: serde_json::from_str(&message)? })
+    }
+}
+
+/// Stores receipts and enqueues a message for each unit that is new.
 pub(crate) async fn receive(
     app: &App,
     request: Request<'_>,
@@ -30,19 +106,18 @@ pub(crate) async fn receive(
             let completed = complete(conn, &request, receipts).await?;
             let mut new = Vec::with_capacity(completed.len());
             for receipt in &completed {
-                new.push(written(receipt, new_id(request.at))?);
+                new.push(new_receipt(receipt, new_id(request.at))?);
             }
             let stored = store::insert(conn, request.merchant, &new, request.at).await?;
-            tell(app, conn, &request, &completed, &new, &stored).await?;
-            let answer = answer(conn, &request, &new, &stored).await?;
-            Ok(answer)
+            enqueue_messages(app, conn, &request, &completed, &new, &stored).await?;
+            received_units(conn, &request, &new, &stored).await
         })
         .await
     })
     .await
 }
 
-/// Adds what the ASNs say; every unit whose ASN or line is unknown is a fault.
+/// Adds the fields of the ASNs. A receipt with an unknown ASN or line is an error.
 async fn complete(
     conn: &mut AsyncPgConnection,
     request: &Request<'_>,
@@ -57,9 +132,9 @@ async fn complete(
     let lines = store::lines(conn, request.merchant, &wanted).await?;
     let mut completed = std::mem::take(&mut receipts.receipts);
     let mut errors = Vec::new();
-    for (place, (receipt, key)) in completed.iter_mut().zip(&keys).enumerate() {
-        let path = |field: &str| receipts.path(place, field);
-        let fault = match (headers.get(&key.0), lines.get(key)) {
+    for (index, (receipt, key)) in completed.iter_mut().zip(&keys).enumerate() {
+        let path = |field: &str| receipts.path(index, field);
+        let error = match (headers.get(&key.0), lines.get(key)) {
             (Some(header), Some(line)) => {
                 receipt.complete(&ExpectedUnit { header, line }, path).err()
             }
@@ -72,7 +147,7 @@ async fn complete(
                 Some(FieldError::invalid(path("asn_number"), detail))
             }
         };
-        errors.extend(fault);
+        errors.extend(error);
     }
     if errors.is_empty() {
         Ok(completed)
@@ -81,7 +156,7 @@ async fn complete(
     }
 }
 
-fn written(receipt: &InventoryReceipt, id: Uuid) -> Result<NewReceipt, Error> {
+fn new_receipt(receipt: &InventoryReceipt, id: Uuid) -> Result<NewReceipt, Error> {
     let unit = receipt.unit_identifier.as_ref().map(ToString::to_string);
     Ok(NewReceipt {
         id,
@@ -93,8 +168,8 @@ fn written(receipt: &InventoryReceipt, id: Uuid) -> Result<NewReceipt, Error> {
     })
 }
 
-/// Writes a message for each unit that is new, and an event for each that belongs to an RMA.
-async fn tell(
+/// Enqueues a message for each new unit, and publishes an event for each that belongs to an RMA.
+async fn enqueue_messages(
     app: &App,
     conn: &mut AsyncPgConnection,
     request: &Request<'_>,
@@ -103,14 +178,14 @@ async fn tell(
     stored: &HashSet<Uuid>,
 ) -> Result<(), Error> {
     let (mut messages, mut events) = (Vec::with_capacity(stored.len()), Vec::new());
-    let told = completed.iter().zip(new).filter(|(_, new)| stored.contains(&new.id));
-    for (receipt, new) in told {
+    let new_units = completed.iter().zip(new).filter(|(_, new)| stored.contains(&new.id));
+    for (receipt, new) in new_units {
         let event =
             if new.rejected { "inventory_receipt.rejected" } else { "inventory_receipt.received" };
         messages.push(NewMessage {
             merchant: request.merchant.clone(),
             kind: MessageKind::InventoryReceipt,
-            // Of its own: a shipment that leaves may have the same number.
+            // The prefix differs from that of outbound shipments, which may have the same number.
             ordering_key: Some(format!("inbound_asn:{}", new.asn_number)),
             event: event.to_owned(),
             body: new.message.clone().into(),
@@ -122,8 +197,9 @@ async fn tell(
     Ok(())
 }
 
-/// The answer for every unit, in the order they came; for one known before, the answer of then.
-async fn answer(
+/// Returns one view for each unit in the order of the request. A unit that was stored before gets its
+/// first receipt.
+async fn received_units(
     conn: &mut AsyncPgConnection,
     request: &Request<'_>,
     new: &[NewReceipt],
@@ -134,17 +210,32 @@ async fn answer(
         .filter(|new| !stored.contains(&new.id))
         .map(|new| (new.asn_number.as_str(), new.unit_identifier.as_str()))
         .collect();
-    let mut before = HashMap::new();
+    let mut first_receipts = HashMap::new();
     if !known.is_empty() {
-        for receipt in store::known(conn, request.merchant, &known).await? {
+        for receipt in store::find(conn, request.merchant, &known).await? {
             let key = (receipt.asn_number.clone(), receipt.unit_identifier.clone());
-            before.insert(key, ReceiptView::from(receipt));
+            first_receipts.insert(key, ReceiptView::from(receipt));
         }
     }
     let view = |new: &NewReceipt| {
         let key = (new.asn_number.clone(), new.unit_identifier.clone());
-        let first = before.get(&key).cloned();
+        let first = first_receipts.get(&key).cloned();
         first.unwrap_or_else(|| ReceiptView::new(new, request.at))
     };
     Ok(ReceivedUnits::new(new.iter().map(view).collect()))
+}
+
+/// Lists a merchant's receipts of one ASN or of all ASNs, newest first.
+pub(crate) async fn list(
+    app: &App,
+    merchant: &MerchantId,
+    asn_number: Option<&str>,
+    after: Option<Uuid>,
+    limit: PageLimit,
+) -> Result<ReceiptPage, Error> {
+    let mut conn = app.pool.get().await?;
+    let mut found = store::page(&mut conn, merchant, asn_number, after, limit.rows()).await?;
+    let next = limit.next(&mut found, |stored| stored.id.to_string());
+    let receipts: Result<_, Error> = found.into_iter().map(ReceiptDetails::try_from).collect();
+    Ok(ReceiptPage { receipts: receipts?, next })
 }

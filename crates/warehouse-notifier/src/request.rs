@@ -1,4 +1,4 @@
-//! A request that changes something.
+//! The common parts of a request that can be repeated.
 
 use domain::access::MerchantId;
 use domain::json::Digest;

@@ -1,4 +1,4 @@
-//! Every query of this service. Nothing here opens a transaction; use cases do.
+//! All queries of this service. Use cases open the transactions.
 
 pub(crate) mod drop_shipments;
 pub(crate) mod inbound;
@@ -8,14 +8,14 @@ pub(crate) mod receipts;
 use platform::Timestamp;
 use uuid::Uuid;
 
-/// An id of version 7: ids sort by time.
+/// Creates a version 7 UUID, so that ids sort by time.
 pub(crate) fn new_id(now: Timestamp) -> Uuid {
     let seconds = u64::try_from(now.timestamp()).unwrap_or_default();
     let nanos = now.timestamp_subsec_nanos();
     Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanos))
 }
 
-/// A count as a column holds it.
+/// Converts a count to the type of its column.
 pub(crate) fn count(number: usize) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }

@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 use crate::{App, KINDS};
 
-const SOON: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 static SCHEMAS: LazyLock<HashMap<&str, Validator>> = LazyLock::new(|| {
@@ -34,15 +34,15 @@ static SCHEMAS: LazyLock<HashMap<&str, Validator>> = LazyLock::new(|| {
     KINDS.into_iter().map(schema).collect()
 });
 
-/// The service with the merchants acme and rival, and the sandbox where acme receives.
-struct Warehouse {
-    started: TestService,
+/// The service with the merchants acme and rival. Messages to acme go to the sandbox.
+struct TestApp {
+    service: TestService,
     issuer: Issuer,
     client: reqwest::Client,
     sandbox: sandbox::Running,
 }
 
-/// A message as it reached the merchant.
+/// A message that the merchant received.
 struct Arrival {
     path: String,
     event: String,
@@ -50,8 +50,8 @@ struct Arrival {
     body: Value,
 }
 
-impl Warehouse {
-    async fn open() -> Self {
+impl TestApp {
+    async fn start() -> Self {
         let issuer = Issuer::start();
         let mut own = sandbox::settings::Settings::for_tests().unwrap();
         own.journal.capacity = 10_000;
@@ -67,23 +67,23 @@ impl Warehouse {
             ("DELIVERY__POLL_INTERVAL", "20ms"),
         ];
         let settings: Vec<_> = issuer.settings().into_iter().chain(more).collect();
-        let started = TestService::new::<App>(&settings).await;
+        let service = TestService::new::<App>(&settings).await;
         let client = platform::http_client(Duration::from_secs(30)).unwrap();
-        let warehouse = Self { started, issuer, client, sandbox };
-        let url = warehouse.sandbox.url("");
-        warehouse.meet("acme", Some(&url)).await;
-        warehouse.meet("rival", None).await;
-        warehouse
+        let app = Self { service, issuer, client, sandbox };
+        let url = app.sandbox.url("");
+        app.add_merchant("acme", Some(&url)).await;
+        app.add_merchant("rival", None).await;
+        app
     }
 
-    /// Waits until the service knows the merchant.
-    async fn meet(&self, name: &str, base_url: Option<&str>) {
+    /// Publishes a merchant and waits until the service has stored it.
+    async fn add_merchant(&self, name: &str, base_url: Option<&str>) {
         let merchant = merchant(name, base_url);
-        introduce(&self.started.namespace, "warehouse-notifier", merchant).await;
-        eventually("the merchant is known", SOON, || async {
+        introduce(&self.service.namespace, "warehouse-notifier", merchant).await;
+        eventually("the merchant is stored", TIMEOUT, || async {
             let (status, _) = self.get(name, "/v1/outbound_shipments/none").await;
-            let answer = self.get(name, "/v1/outbound_shipments").await;
-            (status == 404 && answer.0 == 200).then_some(())
+            let response = self.get(name, "/v1/outbound_shipments").await;
+            (status == 404 && response.0 == 200).then_some(())
         })
         .await;
     }
@@ -92,56 +92,56 @@ impl Warehouse {
         self.issuer.token(None, "warehouse")
     }
 
-    /// A request of a warehouse on behalf of a merchant.
+    /// A request of a warehouse for a merchant.
     fn request(&self, method: Method, merchant: &str, path: &str) -> RequestBuilder {
-        let request = self.client.request(method, format!("{}{path}", self.started.url));
+        let request = self.client.request(method, format!("{}{path}", self.service.url));
         request.bearer_auth(self.warehouse_token()).header("X-Service-Id", merchant)
     }
 
     async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
-        answer(self.request(Method::POST, "acme", path).json(body)).await
+        send(self.request(Method::POST, "acme", path).json(body)).await
     }
 
     async fn post_keyed(&self, path: &str, key: &str, body: &Value) -> (u16, Value) {
         let request = self.request(Method::POST, "acme", path).header("Idempotency-Key", key);
-        answer(request.json(body)).await
+        send(request.json(body)).await
     }
 
     async fn patch(&self, path: &str, body: &Value) -> (u16, Value) {
-        answer(self.request(Method::PATCH, "acme", path).json(body)).await
+        send(self.request(Method::PATCH, "acme", path).json(body)).await
     }
 
     async fn put(&self, path: &str, body: &Value) -> (u16, Value) {
-        answer(self.request(Method::PUT, "acme", path).json(body)).await
+        send(self.request(Method::PUT, "acme", path).json(body)).await
     }
 
     async fn get(&self, merchant: &str, path: &str) -> (u16, Value) {
-        answer(self.request(Method::GET, merchant, path)).await
+        send(self.request(Method::GET, merchant, path)).await
     }
 
-    /// Posts what must be accepted.
+    /// Posts a request that must be accepted, and returns the response.
     #[track_caller]
     fn accept(&self, path: &str, body: &Value) -> impl Future<Output = Value> {
-        let asked_at = std::panic::Location::caller();
+        let caller = std::panic::Location::caller();
         async move {
-            let (status, answer) = self.post(path, body).await;
-            assert_eq!(status, StatusCode::CREATED, "{asked_at}: {answer}");
-            answer
+            let (status, response) = self.post(path, body).await;
+            assert_eq!(status, StatusCode::CREATED, "{caller}: {response}");
+            response
         }
     }
 
-    /// Posts what must be refused, and returns the fields at fault with their codes.
+    /// Posts a request that must be rejected, and returns the invalid fields with their error codes.
     #[track_caller]
-    fn refuse(&self, path: &str, body: &Value) -> impl Future<Output = Vec<(String, String)>> {
-        let asked_at = std::panic::Location::caller();
+    fn reject(&self, path: &str, body: &Value) -> impl Future<Output = Vec<(String, String)>> {
+        let caller = std::panic::Location::caller();
         async move {
-            let (status, answer) = self.post(path, body).await;
-            assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{asked_at}: {answer}");
-            faults(&answer)
+            let (status, response) = self.post(path, body).await;
+            assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{caller}: {response}");
+            field_errors(&response)
         }
     }
 
-    /// What arrived at the merchant so far: in order, signed, and as its schema says.
+    /// Returns the messages that the merchant received so far, in order. Checks signatures and schemas.
     async fn arrivals(&self) -> Vec<Arrival> {
         let url = self.sandbox.url("/journal?limit=1000");
         let page = self.client.get(url).send().await.unwrap().text().await.unwrap();
@@ -164,19 +164,19 @@ impl Warehouse {
         page.entries.into_iter().map(arrival).collect()
     }
 
-    /// Waits until so many messages arrived, whatever else is under way.
-    async fn delivered_to_acme(&self, count: usize) {
-        eventually("messages arrive", SOON, || async {
+    /// Waits until `count` messages arrived. Other messages may be in flight.
+    async fn wait_for_arrivals(&self, count: usize) {
+        eventually("messages arrive", TIMEOUT, || async {
             (self.arrivals().await.len() == count).then_some(())
         })
         .await;
     }
 
-    /// Waits until nothing is under way, and returns everything that arrived.
+    /// Waits until no message is in flight, and returns the messages that arrived.
     async fn delivered(&self, count: usize) -> Vec<Arrival> {
-        let pool = self.started.database.pool();
-        eventually("everything is delivered", SOON, || async {
-            (under_way(&pool).await == 0).then_some(())
+        let pool = self.service.database.pool();
+        eventually("all messages are delivered", TIMEOUT, || async {
+            (deliveries_in_flight(&pool).await == 0).then_some(())
         })
         .await;
         let arrivals = self.arrivals().await;
@@ -185,7 +185,7 @@ impl Warehouse {
     }
 }
 
-async fn under_way(pool: &platform::database::Pool) -> i64 {
+async fn deliveries_in_flight(pool: &platform::database::Pool) -> i64 {
     use diesel_async::RunQueryDsl as _;
     #[derive(diesel::QueryableByName)]
     struct Counted {
@@ -197,18 +197,18 @@ async fn under_way(pool: &platform::database::Pool) -> i64 {
     query.get_result::<Counted>(&mut conn).await.unwrap().n
 }
 
-async fn answer(request: RequestBuilder) -> (u16, Value) {
-    let answer = request.send().await.unwrap();
-    (answer.status().as_u16(), answer.json().await.unwrap())
+async fn send(request: RequestBuilder) -> (u16, Value) {
+    let response = request.send().await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
 }
 
-fn faults(answer: &Value) -> Vec<(String, String)> {
+fn field_errors(response: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let errors = answer["errors"].as_array().unwrap();
+    let errors = response["errors"].as_array().unwrap();
     errors.iter().map(|error| (text(&error["field"]), text(&error["code"]))).collect()
 }
 
-fn fault(field: &str, code: &str) -> Vec<(String, String)> {
+fn field_error(field: &str, code: &str) -> Vec<(String, String)> {
     vec![(field.to_owned(), code.to_owned())]
 }
 

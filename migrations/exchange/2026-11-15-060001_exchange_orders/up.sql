@@ -1,21 +1,21 @@
--- Keys are compared byte by byte: cheaper, and the same on every machine.
+-- Identifiers use COLLATE "C": bytewise comparison is faster and the same on every machine.
 
--- Every confirmed return with something to exchange: one row for each order it speaks of.
+-- Confirmed returns that request an exchange, one row for each of their orders.
 CREATE TABLE confirmations (
     position BIGINT GENERATED ALWAYS AS IDENTITY,
     merchant TEXT COLLATE "C" NOT NULL,
     original_order_id TEXT COLLATE "C" NOT NULL,
     rma_identifier TEXT COLLATE "C" NOT NULL,
     state TEXT NOT NULL,
-    -- The event as it was heard, in JSON.
+    -- The event data as JSON.
     document TEXT NOT NULL,
-    -- The units whose variant was gone, in JSON.
+    -- The units whose variant was out of stock, as JSON.
     out_of_stock TEXT NOT NULL DEFAULT '[]',
     received_at TIMESTAMPTZ NOT NULL,
-    -- Until then somebody is at work on it.
+    -- End of the lease of the replica that works on this row.
     claimed_until TIMESTAMPTZ NOT NULL,
     decided_at TIMESTAMPTZ,
-    -- Of the request that confirmed the return.
+    -- Trace context of the request that confirmed the return.
     traceparent TEXT,
     CONSTRAINT confirmations_pkey PRIMARY KEY (position),
     CONSTRAINT confirmations_once UNIQUE (merchant, original_order_id, rma_identifier),
@@ -30,30 +30,32 @@ CREATE INDEX confirmations_before ON confirmations (merchant, original_order_id,
 CREATE INDEX confirmations_by_rma ON confirmations (merchant, rma_identifier);
 CREATE INDEX confirmations_by_merchant ON confirmations (merchant, position);
 CREATE INDEX confirmations_by_state ON confirmations (merchant, state, position);
+-- For operators, who list the confirmations of all merchants.
+CREATE INDEX confirmations_of_all ON confirmations (state, position);
 
--- The exchange orders: one for each original order, whoever asks and however often.
+-- Exchange orders. The primary key allows one for each original order.
 CREATE TABLE exchange_orders (
     merchant TEXT COLLATE "C" NOT NULL,
     original_order_id TEXT COLLATE "C" NOT NULL,
     confirmation BIGINT NOT NULL,
     id UUID NOT NULL,
     transaction_id UUID NOT NULL,
-    -- The message to the merchant, which knows it as webhook-id.
+    -- The delivery to the merchant, sent as webhook-id.
     delivery UUID NOT NULL,
     state TEXT NOT NULL,
-    -- The exchanged units, in JSON.
+    -- The exchanged units, as JSON.
     units TEXT NOT NULL,
-    -- What the merchant was sent, to the letter.
+    -- The exact message that was sent to the merchant.
     message TEXT NOT NULL,
-    -- Whether stock was asked for again, and if that did not work, why.
+    -- Result of the stock check, and the reason if it failed.
     stock TEXT NOT NULL,
     stock_detail TEXT,
     ordered_at TIMESTAMPTZ NOT NULL,
-    -- Of the merchant's last word.
+    -- Time at which the merchant or an operator last decided the outcome.
     settled_at TIMESTAMPTZ,
-    -- Known once the merchant has taken the order.
+    -- Set when the merchant has accepted the order.
     exchange_order_identifier TEXT COLLATE "C",
-    -- What the merchant computed, where it said so.
+    -- Amounts from the merchant's response.
     total_amount_cents BIGINT,
     tax_amount_cents BIGINT,
     shipping_amount_cents BIGINT,
@@ -62,7 +64,8 @@ CREATE TABLE exchange_orders (
     CONSTRAINT exchange_orders_delivery UNIQUE (delivery),
     CONSTRAINT exchange_orders_confirmed
         FOREIGN KEY (confirmation) REFERENCES confirmations (position),
-    CONSTRAINT exchange_orders_state CHECK (state IN ('sending', 'placed', 'undeliverable')),
+    CONSTRAINT exchange_orders_state
+        CHECK (state IN ('sending', 'placed', 'undeliverable', 'abandoned')),
     CONSTRAINT exchange_orders_stock CHECK (stock IN ('checked', 'unchecked', 'not_needed')),
     CONSTRAINT exchange_orders_named
         CHECK ((state = 'placed') = (exchange_order_identifier IS NOT NULL))
@@ -71,5 +74,5 @@ CREATE TABLE exchange_orders (
 CREATE INDEX exchange_orders_by_name ON exchange_orders (merchant, exchange_order_identifier)
     WHERE exchange_order_identifier IS NOT NULL;
 CREATE INDEX exchange_orders_by_state ON exchange_orders (merchant, state, confirmation);
--- For operators, who look at every merchant's.
+-- For operators, who list the exchange orders of all merchants.
 CREATE INDEX exchange_orders_of_all ON exchange_orders (state, confirmation);

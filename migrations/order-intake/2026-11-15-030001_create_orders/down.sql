@@ -1,4 +1,4 @@
 DROP FUNCTION abort_concurrent_write();
-DROP TABLE stale_snapshots;
+DROP TABLE refund_lines;
 DROP TABLE refunds;
 DROP TABLE orders;

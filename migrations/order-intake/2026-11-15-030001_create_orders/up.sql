@@ -1,18 +1,18 @@
--- Keys are compared byte by byte: cheaper, and the same on every machine.
+-- Keys use the "C" collation: byte order is cheaper to compare and the same on every machine.
 
--- The newest snapshot of every order, with the document it came in.
+-- The newest snapshot of every order, with the JSON document it was published in.
 CREATE TABLE orders (
     merchant TEXT COLLATE "C" NOT NULL,
     identifier TEXT COLLATE "C" NOT NULL,
     status TEXT NOT NULL,
-    -- In lower case; null when the shopper has none.
+    -- In lower case; null when the shopper has no e-mail address.
     customer_email TEXT COLLATE "C",
     line_identifiers TEXT[] COLLATE "C" NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
     updated_at TIMESTAMPTZ NOT NULL,
-    -- Of the document: equal when nothing changed.
+    -- Digest of the document's content; equal digests mean that nothing changed.
     digest BYTEA NOT NULL,
-    -- JSON, checked before it came here, and kept to the letter.
+    -- Validated JSON, stored as TEXT to keep it exactly as it was published.
     document TEXT NOT NULL,
     received_at TIMESTAMPTZ NOT NULL,
     CONSTRAINT orders_pkey PRIMARY KEY (merchant, identifier)
@@ -20,32 +20,31 @@ CREATE TABLE orders (
 
 CREATE INDEX orders_by_email ON orders (merchant, customer_email, identifier)
     WHERE customer_email IS NOT NULL;
--- Without a list of what is to be indexed later: whoever finds it full would index it all, and
--- everyone waits for half a second.
+-- fastupdate is off: the insert that fills the pending list would flush all of it, and block other
+-- writers for half a second.
 CREATE INDEX orders_by_line ON orders USING gin (line_identifiers) WITH (fastupdate = off);
 
--- Every refund ever seen: it never changes, and belongs to one order.
+-- Every refund ever published. A refund never changes and belongs to one order.
 CREATE TABLE refunds (
     merchant TEXT COLLATE "C" NOT NULL,
     identifier TEXT COLLATE "C" NOT NULL,
-    -- Of the order's identifier, which may be long and have thousands of refunds.
+    -- Digest of the order's identifier, which may be long and have thousands of refunds.
     order_digest BYTEA NOT NULL,
     digest BYTEA NOT NULL,
     first_seen_at TIMESTAMPTZ NOT NULL,
     CONSTRAINT refunds_pkey PRIMARY KEY (merchant, identifier)
 );
 
--- Snapshots that came after a newer one. Each is noted once, however often it comes.
-CREATE TABLE stale_snapshots (
+-- Every line of every refund. A line identifier belongs to one refund of the merchant.
+CREATE TABLE refund_lines (
     merchant TEXT COLLATE "C" NOT NULL,
-    order_identifier TEXT COLLATE "C" NOT NULL,
-    digest BYTEA NOT NULL,
-    updated_at TIMESTAMPTZ NOT NULL,
-    received_at TIMESTAMPTZ NOT NULL,
-    CONSTRAINT stale_snapshots_pkey PRIMARY KEY (merchant, order_identifier, digest)
+    identifier TEXT COLLATE "C" NOT NULL,
+    -- Digest of the refund's identifier, which may be long and have thousands of lines.
+    refund_digest BYTEA NOT NULL,
+    CONSTRAINT refund_lines_pkey PRIMARY KEY (merchant, identifier)
 );
 
--- Rolls back a statement that wrote only some of its rows, because another writer was first.
+-- Rolls back a statement that wrote only some of its rows because another writer was first.
 CREATE FUNCTION abort_concurrent_write() RETURNS BOOLEAN LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'orders or refunds were changed by another writer'

@@ -1,90 +1,49 @@
-//! `/v1/exchange_orders`: what became of confirmed exchanges, and ending those that cannot go on.
-
-mod words;
+//! `/v1/exchange_orders`: lists, shows and abandons exchange orders.
 
 use actix_web::{HttpRequest, get, post, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
 use domain::access::{MerchantId, Scope};
-use domain::exchange::OrderAmounts;
-use domain::returns::UnitId;
 use platform::Problem;
 use platform::http::{BadCursor, ErrorBody, PageLimit, reserve_for_response};
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
-use uuid::Uuid;
 
 use crate::App;
-use crate::endings;
 use crate::error::Error;
+use crate::exchange_orders::{ExchangeOrderView, State};
+use crate::order_settlement;
 use crate::store::search::{self, Search};
-pub(crate) use words::{State, Stock};
 
-/// More returns than this of one order are not shown with it.
-const MOST_RETURNS: i64 = 1000;
-
-/// A confirmed exchange and, if there is one, its exchange order.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ExchangeOrderSummary)]
-pub(crate) struct ExchangeOrderView {
-    pub(crate) merchant: String,
-    pub(crate) original_order_id: String,
-    pub(crate) rma_identifier: String,
-    pub(crate) state: State,
-    /// What the merchant calls the new order.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) exchange_order_identifier: Option<String>,
-    /// What the merchant computed, where it said so.
-    pub(crate) amounts: OrderAmounts,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) transaction_id: Option<Uuid>,
-    /// The message to the merchant, which sees it as webhook-id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) delivery: Option<Uuid>,
-    /// The units that are exchanged.
-    pub(crate) units: Vec<UnitId>,
-    /// The units that are refunded because what was chosen was gone.
-    pub(crate) out_of_stock: Vec<UnitId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) stock: Option<Stock>,
-    /// Why stock is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) stock_detail: Option<String>,
-    /// When the confirmation was heard.
-    pub(crate) received_at: DateTime<Utc>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) ordered_at: Option<DateTime<Utc>>,
-    /// When the last word came, the merchant's or an operator's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) settled_at: Option<DateTime<Utc>>,
-}
+/// Limit on the returns that are shown with one order.
+const MAX_RETURNS: i64 = 1000;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ExchangeOrders)]
 pub(crate) struct Page {
     /// Newest first.
     exchange_orders: Vec<ExchangeOrderView>,
-    /// Ask for what comes after this; absent at the end.
+    /// Cursor of the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
 
-/// An exchange order with everything about it.
+/// An exchange order with its message and related orders and returns.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ExchangeOrderDetails)]
 pub(crate) struct Details {
     #[serde(flatten)]
     order: ExchangeOrderView,
-    /// What the merchant was sent.
+    /// The message that was sent to the merchant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<domain::exchange::ExchangeOrder>)]
     message: Option<Box<RawValue>>,
-    /// The orders that led to the original order by earlier exchanges, the very first one first.
+    /// Orders that led to the original order through earlier exchanges, oldest first.
     earlier_orders: Vec<String>,
-    /// Other returns of the same order that wanted an exchange.
+    /// Other returns of the same order that requested an exchange.
     other_returns: Vec<OtherReturn>,
 }
 
@@ -98,13 +57,13 @@ pub(crate) struct OtherReturn {
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Listing {
-    /// Only those of this order
+    /// Filter by original order
     original_order_id: Option<String>,
-    /// Only that of this return
+    /// Filter by return
     rma_identifier: Option<String>,
-    /// Only that which the merchant calls by this name
+    /// Filter by the merchant's identifier of the new order
     exchange_order_identifier: Option<String>,
-    /// Only those in this state
+    /// Filter by state
     state: Option<State>,
     /// Maximum number of entries
     #[serde(default)]
@@ -116,9 +75,9 @@ pub(crate) struct Listing {
 
 /// List exchange orders
 ///
-/// A merchant sees its own. An operator sees everyone's, or those of the merchant it names in
-/// `X-Service-Id`; it must name one to look for an order or a return, whose names are that
-/// merchant's.
+/// Merchants see their own exchange orders. Operators see those of every merchant, or of the merchant
+/// in `X-Service-Id`. The header is required to filter by order or return, because their identifiers
+/// are unique only within one merchant.
 #[utoipa::path(
     tag = "exchange orders",
     params(
@@ -127,7 +86,7 @@ pub(crate) struct Listing {
     ),
     responses(
         (status = 200, description = "Exchange orders", body = Page),
-        (status = 400, description = "Not a query that can be read", body = ErrorBody),
+        (status = 400, description = "Invalid query", body = ErrorBody),
         (status = 401, description = "No valid token", body = ErrorBody),
         (status = 403, description = "The token may not do this", body = ErrorBody),
         (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
@@ -143,14 +102,14 @@ pub(crate) async fn list_exchange_orders(
 ) -> Result<web::Json<Page>, Problem> {
     caller.require(Scope::Returns)?;
     let limit = listing.limit;
-    let mut search = listing.into_inner().understand()?;
+    let mut search = listing.into_inner().parse()?;
     if caller.merchant_scope().is_some() || !caller.is_operator() || search.is_by_name() {
         search.merchant = Some(app.merchants.merchant_for(&caller)?.identifier.clone());
     }
     let mut conn = app.pool.get().await?;
     let (mut found, is_truncated) = search::find(&mut conn, &search, limit.rows()).await?;
     let next = limit.next_of(&mut found, is_truncated, |(position, _)| cursor(*position));
-    // While there is a connection: so many pages at most are here without room.
+    // Before the connection is returned: the pool then limits the pages without a memory permit.
     reserve_for_response(&request, found.iter().map(|(_, order)| order.length()).sum())?;
     let exchange_orders = found.into_iter().map(|(_, order)| order).collect();
     Ok(web::Json(Page { exchange_orders, next }))
@@ -158,16 +117,16 @@ pub(crate) async fn list_exchange_orders(
 
 /// Show the exchange order of an order
 ///
-/// If no order was placed, what became of the newest return that wanted one.
+/// If the order has no exchange order, shows the newest return that requested an exchange.
 #[utoipa::path(
     tag = "exchange orders",
     params(
-        ("original_order_id" = String, Path, description = "The order whose units came back"),
+        ("original_order_id" = String, Path, description = "The order whose units are returned"),
         ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
     ),
     responses(
         (status = 200, description = "The exchange order", body = Details),
-        (status = 400, description = "Not a request that can be read", body = ErrorBody),
+        (status = 400, description = "Invalid request", body = ErrorBody),
         (status = 401, description = "No valid token", body = ErrorBody),
         (status = 403, description = "The token may not do this", body = ErrorBody),
         (status = 404, description = "No such exchange order of this merchant", body = ErrorBody),
@@ -184,27 +143,27 @@ pub(crate) async fn show_exchange_order(
 ) -> Result<web::Json<Details>, Problem> {
     caller.require(Scope::Returns)?;
     let merchant = app.merchants.merchant_for(&caller)?;
-    let id = plausible(original_order_id.into_inner())?;
+    let id = check_storable(original_order_id.into_inner())?;
     details(&app, &merchant.identifier, id, &request).await
 }
 
-/// End an exchange order that the merchant did not take
+/// Abandon an undeliverable exchange order
 ///
-/// For an operator, and only while the order is `undeliverable`: it can no longer be replayed, and
-/// its units are refunded instead. Ending it again changes nothing.
+/// Requires an operator and state `undeliverable`. The delivery can no longer be replayed, and the
+/// units are refunded. Repeating the request changes nothing.
 #[utoipa::path(
     tag = "exchange orders",
     params(
-        ("original_order_id" = String, Path, description = "The order whose units came back"),
+        ("original_order_id" = String, Path, description = "The order whose units are returned"),
         ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
     ),
     responses(
-        (status = 200, description = "The exchange order, ended", body = Details),
-        (status = 400, description = "Not a request that can be read", body = ErrorBody),
+        (status = 200, description = "The abandoned exchange order", body = Details),
+        (status = 400, description = "Invalid request", body = ErrorBody),
         (status = 401, description = "No valid token", body = ErrorBody),
         (status = 403, description = "The token may not do this", body = ErrorBody),
         (status = 404, description = "No such exchange order of this merchant", body = ErrorBody),
-        (status = 409, description = "The order is not undeliverable, or is being sent again", body = ErrorBody),
+        (status = 409, description = "The exchange order is not undeliverable, or is being replayed", body = ErrorBody),
         (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
     ),
     security(("bearer" = [])),
@@ -218,13 +177,13 @@ pub(crate) async fn abandon_exchange_order(
 ) -> Result<web::Json<Details>, Problem> {
     caller.require(Scope::Operator)?;
     let merchant = app.merchants.merchant_for(&caller)?;
-    let id = plausible(original_order_id.into_inner())?;
-    endings::abandon(&app, &merchant.identifier, &id, &caller.claims.client_id).await?;
+    let id = check_storable(original_order_id.into_inner())?;
+    order_settlement::abandon(&app, &merchant.identifier, &id, &caller.claims.client_id).await?;
     details(&app, &merchant.identifier, id, &request).await
 }
 
-/// What PostgreSQL cannot hold cannot be there.
-fn plausible(original_order_id: String) -> Result<String, Error> {
+/// PostgreSQL cannot store NUL, so no such order exists.
+fn check_storable(original_order_id: String) -> Result<String, Error> {
     if original_order_id.contains('\0') {
         Err(Error::NoExchange(original_order_id))
     } else {
@@ -244,7 +203,7 @@ async fn details(
         ..Search::default()
     };
     let mut conn = app.pool.get().await?;
-    let (found, _) = search::find(&mut conn, &search, MOST_RETURNS).await?;
+    let (found, _) = search::find(&mut conn, &search, MAX_RETURNS).await?;
     let (mut placed, mut others): (Vec<_>, Vec<_>) =
         found.into_iter().map(|(_, order)| order).partition(|order| order.delivery.is_some());
     if placed.is_empty() && !others.is_empty() {
@@ -262,16 +221,6 @@ async fn details(
     Ok(web::Json(Details { order, message, earlier_orders, other_returns }))
 }
 
-impl ExchangeOrderView {
-    /// About how long it is when it is written out.
-    fn length(&self) -> usize {
-        let length = |unit: &UnitId| {
-            80 + unit.order_identifier.len() + unit.order_line_item_identifier.len()
-        };
-        self.units.iter().chain(&self.out_of_stock).map(length).sum::<usize>() + 600
-    }
-}
-
 impl From<ExchangeOrderView> for OtherReturn {
     fn from(view: ExchangeOrderView) -> Self {
         let ExchangeOrderView { rma_identifier, state, received_at, .. } = view;
@@ -280,7 +229,7 @@ impl From<ExchangeOrderView> for OtherReturn {
 }
 
 impl Listing {
-    fn understand(self) -> Result<Search, Problem> {
+    fn parse(self) -> Result<Search, Problem> {
         let before = self.after.map(|after| position(&after).ok_or(BadCursor));
         let names =
             [&self.original_order_id, &self.rma_identifier, &self.exchange_order_identifier];

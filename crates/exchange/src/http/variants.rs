@@ -1,4 +1,4 @@
-//! `GET /v1/variants/{variant_identifier}`: what a shopper can have instead.
+//! `GET /v1/variants/{variant_identifier}`: the variants that a shopper can choose.
 
 use actix_web::{HttpRequest, HttpResponse, get, web};
 use chrono::{DateTime, Utc};
@@ -12,35 +12,35 @@ use utoipa::ToSchema;
 
 use crate::App;
 use crate::error::Error;
-use crate::offers::Reason;
+use crate::variant_cache::Reason;
 
-/// What a merchant offers.
+/// The variants that a merchant offers.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Offer)]
 struct OfferView<'a> {
     #[schema(value_type = String)]
     variant_identifier: &'a VariantIdentifier,
-    /// Whether the merchant said what there is. If not, no variants are shown and the return goes
-    /// on without them.
+    /// Whether the merchant returned its variants. If not, `variants` is empty and the return
+    /// continues without an exchange.
     available: bool,
-    /// In the merchant's order, none of them sold out.
+    /// Variants in stock, in the merchant's order.
     #[schema(value_type = Vec<OfferedVariant>)]
     variants: &'a [OfferedVariant],
-    /// When the merchant was asked.
+    /// Time of the request to the merchant.
     #[serde(skip_serializing_if = "Option::is_none")]
     asked_at: Option<DateTime<Utc>>,
-    /// Why nothing is available.
+    /// Reason that no variants are available.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Reason>,
-    /// The same for people.
+    /// Readable form of the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<&'a str>,
 }
 
 /// Show the variants of a product
 ///
-/// Asks the merchant, or remembers what it said a moment ago. The answer comes within three seconds
-/// whatever the merchant does.
+/// Returns variants from the merchant, cached for a few seconds. The response arrives within three
+/// seconds even if the merchant does not respond.
 #[utoipa::path(
     tag = "variants",
     params(
@@ -48,8 +48,8 @@ struct OfferView<'a> {
         ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
     ),
     responses(
-        (status = 200, description = "What the merchant offers, or why that is not known", body = OfferView),
-        (status = 400, description = "Not an identifier", body = ErrorBody),
+        (status = 200, description = "The variants, or the reason that there are none", body = OfferView),
+        (status = 400, description = "Invalid identifier", body = ErrorBody),
         (status = 401, description = "No valid token", body = ErrorBody),
         (status = 403, description = "The token may not do this", body = ErrorBody),
         (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
@@ -66,11 +66,11 @@ pub(crate) async fn show_variants(
     caller.require(Scope::Returns)?;
     let merchant = app.merchants.merchant_for(&caller)?;
     let product = VariantIdentifier::parse(&identifier).map_err(Error::from)?;
-    let mut answer = HttpResponse::Ok();
-    Ok(match app.offers.of(&merchant, &product).await {
+    let mut response = HttpResponse::Ok();
+    Ok(match app.variant_cache.get(&merchant, &product).await {
         Ok(offer) => {
             reserve_for_response(&request, offer.length())?;
-            answer.json(OfferView {
+            response.json(OfferView {
                 variant_identifier: &product,
                 available: true,
                 variants: &offer.variants.offered,
@@ -79,7 +79,7 @@ pub(crate) async fn show_variants(
                 detail: None,
             })
         }
-        Err(none) => answer.json(OfferView {
+        Err(none) => response.json(OfferView {
             variant_identifier: &product,
             available: false,
             variants: &[],

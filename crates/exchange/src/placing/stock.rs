@@ -1,4 +1,4 @@
-//! Asking for stock again before an order is placed.
+//! Checks stock again before an exchange order is placed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,59 +8,63 @@ use domain::returns::Replacement;
 use futures_util::future::join_all;
 
 use super::Placer;
-use crate::http::exchange_orders::Stock as Word;
-use crate::offers::Offer;
+use crate::exchange_orders::Stock;
 use crate::store::confirmations::Claimed;
+use crate::variant_cache::Offer;
 
-/// What became of the chosen variants.
-pub(super) struct Stock<'a> {
+/// Result of the stock check of the chosen variants.
+pub(super) struct CheckedStock<'a> {
     pub(super) units: StockCheck<'a>,
-    /// Why some question was not answered.
+    /// Reason that a lookup failed.
     pub(super) detail: Option<String>,
-    asked: bool,
+    needed: bool,
 }
 
-impl Stock<'_> {
-    /// How the record calls it.
-    pub(super) fn word(&self) -> Word {
-        match (self.asked, self.units.unchecked) {
-            (false, _) => Word::NotNeeded,
-            (true, 0) => Word::Checked,
-            (true, _) => Word::Unchecked,
+impl CheckedStock<'_> {
+    /// The status that is stored with the exchange order.
+    pub(super) fn status(&self) -> Stock {
+        match (self.needed, self.units.unchecked) {
+            (false, _) => Stock::NotNeeded,
+            (true, 0) => Stock::Checked,
+            (true, _) => Stock::Unchecked,
         }
     }
 }
 
 impl Placer {
-    /// Asks for every product of which a variant was chosen. Where there is no answer the order is
-    /// placed all the same, and the record says so.
-    pub(super) async fn ask_stock<'a>(&self, claimed: &'a Claimed) -> Stock<'a> {
+    /// Looks up every product with a chosen variant. A failed lookup does not stop the order; its
+    /// stock is stored as unchecked.
+    pub(super) async fn recheck_stock<'a>(&self, claimed: &'a Claimed) -> CheckedStock<'a> {
         let units = &claimed.confirmed.units;
         let chosen =
             units.iter().filter(|unit| matches!(unit.replacement, Replacement::Exchange { .. }));
         let products: BTreeSet<_> =
             chosen.map(|unit| unit.variant_identifier.as_deref().unwrap_or_default()).collect();
-        let answers = join_all(products.iter().map(|product| self.ask(claimed, product))).await;
-        let detail = answers.iter().find_map(|answer| answer.as_ref().err());
-        // PostgreSQL takes no NUL, whatever a token server says.
+        let lookups = join_all(products.iter().map(|product| self.look_up(claimed, product))).await;
+        let detail = lookups.iter().find_map(|lookup| lookup.as_ref().err());
+        // PostgreSQL cannot store NUL, and a token server may return it in an error.
         let detail = detail.map(|detail| detail.replace('\0', "\u{FFFD}"));
-        let answers: Vec<_> = answers.into_iter().map(Result::ok).collect();
-        let asked: VariantLookups<'_> = products
+        let lookups: Vec<_> = lookups.into_iter().map(Result::ok).collect();
+        let by_product: VariantLookups<'_> = products
             .iter()
-            .zip(&answers)
-            .map(|(product, answer)| (*product, answer.as_ref().map(|offer| &offer.variants)))
+            .zip(&lookups)
+            .map(|(product, lookup)| (*product, lookup.as_ref().map(|offer| &offer.variants)))
             .collect();
-        Stock { units: check_stock(units, &asked), detail, asked: !products.is_empty() }
+        CheckedStock {
+            units: check_stock(units, &by_product),
+            detail,
+            needed: !products.is_empty(),
+        }
     }
 
-    async fn ask(&self, claimed: &Claimed, product: &str) -> Result<Arc<Offer>, String> {
+    async fn look_up(&self, claimed: &Claimed, product: &str) -> Result<Arc<Offer>, String> {
         let product = VariantIdentifier::parse(product).map_err(|error| error.to_string())?;
         let merchant = &claimed.confirmed.merchant;
         let merchant = self
             .merchants
             .get(merchant)
             .ok_or_else(|| format!("merchant {merchant} is not known"))?;
-        let answer = self.offers.since(claimed.received_at, &merchant, &product).await;
-        answer.map_err(|none| format!("{}: {}", none.reason.as_str(), none.detail))
+        let lookup = self.variant_cache.get_since(claimed.received_at, &merchant, &product).await;
+        lookup.map_err(|none| format!("{}: {}", none.reason.as_str(), none.detail))
     }
 }

@@ -1,4 +1,4 @@
-//! Confirmed returns: heard, claimed by whoever works on them, decided once.
+//! Confirmed returns: inserted when received, leased to one replica, decided once.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use domain::returns::{ReturnConfirmed, UnitId};
 use platform::database::{DatabaseError, prepared};
 use platform::{Timestamp, chain};
 
-use super::{document, written};
+use super::{from_json, to_json};
 
-/// What became of a confirmation.
+/// Decision about a confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
     Ordered,
     AlreadyExchanged,
     OutOfStock,
-    /// Nothing: people must look at it.
+    /// The stored JSON cannot be parsed; an operator has to look at it.
     Unreadable,
 }
 
 impl Decision {
-    fn word(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Ordered => "ordered",
             Self::AlreadyExchanged => "already_exchanged",
@@ -33,30 +33,30 @@ impl Decision {
     }
 }
 
-/// A confirmation to work on.
+/// A confirmation that is leased to this replica.
 #[derive(Debug)]
 pub(crate) struct Claimed {
     pub(crate) position: i64,
     pub(crate) confirmed: ReturnConfirmed,
     pub(crate) received_at: Timestamp,
     pub(crate) traceparent: Option<String>,
-    /// Whether an exchange order was placed for its order already.
-    pub(crate) taken: bool,
-    /// How long it is as it was written down.
+    /// Whether the original order already has an exchange order.
+    pub(crate) has_order: bool,
+    /// Length of the stored JSON.
     pub(crate) bytes: usize,
 }
 
-/// What there is room for.
+/// Limits on the confirmations to claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Space {
-    pub(crate) places: i64,
+pub(crate) struct Capacity {
+    pub(crate) slots: i64,
     pub(crate) bytes: i64,
-    /// The merchants of what is under way, each as often as it has something there.
+    /// The merchant of each confirmation in flight, with repetitions.
     pub(crate) busy: Vec<String>,
 }
 
-/// Writes a confirmation down, unless it is known.
-pub(crate) async fn hear(
+/// Inserts a confirmation, unless the return is known.
+pub(crate) async fn insert(
     conn: &mut AsyncPgConnection,
     confirmed: &ReturnConfirmed,
     traceparent: Option<&str>,
@@ -71,7 +71,7 @@ pub(crate) async fn hear(
     .bind::<Text, _>(confirmed.merchant.as_str())
     .bind::<Text, _>(&confirmed.original_order_id)
     .bind::<Text, _>(&confirmed.rma_identifier)
-    .bind::<Text, _>(written(confirmed)?)
+    .bind::<Text, _>(to_json(confirmed)?)
     .bind::<Timestamptz, _>(now)
     .bind::<Nullable<Text>, _>(traceparent);
     prepared(insert).execute(conn).await?;
@@ -89,35 +89,36 @@ struct ClaimedRow {
     #[diesel(sql_type = Nullable<Text>)]
     traceparent: Option<String>,
     #[diesel(sql_type = Bool)]
-    taken: bool,
+    has_order: bool,
 }
 
-/// Takes some of what waits and holds it for a while: what there are places for, and no more once it
-/// is as long as it may be. Of those that speak of one order the first goes alone, until there is an
-/// order and the others can be told. What cannot be read is put aside.
+/// Leases waiting confirmations, up to the capacity in number and bytes.
+///
+/// Confirmations of one original order wait for the first of them, until there is an exchange order
+/// and the others can be rejected. Rows that cannot be parsed are marked unreadable.
 pub(crate) async fn claim(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
     lease: Duration,
-    space: &Space,
+    capacity: &Capacity,
 ) -> Result<Vec<Claimed>, DatabaseError> {
     let until = now + TimeDelta::from_std(lease).unwrap_or(TimeDelta::MAX);
     let claim = diesel::sql_query(CLAIM)
         .bind::<Timestamptz, _>(now)
         .bind::<Timestamptz, _>(until)
-        .bind::<BigInt, _>(space.places)
-        .bind::<BigInt, _>(space.bytes)
-        .bind::<Array<Text>, _>(&space.busy);
+        .bind::<BigInt, _>(capacity.slots)
+        .bind::<BigInt, _>(capacity.bytes)
+        .bind::<Array<Text>, _>(&capacity.busy);
     let rows: Vec<ClaimedRow> = prepared(claim).load(conn).await?;
     let mut claimed = Vec::with_capacity(rows.len());
     for row in rows {
-        match document(&row.document) {
+        match from_json(&row.document) {
             Ok(confirmed) => claimed.push(Claimed {
                 position: row.position,
                 confirmed,
                 received_at: row.received_at,
                 traceparent: row.traceparent,
-                taken: row.taken,
+                has_order: row.has_order,
                 bytes: row.document.len(),
             }),
             Err(error) => {
@@ -130,12 +131,13 @@ pub(crate) async fn claim(
     Ok(claimed)
 }
 
-/// Merchants take turns: everyone's first goes before anyone's second, and what a merchant has under
-/// way counts. Among equals chance decides; the oldest first would always be the same merchant's.
+/// Merchants take turns: the first confirmation of every merchant precedes the second of any, and
+/// confirmations in flight count. Ties are broken at random, because the oldest would always belong to
+/// the same merchant.
 ///
-/// Merchants are found by skipping through the index, and none is asked for more than its part of
-/// the places, so that a long backlog of one costs the others nothing. Whether there is an order is
-/// looked up for each: a join might read them all.
+/// A skip scan of the index finds the merchants. Each contributes at most its share of the slots, so
+/// that the backlog of one merchant does not slow the query. A subquery for each row finds the exchange
+/// order, because a join might read the whole table.
 const CLAIM: &str = "WITH RECURSIVE merchants (merchant) AS ( \
      (SELECT merchant FROM confirmations WHERE state = 'waiting' ORDER BY merchant LIMIT 1) \
      UNION ALL \
@@ -146,13 +148,13 @@ const CLAIM: &str = "WITH RECURSIVE merchants (merchant) AS ( \
      ) AS next \
  ), next AS ( \
      SELECT next.* FROM merchants, LATERAL ( \
-         SELECT own.merchant, own.position, octet_length(own.document) AS bytes, ordered.taken \
+         SELECT own.merchant, own.position, octet_length(own.document) AS bytes, ordered.has_order \
          FROM confirmations AS own, LATERAL (SELECT ( \
              SELECT true FROM exchange_orders AS orders WHERE orders.merchant = own.merchant \
              AND orders.original_order_id = own.original_order_id \
-         ) IS TRUE AS taken) AS ordered \
+         ) IS TRUE AS has_order) AS ordered \
          WHERE own.merchant = merchants.merchant AND own.state = 'waiting' \
-         AND own.claimed_until <= $1 AND (ordered.taken OR NOT EXISTS ( \
+         AND own.claimed_until <= $1 AND (ordered.has_order OR NOT EXISTS ( \
              SELECT FROM confirmations AS earlier WHERE earlier.state = 'waiting' \
              AND earlier.merchant = own.merchant \
              AND earlier.original_order_id = own.original_order_id \
@@ -162,19 +164,19 @@ const CLAIM: &str = "WITH RECURSIVE merchants (merchant) AS ( \
          FOR UPDATE OF own SKIP LOCKED \
      ) AS next \
  ), ranked AS ( \
-     SELECT position, bytes, taken, random() AS luck, \
+     SELECT position, bytes, has_order, random() AS luck, \
      row_number() OVER (PARTITION BY merchant ORDER BY position) + ( \
          SELECT count(*) FROM unnest($5) AS busy (merchant) WHERE busy.merchant = next.merchant \
      ) AS turn FROM next \
  ), weighed AS ( \
-     SELECT position, taken, sum(bytes) OVER (ORDER BY turn, luck) - bytes AS bytes_before \
+     SELECT position, has_order, sum(bytes) OVER (ORDER BY turn, luck) - bytes AS bytes_before \
      FROM (SELECT * FROM ranked ORDER BY turn, luck LIMIT $3) AS first \
  ), claimed AS ( \
      UPDATE confirmations SET claimed_until = $2 WHERE position = ANY ( \
          ARRAY (SELECT position FROM weighed WHERE bytes_before < $4) \
      ) RETURNING position, document, received_at, traceparent \
  ) \
- SELECT claimed.*, weighed.taken FROM claimed JOIN weighed USING (position)";
+ SELECT claimed.*, weighed.has_order FROM claimed JOIN weighed USING (position)";
 
 #[derive(QueryableByName)]
 struct Waiting {
@@ -182,7 +184,7 @@ struct Waiting {
     waiting: bool,
 }
 
-/// Whether a confirmation still waits; if so, nobody else decides it before this transaction ends.
+/// Locks a confirmation until the transaction ends, and returns whether it is still waiting.
 pub(crate) async fn lock(
     conn: &mut AsyncPgConnection,
     position: i64,
@@ -206,8 +208,8 @@ pub(crate) async fn decide(
          WHERE position = $1",
     )
     .bind::<BigInt, _>(position)
-    .bind::<Text, _>(decision.word())
-    .bind::<Text, _>(written(&out_of_stock)?)
+    .bind::<Text, _>(decision.as_str())
+    .bind::<Text, _>(to_json(&out_of_stock)?)
     .bind::<Timestamptz, _>(now);
     prepared(update).execute(conn).await?;
     Ok(())

@@ -1,5 +1,5 @@
-//! Exchange orders: added once for each original order, then settled by the merchant's answer, or
-//! ended by an operator.
+//! Exchange orders: added once for each original order, then settled by the merchant's response or
+//! abandoned by an operator.
 
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
 use diesel::{OptionalExtension as _, QueryableByName};
@@ -11,10 +11,10 @@ use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 use uuid::Uuid;
 
-use super::{document, merchant_id, written};
-use crate::http::exchange_orders::{State, Stock};
+use super::{from_json, merchant_id, to_json};
+use crate::exchange_orders::{State, Stock};
 
-/// An order that goes out to the merchant.
+/// An exchange order to send to the merchant.
 pub(crate) struct NewOrder<'a> {
     pub(crate) merchant: &'a MerchantId,
     pub(crate) original_order_id: &'a str,
@@ -27,7 +27,7 @@ pub(crate) struct NewOrder<'a> {
     pub(crate) stock_detail: Option<&'a str>,
 }
 
-/// An order that was just settled.
+/// An exchange order that was just settled.
 pub(crate) struct Settled {
     pub(crate) merchant: MerchantId,
     pub(crate) original_order_id: String,
@@ -35,7 +35,7 @@ pub(crate) struct Settled {
     pub(crate) units: Vec<UnitId>,
 }
 
-/// Fails on the constraint when the original order has one.
+/// Fails with a constraint violation if the original order already has an exchange order.
 pub(crate) async fn add(
     conn: &mut AsyncPgConnection,
     order: &NewOrder<'_>,
@@ -52,7 +52,7 @@ pub(crate) async fn add(
     .bind::<diesel::sql_types::Uuid, _>(Uuid::new_v4())
     .bind::<diesel::sql_types::Uuid, _>(order.transaction_id)
     .bind::<diesel::sql_types::Uuid, _>(order.delivery)
-    .bind::<Text, _>(written(&order.units)?)
+    .bind::<Text, _>(to_json(&order.units)?)
     .bind::<Text, _>(order.message)
     .bind::<Text, _>(order.stock.as_str())
     .bind::<Nullable<Text>, _>(order.stock_detail)
@@ -81,21 +81,21 @@ impl SettledRow {
             merchant: merchant_id(&self.merchant)?,
             original_order_id: self.original_order_id,
             rma_identifier: self.rma_identifier,
-            units: document(&self.units)?,
+            units: from_json(&self.units)?,
         };
         Ok((settled, self.exchange_order_identifier))
     }
 }
 
 #[derive(QueryableByName)]
-struct Standing {
+struct LockedRow {
     #[diesel(sql_type = Text)]
     state: String,
     #[diesel(sql_type = diesel::sql_types::Uuid)]
     delivery: Uuid,
 }
 
-/// How far an order has come, and its message; neither changes before the end of the transaction.
+/// Locks an exchange order until the transaction ends, and returns its state and delivery.
 pub(crate) async fn lock(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -107,12 +107,12 @@ pub(crate) async fn lock(
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Text, _>(original_order_id);
-    let row: Option<Standing> = prepared(lock).get_result(conn).await.optional()?;
+    let row: Option<LockedRow> = prepared(lock).get_result(conn).await.optional()?;
     row.map(|row| Ok((State::read(&row.state)?, row.delivery))).transpose()
 }
 
-/// The merchant took the order: what it is called from now on, unless that is known already. An
-/// order that the merchant gave no name gets one of ours.
+/// Marks an exchange order as placed and returns its identifier; `None` if it is settled already. An
+/// identifier is generated if the merchant returned none.
 pub(crate) async fn place(
     conn: &mut AsyncPgConnection,
     delivery: Uuid,
@@ -140,8 +140,8 @@ pub(crate) async fn place(
     Ok(name.map(|name| (settled, name)))
 }
 
-/// The merchant did not take the order, unless that is known already.
-pub(crate) async fn give_up(
+/// Marks an exchange order as undeliverable; `None` if it is settled already.
+pub(crate) async fn mark_undeliverable(
     conn: &mut AsyncPgConnection,
     delivery: Uuid,
     now: Timestamp,
@@ -149,7 +149,7 @@ pub(crate) async fn give_up(
     fail(conn, delivery, (State::Sending, State::Undeliverable), now).await
 }
 
-/// The order is ended, unless the merchant took it or it was ended before.
+/// Marks an undeliverable exchange order as abandoned; `None` in any other state.
 pub(crate) async fn abandon(
     conn: &mut AsyncPgConnection,
     delivery: Uuid,

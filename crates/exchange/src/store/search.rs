@@ -1,4 +1,4 @@
-//! Looking exchanges up.
+//! Searches exchanges.
 
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
@@ -10,10 +10,10 @@ use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::document;
-use crate::http::exchange_orders::{ExchangeOrderView, State, Stock};
+use super::from_json;
+use crate::exchange_orders::{ExchangeOrderView, State, Stock};
 
-/// What to look for; all that is given must fit.
+/// Search conditions; all that are set must match.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
     pub(crate) merchant: Option<MerchantId>,
@@ -21,12 +21,12 @@ pub(crate) struct Search {
     pub(crate) rma_identifier: Option<String>,
     pub(crate) exchange_order_identifier: Option<String>,
     pub(crate) state: Option<State>,
-    /// Only what stands behind this one.
+    /// Only rows before this position.
     pub(crate) before: Option<i64>,
 }
 
 impl Search {
-    /// Whether it looks for something by a name, which means nothing without its merchant.
+    /// Whether a condition is an identifier, which is unique only within one merchant.
     pub(crate) fn is_by_name(&self) -> bool {
         let names =
             [&self.original_order_id, &self.rma_identifier, &self.exchange_order_identifier];
@@ -72,7 +72,7 @@ struct Row {
     tax_amount_cents: Option<i64>,
     #[diesel(sql_type = Nullable<BigInt>)]
     shipping_amount_cents: Option<i64>,
-    /// How many there are, shown or not.
+    /// Number of matching rows before the byte limit.
     #[diesel(sql_type = BigInt)]
     found: i64,
 }
@@ -85,8 +85,8 @@ const FIND: &str = "SELECT position, own.merchant, own.original_order_id, rma_id
      FROM confirmations AS own LEFT JOIN exchange_orders AS placed ON placed.confirmation = own.position \
      WHERE position < $1";
 
-/// Exchanges with their place in the list, newest first: up to `most`, fewer when they are heavy,
-/// and whether that was not all of them.
+/// Exchanges with their positions, newest first: up to `most`, fewer if they exceed the byte limit of
+/// a page. The flag tells whether that limit cut the page.
 pub(crate) async fn find(
     conn: &mut AsyncPgConnection,
     search: &Search,
@@ -96,7 +96,7 @@ pub(crate) async fn find(
     let (weighing, cutting) = limit_page_bytes("position DESC");
     let mut query = diesel::sql_query(weighing).into_boxed().sql(FIND).bind::<BigInt, _>(before);
     let mut bound = 1;
-    // A condition that is not asked for is not in the query, so that the right index is used.
+    // Only conditions that are set go into the query, so that PostgreSQL uses the right index.
     let merchant = search.merchant.as_ref().map(MerchantId::as_str);
     let name = search.exchange_order_identifier.as_deref();
     let is_state_of_order = search.state.is_some_and(State::is_of_order);
@@ -141,8 +141,8 @@ impl Row {
             amounts,
             transaction_id: self.transaction_id,
             delivery: self.delivery,
-            units: self.units.as_deref().map(document).transpose()?.unwrap_or_default(),
-            out_of_stock: document(&self.out_of_stock)?,
+            units: self.units.as_deref().map(from_json).transpose()?.unwrap_or_default(),
+            out_of_stock: from_json(&self.out_of_stock)?,
             stock: self.stock.as_deref().map(Stock::read).transpose()?,
             stock_detail: self.stock_detail,
             received_at: self.received_at,
@@ -158,14 +158,14 @@ struct Message {
     message: String,
 }
 
-/// What the merchant was sent.
+/// The message that was sent to the merchant.
 pub(crate) async fn message(
     conn: &mut AsyncPgConnection,
     delivery: Uuid,
 ) -> Result<Box<RawValue>, DatabaseError> {
     let query = diesel::sql_query("SELECT message FROM exchange_orders WHERE delivery = $1");
     let query = prepared(query.bind::<diesel::sql_types::Uuid, _>(delivery));
-    document(&query.get_result::<Message>(conn).await?.message)
+    from_json(&query.get_result::<Message>(conn).await?.message)
 }
 
 #[derive(QueryableByName)]
@@ -174,8 +174,8 @@ struct Earlier {
     original_order_id: String,
 }
 
-/// The orders that led to this one by exchanges, the very first one first. Merchants choose the
-/// names, so they may lead in a circle: each order is there once.
+/// The orders that led to this one through exchanges, oldest first. Merchants choose the identifiers,
+/// which may form a cycle, so each order is returned once.
 pub(crate) async fn earlier_orders(
     conn: &mut AsyncPgConnection,
     merchant: &str,

@@ -1,4 +1,4 @@
-//! Which of the waiting confirmations are taken, and how many.
+//! Tests of the choice of waiting confirmations.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use platform::{Clock, Service as _};
 use serde_json::json;
 use testkit::Database;
 
-use super::stage::{carded, confirmed};
+use super::app::{carded, confirmed};
 use crate::App;
-use crate::store::confirmations::{Space, claim};
+use crate::store::confirmations::{Capacity, claim};
 
 const MIB: usize = 1024 * 1024;
 
-/// Confirmations of a merchant, each of an order of its own and so many bytes long.
-async fn write(conn: &mut AsyncPgConnection, merchant: &str, many: i32, bytes: usize) {
+/// Inserts confirmations of a merchant, each with its own order and this many bytes long.
+async fn insert(conn: &mut AsyncPgConnection, merchant: &str, many: i32, bytes: usize) {
     let mut document = confirmed("R", "1", &[carded("L1", 1)]);
     document.merchant = merchant.parse().unwrap();
     let mut document = json!(document).to_string();
@@ -36,10 +36,10 @@ async fn write(conn: &mut AsyncPgConnection, merchant: &str, many: i32, bytes: u
     .unwrap();
 }
 
-async fn take(conn: &mut AsyncPgConnection, places: i64, busy: &[&str]) -> Vec<String> {
+async fn claim_merchants(conn: &mut AsyncPgConnection, slots: i64, busy: &[&str]) -> Vec<String> {
     let busy = busy.iter().map(ToString::to_string).collect();
-    let space = Space { places, bytes: 8 * 1024 * 1024, busy };
-    let claimed = claim(conn, Clock::system().now(), Duration::from_secs(60), &space).await;
+    let capacity = Capacity { slots, bytes: 8 * 1024 * 1024, busy };
+    let claimed = claim(conn, Clock::system().now(), Duration::from_secs(60), &capacity).await;
     let mut merchants: Vec<_> =
         claimed.unwrap().iter().map(|claimed| claimed.confirmed.merchant.to_string()).collect();
     merchants.sort();
@@ -47,19 +47,19 @@ async fn take(conn: &mut AsyncPgConnection, places: i64, busy: &[&str]) -> Vec<S
 }
 
 #[tokio::test]
-async fn what_is_claimed_is_a_full_load_at_the_most() {
+async fn a_claim_is_limited_in_bytes() {
     let database = Database::create(App::migrations()).await;
     let pool = database.pool();
     let mut conn = pool.get().await.unwrap();
-    write(&mut conn, "acme", 3, 5 * MIB).await;
-    write(&mut conn, "acme", 1, 9 * MIB).await;
-    write(&mut conn, "acme", 4, 0).await;
-    let mut taken = Vec::new();
-    while let some @ 1.. = take(&mut conn, 32, &[]).await.len() {
-        taken.push(some);
+    insert(&mut conn, "acme", 3, 5 * MIB).await;
+    insert(&mut conn, "acme", 1, 9 * MIB).await;
+    insert(&mut conn, "acme", 4, 0).await;
+    let mut sizes = Vec::new();
+    while let some @ 1.. = claim_merchants(&mut conn, 32, &[]).await.len() {
+        sizes.push(some);
     }
-    // A load ends with the one that makes it full.
-    assert_eq!(taken, [2, 2, 4]);
+    // A claim ends with the confirmation that reaches the limit.
+    assert_eq!(sizes, [2, 2, 4]);
 }
 
 #[tokio::test]
@@ -67,29 +67,33 @@ async fn merchants_take_turns() {
     let database = Database::create(App::migrations()).await;
     let pool = database.pool();
     let mut conn = pool.get().await.unwrap();
-    write(&mut conn, "acme", 100, 0).await;
-    assert_eq!(take(&mut conn, 8, &[]).await, ["acme"; 8], "alone it has every place");
-    write(&mut conn, "rival", 3, 0).await;
-    write(&mut conn, "third", 2, 0).await;
+    insert(&mut conn, "acme", 100, 0).await;
+    assert_eq!(
+        claim_merchants(&mut conn, 8, &[]).await,
+        ["acme"; 8],
+        "a single merchant gets every slot"
+    );
+    insert(&mut conn, "rival", 3, 0).await;
+    insert(&mut conn, "third", 2, 0).await;
     let first = ["acme", "acme", "rival", "rival", "third", "third"];
-    assert_eq!(take(&mut conn, 6, &[]).await, first);
-    assert_eq!(take(&mut conn, 1, &["acme", "acme", "third"]).await, ["rival"]);
-    // The others still have something under way, so they count; the rest is for the next look.
-    assert_eq!(take(&mut conn, 30, &["rival"]).await, ["acme"; 10]);
+    assert_eq!(claim_merchants(&mut conn, 6, &[]).await, first);
+    assert_eq!(claim_merchants(&mut conn, 1, &["acme", "acme", "third"]).await, ["rival"]);
+    // Leased confirmations still wait, so three merchants share the slots.
+    assert_eq!(claim_merchants(&mut conn, 30, &["rival"]).await, ["acme"; 10]);
 }
 
 #[tokio::test]
-async fn with_more_merchants_than_places_everyone_has_a_turn() {
+async fn with_more_merchants_than_slots_every_merchant_has_a_turn() {
     let database = Database::create(App::migrations()).await;
     let pool = database.pool();
     let mut conn = pool.get().await.unwrap();
     for merchant in ["a", "b", "c", "d"] {
-        write(&mut conn, merchant, 200, 0).await;
+        insert(&mut conn, merchant, 200, 0).await;
     }
     let mut turns = BTreeSet::new();
-    // Each has its turn with a chance of one in two.
+    // Each merchant is claimed with a probability of one in two.
     for _ in 0..60 {
-        turns.extend(take(&mut conn, 2, &[]).await);
+        turns.extend(claim_merchants(&mut conn, 2, &[]).await);
     }
     assert_eq!(turns.len(), 4, "{turns:?}");
 }

@@ -1,4 +1,4 @@
-//! From a confirmed return to the merchant and back.
+//! Tests from a confirmed return to the merchant and back.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use super::stage::{SOON, Stage, carded, confirmed, exchanged};
+use super::app::{SOON, TestApp, carded, confirmed, exchanged};
 
-/// The fields that the contract lists for a replacement variant, a gift card, what was exchanged
-/// for it, and the order itself.
+/// Fields that the contract lists for a replacement variant, a gift card, its returned items and the
+/// exchange order.
 const EXCHANGE: [&str; 12] = [
     "sku",
     "quantity",
@@ -51,17 +51,17 @@ fn has_exactly(object: &Value, fields: &[&str]) {
     assert_eq!(found, fields.iter().copied().collect());
 }
 
-/// Confirms a return of order 1001 and gives back what arrived at the merchant.
-async fn delivered(stage: &Stage, confirmed: &ReturnConfirmed) -> Value {
-    stage.confirm(confirmed).await;
-    let placed = stage.placed().await;
+/// Confirms a return and returns the message that arrived at the merchant.
+async fn delivered(app: &TestApp, confirmed: &ReturnConfirmed) -> Value {
+    app.confirm(confirmed).await;
+    let placed = app.placed().await;
     let order = &confirmed.original_order_id;
     assert_eq!(placed.exchange_order_identifier, format!("EX-{order}"));
     assert_eq!(placed.rma_identifier, confirmed.rma_identifier);
     let units: Vec<_> = confirmed.units.iter().map(|unit| unit.id.clone()).collect();
     assert_eq!(placed.units, units);
-    stage.quiet().await;
-    let mut arrived = stage.journal("/exchange_orders").await;
+    app.wait_until_idle().await;
+    let mut arrived = app.journal("/exchange_orders").await;
     assert_eq!(arrived.len(), 1);
     let entry = arrived.remove(0);
     assert_eq!(entry.headers["x-service-event"], "exchange_order.created");
@@ -87,9 +87,9 @@ async fn delivered(stage: &Stage, confirmed: &ReturnConfirmed) -> Value {
 
 #[tokio::test]
 async fn an_even_exchange() {
-    let stage = Stage::start().await;
+    let app = TestApp::start().await;
     let units = [exchanged("L1", 1, "TEE-M", 2500), exchanged("L1", 2, "TEE-M", 2500)];
-    let body = delivered(&stage, &confirmed("R-1", "1001", &units)).await;
+    let body = delivered(&app, &confirmed("R-1", "1001", &units)).await;
     let items = body["items"].as_array().unwrap();
     assert_eq!(items.len(), 1);
     has_exactly(&items[0], &EXCHANGE);
@@ -107,9 +107,9 @@ async fn an_even_exchange() {
 
 #[tokio::test]
 async fn an_uneven_exchange() {
-    let stage = Stage::start().await;
+    let app = TestApp::start().await;
     let units = [exchanged("L1", 1, "TEE-S", 3000)];
-    let body = delivered(&stage, &confirmed("R-1", "1001", &units)).await;
+    let body = delivered(&app, &confirmed("R-1", "1001", &units)).await;
     let item = &body["items"][0];
     has_exactly(item, &EXCHANGE);
     assert_eq!((&item["sku"], &item["unit_price_amount_cents"]), (&json!("TEE-S"), &json!(2500)));
@@ -117,9 +117,9 @@ async fn an_uneven_exchange() {
 
 #[tokio::test]
 async fn a_gift_card_with_bonus_credit() {
-    let stage = Stage::start().await;
+    let app = TestApp::start().await;
     let units = [carded("L1", 1), carded("L1", 2), carded("L2", 1)];
-    let body = delivered(&stage, &confirmed("R-1", "1001", &units)).await;
+    let body = delivered(&app, &confirmed("R-1", "1001", &units)).await;
     let items = body["items"].as_array().unwrap();
     assert_eq!(items.len(), 1);
     has_exactly(&items[0], &GIFT_CARD);
@@ -138,16 +138,16 @@ async fn a_gift_card_with_bonus_credit() {
         })
     );
     has_exactly(&items[0]["return_items"][0], &RETURNED);
-    assert!(stage.journal("/sku/TEE/variants").await.is_empty(), "a card has no stock");
-    let (_, shown) = stage.get("/v1/exchange_orders/1001", "acme").await;
+    assert!(app.journal("/sku/TEE/variants").await.is_empty(), "a card has no stock");
+    let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
     assert_eq!(shown["stock"], "not_needed");
 }
 
 #[tokio::test]
 async fn an_exchange_and_a_gift_card_are_one_order() {
-    let stage = Stage::start().await;
+    let app = TestApp::start().await;
     let units = [exchanged("L1", 1, "TEE-M", 2500), carded("L2", 1)];
-    let body = delivered(&stage, &confirmed("R-1", "1001", &units)).await;
+    let body = delivered(&app, &confirmed("R-1", "1001", &units)).await;
     let items = body["items"].as_array().unwrap();
     assert_eq!(items.len(), 2);
     has_exactly(&items[0], &EXCHANGE);
@@ -156,14 +156,14 @@ async fn an_exchange_and_a_gift_card_are_one_order() {
 
 #[tokio::test]
 async fn a_gift_order() {
-    let stage = Stage::start().await;
+    let app = TestApp::start().await;
     let mut gift = confirmed("R-1", "1001", &[exchanged("L1", 1, "TEE-M", 2500)]);
     gift.is_gift = true;
     gift.customer.email = Some("giftee@example.com".to_owned());
     for unit in &mut gift.units {
         (unit.concept, unit.variant_identifier) = (None, None);
     }
-    let body = delivered(&stage, &gift).await;
+    let body = delivered(&app, &gift).await;
     assert_eq!(body["is_gift"], true);
     assert_eq!(body["customer"]["email"], "giftee@example.com");
     has_exactly(&body["items"][0], &EXCHANGE);
@@ -171,60 +171,60 @@ async fn a_gift_order() {
 }
 
 #[tokio::test]
-async fn a_second_return_of_an_order_is_told_and_a_repeat_changes_nothing() {
-    let stage = Stage::start().await;
+async fn a_second_return_of_an_order_fails_and_a_repeat_changes_nothing() {
+    let app = TestApp::start().await;
     let first = confirmed("R-1", "1001", &[exchanged("L1", 1, "TEE-M", 2500)]);
     let envelope = Envelope::new("rma-engine", Clock::system().now(), &first);
-    stage.publish(&envelope).await;
-    stage.placed().await;
-    // The same event again, and the same return under another event's id.
-    stage.publish(&envelope).await;
-    stage.confirm(&first).await;
+    app.publish(&envelope).await;
+    app.placed().await;
+    // The same event again, and the same return with another event id.
+    app.publish(&envelope).await;
+    app.confirm(&first).await;
     let second = confirmed("R-2", "1001", &[exchanged("L1", 2, "TEE-M", 2500), carded("L2", 1)]);
-    stage.confirm(&second).await;
-    stage.confirm(&second).await;
-    let failed = stage.failed().await;
+    app.confirm(&second).await;
+    app.confirm(&second).await;
+    let failed = app.failed().await;
     assert_eq!((failed.cause, failed.units.len()), (FailureCause::AlreadyExchanged, 2));
     assert_eq!(
         (failed.rma_identifier.as_str(), failed.original_order_id.as_str()),
         ("R-2", "1001")
     );
-    stage.quiet().await;
-    assert_eq!(stage.journal("/exchange_orders").await.len(), 1);
-    let (_, shown) = stage.get("/v1/exchange_orders/1001", "acme").await;
+    app.wait_until_idle().await;
+    assert_eq!(app.journal("/exchange_orders").await.len(), 1);
+    let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
     assert_eq!((&shown["state"], &shown["rma_identifier"]), (&json!("placed"), &json!("R-1")));
     assert_eq!(shown["other_returns"][0]["state"], "already_exchanged");
 }
 
 #[tokio::test]
-async fn a_merchant_that_gives_no_name_gets_ours() {
-    let stage = Stage::start().await;
+async fn an_identifier_is_generated_if_the_merchant_returns_none() {
+    let app = TestApp::start().await;
     let computed = json!({"total_amount_cents": 2700, "tax_amount_cents": 200, "id": null});
     let step = json!([{"do": "answer", "body": computed}, {"do": "answer", "body": {"id": 77}}]);
-    stage.behave("/exchange_orders", step).await;
-    stage.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
-    let placed = stage.placed().await;
+    app.behave("/exchange_orders", step).await;
+    app.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
+    let placed = app.placed().await;
     assert!(placed.exchange_order_identifier.starts_with("X-"), "{placed:?}");
-    let (_, shown) = stage.get("/v1/exchange_orders/1001", "acme").await;
+    let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
     assert_eq!(shown["amounts"], json!({"total_amount_cents": 2700, "tax_amount_cents": 200}));
     assert_eq!(shown["exchange_order_identifier"], placed.exchange_order_identifier);
-    stage.confirm(&confirmed("R-2", "1002", &[carded("L1", 1)])).await;
-    assert_eq!(stage.placed().await.exchange_order_identifier, "77");
-    // An answer that is longer than we read is a yes all the same.
-    stage.behave("/exchange_orders", json!([{"do": "huge"}])).await;
-    stage.confirm(&confirmed("R-3", "1003", &[carded("L1", 1)])).await;
-    let placed = stage.placed().await;
+    app.confirm(&confirmed("R-2", "1002", &[carded("L1", 1)])).await;
+    assert_eq!(app.placed().await.exchange_order_identifier, "77");
+    // A 2xx response that is too long to read still places the order.
+    app.behave("/exchange_orders", json!([{"do": "huge"}])).await;
+    app.confirm(&confirmed("R-3", "1003", &[carded("L1", 1)])).await;
+    let placed = app.placed().await;
     assert!(placed.exchange_order_identifier.starts_with("X-"), "{placed:?}");
-    stage.quiet().await;
+    app.wait_until_idle().await;
 }
 
 #[tokio::test]
-async fn an_order_that_ends_in_the_failure_queue_is_placed_by_a_replay() {
-    let stage = Stage::with(&[("DELIVERY__RETRIES", "2")]).await;
+async fn a_replay_places_an_undeliverable_order() {
+    let app = TestApp::with_settings(&[("DELIVERY__RETRIES", "2")]).await;
     let refusing = json!([{"do": "answer", "status": 503, "times": 6}]);
-    stage.behave("/exchange_orders", refusing).await;
-    stage.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
-    let failed = stage.failed().await;
+    app.behave("/exchange_orders", refusing).await;
+    app.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
+    let failed = app.failed().await;
     assert_eq!(failed.cause, FailureCause::Undeliverable);
     let unit = UnitId {
         order_identifier: "1001".to_owned(),
@@ -232,104 +232,105 @@ async fn an_order_that_ends_in_the_failure_queue_is_placed_by_a_replay() {
         unit: 1,
     };
     assert_eq!(failed.units, [unit]);
-    let (_, shown) = stage.get("/v1/exchange_orders/1001", "acme").await;
+    let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
     assert_eq!(shown["state"], "undeliverable");
     let delivery = shown["delivery"].as_str().unwrap();
-    let replay = format!("{}/v1/deliveries/{delivery}/replay", stage.started.url);
-    let operator = stage.issuer.token(None, "operator");
+    let replay = format!("{}/v1/deliveries/{delivery}/replay", app.service.url);
+    let operator = app.issuer.token(None, "operator");
     let again = async || {
-        let answer = stage.client.post(&replay).bearer_auth(&operator).send().await.unwrap();
-        assert!(answer.status().is_success(), "{}", answer.status());
+        let response = app.client.post(&replay).bearer_auth(&operator).send().await.unwrap();
+        assert!(response.status().is_success(), "{}", response.status());
     };
-    // Another return meanwhile is told that there is an order, though the merchant has not taken it.
-    stage.confirm(&confirmed("R-2", "1001", &[carded("L2", 1)])).await;
-    assert_eq!(stage.failed().await.cause, FailureCause::AlreadyExchanged);
+    // Another return fails while the exchange order is undeliverable.
+    app.confirm(&confirmed("R-2", "1001", &[carded("L2", 1)])).await;
+    assert_eq!(app.failed().await.cause, FailureCause::AlreadyExchanged);
     again().await;
     eventually("the replay failed, too", SOON, async || {
-        (stage.journal("/exchange_orders").await.len() == 6).then_some(())
+        (app.journal("/exchange_orders").await.len() == 6).then_some(())
     })
     .await;
-    stage.quiet().await;
+    app.wait_until_idle().await;
     again().await;
-    let placed = stage.placed().await;
+    let placed = app.placed().await;
     assert_eq!((placed.rma_identifier.as_str(), placed.units.len()), ("R-1", 1));
-    stage.quiet().await;
-    let arrived = stage.journal("/exchange_orders").await;
+    app.wait_until_idle().await;
+    let arrived = app.journal("/exchange_orders").await;
     let ids: BTreeSet<_> =
         arrived.iter().map(|entry| entry.headers["webhook-id"].to_string()).collect();
     assert_eq!((arrived.len(), ids.len()), (7, 1));
 }
 
 #[tokio::test]
-async fn an_operator_ends_an_order_that_cannot_be_delivered() {
-    let stage =
-        Stage::with(&[("DELIVERY__RETRIES", "1"), ("DELIVERY__ATTEMPT_TIMEOUT", "5s")]).await;
+async fn an_operator_abandons_an_undeliverable_order() {
+    let app =
+        TestApp::with_settings(&[("DELIVERY__RETRIES", "1"), ("DELIVERY__ATTEMPT_TIMEOUT", "5s")])
+            .await;
     let refusing = json!([{"do": "answer", "status": 503, "times": 2}, {"do": "hang"}]);
-    stage.behave("/exchange_orders", refusing).await;
-    stage.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
-    assert_eq!(stage.failed().await.cause, FailureCause::Undeliverable);
-    stage.quiet().await;
-    let operator = stage.issuer.token(None, "operator");
-    let post = async |path: &str| stage.send(Method::POST, path, &operator, Some("acme")).await;
+    app.behave("/exchange_orders", refusing).await;
+    app.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
+    assert_eq!(app.failed().await.cause, FailureCause::Undeliverable);
+    app.wait_until_idle().await;
+    let operator = app.issuer.token(None, "operator");
+    let post = async |path: &str| app.send(Method::POST, path, &operator, Some("acme")).await;
     let abandon = "/v1/exchange_orders/1001/abandon";
-    let merchants_own = stage.issuer.token(Some("acme"), "returns");
-    let (status, _) = stage.send(Method::POST, abandon, &merchants_own, None).await;
+    let merchants_own = app.issuer.token(Some("acme"), "returns");
+    let (status, _) = app.send(Method::POST, abandon, &merchants_own, None).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
     for unknown in ["/v1/exchange_orders/1002/abandon", "/v1/exchange_orders/%00/abandon"] {
         assert_eq!(post(unknown).await.0, StatusCode::NOT_FOUND);
     }
 
-    // As long as it is under way nobody knows.
-    let (_, shown) = stage.get("/v1/exchange_orders/1001", "acme").await;
+    // The order cannot be abandoned while its delivery is in flight.
+    let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
     let replay = format!("/v1/deliveries/{}/replay", shown["delivery"].as_str().unwrap());
     assert_eq!(post(&replay).await.0, StatusCode::ACCEPTED);
     assert_eq!(post(abandon).await.0, StatusCode::CONFLICT);
     let refusing = json!([{"do": "answer", "status": 503, "times": "always"}]);
-    stage.behave("/exchange_orders", refusing).await;
-    stage.quiet().await;
+    app.behave("/exchange_orders", refusing).await;
+    app.wait_until_idle().await;
 
     for _ in 0..2 {
         let (status, ended) = post(abandon).await;
         assert_eq!((status, &ended["state"]), (StatusCode::OK, &json!("abandoned")));
         assert_eq!(ended["message"]["original_order_id"], "1001");
     }
-    let failed = stage.failed().await;
+    let failed = app.failed().await;
     assert_eq!((failed.cause, failed.units.len()), (FailureCause::Abandoned, 1));
     assert_eq!(failed.rma_identifier, "R-1");
     assert_eq!(post(&replay).await.0, StatusCode::NOT_FOUND);
-    stage.confirm(&confirmed("R-2", "1001", &[carded("L2", 1)])).await;
-    assert_eq!(stage.failed().await.cause, FailureCause::AlreadyExchanged);
-    let (_, listed) = stage.get("/v1/exchange_orders?state=abandoned", "acme").await;
+    app.confirm(&confirmed("R-2", "1001", &[carded("L2", 1)])).await;
+    assert_eq!(app.failed().await.cause, FailureCause::AlreadyExchanged);
+    let (_, listed) = app.get("/v1/exchange_orders?state=abandoned", "acme").await;
     assert_eq!(listed["exchange_orders"][0]["rma_identifier"], "R-1");
-    stage.quiet().await;
+    app.wait_until_idle().await;
 
-    stage.ask(Method::DELETE, "/behaviour", &Value::Null).await;
-    stage.confirm(&confirmed("R-3", "1003", &[carded("L1", 1)])).await;
-    stage.placed().await;
+    app.request_sandbox(Method::DELETE, "/behaviour", &Value::Null).await;
+    app.confirm(&confirmed("R-3", "1003", &[carded("L1", 1)])).await;
+    app.placed().await;
     assert_eq!(post("/v1/exchange_orders/1003/abandon").await.0, StatusCode::CONFLICT);
-    stage.quiet().await;
+    app.wait_until_idle().await;
 }
 
 #[tokio::test]
-async fn a_confirmation_without_an_order_in_it_is_put_aside() {
-    let stage = Stage::start().await;
+async fn a_confirmation_that_cannot_become_an_order_is_dead_lettered() {
+    let app = TestApp::start().await;
     let mut nameless = confirmed("R-1", "1001", &[carded("L1", 1)]);
     nameless.gift_card = None;
-    stage.confirm(&nameless).await;
-    stage.confirm(&confirmed("R-2", "1002", &[])).await;
-    stage.confirm(&confirmed("R-3", "1003", &[carded("L1", 1)])).await;
-    assert_eq!(stage.placed().await.original_order_id, "1003");
+    app.confirm(&nameless).await;
+    app.confirm(&confirmed("R-2", "1002", &[])).await;
+    app.confirm(&confirmed("R-3", "1003", &[carded("L1", 1)])).await;
+    assert_eq!(app.placed().await.original_order_id, "1003");
     let dead = format!("exchange.{}.dead", ReturnConfirmed::TYPE);
-    eventually("they lie where an operator finds them", SOON, async || {
-        (stage.started.namespace.peek(&dead).await.len() == 2).then_some(())
+    eventually("both events are dead-lettered", SOON, async || {
+        (app.service.namespace.peek(&dead).await.len() == 2).then_some(())
     })
     .await;
-    stage.quiet().await;
+    app.wait_until_idle().await;
 }
 
 #[tokio::test]
-async fn a_confirmation_that_cannot_be_read_holds_nobody_up() {
-    let stage = Stage::start().await;
+async fn an_unreadable_confirmation_does_not_block_others() {
+    let app = TestApp::start().await;
     let good = confirmed("R-2", "1002", &[carded("L1", 1)]);
     // In one statement, so that they are claimed together.
     let both = format!(
@@ -340,30 +341,30 @@ async fn a_confirmation_that_cannot_be_read_holds_nobody_up() {
              AS new (original_order_id, rma_identifier, document)",
         json!(good),
     );
-    stage.execute(&both).await;
-    assert_eq!(stage.placed().await.original_order_id, "1002");
-    stage.quiet().await;
-    let (_, aside) = stage.get("/v1/exchange_orders?state=unreadable", "acme").await;
-    assert_eq!(aside["exchange_orders"].as_array().unwrap().len(), 1);
-    assert_eq!(aside["exchange_orders"][0]["original_order_id"], "1001");
+    app.execute(&both).await;
+    assert_eq!(app.placed().await.original_order_id, "1002");
+    app.wait_until_idle().await;
+    let (_, unreadable) = app.get("/v1/exchange_orders?state=unreadable", "acme").await;
+    assert_eq!(unreadable["exchange_orders"].as_array().unwrap().len(), 1);
+    assert_eq!(unreadable["exchange_orders"][0]["original_order_id"], "1001");
 }
 
 #[tokio::test]
 async fn many_returns_of_one_order_make_one_order() {
-    let stage = Stage::start().await;
+    let app = TestApp::start().await;
     for number in 0..60 {
         let rma = format!("R-{}", number % 30);
-        stage.confirm(&confirmed(&rma, "1001", &[exchanged("L1", 1, "TEE-M", 2500)])).await;
+        app.confirm(&confirmed(&rma, "1001", &[exchanged("L1", 1, "TEE-M", 2500)])).await;
     }
-    let winner = stage.placed().await.rma_identifier;
-    let told: BTreeSet<_> = stage
-        .heard::<ExchangeFailed>(29)
+    let winner = app.placed().await.rma_identifier;
+    let failed_returns: BTreeSet<_> = app
+        .received::<ExchangeFailed>(29)
         .await
         .into_iter()
         .map(|event| event.rma_identifier)
         .collect();
-    assert!(told.len() == 29 && !told.contains(&winner));
-    stage.quiet().await;
-    assert_eq!(stage.journal("/exchange_orders").await.len(), 1);
-    assert_eq!(stage.count("SELECT count(*) AS n FROM exchange_orders").await, 1);
+    assert!(failed_returns.len() == 29 && !failed_returns.contains(&winner));
+    app.wait_until_idle().await;
+    assert_eq!(app.journal("/exchange_orders").await.len(), 1);
+    assert_eq!(app.count("SELECT count(*) AS n FROM exchange_orders").await, 1);
 }

@@ -1,9 +1,9 @@
-//! Looking exchange orders up.
+//! Tests of reading exchange orders.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use super::stage::{Stage, carded, confirmed};
+use super::app::{TestApp, carded, confirmed};
 
 fn orders(page: &Value) -> Vec<&str> {
     let orders = page["exchange_orders"].as_array().unwrap();
@@ -12,12 +12,12 @@ fn orders(page: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_merchant_sees_its_own_and_an_operator_everything() {
-    let stage = Stage::start().await;
+    let app = TestApp::start().await;
     for (rma, order) in [("R-1", "A/1"), ("R-2", "A/2"), ("R-3", "A/3")] {
-        stage.confirm(&confirmed(rma, order, &[carded("L1", 1)])).await;
-        stage.placed().await;
+        app.confirm(&confirmed(rma, order, &[carded("L1", 1)])).await;
+        app.placed().await;
     }
-    let (_, all) = stage.get("/v1/exchange_orders", "acme").await;
+    let (_, all) = app.get("/v1/exchange_orders", "acme").await;
     assert_eq!(orders(&all), ["A/3", "A/2", "A/1"]);
     for query in [
         "original_order_id=A/2",
@@ -25,51 +25,49 @@ async fn a_merchant_sees_its_own_and_an_operator_everything() {
         "exchange_order_identifier=EX-A/2",
         "state=placed&rma_identifier=R-2",
     ] {
-        let (_, found) = stage.get(&format!("/v1/exchange_orders?{query}"), "acme").await;
+        let (_, found) = app.get(&format!("/v1/exchange_orders?{query}"), "acme").await;
         assert_eq!(orders(&found), ["A/2"], "{query}");
     }
     for state in ["undeliverable", "waiting"] {
-        let (_, none) = stage.get(&format!("/v1/exchange_orders?state={state}"), "acme").await;
+        let (_, none) = app.get(&format!("/v1/exchange_orders?state={state}"), "acme").await;
         assert!(orders(&none).is_empty());
     }
-    let (_, first) = stage.get("/v1/exchange_orders?limit=2", "acme").await;
+    let (_, first) = app.get("/v1/exchange_orders?limit=2", "acme").await;
     let next = first["next"].as_str().unwrap();
-    let (_, second) = stage.get(&format!("/v1/exchange_orders?limit=2&after={next}"), "acme").await;
+    let (_, second) = app.get(&format!("/v1/exchange_orders?limit=2&after={next}"), "acme").await;
     assert_eq!((orders(&first), orders(&second)), (vec!["A/3", "A/2"], vec!["A/1"]));
     assert_eq!(second["next"], Value::Null);
 
-    let (status, _) = stage.get("/v1/exchange_orders/A%2F2", "rival").await;
+    let (status, _) = app.get("/v1/exchange_orders/A%2F2", "rival").await;
     assert_eq!(status, StatusCode::NOT_FOUND);
-    let (_, none) = stage.get("/v1/exchange_orders", "rival").await;
+    let (_, none) = app.get("/v1/exchange_orders", "rival").await;
     assert!(orders(&none).is_empty());
-    let operator = stage.issuer.token(None, "operator");
-    let (_, all) = stage.get_with("/v1/exchange_orders", &operator, None).await;
+    let operator = app.issuer.token(None, "operator");
+    let (_, all) = app.get_with("/v1/exchange_orders", &operator, None).await;
     assert_eq!(orders(&all).len(), 3);
-    let (_, all) = stage.get_with("/v1/exchange_orders?state=placed", &operator, None).await;
+    let (_, all) = app.get_with("/v1/exchange_orders?state=placed", &operator, None).await;
     assert_eq!(orders(&all).len(), 3);
-    let (_, none) = stage.get_with("/v1/exchange_orders", &operator, Some("rival")).await;
+    let (_, none) = app.get_with("/v1/exchange_orders", &operator, Some("rival")).await;
     assert!(orders(&none).is_empty());
-    let (status, shown) =
-        stage.get_with("/v1/exchange_orders/A%2F2", &operator, Some("acme")).await;
+    let (status, shown) = app.get_with("/v1/exchange_orders/A%2F2", &operator, Some("acme")).await;
     assert_eq!((status, &shown["message"]["original_order_id"]), (StatusCode::OK, &json!("A/2")));
-    let portal = stage.issuer.token(None, "returns");
-    let (status, _) = stage.get_with("/v1/exchange_orders", &portal, None).await;
+    let portal = app.issuer.token(None, "returns");
+    let (status, _) = app.get_with("/v1/exchange_orders", &portal, None).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
-    let (status, _) = stage
-        .get_with("/v1/exchange_orders", &stage.issuer.token(Some("acme"), "orders"), None)
-        .await;
+    let (status, _) =
+        app.get_with("/v1/exchange_orders", &app.issuer.token(Some("acme"), "orders"), None).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
 }
 
 #[tokio::test]
 async fn an_exchange_of_an_exchange_keeps_the_chain() {
-    let stage = Stage::start().await;
+    let app = TestApp::start().await;
     for (rma, order) in [("R-1", "1001"), ("R-2", "EX-1001"), ("R-3", "EX-EX-1001")] {
-        stage.confirm(&confirmed(rma, order, &[carded("L1", 1)])).await;
-        stage.placed().await;
+        app.confirm(&confirmed(rma, order, &[carded("L1", 1)])).await;
+        app.placed().await;
     }
     let earlier = async |order: &str| {
-        stage.get(&format!("/v1/exchange_orders/{order}"), "acme").await.1["earlier_orders"].take()
+        app.get(&format!("/v1/exchange_orders/{order}"), "acme").await.1["earlier_orders"].take()
     };
     assert_eq!(earlier("1001").await, json!([]));
     assert_eq!(earlier("EX-1001").await, json!(["1001"]));
@@ -77,61 +75,61 @@ async fn an_exchange_of_an_exchange_keeps_the_chain() {
 }
 
 #[tokio::test]
-async fn names_that_lead_in_a_circle_are_followed_once() {
-    let stage = Stage::start().await;
+async fn cyclic_identifiers_are_followed_once() {
+    let app = TestApp::start().await;
     let named = |name: &str| json!({"do": "answer", "body": {"order_identifier": name}});
-    stage.behave("/exchange_orders", json!([named("own"), named("B"), named("A")])).await;
+    app.behave("/exchange_orders", json!([named("own"), named("B"), named("A")])).await;
     for (rma, order) in [("R-1", "own"), ("R-2", "A"), ("R-3", "B")] {
-        stage.confirm(&confirmed(rma, order, &[carded("L1", 1)])).await;
-        stage.placed().await;
+        app.confirm(&confirmed(rma, order, &[carded("L1", 1)])).await;
+        app.placed().await;
     }
     for (order, earlier) in [("own", json!([])), ("A", json!(["B"])), ("B", json!(["A"]))] {
-        let (_, shown) = stage.get(&format!("/v1/exchange_orders/{order}"), "acme").await;
+        let (_, shown) = app.get(&format!("/v1/exchange_orders/{order}"), "acme").await;
         assert_eq!(shown["earlier_orders"], earlier);
     }
 }
 
 #[tokio::test]
-async fn a_page_ends_where_it_gets_heavy() {
-    let stage = Stage::start().await;
+async fn a_page_is_limited_in_bytes() {
+    let app = TestApp::start().await;
     for (rma, order) in [("R-1", "1"), ("R-2", "2"), ("R-3", "3")] {
-        stage.confirm(&confirmed(rma, order, &[carded("L1", 1)])).await;
-        stage.placed().await;
+        app.confirm(&confirmed(rma, order, &[carded("L1", 1)])).await;
+        app.placed().await;
     }
-    stage.execute("UPDATE exchange_orders SET units = units || repeat(' ', 3 * 1024 * 1024)").await;
-    let (_, first) = stage.get("/v1/exchange_orders", "acme").await;
+    app.execute("UPDATE exchange_orders SET units = units || repeat(' ', 3 * 1024 * 1024)").await;
+    let (_, first) = app.get("/v1/exchange_orders", "acme").await;
     let next = first["next"].as_str().unwrap();
-    let (_, second) = stage.get(&format!("/v1/exchange_orders?after={next}"), "acme").await;
+    let (_, second) = app.get(&format!("/v1/exchange_orders?after={next}"), "acme").await;
     assert_eq!((orders(&first), orders(&second)), (vec!["3", "2"], vec!["1"]));
     assert_eq!(second["next"], Value::Null);
 }
 
 #[tokio::test]
-async fn an_operator_names_the_merchant_whose_names_it_uses() {
-    let stage = Stage::start().await;
-    stage.confirm(&confirmed("R-1", "1", &[carded("L1", 1)])).await;
-    stage.placed().await;
-    let operator = stage.issuer.token(None, "operator");
+async fn an_operator_must_name_the_merchant_to_search_by_identifier() {
+    let app = TestApp::start().await;
+    app.confirm(&confirmed("R-1", "1", &[carded("L1", 1)])).await;
+    app.placed().await;
+    let operator = app.issuer.token(None, "operator");
     for query in ["original_order_id=1", "rma_identifier=R-1", "exchange_order_identifier=EX-1"] {
         let path = format!("/v1/exchange_orders?{query}");
-        let (status, _) = stage.get_with(&path, &operator, None).await;
+        let (status, _) = app.get_with(&path, &operator, None).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{query}");
-        let (_, found) = stage.get_with(&path, &operator, Some("acme")).await;
+        let (_, found) = app.get_with(&path, &operator, Some("acme")).await;
         assert_eq!(orders(&found), ["1"], "{query}");
     }
-    let (status, _) = stage.get_with("/v1/exchange_orders?state=unreadable", &operator, None).await;
+    let (status, _) = app.get_with("/v1/exchange_orders?state=unreadable", &operator, None).await;
     assert_eq!(status, StatusCode::OK);
 }
 
 #[tokio::test]
-async fn a_bad_query_is_refused() {
-    let stage = Stage::start().await;
+async fn an_invalid_query_is_rejected() {
+    let app = TestApp::start().await;
     for query in
         ["limit=0", "limit=201", "after=%21", "state=lost", "unknown=1", "rma_identifier=%00"]
     {
-        let (status, _) = stage.get(&format!("/v1/exchange_orders?{query}"), "acme").await;
+        let (status, _) = app.get(&format!("/v1/exchange_orders?{query}"), "acme").await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{query}");
     }
-    let (status, _) = stage.get("/v1/exchange_orders/%00", "acme").await;
+    let (status, _) = app.get("/v1/exchange_orders/%00", "acme").await;
     assert_eq!(status, StatusCode::NOT_FOUND);
 }

@@ -1,12 +1,12 @@
-//! Whoever waits for a merchant holds up nobody else.
+//! A slow merchant does not delay the others.
 
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use super::stage::{SOON, Stage, carded, confirmed, exchanged};
+use super::app::{SOON, TestApp, carded, confirmed, exchanged};
 
-/// Writes down confirmations that wait, as if they had just been heard.
-async fn waiting(stage: &Stage, merchant: &str, units: impl IntoIterator<Item = Value>) {
+/// Inserts waiting confirmations as if they had just been received.
+async fn waiting(app: &TestApp, merchant: &str, units: impl IntoIterator<Item = Value>) {
     let rows: Vec<_> = units
         .into_iter()
         .enumerate()
@@ -25,47 +25,47 @@ async fn waiting(stage: &Stage, merchant: &str, units: impl IntoIterator<Item = 
              received_at, claimed_until) VALUES {}",
         rows.join(", "),
     );
-    stage.execute(&insert).await;
+    app.execute(&insert).await;
 }
 
-/// Of a product of its own, so that every one asks for itself.
+/// A unit with its own product, so that every confirmation needs its own lookup.
 fn product(number: usize) -> Value {
     let mut unit = exchanged("L1", 1, "TEE-M", 2500);
     unit["variant_identifier"] = json!(format!("TEE-{number}"));
     unit
 }
 
-async fn still_waiting(stage: &Stage, merchant: &str) -> i64 {
+async fn still_waiting(app: &TestApp, merchant: &str) -> i64 {
     let query = format!(
         "SELECT count(*) AS n FROM confirmations WHERE state = 'waiting' AND merchant = '{merchant}'"
     );
-    stage.count(&query).await
+    app.count(&query).await
 }
 
 #[tokio::test]
-async fn a_slow_question_holds_up_nobody_else() {
-    let more = [("PLACING__BATCH", "2"), ("VARIANTS__BUDGET", "60s"), ("PLACING__LEASE", "300s")];
-    let stage = Stage::with(&more).await;
-    stage.behave("/sku/TEE-0/variants", json!([{"do": "hang"}])).await;
+async fn a_slow_lookup_does_not_delay_other_returns() {
+    let more = [("PLACING__BATCH", "2"), ("VARIANTS__TIMEOUT", "60s"), ("PLACING__LEASE", "300s")];
+    let app = TestApp::with_settings(&more).await;
+    app.behave("/sku/TEE-0/variants", json!([{"do": "hang"}])).await;
     let others = (1..20).map(|_| carded("L1", 1));
-    waiting(&stage, "acme", [product(0)].into_iter().chain(others)).await;
+    waiting(&app, "acme", [product(0)].into_iter().chain(others)).await;
     eventually("all the others are decided", SOON, async || {
-        (still_waiting(&stage, "acme").await == 1).then_some(())
+        (still_waiting(&app, "acme").await == 1).then_some(())
     })
     .await;
-    assert_eq!(stage.journal("/sku/TEE-0/variants").await.len(), 1);
+    assert_eq!(app.journal("/sku/TEE-0/variants").await.len(), 1);
 }
 
 #[tokio::test]
-async fn a_slow_merchant_with_many_returns_does_not_keep_the_others_waiting() {
-    let stage = Stage::with(&[("PLACING__BATCH", "4")]).await;
+async fn a_slow_merchant_with_many_returns_does_not_delay_the_others() {
+    let app = TestApp::with_settings(&[("PLACING__BATCH", "4")]).await;
     let slow = json!([{"do": "answer", "status": 404, "delay_ms": 250, "times": "always"}]);
-    stage.behave("/sku/*", slow).await;
-    waiting(&stage, "acme", (0..200).map(product)).await;
-    waiting(&stage, "rival", (0..10).map(|_| carded("L1", 1))).await;
+    app.behave("/sku/*", slow).await;
+    waiting(&app, "acme", (0..200).map(product)).await;
+    waiting(&app, "rival", (0..10).map(|_| carded("L1", 1))).await;
     eventually("the other merchant has its orders", SOON, async || {
-        (still_waiting(&stage, "rival").await == 0).then_some(())
+        (still_waiting(&app, "rival").await == 0).then_some(())
     })
     .await;
-    assert!(still_waiting(&stage, "acme").await > 150, "it waited for all of them");
+    assert!(still_waiting(&app, "acme").await > 150, "rival waited for acme");
 }

@@ -1,40 +1,24 @@
-//! `GET /v1/orders`: a merchant's own orders.
+//! `GET /v1/orders`.
 
 use actix_web::{HttpRequest, get, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use chrono::{DateTime, Utc};
 use domain::access::Scope;
 use platform::http::{BadCursor, ErrorBody, PageLimit, reserve_for_response};
 use platform::identity::Caller;
 use platform::{ErrorKind, Failure, Problem};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::App;
+use crate::orders::StoredOrder;
 use crate::store::{self, Search};
-
-/// An order as it is stored.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct StoredOrder {
-    pub(crate) identifier: String,
-    #[schema(example = "Shipped")]
-    pub(crate) status: String,
-    pub(crate) created_at: DateTime<Utc>,
-    pub(crate) updated_at: DateTime<Utc>,
-    /// When this snapshot came in.
-    pub(crate) received_at: DateTime<Utc>,
-    /// The order as it was published, unknown fields included.
-    #[schema(value_type = Object)]
-    pub(crate) document: Box<RawValue>,
-}
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct StoredOrders {
     /// Sorted by identifier.
     orders: Vec<StoredOrder>,
-    /// Ask for what comes after this; absent at the end.
+    /// Cursor of the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
@@ -44,9 +28,9 @@ pub(crate) struct StoredOrders {
 pub(crate) struct Listing {
     /// Only the order with this identifier
     identifier: Option<String>,
-    /// Only orders of the shopper with this e-mail address, in any case
+    /// Only orders of the shopper with this e-mail address, case-insensitive
     customer_email: Option<String>,
-    /// Only orders with a line of this identifier
+    /// Only orders that have a line with this identifier
     line_identifier: Option<String>,
     /// Maximum number of entries
     #[serde(default)]
@@ -85,14 +69,14 @@ impl Failure for NoSuchOrder {
     tag = "orders",
     params(
         Listing,
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required when the token has none"),
     ),
     responses(
         (status = 200, description = "Orders", body = StoredOrders),
-        (status = 400, description = "Not a query that can be read", body = ErrorBody),
-        (status = 401, description = "No valid token", body = ErrorBody),
-        (status = 403, description = "The token may not do this", body = ErrorBody),
-        (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
+        (status = 400, description = "The query is invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The token lacks the required scope", body = ErrorBody),
+        (status = 503, description = "Temporarily unavailable; see Retry-After", body = ErrorBody),
     ),
     security(("bearer" = [])),
 )]
@@ -106,30 +90,30 @@ pub(crate) async fn list_orders(
     caller.require(Scope::Orders)?;
     let merchant = app.merchants.merchant_for(&caller)?;
     let limit = listing.limit;
-    let search = listing.into_inner().understand()?;
+    let search = listing.into_inner().parse()?;
     let mut conn = app.pool.get().await?;
     let found = store::search(&mut conn, &merchant.identifier, &search, limit.rows()).await?;
     let (mut orders, is_truncated) = found;
     let next =
         limit.next_of(&mut orders, is_truncated, |last| URL_SAFE_NO_PAD.encode(&last.identifier));
-    // While there is a connection: so many pages at most are here without room.
+    // Reserved before the connection is released, so the pool bounds the pages without a reservation.
     reserve_for_response(&request, orders.iter().map(|order| order.document.get().len()).sum())?;
     Ok(web::Json(StoredOrders { orders, next }))
 }
 
-/// Shows one of the merchant's orders.
+/// Returns one of the merchant's orders.
 #[utoipa::path(
     tag = "orders",
     params(
         ("identifier" = String, Path, description = "The order's identifier in the merchant's systems"),
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required when the token has none"),
     ),
     responses(
         (status = 200, description = "The order", body = StoredOrder),
-        (status = 401, description = "No valid token", body = ErrorBody),
-        (status = 403, description = "The token may not do this", body = ErrorBody),
-        (status = 404, description = "No such order of this merchant", body = ErrorBody),
-        (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The token lacks the required scope", body = ErrorBody),
+        (status = 404, description = "The order does not exist", body = ErrorBody),
+        (status = 503, description = "Temporarily unavailable; see Retry-After", body = ErrorBody),
     ),
     security(("bearer" = [])),
 )]
@@ -143,7 +127,7 @@ pub(crate) async fn find_order(
     caller.require(Scope::Orders)?;
     let merchant = app.merchants.merchant_for(&caller)?;
     let identifier = identifier.into_inner();
-    // What PostgreSQL cannot hold cannot be there.
+    // PostgreSQL cannot store NUL, so no stored identifier contains it.
     if !identifier.contains('\0') {
         let mut conn = app.pool.get().await?;
         let search = Search { identifier: Some(identifier.clone()), ..Search::default() };
@@ -157,10 +141,10 @@ pub(crate) async fn find_order(
 }
 
 impl Listing {
-    fn understand(self) -> Result<Search, BadQuery> {
+    fn parse(self) -> Result<Search, BadQuery> {
         let after = self.after.map(|cursor| {
-            let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_garbage| BadCursor)?;
-            String::from_utf8(bytes).map_err(|_garbage| BadCursor)
+            let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_invalid| BadCursor)?;
+            String::from_utf8(bytes).map_err(|_invalid| BadCursor)
         });
         let search = Search {
             identifier: without_nul("identifier", self.identifier)?,

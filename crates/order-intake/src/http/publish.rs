@@ -15,20 +15,19 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::App;
-use crate::books::{Publication, Published};
-use crate::group::Refused;
+use crate::write_batch::{Publication, Published};
 
-/// The version of the interface that callers must ask for.
+/// The only supported value of the `Api-Version` header.
 const API_VERSION: &str = "3";
 
-/// Every order of the message is dealt with.
+/// The result of each order of a message.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PublishedOrders {
     #[schema(example = "2 orders: 1 stored, 1 unchanged")]
     message: String,
-    /// In the order they were sent.
+    /// In the order of the message.
     orders: Vec<PublishedOrder>,
-    /// Sums that do not add up; the orders are stored all the same.
+    /// Amounts that do not add up. The orders are stored anyway.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     warnings: Vec<FieldError>,
@@ -42,25 +41,25 @@ pub(crate) struct PublishedOrder {
 
 /// Publishes orders.
 ///
-/// Each order is a whole snapshot: the newest by `updated_at` wins, and the same one again
-/// changes nothing. A message is stored whole or not at all.
+/// Each order is a complete snapshot. The snapshot with the latest `updated_at` wins, and repeating a
+/// snapshot changes nothing. A message is stored as a whole or not at all.
 #[utoipa::path(
     tag = "orders",
     params(
         ("Api-Version" = String, Header, description = "Always 3", example = "3"),
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required when the token has none"),
     ),
     request_body = ReturnsPortalOrderMessage,
     responses(
-        (status = 200, description = "Every order is dealt with", body = PublishedOrders),
-        (status = 400, description = "Not a message that can be read", body = ErrorBody),
-        (status = 401, description = "No valid token", body = ErrorBody),
-        (status = 403, description = "The token may not do this", body = ErrorBody),
+        (status = 200, description = "Every order was processed", body = PublishedOrders),
+        (status = 400, description = "The message is malformed", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The token lacks the required scope", body = ErrorBody),
         (status = 408, description = "The body did not arrive in time", body = ErrorBody),
         (status = 413, description = "The body is larger than 5 MiB", body = ErrorBody),
-        (status = 415, description = "The body is not JSON, or packed in an unknown way", body = ErrorBody),
-        (status = 422, description = "Some fields are not valid; nothing is stored", body = ErrorBody),
-        (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
+        (status = 415, description = "The body is not JSON, or its encoding is not supported", body = ErrorBody),
+        (status = 422, description = "Some fields are invalid; nothing was stored", body = ErrorBody),
+        (status = 503, description = "Temporarily unavailable; see Retry-After", body = ErrorBody),
     ),
     security(("bearer" = [])),
 )]
@@ -90,39 +89,38 @@ pub(crate) async fn publish_orders(
     }
     let merchant = merchant.identifier.clone();
     let publication = Publication { merchant, policy, received_at, orders, _memory: memory };
-    let outcomes = app.group.submit(publication).await??;
+    let outcomes = app.write_queue.submit(publication).await??;
     let message = summary(&outcomes);
     let orders = identifiers.into_iter().zip(outcomes);
     let orders = orders.map(|(identifier, result)| PublishedOrder { identifier, result });
     Ok(web::Json(PublishedOrders { message, orders: orders.collect(), warnings }))
 }
 
-/// The orders of a message to the letter.
+/// The message with the JSON text of each order unchanged.
 #[derive(Deserialize)]
-struct Letter<'a> {
+struct RawMessage<'a> {
     #[serde(borrow)]
-    returns_portal_order: Orders<'a>,
+    returns_portal_order: RawOrders<'a>,
 }
 
 #[derive(Deserialize)]
-struct Orders<'a> {
+struct RawOrders<'a> {
     #[serde(borrow)]
     orders: Vec<&'a RawValue>,
 }
 
-/// A message that was read once cannot be read again.
 #[derive(Debug, thiserror::Error)]
-#[error("a message that is valid cannot be taken apart")]
-struct TornLetter(#[from] serde_json::Error);
+#[error("a valid message could not be split into its orders")]
+struct InvalidRawMessage(#[from] serde_json::Error);
 
-impl Failure for TornLetter {
+impl Failure for InvalidRawMessage {
     fn kind(&self) -> ErrorKind {
         ErrorKind::Internal
     }
 }
 
-fn order_documents(message: &[u8]) -> Result<Vec<&RawValue>, TornLetter> {
-    Ok(serde_json::from_slice::<Letter<'_>>(message)?.returns_portal_order.orders)
+fn order_documents(message: &[u8]) -> Result<Vec<&RawValue>, InvalidRawMessage> {
+    Ok(serde_json::from_slice::<RawMessage<'_>>(message)?.returns_portal_order.orders)
 }
 
 fn summary(outcomes: &[OrderOutcome]) -> String {
@@ -141,13 +139,7 @@ fn summary(outcomes: &[OrderOutcome]) -> String {
     format!("{} {orders}: {}", outcomes.len(), counted.join(", "))
 }
 
-impl Failure for Refused {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::Unavailable
-    }
-}
-
-/// A request that asks for the version we speak.
+/// Rejects requests without the supported `Api-Version`.
 pub(crate) struct ApiVersion;
 
 #[derive(Debug, thiserror::Error)]
@@ -176,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_summary_counts_what_happened() {
+    fn the_summary_counts_orders_by_result() {
         use OrderOutcome::{Stale, Stored, Unchanged};
         assert_eq!(summary(&[Stored]), "1 order: 1 stored");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The contract files say what the code says.
+//! The contract files match the code.
 
 use domain::order::{message_schema, stored_schema};
 use testkit::check_contract;

@@ -1,4 +1,4 @@
-//! What holds under any load.
+//! Rate limits, memory limits and the limit of the write queue.
 
 use diesel_async::SimpleAsyncConnection as _;
 use futures_util::future::join_all;
@@ -9,90 +9,90 @@ fn retry_after(answer: &Response) -> u64 {
     answer.headers()["retry-after"].to_str().unwrap().parse().unwrap()
 }
 
-/// Sends a request without a token, in the name of a proxy.
-async fn knock(intake: &Intake, forwarded_for: &str) -> Response {
-    intake.request().header("X-Forwarded-For", forwarded_for).body("{}").send().await.unwrap()
+/// Sends a request without a token, forwarded by a proxy.
+async fn send_unauthenticated(app: &TestApp, forwarded_for: &str) -> Response {
+    app.request().header("X-Forwarded-For", forwarded_for).body("{}").send().await.unwrap()
 }
 
 #[tokio::test]
-async fn an_address_has_so_many_requests_a_minute_with_or_without_a_token() {
+async fn requests_are_limited_by_address_with_or_without_a_token() {
     let limits = [("LIMITS__REQUESTS_PER_MINUTE", "60"), ("HTTP__TRUSTED_PROXIES", "127.0.0.1")];
-    let intake = Intake::with(&limits, merchant("acme")).await;
-    let answers = join_all((0..61).map(|_| knock(&intake, "192.0.2.1"))).await;
+    let app = TestApp::with(&limits, merchant("acme")).await;
+    let answers = join_all((0..61).map(|_| send_unauthenticated(&app, "192.0.2.1"))).await;
     let limited: Vec<_> = answers.iter().filter(|answer| answer.status() == 429).collect();
     assert_eq!(limited.len(), 1);
     assert!((1..=61).contains(&retry_after(limited[0])));
-    assert_eq!(knock(&intake, "192.0.2.2").await.status(), 401);
-    assert_eq!(knock(&intake, "192.0.2.2, 192.0.2.1").await.status(), 429);
+    assert_eq!(send_unauthenticated(&app, "192.0.2.2").await.status(), 401);
+    assert_eq!(send_unauthenticated(&app, "192.0.2.2, 192.0.2.1").await.status(), 429);
 }
 
 #[tokio::test]
-async fn only_trusted_proxies_speak_for_others() {
-    let intake = Intake::with(&[("LIMITS__REQUESTS_PER_MINUTE", "50")], merchant("acme")).await;
+async fn only_trusted_proxies_may_forward_addresses() {
+    let app = TestApp::with(&[("LIMITS__REQUESTS_PER_MINUTE", "50")], merchant("acme")).await;
     let addresses = (0..60).map(|host| format!("192.0.2.{host}"));
     let answers = addresses.map(|address| {
-        let intake = &intake;
-        async move { knock(intake, &address).await.status().as_u16() }
+        let app = &app;
+        async move { send_unauthenticated(app, &address).await.status().as_u16() }
     });
     assert!(join_all(answers).await.contains(&429));
 }
 
 #[tokio::test]
-async fn bodies_that_do_not_come_shut_out_nobody_else() {
-    let intake = Intake::start().await;
+async fn unfinished_bodies_block_only_their_merchant() {
+    let app = TestApp::start().await;
     let head = format!(
-        "POST /returns_portal_orders HTTP/1.1\r\nHost: intake\r\nAuthorization: Bearer {}\r\n\
+        "POST /returns_portal_orders HTTP/1.1\r\nHost: app\r\nAuthorization: Bearer {}\r\n\
          Api-Version: 3\r\nContent-Type: application/json\r\nContent-Length: 5242880\r\n\r\n",
-        intake.token("acme"),
+        app.token("acme"),
     );
-    let waiting = join_all((0..6).map(|_| intake.started.raw_connection(&head))).await;
+    let waiting = join_all((0..6).map(|_| app.service.raw_connection(&head))).await;
     let mut large = sample_message(1);
     large["padding"] = json!(" ".repeat(4 * 1024 * 1024));
-    testkit::eventually("acme has no room", Duration::from_secs(10), || async {
-        (intake.publish("acme", &large).await.0 == 503).then_some(())
+    testkit::eventually("acme has no memory left", Duration::from_secs(10), || async {
+        (app.publish("acme", &large).await.0 == 503).then_some(())
     })
     .await;
-    assert_eq!(intake.publish("rival", &large).await.0, 200);
-    assert_eq!(intake.publish("rival", &sample_message(1)).await.0, 200);
+    assert_eq!(app.publish("rival", &large).await.0, 200);
+    assert_eq!(app.publish("rival", &sample_message(1)).await.0, 200);
     drop(waiting);
-    testkit::eventually("acme has room again", Duration::from_secs(10), || async {
-        (intake.publish("acme", &large).await.0 == 200).then_some(())
+    testkit::eventually("acme has memory again", Duration::from_secs(10), || async {
+        (app.publish("acme", &large).await.0 == 200).then_some(())
     })
     .await;
 }
 
 #[tokio::test]
-async fn answers_that_nobody_reads_are_bounded() {
+async fn unread_responses_are_bounded() {
     // Memory for one body of the largest size: 10 MiB.
     let limits = [("HTTP__MAX_BODY_BYTES", "1048576"), ("HTTP__MAX_INFLIGHT_BYTES", "0")];
-    let intake = Intake::with(&limits, merchant("acme")).await;
+    let app = TestApp::with(&limits, merchant("acme")).await;
     for order in &mut sample_orders(4) {
         order["padding"] = json!(" ".repeat(900_000));
-        let (status, answer) = intake.publish("acme", &enclose(std::slice::from_ref(order))).await;
+        let (status, answer) = app.publish("acme", &enclose(std::slice::from_ref(order))).await;
         assert_eq!(status, 200, "{answer}");
     }
     // More than the buffers of the connection take.
     let asked = format!(
-        "GET /v1/orders HTTP/1.1\r\nHost: intake\r\nAuthorization: Bearer {}\r\n\r\n",
-        intake.token("acme"),
+        "GET /v1/orders HTTP/1.1\r\nHost: app\r\nAuthorization: Bearer {}\r\n\r\n",
+        app.token("acme"),
     )
     .repeat(8);
-    let unread = join_all((0..3).map(|_| intake.started.raw_connection(&asked))).await;
+    let unread = join_all((0..3).map(|_| app.service.raw_connection(&asked))).await;
     let page = async |status: u16| {
-        let answer = intake.get("/v1/orders", "acme").await;
+        let answer = app.get("/v1/orders", "acme").await;
         (answer.status() == status).then_some(answer)
     };
     let refused =
-        testkit::eventually("there is no room", Duration::from_secs(10), || page(503)).await;
+        testkit::eventually("the memory is used up", Duration::from_secs(10), || page(503)).await;
     assert_eq!(retry_after(&refused), 1);
     drop(unread);
-    testkit::eventually("there is room again", Duration::from_secs(10), || page(200)).await;
+    testkit::eventually("the memory is free again", Duration::from_secs(10), || page(200)).await;
 }
 
 #[tokio::test]
-async fn past_the_bound_the_answer_is_503_at_once() {
-    let intake = Intake::with(&[("STORING__WAITING_ORDERS", "10")], merchant("acme")).await;
-    let pool = intake.started.database.pool();
+async fn a_full_write_queue_answers_503_immediately() {
+    let app = TestApp::with(&[("STORING__MAX_QUEUED_ORDERS", "10")], merchant("acme")).await;
+    let pool = app.service.database.pool();
     let mut conn = pool.get().await.unwrap();
     conn.batch_execute("BEGIN; LOCK TABLE orders").await.unwrap();
     let messages: Vec<_> = sample_orders(40).chunks(2).map(enclose).collect();
@@ -100,7 +100,7 @@ async fn past_the_bound_the_answer_is_503_at_once() {
     let sending = async {
         let mut statuses = Vec::new();
         let sent = messages.iter().map(|message| async {
-            let request = intake.request().bearer_auth(intake.token("acme"));
+            let request = app.request().bearer_auth(app.token("acme"));
             let answer = request.body(message.to_string()).send().await.unwrap();
             if answer.status() == 503 {
                 refused.notify_one();
@@ -126,16 +126,16 @@ async fn past_the_bound_the_answer_is_503_at_once() {
 }
 
 #[tokio::test]
-async fn while_the_database_is_busy_nothing_is_lost_or_stored_twice() {
-    let intake = Intake::start().await;
+async fn concurrent_duplicates_are_stored_once() {
+    let app = TestApp::start().await;
     let messages: Vec<_> = sample_orders(60).chunks(3).map(enclose).collect();
-    let sent = messages.iter().chain(&messages).map(|message| intake.publish("acme", message));
+    let sent = messages.iter().chain(&messages).map(|message| app.publish("acme", message));
     for (status, answer) in join_all(sent).await {
         assert_eq!(status, StatusCode::OK, "{answer}");
     }
     let queue = "rma-engine.order.stored.v1";
     testkit::eventually("sixty events", Duration::from_secs(10), || async {
-        (intake.started.namespace.peek(queue).await.len() == 60).then_some(())
+        (app.service.namespace.peek(queue).await.len() == 60).then_some(())
     })
     .await;
 }

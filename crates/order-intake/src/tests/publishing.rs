@@ -1,4 +1,4 @@
-//! What a merchant's engineer sees when publishing.
+//! Tests of `POST /returns_portal_orders`.
 
 use std::io::Write as _;
 
@@ -8,7 +8,7 @@ use flate2::{Compression, write::GzEncoder};
 
 use super::*;
 
-fn pack(bytes: &[u8]) -> Vec<u8> {
+fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
@@ -16,9 +16,9 @@ fn pack(bytes: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn orders_are_stored_and_their_events_reach_the_queue() {
-    let intake = Intake::start().await;
+    let app = TestApp::start().await;
     let message = sample_message(3);
-    let (status, answer) = intake.publish("acme", &message).await;
+    let (status, answer) = app.publish("acme", &message).await;
     assert_eq!((status, &answer["message"]), (StatusCode::OK, &json!("3 orders: 3 stored")));
     let identifiers: Vec<_> = sample_orders(3).iter().map(|it| it["identifier"].clone()).collect();
     let results = answer["orders"].as_array().unwrap();
@@ -27,7 +27,7 @@ async fn orders_are_stored_and_their_events_reach_the_queue() {
 
     let queue = "rma-engine.order.stored.v1";
     let events = testkit::eventually("three events", Duration::from_secs(10), || async {
-        let events = intake.started.namespace.peek(queue).await;
+        let events = app.service.namespace.peek(queue).await;
         (events.len() == 3).then_some(events)
     });
     let first: Value = serde_json::from_str(events.await[0]["payload"].as_str().unwrap()).unwrap();
@@ -35,19 +35,19 @@ async fn orders_are_stored_and_their_events_reach_the_queue() {
     assert_eq!(first["data"]["merchant"], "acme");
     assert_eq!(first["data"]["order"]["identifier"], identifiers[0]);
 
-    let (_, again) = intake.publish("acme", &message).await;
+    let (_, again) = app.publish("acme", &message).await;
     assert_eq!(again["message"], "3 orders: 3 unchanged");
 }
 
 #[tokio::test]
-async fn one_bad_order_rejects_the_whole_message_with_every_fault() {
-    let intake = Intake::start().await;
+async fn one_invalid_order_rejects_the_whole_message_with_all_errors() {
+    let app = TestApp::start().await;
     let mut orders = sample_orders(4);
     orders[1]["items"][0]["sku"] = json!(7);
     orders[1]["currency"] = json!("DOLLARS");
     orders[3].as_object_mut().unwrap().remove("refunds");
     let message = enclose(&orders);
-    let (status, answer) = intake.publish("acme", &message).await;
+    let (status, answer) = app.publish("acme", &message).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(answer["message"], "3 fields are not valid");
     let expected =
@@ -58,18 +58,18 @@ async fn one_bad_order_rejects_the_whole_message_with_every_fault() {
         json!({ "field": "$.returns_portal_order.orders[3].refunds", "code": "missing_field" })
     );
     assert!(answer["request_id"].is_string());
-    let listed: Value = intake.get("/v1/orders", "acme").await.json().await.unwrap();
+    let listed: Value = app.get("/v1/orders", "acme").await.json().await.unwrap();
     assert_eq!(listed, json!({ "orders": [] }));
 }
 
 #[tokio::test]
-async fn a_changed_refund_is_a_fault_too() {
-    let intake = Intake::start().await;
+async fn a_changed_refund_is_an_error() {
+    let app = TestApp::start().await;
     let refunded = |order: &Value| !order["refunds"].as_array().unwrap().is_empty();
     let mut order = sample_orders(100).into_iter().find(refunded).unwrap();
-    intake.publish("acme", &enclose(&[order.clone()])).await;
+    app.publish("acme", &enclose(&[order.clone()])).await;
     order["refunds"][0]["note"] = json!("changed my mind");
-    let (status, answer) = intake.publish("acme", &enclose(&[order])).await;
+    let (status, answer) = app.publish("acme", &enclose(&[order])).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     let error = json!({
         "field": "$.returns_portal_order.orders[0].refunds[0]", "code": "invalid",
@@ -79,18 +79,18 @@ async fn a_changed_refund_is_a_fault_too() {
 }
 
 #[tokio::test]
-async fn sums_that_do_not_add_up_are_warned_about_or_refused() {
+async fn wrong_sums_are_warnings_or_errors() {
     let mut strict = merchant("acme");
     strict.settings.strict_amounts = true;
-    let intake = Intake::with(&[], strict).await;
+    let app = TestApp::with(&[], strict).await;
     let mut orders = sample_orders(1);
     orders[0]["tax_amount_cents"] = json!(999_999);
     let message = enclose(&orders);
-    let (status, answer) = intake.publish("rival", &message).await;
+    let (status, answer) = app.publish("rival", &message).await;
     assert_eq!(status, StatusCode::OK);
     let field = "$.returns_portal_order.orders[0].tax_amount_cents";
     assert_eq!(answer["warnings"][0]["field"], field);
-    let (status, answer) = intake.publish("acme", &message).await;
+    let (status, answer) = app.publish("acme", &message).await;
     assert_eq!(
         (status, &answer["errors"][0]["field"]),
         (StatusCode::UNPROCESSABLE_ENTITY, &json!(field))
@@ -98,8 +98,8 @@ async fn sums_that_do_not_add_up_are_warned_about_or_refused() {
 }
 
 #[tokio::test]
-async fn who_is_not_allowed_is_told_why() {
-    let intake = Intake::start().await;
+async fn unauthorized_requests_are_rejected_with_a_reason() {
+    let app = TestApp::start().await;
     let body = sample_message(1).to_string();
     let refused = async |request: RequestBuilder| {
         let answer = request.body(body.clone()).send().await.unwrap();
@@ -107,18 +107,18 @@ async fn who_is_not_allowed_is_told_why() {
         let (status, answer) = read(answer).await;
         (status.as_u16(), challenge, answer["message"].as_str().unwrap().to_owned())
     };
-    let token = |token: String| intake.request().bearer_auth(token);
+    let token = |token: String| app.request().bearer_auth(token);
     let case = |status, challenge, message: &str| (status, challenge, message.to_owned());
-    assert_eq!(refused(intake.request()).await, case(401, true, "a bearer token is required"));
+    assert_eq!(refused(app.request()).await, case(401, true, "a bearer token is required"));
     assert_eq!(
         refused(token("nonsense".to_owned())).await,
         case(401, true, "the bearer token is not valid")
     );
-    let expired = intake.issuer.expired_token(Some("acme"), "orders");
+    let expired = app.issuer.expired_token(Some("acme"), "orders");
     assert_eq!(refused(token(expired)).await, case(401, true, "the bearer token has expired"));
-    let other = intake.issuer.token(Some("acme"), "returns");
+    let other = app.issuer.token(Some("acme"), "returns");
     assert_eq!(refused(token(other)).await, case(403, false, "this needs the scope orders"));
-    let operator = intake.issuer.token(None, "operator");
+    let operator = app.issuer.token(None, "operator");
     assert_eq!(
         refused(token(operator.clone())).await,
         case(400, false, "name the merchant in the X-Service-Id header")
@@ -128,20 +128,20 @@ async fn who_is_not_allowed_is_told_why() {
 }
 
 #[tokio::test]
-async fn the_scheme_is_read_in_any_case() {
-    let intake = Intake::start().await;
-    let token = format!("bEARER {}", intake.token("acme"));
-    let request = intake.request().header("Authorization", token);
+async fn the_authorization_scheme_is_case_insensitive() {
+    let app = TestApp::start().await;
+    let token = format!("bEARER {}", app.token("acme"));
+    let request = app.request().header("Authorization", token);
     let answer = request.body(sample_message(1).to_string()).send().await.unwrap();
     assert_eq!(answer.status(), StatusCode::OK);
 }
 
 #[tokio::test]
-async fn headers_must_be_right() {
-    let intake = Intake::start().await;
-    let url = format!("{}/returns_portal_orders", intake.started.url);
+async fn headers_are_checked() {
+    let app = TestApp::start().await;
+    let url = format!("{}/returns_portal_orders", app.service.url);
     let refused = async |headers: &[(&'static str, &'static str)]| {
-        let mut request = intake.client.post(&url).bearer_auth(intake.token("acme"));
+        let mut request = app.client.post(&url).bearer_auth(app.token("acme"));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -155,19 +155,19 @@ async fn headers_must_be_right() {
     let kind = (415, "content type must be application/json".to_owned());
     assert_eq!(refused(&[("Api-Version", "3")]).await, kind);
     assert_eq!(refused(&[("Api-Version", "3"), ("Content-Type", "text/plain")]).await, kind);
-    let unknown = intake.client.post(&url).body("{}").send().await.unwrap();
-    assert_eq!(unknown.status(), 401, "who is not known is told no more");
+    let unknown = app.client.post(&url).body("{}").send().await.unwrap();
+    assert_eq!(unknown.status(), 401, "authentication is checked first");
     let brotli = refused(&[("Api-Version", "3"), json, ("Content-Encoding", "br")]).await;
     assert_eq!(brotli.0, 415);
 }
 
 #[tokio::test]
-async fn whatever_is_sent_the_answer_is_a_clear_one() {
+async fn invalid_bodies_are_rejected_with_a_reason() {
     const MIB: usize = 1024 * 1024;
-    let intake = Intake::start().await;
-    let answer = async |body: Vec<u8>, packed: bool| {
-        let mut request = intake.request().bearer_auth(intake.token("acme")).body(body);
-        if packed {
+    let app = TestApp::start().await;
+    let answer = async |body: Vec<u8>, gzipped: bool| {
+        let mut request = app.request().bearer_auth(app.token("acme")).body(body);
+        if gzipped {
             request = request.header("Content-Encoding", "gzip");
         }
         let (status, answer) = read(request.send().await.unwrap()).await;
@@ -196,18 +196,18 @@ async fn whatever_is_sent_the_answer_is_a_clear_one() {
     }
 
     let good = sample_message(1).to_string();
-    assert_eq!(answer(pack(good.as_bytes()), true).await.0, 200);
-    assert_eq!(answer(pack(&vec![b' '; 5 * MIB + 1]), true).await.0, 413);
-    let half = pack(good.as_bytes());
+    assert_eq!(answer(gzip(good.as_bytes()), true).await.0, 200);
+    assert_eq!(answer(gzip(&vec![b' '; 5 * MIB + 1]), true).await.0, 413);
+    let half = gzip(good.as_bytes());
     assert_eq!(answer(half[..half.len() / 2].to_vec(), true).await.0, 400);
     assert_eq!(answer(good.into_bytes(), true).await.0, 400);
 }
 
 #[tokio::test]
 async fn a_message_may_hold_five_hundred_orders() {
-    let intake = Intake::start().await;
-    let (status, answer) = intake.publish("acme", &sample_message(500)).await;
+    let app = TestApp::start().await;
+    let (status, answer) = app.publish("acme", &sample_message(500)).await;
     assert_eq!((status, &answer["message"]), (StatusCode::OK, &json!("500 orders: 500 stored")));
-    let (status, _) = intake.publish("acme", &sample_message(501)).await;
+    let (status, _) = app.publish("acme", &sample_message(501)).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
 }

@@ -35,8 +35,8 @@ impl Pool {
         Ok(conn)
     }
 
-    /// Tries to become the one process of many that leads. Whoever drops the connection no longer
-    /// does. Asking in vain costs a query, not a connection.
+    /// Tries to become the leader among the processes that use this lock. Dropping the connection gives
+    /// up leadership. A failed try costs one query and returns the connection to the pool.
     pub async fn try_lead(&self, lock: i64) -> Result<Option<AsyncPgConnection>, DatabaseError> {
         let mut asking = Asking(Some(self.get().await?));
         let Some(conn) = &mut asking.0 else { return Ok(None) };
@@ -52,9 +52,9 @@ impl Pool {
     }
 }
 
-/// Makes the planner look rows up by index, whatever it believes about sizes: a plan made while a
-/// table was empty would otherwise be kept when it is full. What is asked for in an index's order is
-/// read in it and not sorted. And has it plan each statement once.
+/// Makes the planner use indexes regardless of its size estimates, because a plan that was cached while
+/// a table was empty stays in use when the table is full. Rows are read in index order instead of
+/// being sorted, and each statement is planned once.
 async fn look_up_by_index(conn: &mut AsyncPgConnection) -> Result<(), DatabaseError> {
     conn.batch_execute(
         "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; \

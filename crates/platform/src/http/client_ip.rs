@@ -1,4 +1,4 @@
-//! Whose request this is: the address it came from, seen through the proxies we trust.
+//! The address of the client that sent a request, as reported by trusted proxies.
 
 use std::{future::Ready, net::IpAddr, str::FromStr};
 

@@ -1,7 +1,7 @@
-//! Connections on which nothing happens: somebody begins a second request and sends no more of it,
-//! or does not read the answer. The library's own clocks are for the first request of a connection
-//! and for the quiet after an answer. How much of an answer was read is not looked at: who reads it
-//! slowly has as long as who does not.
+//! Closes idle connections: the client started a second request without finishing it, or does not read
+//! the response. The timeouts of actix-web cover only the first request of a connection and the
+//! keep-alive after a response. Clients that read a response slowly get the same time as clients that
+//! do not read it.
 
 use std::{
     any::Any,
@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 #[derive(Clone, Default)]
 pub(super) struct IdleConnections(Arc<Mutex<Vec<Weak<Connection>>>>);
 
-/// One connection. The library drops it with its own half.
+/// One connection. actix-web drops it when the connection ends.
 pub(super) struct Connection {
     socket: TcpStream,
     used: Mutex<Use>,
@@ -35,18 +35,18 @@ struct Use {
 }
 
 impl IdleConnections {
-    /// From now on a connection that was without a request for so long is closed.
-    pub(super) fn start(patience: Duration, tasks: &Tasks) -> Self {
+    /// Starts closing connections that had no request for `timeout`.
+    pub(super) fn start(timeout: Duration, tasks: &Tasks) -> Self {
         let lines = Self::default();
         let same = lines.clone();
         tasks.spawn_interval("lines", LOOK_EVERY, move || {
-            same.close_idle(patience);
+            same.close_idle(timeout);
             std::future::ready(())
         });
         lines
     }
 
-    /// Adds a connection; one that cannot be watched is served all the same.
+    /// Adds a connection. A connection of an unknown type is served without an idle timeout.
     pub(super) fn add(&self, io: &dyn Any, data: &mut Extensions) {
         type Plain = rt::net::TcpStream;
         let tls = || io.downcast_ref::<TlsStream<Plain>>().map(|tls| tls.get_ref().0);
@@ -58,15 +58,15 @@ impl IdleConnections {
         data.insert(line);
     }
 
-    fn close_idle(&self, patience: Duration) {
+    fn close_idle(&self, timeout: Duration) {
         lock(&self.0).retain(|line| {
             let Some(line) = line.upgrade() else { return false };
             let idle = {
                 let used = lock(&line.used);
-                used.requests == 0 && used.idle_since.elapsed() > patience
+                used.requests == 0 && used.idle_since.elapsed() > timeout
             };
             if idle {
-                // It may be closed already, and then that is that.
+                // The connection may already be closed.
                 line.socket.shutdown(Shutdown::Both).ok();
             }
             !idle
@@ -74,7 +74,7 @@ impl IdleConnections {
     }
 }
 
-/// A request is under way on a connection until this is dropped.
+/// A request is in flight on a connection until this is dropped.
 pub(super) struct ActiveRequest(Arc<Connection>);
 
 impl ActiveRequest {

@@ -1,5 +1,5 @@
-//! What happens around every request: a door, an id, a span, a deadline, a measurement, and an
-//! error body where there would be none.
+//! The middleware of every request: rate limit, request id, span, timeout, metrics, and an error body
+//! for responses without one.
 
 use std::{sync::OnceLock, time::Duration};
 
@@ -26,7 +26,7 @@ use super::{
 use crate::{ErrorKind, Failure, Problem, limits::PerAddress, telemetry};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// What the platform asks of itself does not count against an address.
+/// Paths of probes and metrics do not count towards the rate limit.
 const UNCOUNTED: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 tokio::task_local! {
@@ -120,12 +120,12 @@ async fn answer(
         return Ok(request.into_response(refused.error_response()));
     }
     let settings = request.app_data::<web::Data<Settings>>().cloned();
-    let patience = settings.map_or(Duration::from_secs(30), |settings| settings.request_timeout);
+    let timeout = settings.map_or(Duration::from_secs(30), |settings| settings.request_timeout);
     let is_probe = UNCOUNTED.contains(&request.path());
-    match tokio::time::timeout(patience, next.call(request)).await {
+    match tokio::time::timeout(timeout, next.call(request)).await {
         Ok(answer) if is_probe => Ok(answer?.map_into_boxed_body()),
         Ok(answer) => Ok(RequestMemory::keep(answer?.map_into_boxed_body())),
-        // The answer is made here, while the request id is at hand.
+        // The response is created here, where the request id is known.
         Err(_elapsed) => {
             let mut answer = Problem::from(Overdue).error_response();
             carry(&request_id().unwrap_or_default(), answer.headers_mut());
@@ -134,8 +134,8 @@ async fn answer(
     }
 }
 
-/// Who may come in, before anything is read: an address within its limit, with a URL that can mean
-/// something. Text in a database has no NUL, so nothing has a name with one in it.
+/// Rejects requests over the rate limit of their address, and URLs with a NUL character, before the body
+/// is read. PostgreSQL text cannot contain NUL, so such a URL names nothing.
 fn admit(request: &HttpRequest) -> Result<(), Problem> {
     let door = request.app_data::<web::Data<PerAddress>>();
     if let Some(door) = door.filter(|_| !UNCOUNTED.contains(&request.path())) {

@@ -26,7 +26,7 @@ use crate::{
     telemetry,
 };
 
-/// How long requests under way may take to finish once the server is told to stop.
+/// Time for requests in flight to finish after the server is told to stop.
 const DRAIN_SECONDS: u64 = 15;
 
 /// A server that listens; it serves while it is polled.

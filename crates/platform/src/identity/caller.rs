@@ -11,7 +11,7 @@ use crate::{ErrorKind, Failure, Problem};
 /// The header in which a caller without a merchant of its own names one.
 const MERCHANT_HEADER: &str = "x-service-id";
 
-/// Whoever sent a valid token, and the merchant they act for.
+/// The client that sent a valid token, and the merchant that it acts for.
 #[derive(Debug, Clone)]
 pub struct Caller {
     pub claims: Arc<Claims>,
@@ -61,8 +61,8 @@ impl Caller {
         self.merchant.as_ref()
     }
 
-    /// Who must not take more than a part of what all share: the merchant whose token it is, or the
-    /// client when it is nobody's.
+    /// The holder of a quota of shared resources: the merchant of the token, or the client if the token
+    /// has no merchant.
     pub(crate) fn quota_key(&self) -> &str {
         self.claims.merchant.as_ref().map_or(&self.claims.client_id, MerchantId::as_str)
     }

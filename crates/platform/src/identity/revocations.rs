@@ -1,6 +1,5 @@
-//! Tokens and clients that are no longer welcome, held in memory until their tokens would have
-//! expired anyway. Where they come from is the business of whoever fills this; until they say that
-//! the list is whole, no token is believed.
+//! Revoked tokens and clients, kept in memory until their tokens expire. The owner fills the list. No
+//! token is accepted until the owner marks the list as complete.
 
 use std::{
     collections::HashMap,

@@ -1,12 +1,11 @@
-//! AgeGauge that somebody looks up now and then.
+//! A gauge of ages that are queried at intervals.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use opentelemetry::{KeyValue, metrics::Gauge};
 
-/// A gauge of ages in seconds. While they cannot be seen they grow: a gauge that stands still calls
-/// nobody.
+/// A gauge of ages in seconds. If a query fails, the ages keep growing, so that alerts still fire.
 pub struct AgeGauge {
     gauge: Gauge<f64>,
     labels: Vec<Vec<KeyValue>>,

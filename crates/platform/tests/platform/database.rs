@@ -154,8 +154,8 @@ async fn a_lock_that_nobody_waited_for_is_not_kept() {
     let (impatient, other) = (database.pool(), database.pool());
     for round in 0..50 {
         // Somewhere between asking and being answered.
-        let patience = Duration::from_micros(round * 40);
-        drop(tokio::time::timeout(patience, impatient.try_lead(LOCK)).await);
+        let timeout = Duration::from_micros(round * 40);
+        drop(tokio::time::timeout(timeout, impatient.try_lead(LOCK)).await);
     }
     let leading = eventually("the lock is free", Duration::from_secs(10), async || {
         other.try_lead(LOCK).await.unwrap()
@@ -172,7 +172,7 @@ async fn a_lock_that_nobody_waited_for_is_not_kept() {
 #[tokio::test(flavor = "multi_thread")]
 async fn much_is_forgotten_in_pieces_and_what_is_young_stays() {
     let database = Database::create(Vec::new()).await;
-    // Whoever deletes too much at once would run into the statement timeout.
+    // Deleting all rows in one statement would exceed the statement timeout.
     database
         .execute_raw(
             "CREATE TABLE notes (at TIMESTAMPTZ NOT NULL);

@@ -1,4 +1,4 @@
-//! What every service gets, tried on a service that does nothing else.
+//! Tests of the platform with a service that has no features of its own.
 
 #![expect(
     clippy::unwrap_used,
@@ -89,7 +89,7 @@ async fn echo(Json(document): Json) -> HttpResponse {
 async fn linger(mirror: web::Data<Mirror>, millis: web::Path<u64>) -> HttpResponse {
     mirror.lingering.fetch_add(1, Ordering::Relaxed);
     tokio::time::sleep(Duration::from_millis(*millis)).await;
-    HttpResponse::Ok().json("patience")
+    HttpResponse::Ok().json("waited")
 }
 
 #[utoipa::path(responses((status = 200)))]

@@ -140,7 +140,7 @@ async fn a_request_under_way_is_finished_before_the_process_leaves() {
             async move { client().get(format!("{url}/linger/700")).send().await.unwrap().status() },
         );
     let arrived = format!("{}/lingering", mirror.url);
-    testkit::eventually("the request is under way", Duration::from_secs(5), async || {
+    testkit::eventually("the request is in flight", Duration::from_secs(5), async || {
         (client().get(&arrived).send().await.ok()?.json::<usize>().await.ok()? == 1).then_some(())
     })
     .await;

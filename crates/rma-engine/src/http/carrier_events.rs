@@ -1,4 +1,4 @@
-//! `POST /v1/carrier_events`: what carriers report of parcels.
+//! `POST /v1/carrier_events`: carrier reports about parcels.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, post, web};
@@ -28,12 +28,12 @@ const FIELDS: [&str; 8] = [
     "detail",
 ];
 
-/// A report. It names the return, the tracking number, or both; without units it speaks of all
-/// that travel under its number, or of the whole return.
+/// A carrier report. It names the return, the tracking number or both. Without `units` it applies
+/// to all units with the tracking number, or to the whole return.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct CarrierEvent {
-    /// The carrier's own; the same report again gets the same answer.
+    /// Chosen by the carrier. A repeated report gets the first response.
     #[schema(min_length = 1, max_length = 255)]
     event_identifier: String,
     event: TrackingEvent,
@@ -45,21 +45,21 @@ pub(crate) struct CarrierEvent {
     units: Option<Vec<UnitId>>,
     #[schema(max_length = 2048)]
     label_url: Option<String>,
-    /// Of two labels that were not used the one made last counts.
+    /// Orders labels: the newest unused label replaces older ones.
     occurred_at: Option<DateTime<Utc>>,
     #[schema(max_length = 1000)]
     detail: Option<String>,
 }
 
-/// Reports what happened to a parcel.
+/// Reports a carrier event.
 #[utoipa::path(
     tag = "parcels", security(("bearer" = [])), request_body = CarrierEvent,
     params(("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one")),
     responses(
-        (status = 200, description = "What came of it", body = Tracked),
+        (status = 200, description = "Result for each return", body = Tracked),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, description = "No such return or parcel of this merchant", body = ErrorBody),
-        (status = 409, description = "The return takes no such report", body = ErrorBody),
+        (status = 409, description = "The state of the return does not allow this event", body = ErrorBody),
         (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
     ),
 )]

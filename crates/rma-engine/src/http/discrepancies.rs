@@ -1,4 +1,4 @@
-//! `GET /v1/discrepancies`: what does not fit together, for people to look at.
+//! `GET /v1/discrepancies`: discrepancies that people have to look at.
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
@@ -12,11 +12,11 @@ use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{merchant_of, with_room, without_nul};
+use super::{budgeted_response, merchant_of, without_nul};
 use crate::App;
 use crate::store::discrepancies::{Noted, Search, search};
 
-/// Which discrepancies; all that is given must fit.
+/// Filters for discrepancies; all given filters must match.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DiscrepancyQuery {
@@ -34,25 +34,25 @@ pub(crate) struct DiscrepancyQuery {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Discrepancies {
-    /// The newest first.
+    /// Newest first.
     discrepancies: Vec<NotedDiscrepancy>,
-    /// Ask for what comes after this; absent at the end.
+    /// Value of `after` for the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
 
-/// Something that does not fit.
+/// A recorded discrepancy.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct NotedDiscrepancy {
     position: i64,
-    /// When it was noted: what snapshots repeat, when it was first noticed.
+    /// When the discrepancy was first recorded.
     at: DateTime<Utc>,
-    /// The same for a human reader.
+    /// Description of `detail` for people.
     message: String,
     detail: Discrepancy,
 }
 
-/// Lists what does not fit together.
+/// Lists discrepancies.
 #[utoipa::path(
     tag = "discrepancies", security(("bearer" = [])),
     params(
@@ -87,5 +87,5 @@ pub(crate) async fn list_discrepancies(
         detail: discrepancy,
     };
     let discrepancies = noted.into_iter().map(show).collect();
-    with_room(&head, &Discrepancies { discrepancies, next })
+    budgeted_response(&head, &Discrepancies { discrepancies, next })
 }

@@ -14,27 +14,27 @@ use platform::{Problem, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{merchant_of, with_room, without_nul};
+use super::{budgeted_response, merchant_of, without_nul};
 use crate::App;
 use crate::error::Error;
 use crate::returns::find;
 use crate::store::search::{Search, search};
 use crate::store::timeline::{self, TimelineEntry};
 
-/// Which returns; all that is given must fit.
+/// Filters for returns; all given filters must match.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Listing {
-    /// With units of this order.
+    /// Returns with units of this order.
     order_identifier: Option<String>,
     status: Option<RmaStatus>,
-    /// Of the shopper with this e-mail address, in any case; of a gift, the giftee's.
+    /// E-mail address of the shopper, or of the giftee for a gift; case-insensitive.
     email: Option<String>,
-    /// With units in a parcel of this number.
+    /// Returns with units in the parcel with this tracking number.
     tracking_number: Option<String>,
-    /// Made at this time or later.
+    /// Returns created at this time or later.
     from: Option<DateTime<Utc>>,
-    /// Made before this time.
+    /// Returns created before this time.
     to: Option<DateTime<Utc>>,
     /// Maximum number of entries
     #[serde(default)]
@@ -46,14 +46,14 @@ pub(crate) struct Listing {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Returns {
-    /// The newest first.
+    /// Newest first.
     returns: Vec<Rma>,
-    /// Ask for what comes after this; absent at the end.
+    /// Value of `after` for the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
 
-/// Which part of a timeline.
+/// Page of a timeline.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TimelineQuery {
@@ -67,9 +67,9 @@ pub(crate) struct TimelineQuery {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Timeline {
-    /// The oldest first.
+    /// Oldest first.
     entries: Vec<TimelineEntry>,
-    /// Ask for what comes after this; absent at the end.
+    /// Value of `after` for the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
@@ -95,15 +95,15 @@ pub(crate) async fn list_returns(
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let limit = listing.limit;
-    let wanted = listing.into_inner().understand()?;
+    let wanted = listing.into_inner().parse()?;
     let mut conn = app.pool.get().await?;
     let (mut returns, is_truncated) =
         search(&mut conn, &merchant.identifier, &wanted, limit.rows()).await?;
     let next = limit.next_of(&mut returns, is_truncated, cursor);
-    with_room(&head, &Returns { returns, next })
+    budgeted_response(&head, &Returns { returns, next })
 }
 
-/// Shows everything that happened to a return.
+/// Shows the timeline of a return.
 #[utoipa::path(
     tag = "returns", security(("bearer" = [])),
     params(
@@ -132,11 +132,11 @@ pub(crate) async fn show_timeline(
     let page = timeline::page(&mut conn, &merchant.identifier, &rma, after, rows).await?;
     let (mut entries, is_truncated) = page;
     let next = limit.next_of(&mut entries, is_truncated, |last| last.position.to_string());
-    with_room(&head, &Timeline { entries, next })
+    budgeted_response(&head, &Timeline { entries, next })
 }
 
 impl Listing {
-    fn understand(self) -> Result<Search, Problem> {
+    fn parse(self) -> Result<Search, Problem> {
         let texts = [&self.order_identifier, &self.email, &self.tracking_number];
         texts.into_iter().flatten().try_for_each(|text| without_nul(text))?;
         if [self.from, self.to].into_iter().flatten().any(|time| !is_plausible(time)) {
@@ -154,12 +154,12 @@ impl Listing {
     }
 }
 
-/// Whether it lies where all our times do; PostgreSQL cannot hold everything that can be written.
+/// Whether PostgreSQL can store the time and it is in the range that the API accepts.
 fn is_plausible(time: Timestamp) -> bool {
     (1..=9999).contains(&time.year())
 }
 
-/// Where a return stands in the list: when it was made, to the microsecond, and its identifier.
+/// Cursor of a return in the list: creation time in microseconds and identifier.
 fn cursor(rma: &Rma) -> String {
     URL_SAFE_NO_PAD.encode(format!("{} {}", rma.created_at.timestamp_micros(), rma.rma_identifier))
 }

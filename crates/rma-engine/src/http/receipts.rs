@@ -1,4 +1,4 @@
-//! `POST /v1/returns/{rma_identifier}/receipts`: what arrives at our warehouse.
+//! `POST /v1/returns/{rma_identifier}/receipts`: receiving at our warehouse.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, post, web};
@@ -15,13 +15,13 @@ use super::{idempotency_key, merchant_of};
 use crate::App;
 use crate::receiving::{self, Delivered};
 
-/// What was found in a parcel, and whether more is expected.
+/// Findings of a receiving request.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct NewReceipt {
     #[schema(min_items = 1, max_items = 1000)]
     findings: Option<Vec<Finding>>,
-    /// Closes the receiving, after the findings: what has not arrived is not received.
+    /// Closes receiving after the findings. Units that have not arrived count as not received.
     close: Option<bool>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct NewReceipt {
         (status = 200, description = "The return", body = Rma),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
-        (status = 409, description = "The return is not received by us, or no longer", body = ErrorBody),
+        (status = 409, description = "We do not receive this return, or receiving is closed", body = ErrorBody),
         (status = 422, description = "Some fields are not valid, or the key was used for another request", body = ErrorBody),
         (status = 503, body = ErrorBody),
     ),

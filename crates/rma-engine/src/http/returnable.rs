@@ -1,4 +1,5 @@
-//! `GET /v1/orders/{identifier}/returnable`: what a shopper sees when starting a return.
+//! `GET /v1/orders/{identifier}/returnable`: the units and choices that a shopper sees when
+//! starting a return.
 
 use std::collections::BTreeSet;
 use std::iter::Peekable;
@@ -23,33 +24,33 @@ use utoipa::ToSchema;
 use super::merchant_of;
 use crate::App;
 use crate::error::Error;
-use crate::shelf::{Place, Shelf, Shelved};
-use crate::store::orders::Reading;
+use crate::order_units::{OrderUnits, UnitRef, UnitView};
+use crate::store::orders::RowLock;
 
-/// An answer is sent in pieces of at least this many bytes.
+/// Minimum bytes of a body chunk, except the last.
 const PIECE: usize = 32 * 1024;
-/// Where the list of units begins.
+/// Start of the list of units in the JSON text.
 const UNITS: &str = r#""units":["#;
 
-/// An order, unit by unit, and what the shopper can choose.
+/// The units of an order and the choices of the shopper.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ReturnableOrder {
     order_identifier: String,
-    /// The snapshot that this rests on.
+    /// `updated_at` of the order snapshot.
     order_updated_at: DateTime<Utc>,
     #[schema(example = "USD")]
     currency: String,
-    /// For an exchange order: the order that it was placed against.
+    /// The original order of an exchange order.
     #[serde(skip_serializing_if = "Option::is_none")]
     original_order_identifier: Option<String>,
-    /// Whether an exchange or a gift card can be chosen; after one exchange only a refund can.
+    /// Whether the shopper can choose an exchange or a gift card. An order can have one exchange.
     exchange_possible: bool,
     units: Vec<ReturnableUnit>,
     #[serde(flatten)]
     policy: ReturnPolicy,
 }
 
-/// A unit and the verdict on it.
+/// A unit and whether it can be returned.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ReturnableUnit {
     #[serde(flatten)]
@@ -62,22 +63,22 @@ pub(crate) struct ReturnableUnit {
     variant_identifier: Option<String>,
     unit_price_amount_cents: i64,
     returnable: bool,
-    /// Why not; there only when it cannot be returned.
+    /// Why the unit cannot be returned; absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     ineligible: Option<Ineligible>,
-    /// The first moment at which it can no longer be returned.
+    /// End of the return window, exclusive.
     returnable_until: DateTime<Utc>,
-    /// Its part of the line's amounts; there once it shipped.
+    /// The unit's share of the line's amounts; absent until the unit ships.
     #[serde(skip_serializing_if = "Option::is_none")]
     amounts: Option<Amounts>,
-    /// What is refunded for it at most; there once it shipped.
+    /// Maximum refund for the unit; absent until the unit ships.
     #[serde(skip_serializing_if = "Option::is_none")]
     refund_amount_cents: Option<i64>,
-    /// Whether reasons that offer an exchange lead to variants of this product.
+    /// Whether a return reason can offer variants of this product.
     exchange_offered: bool,
 }
 
-/// Shows what of an order can be returned, and how.
+/// Shows which units of an order can be returned.
 #[utoipa::path(
     tag = "returns",
     params(
@@ -102,77 +103,79 @@ pub(crate) async fn show_returnable(
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let identifier = identifier.into_inner();
-    // What PostgreSQL cannot hold cannot be there.
+    // PostgreSQL cannot store a NUL character.
     if identifier.contains('\0') {
         return Err(Error::NoOrder(identifier).into());
     }
     let wanted = BTreeSet::from([identifier.as_str()]);
     let mut conn = app.pool.get().await?;
-    let shelf = Shelf::load(&mut conn, &merchant.identifier, &wanted, Reading::Looking).await?;
-    // While there is a connection: so many orders at most are here without room.
-    reserve_for_response(&head, shelf.weight())?;
-    let answer = Answer::open(shelf, &identifier, merchant, app.clock.now())?;
-    Ok(HttpResponse::Ok().content_type("application/json").body(answer))
+    let order_units =
+        OrderUnits::load(&mut conn, &merchant.identifier, &wanted, RowLock::None).await?;
+    // The handler still holds its connection, so the pool size limits how many orders are loaded
+    // before their memory is reserved.
+    reserve_for_response(&head, order_units.weight())?;
+    let body = ReturnableBody::open(order_units, &identifier, merchant, app.clock.now())?;
+    Ok(HttpResponse::Ok().content_type("application/json").body(body))
 }
 
-/// An answer that is written while it is sent. Each unit repeats what its line says, so that a
-/// small order may have an answer of hundreds of megabytes.
-struct Answer {
-    shelf: Shelf,
+/// A response body that is serialized while it is sent. Each unit repeats the fields of its line,
+/// so a small order may have a body of hundreds of megabytes.
+struct ReturnableBody {
+    order_units: OrderUnits,
     order: String,
     merchant: Arc<Merchant>,
     now: Timestamp,
-    left: Peekable<vec::IntoIter<Place>>,
-    /// What stands before the units, until it is sent, and behind them.
+    left: Peekable<vec::IntoIter<UnitRef>>,
+    /// JSON before the units, until it is sent; `tail` is the JSON after them.
     head: String,
     tail: Option<String>,
 }
 
-impl Answer {
+impl ReturnableBody {
     fn open(
-        shelf: Shelf,
+        order_units: OrderUnits,
         identifier: &str,
         merchant: Arc<Merchant>,
         now: Timestamp,
     ) -> Result<Self, Error> {
         let no_order = || Error::NoOrder(identifier.to_owned());
-        let projected = shelf.orders.get(identifier).ok_or_else(no_order)?;
-        let places = Shelf::places(projected);
+        let projected = order_units.orders.get(identifier).ok_or_else(no_order)?;
+        let unit_refs = OrderUnits::unit_refs(projected);
         let order = &projected.order;
         let frame = serde_json::to_string(&ReturnableOrder {
             order_identifier: order.identifier.clone(),
             order_updated_at: order.updated_at,
             currency: order.currency.code().to_owned(),
             original_order_identifier: projected.original_order_identifier.clone(),
-            exchange_possible: !shelf.is_exchanged(identifier),
+            exchange_possible: !order_units.is_exchanged(identifier),
             units: Vec::new(),
             policy: merchant.settings.in_currency(order.currency.code()).returns.clone(),
         })?;
-        // Quotes inside of names are escaped, so this is the list and nothing else.
-        let (head, tail) = frame.split_once(UNITS).ok_or(Error::Damaged("order"))?;
+        // Quotes in values are escaped, so the first match is the list.
+        let (head, tail) = frame.split_once(UNITS).ok_or(Error::Corrupt("order"))?;
         Ok(Self {
-            left: places.into_iter().peekable(),
+            left: unit_refs.into_iter().peekable(),
             head: format!("{head}{UNITS}"),
             tail: Some(tail.to_owned()),
             order: identifier.to_owned(),
-            shelf,
+            order_units,
             merchant,
             now,
         })
     }
 
-    /// The next piece; none once everything is written.
+    /// The next chunk; `None` at the end.
     fn write(&mut self) -> serde_json::Result<Option<Bytes>> {
         if self.tail.is_none() {
             return Ok(None);
         }
         let mut piece = mem::take(&mut self.head).into_bytes();
         while piece.len() < PIECE {
-            let Some(place) = self.left.next() else {
+            let Some(unit_ref) = self.left.next() else {
                 piece.extend(self.tail.take().unwrap_or_default().into_bytes());
                 break;
             };
-            if let Some((id, unit)) = self.shelf.at(&self.order, place) {
+            if let Some((id, unit)) = self.order_units.at(&self.order, unit_ref) {
                 serde_json::to_writer(&mut piece, &show_unit(id, &unit, &self.merchant, self.now))?;
             }
             if self.left.peek().is_some() {
@@ -183,7 +186,7 @@ impl Answer {
     }
 }
 
-impl MessageBody for Answer {
+impl MessageBody for ReturnableBody {
     type Error = serde_json::Error;
 
     fn size(&self) -> BodySize {
@@ -200,11 +203,11 @@ impl MessageBody for Answer {
 
 fn show_unit(
     id: UnitId,
-    unit: &Shelved<'_>,
+    unit: &UnitView<'_>,
     merchant: &Merchant,
     now: Timestamp,
 ) -> ReturnableUnit {
-    // Whatever it is returned for, it can be for a refund.
+    // Every returnable unit can be returned for a refund.
     let (settings, facts) = (&merchant.settings, unit.facts(&Resolution::Refund));
     let ineligible = check_eligibility(&facts, settings, now, None).err();
     let some_reason_offers = settings.returns.reasons.iter().any(|it| it.offers_exchange);

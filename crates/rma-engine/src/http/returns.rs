@@ -12,22 +12,22 @@ use platform::identity::Caller;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{idempotency_key, merchant_of, with_room};
+use super::{budgeted_response, idempotency_key, merchant_of};
 use crate::App;
 use crate::error::Error;
-use crate::quote::{Promise, Quote};
+use crate::quote::{Quote, QuoteTerms};
 use crate::returns::{self, NewReturn, ReturnConflict};
 
-/// A return as it is asked for.
+/// A request for a new return.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct NewReturnBody {
     #[serde(flatten)]
     request: ReturnRequest,
-    /// The `quote` of a quote: the return is refused when something changed since.
+    /// The `quote` token of a quote. The return is rejected if the terms have changed since.
     quote: Option<String>,
 }
 
-/// What to cancel: the whole return, or these units of it.
+/// Units to cancel; the whole return without `units`.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct Cancellation {
@@ -37,12 +37,12 @@ pub(crate) struct Cancellation {
     reason: Option<String>,
 }
 
-/// Says what a return would come to.
+/// Quotes a return.
 #[utoipa::path(
     tag = "returns", security(("bearer" = [])), request_body = ReturnRequest,
     params(("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one")),
     responses(
-        (status = 200, description = "What it would come to, and whether it is possible", body = Quote),
+        (status = 200, description = "The quote", body = Quote),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
     ),
@@ -60,7 +60,7 @@ pub(crate) async fn quote_return(
 
 /// Starts a return.
 ///
-/// With an `Idempotency-Key` the same request gets the same answer, however often it is sent.
+/// A repeated request with the same `Idempotency-Key` gets the first response.
 #[utoipa::path(
     tag = "returns", security(("bearer" = [])), request_body = NewReturnBody,
     params(
@@ -92,7 +92,7 @@ pub(crate) async fn create_return(
     let (request, quoted) = document.read(object(|body| {
         body.reject_unknown(&[&ReturnRequest::FIELDS[..], &["quote"]].concat());
         let request = ReturnRequest::read_object(body, &merchant.settings.returns);
-        let quoted = body.optional("quote", parsed(1..=1_000_000, Promise::read));
+        let quoted = body.optional("quote", parsed(1..=1_000_000, QuoteTerms::read));
         Some((request?, quoted?))
     }))?;
     check_staff(&caller, &request)?;
@@ -107,7 +107,7 @@ pub(crate) async fn create_return(
     }
 }
 
-/// A portal speaks for shoppers, who cannot decide against the merchant's terms.
+/// Rejects staff overrides from portals, which act for shoppers.
 fn check_staff(caller: &Caller, request: &ReturnRequest) -> Result<(), Error> {
     let is_staff = caller.is_operator() || caller.claims.merchant.is_some();
     if request.staff_override.is_some() && !is_staff { Err(Error::StaffOnly) } else { Ok(()) }
@@ -135,12 +135,13 @@ pub(crate) async fn show_return(
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let mut conn = app.pool.get().await?;
-    with_room(&head, &returns::find(&mut conn, &merchant, &rma_identifier).await?)
+    budgeted_response(&head, &returns::find(&mut conn, &merchant, &rma_identifier).await?)
 }
 
 /// Cancels a return, or some of its units.
 ///
-/// Possible until a carrier has a parcel or the warehouse a unit; the units can be returned again.
+/// Possible until the carrier has a parcel or the warehouse has a unit. Canceled units can be
+/// returned again.
 #[utoipa::path(
     tag = "returns", security(("bearer" = [])),
     params(
@@ -149,9 +150,9 @@ pub(crate) async fn show_return(
     ),
     request_body = Cancellation,
     responses(
-        (status = 200, description = "The return; nothing changes when it was canceled before", body = Rma),
+        (status = 200, description = "The return; canceling it again changes nothing", body = Rma),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, description = "Too late", body = ErrorBody),
+        (status = 404, body = ErrorBody), (status = 409, description = "The return can no longer be canceled", body = ErrorBody),
         (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
     ),
 )]

@@ -1,4 +1,5 @@
-//! What does not fit together. What snapshots repeat is noted once; what happens is noted each time.
+//! Discrepancies. Those found in order snapshots are recorded once, because snapshots repeat them;
+//! those caused by an event are recorded each time.
 
 use chrono::{DateTime, Utc};
 use diesel::QueryableByName;
@@ -11,7 +12,7 @@ use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 use serde_json::Value;
 
-/// A discrepancy and when it was noted.
+/// A recorded discrepancy.
 #[derive(Debug)]
 pub(crate) struct Noted {
     pub(crate) position: i64,
@@ -19,7 +20,7 @@ pub(crate) struct Noted {
     pub(crate) discrepancy: Discrepancy,
 }
 
-/// Notes what was found, unless the same was noted before.
+/// Records discrepancies that were not recorded before.
 pub(crate) async fn note_once(
     conn: &mut AsyncPgConnection,
     found: &[(&MerchantId, Discrepancy)],
@@ -29,7 +30,7 @@ pub(crate) async fn note_once(
     insert(conn, found, fingerprint, now).await
 }
 
-/// Notes what happened to a merchant's return.
+/// Records discrepancies of one event.
 pub(crate) async fn note(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -40,7 +41,7 @@ pub(crate) async fn note(
     insert(conn, &found, |_| None, now).await
 }
 
-/// What has no fingerprint is never the same as anything.
+/// Rows without a fingerprint are always inserted.
 async fn insert(
     conn: &mut AsyncPgConnection,
     found: &[(&MerchantId, Discrepancy)],
@@ -87,17 +88,17 @@ struct Row {
     detail: Value,
 }
 
-/// Which of a merchant's discrepancies to find; what is `None` does not matter.
+/// Filters; `None` matches every discrepancy.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
     pub(crate) kind: Option<String>,
     pub(crate) order_identifier: Option<String>,
     pub(crate) rma_identifier: Option<String>,
-    /// Only what was noted before this position.
+    /// Only positions before this one.
     pub(crate) before: Option<i64>,
 }
 
-/// The newest first.
+/// Finds discrepancies, newest first.
 pub(crate) async fn search(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -112,7 +113,7 @@ pub(crate) async fn search(
     .bind::<Text, _>(merchant.as_str())
     .bind::<BigInt, _>(search.before.unwrap_or(i64::MAX));
     let mut bound = 2;
-    // A condition that is not asked for is not in the query, so that the right index is used.
+    // Unused filters are not in the query, so that PostgreSQL picks the right index.
     let texts = [
         (search.kind.as_deref(), "kind"),
         (search.order_identifier.as_deref(), "order_identifier"),

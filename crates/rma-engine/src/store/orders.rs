@@ -1,7 +1,7 @@
 //! Orders and the ledgers of their units.
 //!
-//! Whoever changes what depends on an order's units locks its row first, and orders before
-//! returns: so a snapshot and a return of the same order come one after the other.
+//! A transaction that depends on an order's units locks the order's row first, and locks orders
+//! before returns. Snapshots and returns of the same order are therefore serialized.
 
 use std::collections::HashMap;
 
@@ -20,80 +20,79 @@ use crate::ledger::Ledger;
 /// A merchant and an identifier in its systems.
 pub(crate) type Key<'a> = (&'a str, &'a str);
 
-/// What makes a snapshot newer than another: its `updated_at`, and where that is the same, the
-/// place of its event among those of the intake.
+/// Orders snapshots by `updated_at`, then by the sequence number of the event at order-intake.
 pub(crate) type Age = (Timestamp, i64);
 
-/// What a newer snapshot is held against.
+/// The stored state that a new snapshot is compared with.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct StoredOrder {
     pub(crate) age: Age,
     pub(crate) ledger: Ledger,
 }
 
-/// An order as returns see it.
+/// A stored order with its ledger.
 #[derive(Debug, Clone)]
 pub(crate) struct Projected {
     pub(crate) order: Order,
-    /// The place of the event that told of it.
+    /// Sequence number of the event with the snapshot.
     pub(crate) sequence: i64,
     pub(crate) ledger: Ledger,
-    /// The order that this one was placed in exchange against.
+    /// The original order of an exchange order.
     pub(crate) original_order_identifier: Option<String>,
-    /// How many bytes it was read from.
+    /// Stored size in bytes.
     pub(crate) weight: usize,
 }
 
 #[derive(QueryableByName)]
-struct KeptRow {
+struct StoredRow {
     #[diesel(sql_type = BigInt)]
     place: i64,
     #[diesel(sql_type = Timestamptz)]
     updated_at: Timestamp,
     #[diesel(sql_type = BigInt)]
     sequence: i64,
-    /// Only while all of them together are not too much.
+    /// `NULL` if the ledgers are too large together.
     #[diesel(sql_type = Nullable<Text>)]
     ledger: Option<String>,
 }
 
-/// Locks what is kept of these orders; none of it is given when there are several and their ledgers
-/// have more bytes than `most` together. Keys are sorted, or two callers may wait for each other:
-/// rows are locked as they are found, one key after the other. A join would leave PostgreSQL the
-/// choice to read the whole table instead, which a plan from when it was empty does.
-pub(crate) async fn lock_kept<'a>(
+/// Locks these orders. Returns `None` if there are several and their ledgers have more than `most`
+/// bytes together. Keys must be sorted, because rows are locked in that order and another order
+/// could deadlock. The query uses `LATERAL`: with a join, a plan that was made while the table was
+/// empty would read the whole table.
+pub(crate) async fn lock_stored<'a>(
     conn: &mut AsyncPgConnection,
     keys: &[Key<'a>],
     most: usize,
-) -> Result<Option<HashMap<Key<'a>, Kept>>, DatabaseError> {
+) -> Result<Option<HashMap<Key<'a>, StoredOrder>>, DatabaseError> {
     let most = if keys.len() > 1 { i64::try_from(most).unwrap_or(i64::MAX) } else { i64::MAX };
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
-        "SELECT asked.place, kept.updated_at, kept.sequence, \
-             CASE WHEN sum(octet_length(kept.ledger)) OVER () <= $3 THEN kept.ledger END AS ledger \
+        "SELECT asked.place, stored.updated_at, stored.sequence, \
+             CASE WHEN sum(octet_length(stored.ledger)) OVER () <= $3 THEN stored.ledger END AS ledger \
          FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
              SELECT updated_at, sequence, ledger FROM orders \
              WHERE orders.merchant = asked.merchant AND orders.identifier = asked.identifier \
              FOR NO KEY UPDATE \
-         ) AS kept",
+         ) AS stored",
     )
     .bind::<Array<Text>, _>(merchants)
     .bind::<Array<Text>, _>(identifiers)
     .bind::<BigInt, _>(most);
-    let rows: Vec<KeptRow> = prepared(query).load(conn).await?;
-    let mut kept = HashMap::with_capacity(rows.len());
+    let rows: Vec<StoredRow> = prepared(query).load(conn).await?;
+    let mut stored = HashMap::with_capacity(rows.len());
     for row in rows {
         let Some(ledger) = row.ledger else { return Ok(None) };
         let place = usize::try_from(row.place - 1).unwrap_or(usize::MAX);
         if let Some(key) = keys.get(place) {
             let age = (row.updated_at, row.sequence);
-            kept.insert(*key, Kept { age, ledger: read(&ledger)? });
+            stored.insert(*key, StoredOrder { age, ledger: read(&ledger)? });
         }
     }
-    Ok(Some(kept))
+    Ok(Some(stored))
 }
 
-/// Snapshots on their way in.
+/// Columns of the orders to write.
 #[derive(Default)]
 pub(crate) struct Rows<'a> {
     merchants: Vec<&'a str>,
@@ -122,7 +121,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Adds orders that were not kept. Returns whether none of them was there after all.
+/// Inserts new orders. Returns `false` if another transaction has inserted one of them.
 pub(crate) async fn insert(
     conn: &mut AsyncPgConnection,
     rows: Rows<'_>,
@@ -131,8 +130,8 @@ pub(crate) async fn insert(
     Ok(store(conn, rows, "DO NOTHING").await? == expected)
 }
 
-/// Replaces orders that are locked. The conflict finds each by its key; an `UPDATE` with a join would
-/// read the whole table where a plan from when it was empty is kept.
+/// Replaces locked orders. `ON CONFLICT` finds each row by its key; with an `UPDATE` and a join, a
+/// plan that was made while the table was empty would read the whole table.
 pub(crate) async fn update(
     conn: &mut AsyncPgConnection,
     rows: Rows<'_>,
@@ -143,7 +142,7 @@ pub(crate) async fn update(
     Ok(())
 }
 
-/// Says how many rows were written.
+/// Returns the number of written rows.
 async fn store(
     conn: &mut AsyncPgConnection,
     rows: Rows<'_>,
@@ -166,7 +165,7 @@ async fn store(
     Ok(prepared(statement).execute(conn).await?)
 }
 
-/// Replaces the ledger of an order that is locked, and nothing else.
+/// Replaces only the ledger of a locked order.
 pub(crate) async fn update_ledger(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -182,12 +181,12 @@ pub(crate) async fn update_ledger(
     Ok(())
 }
 
-/// Whether to keep others from changing what is read.
+/// Lock on the rows that a query reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
-    Looking,
-    /// Until the end of the transaction.
-    Locking,
+pub(crate) enum RowLock {
+    None,
+    /// Held until the end of the transaction.
+    Update,
 }
 
 #[derive(QueryableByName)]
@@ -202,16 +201,16 @@ struct ProjectedRow {
     original_order_identifier: Option<String>,
 }
 
-/// A merchant's orders of these identifiers; those that are not there are left out.
+/// Finds a merchant's orders; unknown identifiers are skipped.
 pub(crate) async fn find(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     identifiers: &[&str],
-    reading: Reading,
+    row_lock: RowLock,
 ) -> Result<Vec<Projected>, DatabaseError> {
-    let lock = match reading {
-        Reading::Looking => "",
-        Reading::Locking => " FOR NO KEY UPDATE OF orders",
+    let lock = match row_lock {
+        RowLock::None => "",
+        RowLock::Update => " FOR NO KEY UPDATE OF orders",
     };
     let query = diesel::sql_query(format!(
         "SELECT orders.document, orders.sequence, orders.ledger, \
@@ -235,7 +234,7 @@ pub(crate) async fn find(
     rows.into_iter().map(projected).collect()
 }
 
-/// Remembers that an order is an exchange order, and of which.
+/// Records an exchange order and its original order.
 pub(crate) async fn note_exchange(
     conn: &mut AsyncPgConnection,
     placed: &ExchangePlaced,

@@ -13,7 +13,7 @@ use super::orders::Key;
 use super::{read, write};
 use crate::ledger::unit_id;
 
-/// The index that keeps a unit from being in two returns.
+/// Unique index: a unit is in at most one return.
 const HELD: &str = "return_units_held";
 
 /// Why a return could not be added.
@@ -32,7 +32,7 @@ impl From<diesel::result::Error> for InsertError {
     }
 }
 
-/// Adds a return and takes hold of its units.
+/// Inserts a return with its units.
 pub(crate) async fn insert(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -66,8 +66,8 @@ pub(crate) async fn insert(
     Ok(())
 }
 
-/// Saves a return that is locked; units it no longer holds are free again. Whether its exchanges
-/// keep others from theirs is not the return's to say: see [`free_orders`].
+/// Saves a locked return. Canceled units become returnable again. `exchanged` stays as it is; see
+/// [`release_exchange`].
 pub(crate) async fn save(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -105,9 +105,9 @@ pub(crate) async fn save(
     Ok(())
 }
 
-/// Notes that nothing was or will be ordered for these units of a return, so that another return
-/// of their order may have an exchange.
-pub(crate) async fn free_orders(
+/// Records that nothing was ordered for these units, so that another return of their order may have
+/// an exchange.
+pub(crate) async fn release_exchange(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     rma_identifier: &str,
@@ -136,8 +136,8 @@ struct ExchangedRow {
     order_identifier: String,
 }
 
-/// Which of these orders can have no other exchange: one was asked for, and whatever became of it,
-/// also of its return, the order was not freed.
+/// Orders that cannot have another exchange: one was requested and not released, even if its return
+/// was canceled.
 pub(crate) async fn exchanged(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -198,11 +198,11 @@ pub(crate) struct Holder {
     pub(crate) rma_identifier: String,
 }
 
-/// Which units are in a return that was not canceled: by merchant, then by unit.
+/// Units in returns that are not canceled, by merchant, then by unit.
 pub(crate) type Held = HashMap<String, HashMap<UnitId, Holder>>;
 
-/// The held units of these orders. Each order is looked up by itself (`OFFSET 0` keeps PostgreSQL
-/// from making a join of it): a plan from when the table was empty is then still a good one.
+/// The held units of these orders. `OFFSET 0` keeps PostgreSQL from turning the lookups into a
+/// join, so a plan that was made while the table was empty stays good.
 pub(crate) async fn held(
     conn: &mut AsyncPgConnection,
     orders: &[Key<'_>],
@@ -230,7 +230,7 @@ pub(crate) async fn held(
     Ok(held)
 }
 
-/// A return that is locked, and how many bytes it has.
+/// A locked return and its size in bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Locked {
     pub(crate) merchant: String,
@@ -248,9 +248,9 @@ struct LockedRow {
     weight: i32,
 }
 
-/// Locks the returns that hold units of these orders, and those that are named, one after the other
-/// in the order of their keys. Looked up as in [`held`].
-pub(crate) async fn lock_concerned(
+/// Locks the returns that hold units of these orders, and the named returns, in key order. See
+/// [`held`] for `OFFSET 0`.
+pub(crate) async fn lock_affected(
     conn: &mut AsyncPgConnection,
     orders: &[Key<'_>],
     named: &[Key<'_>],
@@ -258,7 +258,7 @@ pub(crate) async fn lock_concerned(
     let (order_merchants, orders): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
     let (named_merchants, named): (Vec<_>, Vec<_>) = named.iter().copied().unzip();
     let query = diesel::sql_query(
-        "WITH concerned (merchant, rma_identifier) AS ( \
+        "WITH affected (merchant, rma_identifier) AS ( \
              SELECT units.* FROM unnest($1, $2) AS asked (merchant, order_identifier), LATERAL ( \
                  SELECT merchant, rma_identifier FROM return_units AS own \
                  WHERE own.merchant = asked.merchant \
@@ -266,7 +266,7 @@ pub(crate) async fn lock_concerned(
              ) AS units \
              UNION SELECT * FROM unnest($3, $4) \
          ), sorted AS ( \
-             SELECT * FROM concerned ORDER BY merchant, rma_identifier \
+             SELECT * FROM affected ORDER BY merchant, rma_identifier \
          ) \
          SELECT kept.* FROM sorted, LATERAL ( \
              SELECT merchant, rma_identifier, octet_length(document) AS weight \
@@ -293,7 +293,7 @@ struct DocumentRow {
     document: String,
 }
 
-/// Returns that are locked, in the order in which they are asked for. Looked up as in [`held`].
+/// Loads locked returns, in the given order. See [`held`] for `OFFSET 0`.
 pub(crate) async fn load(
     conn: &mut AsyncPgConnection,
     locked: &[Locked],
@@ -323,8 +323,8 @@ pub(crate) async fn lock(
     one(conn, merchant, rma_identifier, " FOR NO KEY UPDATE").await
 }
 
-/// Locks those of a merchant's returns that have units in a parcel with this tracking number. What
-/// was canceled is not in it.
+/// Locks a merchant's returns with units in the parcel with this tracking number. Canceled units do
+/// not count.
 pub(crate) async fn lock_by_tracking_number(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -342,7 +342,7 @@ pub(crate) async fn lock_by_tracking_number(
     rows.into_iter().map(|row| read(&row.document)).collect()
 }
 
-/// One of a merchant's returns.
+/// Finds one of a merchant's returns.
 pub(crate) async fn find(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,

@@ -1,4 +1,4 @@
-//! Finding returns: the newest first, page by page.
+//! Search for returns, newest first, in pages.
 
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Text, Timestamptz};
@@ -12,7 +12,7 @@ use super::read;
 
 const NEWEST_FIRST: &str = "created_at DESC, rma_identifier DESC";
 
-/// Which of a merchant's returns to find; what is `None` does not matter.
+/// Filters; `None` matches every return.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
     pub(crate) order_identifier: Option<String>,
@@ -20,11 +20,11 @@ pub(crate) struct Search {
     /// In lower case.
     pub(crate) email: Option<String>,
     pub(crate) tracking_number: Option<String>,
-    /// Made at this time or later.
+    /// Created at this time or later.
     pub(crate) from: Option<Timestamp>,
-    /// Made before this time.
+    /// Created before this time.
     pub(crate) to: Option<Timestamp>,
-    /// Only what comes after this return: when it was made, and its identifier.
+    /// Creation time and identifier of the last return of the previous page.
     pub(crate) after: Option<(Timestamp, String)>,
 }
 
@@ -32,20 +32,21 @@ pub(crate) struct Search {
 struct Row {
     #[diesel(sql_type = Text)]
     document: String,
-    /// How many there are, shown or not.
+    /// Number of matching rows before the page was cut to its byte limit.
     #[diesel(sql_type = BigInt)]
     found: i64,
 }
 
-/// Up to `most` returns, fewer when they are heavy, and whether that was not all of them.
+/// Finds up to `most` returns, fewer if they are large. The flag says whether the byte limit cut
+/// the page.
 pub(crate) async fn search(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     search: &Search,
     most: i64,
 ) -> Result<(Vec<Rma>, bool), DatabaseError> {
-    let (weighing, cutting) = limit_page_bytes(NEWEST_FIRST);
-    let mut query = diesel::sql_query(weighing)
+    let (prefix, suffix) = limit_page_bytes(NEWEST_FIRST);
+    let mut query = diesel::sql_query(prefix)
         .into_boxed()
         .sql(
             "SELECT document, created_at, rma_identifier, octet_length(document) AS weight \
@@ -53,7 +54,7 @@ pub(crate) async fn search(
         )
         .bind::<Text, _>(merchant.as_str());
     let mut bound = 1;
-    // A condition that is not asked for is not in the query, so that the right index is used.
+    // Unused filters are not in the query, so that PostgreSQL picks the right index.
     let of_unit = |column: &str, place: i32| {
         format!(
             "rma_identifier IN (SELECT rma_identifier FROM return_units \
@@ -92,7 +93,7 @@ pub(crate) async fn search(
             .bind::<Text, _>(identifier);
     }
     query = query
-        .sql(format!(" ORDER BY {NEWEST_FIRST} LIMIT ${}{cutting}", bound + 1))
+        .sql(format!(" ORDER BY {NEWEST_FIRST} LIMIT ${}{suffix}", bound + 1))
         .bind::<BigInt, _>(most);
     let rows: Vec<Row> = prepared(query).load(conn).await?;
     let is_truncated = is_truncated(&rows, |row| row.found);

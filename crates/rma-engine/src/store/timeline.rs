@@ -1,4 +1,4 @@
-//! What happened to returns; only ever added to.
+//! The timelines of returns; append-only.
 
 use chrono::{DateTime, Utc};
 use diesel::QueryableByName;
@@ -12,34 +12,34 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-/// What is about to be noted.
+/// A new timeline entry.
 #[derive(Debug)]
 pub(crate) struct Note<'a> {
-    /// The client or the service that caused it.
+    /// The client or the event type that caused the entry.
     pub(crate) actor: &'a str,
     pub(crate) event: &'a str,
     pub(crate) detail: Value,
-    /// The message that tells the merchant, if one does.
+    /// The message to the merchant, if there is one.
     pub(crate) delivery: Option<Uuid>,
 }
 
-/// One thing that happened.
+/// An entry of a return's timeline.
 #[derive(Debug, Serialize, ToSchema, QueryableByName)]
 pub(crate) struct TimelineEntry {
     #[diesel(sql_type = BigInt)]
     pub(crate) position: i64,
     #[diesel(sql_type = Timestamptz)]
     pub(crate) at: DateTime<Utc>,
-    /// The client that caused it, or the event that another service sent.
+    /// The client or the event type that caused the entry.
     #[diesel(sql_type = Text)]
     pub(crate) actor: String,
-    /// What happened; the name of the message, when there is one.
+    /// Event of the message, or the action if there is no message.
     #[diesel(sql_type = Text)]
     #[schema(example = "rma.created")]
     pub(crate) event: String,
     #[diesel(sql_type = Jsonb)]
     pub(crate) detail: Value,
-    /// The message that told the merchant: its `webhook-id`.
+    /// `webhook-id` of the message to the merchant.
     #[diesel(sql_type = Nullable<diesel::sql_types::Uuid>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) delivery: Option<Uuid>,
@@ -75,8 +75,8 @@ struct Row {
     found: i64,
 }
 
-/// What happened to a return after a position, oldest first: up to `most` entries, fewer when they
-/// are heavy, and whether that was not all of them.
+/// Entries after a position, oldest first: up to `most`, fewer if they are large. The flag says
+/// whether the byte limit cut the page.
 pub(crate) async fn page(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -84,12 +84,12 @@ pub(crate) async fn page(
     after: i64,
     most: i64,
 ) -> Result<(Vec<TimelineEntry>, bool), DatabaseError> {
-    let (weighing, cutting) = limit_page_bytes("position");
+    let (prefix, suffix) = limit_page_bytes("position");
     let query = diesel::sql_query(format!(
-        "{weighing}SELECT position, at, actor, event, detail, delivery, \
+        "{prefix}SELECT position, at, actor, event, detail, delivery, \
              octet_length(detail::text) AS weight FROM timeline \
          WHERE merchant = $1 AND rma_identifier = $2 AND position > $3 \
-         ORDER BY position LIMIT $4{cutting}"
+         ORDER BY position LIMIT $4{suffix}"
     ))
     .bind::<Text, _>(merchant.as_str())
     .bind::<Text, _>(rma_identifier)

@@ -1,4 +1,4 @@
-//! The contract file says what the code says.
+//! The OpenAPI file in the repository matches the code.
 
 use testkit::check_contract;
 

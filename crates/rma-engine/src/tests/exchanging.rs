@@ -1,4 +1,4 @@
-//! What becomes of exchanges.
+//! Outcomes of exchanges.
 
 use domain::exchange::{ExchangeFailed, ExchangePlaced, FailureCause};
 use domain::returns::UnitId;
@@ -40,9 +40,9 @@ fn failed(rma: &str, original: &str, units: &[i32], cause: FailureCause) -> Exch
     }
 }
 
-async fn until_progress(stage: &Stage, rma: &str, progress: &[&str]) -> Value {
+async fn until_progress(app: &TestApp, rma: &str, progress: &[&str]) -> Value {
     eventually("the exchange goes on", SOON, || async {
-        let shown = stage.show(rma).await;
+        let shown = app.show(rma).await;
         let units = shown["units"].as_array().unwrap().iter();
         let seen: Vec<_> = units.map(|unit| unit["exchange_status"].as_str().unwrap()).collect();
         (seen == progress).then(|| shown.clone())
@@ -52,28 +52,28 @@ async fn until_progress(stage: &Stage, rma: &str, progress: &[&str]) -> Value {
 
 #[tokio::test]
 async fn an_exchange_order_is_named_and_its_own_units_name_the_original() {
-    let stage = Stage::set().await;
-    stage.store("acme", &order("A", 1)).await;
-    let rma = stage.start_return(&exchange_of("A", &[1])).await;
-    // The merchant does not take it at first; then an operator sees to it.
-    stage.tell(failed(&rma, "A", &[1], FailureCause::Undeliverable)).await;
-    until_progress(&stage, &rma, &["undeliverable"]).await;
-    stage.tell(placed(&rma, "A", "EX-A", &[1])).await;
-    stage.tell(placed(&rma, "A", "EX-A", &[1])).await;
-    until_progress(&stage, &rma, &["placed"]).await;
-    let last = stage.arrivals("acme").await.pop().unwrap();
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 1)).await;
+    let rma = app.start_return(&exchange_of("A", &[1])).await;
+    // The order is undeliverable at first; later an operator replays it.
+    app.publish_event(failed(&rma, "A", &[1], FailureCause::Undeliverable)).await;
+    until_progress(&app, &rma, &["undeliverable"]).await;
+    app.publish_event(placed(&rma, "A", "EX-A", &[1])).await;
+    app.publish_event(placed(&rma, "A", "EX-A", &[1])).await;
+    until_progress(&app, &rma, &["placed"]).await;
+    let last = app.arrivals("acme").await.pop().unwrap();
     assert_eq!(last.event, "rma.exchange_placed");
     assert_eq!(last.body["items"][0]["exchange_order_identifier"], "EX-A");
     assert_eq!(last.body["items"][0]["is_exchange"], true);
 
-    // The exchange order comes back too, and is exchanged again: the chain is kept.
-    stage.store("acme", &order("EX-A", 2)).await;
-    let second = stage.start_return(&exchange_of("EX-A", &[1])).await;
-    stage.tell(placed(&second, "EX-A", "EX-EX-A", &[1])).await;
-    until_progress(&stage, &second, &["placed"]).await;
-    stage.store("acme", &order("EX-EX-A", 1)).await;
-    let third = stage.start_return(&refund_of("EX-EX-A", &[1])).await;
-    let arrivals = stage.arrivals("acme").await;
+    // The exchange order is returned and exchanged too: the chain of originals is stored.
+    app.store("acme", &order("EX-A", 2)).await;
+    let second = app.start_return(&exchange_of("EX-A", &[1])).await;
+    app.publish_event(placed(&second, "EX-A", "EX-EX-A", &[1])).await;
+    until_progress(&app, &second, &["placed"]).await;
+    app.store("acme", &order("EX-EX-A", 1)).await;
+    let third = app.start_return(&refund_of("EX-EX-A", &[1])).await;
+    let arrivals = app.arrivals("acme").await;
     let item = |rma: &str| {
         let own = arrivals.iter().rfind(|it| it.body["rma_identifier"] == *rma).unwrap();
         own.body["items"][0].clone()
@@ -83,64 +83,64 @@ async fn an_exchange_order_is_named_and_its_own_units_name_the_original() {
     let third = item(&third);
     assert_eq!(third["original_order_identifier"], "EX-A");
     assert_eq!((&third["is_exchange"], &third["refund_type"]), (&json!(true), &json!("REFUND")));
-    let told = stage.told().await;
+    let told = app.told().await;
     assert_eq!(told.iter().filter(|it| *it == "rma.exchange_placed").count(), 2);
 }
 
 #[tokio::test]
 async fn an_order_is_not_its_own_exchange_order() {
-    let stage = Stage::set().await;
-    stage.store("acme", &order("A", 2)).await;
-    let rma = stage.start_return(&exchange_of("A", &[1])).await;
-    stage.tell(placed(&rma, "A", "A", &[1])).await;
-    until_progress(&stage, &rma, &["placed"]).await;
-    let second = stage.start_return(&refund_of("A", &[2])).await;
-    let arrivals = stage.arrivals("acme").await;
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 2)).await;
+    let rma = app.start_return(&exchange_of("A", &[1])).await;
+    app.publish_event(placed(&rma, "A", "A", &[1])).await;
+    until_progress(&app, &rma, &["placed"]).await;
+    let second = app.start_return(&refund_of("A", &[2])).await;
+    let arrivals = app.arrivals("acme").await;
     let own = arrivals.iter().rfind(|it| it.body["rma_identifier"] == *second).unwrap();
     assert_eq!(own.body["items"][0]["original_order_identifier"], Value::Null);
     assert_eq!(own.body["items"][0]["is_exchange"], false);
 }
 
 #[tokio::test]
-async fn an_exchange_that_was_taken_since_the_quote_is_told_with_a_new_one() {
-    let stage = Stage::set().await;
-    stage.store("acme", &order("A", 2)).await;
+async fn a_quote_is_stale_after_another_exchange_of_the_order() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 2)).await;
     let mut body = exchange_of("A", &[1]);
-    let (_, quote) = stage.post("/v1/returns/quote", "acme", &body).await;
+    let (_, quote) = app.post("/v1/returns/quote", "acme", &body).await;
     assert_eq!(quote["possible"], true);
     body["quote"] = quote["quote"].clone();
-    stage.start_return(&exchange_of("A", &[2])).await;
-    let (status, refusal) = stage.post("/v1/returns", "acme", &body).await;
+    app.start_return(&exchange_of("A", &[2])).await;
+    let (status, refusal) = app.post("/v1/returns", "acme", &body).await;
     let change = json!({
         "unit": unit("A", 1), "what": "ineligible", "quoted": null, "now": "already_exchanged",
     });
     assert_eq!((status, &refusal["changes"]), (StatusCode::CONFLICT, &json!([change])));
     assert_eq!(refusal["quote"]["possible"], false);
-    stage.start_return(&refund_of("A", &[1])).await;
+    app.start_return(&refund_of("A", &[1])).await;
 }
 
 #[tokio::test]
-async fn what_cannot_be_exchanged_is_refunded() {
-    let stage = Stage::set().await;
-    // Only where nothing was ordered it can be tried again.
+async fn units_of_a_failed_exchange_are_refunded() {
+    let app = TestApp::start().await;
+    // Another exchange is possible only if nothing was ordered.
     for (name, cause, another) in [
         ("A", FailureCause::OutOfStock, true),
         ("B", FailureCause::AlreadyExchanged, false),
         ("C", FailureCause::Abandoned, false),
     ] {
-        stage.store("acme", &order(name, 3)).await;
-        let rma = stage.start_return(&exchange_of(name, &[1, 2])).await;
-        stage.tell(failed(&rma, name, &[1, 2], cause)).await;
-        until_progress(&stage, &rma, &["failed", "failed"]).await;
-        // Too late, all of it.
-        stage.tell(failed(&rma, name, &[1, 2], cause)).await;
-        stage.tell(placed(&rma, name, &format!("EX-{name}"), &[1, 2])).await;
+        app.store("acme", &order(name, 3)).await;
+        let rma = app.start_return(&exchange_of(name, &[1, 2])).await;
+        app.publish_event(failed(&rma, name, &[1, 2], cause)).await;
+        until_progress(&app, &rma, &["failed", "failed"]).await;
+        // Every further event comes too late.
+        app.publish_event(failed(&rma, name, &[1, 2], cause)).await;
+        app.publish_event(placed(&rma, name, &format!("EX-{name}"), &[1, 2])).await;
         let notes = format!("SELECT count(*) AS n FROM timeline WHERE rma_identifier = '{rma}'");
         eventually("what came late is noted", SOON, || async {
-            (stage.number(&notes).await == 4).then_some(())
+            (app.number(&notes).await == 4).then_some(())
         })
         .await;
-        let arrivals = stage.arrivals("acme").await;
+        let arrivals = app.arrivals("acme").await;
         let own: Vec<_> = arrivals.iter().filter(|it| it.body["rma_identifier"] == *rma).collect();
         let events: Vec<_> = own.iter().map(|it| it.event.as_str()).collect();
         assert_eq!(events, ["rma.created", "rma.exchange_failed"]);
@@ -148,17 +148,17 @@ async fn what_cannot_be_exchanged_is_refunded() {
         assert_eq!((&last["refund_type"], &last["is_exchange"]), (&json!("REFUND"), &json!(false)));
         assert_eq!(last["refund_financials"]["shopper_refund_amount_cents"], 2165);
         let path = format!("/v1/orders/{name}/returnable");
-        assert_eq!(stage.get(&path, "acme").await.1["exchange_possible"], another);
-        // Canceling the return gives its units back, and nothing else.
+        assert_eq!(app.get(&path, "acme").await.1["exchange_possible"], another);
+        // Canceling the return releases its units but not the exchange.
         let cancel = format!("/v1/returns/{rma}/cancel");
-        assert_eq!(stage.post(&cancel, "acme", &json!({})).await.0, StatusCode::OK);
-        let (_, shown) = stage.get(&path, "acme").await;
+        assert_eq!(app.post(&cancel, "acme", &json!({})).await.0, StatusCode::OK);
+        let (_, shown) = app.get(&path, "acme").await;
         assert_eq!(
             (&shown["exchange_possible"], &shown["units"][0]["returnable"]),
             (&json!(another), &json!(true))
         );
-        let (status, _) = stage.post("/v1/returns", "acme", &exchange_of(name, &[3])).await;
+        let (status, _) = app.post("/v1/returns", "acme", &exchange_of(name, &[3])).await;
         assert_eq!(status == StatusCode::CREATED, another);
-        stage.start_return(&refund_of(name, &[1])).await;
+        app.start_return(&refund_of(name, &[1])).await;
     }
 }

@@ -1,10 +1,10 @@
-//! Whatever happens, in whatever order, twice and at the same time, the books are right.
+//! Property test: invariants hold for any sequence of concurrent and repeated actions.
 //!
-//! A history is a list of rounds; what is in a round happens at once. Each history has a merchant
-//! and an order of its own, in one database.
+//! A history is a list of rounds; the actions of a round run concurrently. Each history has its own
+//! merchant and order, and all share one database.
 
 mod actions;
-mod desk;
+mod history_app;
 mod invariants;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,9 +14,9 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use actions::{Action, World};
-use desk::Desk;
+use history_app::HistoryApp;
 
-/// An action and how many callers do it at once.
+/// An action and the number of callers that run it concurrently.
 type Step = (Action, usize);
 
 fn histories() -> impl Strategy<Value = Vec<Vec<Step>>> {
@@ -24,11 +24,11 @@ fn histories() -> impl Strategy<Value = Vec<Vec<Step>>> {
     proptest::collection::vec(proptest::collection::vec(step, 1..=4), 3..=8)
 }
 
-async fn play(desk: &Desk, number: usize, rounds: &[Vec<Step>]) {
+async fn play(app: &HistoryApp, number: usize, rounds: &[Vec<Step>]) {
     let mut world = World::new(number);
-    // Two replicas hear of the order for the first time, and not of the same snapshot.
+    // Two replicas handle the first two snapshots of the order at the same time.
     let (older, newer) = world.begin();
-    let (first, second) = tokio::join!(desk.run(&newer, &world), desk.run(&older, &world));
+    let (first, second) = tokio::join!(app.run(&newer, &world), app.run(&older, &world));
     assert!(first.is_ok() && second.is_ok(), "{first:?} {second:?}");
     let mut done = Vec::new();
     for round in rounds {
@@ -38,56 +38,56 @@ async fn play(desk: &Desk, number: usize, rounds: &[Vec<Step>]) {
                 deeds.extend(std::iter::repeat_n(deed, *copies));
             }
         }
-        // The last planned begins first, so that snapshots come out of order.
+        // The last action starts first, so that snapshots come out of order.
         deeds.reverse();
         let outcomes =
-            futures_util::future::join_all(deeds.iter().map(|it| desk.run(it, &world))).await;
+            futures_util::future::join_all(deeds.iter().map(|it| app.run(it, &world))).await;
         for (deed, outcome) in deeds.into_iter().zip(outcomes) {
-            if desk::accepted(&outcome) {
+            if history_app::accepted(&outcome) {
                 done.push(deed);
             }
         }
-        world.rmas = desk.returns(&world).await;
-        invariants::hold(desk, &world).await;
+        world.rmas = app.returns(&world).await;
+        invariants::hold(app, &world).await;
     }
-    let before = desk.books(&world).await;
+    let before = app.records(&world).await;
     for deed in &done {
-        // What was accepted is accepted again or too late now; either way nothing changes.
-        drop(desk.run(deed, &world).await);
+        // An accepted action is accepted again or too late now; either way nothing changes.
+        drop(app.run(deed, &world).await);
     }
-    assert_eq!(desk.books(&world).await, before, "replaying changed something");
+    assert_eq!(app.records(&world).await, before, "replaying changed something");
 }
 
 #[tokio::test]
-async fn no_refund_is_lost_between_snapshots_that_come_at_once() {
-    let desk = Desk::open().await;
+async fn no_refund_is_lost_between_snapshots_of_one_batch() {
+    let app = HistoryApp::open().await;
     let mut world = World::new(0);
     let (_, first) = world.begin();
-    desk.run(&first, &world).await.unwrap();
+    app.run(&first, &world).await.unwrap();
     let wanted = Action::Return { units: vec![(0, 1)], exchange: false };
     let wanted = world.plan(&wanted).unwrap();
-    desk.run(&wanted, &world).await.unwrap();
+    app.run(&wanted, &world).await.unwrap();
     let refund = world.plan(&Action::Refund { line: 0, units: 1, rma: None }).unwrap();
-    // The merchant no longer speaks of the refund.
+    // The newest snapshot omits the refund.
     world.order.refunds.clear();
     let newest = world.plan(&Action::Ship { line: 1, units: 1 }).unwrap();
-    desk.project(&[&newest, &refund]).await.unwrap();
-    assert_eq!(desk.returns(&world).await[0].status, RmaStatus::Refunded);
-    assert_eq!(desk.order(&world).await.0, world.order);
-    desk.close().await;
+    app.project(&[&newest, &refund]).await.unwrap();
+    assert_eq!(app.returns(&world).await[0].status, RmaStatus::Refunded);
+    assert_eq!(app.order(&world).await.0, world.order);
+    app.close().await;
 }
 
 #[test]
-fn histories_keep_the_books_right() {
+fn invariants_hold_in_every_history() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let desk = runtime.block_on(Desk::open());
+    let app = runtime.block_on(HistoryApp::open());
     let played = AtomicUsize::new(0);
     let config = Config { cases: 48, failure_persistence: None, ..Config::default() };
     let outcome = TestRunner::new(config).run(&histories(), |rounds| {
         let number = played.fetch_add(1, Ordering::Relaxed);
-        runtime.block_on(play(&desk, number, &rounds));
+        runtime.block_on(play(&app, number, &rounds));
         Ok(())
     });
-    runtime.block_on(desk.close());
+    runtime.block_on(app.close());
     outcome.unwrap();
 }

@@ -1,4 +1,4 @@
-//! Finding returns again.
+//! Searching returns.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -6,52 +6,52 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::projecting::order;
 use super::*;
 
-async fn found(stage: &Stage, query: &str) -> Vec<String> {
-    let (status, answer) = stage.get(&format!("/v1/returns{query}"), "acme").await;
+async fn found(app: &TestApp, query: &str) -> Vec<String> {
+    let (status, answer) = app.get(&format!("/v1/returns{query}"), "acme").await;
     assert_eq!(status, StatusCode::OK, "{query}: {answer}");
     let returns = answer["returns"].as_array().unwrap().iter();
     returns.map(|it| it["rma_identifier"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test]
-async fn returns_are_found_by_what_is_known_of_them() {
-    let stage = Stage::set().await;
+async fn returns_are_found_by_each_filter() {
+    let app = TestApp::start().await;
     let mut rmas = Vec::new();
     for name in ["A", "B", "C"] {
         let mut order = order(name, 1);
         order.customer.email = Some(format!("{name}Ä@Shop.example"));
-        stage.store("acme", &order).await;
-        rmas.insert(0, stage.start_return(&refund_of(name, &[1])).await);
+        app.store("acme", &order).await;
+        rmas.insert(0, app.start_return(&refund_of(name, &[1])).await);
     }
     let [c, b, a] = [0, 1, 2].map(|index| vec![rmas[index].clone()]);
     let path = format!("/v1/returns/{}/cancel", c[0]);
-    stage.post(&path, "acme", &json!({})).await;
+    app.post(&path, "acme", &json!({})).await;
     let report = json!({
         "event_identifier": "1", "event": "label", "rma_identifier": b[0], "tracking_number": "1Z9",
     });
-    stage.carrier(&report).await;
-    assert_eq!(found(&stage, "").await, rmas);
-    assert_eq!(found(&stage, "?order_identifier=A").await, a);
-    assert_eq!(found(&stage, "?status=CANCELED").await, c);
-    assert_eq!(found(&stage, "?email=b%C3%84%40shop.EXAMPLE").await, b);
-    assert_eq!(found(&stage, "?tracking_number=1Z9").await, b);
-    let middle = stage.show(&b[0]).await["created_at"].as_str().unwrap().to_owned();
-    assert_eq!(found(&stage, &format!("?from={middle}")).await, rmas[..2]);
-    assert_eq!(found(&stage, &format!("?to={middle}")).await, a);
-    assert_eq!(found(&stage, "?order_identifier=A&status=CANCELED").await, Vec::<String>::new());
-    let (_, rival) = stage.get("/v1/returns", "rival").await;
+    app.carrier(&report).await;
+    assert_eq!(found(&app, "").await, rmas);
+    assert_eq!(found(&app, "?order_identifier=A").await, a);
+    assert_eq!(found(&app, "?status=CANCELED").await, c);
+    assert_eq!(found(&app, "?email=b%C3%84%40shop.EXAMPLE").await, b);
+    assert_eq!(found(&app, "?tracking_number=1Z9").await, b);
+    let middle = app.show(&b[0]).await["created_at"].as_str().unwrap().to_owned();
+    assert_eq!(found(&app, &format!("?from={middle}")).await, rmas[..2]);
+    assert_eq!(found(&app, &format!("?to={middle}")).await, a);
+    assert_eq!(found(&app, "?order_identifier=A&status=CANCELED").await, Vec::<String>::new());
+    let (_, rival) = app.get("/v1/returns", "rival").await;
     assert_eq!(rival, json!({ "returns": [] }));
 
     let (mut seen, mut after) = (Vec::new(), String::new());
     loop {
-        let (_, page) = stage.get(&format!("/v1/returns?limit=2{after}"), "acme").await;
+        let (_, page) = app.get(&format!("/v1/returns?limit=2{after}"), "acme").await;
         let returns = page["returns"].as_array().unwrap();
         seen.extend(returns.iter().map(|it| it["rma_identifier"].as_str().unwrap().to_owned()));
         let Some(next) = page["next"].as_str() else { break };
         after = format!("&after={next}");
     }
     assert_eq!(seen, rmas);
-    // Cursors of the years 16970 and -292277, and of none.
+    // Cursors of the years 16970 and -292277, and an invalid one.
     let cursors = ["473385600000000000 X", "-9223372036854775808 X", "9223372036854775807 X"];
     let cursors = cursors.map(|it| format!("after={}", URL_SAFE_NO_PAD.encode(it)));
     let queries = [
@@ -66,63 +66,63 @@ async fn returns_are_found_by_what_is_known_of_them() {
         "to=%2B10000-01-01T00:00:00Z",
     ];
     for query in queries.into_iter().chain(cursors.iter().map(String::as_str)) {
-        let (status, _) = stage.get(&format!("/v1/returns?{query}"), "acme").await;
+        let (status, _) = app.get(&format!("/v1/returns?{query}"), "acme").await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{query}");
     }
     for name in ["none", "%00"] {
         for path in ["", "/timeline"].map(|end| format!("/v1/returns/{name}{end}")) {
-            assert_eq!(stage.get(&path, "acme").await.0, StatusCode::NOT_FOUND, "{path}");
+            assert_eq!(app.get(&path, "acme").await.0, StatusCode::NOT_FOUND, "{path}");
         }
         let path = format!("/v1/returns/{name}/cancel");
-        let (status, _) = stage.post(&path, "acme", &json!({})).await;
+        let (status, _) = app.post(&path, "acme", &json!({})).await;
         assert_eq!(status, StatusCode::NOT_FOUND, "{path}");
     }
 }
 
 #[tokio::test]
-async fn shoppers_known_by_nothing_but_their_address_are_found_by_it() {
-    let stage = Stage::set().await;
+async fn a_customer_identifier_that_is_an_address_finds_returns() {
+    let app = TestApp::start().await;
     for (name, identifier) in [("A", "Ada@shop.example"), ("B", "4711")] {
         let mut order = order(name, 1);
         order.customer.identifier = identifier.to_owned();
         order.customer.email = None;
-        stage.store("acme", &order).await;
+        app.store("acme", &order).await;
     }
-    let rma = stage.start_return(&refund_of("A", &[1])).await;
-    stage.start_return(&refund_of("B", &[1])).await;
-    assert_eq!(found(&stage, "?email=ada%40SHOP.example").await, [rma]);
-    assert!(found(&stage, "?email=4711").await.is_empty());
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    app.start_return(&refund_of("B", &[1])).await;
+    assert_eq!(found(&app, "?email=ada%40SHOP.example").await, [rma]);
+    assert!(found(&app, "?email=4711").await.is_empty());
 }
 
 #[tokio::test]
-async fn a_return_of_several_orders_is_found_by_the_first_address_among_them() {
-    let stage = Stage::set().await;
+async fn a_return_of_several_orders_is_found_by_the_first_address() {
+    let app = TestApp::start().await;
     for (name, email) in [("A", None), ("B", Some("Ada@shop.example"))] {
         let mut order = order(name, 1);
         order.customer.identifier = "4711".to_owned();
         order.customer.email = email.map(str::to_owned);
-        stage.store("acme", &order).await;
+        app.store("acme", &order).await;
     }
     let mut both = refund_of("A", &[1]);
     both["units"].as_array_mut().unwrap().push(refund_of("B", &[1])["units"][0].clone());
-    let rma = stage.start_return(&both).await;
-    assert_eq!(found(&stage, "?email=ada%40shop.example").await, [rma]);
+    let rma = app.start_return(&both).await;
+    assert_eq!(found(&app, "?email=ada%40shop.example").await, [rma]);
 }
 
 #[tokio::test]
-async fn a_page_ends_where_it_gets_heavy() {
-    let stage = Stage::set().await;
+async fn a_page_of_returns_ends_at_the_byte_limit() {
+    let app = TestApp::start().await;
     let mut rmas = Vec::new();
     for name in ["A", "B", "C"] {
-        stage.store("acme", &order(name, 1)).await;
-        rmas.insert(0, stage.start_return(&refund_of(name, &[1])).await);
+        app.store("acme", &order(name, 1)).await;
+        rmas.insert(0, app.start_return(&refund_of(name, &[1])).await);
     }
-    let mut conn = stage.pool.get().await.unwrap();
+    let mut conn = app.pool.get().await.unwrap();
     let padded = "UPDATE returns SET document = document || repeat(' ', 3 * 1024 * 1024)";
     diesel::sql_query(padded).execute(&mut *conn).await.unwrap();
-    let (_, first) = stage.get("/v1/returns", "acme").await;
+    let (_, first) = app.get("/v1/returns", "acme").await;
     let next = first["next"].as_str().unwrap();
-    let (_, second) = stage.get(&format!("/v1/returns?after={next}"), "acme").await;
+    let (_, second) = app.get(&format!("/v1/returns?after={next}"), "acme").await;
     let names = |page: &Value| -> Vec<String> {
         let returns = page["returns"].as_array().unwrap().iter();
         returns.map(|it| it["rma_identifier"].as_str().unwrap().to_owned()).collect()
@@ -132,40 +132,40 @@ async fn a_page_ends_where_it_gets_heavy() {
 }
 
 #[tokio::test]
-async fn a_part_of_a_timeline_ends_where_it_gets_heavy() {
-    let stage = Stage::set().await;
-    stage.store("acme", &order("A", 1)).await;
-    let rma = stage.start_return(&refund_of("A", &[1])).await;
-    let mut conn = stage.pool.get().await.unwrap();
+async fn a_page_of_a_timeline_ends_at_the_byte_limit() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 1)).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    let mut conn = app.pool.get().await.unwrap();
     let notes = "INSERT INTO timeline (merchant, rma_identifier, at, actor, event, detail) \
                  SELECT merchant, rma_identifier, now(), 'test', 'long', \
                      jsonb_build_object('text', repeat('x', 3 * 1024 * 1024)) \
                  FROM returns, generate_series(1, 3)";
     diesel::sql_query(notes).execute(&mut *conn).await.unwrap();
     let path = format!("/v1/returns/{rma}/timeline");
-    let (_, first) = stage.get(&path, "acme").await;
+    let (_, first) = app.get(&path, "acme").await;
     let (_, second) =
-        stage.get(&format!("{path}?after={}", first["next"].as_str().unwrap()), "acme").await;
+        app.get(&format!("{path}?after={}", first["next"].as_str().unwrap()), "acme").await;
     let length = |page: &Value| page["entries"].as_array().unwrap().len();
     assert_eq!((length(&first), length(&second)), (3, 1));
     assert_eq!(second.get("next"), None);
 }
 
 #[tokio::test]
-async fn a_timeline_is_only_added_to() {
-    let stage = Stage::set().await;
-    stage.store("acme", &order("A", 1)).await;
-    let rma = stage.start_return(&refund_of("A", &[1])).await;
-    let (_, timeline) = stage.get(&format!("/v1/returns/{rma}/timeline"), "acme").await;
+async fn a_timeline_is_append_only() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 1)).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    let (_, timeline) = app.get(&format!("/v1/returns/{rma}/timeline"), "acme").await;
     let first = &timeline["entries"][0];
     assert_eq!((&first["event"], &first["actor"]), (&json!("rma.created"), &json!("client")));
-    let foreign = stage.get(&format!("/v1/returns/{rma}/timeline"), "rival").await.0;
+    let foreign = app.get(&format!("/v1/returns/{rma}/timeline"), "rival").await.0;
     assert_eq!(foreign, StatusCode::NOT_FOUND);
-    let mut conn = stage.pool.get().await.unwrap();
+    let mut conn = app.pool.get().await.unwrap();
     for rewriting in
         ["UPDATE timeline SET actor = 'me'", "DELETE FROM timeline", "TRUNCATE timeline"]
     {
         let refused = diesel::sql_query(rewriting).execute(&mut *conn).await;
-        assert!(refused.unwrap_err().to_string().contains("only ever added to"), "{rewriting}");
+        assert!(refused.unwrap_err().to_string().contains("append-only"), "{rewriting}");
     }
 }

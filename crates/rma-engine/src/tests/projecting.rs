@@ -1,4 +1,4 @@
-//! Orders become units, whatever order they come in.
+//! Projection of order snapshots in any order.
 
 use chrono::TimeDelta;
 use diesel_async::SimpleAsyncConnection as _;
@@ -8,7 +8,7 @@ use domain::order::{Refund, RefundLine};
 use super::*;
 use crate::ledger::Ledger;
 
-/// An order with one line of so many shipped units that cost 2000 cents each.
+/// An order with one line of shipped units that cost 2000 cents each.
 pub(super) fn order(identifier: &str, units: i64) -> Order {
     let now = Clock::system().now();
     let shop = Orders::new(7, now);
@@ -30,12 +30,12 @@ pub(super) fn order(identifier: &str, units: i64) -> Order {
     order
 }
 
-/// A snapshot of the order so many minutes later.
+/// A later snapshot of the order.
 pub(super) fn later(order: &Order, minutes: i64) -> Order {
     Order { updated_at: order.updated_at + TimeDelta::minutes(minutes), ..order.clone() }
 }
 
-/// With a refund of so many units of its first line.
+/// Adds a refund of units of the first line.
 pub(super) fn refunded(order: &Order, refund: &str, units: i64, rma: Option<&str>) -> Order {
     let mut order = later(order, 1);
     order.refunds.push(Refund {
@@ -54,8 +54,8 @@ pub(super) fn refunded(order: &Order, refund: &str, units: i64, rma: Option<&str
     order
 }
 
-async fn verdicts(stage: &Stage, order: &str) -> Vec<String> {
-    let (status, shown) = stage.get(&format!("/v1/orders/{order}/returnable"), "acme").await;
+async fn verdicts(app: &TestApp, order: &str) -> Vec<String> {
+    let (status, shown) = app.get(&format!("/v1/orders/{order}/returnable"), "acme").await;
     assert_eq!(status, StatusCode::OK);
     let verdict = |unit: &Value| match unit["ineligible"]["code"].as_str() {
         None => format!("{} {}", unit["unit"], unit["refund_amount_cents"]),
@@ -66,18 +66,18 @@ async fn verdicts(stage: &Stage, order: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn units_of_an_order_are_shown_to_its_merchant_only() {
-    let stage = Stage::set().await;
+    let app = TestApp::start().await;
     let mut order = order("A/1", 3);
     order.items[0].product_amount_cents = 29_000;
     order.items[0].tax_amount_cents = 0;
-    stage.publish("acme", &order).await;
+    app.publish("acme", &order).await;
     eventually("the order is projected", SOON, || async {
-        let (status, _) = stage.get("/v1/orders/A%2F1/returnable", "acme").await;
+        let (status, _) = app.get("/v1/orders/A%2F1/returnable", "acme").await;
         (status == StatusCode::OK).then_some(())
     })
     .await;
-    assert_eq!(verdicts(&stage, "A%2F1").await, ["1 9667", "2 9667", "3 9666"]);
-    let (status, shown) = stage.get("/v1/orders/A%2F1/returnable", "acme").await;
+    assert_eq!(verdicts(&app, "A%2F1").await, ["1 9667", "2 9667", "3 9666"]);
+    let (status, shown) = app.get("/v1/orders/A%2F1/returnable", "acme").await;
     assert_eq!(status, StatusCode::OK);
     assert_eq!(shown["reasons"][0]["code"], "TOO_SMALL");
     assert_eq!(shown["methods"][0]["method"], "mail-back");
@@ -86,39 +86,38 @@ async fn units_of_an_order_are_shown_to_its_merchant_only() {
     for (path, merchant) in
         [("/v1/orders/A%2F1/returnable", "rival"), ("/v1/orders/%00/returnable", "acme")]
     {
-        assert_eq!(stage.get(path, merchant).await.0, StatusCode::NOT_FOUND);
+        assert_eq!(app.get(path, merchant).await.0, StatusCode::NOT_FOUND);
     }
-    let token = stage.issuer.token(Some("acme"), "orders");
-    let (status, _) =
-        stage.send(Method::GET, "/v1/orders/A%2F1/returnable", &token, &[], None).await;
+    let token = app.issuer.token(Some("acme"), "orders");
+    let (status, _) = app.send(Method::GET, "/v1/orders/A%2F1/returnable", &token, &[], None).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
-    let operator = stage.issuer.token(None, "operator");
+    let operator = app.issuer.token(None, "operator");
     let acme = [("x-service-id", "acme")];
     let (status, _) =
-        stage.send(Method::GET, "/v1/orders/A%2F1/returnable", &operator, &acme, None).await;
+        app.send(Method::GET, "/v1/orders/A%2F1/returnable", &operator, &acme, None).await;
     assert_eq!(status, StatusCode::OK);
 }
 
 #[tokio::test]
-async fn the_newest_snapshot_counts_in_whatever_order_they_come() {
-    let stage = Stage::set().await;
+async fn the_newest_snapshot_is_stored_in_any_order_of_arrival() {
+    let app = TestApp::start().await;
     let mut first = order("A", 3);
     let line = &mut first.items[0];
     (line.quantity_shipped, line.product_amount_cents, line.tax_amount_cents) = (1, 2000, 165);
     let whole = later(&order("A", 3), 60);
-    stage.store("acme", &whole).await;
-    stage.publish("acme", &first).await;
-    stage.publish("acme", &first).await;
-    // The queue is handled in order: what is seen after the last one is what came of all of them.
-    stage.store("acme", &later(&whole, 1)).await;
-    assert_eq!(verdicts(&stage, "A").await, ["1 2165", "2 2165", "3 2165"]);
-    assert_eq!(stage.number("SELECT count(*) AS n FROM orders").await, 1);
-    assert_eq!(stage.number("SELECT count(*) AS n FROM discrepancies").await, 0);
+    app.store("acme", &whole).await;
+    app.publish("acme", &first).await;
+    app.publish("acme", &first).await;
+    // The queue is handled in order, so the last snapshot shows the effect of all.
+    app.store("acme", &later(&whole, 1)).await;
+    assert_eq!(verdicts(&app, "A").await, ["1 2165", "2 2165", "3 2165"]);
+    assert_eq!(app.number("SELECT count(*) AS n FROM orders").await, 1);
+    assert_eq!(app.number("SELECT count(*) AS n FROM discrepancies").await, 0);
 }
 
 #[tokio::test]
-async fn of_two_snapshots_of_one_moment_the_later_event_counts() {
-    let stage = Stage::set().await;
+async fn the_later_event_wins_for_the_same_updated_at() {
+    let app = TestApp::start().await;
     let whole = order("A", 2);
     let mut part = whole.clone();
     let line = &mut part.items[0];
@@ -127,144 +126,144 @@ async fn of_two_snapshots_of_one_moment_the_later_event_counts() {
         let (merchant, order) = ("acme".parse().unwrap(), order.clone());
         OrderStored { merchant, order }
     };
-    stage.tell_as(stored(&whole), Some(10)).await;
-    stage.projected("acme", &whole).await;
-    stage.tell_as(stored(&part), Some(9)).await;
+    app.publish_event_at(stored(&whole), Some(10)).await;
+    app.projected("acme", &whole).await;
+    app.publish_event_at(stored(&part), Some(9)).await;
     // The queue is handled in order.
-    stage.store("acme", &order("B", 1)).await;
-    assert_eq!(verdicts(&stage, "A").await, ["1 2165", "2 2165"]);
-    stage.tell_as(stored(&part), Some(11)).await;
-    stage.store("acme", &order("C", 1)).await;
-    assert_eq!(verdicts(&stage, "A").await, ["1 2165", "2 not_shipped"]);
+    app.store("acme", &order("B", 1)).await;
+    assert_eq!(verdicts(&app, "A").await, ["1 2165", "2 2165"]);
+    app.publish_event_at(stored(&part), Some(11)).await;
+    app.store("acme", &order("C", 1)).await;
+    assert_eq!(verdicts(&app, "A").await, ["1 2165", "2 not_shipped"]);
 }
 
 #[tokio::test]
 async fn units_that_were_refunded_before_they_shipped_cannot_be_returned() {
-    let stage = Stage::set().await;
+    let app = TestApp::start().await;
     let mut first = order("A", 3);
     let line = &mut first.items[0];
     (line.quantity_shipped, line.product_amount_cents, line.tax_amount_cents) = (1, 2000, 165);
     let paid = refunded(&first, "R1", 2, None);
-    stage.store("acme", &paid).await;
+    app.store("acme", &paid).await;
     let codes = ["1 already_refunded", "2 not_shipped", "3 not_shipped"];
-    assert_eq!(verdicts(&stage, "A").await, codes);
+    assert_eq!(verdicts(&app, "A").await, codes);
     let mut whole = later(&order("A", 3), 5);
     whole.refunds = paid.refunds.clone();
-    stage.store("acme", &whole).await;
+    app.store("acme", &whole).await;
     let codes = ["1 already_refunded", "2 already_refunded", "3 2165"];
-    assert_eq!(verdicts(&stage, "A").await, codes);
+    assert_eq!(verdicts(&app, "A").await, codes);
 }
 
 #[tokio::test]
-async fn a_refund_that_a_newer_snapshot_leaves_out_was_paid_all_the_same() {
-    let stage = Stage::set().await;
+async fn a_refund_that_a_newer_snapshot_omits_stays_applied() {
+    let app = TestApp::start().await;
     let mut first = order("A", 2);
     let line = &mut first.items[0];
     (line.quantity_shipped, line.product_amount_cents, line.tax_amount_cents) = (1, 2000, 165);
     line.quantity_canceled = 1;
-    // The first is for the canceled unit, so the second is not.
-    stage.store("acme", &refunded(&first, "R1", 1, None)).await;
-    assert_eq!(verdicts(&stage, "A").await, ["1 2165", "2 not_shipped"]);
-    stage.store("acme", &refunded(&later(&first, 60), "R2", 1, None)).await;
-    assert_eq!(verdicts(&stage, "A").await, ["1 already_refunded", "2 not_shipped"]);
+    // The first refund is for the canceled unit, so the second is not.
+    app.store("acme", &refunded(&first, "R1", 1, None)).await;
+    assert_eq!(verdicts(&app, "A").await, ["1 2165", "2 not_shipped"]);
+    app.store("acme", &refunded(&later(&first, 60), "R2", 1, None)).await;
+    assert_eq!(verdicts(&app, "A").await, ["1 already_refunded", "2 not_shipped"]);
 }
 
 #[tokio::test]
-async fn units_appear_as_they_ship_and_keep_their_money() {
-    let stage = Stage::set().await;
+async fn units_are_added_when_they_ship_and_keep_their_amounts() {
+    let app = TestApp::start().await;
     let mut first = order("A", 3);
     let line = &mut first.items[0];
     (line.quantity_shipped, line.product_amount_cents, line.tax_amount_cents) = (1, 2001, 0);
-    stage.store("acme", &first).await;
-    assert_eq!(verdicts(&stage, "A").await, ["1 2001", "2 not_shipped", "3 not_shipped"]);
+    app.store("acme", &first).await;
+    assert_eq!(verdicts(&app, "A").await, ["1 2001", "2 not_shipped", "3 not_shipped"]);
     let mut whole = later(&first, 1);
     let line = &mut whole.items[0];
     (line.quantity_shipped, line.product_amount_cents) = (3, 6004);
-    stage.store("acme", &whole).await;
-    assert_eq!(verdicts(&stage, "A").await, ["1 2001", "2 2002", "3 2001"]);
+    app.store("acme", &whole).await;
+    assert_eq!(verdicts(&app, "A").await, ["1 2001", "2 2002", "3 2001"]);
 }
 
 #[tokio::test]
-async fn a_refund_without_a_return_uses_a_unit_up() {
-    let stage = Stage::set().await;
+async fn a_refund_without_a_return_covers_a_unit() {
+    let app = TestApp::start().await;
     let order = order("A", 2);
     let once = refunded(&order, "R1", 1, None);
-    stage.store("acme", &once).await;
-    assert_eq!(verdicts(&stage, "A").await, ["1 already_refunded", "2 2165"]);
-    stage.store("acme", &later(&once, 1)).await;
-    assert_eq!(verdicts(&stage, "A").await, ["1 already_refunded", "2 2165"]);
+    app.store("acme", &once).await;
+    assert_eq!(verdicts(&app, "A").await, ["1 already_refunded", "2 2165"]);
+    app.store("acme", &later(&once, 1)).await;
+    assert_eq!(verdicts(&app, "A").await, ["1 already_refunded", "2 2165"]);
     let unknown = refunded(&later(&once, 1), "R2", 1, Some("nobody"));
-    stage.store("acme", &unknown).await;
-    assert_eq!(stage.number("SELECT count(*) AS n FROM discrepancies").await, 1);
+    app.store("acme", &unknown).await;
+    assert_eq!(app.number("SELECT count(*) AS n FROM discrepancies").await, 1);
 }
 
 #[tokio::test]
-async fn a_refund_that_only_a_late_snapshot_has_counts_all_the_same() {
-    let stage = Stage::set().await;
+async fn a_refund_in_a_late_snapshot_is_applied() {
+    let app = TestApp::start().await;
     let first = order("A", 3);
-    stage.store("acme", &first).await;
-    let rma = stage.start_return(&refund_of("A", &[2])).await;
+    app.store("acme", &first).await;
+    let rma = app.start_return(&refund_of("A", &[2])).await;
     let mut newest = later(&first, 60);
     let line = &mut newest.items[0];
     (line.quantity_shipped, line.product_amount_cents, line.tax_amount_cents) = (2, 4000, 330);
-    stage.store("acme", &newest).await;
+    app.store("acme", &newest).await;
     let late = refunded(&refunded(&first, "R1", 1, None), "R2", 1, Some(&rma));
     for turn in 0..2 {
-        stage.publish("acme", &late).await;
+        app.publish("acme", &late).await;
         // The queue is handled in order.
-        stage.store("acme", &order(&format!("B{turn}"), 1)).await;
+        app.store("acme", &order(&format!("B{turn}"), 1)).await;
         let codes = ["1 already_refunded", "2 already_returned", "3 not_shipped"];
-        assert_eq!(verdicts(&stage, "A").await, codes);
-        let (_, shown) = stage.get("/v1/orders/A/returnable", "acme").await;
+        assert_eq!(verdicts(&app, "A").await, codes);
+        let (_, shown) = app.get("/v1/orders/A/returnable", "acme").await;
         assert_eq!(shown["order_updated_at"], json!(newest.updated_at));
     }
-    assert_eq!(stage.told().await, ["rma.created", "rma.refunded"]);
+    assert_eq!(app.told().await, ["rma.created", "rma.refunded"]);
     let again = later(&newest, 1);
-    stage.store("acme", &again).await;
-    assert_eq!(verdicts(&stage, "A").await[0], "1 already_refunded");
+    app.store("acme", &again).await;
+    assert_eq!(verdicts(&app, "A").await[0], "1 already_refunded");
 }
 
 #[tokio::test]
 async fn many_orders_are_projected_in_batches() {
-    let stage = Stage::set().await;
+    let app = TestApp::start().await;
     let shop = Orders::new(3, Clock::system().now());
     for order in shop.take(200) {
-        stage.publish("acme", &order).await;
+        app.publish("acme", &order).await;
     }
     eventually("all are projected", SOON, || async {
-        (stage.number("SELECT count(*) AS n FROM orders").await == 200).then_some(())
+        (app.number("SELECT count(*) AS n FROM orders").await == 200).then_some(())
     })
     .await;
-    assert_eq!(stage.started.namespace.peek("rma-engine.order.stored.v1.dead").await.len(), 0);
+    assert_eq!(app.service.namespace.peek("rma-engine.order.stored.v1.dead").await.len(), 0);
 }
 
 #[tokio::test]
-async fn large_orders_are_projected_a_few_at_a_time() {
-    let stage = Stage::set().await;
-    let mut conn = stage.pool.get().await.unwrap();
-    // As long as no event can be remembered they gather.
+async fn large_orders_are_projected_in_small_batches() {
+    let app = TestApp::start().await;
+    let mut conn = app.pool.get().await.unwrap();
+    // Events queue up while the inbox is locked.
     conn.batch_execute("BEGIN; LOCK TABLE inbox").await.unwrap();
-    stage.publish("acme", &order("small", 1)).await;
+    app.publish("acme", &order("small", 1)).await;
     for number in 0..30 {
-        stage.publish("acme", &order(&format!("large {number}"), 10_000)).await;
+        app.publish("acme", &order(&format!("large {number}"), 10_000)).await;
     }
     conn.batch_execute("COMMIT").await.unwrap();
     eventually("all are projected", SOON, || async {
-        (stage.number("SELECT count(*) AS n FROM orders").await == 31).then_some(())
+        (app.number("SELECT count(*) AS n FROM orders").await == 31).then_some(())
     })
     .await;
     let together = "SELECT max(n) AS n FROM ( \
                         SELECT count(*) AS n FROM orders WHERE identifier LIKE 'large %' \
                         GROUP BY xmin::text) AS transactions";
-    assert!(stage.number(together).await <= 20);
+    assert!(app.number(together).await <= 20);
 }
 
 #[tokio::test]
-async fn a_plan_from_an_empty_table_stays_good() {
+async fn a_query_plan_from_an_empty_table_stays_good() {
     let database = testkit::Database::create(App::migrations()).await;
     let pool = database.pool();
     let mut conn = pool.get().await.unwrap();
-    // Nobody tells the planner that the tables are no longer empty.
+    // The planner's statistics still say that the tables are empty.
     let believe = "SET plan_cache_mode = force_generic_plan; \
                    ALTER TABLE orders SET (autovacuum_enabled = off); \
                    ALTER TABLE returns SET (autovacuum_enabled = off); \
@@ -286,14 +285,14 @@ async fn a_plan_from_an_empty_table_stays_good() {
     conn.batch_execute("ROLLBACK").await.unwrap();
 }
 
-/// Every query that looks for several orders or returns at once.
+/// Every query that finds several orders or returns at once.
 async fn look_up(conn: &mut AsyncPgConnection) {
     use crate::store::{orders, returns};
     let (acme, order) = ("acme".parse().unwrap(), order("B", 1));
     let keys = [("acme", "B"), ("acme", "C")];
-    orders::lock_kept(conn, &keys, 1).await.unwrap();
+    orders::lock_stored(conn, &keys, 1).await.unwrap();
     returns::held(conn, &keys).await.unwrap();
-    returns::lock_concerned(conn, &keys, &keys).await.unwrap();
+    returns::lock_affected(conn, &keys, &keys).await.unwrap();
     let locked = keys.map(|(merchant, rma)| returns::Locked {
         merchant: merchant.to_owned(),
         rma_identifier: rma.to_owned(),

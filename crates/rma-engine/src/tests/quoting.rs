@@ -1,25 +1,25 @@
-//! What a return would cost and give, and quotes that came of age.
+//! Quotes, and returns with an outdated quote.
 
 use domain::returns::GiftCardOffer;
 
 use super::projecting::{order, refunded};
 use super::*;
 
-pub(super) async fn quote(stage: &Stage, body: &Value) -> Value {
-    let (status, quote) = stage.post("/v1/returns/quote", "acme", body).await;
+pub(super) async fn quote(app: &TestApp, body: &Value) -> Value {
+    let (status, quote) = app.post("/v1/returns/quote", "acme", body).await;
     assert_eq!(status, StatusCode::OK, "{quote}");
     quote
 }
 
 #[tokio::test]
-async fn a_stale_quote_is_refused_with_what_changed() {
-    let stage = Stage::set().await;
+async fn a_stale_quote_is_rejected_with_its_changes() {
+    let app = TestApp::start().await;
     let order = order("A", 2);
-    stage.store("acme", &order).await;
+    app.store("acme", &order).await;
     let mut body = refund_of("A", &[1, 2]);
-    body["quote"] = quote(&stage, &body).await["quote"].clone();
-    stage.store("acme", &refunded(&order, "R1", 1, None)).await;
-    let (status, refusal) = stage.post("/v1/returns", "acme", &body).await;
+    body["quote"] = quote(&app, &body).await["quote"].clone();
+    app.store("acme", &refunded(&order, "R1", 1, None)).await;
+    let (status, refusal) = app.post("/v1/returns", "acme", &body).await;
     assert_eq!(status, StatusCode::CONFLICT);
     let change = json!({
         "unit": unit("A", 1), "what": "ineligible", "quoted": null, "now": "already_refunded",
@@ -31,26 +31,26 @@ async fn a_stale_quote_is_refused_with_what_changed() {
     dearer.version = 2;
     dearer.settings.returns.methods[0].shipping_cost_cents = 300;
     let mut body = refund_of("A", &[2]);
-    body["quote"] = quote(&stage, &body).await["quote"].clone();
-    dearer.settings.base_url = Some(stage.sandbox.url("/acme"));
-    introduce(&stage.started.namespace, App::NAME, dearer).await;
+    body["quote"] = quote(&app, &body).await["quote"].clone();
+    dearer.settings.base_url = Some(app.sandbox.url("/acme"));
+    introduce(&app.service.namespace, App::NAME, dearer).await;
     eventually("the price is known", SOON, || async {
-        let quote = quote(&stage, &refund_of("A", &[2])).await;
+        let quote = quote(&app, &refund_of("A", &[2])).await;
         (quote["return_shipping_cost_cents"] == 300).then_some(())
     })
     .await;
-    let (status, refusal) = stage.post("/v1/returns", "acme", &body).await;
+    let (status, refusal) = app.post("/v1/returns", "acme", &body).await;
     assert_eq!(status, StatusCode::CONFLICT);
     let change = json!({ "what": "return_shipping_cost_cents", "quoted": 0, "now": 300 });
     assert_eq!(refusal["changes"], json!([change]));
     body["quote"] = refusal["quote"]["quote"].clone();
-    stage.start_return(&body).await;
-    assert_eq!(stage.told().await, ["rma.created"]);
+    app.start_return(&body).await;
+    assert_eq!(app.told().await, ["rma.created"]);
 }
 
 #[tokio::test]
-async fn what_the_merchant_charges_and_gives_is_in_its_own_currency() {
-    let stage = Stage::with(|acme| {
+async fn costs_and_gift_cards_apply_in_the_merchants_currency_only() {
+    let app = TestApp::with(|acme| {
         acme.settings.returns.methods[0].shipping_cost_cents = 595;
         let (sku, bonus_credit_amount_cents) = ("GIFT".to_owned(), 500);
         acme.settings.returns.gift_card = Some(GiftCardOffer { sku, bonus_credit_amount_cents });
@@ -58,23 +58,23 @@ async fn what_the_merchant_charges_and_gives_is_in_its_own_currency() {
     .await;
     let mut abroad = order("A", 2);
     abroad.currency = serde_json::from_value(json!("JPY")).unwrap();
-    stage.store("acme", &abroad).await;
-    let (_, shown) = stage.get("/v1/orders/A/returnable", "acme").await;
+    app.store("acme", &abroad).await;
+    let (_, shown) = app.get("/v1/orders/A/returnable", "acme").await;
     assert_eq!(shown["methods"][0]["shipping_cost_cents"], 0);
     assert_eq!(shown["gift_card"]["bonus_credit_amount_cents"], 0);
     let refund = choice("A", 1, &json!({ "resolution": "refund" }));
     let card = choice("A", 2, &json!({ "resolution": "gift_card" }));
     let mut body = json!({ "return_method": "mail-back", "units": [refund, card] });
-    let quoted = quote(&stage, &body).await;
+    let quoted = quote(&app, &body).await;
     assert_eq!(
         (&quoted["currency"], &quoted["return_shipping_cost_cents"]),
         (&json!("JPY"), &json!(0))
     );
     body["quote"] = quoted["quote"].clone();
-    stage.start_return(&body).await;
-    assert_eq!(stage.arrivals("acme").await[0].body["return_shipping_cost_cents"], 0);
+    app.start_return(&body).await;
+    assert_eq!(app.arrivals("acme").await[0].body["return_shipping_cost_cents"], 0);
     let confirmed = eventually("the return is confirmed", SOON, || async {
-        stage.started.namespace.peek("exchange.return.confirmed.v1").await.pop()
+        app.service.namespace.peek("exchange.return.confirmed.v1").await.pop()
     })
     .await;
     let event: Value = serde_json::from_str(confirmed["payload"].as_str().unwrap()).unwrap();

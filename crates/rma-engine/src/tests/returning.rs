@@ -1,4 +1,4 @@
-//! Starting returns.
+//! Creating returns.
 
 use domain::returns::{GiftCardOffer, ReturnMethod};
 use futures_util::future::join_all;
@@ -8,26 +8,26 @@ use super::quoting::quote;
 use super::*;
 
 #[tokio::test]
-async fn a_return_is_quoted_made_and_told() {
-    let stage = Stage::with(|acme| {
+async fn a_return_is_quoted_created_and_announced() {
+    let app = TestApp::with(|acme| {
         acme.settings.returns.methods[0].shipping_cost_cents = 595;
     })
     .await;
-    stage.store("acme", &order("A", 3)).await;
+    app.store("acme", &order("A", 3)).await;
     let mut body = refund_of("A", &[1, 3]);
-    let quote = quote(&stage, &body).await;
+    let quote = quote(&app, &body).await;
     assert_eq!(quote["possible"], true);
     assert_eq!(quote["estimated_refund_amount_cents"], 2 * 2165);
     assert_eq!(quote["shopper_refund_amount_cents"], 2 * 2165);
     assert_eq!(quote["return_shipping_cost_cents"], 595);
     body["quote"] = quote["quote"].clone();
-    let (status, made) = stage.post("/v1/returns", "acme", &body).await;
+    let (status, made) = app.post("/v1/returns", "acme", &body).await;
     assert_eq!(status, StatusCode::CREATED, "{made}");
     let rma = made["rma_identifier"].as_str().unwrap();
-    assert_eq!(stage.show(rma).await, made);
-    assert_eq!(stage.get(&format!("/v1/returns/{rma}"), "rival").await.0, StatusCode::NOT_FOUND);
+    assert_eq!(app.show(rma).await, made);
+    assert_eq!(app.get(&format!("/v1/returns/{rma}"), "rival").await.0, StatusCode::NOT_FOUND);
 
-    let arrivals = stage.arrivals("acme").await;
+    let arrivals = app.arrivals("acme").await;
     let item = |sku: &Value| {
         json!({
             "order_line_item_identifier": "A-1", "order_identifier": "A",
@@ -49,45 +49,45 @@ async fn a_return_is_quoted_made_and_told() {
     });
     let created = Arrival { event: "rma.created".to_owned(), sequence: 1, body: message };
     assert_eq!(arrivals, [created]);
-    assert_eq!(stage.arrivals("rival").await, []);
+    assert_eq!(app.arrivals("rival").await, []);
 }
 
 #[tokio::test]
-async fn two_parallel_returns_of_the_only_unit_make_one() {
-    let stage = Stage::set().await;
-    stage.store("acme", &order("A", 1)).await;
+async fn one_of_two_parallel_returns_of_a_unit_succeeds() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 1)).await;
     let body = refund_of("A", &[1]);
-    let answers = join_all((0..6).map(|_| stage.post("/v1/returns", "acme", &body))).await;
+    let answers = join_all((0..6).map(|_| app.post("/v1/returns", "acme", &body))).await;
     let count = |wanted| answers.iter().filter(|(status, _)| *status == wanted).count();
     assert_eq!((count(StatusCode::CREATED), count(StatusCode::CONFLICT)), (1, 5), "{answers:?}");
     let refusal = &answers.iter().find(|it| it.0 == StatusCode::CONFLICT).unwrap().1;
     assert_eq!(refusal["ineligible"][0]["code"], "already_returned");
     assert!(refusal["request_id"].is_string());
-    assert_eq!(stage.told().await, ["rma.created"]);
-    assert_eq!(stage.number("SELECT count(*) AS n FROM returns").await, 1);
+    assert_eq!(app.told().await, ["rma.created"]);
+    assert_eq!(app.number("SELECT count(*) AS n FROM returns").await, 1);
 }
 
 #[tokio::test]
-async fn the_database_keeps_a_unit_from_being_in_two_returns() {
-    let stage = Stage::set().await;
-    stage.store("acme", &order("A", 1)).await;
-    stage.start_return(&refund_of("A", &[1])).await;
+async fn the_database_rejects_a_unit_in_two_returns() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 1)).await;
+    app.start_return(&refund_of("A", &[1])).await;
     let copy = "INSERT INTO returns SELECT merchant, 'other', status, customer_email, document, \
                 created_at, updated_at FROM returns; \
                 INSERT INTO return_units SELECT merchant, 'other', order_identifier, \
                 line_identifier, unit, held, exchanged, tracking_number FROM return_units";
-    let mut conn = stage.pool.get().await.unwrap();
+    let mut conn = app.pool.get().await.unwrap();
     let refused = diesel_async::SimpleAsyncConnection::batch_execute(&mut *conn, copy).await;
     assert!(refused.unwrap_err().to_string().contains("return_units_held"));
 }
 
 #[tokio::test]
-async fn the_same_key_and_request_get_the_same_answer() {
-    let stage = Stage::set().await;
-    stage.store("acme", &order("A", 3)).await;
+async fn a_repeated_request_with_the_same_key_gets_the_first_response() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 3)).await;
     let key = [("idempotency-key", "k-1")];
     let body = refund_of("A", &[1]);
-    let ask = |merchant, body| stage.ask(Method::POST, "/v1/returns", merchant, &key, Some(body));
+    let ask = |merchant, body| app.ask(Method::POST, "/v1/returns", merchant, &key, Some(body));
     let answers = join_all((0..6).map(|_| ask("acme", &body))).await;
     assert_eq!(answers[0].0, StatusCode::CREATED);
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
@@ -95,32 +95,32 @@ async fn the_same_key_and_request_get_the_same_answer() {
     let (status, refusal) = ask("acme", &other).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(refusal["errors"][0]["field"], "$");
-    // A key is its merchant's own: for another it is new, and the order is not there.
+    // Keys are scoped to the merchant: for another merchant the key is new and the order unknown.
     let (status, refusal) = ask("rival", &body).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(refusal["errors"][0]["field"], "$.units[0].order_identifier");
-    assert_eq!(stage.told().await, ["rma.created"]);
+    assert_eq!(app.told().await, ["rma.created"]);
     let long = "k".repeat(256);
     let headers = [("idempotency-key", long.as_str())];
-    let (status, _) = stage.ask(Method::POST, "/v1/returns", "acme", &headers, Some(&other)).await;
+    let (status, _) = app.ask(Method::POST, "/v1/returns", "acme", &headers, Some(&other)).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
 }
 
 #[tokio::test]
-async fn the_same_answer_is_given_also_after_the_terms_changed() {
-    let stage = Stage::set().await;
-    stage.store("acme", &order("A", 2)).await;
+async fn a_repeated_request_gets_the_first_response_after_the_terms_changed() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 2)).await;
     let key = [("idempotency-key", "k-1")];
     let body = refund_of("A", &[1]);
-    let ask = || stage.ask(Method::POST, "/v1/returns", "acme", &key, Some(&body));
+    let ask = || app.ask(Method::POST, "/v1/returns", "acme", &key, Some(&body));
     let first = ask().await;
     assert_eq!(first.0, StatusCode::CREATED);
     let mut stricter = merchant("acme");
     stricter.version = 2;
     stricter.settings.returns.reasons.retain(|reason| reason.code != "TOO_SMALL");
-    introduce(&stage.started.namespace, App::NAME, stricter).await;
+    introduce(&app.service.namespace, App::NAME, stricter).await;
     eventually("the new terms are known", Duration::from_secs(10), async || {
-        let (status, _) = stage.post("/v1/returns/quote", "acme", &body).await;
+        let (status, _) = app.post("/v1/returns/quote", "acme", &body).await;
         (status == StatusCode::UNPROCESSABLE_ENTITY).then_some(())
     })
     .await;
@@ -128,13 +128,13 @@ async fn the_same_answer_is_given_also_after_the_terms_changed() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_true_is_invalid_field_by_field() {
-    let stage = Stage::set().await;
-    stage.store("acme", &order("A", 2)).await;
-    let mut stranger = order("B", 1);
-    stranger.customer.identifier = "someone else".to_owned();
-    stage.store("acme", &stranger).await;
-    stage.store("rival", &order("C", 1)).await;
+async fn impossible_values_are_reported_field_by_field() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 2)).await;
+    let mut mismatch = order("B", 1);
+    mismatch.customer.identifier = "someone else".to_owned();
+    app.store("acme", &mismatch).await;
+    app.store("rival", &order("C", 1)).await;
     let refund = json!({ "resolution": "refund" });
     let mut line = choice("A", 1, &refund);
     line["order_line_item_identifier"] = json!("none");
@@ -147,7 +147,7 @@ async fn what_cannot_be_true_is_invalid_field_by_field() {
     ]);
     let body = json!({ "return_method": "mail-back", "units": units });
     for path in ["/v1/returns", "/v1/returns/quote"] {
-        let (status, refusal) = stage.post(path, "acme", &body).await;
+        let (status, refusal) = app.post(path, "acme", &body).await;
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
         let errors = refusal["errors"].as_array().unwrap().iter();
         let mut fields: Vec<_> = errors.map(|it| it["field"].as_str().unwrap()).collect();
@@ -161,30 +161,30 @@ async fn what_cannot_be_true_is_invalid_field_by_field() {
         assert_eq!(fields, expected);
     }
     let bad = json!({ "return_method": "pigeon", "units": [], "quote": "nonsense" });
-    let (status, refusal) = stage.post("/v1/returns", "acme", &bad).await;
+    let (status, refusal) = app.post("/v1/returns", "acme", &bad).await;
     assert_eq!(
         (status, refusal["errors"].as_array().unwrap().len()),
         (StatusCode::UNPROCESSABLE_ENTITY, 3)
     );
-    assert_eq!(stage.number("SELECT count(*) AS n FROM returns").await, 0);
+    assert_eq!(app.number("SELECT count(*) AS n FROM returns").await, 0);
 }
 
 #[tokio::test]
-async fn staff_may_override_terms_and_a_portal_may_not() {
-    let stage = Stage::set().await;
+async fn staff_may_override_policy_reasons_and_a_portal_may_not() {
+    let app = TestApp::start().await;
     let mut final_sale = order("A", 1);
     final_sale.items[0].tags = vec!["FinalSale".to_owned()];
-    stage.store("acme", &final_sale).await;
+    app.store("acme", &final_sale).await;
     let mut body = refund_of("A", &[1]);
-    let (status, refusal) = stage.post("/v1/returns", "acme", &body).await;
+    let (status, refusal) = app.post("/v1/returns", "acme", &body).await;
     assert_eq!(status, StatusCode::CONFLICT);
     assert_eq!(refusal["ineligible"][0]["code"], "final_sale");
     body["override"] = json!({ "by": "Ann", "reason": "arrived broken" });
-    let (portal, acme) = (stage.issuer.token(None, "returns"), [("x-service-id", "acme")]);
-    let (status, _) = stage.send(Method::POST, "/v1/returns", &portal, &acme, Some(&body)).await;
+    let (portal, acme) = (app.issuer.token(None, "returns"), [("x-service-id", "acme")]);
+    let (status, _) = app.send(Method::POST, "/v1/returns", &portal, &acme, Some(&body)).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
-    let rma = stage.start_return(&body).await;
-    let (_, timeline) = stage.get(&format!("/v1/returns/{rma}/timeline"), "acme").await;
+    let rma = app.start_return(&body).await;
+    let (_, timeline) = app.get(&format!("/v1/returns/{rma}/timeline"), "acme").await;
     let expected = json!({
         "by": "Ann", "reason": "arrived broken",
         "units": [{ "unit": unit("A", 1), "code": "final_sale" }],
@@ -194,7 +194,7 @@ async fn staff_may_override_terms_and_a_portal_may_not() {
 
 #[tokio::test]
 async fn exchanged_units_are_confirmed_order_by_order() {
-    let stage = Stage::with(|acme| {
+    let app = TestApp::with(|acme| {
         let card = GiftCardOffer { sku: "GIFT".to_owned(), bonus_credit_amount_cents: 500 };
         acme.settings.returns.gift_card = Some(card);
         acme.settings.returns.methods[0].shipping_cost_cents = 595;
@@ -202,7 +202,7 @@ async fn exchanged_units_are_confirmed_order_by_order() {
     })
     .await;
     for name in ["A", "B", "C"] {
-        stage.store("acme", &order(name, 2)).await;
+        app.store("acme", &order(name, 2)).await;
     }
     let variant = json!({ "sku": "TEE-M", "title": "Tee, M", "unit_price_amount_cents": 2000 });
     let exchange = json!({ "resolution": "exchange", "variant": variant });
@@ -214,10 +214,10 @@ async fn exchanged_units_are_confirmed_order_by_order() {
         choice("C", 1, &refund),
     ];
     let body = json!({ "return_method": "mail-back", "units": units });
-    let rma = stage.start_return(&body).await;
+    let rma = app.start_return(&body).await;
     let queue = "exchange.return.confirmed.v1";
     let events = eventually("both orders are confirmed", SOON, || async {
-        let events = stage.started.namespace.peek(queue).await;
+        let events = app.service.namespace.peek(queue).await;
         (events.len() == 2).then_some(events)
     })
     .await;
@@ -236,97 +236,97 @@ async fn exchanged_units_are_confirmed_order_by_order() {
     assert_eq!(first["gift_card"]["sku"], "GIFT");
     assert_eq!(second["units"][0]["replacement"], json!({ "resolution": "gift_card" }));
 
-    let message = stage.arrivals("acme").await[0].body.clone();
+    let message = app.arrivals("acme").await[0].body.clone();
     let types: Vec<_> =
         message["items"].as_array().unwrap().iter().map(|it| it["refund_type"].clone()).collect();
     assert_eq!(types, ["EVEN_EXCHANGE", "UNEVEN_EXCHANGE", "UNEVEN_EXCHANGE", "REFUND"]);
     assert_eq!(message["return_shipping_cost_cents"], 595);
     assert_eq!(message["items"][0]["refund_financials"]["service_refund_amount_cents"], 2165);
 
-    // One exchange for each order, ever.
+    // Each order can have one exchange.
     let again = json!({ "return_method": "mail-back", "units": [choice("B", 2, &card)] });
-    let (status, refusal) = stage.post("/v1/returns", "acme", &again).await;
+    let (status, refusal) = app.post("/v1/returns", "acme", &again).await;
     assert_eq!(status, StatusCode::CONFLICT);
     assert_eq!(refusal["ineligible"][0]["code"], "already_exchanged");
-    let (_, shown) = stage.get("/v1/orders/B/returnable", "acme").await;
+    let (_, shown) = app.get("/v1/orders/B/returnable", "acme").await;
     assert_eq!(
         (&shown["exchange_possible"], &shown["units"][1]["exchange_offered"]),
         (&json!(false), &json!(false))
     );
-    stage.start_return(&refund_of("B", &[2])).await;
+    app.start_return(&refund_of("B", &[2])).await;
 }
 
 #[tokio::test]
 async fn a_gift_is_refunded_to_the_giftee() {
-    let stage = Stage::set().await;
-    stage.store("acme", &later(&order("A", 1), 1)).await;
+    let app = TestApp::start().await;
+    app.store("acme", &later(&order("A", 1), 1)).await;
     let mut body = refund_of("A", &[1]);
     body["gift_refund_only"] = json!(true);
-    let (status, refusal) = stage.post("/v1/returns", "acme", &body).await;
+    let (status, refusal) = app.post("/v1/returns", "acme", &body).await;
     assert_eq!(
         (status, &refusal["errors"][0]["field"]),
         (StatusCode::UNPROCESSABLE_ENTITY, &json!("$.giftee_email"))
     );
     body["giftee_email"] = json!("Gift@shop.example");
-    let rma = stage.start_return(&body).await;
-    let message = &stage.arrivals("acme").await[0].body;
+    let rma = app.start_return(&body).await;
+    let message = &app.arrivals("acme").await[0].body;
     assert_eq!(message["gift_refund_only"], true);
     assert_eq!(message["giftee_email"], "Gift@shop.example");
-    let (_, found) = stage.get("/v1/returns?email=gift%40SHOP.example", "acme").await;
+    let (_, found) = app.get("/v1/returns?email=gift%40SHOP.example", "acme").await;
     assert_eq!(found["returns"][0]["rma_identifier"], json!(rma));
 }
 
 #[tokio::test]
-async fn an_exchange_of_a_gift_is_the_giftees() {
-    let stage = Stage::set().await;
+async fn the_giftee_is_the_customer_of_a_gift_exchange() {
+    let app = TestApp::start().await;
     let mut order = order("A", 1);
     order.customer.email = Some("buyer@shop.example".to_owned());
-    stage.store("acme", &order).await;
-    // What the variant costs is not always known.
+    app.store("acme", &order).await;
+    // The price of the variant is not always known.
     let variant = json!({ "sku": "TEE-M", "title": "Tee, M" });
     let exchange = json!({ "resolution": "exchange", "variant": variant });
     let body = json!({
         "return_method": "mail-back", "units": [choice("A", 1, &exchange)],
         "gift_refund_only": true, "giftee_email": "gia@shop.example",
     });
-    stage.start_return(&body).await;
+    app.start_return(&body).await;
     let confirmed = eventually("the return is confirmed", SOON, || async {
-        stage.started.namespace.peek("exchange.return.confirmed.v1").await.pop()
+        app.service.namespace.peek("exchange.return.confirmed.v1").await.pop()
     })
     .await;
     let event: Value = serde_json::from_str(confirmed["payload"].as_str().unwrap()).unwrap();
     let giftee = json!({ "identifier": "gia@shop.example", "email": "gia@shop.example" });
     assert_eq!((&event["data"]["customer"], &event["data"]["is_gift"]), (&giftee, &json!(true)));
-    let message = &stage.arrivals("acme").await[0].body;
+    let message = &app.arrivals("acme").await[0].body;
     assert_eq!(message["items"][0]["refund_type"], "EVEN_EXCHANGE");
 }
 
 #[tokio::test]
-async fn what_a_return_may_not_say_is_refused() {
-    let stage = Stage::set().await;
-    stage.store("acme", &order("A", 1)).await;
+async fn unknown_fields_of_a_return_are_rejected() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 1)).await;
     let mut body = refund_of("A", &[1]);
     body["giftee_mail"] = json!("gia@shop.example");
     for path in ["/v1/returns", "/v1/returns/quote"] {
-        let (status, refusal) = stage.post(path, "acme", &body).await;
+        let (status, refusal) = app.post(path, "acme", &body).await;
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
         assert_eq!(refusal["errors"][0]["field"], "$.giftee_mail");
     }
 }
 
 #[tokio::test]
-async fn a_return_is_one_shoppers_only() {
-    let stage = Stage::set().await;
+async fn a_return_has_orders_of_one_shopper_only() {
+    let app = TestApp::start().await;
     let (own, mut others) = (order("A", 1), order("B", 1));
-    others.customer.identifier = "somebody else".to_owned();
-    stage.store("acme", &own).await;
-    stage.store("acme", &others).await;
+    others.customer.identifier = "another shopper".to_owned();
+    app.store("acme", &own).await;
+    app.store("acme", &others).await;
     let mut both = refund_of("A", &[1]);
-    let stranger = refund_of("B", &[1])["units"][0].clone();
-    both["units"].as_array_mut().unwrap().push(stranger);
-    let (status, refusal) = stage.post("/v1/returns", "acme", &both).await;
+    let mismatch = refund_of("B", &[1])["units"][0].clone();
+    both["units"].as_array_mut().unwrap().push(mismatch);
+    let (status, refusal) = app.post("/v1/returns", "acme", &both).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     let detail = refusal["errors"][0]["detail"].as_str().unwrap();
     assert!(detail.contains("another shopper"), "{refusal}");
-    assert_eq!(stage.number("SELECT count(*) AS n FROM returns").await, 0);
+    assert_eq!(app.number("SELECT count(*) AS n FROM returns").await, 0);
 }

@@ -1,23 +1,23 @@
-//! The transitions of a return by mail, from the order that comes in to the messages that go out,
-//! for a merchant who receives itself and for one that we receive for.
+//! The transitions of a return by mail, from the incoming order to the messages to the merchant,
+//! with and without managed receiving.
 
 use domain::order::sample::message;
 
 use super::projecting::{order, refunded};
 use super::*;
 
-/// The gateway beside the service, with a database of its own.
+/// The order-intake service with its own database.
 struct Gateway {
     running: platform::Running,
     _database: testkit::Database,
 }
 
 impl Gateway {
-    async fn open(stage: &Stage) -> Self {
+    async fn open(app: &TestApp) -> Self {
         let database = testkit::Database::create(order_intake::App::migrations()).await;
-        let mut settings = stage.issuer.settings().to_vec();
+        let mut settings = app.issuer.settings().to_vec();
         settings.push(("BROKER__RELAY_POLL_INTERVAL", "50ms"));
-        let (clock, namespace) = (Clock::system(), &stage.started.namespace);
+        let (clock, namespace) = (Clock::system(), &app.service.namespace);
         let running =
             testkit::run::<order_intake::App>(&settings, clock, &database, namespace).await;
         for name in ["acme", "rival"] {
@@ -27,33 +27,33 @@ impl Gateway {
     }
 
     /// Publishes an order as its merchant does, and waits until it is projected.
-    async fn publish(&self, stage: &Stage, merchant: &str, order: &Order) {
+    async fn publish(&self, app: &TestApp, merchant: &str, order: &Order) {
         let url = format!("{}/returns_portal_orders", self.running.url);
-        let token = stage.issuer.token(Some(merchant), "orders");
+        let token = app.issuer.token(Some(merchant), "orders");
         let body = message([order]).to_string();
         eventually("the order is taken", SOON, || async {
-            let request = stage.client.post(&url).bearer_auth(&token).header("api-version", "3");
+            let request = app.client.post(&url).bearer_auth(&token).header("api-version", "3");
             let request = request.header("content-type", "application/json").body(body.clone());
             (request.send().await.unwrap().status() == StatusCode::OK).then_some(())
         })
         .await;
-        stage.projected(merchant, order).await;
+        app.projected(merchant, order).await;
     }
 }
 
-async fn report(stage: &Stage, merchant: &str, rma: &str, event: &str) {
-    let token = stage.issuer.token(None, "carrier");
+async fn report(app: &TestApp, merchant: &str, rma: &str, event: &str) {
+    let token = app.issuer.token(None, "carrier");
     let body = json!({
         "event_identifier": format!("{rma} {event}"), "event": event, "rma_identifier": rma,
         "tracking_number": "1Z999",
     });
     let headers = [("x-service-id", merchant)];
     let path = "/v1/carrier_events";
-    let (status, answer) = stage.send(Method::POST, path, &token, &headers, Some(&body)).await;
-    assert_eq!((status, &answer["applied"]), (StatusCode::OK, &json!(true)), "{answer}");
+    let (status, response) = app.send(Method::POST, path, &token, &headers, Some(&body)).await;
+    assert_eq!((status, &response["applied"]), (StatusCode::OK, &json!(true)), "{response}");
 }
 
-/// What the merchant is to receive, as the contract says it.
+/// The message that the merchant should receive.
 struct Expected<'a> {
     order: &'a Order,
     made: &'a Value,
@@ -61,7 +61,7 @@ struct Expected<'a> {
 }
 
 impl Expected<'_> {
-    /// `parcel` is its tracking number and status.
+    /// `parcel` is the tracking number and the status.
     fn message(&self, status: &str, updated_at: &Value, parcel: Option<(&str, &str)>) -> Value {
         let mut item = json!({
             "order_line_item_identifier": self.order.items[0].identifier,
@@ -97,33 +97,33 @@ impl Expected<'_> {
 }
 
 #[tokio::test]
-async fn the_four_transitions_reach_the_merchant_word_for_word() {
-    let stage = Stage::set().await;
+async fn the_merchant_receives_the_exact_message_of_each_transition() {
+    let app = TestApp::start().await;
     let mut managed = merchant("rival");
     (managed.version, managed.settings.managed_receiving) = (2, true);
-    managed.settings.base_url = Some(stage.sandbox.url("/rival"));
-    introduce(&stage.started.namespace, App::NAME, managed).await;
-    let gateway = Gateway::open(&stage).await;
+    managed.settings.base_url = Some(app.sandbox.url("/rival"));
+    introduce(&app.service.namespace, App::NAME, managed).await;
+    let gateway = Gateway::open(&app).await;
     for name in ["acme", "rival"] {
         let order = order("A", 2);
-        gateway.publish(&stage, name, &order).await;
+        gateway.publish(&app, name, &order).await;
         let made = eventually("the merchant's settings are known", SOON, || async {
-            let (status, made) = stage.post("/v1/returns", name, &refund_of("A", &[1, 2])).await;
+            let (status, made) = app.post("/v1/returns", name, &refund_of("A", &[1, 2])).await;
             assert_eq!(status, StatusCode::CREATED, "{made}");
             let fits = made["managed_receiving"] == json!(name == "rival");
             if !fits {
                 let rma = made["rma_identifier"].as_str().unwrap();
-                stage.post(&format!("/v1/returns/{rma}/cancel"), name, &json!({})).await;
+                app.post(&format!("/v1/returns/{rma}/cancel"), name, &json!({})).await;
             }
             fits.then_some(made)
         })
         .await;
         let rma = made["rma_identifier"].as_str().unwrap();
-        report(&stage, name, rma, "label").await;
-        report(&stage, name, rma, "in_transit").await;
-        gateway.publish(&stage, name, &refunded(&order, "R1", 2, Some(rma))).await;
+        report(&app, name, rma, "label").await;
+        report(&app, name, rma, "in_transit").await;
+        gateway.publish(&app, name, &refunded(&order, "R1", 2, Some(rma))).await;
 
-        let mut arrivals = stage.arrivals(name).await;
+        let mut arrivals = app.arrivals(name).await;
         arrivals.retain(|it| it.body["rma_identifier"] == *rma);
         let times: Vec<_> = arrivals.iter().map(|it| it.body["updated_at"].clone()).collect();
         assert_eq!(times[0], made["created_at"]);
@@ -144,7 +144,7 @@ async fn the_four_transitions_reach_the_merchant_word_for_word() {
             body,
         });
         assert_eq!(arrivals, wanted.collect::<Vec<_>>());
-        assert_eq!(stage.get(&format!("/v1/returns/{rma}"), name).await.1["status"], "REFUNDED");
+        assert_eq!(app.get(&format!("/v1/returns/{rma}"), name).await.1["status"], "REFUNDED");
     }
     assert!(gateway.running.stop().await, "the gateway did not stop in time");
 }

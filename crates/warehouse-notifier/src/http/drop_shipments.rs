@@ -1,8 +1,7 @@
-//! `/v1/drop_shipments`: what becomes of orders that a warehouse sends for a merchant.
+//! `/v1/drop_shipments`: confirmations and cancellations of orders that a warehouse ships for a merchant.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, post, web};
-use chrono::{DateTime, Utc};
 use domain::json::Digest;
 use domain::warehouse::{
     DropShipment, DropShipmentCancellation, DropShipmentConfirmation, DropShipmentKind,
@@ -12,38 +11,20 @@ use platform::Problem;
 use platform::http::{ErrorBody, Json, Sequential, json_response};
 use platform::idempotency::KeyHeader;
 use platform::identity::Caller;
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-use uuid::Uuid;
 
 use super::warehouse;
 use crate::App;
-use crate::drop_shipments;
+use crate::drop_shipments::{self, Accepted};
 use crate::request::Request;
-
-/// The merchant is being told.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-pub(crate) struct Accepted {
-    id: Uuid,
-    /// The merchant's identifier of the order.
-    order: String,
-    created_at: DateTime<Utc>,
-}
-
-impl Accepted {
-    pub(crate) fn new(id: Uuid, order: &str, created_at: DateTime<Utc>) -> Self {
-        Self { id, order: order.to_owned(), created_at }
-    }
-}
 
 /// Confirm that a drop shipment left
 ///
-/// A shipment is confirmed once; an order that was cancelled cannot be shipped.
+/// Each shipment can be confirmed once. A shipment of a cancelled order is rejected.
 #[utoipa::path(
     tag = "drop shipments", security(("bearer" = [])),
     params(
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
-        ("Idempotency-Key" = Option<String>, Header, description = "The same key gets the same answer"),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required if the token has none"),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeated request with the same key gets the first response"),
     ),
     request_body = DropShipmentConfirmation,
     responses(
@@ -58,17 +39,17 @@ pub(crate) async fn confirm_drop_shipment(
     key: KeyHeader,
     Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
-    tell(&app, &caller, DropShipmentKind::Confirmation, key, body).await
+    record(&app, &caller, DropShipmentKind::Confirmation, key, body).await
 }
 
 /// Cancel a drop shipment
 ///
-/// As a whole; nothing is told of the order afterwards.
+/// Cancels the whole order. Later confirmations and cancellations of the order are rejected.
 #[utoipa::path(
     tag = "drop shipments", security(("bearer" = [])),
     params(
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
-        ("Idempotency-Key" = Option<String>, Header, description = "The same key gets the same answer"),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required if the token has none"),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeated request with the same key gets the first response"),
     ),
     request_body = DropShipmentCancellation,
     responses(
@@ -83,15 +64,15 @@ pub(crate) async fn cancel_drop_shipment(
     key: KeyHeader,
     Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
-    tell(&app, &caller, DropShipmentKind::Cancellation, key, body).await
+    record(&app, &caller, DropShipmentKind::Cancellation, key, body).await
 }
 
 /// Cancel some items of a drop shipment
 #[utoipa::path(
     tag = "drop shipments", security(("bearer" = [])),
     params(
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
-        ("Idempotency-Key" = Option<String>, Header, description = "The same key gets the same answer"),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required if the token has none"),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeated request with the same key gets the first response"),
     ),
     request_body = DropShipmentPartialCancellation,
     responses(
@@ -106,10 +87,10 @@ pub(crate) async fn cancel_drop_shipment_partially(
     key: KeyHeader,
     Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
-    tell(&app, &caller, DropShipmentKind::PartialCancellation, key, body).await
+    record(&app, &caller, DropShipmentKind::PartialCancellation, key, body).await
 }
 
-async fn tell(
+async fn record(
     app: &App,
     caller: &Caller,
     kind: DropShipmentKind,
@@ -122,6 +103,6 @@ async fn tell(
     let digest = Digest::of(document.value());
     let key = key.of(merchant, kind.as_str(), digest);
     let request = Request { merchant, key, digest, at };
-    let response = drop_shipments::tell(app, request, shipment).await?;
+    let response = drop_shipments::record(app, request, shipment).await?;
     Ok(json_response(StatusCode::CREATED, response))
 }

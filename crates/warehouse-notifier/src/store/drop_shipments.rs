@@ -1,4 +1,4 @@
-//! What was told of drop shipments.
+//! Confirmations and cancellations of drop shipments.
 
 use diesel::QueryableByName;
 use diesel::sql_types::{Binary, Nullable, Text, Timestamptz};
@@ -15,8 +15,7 @@ struct OrderRow {
     cancelled_at: Option<Timestamp>,
 }
 
-/// Keeps an order to the caller until the end of the transaction; returns when it was cancelled, if
-/// it was.
+/// Locks an order until the end of the transaction, and returns when it was cancelled, if it was.
 pub(crate) async fn lock_order(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -49,9 +48,9 @@ pub(crate) async fn cancel_order(
     Ok(())
 }
 
-/// What was told before under the same reference.
+/// A stored confirmation or cancellation.
 #[derive(QueryableByName)]
-pub(crate) struct Told {
+pub(crate) struct StoredDropShipment {
     #[diesel(sql_type = diesel::sql_types::Uuid)]
     pub(crate) id: Uuid,
     #[diesel(sql_type = Binary)]
@@ -60,11 +59,12 @@ pub(crate) struct Told {
     pub(crate) created_at: Timestamp,
 }
 
-pub(crate) async fn told(
+/// Finds the confirmation or cancellation with the same reference.
+pub(crate) async fn find(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     shipment: &DropShipment,
-) -> Result<Option<Told>, DatabaseError> {
+) -> Result<Option<StoredDropShipment>, DatabaseError> {
     let query = diesel::sql_query(
         "SELECT id, digest, created_at FROM drop_shipments \
          WHERE merchant = $1 AND kind = $2 AND reference = $3",
@@ -72,11 +72,11 @@ pub(crate) async fn told(
     .bind::<Text, _>(merchant.as_str())
     .bind::<Text, _>(shipment.kind.as_str())
     .bind::<Text, _>(&shipment.reference);
-    let found: Vec<Told> = prepared(query).load(conn).await?;
+    let found: Vec<StoredDropShipment> = prepared(query).load(conn).await?;
     Ok(found.into_iter().next())
 }
 
-/// Notes what is told, unless something was told under its reference.
+/// Stores a confirmation or cancellation, unless one with its reference exists.
 pub(crate) async fn insert(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,

@@ -1,4 +1,4 @@
-//! What merchants expect to arrive.
+//! Inbound ASNs and their lines.
 
 use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Text, Timestamptz};
@@ -12,7 +12,7 @@ use platform::database::{DatabaseError, prepared};
 use super::count;
 use crate::error::Error;
 
-/// An ASN about to be stored.
+/// An ASN to be stored.
 pub(crate) struct NewAsn<'a> {
     pub(crate) merchant: &'a MerchantId,
     pub(crate) number: &'a str,
@@ -23,7 +23,7 @@ pub(crate) struct NewAsn<'a> {
     pub(crate) at: Timestamp,
 }
 
-/// An ASN as it is stored, without its lines.
+/// A stored ASN without its lines.
 #[derive(Debug)]
 pub(crate) struct StoredAsn {
     pub(crate) header: InboundHeader,
@@ -59,7 +59,7 @@ const ASN: &str = "SELECT header, lines, units, digest, created_at, updated_at, 
      AND NOT receipts.rejected) AS received \
     FROM inbound_asns AS asns WHERE merchant = $1";
 
-/// Stores an ASN unless its number is taken.
+/// Stores an ASN, unless its number is already used.
 pub(crate) async fn insert(conn: &mut AsyncPgConnection, new: &NewAsn<'_>) -> Result<bool, Error> {
     let statement = diesel::sql_query(
         "INSERT INTO inbound_asns \
@@ -77,7 +77,7 @@ pub(crate) async fn insert(conn: &mut AsyncPgConnection, new: &NewAsn<'_>) -> Re
     Ok(prepared(statement).execute(conn).await? == 1)
 }
 
-/// Puts an ASN in the place of the one with its number.
+/// Replaces the ASN with the same number.
 pub(crate) async fn replace(conn: &mut AsyncPgConnection, new: &NewAsn<'_>) -> Result<(), Error> {
     let statement = diesel::sql_query(
         "UPDATE inbound_asns SET header = $3, lines = $4, units = $5, digest = $6, updated_at = $7 \
@@ -137,7 +137,7 @@ pub(crate) async fn find(
     found.into_iter().next().map(StoredAsn::try_from).transpose()
 }
 
-/// Keeps an ASN to the caller until the end of the transaction: nobody receives units meanwhile.
+/// Locks an ASN until the end of the transaction, so that no units of it are received meanwhile.
 pub(crate) async fn lock(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -152,18 +152,18 @@ pub(crate) async fn lock(
     Ok(())
 }
 
-/// A merchant's ASNs, sorted by number.
+/// Loads a page of a merchant's ASNs, sorted by number.
 pub(crate) async fn page(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     after: &str,
-    most: i64,
+    limit: i64,
 ) -> Result<Vec<StoredAsn>, Error> {
     let query =
         diesel::sql_query(format!("{ASN} AND asn_number > $2 ORDER BY asn_number LIMIT $3"))
             .bind::<Text, _>(merchant.as_str())
             .bind::<Text, _>(after)
-            .bind::<BigInt, _>(most);
+            .bind::<BigInt, _>(limit);
     let found: Vec<AsnRow> = prepared(query).load(conn).await?;
     found.into_iter().map(StoredAsn::try_from).collect()
 }
@@ -176,7 +176,7 @@ struct LineRow {
     received: i64,
 }
 
-/// The lines of an ASN in their order, and how many units of each were received.
+/// Loads the lines of an ASN in order, each with the number of units received.
 pub(crate) async fn lines(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,

@@ -1,4 +1,4 @@
-//! Shipments that leave, and the messages they are told in.
+//! Outbound shipments and their parts: the messages that a shipment is split into.
 
 use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Text, Timestamptz};
@@ -12,7 +12,7 @@ use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared
 use super::count;
 use crate::error::Error;
 
-/// A shipment about to be stored.
+/// A shipment to be stored.
 pub(crate) struct NewShipment<'a> {
     pub(crate) merchant: &'a MerchantId,
     pub(crate) shipment_type: ShipmentType,
@@ -22,7 +22,7 @@ pub(crate) struct NewShipment<'a> {
     pub(crate) at: Timestamp,
 }
 
-/// A shipment as it is stored.
+/// A stored shipment.
 #[derive(Debug)]
 pub(crate) struct StoredShipment {
     pub(crate) asn_number: String,
@@ -52,21 +52,21 @@ struct ShipmentRow {
     updated_at: Timestamp,
 }
 
-/// Keeps a merchant's other shipments from being cut at the same time, until the transaction ends:
-/// neither would see the numbers that the other takes.
-pub(crate) async fn lock_cutting(
+/// Locks the splitting of a merchant's shipments until the end of the transaction. Two concurrent
+/// transactions would not see the numbers that the other one uses for its parts.
+pub(crate) async fn lock_splitting(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
 ) -> Result<(), DatabaseError> {
-    const CUTTING: i32 = 0x0063_7574;
+    const SPLIT_LOCK: i32 = 0x0063_7574;
     let lock = diesel::sql_query("SELECT pg_advisory_xact_lock($1, hashtext($2))")
-        .bind::<Integer, _>(CUTTING)
+        .bind::<Integer, _>(SPLIT_LOCK)
         .bind::<Text, _>(merchant.as_str());
     prepared(lock).execute(conn).await?;
     Ok(())
 }
 
-/// Stores a shipment unless its number is taken by another, or by a part of another.
+/// Stores a shipment, unless its number is already used by a shipment or a part.
 pub(crate) async fn insert(
     conn: &mut AsyncPgConnection,
     new: &NewShipment<'_>,
@@ -89,7 +89,7 @@ pub(crate) async fn insert(
     Ok(prepared(statement).execute(conn).await? == 1)
 }
 
-/// Stores the parts of a shipment, unless one of their numbers is taken by a part or a shipment.
+/// Stores the parts of a shipment. Returns false if a number is already used by a part or a shipment.
 pub(crate) async fn insert_parts(
     conn: &mut AsyncPgConnection,
     new: &NewShipment<'_>,
@@ -118,7 +118,7 @@ pub(crate) async fn insert_parts(
     Ok(prepared(statement).execute(conn).await? == new.parts.len())
 }
 
-/// A shipment by its number, locked when it is about to change.
+/// Finds a shipment by its number.
 pub(crate) async fn find(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -133,7 +133,7 @@ pub(crate) async fn find(
          FROM outbound_shipments WHERE merchant = $1 AND asn_number = $2{}",
         match lock {
             Lock::None => "",
-            Lock::Change => " FOR UPDATE",
+            Lock::Update => " FOR UPDATE",
         }
     ))
     .bind::<Text, _>(merchant.as_str())
@@ -145,7 +145,7 @@ pub(crate) async fn find(
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Lock {
     None,
-    Change,
+    Update,
 }
 
 #[derive(QueryableByName)]
@@ -156,31 +156,31 @@ struct PageRow {
     found: i64,
 }
 
-/// A merchant's shipments, sorted by number: up to `most`, fewer when they are heavy, and whether
-/// some were left out for that. A tracking number may be as long as a request.
+/// Loads a page of a merchant's shipments, sorted by number, and returns whether it was truncated. A
+/// tracking number may be as long as a request, so the size of a page is limited in bytes too.
 pub(crate) async fn page(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     after: &str,
-    most: i64,
+    limit: i64,
 ) -> Result<(Vec<StoredShipment>, bool), Error> {
-    let (weighing, cutting) = limit_page_bytes("asn_number");
+    let (prefix, suffix) = limit_page_bytes("asn_number");
     let query = diesel::sql_query(format!(
-        "{weighing}SELECT asn_number, shipment_type, header, units, digest, created_at, \
+        "{prefix}SELECT asn_number, shipment_type, header, units, digest, created_at, \
              updated_at, octet_length(header) AS weight \
          FROM outbound_shipments WHERE merchant = $1 AND asn_number > $2 \
-         ORDER BY asn_number LIMIT $3{cutting}"
+         ORDER BY asn_number LIMIT $3{suffix}"
     ))
     .bind::<Text, _>(merchant.as_str())
     .bind::<Text, _>(after)
-    .bind::<BigInt, _>(most);
+    .bind::<BigInt, _>(limit);
     let found: Vec<PageRow> = prepared(query).load(conn).await?;
     let is_truncated = is_truncated(&found, |row| row.found);
     let page: Result<_, _> = found.into_iter().map(|row| row.shipment.try_into()).collect();
     Ok((page?, is_truncated))
 }
 
-/// Keeps a changed header.
+/// Stores a changed header.
 pub(crate) async fn change(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -209,7 +209,7 @@ struct PartRow {
     cartons: String,
 }
 
-/// The parts of a shipment in their order, with their cartons.
+/// Loads the parts of a shipment in order, with their cartons.
 pub(crate) async fn parts(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -219,7 +219,7 @@ pub(crate) async fn parts(
     load_parts(conn, merchant, shipment, columns).await
 }
 
-/// The same without their cartons.
+/// Loads the parts of a shipment in order, without their cartons.
 pub(crate) async fn part_numbers(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,

@@ -1,4 +1,4 @@
-//! Units that arrived.
+//! Receipts.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::error::Error;
 
-/// A unit about to be stored.
+/// A receipt to be stored.
 #[derive(Debug)]
 pub(crate) struct NewReceipt {
     pub(crate) id: Uuid,
@@ -24,7 +24,7 @@ pub(crate) struct NewReceipt {
     pub(crate) rejected: bool,
 }
 
-/// A unit as it is stored.
+/// A stored receipt.
 #[derive(Debug, Clone, QueryableByName)]
 pub(crate) struct StoredReceipt {
     #[diesel(sql_type = diesel::sql_types::Uuid)]
@@ -41,7 +41,7 @@ pub(crate) struct StoredReceipt {
     pub(crate) received_at: Timestamp,
 }
 
-/// An ASN's number, and a line's or unit's identifier.
+/// The number of an ASN and the identifier of a line.
 pub(crate) type Key = (String, String);
 
 #[derive(QueryableByName)]
@@ -52,7 +52,7 @@ struct HeaderRow {
     header: String,
 }
 
-/// What ASNs say, but for their lines; they do not change until the end of the transaction.
+/// Loads ASNs without their lines, and locks them against changes until the end of the transaction.
 pub(crate) async fn headers(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -78,8 +78,8 @@ struct LineRow {
     line: String,
 }
 
-/// Lines of ASNs. Each is looked up by itself (`LIMIT 1` keeps PostgreSQL from making a join of it):
-/// a plan from when the table was empty is then still a good one.
+/// Loads lines of ASNs. `LIMIT 1` makes PostgreSQL look up each line by its key instead of joining the
+/// tables, so that a plan that was cached while the table was empty stays good.
 pub(crate) async fn lines(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -109,8 +109,8 @@ struct Inserted {
     id: Uuid,
 }
 
-/// Stores units, except those known before; returns the ids of those that were stored. A unit that
-/// was received takes the place of one that was rejected.
+/// Stores receipts of new units and returns the ids of the stored receipts. A receipt replaces an earlier
+/// rejection of the same unit.
 pub(crate) async fn insert(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -120,7 +120,7 @@ pub(crate) async fn insert(
     let each = |text: fn(&NewReceipt) -> &str| new.iter().map(text).collect::<Vec<_>>();
     let ids: Vec<_> = new.iter().map(|receipt| receipt.id).collect();
     let rejected: Vec<_> = new.iter().map(|receipt| receipt.rejected).collect();
-    // In the order of the key: two transactions that hold the same units do not deadlock.
+    // Rows are inserted in key order, so that two transactions with the same units do not deadlock.
     let statement = diesel::sql_query(
         "INSERT INTO receipts AS known (merchant, asn_number, unit_identifier, id, \
              line_identifier, message, rejected, received_at) \
@@ -146,8 +146,8 @@ pub(crate) async fn insert(
     Ok(stored.into_iter().map(|row| row.id).collect())
 }
 
-/// Units by their keys, looked up as in [`lines`].
-pub(crate) async fn known(
+/// Finds receipts by their keys, each with its own lookup as in [`lines`].
+pub(crate) async fn find(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     keys: &[(&str, &str)],
@@ -166,23 +166,23 @@ pub(crate) async fn known(
     Ok(prepared(query).load(conn).await?)
 }
 
-/// A merchant's receipts, newest first, of one ASN or of all.
+/// Loads a page of a merchant's receipts of one ASN or of all ASNs, newest first.
 pub(crate) async fn page(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     asn_number: Option<&str>,
     before: Option<Uuid>,
-    most: i64,
+    limit: i64,
 ) -> Result<Vec<StoredReceipt>, DatabaseError> {
-    // A condition that is not asked for is not in the query, so that the right index is used.
-    let of_asn = if asn_number.is_some() { "asn_number = $2" } else { "$2::text IS NULL" };
+    // An unused condition is left out of the query, so that PostgreSQL uses the right index.
+    let asn_condition = if asn_number.is_some() { "asn_number = $2" } else { "$2::text IS NULL" };
     let query = diesel::sql_query(format!(
         "SELECT id, asn_number, line_identifier, unit_identifier, message, received_at \
-         FROM receipts WHERE merchant = $1 AND {of_asn} AND id < $3 ORDER BY id DESC LIMIT $4"
+         FROM receipts WHERE merchant = $1 AND {asn_condition} AND id < $3 ORDER BY id DESC LIMIT $4"
     ))
     .bind::<Text, _>(merchant.as_str())
     .bind::<Nullable<Text>, _>(asn_number)
     .bind::<diesel::sql_types::Uuid, _>(before.unwrap_or(Uuid::max()))
-    .bind::<BigInt, _>(most);
+    .bind::<BigInt, _>(limit);
     Ok(prepared(query).load(conn).await?)
 }

@@ -1,4 +1,4 @@
-//! The contract files say what the code says.
+//! Tests that the contract files match the code.
 
 use testkit::check_contract;
 
@@ -19,33 +19,33 @@ fn the_schemas_of_messages_are_up_to_date() {
 }
 
 #[test]
-fn a_schema_refuses_what_is_no_message() {
-    let spoil = |kind: MessageKind, body: Value| {
+fn schemas_reject_invalid_messages() {
+    let assert_invalid = |kind: MessageKind, body: Value| {
         assert!(!SCHEMAS[kind.default_path()].is_valid(&body), "{kind} {body}");
     };
     for kind in KINDS {
-        spoil(kind, json!({}));
-        spoil(kind, json!([]));
+        assert_invalid(kind, json!({}));
+        assert_invalid(kind, json!([]));
     }
     let mut asn = domain::warehouse::sample::outbound_shipment("ASN-1", 1);
     asn["carrier"] = json!(null);
     assert!(SCHEMAS["/outbound_asn"].is_valid(&asn));
     asn["cartons"][0]["details"][0]["quantity"] = json!(2);
-    spoil(MessageKind::OutboundAsn, asn.clone());
+    assert_invalid(MessageKind::OutboundAsn, asn.clone());
     asn["cartons"][0]["details"][0]["quantity"] = json!(1);
     asn["status"] = json!("cancelled");
-    spoil(MessageKind::OutboundAsn, asn);
+    assert_invalid(MessageKind::OutboundAsn, asn);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_samples_that_try_an_endpoint_keep_the_schemas() {
-    let warehouse = Warehouse::open().await;
-    let url = format!("{}/v1/endpoints/acme/check", warehouse.started.url);
-    let operator = warehouse.issuer.token(None, "operator");
-    let request = warehouse.client.post(url).bearer_auth(operator).json(&json!({}));
-    let (status, checked) = answer(request).await;
+async fn the_sample_messages_of_an_endpoint_check_match_their_schemas() {
+    let app = TestApp::start().await;
+    let url = format!("{}/v1/endpoints/acme/check", app.service.url);
+    let operator = app.issuer.token(None, "operator");
+    let request = app.client.post(url).bearer_auth(operator).json(&json!({}));
+    let (status, checked) = send(request).await;
     assert_eq!(status, 200, "{checked}");
     let results = checked["results"].as_array().unwrap();
     assert!(results.iter().all(|result| result["accepted"] == true), "{checked}");
-    assert_eq!(warehouse.arrivals().await.len(), KINDS.len());
+    assert_eq!(app.arrivals().await.len(), KINDS.len());
 }

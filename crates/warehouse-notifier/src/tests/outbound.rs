@@ -1,4 +1,4 @@
-//! Shipments that leave.
+//! Tests of outbound shipments.
 
 use std::collections::BTreeSet;
 
@@ -10,36 +10,36 @@ use super::*;
 const PATH: &str = "/v1/outbound_shipments";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shipment_reaches_the_merchant_field_by_field() {
-    let warehouse = Warehouse::open().await;
+async fn a_shipment_reaches_the_merchant_with_all_fields() {
+    let app = TestApp::start().await;
     let shipment = outbound_shipment("ASN-1", 3);
-    let answer = warehouse.accept(PATH, &shipment).await;
-    assert_eq!(answer["messages"], json!([{ "asn_number": "ASN-1", "units": 3 }]));
-    let arrivals = warehouse.delivered(1).await;
+    let response = app.accept(PATH, &shipment).await;
+    assert_eq!(response["messages"], json!([{ "asn_number": "ASN-1", "units": 3 }]));
+    let arrivals = app.delivered(1).await;
     assert_eq!(arrivals[0].path, "/outbound_asn");
     assert_eq!(arrivals[0].event, "outbound_asn.pending");
-    // The message is the report without what only we need to know.
+    // The message is the reported shipment without its type.
     let mut expected = shipment.clone();
     expected.as_object_mut().unwrap().remove("shipment_type");
     assert_eq!(arrivals[0].body, expected);
 
-    let (status, shown) = warehouse.get("acme", "/v1/outbound_shipments/ASN-1").await;
-    assert_eq!((status, shown), (200, answer));
-    assert_eq!(warehouse.get("rival", "/v1/outbound_shipments/ASN-1").await.0, 404);
+    let (status, shown) = app.get("acme", "/v1/outbound_shipments/ASN-1").await;
+    assert_eq!((status, shown), (200, response));
+    assert_eq!(app.get("rival", "/v1/outbound_shipments/ASN-1").await.0, 404);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_carton_of_2500_units_becomes_three_messages_in_order() {
-    let warehouse = Warehouse::open().await;
-    let answer = warehouse.accept(PATH, &outbound_shipment("ASN-1", 2500)).await;
+    let app = TestApp::start().await;
+    let response = app.accept(PATH, &outbound_shipment("ASN-1", 2500)).await;
     let numbers = ["ASN-1_1", "ASN-1_2", "ASN-1_3"];
-    let told: Vec<_> = answer["messages"].as_array().unwrap().iter().collect();
-    assert_eq!(told.iter().map(|it| it["asn_number"].clone()).collect::<Vec<_>>(), numbers);
-    let arrivals = warehouse.delivered(3).await;
+    let messages: Vec<_> = response["messages"].as_array().unwrap().iter().collect();
+    assert_eq!(messages.iter().map(|it| it["asn_number"].clone()).collect::<Vec<_>>(), numbers);
+    let arrivals = app.delivered(3).await;
     let mut units = BTreeSet::new();
-    for (place, (arrival, number)) in arrivals.iter().zip(numbers).enumerate() {
+    for (index, (arrival, number)) in arrivals.iter().zip(numbers).enumerate() {
         assert_eq!(arrival.body["asn_number"], number);
-        assert_eq!(arrival.sequence, u64::try_from(place + 1).unwrap());
+        assert_eq!(arrival.sequence, u64::try_from(index + 1).unwrap());
         let cartons = arrival.body["cartons"].as_array().unwrap();
         assert_eq!((cartons.len(), &cartons[0]["identifier"]), (1, &json!("PALLET-1")));
         for detail in cartons[0]["details"].as_array().unwrap() {
@@ -50,16 +50,16 @@ async fn a_carton_of_2500_units_becomes_three_messages_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_is_told_in_as_many_messages_and_nothing_is_told_twice() {
-    let warehouse = Warehouse::open().await;
-    warehouse.accept(PATH, &outbound_shipment("ASN-1", 1001)).await;
+async fn a_change_sends_every_part_again_and_repeating_it_sends_nothing() {
+    let app = TestApp::start().await;
+    app.accept(PATH, &outbound_shipment("ASN-1", 1001)).await;
     let one = "/v1/outbound_shipments/ASN-1";
     let shipped = json!({ "status": "shipped", "ship_date": "2026-03-03T10:00:00+02:00" });
-    let (status, answer) = warehouse.patch(one, &shipped).await;
-    assert_eq!((status, &answer["status"]), (200, &json!("shipped")));
-    assert_eq!(answer["ship_date"], "2026-03-03T08:00:00Z");
-    assert_eq!(warehouse.patch(one, &shipped).await, (200, answer));
-    let arrivals = warehouse.delivered(4).await;
+    let (status, response) = app.patch(one, &shipped).await;
+    assert_eq!((status, &response["status"]), (200, &json!("shipped")));
+    assert_eq!(response["ship_date"], "2026-03-03T08:00:00Z");
+    assert_eq!(app.patch(one, &shipped).await, (200, response));
+    let arrivals = app.delivered(4).await;
     let seen: Vec<_> = arrivals.iter().map(|it| (it.sequence, it.event.as_str())).collect();
     let (pending, shipped) = ("outbound_asn.pending", "outbound_asn.shipped");
     assert_eq!(seen, [(1, pending), (2, pending), (3, shipped), (4, shipped)]);
@@ -70,11 +70,11 @@ async fn a_change_is_told_in_as_many_messages_and_nothing_is_told_twice() {
     );
     assert_eq!(changed["cartons"], first["cartons"]);
 
-    let (status, refused) = warehouse.patch(one, &json!({ "status": "canceled" })).await;
-    assert_eq!((status, faults(&refused)), (422, fault("$.status", "invalid")));
-    let (status, _) = warehouse.patch("/v1/outbound_shipments/none", &shipped_only()).await;
+    let (status, refused) = app.patch(one, &json!({ "status": "canceled" })).await;
+    assert_eq!((status, field_errors(&refused)), (422, field_error("$.status", "invalid")));
+    let (status, _) = app.patch("/v1/outbound_shipments/none", &shipped_only()).await;
     assert_eq!(status, 404);
-    warehouse.delivered(4).await;
+    app.delivered(4).await;
 }
 
 fn shipped_only() -> Value {
@@ -82,90 +82,90 @@ fn shipped_only() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_report_again_gets_the_same_answer_and_no_second_message() {
-    let warehouse = Warehouse::open().await;
+async fn a_repeated_report_gets_the_first_response_and_sends_nothing() {
+    let app = TestApp::start().await;
     let shipment = outbound_shipment("ASN-1", 2);
-    let first = warehouse.accept(PATH, &shipment).await;
-    assert_eq!(warehouse.accept(PATH, &shipment).await, first);
-    warehouse.patch("/v1/outbound_shipments/ASN-1", &shipped_only()).await;
-    assert_eq!(warehouse.accept(PATH, &shipment).await, first, "as it was answered then");
+    let first = app.accept(PATH, &shipment).await;
+    assert_eq!(app.accept(PATH, &shipment).await, first);
+    app.patch("/v1/outbound_shipments/ASN-1", &shipped_only()).await;
+    assert_eq!(app.accept(PATH, &shipment).await, first, "the first response");
 
     let keyed = outbound_shipment("ASN-2", 2);
-    let answered = warehouse.post_keyed(PATH, "k1", &keyed).await;
-    assert_eq!(answered.0, 201);
-    assert_eq!(warehouse.post_keyed(PATH, "k1", &keyed).await, answered);
+    let first_response = app.post_keyed(PATH, "k1", &keyed).await;
+    assert_eq!(first_response.0, 201);
+    assert_eq!(app.post_keyed(PATH, "k1", &keyed).await, first_response);
     let other = outbound_shipment("ASN-3", 2);
-    let (status, refused) = warehouse.post_keyed(PATH, "k1", &other).await;
-    assert_eq!((status, faults(&refused)), (422, fault("$", "invalid")));
-    warehouse.delivered(3).await;
+    let (status, refused) = app.post_keyed(PATH, "k1", &other).await;
+    assert_eq!((status, field_errors(&refused)), (422, field_error("$", "invalid")));
+    app.delivered(3).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn parallel_requests_with_one_key_send_one_message() {
-    let warehouse = Warehouse::open().await;
+    let app = TestApp::start().await;
     let shipment = outbound_shipment("ASN-1", 2);
-    let ask = || warehouse.post_keyed(PATH, "k1", &shipment);
+    let ask = || app.post_keyed(PATH, "k1", &shipment);
     let (a, b, c, d) = tokio::join!(ask(), ask(), ask(), ask());
     assert_eq!((a.0, &a, &b, &c), (201, &b, &c, &d));
-    warehouse.delivered(1).await;
+    app.delivered(1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_free_after_a_refusal_and_after_its_time() {
-    let warehouse = Warehouse::open().await;
+async fn a_key_can_be_used_again_after_an_error_and_after_it_expires() {
+    let app = TestApp::start().await;
     let wrong = outbound_shipment("ASN 1", 1);
-    assert_eq!(warehouse.post_keyed(PATH, "k", &wrong).await.0, 422);
-    assert_eq!(warehouse.post_keyed(PATH, "k", &outbound_shipment("ASN-1", 1)).await.0, 201);
+    assert_eq!(app.post_keyed(PATH, "k", &wrong).await.0, 422);
+    assert_eq!(app.post_keyed(PATH, "k", &outbound_shipment("ASN-1", 1)).await.0, 201);
     let other = outbound_shipment("ASN-2", 1);
-    assert_eq!(warehouse.post_keyed(PATH, "k", &other).await.0, 422);
-    let rival = warehouse.request(Method::POST, "rival", PATH).header("Idempotency-Key", "k");
-    assert_eq!(answer(rival.json(&other)).await.0, 201, "another merchant's key");
+    assert_eq!(app.post_keyed(PATH, "k", &other).await.0, 422);
+    let rival = app.request(Method::POST, "rival", PATH).header("Idempotency-Key", "k");
+    assert_eq!(send(rival.json(&other)).await.0, 201, "another merchant's key");
 
-    let pool = warehouse.started.database.pool();
+    let pool = app.service.database.pool();
     let later = platform::Clock::system().now() + Duration::from_secs(1);
     platform::database::delete_older_than(&pool, "idempotency_keys", "completed_at", later)
         .await
         .unwrap();
-    assert_eq!(warehouse.post_keyed(PATH, "k", &other).await.0, 201);
-    warehouse.delivered_to_acme(2).await;
+    assert_eq!(app.post_keyed(PATH, "k", &other).await.0, 201);
+    app.wait_for_arrivals(2).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_number_is_used_once_suffixes_included() {
-    let warehouse = Warehouse::open().await;
-    let used = fault("$.asn_number", "invalid");
-    warehouse.accept(PATH, &outbound_shipment("ASN-1", 1)).await;
-    assert_eq!(warehouse.refuse(PATH, &outbound_shipment("ASN-1", 2)).await, used);
-    warehouse.accept(PATH, &outbound_shipment("ASN-2", 1001)).await;
-    assert_eq!(warehouse.refuse(PATH, &outbound_shipment("ASN-2_2", 1)).await, used);
-    warehouse.accept(PATH, &outbound_shipment("ASN-3_2", 1)).await;
-    assert_eq!(warehouse.refuse(PATH, &outbound_shipment("ASN-3", 1001)).await, used);
-    let (_, page) = warehouse.get("acme", "/v1/outbound_shipments?limit=2").await;
+async fn a_number_can_be_used_once_including_its_suffixes() {
+    let app = TestApp::start().await;
+    let used = field_error("$.asn_number", "invalid");
+    app.accept(PATH, &outbound_shipment("ASN-1", 1)).await;
+    assert_eq!(app.reject(PATH, &outbound_shipment("ASN-1", 2)).await, used);
+    app.accept(PATH, &outbound_shipment("ASN-2", 1001)).await;
+    assert_eq!(app.reject(PATH, &outbound_shipment("ASN-2_2", 1)).await, used);
+    app.accept(PATH, &outbound_shipment("ASN-3_2", 1)).await;
+    assert_eq!(app.reject(PATH, &outbound_shipment("ASN-3", 1001)).await, used);
+    let (_, page) = app.get("acme", "/v1/outbound_shipments?limit=2").await;
     assert_eq!(page["outbound_shipments"].as_array().unwrap().len(), 2);
     let next = page["next"].as_str().unwrap();
-    let (_, page) = warehouse.get("acme", &format!("/v1/outbound_shipments?after={next}")).await;
+    let (_, page) = app.get("acme", &format!("/v1/outbound_shipments?after={next}")).await;
     assert_eq!(page["outbound_shipments"][0]["asn_number"], "ASN-3_2");
     assert_eq!(page["next"], json!(null));
-    warehouse.delivered(4).await;
+    app.delivered(4).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_part_of_a_shipment_cannot_be_a_shipment_that_is_cut_itself() {
-    let warehouse = Warehouse::open().await;
-    let used = fault("$.asn_number", "invalid");
-    warehouse.accept(PATH, &outbound_shipment("ASN-1", 1001)).await;
-    assert_eq!(warehouse.refuse(PATH, &outbound_shipment("ASN-1_2", 1001)).await, used);
-    warehouse.accept(PATH, &outbound_shipment("ASN-2_2", 1001)).await;
-    assert_eq!(warehouse.refuse(PATH, &outbound_shipment("ASN-2", 1001)).await, used);
+async fn a_part_and_a_split_shipment_cannot_have_the_same_number() {
+    let app = TestApp::start().await;
+    let used = field_error("$.asn_number", "invalid");
+    app.accept(PATH, &outbound_shipment("ASN-1", 1001)).await;
+    assert_eq!(app.reject(PATH, &outbound_shipment("ASN-1_2", 1001)).await, used);
+    app.accept(PATH, &outbound_shipment("ASN-2_2", 1001)).await;
+    assert_eq!(app.reject(PATH, &outbound_shipment("ASN-2", 1001)).await, used);
     let both = ["ASN-3", "ASN-3_1"].map(|number| outbound_shipment(number, 1001));
-    let (one, other) = tokio::join!(warehouse.post(PATH, &both[0]), warehouse.post(PATH, &both[1]));
+    let (one, other) = tokio::join!(app.post(PATH, &both[0]), app.post(PATH, &both[1]));
     assert_eq!(BTreeSet::from([one.0, other.0]), BTreeSet::from([201, 422]));
-    warehouse.delivered(6).await;
+    app.delivered(6).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_fault_is_told_at_once_and_nothing_is_stored() {
-    let warehouse = Warehouse::open().await;
+async fn all_invalid_fields_are_reported_and_nothing_is_stored() {
+    let app = TestApp::start().await;
     let mut shipment = outbound_shipment("ASN 1", 2);
     shipment["status"] = json!("lost");
     shipment["to"]["address"]["zip"] = json!(null);
@@ -179,26 +179,26 @@ async fn every_fault_is_told_at_once_and_nothing_is_stored() {
         ("$.cartons[0].details[1].quantity", "invalid"),
     ];
     let expected = expected.map(|(field, code)| (field.to_owned(), code.to_owned()));
-    assert_eq!(warehouse.refuse(PATH, &shipment).await, expected);
-    let (_, page) = warehouse.get("acme", PATH).await;
+    assert_eq!(app.reject(PATH, &shipment).await, expected);
+    let (_, page) = app.get("acme", PATH).await;
     assert_eq!(page, json!({ "outbound_shipments": [] }));
-    warehouse.delivered(0).await;
+    app.delivered(0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stock_transfer_and_a_vendor_are_told_as_the_tables_say() {
-    let warehouse = Warehouse::open().await;
+async fn stock_transfers_and_vendor_shipments_have_their_own_fields() {
+    let app = TestApp::start().await;
     let mut transfer = outbound_shipment("ASN-1", 1);
     transfer["shipment_type"] = json!("stock_transfer");
     for field in ["tracking_number", "carrier", "carrier_payment_type"] {
         transfer.as_object_mut().unwrap().remove(field);
     }
-    warehouse.accept(PATH, &transfer).await;
+    app.accept(PATH, &transfer).await;
     let mut vendor = outbound_shipment("ASN-2", 1);
     vendor["shipment_type"] = json!("vendor");
     vendor["to"]["identifier"] = json!(4711);
-    warehouse.accept(PATH, &vendor).await;
-    let mut arrivals = warehouse.delivered(2).await;
+    app.accept(PATH, &vendor).await;
+    let mut arrivals = app.delivered(2).await;
     arrivals.sort_by_key(|arrival| arrival.body["asn_number"].to_string());
     for field in ["tracking_number", "carrier", "carrier_payment_type"] {
         assert_eq!(arrivals[0].body.get(field), Some(&json!(null)), "{field}");
@@ -207,16 +207,16 @@ async fn a_stock_transfer_and_a_vendor_are_told_as_the_tables_say() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_ends_where_it_gets_heavy() {
-    let warehouse = Warehouse::open().await;
+async fn the_size_of_a_page_is_limited_in_bytes() {
+    let app = TestApp::start().await;
     for number in ["ASN-1", "ASN-2", "ASN-3"] {
-        warehouse.accept(PATH, &outbound_shipment(number, 1)).await;
+        app.accept(PATH, &outbound_shipment(number, 1)).await;
     }
-    let pool = warehouse.started.database.pool();
+    let pool = app.service.database.pool();
     let padded = "UPDATE outbound_shipments SET header = header || repeat(' ', 3 * 1024 * 1024)";
     diesel::sql_query(padded).execute(&mut *pool.get().await.unwrap()).await.unwrap();
-    let (_, first) = warehouse.get("acme", PATH).await;
-    let (_, second) = warehouse.get("acme", &format!("{PATH}?after=ASN-2&limit=1")).await;
+    let (_, first) = app.get("acme", PATH).await;
+    let (_, second) = app.get("acme", &format!("{PATH}?after=ASN-2&limit=1")).await;
     let length = |page: &Value| page["outbound_shipments"].as_array().unwrap().len();
     assert_eq!((length(&first), &first["next"]), (2, &json!("ASN-2")));
     assert_eq!((length(&second), second.get("next")), (1, None));

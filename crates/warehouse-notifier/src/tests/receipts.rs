@@ -1,4 +1,4 @@
-//! Units that arrive.
+//! Tests of receipts.
 
 use domain::warehouse::sample::{inbound_asn, outbound_shipment, receipt};
 
@@ -6,16 +6,16 @@ use super::*;
 
 const PATH: &str = "/v1/receipts";
 
-async fn open() -> Warehouse {
-    let warehouse = Warehouse::open().await;
-    warehouse.accept("/v1/inbound_asns", &inbound_asn("IN-1", 3)).await;
-    warehouse
+async fn start() -> TestApp {
+    let app = TestApp::start().await;
+    app.accept("/v1/inbound_asns", &inbound_asn("IN-1", 3)).await;
+    app
 }
 
-/// Waits for so many events, and returns what they say.
-async fn heard_by_the_rma_engine(warehouse: &Warehouse, count: usize) -> Vec<Value> {
-    let events = eventually("the events are in the queue", SOON, || async {
-        let events = warehouse.started.namespace.peek("rma-engine.unit.received.v1").await;
+/// Waits until the queue of the RMA engine has `count` events, and returns their data.
+async fn unit_received_events(app: &TestApp, count: usize) -> Vec<Value> {
+    let events = eventually("the events are in the queue", TIMEOUT, || async {
+        let events = app.service.namespace.peek("rma-engine.unit.received.v1").await;
         (events.len() >= count).then_some(events)
     });
     let events = events.await;
@@ -28,11 +28,11 @@ async fn heard_by_the_rma_engine(warehouse: &Warehouse, count: usize) -> Vec<Val
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_unit_reaches_the_merchant_field_by_field_and_the_rma_engine_hears_of_it() {
-    let warehouse = open().await;
-    let answer = warehouse.accept(PATH, &receipt("IN-1", 1)).await;
-    assert_eq!(answer["message"], "1 unit received");
-    let arrivals = warehouse.delivered(1).await;
+async fn a_unit_reaches_the_merchant_and_the_rma_engine_with_all_fields() {
+    let app = start().await;
+    let response = app.accept(PATH, &receipt("IN-1", 1)).await;
+    assert_eq!(response["message"], "1 unit received");
+    let arrivals = app.delivered(1).await;
     let Arrival { path, event, body, .. } = &arrivals[0];
     assert_eq!(
         (path.as_str(), event.as_str()),
@@ -53,162 +53,163 @@ async fn a_unit_reaches_the_merchant_field_by_field_and_the_rma_engine_hears_of_
     });
     assert_eq!(body, &expected);
 
-    let news = heard_by_the_rma_engine(&warehouse, 1).await;
-    let heard = &news[0];
-    assert_eq!(heard["merchant"], "acme");
+    let events = unit_received_events(&app, 1).await;
+    let data = &events[0];
+    assert_eq!(data["merchant"], "acme");
     assert_eq!(
-        (&heard["rma_identifier"], &heard["unit_identifier"]),
+        (&data["rma_identifier"], &data["unit_identifier"]),
         (&json!("RMA-100"), &json!("U-1"))
     );
     assert_eq!(
-        (&heard["reference_line_identifier"], &heard["condition"]),
+        (&data["reference_line_identifier"], &data["condition"]),
         (&json!("1"), &json!("A"))
     );
-    assert_eq!(heard["receipt"], answer["receipts"][0]["id"]);
+    assert_eq!(data["receipt"], response["receipts"][0]["id"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shipment_of_the_same_number_has_another_lane() {
-    let warehouse = open().await;
-    warehouse.accept(PATH, &receipt("IN-1", 1)).await;
-    warehouse.accept("/v1/outbound_shipments", &outbound_shipment("IN-1", 1)).await;
-    let arrivals = warehouse.delivered(2).await;
+async fn a_shipment_with_the_number_of_an_asn_has_another_ordering_key() {
+    let app = start().await;
+    app.accept(PATH, &receipt("IN-1", 1)).await;
+    app.accept("/v1/outbound_shipments", &outbound_shipment("IN-1", 1)).await;
+    let arrivals = app.delivered(2).await;
     assert_eq!(arrivals.iter().map(|it| it.sequence).collect::<Vec<_>>(), [1, 1]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rejected_unit_says_why() {
-    let warehouse = open().await;
+async fn a_rejected_unit_has_a_reason() {
+    let app = start().await;
     let mut rejected = receipt("IN-1", 1);
     rejected.as_object_mut().unwrap().remove("initial_condition");
     assert_eq!(
-        warehouse.refuse(PATH, &rejected).await,
-        fault("$.initial_condition", "missing_field")
+        app.reject(PATH, &rejected).await,
+        field_error("$.initial_condition", "missing_field")
     );
     rejected["reject_reason"] = json!("another product");
-    warehouse.accept(PATH, &rejected).await;
-    let arrivals = warehouse.delivered(1).await;
+    app.accept(PATH, &rejected).await;
+    let arrivals = app.delivered(1).await;
     assert_eq!(arrivals[0].event, "inventory_receipt.rejected");
     assert_eq!(arrivals[0].body["reject_reason"], "another product");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_unit_that_was_rejected_can_still_be_received() {
-    let warehouse = open().await;
+    let app = start().await;
     let rejected = |unit| {
         let mut rejected = receipt("IN-1", unit);
         rejected["reject_reason"] = json!("another product");
         rejected
     };
-    let first = warehouse.accept(PATH, &rejected(1)).await;
-    assert_eq!(warehouse.accept(PATH, &rejected(1)).await, first);
-    let shown = || async { warehouse.get("acme", "/v1/inbound_asns/IN-1").await.1 };
+    let first = app.accept(PATH, &rejected(1)).await;
+    assert_eq!(app.accept(PATH, &rejected(1)).await, first);
+    let shown = || async { app.get("acme", "/v1/inbound_asns/IN-1").await.1 };
     let before = shown().await;
     assert_eq!((&before["received"], &before["lines"][0]["received"]), (&json!(0), &json!(0)));
 
-    let taken = warehouse.accept(PATH, &receipt("IN-1", 1)).await;
+    let taken = app.accept(PATH, &receipt("IN-1", 1)).await;
     assert_ne!(taken["receipts"][0]["id"], first["receipts"][0]["id"]);
-    assert_eq!(warehouse.accept(PATH, &receipt("IN-1", 1)).await, taken);
-    assert_eq!(warehouse.accept(PATH, &rejected(1)).await, taken, "what was taken stays");
-    // Together, too: what was taken counts.
+    assert_eq!(app.accept(PATH, &receipt("IN-1", 1)).await, taken);
+    assert_eq!(app.accept(PATH, &rejected(1)).await, taken, "a received unit stays received");
+    // Within a batch, too, a receipt replaces a rejection.
     let batch = json!({ "receipts": [rejected(2), receipt("IN-1", 2), rejected(2)] });
-    let answer = warehouse.accept(PATH, &batch).await;
-    assert_eq!(answer["receipts"][0], answer["receipts"][1]);
-    assert_eq!(answer["receipts"][2], answer["receipts"][1]);
+    let response = app.accept(PATH, &batch).await;
+    assert_eq!(response["receipts"][0], response["receipts"][1]);
+    assert_eq!(response["receipts"][2], response["receipts"][1]);
     let after = shown().await;
     assert_eq!((&after["received"], &after["lines"][0]["received"]), (&json!(2), &json!(1)));
 
-    let arrivals = warehouse.delivered(3).await;
-    let heard: Vec<_> = arrivals
+    let arrivals = app.delivered(3).await;
+    let delivered: Vec<_> = arrivals
         .iter()
         .map(|it| (it.event.as_str(), it.body["unit_identifier"].as_str().unwrap()))
         .collect();
     let received = "inventory_receipt.received";
     assert_eq!(
-        heard,
+        delivered,
         [("inventory_receipt.rejected", "U-1"), (received, "U-1"), (received, "U-2")]
     );
-    let news = heard_by_the_rma_engine(&warehouse, 3).await;
-    let told: Vec<_> = news.iter().map(|it| (&it["receipt"], &it["reject_reason"])).collect();
-    let id = |answer: &Value| answer["receipts"][0]["id"].clone();
+    let events = unit_received_events(&app, 3).await;
+    let published: Vec<_> =
+        events.iter().map(|it| (&it["receipt"], &it["reject_reason"])).collect();
+    let id = |response: &Value| response["receipts"][0]["id"].clone();
     assert_eq!(
-        told,
+        published,
         [
             (&id(&first), &json!("another product")),
             (&id(&taken), &Value::Null),
-            (&id(&answer), &Value::Null)
+            (&id(&response), &Value::Null)
         ]
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_unit_is_received_once_however_it_comes() {
-    let warehouse = open().await;
-    let first = warehouse.accept(PATH, &receipt("IN-1", 1)).await;
-    assert_eq!(warehouse.accept(PATH, &receipt("IN-1", 1)).await, first);
+async fn a_unit_is_received_once() {
+    let app = start().await;
+    let first = app.accept(PATH, &receipt("IN-1", 1)).await;
+    assert_eq!(app.accept(PATH, &receipt("IN-1", 1)).await, first);
     let mut elsewhere = receipt("IN-1", 1);
     elsewhere["location_identifier"] = json!("B-02");
-    assert_eq!(warehouse.accept(PATH, &elsewhere).await, first, "the first answer");
+    assert_eq!(app.accept(PATH, &elsewhere).await, first, "the first response");
 
     let batch = json!({ "receipts": [receipt("IN-1", 2), receipt("IN-1", 1), receipt("IN-1", 2)] });
-    let answer = warehouse.accept(PATH, &batch).await;
-    assert_eq!(answer["receipts"][1], first["receipts"][0]);
-    assert_eq!(answer["receipts"][0], answer["receipts"][2]);
-    assert_eq!(warehouse.accept(PATH, &batch).await, answer);
-    let keyed = warehouse.post_keyed(PATH, "k", &receipt("IN-1", 3)).await;
-    assert_eq!(warehouse.post_keyed(PATH, "k", &receipt("IN-1", 3)).await, keyed);
-    assert_eq!(warehouse.post_keyed(PATH, "k", &receipt("IN-1", 2)).await.0, 422);
+    let response = app.accept(PATH, &batch).await;
+    assert_eq!(response["receipts"][1], first["receipts"][0]);
+    assert_eq!(response["receipts"][0], response["receipts"][2]);
+    assert_eq!(app.accept(PATH, &batch).await, response);
+    let keyed = app.post_keyed(PATH, "k", &receipt("IN-1", 3)).await;
+    assert_eq!(app.post_keyed(PATH, "k", &receipt("IN-1", 3)).await, keyed);
+    assert_eq!(app.post_keyed(PATH, "k", &receipt("IN-1", 2)).await.0, 422);
 
-    let arrivals = warehouse.delivered(3).await;
+    let arrivals = app.delivered(3).await;
     let seen: Vec<_> = arrivals
         .iter()
         .map(|it| (it.sequence, it.body["unit_identifier"].as_str().unwrap()))
         .collect();
     assert_eq!(seen, [(1, "U-1"), (2, "U-2"), (3, "U-3")]);
-    let (_, page) = warehouse.get("acme", "/v1/receipts?asn_number=IN-1&limit=2").await;
+    let (_, page) = app.get("acme", "/v1/receipts?asn_number=IN-1&limit=2").await;
     let units: Vec<_> = page["receipts"].as_array().unwrap().iter().collect();
     assert_eq!((units.len(), &units[0]["message"]["unit_identifier"]), (2, &json!("U-3")));
     let next = page["next"].as_str().unwrap();
-    let (_, page) = warehouse.get("acme", &format!("/v1/receipts?after={next}&limit=1")).await;
+    let (_, page) = app.get("acme", &format!("/v1/receipts?after={next}&limit=1")).await;
     assert_eq!((page["receipts"].as_array().unwrap().len(), page.get("next")), (1, None));
-    assert_eq!(warehouse.get("rival", PATH).await.1, json!({ "receipts": [] }));
+    assert_eq!(app.get("rival", PATH).await.1, json!({ "receipts": [] }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn parallel_receipts_of_one_unit_send_one_message() {
-    let warehouse = open().await;
+    let app = start().await;
     let (one, two) = (receipt("IN-1", 1), receipt("IN-1", 2));
-    // The first was rejected before.
+    // The first unit was rejected before.
     let mut rejected = one.clone();
     rejected["reject_reason"] = json!("another product");
-    warehouse.accept(PATH, &rejected).await;
-    let forth = json!({ "receipts": [one, two] });
-    let back = json!({ "receipts": [two, one] });
-    let ask = |batch| warehouse.accept(PATH, batch);
-    let (a, b, c, d) = tokio::join!(ask(&forth), ask(&back), ask(&forth), ask(&back));
+    app.accept(PATH, &rejected).await;
+    let batch = json!({ "receipts": [one, two] });
+    let reversed = json!({ "receipts": [two, one] });
+    let post = |batch| app.accept(PATH, batch);
+    let (a, b, c, d) = tokio::join!(post(&batch), post(&reversed), post(&batch), post(&reversed));
     assert_eq!((&a, &b), (&c, &d));
     assert_eq!(a["receipts"][0], b["receipts"][1]);
-    warehouse.delivered(3).await;
+    app.delivered(3).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_asn_or_line_refuses_the_whole_batch() {
-    let warehouse = open().await;
-    let mut nameless = inbound_asn("IN-2", 1);
-    nameless["cartons"][0]["details"][0].as_object_mut().unwrap().remove("unit_identifier");
-    warehouse.accept("/v1/inbound_asns", &nameless).await;
-    let mut unnamed = receipt("IN-2", 1);
-    unnamed.as_object_mut().unwrap().remove("client_unit_identifier");
-    let batch = [receipt("IN-1", 1), receipt("IN-9", 1), receipt("IN-1", 9), unnamed];
-    let refused = warehouse.refuse(PATH, &json!({ "receipts": batch })).await;
+async fn an_unknown_asn_or_line_rejects_the_whole_batch() {
+    let app = start().await;
+    let mut asn = inbound_asn("IN-2", 1);
+    asn["cartons"][0]["details"][0].as_object_mut().unwrap().remove("unit_identifier");
+    app.accept("/v1/inbound_asns", &asn).await;
+    let mut without_unit = receipt("IN-2", 1);
+    without_unit.as_object_mut().unwrap().remove("client_unit_identifier");
+    let batch = [receipt("IN-1", 1), receipt("IN-9", 1), receipt("IN-1", 9), without_unit];
+    let errors = app.reject(PATH, &json!({ "receipts": batch })).await;
     let expected = [
         ("$.receipts[1].asn_number", "invalid"),
         ("$.receipts[2].line_identifier", "invalid"),
         ("$.receipts[3].unit_identifier", "missing_field"),
     ];
-    assert_eq!(refused, expected.map(|(field, code)| (field.to_owned(), code.to_owned())));
-    assert_eq!(warehouse.refuse(PATH, &receipt("IN-9", 1)).await, fault("$.asn_number", "invalid"));
-    let (_, page) = warehouse.get("acme", PATH).await;
+    assert_eq!(errors, expected.map(|(field, code)| (field.to_owned(), code.to_owned())));
+    assert_eq!(app.reject(PATH, &receipt("IN-9", 1)).await, field_error("$.asn_number", "invalid"));
+    let (_, page) = app.get("acme", PATH).await;
     assert_eq!(page, json!({ "receipts": [] }));
-    warehouse.delivered(0).await;
+    app.delivered(0).await;
 }

@@ -1,4 +1,4 @@
-//! Much at once.
+//! Tests of large requests.
 
 use domain::warehouse::sample::{inbound_asn, outbound_shipment, receipt};
 
@@ -6,13 +6,13 @@ use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pallet_of_ten_thousand_units_is_split_stored_and_queued_in_one_request() {
-    let warehouse = Warehouse::open().await;
+    let app = TestApp::start().await;
     let pallet = outbound_shipment("PALLET", 10_000);
-    let answer = warehouse.accept("/v1/outbound_shipments", &pallet).await;
-    let messages = answer["messages"].as_array().unwrap();
-    assert_eq!((messages.len(), &answer["units"]), (10, &json!(10_000)));
+    let response = app.accept("/v1/outbound_shipments", &pallet).await;
+    let messages = response["messages"].as_array().unwrap();
+    assert_eq!((messages.len(), &response["units"]), (10, &json!(10_000)));
     assert_eq!(messages[9]["asn_number"], "PALLET_10");
-    let arrivals = warehouse.delivered(10).await;
+    let arrivals = app.delivered(10).await;
     let numbers: Vec<_> = arrivals.iter().map(|it| it.body["asn_number"].clone()).collect();
     let expected: Vec<_> = (1..=10).map(|part| json!(format!("PALLET_{part}"))).collect();
     assert_eq!(numbers, expected);
@@ -20,12 +20,12 @@ async fn a_pallet_of_ten_thousand_units_is_split_stored_and_queued_in_one_reques
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_units_are_received_in_one_request() {
-    let warehouse = Warehouse::open().await;
+    let app = TestApp::start().await;
     let asn = inbound_asn("IN-1", 1000);
-    warehouse.accept("/v1/inbound_asns", &asn).await;
+    app.accept("/v1/inbound_asns", &asn).await;
     let batch: Vec<_> = (1..=1000).map(|unit| receipt("IN-1", unit)).collect();
-    let answer = warehouse.accept("/v1/receipts", &json!({ "receipts": batch })).await;
-    assert_eq!(answer["message"], "1000 units received");
-    let (_, shown) = warehouse.get("acme", "/v1/inbound_asns/IN-1").await;
+    let response = app.accept("/v1/receipts", &json!({ "receipts": batch })).await;
+    assert_eq!(response["message"], "1000 units received");
+    let (_, shown) = app.get("acme", "/v1/inbound_asns/IN-1").await;
     assert_eq!(shown["received"], 1000);
 }

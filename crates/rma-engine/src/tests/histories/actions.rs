@@ -1,4 +1,4 @@
-//! What can happen to a merchant's order and its returns.
+//! Actions on a merchant's order and its returns.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ const CAUSES: [FailureCause; 4] = [
     FailureCause::Abandoned,
 ];
 
-/// Something that may happen. Numbers pick among what there is when it does.
+/// A random action. Its numbers select among the orders, returns and units that exist when it runs.
 #[derive(Debug, Clone)]
 pub(super) enum Action {
     Return { units: Vec<(usize, i32)>, exchange: bool },
@@ -59,7 +59,7 @@ pub(super) fn any() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// An action with everything decided, ready to be done any number of times.
+/// An action with all its arguments, which can run any number of times.
 #[derive(Debug, Clone)]
 pub(super) enum Deed {
     Return {
@@ -76,20 +76,20 @@ pub(super) enum Deed {
         rma: String,
         receipt: Option<Receipt>,
     },
-    /// With the place of its event.
+    /// A snapshot with the sequence number of its event.
     Project(Box<OrderStored>, i64),
     Place(ExchangePlaced),
     Fail(ExchangeFailed),
 }
 
-/// A merchant, its order as it sees it, and what is planned so far.
+/// A merchant, its current order, and the planned actions.
 pub(super) struct World {
     pub(super) merchant: domain::merchant::Merchant,
     pub(super) order: Order,
-    /// Those that there are at the beginning of a round.
+    /// Returns at the start of a round.
     pub(super) rmas: Vec<Rma>,
     planned: usize,
-    /// How many snapshots there are.
+    /// Number of snapshots.
     sequence: i64,
 }
 
@@ -111,7 +111,7 @@ impl World {
         &self.merchant.identifier
     }
 
-    /// The first two snapshots of the order, of the same moment.
+    /// The first two snapshots of the order, with the same `updated_at`.
     pub(super) fn begin(&mut self) -> (Deed, Deed) {
         let older = self.snapshot();
         let at = self.order.updated_at;
@@ -121,7 +121,7 @@ impl World {
         (older, newer)
     }
 
-    /// What the action comes to, if it can come to anything.
+    /// The action with its arguments; `None` if it is not possible now.
     pub(super) fn plan(&mut self, action: &Action) -> Option<Deed> {
         self.planned += 1;
         let key = format!("deed-{}", self.planned);
@@ -240,11 +240,11 @@ impl World {
         let line = &mut self.order.items[line];
         (line.quantity, line.quantity_shipped, line.quantity_canceled) = (UNITS, units, 0);
         line.product_amount_cents = 2_000 * units;
-        // Never the same for every unit.
+        // Amounts differ between units.
         line.tax_amount_cents = 165 * units + i64::from(units > 1);
     }
 
-    /// Every other one says that it is no newer than the one before.
+    /// Every other snapshot has the `updated_at` of the one before.
     fn snapshot(&mut self) -> Deed {
         self.sequence += 1;
         self.order = later(&self.order, self.sequence % 2);

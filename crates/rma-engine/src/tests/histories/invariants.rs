@@ -1,4 +1,4 @@
-//! What must be true at any time.
+//! Invariants that hold at any time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,19 +6,19 @@ use domain::order::{Order, Refund};
 use domain::returns::{Amounts, Discrepancy, Rma, RmaMessage, RmaStatus, UnitId};
 
 use super::actions::World;
-use super::desk::{Desk, Told};
+use super::history_app::{HistoryApp, SentMessage};
 use crate::ledger::{Ledger, Unit, unit_id};
 
-pub(super) async fn hold(desk: &Desk, world: &World) {
-    let returns = desk.returns(world).await;
-    let (order, ledger) = desk.order(world).await;
+pub(super) async fn hold(app: &HistoryApp, world: &World) {
+    let returns = app.returns(world).await;
+    let (order, ledger) = app.order(world).await;
     assert_eq!(order, world.order, "the newest snapshot is not the one that is kept");
     no_unit_is_returned_twice(&returns);
     let on_ledger: BTreeSet<_> = ledger.all("A").map(|(id, _)| id).collect();
     for unit in held(&returns) {
         assert!(on_ledger.contains(unit), "{unit} is returned and not on the ledger");
     }
-    let found = discrepancies(desk, world).await;
+    let found = discrepancies(app, world).await;
     for line in &order.items {
         let units = ledger.units(&line.identifier);
         let sum: i64 = units.iter().map(|it| it.amounts.paid()).sum();
@@ -28,14 +28,14 @@ pub(super) async fn hold(desk: &Desk, world: &World) {
         assert!(fits || is_noted, "{}: {units:?} make {sum} of {paid}", line.identifier);
     }
     no_refund_covers_twice(&returns, &order.refunds);
-    what_is_paid_is_not_returnable(&returns, &order, &ledger);
+    paid_units_are_not_returnable(&returns, &order, &ledger);
     if !found.iter().any(is_about_refunds_or_units) {
         nothing_is_paid_twice(&returns, &order, &ledger);
     }
-    let told = desk.told(world).await;
-    merchants_know(&returns, &told);
+    let told = app.told(world).await;
+    last_message_is_current(&returns, &told);
     for ordering_key in told.chunk_by(|a, b| a.ordering_key == b.ordering_key) {
-        lane_is_monotonic(ordering_key);
+        messages_are_in_order(ordering_key);
     }
 }
 
@@ -65,8 +65,8 @@ fn no_refund_covers_twice(returns: &[Rma], refunds: &[Refund]) {
     }
 }
 
-/// As long as a refund covers fewer units of a line than it paid, none of the line is free.
-fn what_is_paid_is_not_returnable(returns: &[Rma], order: &Order, ledger: &Ledger) {
+/// While a line has more paid than covered units, none of its units is returnable.
+fn paid_units_are_not_returnable(returns: &[Rma], order: &Order, ledger: &Ledger) {
     let held: BTreeSet<_> = held(returns).collect();
     for line in order.items.iter().map(|line| &line.identifier) {
         let units = ledger.units(line);
@@ -88,7 +88,7 @@ fn paid(order: &Order, line: &str) -> i64 {
     paid.filter(|it| it.order_item_identifier == line).map(|it| it.quantity).sum()
 }
 
-/// What is refunded and what is returned and not refunded yet are different units.
+/// Refunded units and units that await a refund are different units.
 fn nothing_is_paid_twice(returns: &[Rma], order: &Order, ledger: &Ledger) {
     for line in order.items.iter().map(|line| &line.identifier) {
         let units = returns.iter().flat_map(|rma| &rma.units);
@@ -105,25 +105,25 @@ fn nothing_is_paid_twice(returns: &[Rma], order: &Order, ledger: &Ledger) {
     }
 }
 
-/// Each return was told of, and the last message says what is true.
-fn merchants_know(returns: &[Rma], told: &[Told]) {
+/// Each return has messages, and the last message equals its current state.
+fn last_message_is_current(returns: &[Rma], told: &[SentMessage]) {
     for rma in returns {
         let ordering_key = format!("rma:{}", rma.rma_identifier);
         let last = told.iter().rfind(|it| it.ordering_key == ordering_key).unwrap();
         assert_eq!(last.message, rma.message());
     }
     let ordering_keys: BTreeSet<_> = told.iter().map(|it| &it.ordering_key).collect();
-    assert_eq!(ordering_keys.len(), returns.len(), "a message tells of no return");
+    assert_eq!(ordering_keys.len(), returns.len(), "a message has no return");
 }
 
-fn lane_is_monotonic(ordering_key: &[Told]) {
+fn messages_are_in_order(ordering_key: &[SentMessage]) {
     let sequences: Vec<_> = ordering_key.iter().map(|it| it.sequence).collect();
     let expected: Vec<_> = (1..).take(ordering_key.len()).collect();
     assert_eq!(sequences, expected);
     assert_eq!(ordering_key[0].event, "rma.created");
     for pair in ordering_key.windows(2) {
         let [before, after] = [&pair[0].message, &pair[1].message];
-        assert_ne!(before, after, "a message that says nothing new");
+        assert_ne!(before, after, "a message repeats the one before");
         assert!(before.updated_at < after.updated_at, "{before:?} {after:?}");
         assert!(rank(before.status) <= rank(after.status), "{before:?} {after:?}");
         units_move_on(before, after);
@@ -138,7 +138,7 @@ fn rank(status: RmaStatus) -> u8 {
     }
 }
 
-/// Units may be canceled; none is added, and no parcel goes back.
+/// Units may be canceled but not added, and tracking never goes backwards.
 fn units_move_on(before: &RmaMessage, after: &RmaMessage) {
     assert!(after.items.len() <= before.items.len());
     if after.items.len() == before.items.len() {
@@ -149,13 +149,13 @@ fn units_move_on(before: &RmaMessage, after: &RmaMessage) {
     }
 }
 
-async fn discrepancies(desk: &Desk, world: &World) -> Vec<Discrepancy> {
+async fn discrepancies(app: &HistoryApp, world: &World) -> Vec<Discrepancy> {
     let query = "SELECT detail::text AS line FROM discrepancies WHERE merchant = $1";
-    let lines = desk.lines(query, world).await;
+    let lines = app.lines(query, world).await;
     lines.iter().map(|it| serde_json::from_str(it).unwrap()).collect()
 }
 
-/// The merchant refunded or took away more than there was.
+/// The merchant refunded or removed more units than there were.
 fn is_about_refunds_or_units(discrepancy: &Discrepancy) -> bool {
     matches!(
         discrepancy,

@@ -1,0 +1,296 @@
+//! The service with two merchants: acme, whose endpoints are a sandbox, and rival.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use domain::event::Event;
+use domain::exchange::{ExchangeFailed, ExchangePlaced};
+use domain::merchant::{Authentication, CredentialsIn, Endpoint, Interface, Merchant, Sealed};
+use domain::returns::ReturnConfirmed;
+use messaging::{BrokerConnection, Envelope, Subscription, Topology};
+use platform::config::List;
+use platform::sealing::{self, Sealer};
+use platform::{Clock, Tasks};
+use reqwest::{Method, StatusCode};
+use sandbox::journal::{Entry, Page};
+use serde_json::{Value, json};
+use testkit::{Issuer, TestService, eventually, introduce, merchant};
+
+use crate::App;
+
+pub(super) const SOON: Duration = Duration::from_secs(30);
+
+pub(super) struct TestApp {
+    pub(super) service: TestService,
+    pub(super) issuer: Issuer,
+    pub(super) sandbox: sandbox::Running,
+    pub(super) client: reqwest::Client,
+    connection: BrokerConnection,
+}
+
+impl TestApp {
+    pub(super) async fn start() -> Self {
+        Self::with_settings(&[]).await
+    }
+
+    pub(super) async fn with_settings(more: &[(&str, &str)]) -> Self {
+        Self::with_merchant(more, |_| {}).await
+    }
+
+    /// Starts with a changed acme. By default the sandbox is its base URL.
+    pub(super) async fn with_merchant(
+        more: &[(&str, &str)],
+        set_up: impl FnOnce(&mut Merchant),
+    ) -> Self {
+        let mut own = sandbox::settings::Settings::for_tests().unwrap();
+        own.journal.capacity = 10_000;
+        let sandbox = sandbox::start(&own).unwrap();
+        let issuer = Issuer::start();
+        let basics = [
+            ("SEALING__KEYS", testkit::sealing_keys()),
+            ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
+            ("DELIVERY__HTTPS_ONLY", "false"),
+            ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
+            ("DELIVERY__RETRY_BASE", "20ms"),
+            ("DELIVERY__RETRY_FACTOR", "1"),
+            ("DELIVERY__POLL_INTERVAL", "20ms"),
+            ("PLACING__POLL_INTERVAL", "50ms"),
+        ];
+        let settings: Vec<_> =
+            issuer.settings().into_iter().chain(basics).chain(more.iter().copied()).collect();
+        let service = TestService::new::<App>(&settings).await;
+        let client = platform::http_client(Duration::from_secs(10)).unwrap();
+        let mut acme = merchant("acme");
+        acme.settings.base_url = Some(sandbox.url(""));
+        set_up(&mut acme);
+        let settings = service.namespace.settings();
+        let topology = Topology::backhaul(&settings.namespace);
+        let connection =
+            BrokerConnection::start(&settings.url, &topology, "listener", &Tasks::default());
+        let app = Self { service, issuer, sandbox, client, connection };
+        app.introduce_merchant(acme).await;
+        app.introduce_merchant(merchant("rival")).await;
+        app
+    }
+
+    /// Publishes a merchant and waits until the service knows it.
+    async fn introduce_merchant(&self, merchant: Merchant) {
+        let name = merchant.identifier.to_string();
+        introduce(&self.service.namespace, "exchange", merchant).await;
+        eventually("the merchant is known", SOON, || async {
+            let (status, _) = self.get("/v1/exchange_orders/none", &name).await;
+            (status == StatusCode::NOT_FOUND).then_some(())
+        })
+        .await;
+    }
+
+    pub(super) async fn get(&self, path: &str, merchant: &str) -> (StatusCode, Value) {
+        self.get_with(path, &self.issuer.token(Some(merchant), "returns"), None).await
+    }
+
+    pub(super) async fn get_with(
+        &self,
+        path: &str,
+        token: &str,
+        merchant: Option<&str>,
+    ) -> (StatusCode, Value) {
+        self.send(Method::GET, path, token, merchant).await
+    }
+
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        token: &str,
+        merchant: Option<&str>,
+    ) -> (StatusCode, Value) {
+        let url = format!("{}{path}", self.service.url);
+        let mut request = self.client.request(method, url).bearer_auth(token);
+        if let Some(merchant) = merchant {
+            request = request.header("X-Service-Id", merchant);
+        }
+        let response = request.send().await.unwrap();
+        let status = response.status();
+        (status, response.json().await.unwrap_or_default())
+    }
+
+    /// The variants that shoppers of acme get.
+    pub(super) async fn variants(&self, product: &str) -> Value {
+        let (status, response) = self.get(&format!("/v1/variants/{product}"), "acme").await;
+        assert_eq!(status, StatusCode::OK, "{response}");
+        response
+    }
+
+    pub(super) async fn confirm(&self, confirmed: &ReturnConfirmed) {
+        let envelope = Envelope::new("rma-engine", Clock::system().now(), confirmed);
+        self.publish(&envelope).await;
+    }
+
+    pub(super) async fn publish(&self, envelope: &Envelope<&ReturnConfirmed>) {
+        let queue = format!("exchange.{}", ReturnConfirmed::TYPE);
+        self.service.namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
+    }
+
+    /// The next events that rma-engine receives.
+    pub(super) async fn received<E: Event>(&self, expected: usize) -> Vec<E> {
+        let topology = Topology::backhaul(&self.service.namespace.name);
+        let queue = topology.subscription_queue("rma-engine", E::TYPE);
+        let mut received = BTreeMap::new();
+        let listening = async {
+            let mut subscription = Subscription::open(&self.connection, &queue, 100).await.unwrap();
+            while received.len() < expected {
+                let batch = subscription.next(100).await.unwrap();
+                for incoming in &batch {
+                    let event: Envelope<E> = serde_json::from_slice(&incoming.body).unwrap();
+                    received.insert(event.id, event.data);
+                }
+                subscription.ack_up_to(batch.last().unwrap().delivery_tag).await.unwrap();
+            }
+        };
+        let waited = tokio::time::timeout(SOON, listening).await;
+        assert!(waited.is_ok(), "only {} of {expected} events {}", received.len(), E::TYPE);
+        received.into_values().collect()
+    }
+
+    pub(super) async fn placed(&self) -> ExchangePlaced {
+        self.received(1).await.remove(0)
+    }
+
+    pub(super) async fn failed(&self) -> ExchangeFailed {
+        self.received(1).await.remove(0)
+    }
+
+    /// Waits until nothing is in flight, and checks that no event is left unread.
+    pub(super) async fn wait_until_idle(&self) {
+        let pool = self.service.database.pool();
+        let busy = "SELECT (SELECT count(*) FROM confirmations WHERE state = 'waiting') \
+                    + (SELECT count(*) FROM deliveries) + (SELECT count(*) FROM outbox) AS n";
+        eventually("nothing is in flight", SOON, || async {
+            (count(&pool, busy).await == 0).then_some(())
+        })
+        .await;
+        for event in [ExchangePlaced::TYPE, ExchangeFailed::TYPE] {
+            let left = self.service.namespace.peek(&format!("rma-engine.{event}")).await;
+            assert!(left.is_empty(), "{left:?}");
+        }
+    }
+
+    pub(super) async fn request_sandbox(&self, method: Method, path: &str, body: &Value) -> Value {
+        let request = self.client.request(method, self.sandbox.url(path)).json(body);
+        let response = request.send().await.unwrap();
+        assert!(response.status().is_success(), "{path}: {}", response.status());
+        serde_json::from_slice(&response.bytes().await.unwrap()).unwrap_or_default()
+    }
+
+    pub(super) async fn behave(&self, path: &str, steps: Value) {
+        self.request_sandbox(Method::PUT, "/behaviour", &json!({"path": path, "steps": steps}))
+            .await;
+    }
+
+    /// Requests that the sandbox received under a path.
+    pub(super) async fn journal(&self, path: &str) -> Vec<Entry> {
+        let path = format!("/journal?limit=1000&path={path}");
+        let page = self.request_sandbox(Method::GET, &path, &json!({})).await;
+        serde_json::from_value::<Page>(page).unwrap().entries
+    }
+
+    pub(super) async fn execute(&self, statement: &str) {
+        use diesel_async::RunQueryDsl as _;
+        let pool = self.service.database.pool();
+        let mut conn = pool.get().await.unwrap();
+        diesel::sql_query(statement).execute(&mut conn).await.unwrap();
+    }
+
+    pub(super) async fn count(&self, query: &str) -> i64 {
+        count(&self.service.database.pool(), query).await
+    }
+}
+
+/// Adds an endpoint for variants with this authentication.
+pub(super) fn ask_at(merchant: &mut Merchant, authentication: Authentication<Sealed>) {
+    let endpoint = Endpoint {
+        url: None,
+        path: None,
+        headers: BTreeMap::new(),
+        authentication,
+        timeout_ms: None,
+        paused: false,
+        signing_secrets: Vec::new(),
+    };
+    merchant.endpoints.insert(Interface::Variants, endpoint);
+}
+
+/// Adds an endpoint for variants with OAuth tokens from the sandbox.
+pub(super) fn ask_with_tokens(acme: &mut Merchant) {
+    let keys = List(vec![testkit::sealing_keys().into()]);
+    let sealer = Sealer::new(&sealing::Settings { keys }).unwrap();
+    let context = Interface::Variants.sealing_context(&acme.identifier);
+    let authentication = Authentication::Oauth2 {
+        token_url: format!("{}/oauth/token", acme.settings.base_url.as_ref().unwrap()),
+        client_id: "backhaul".to_owned(),
+        client_secret: sealer.seal(&context, "secret").unwrap(),
+        scope: None,
+        credentials_in: CredentialsIn::Body,
+    };
+    ask_at(acme, authentication);
+}
+
+async fn count(pool: &platform::database::Pool, query: &str) -> i64 {
+    use diesel::sql_types::BigInt;
+    use diesel_async::RunQueryDsl as _;
+
+    #[derive(diesel::QueryableByName)]
+    struct Counted {
+        #[diesel(sql_type = BigInt)]
+        n: i64,
+    }
+    let mut conn = pool.get().await.unwrap();
+    diesel::sql_query(query).get_result::<Counted>(&mut conn).await.unwrap().n
+}
+
+/// A confirmed return of acme with these units.
+pub(crate) fn confirmed(rma: &str, order: &str, units: &[Value]) -> ReturnConfirmed {
+    let address = json!({
+        "name": "Ada Byron", "street1": "1 Long Road", "city": "London", "country_code": "GB",
+        "zip_code": "N1",
+    });
+    let units: Vec<_> = units
+        .iter()
+        .map(|unit| {
+            let mut unit = unit.clone();
+            unit["order_identifier"] = json!(order);
+            unit
+        })
+        .collect();
+    let event = json!({
+        "merchant": "acme", "rma_identifier": rma, "original_order_id": order,
+        "currency": "USD", "is_gift": false,
+        "customer": {"identifier": "c-1", "first_name": "Ada", "email": "ada@example.com"},
+        "shipping_address": address, "billing_address": address, "units": units,
+        "gift_card": {"sku": "GIFT-CARD", "bonus_credit_amount_cents": 500},
+        "confirmed_at": "2026-03-01T00:00:00Z",
+    });
+    serde_json::from_value(event).unwrap()
+}
+
+/// A unit that is exchanged for another variant of the product TEE.
+pub(super) fn exchanged(line: &str, unit: u8, sku: &str, cents: i64) -> Value {
+    let variant = json!({
+        "sku": sku, "title": format!("Shirt {sku}"), "unit_price_amount_cents": cents,
+    });
+    unit_of(line, unit, &json!({"resolution": "exchange", "variant": variant}))
+}
+
+/// A unit that is refunded as a gift card.
+pub(super) fn carded(line: &str, unit: u8) -> Value {
+    unit_of(line, unit, &json!({"resolution": "gift_card"}))
+}
+
+fn unit_of(line: &str, unit: u8, replacement: &Value) -> Value {
+    json!({
+        "order_line_item_identifier": line, "unit": unit, "sku": "TEE-XL", "title": "Shirt",
+        "product_identifier": "P-1", "variant_identifier": "TEE", "concept": "Acme Sport",
+        "unit_price_amount_cents": 2500, "product_amount_cents": 2500,
+        "discount_amount_cents": 200, "tax_amount_cents": 150, "replacement": replacement,
+    })
+}

@@ -1,0 +1,228 @@
+//! Variants of merchants' products, requested from the merchant and cached for a few seconds.
+//!
+//! Invariants: a lookup ends within the timeout, with variants or with the reason that there are none;
+//! concurrent lookups of one product share one request to the merchant.
+
+mod breaker;
+mod unavailable;
+
+use std::sync::Arc;
+
+use delivery::Deliveries;
+use delivery::attempt::{Attempt, Query};
+use delivery::endpoint::Endpoint;
+use delivery::outcome::{Jitter, Outcome};
+use domain::access::MerchantId;
+use domain::exchange::{VariantIdentifier, Variants};
+use domain::merchant::{Interface, Merchant};
+use domain::message_kind::VARIANTS_API_VERSION;
+use moka::future::Cache;
+use opentelemetry::KeyValue;
+use opentelemetry::metrics::Counter;
+use platform::{Clock, Timestamp, chain, telemetry};
+use tokio::time::{Duration, Instant, timeout_at};
+
+use crate::settings;
+use breaker::Breakers;
+pub(crate) use unavailable::{Reason, Unavailable};
+
+/// A request to the merchant ends this long before the timeout, so that the response is in time.
+const TIMEOUT_MARGIN: Duration = Duration::from_millis(100);
+
+/// Parsed variants take about this many times the length of the response.
+const MEMORY_FACTOR: u32 = 3;
+
+/// Variants from one response of a merchant.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    pub(crate) variants: Variants,
+    pub(crate) asked_at: Timestamp,
+    /// Approximate memory use in bytes.
+    weight: u32,
+}
+
+impl Offer {
+    /// Approximate length of the JSON.
+    pub(crate) fn length(&self) -> usize {
+        usize::try_from(self.weight / MEMORY_FACTOR).unwrap_or(usize::MAX)
+    }
+}
+
+/// The key has the merchant's version, so that a changed merchant gets a new request.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    merchant: MerchantId,
+    version: i64,
+    product: VariantIdentifier,
+}
+
+pub(crate) struct VariantCache {
+    deliveries: Deliveries,
+    clock: Clock,
+    settings: settings::Variants,
+    cache: Cache<Key, Arc<Offer>>,
+    breakers: Breakers,
+    lookups: Counter<u64>,
+    requests: Counter<u64>,
+}
+
+impl VariantCache {
+    pub(crate) fn new(deliveries: Deliveries, clock: Clock, settings: settings::Variants) -> Self {
+        let meter = telemetry::meter();
+        Self {
+            deliveries,
+            clock,
+            cache: Cache::builder()
+                .max_capacity(settings.cache_max_bytes)
+                .weigher(|_, offer: &Arc<Offer>| offer.weight)
+                .time_to_live(settings.cache_ttl)
+                .build(),
+            breakers: Breakers::new(&settings),
+            settings,
+            lookups: meter
+                .u64_counter("variant_lookups")
+                .with_description("Variant lookups by result: kept, asked or a failure reason")
+                .build(),
+            requests: meter
+                .u64_counter("variant_requests")
+                .with_description("Requests for variants to merchants by outcome")
+                .build(),
+        }
+    }
+
+    /// Returns the variants of a product from the cache or from the merchant.
+    pub(crate) async fn get(
+        &self,
+        merchant: &Merchant,
+        product: &VariantIdentifier,
+    ) -> Result<Arc<Offer>, Unavailable> {
+        let key = Key::new(merchant, product);
+        if let Some(offer) = self.cache.get(&key).await {
+            self.count("kept");
+            return Ok(offer);
+        }
+        let fetched = self.fetch_shared(key, merchant).await;
+        self.count(fetched.as_ref().map_or_else(|none| none.reason.as_str(), |_| "asked"));
+        fetched
+    }
+
+    /// Returns variants that were requested at `moment` or later.
+    pub(crate) async fn get_since(
+        &self,
+        moment: Timestamp,
+        merchant: &Merchant,
+        product: &VariantIdentifier,
+    ) -> Result<Arc<Offer>, Unavailable> {
+        let key = Key::new(merchant, product);
+        // The second round is for a request that was in flight before the first.
+        for _ in 0..2 {
+            let offer = self.fetch_shared(key.clone(), merchant).await?;
+            if offer.asked_at >= moment {
+                return Ok(offer);
+            }
+            self.cache.invalidate(&key).await;
+        }
+        self.fetch_shared(key, merchant).await
+    }
+
+    /// Requests the variants, or waits for a request for the same product that is in flight.
+    async fn fetch_shared(&self, key: Key, merchant: &Merchant) -> Result<Arc<Offer>, Unavailable> {
+        let deadline = Instant::now() + self.settings.timeout;
+        let product = key.product.clone();
+        let fetch = Box::pin(self.fetch(
+            merchant,
+            &product,
+            deadline - TIMEOUT_MARGIN.min(self.settings.timeout),
+        ));
+        match timeout_at(deadline, self.cache.try_get_with(key, fetch)).await {
+            Ok(fetched) => fetched.map_err(|none| Unavailable::clone(&none)),
+            Err(_) => Err(Outcome::TimedOut.into()),
+        }
+    }
+
+    async fn fetch(
+        &self,
+        merchant: &Merchant,
+        product: &VariantIdentifier,
+        deadline: Instant,
+    ) -> Result<Arc<Offer>, Unavailable> {
+        let asked_at = self.clock.now();
+        let (endpoint, timeout) = self.endpoint(merchant, product, asked_at)?;
+        let permit = self.breakers.enter(merchant, Instant::now())?;
+        let query = Query {
+            merchant: merchant.identifier.to_string(),
+            api_version: VARIANTS_API_VERSION,
+            traceparent: telemetry::traceparent(),
+            max_response_bytes: self.settings.max_response_bytes,
+        };
+        let mut endpoint_client = self.deliveries.endpoint_client().clone();
+        endpoint_client.timeout = timeout.min(deadline.saturating_duration_since(Instant::now()));
+        let attempt = endpoint_client.fetch(&query, &endpoint, asked_at, Jitter::draw()).await;
+        permit.settle(is_healthy(&attempt.outcome), Instant::now());
+        self.requests.add(1, &[KeyValue::new("outcome", attempt.outcome.name())]);
+        let weight = weight(attempt.response.len());
+        let offer = read(&attempt).map(|variants| Arc::new(Offer { variants, asked_at, weight }));
+        if let Err(none) = &offer {
+            tracing::info!(
+                merchant.id = %merchant.identifier, reason = none.reason.as_str(),
+                "no variants from merchant {}: {}", merchant.identifier, none.detail
+            );
+        }
+        offer
+    }
+
+    /// The merchant's endpoint for a product, and its timeout if the merchant has set one.
+    fn endpoint(
+        &self,
+        merchant: &Merchant,
+        product: &VariantIdentifier,
+        now: Timestamp,
+    ) -> Result<(Endpoint, Duration), Unavailable> {
+        if merchant.endpoints.get(&Interface::Variants).is_some_and(|endpoint| endpoint.paused) {
+            return Err(Unavailable::new(Reason::Paused, "the endpoint is paused"));
+        }
+        let unset =
+            |error: &dyn std::error::Error| Unavailable::new(Reason::NotConfigured, chain(error));
+        let endpoints = self.deliveries.endpoints();
+        let opened = endpoints
+            .find(merchant.identifier.as_str(), Interface::Variants, now)
+            .map_err(|error| unset(&error))?;
+        let url = product.expand_url(opened.endpoint.url()).map_err(|error| unset(&error))?;
+        Ok((opened.endpoint.with_url(url), opened.timeout.unwrap_or(Duration::MAX)))
+    }
+
+    fn count(&self, result: &'static str) {
+        self.lookups.add(1, &[KeyValue::new("result", result)]);
+    }
+}
+
+impl Key {
+    fn new(merchant: &Merchant, product: &VariantIdentifier) -> Self {
+        let Merchant { identifier, version, .. } = merchant;
+        Self { merchant: identifier.clone(), version: *version, product: product.clone() }
+    }
+}
+
+/// Whether the merchant's system works. Most 4xx responses concern one product only.
+fn is_healthy(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Delivered { .. } | Outcome::ResponseTooLarge { .. } | Outcome::Gone => true,
+        Outcome::Rejected { status, .. } => {
+            (400..500).contains(status) && !matches!(status, 403 | 408 | 429)
+        }
+        _ => false,
+    }
+}
+
+/// Approximate memory use of a response of this length; never zero.
+fn weight(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX).saturating_mul(MEMORY_FACTOR).saturating_add(500)
+}
+
+fn read(attempt: &Attempt) -> Result<Variants, Unavailable> {
+    match &attempt.outcome {
+        Outcome::Delivered { .. } => Variants::read(&attempt.response)
+            .map_err(|error| Unavailable::new(Reason::AnswerInvalid, chain(&error))),
+        outcome => Err(outcome.clone().into()),
+    }
+}

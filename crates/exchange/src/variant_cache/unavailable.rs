@@ -1,0 +1,94 @@
+//! Reasons that a variant lookup returns no variants.
+
+use delivery::outcome::Outcome;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::breaker::BreakerError;
+
+/// A lookup that returned no variants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unavailable {
+    pub(crate) reason: Reason,
+    /// Readable form of the reason.
+    pub(crate) detail: String,
+}
+
+/// Reason that there are no variants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Reason {
+    /// The merchant has no usable URL for variants.
+    NotConfigured,
+    /// An operator paused the endpoint.
+    Paused,
+    /// The circuit breaker is open: the last requests to the merchant failed.
+    Resting,
+    /// Too many requests to this merchant are in flight.
+    Busy,
+    TimedOut,
+    Unreachable,
+    /// The merchant rejected the credentials.
+    Unauthorized,
+    /// The merchant does not know the product.
+    NotFound,
+    /// The merchant responded with another error or with a redirect.
+    Rejected,
+    AnswerInvalid,
+    AnswerTooLarge,
+}
+
+impl Reason {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::NotConfigured => "not_configured",
+            Self::Paused => "paused",
+            Self::Resting => "resting",
+            Self::Busy => "busy",
+            Self::TimedOut => "timed_out",
+            Self::Unreachable => "unreachable",
+            Self::Unauthorized => "unauthorized",
+            Self::NotFound => "not_found",
+            Self::Rejected => "rejected",
+            Self::AnswerInvalid => "answer_invalid",
+            Self::AnswerTooLarge => "answer_too_large",
+        }
+    }
+}
+
+impl Unavailable {
+    pub(crate) fn new(reason: Reason, detail: impl Into<String>) -> Self {
+        Self { reason, detail: detail.into() }
+    }
+}
+
+impl From<Outcome> for Unavailable {
+    fn from(outcome: Outcome) -> Self {
+        let reason = match &outcome {
+            Outcome::TimedOut => Reason::TimedOut,
+            Outcome::Unreachable(_) | Outcome::TlsFailed(_) | Outcome::AddressRefused(_) => {
+                Reason::Unreachable
+            }
+            Outcome::Unauthorized
+            | Outcome::TokenRefused(_)
+            | Outcome::Rejected { status: 403, .. } => Reason::Unauthorized,
+            Outcome::Rejected { status: 404, .. } => Reason::NotFound,
+            Outcome::ResponseTooLarge { .. } => Reason::AnswerTooLarge,
+            Outcome::Delivered { .. }
+            | Outcome::Rejected { .. }
+            | Outcome::Redirected { .. }
+            | Outcome::Gone => Reason::Rejected,
+        };
+        Self::new(reason, outcome.detail())
+    }
+}
+
+impl From<BreakerError> for Unavailable {
+    fn from(refused: BreakerError) -> Self {
+        let reason = match refused {
+            BreakerError::Open => Reason::Resting,
+            BreakerError::Busy => Reason::Busy,
+        };
+        Self::new(reason, refused.to_string())
+    }
+}

@@ -1,0 +1,331 @@
+//! A bounded queue of writes that the writer takes in batches.
+//!
+//! Jobs that arrive while the writer is busy form the next batch. The writer never waits for a batch
+//! to fill up when it is idle; while a batch is in flight it can wait for one of a given weight. Only
+//! one writer may use a queue, because the queue keeps a single wanted weight. A job is answered after
+//! its batch was written. A full queue rejects jobs immediately.
+//!
+//! Owners take turns, so an owner with thousands of jobs delays only its own.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use platform::{ErrorKind, Failure};
+use tokio::sync::{Notify, oneshot};
+
+/// A unit of work in the queue.
+pub(crate) trait Job {
+    /// The jobs of one owner are processed in the order of their submission.
+    fn owner(&self) -> &str;
+    /// The cost of the job, in orders of usual size.
+    fn weight(&self) -> usize;
+}
+
+/// Jobs that are queued for the writer.
+pub(crate) struct WriteQueue<J, A> {
+    waiting: Mutex<Queues<J, A>>,
+    ready: Notify,
+    limits: QueueLimits,
+}
+
+/// Limits by weight.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct QueueLimits {
+    /// The limit for one batch. A heavier job is a batch of its own.
+    pub(crate) max_batch: usize,
+    /// The limit for all queued jobs.
+    pub(crate) max_queued: usize,
+}
+
+struct Queues<J, A> {
+    /// By owner. No queue is empty.
+    queues: HashMap<String, VecDeque<QueuedWrite<J, A>>>,
+    /// Owners in the order of their turns, each once.
+    turns: VecDeque<String>,
+    weight: usize,
+    /// The weight at which the writer is notified.
+    wanted: usize,
+}
+
+/// A job and the channel for its answer.
+pub(crate) struct QueuedWrite<J, A> {
+    pub(crate) job: J,
+    answer: oneshot::Sender<(J, A)>,
+}
+
+impl<J, A> QueuedWrite<J, A> {
+    /// Sends the answer, which the caller may no longer wait for. The job is returned to the caller, so
+    /// that the caller's thread frees its memory instead of the writer.
+    pub(crate) fn answer(self, answer: A) {
+        drop(self.answer.send((self.job, answer)));
+    }
+
+    /// Whether the caller has stopped waiting for the answer.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.answer.is_closed()
+    }
+}
+
+/// The reason why a job was not processed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SubmitError {
+    #[error("too many orders are queued")]
+    Full,
+    #[error("the writer stopped before the orders were stored")]
+    WriterStopped,
+}
+
+impl Failure for SubmitError {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Unavailable
+    }
+}
+
+impl<J: Job, A> WriteQueue<J, A> {
+    pub(crate) fn new(limits: QueueLimits) -> Self {
+        let waiting =
+            Queues { queues: HashMap::new(), turns: VecDeque::new(), weight: 0, wanted: 1 };
+        Self { waiting: Mutex::new(waiting), ready: Notify::new(), limits }
+    }
+
+    /// Queues a job and waits for its answer.
+    pub(crate) async fn submit(&self, job: J) -> Result<A, SubmitError> {
+        let (answer, answered) = oneshot::channel();
+        let enough = {
+            let mut waiting = self.lock();
+            // An empty queue accepts any job, so that a job above the limit can be processed.
+            if waiting.weight > 0 && waiting.weight + job.weight() > self.limits.max_queued {
+                return Err(SubmitError::Full);
+            }
+            waiting.push(QueuedWrite { job, answer });
+            waiting.weight >= waiting.wanted
+        };
+        if enough {
+            self.ready.notify_one();
+        }
+        let (job, answer) = answered.await.map_err(|_gone| SubmitError::WriterStopped)?;
+        drop(job);
+        Ok(answer)
+    }
+
+    /// Waits until the queued jobs have the wanted weight, then takes the next batch. Cancel safe.
+    pub(crate) async fn next_batch(&self, wanted: usize) -> Vec<QueuedWrite<J, A>> {
+        loop {
+            if self.has(wanted) {
+                let batch = self.take_batch();
+                if !batch.is_empty() {
+                    return batch;
+                }
+            }
+            self.ready.notified().await;
+        }
+    }
+
+    /// Whether the queued jobs have the wanted weight. If not, [`submit`](Self::submit) notifies the
+    /// writer when they do.
+    fn has(&self, wanted: usize) -> bool {
+        let mut waiting = self.lock();
+        waiting.wanted = wanted;
+        waiting.weight >= wanted
+    }
+
+    /// Takes the next batch, which is empty when the queue is. Abandoned jobs are dropped.
+    pub(crate) fn take_batch(&self) -> Vec<QueuedWrite<J, A>> {
+        let mut waiting = self.lock();
+        let mut batch = Vec::new();
+        let mut weight = 0;
+        while let Some(next) = waiting.front() {
+            let next_weight = next.job.weight();
+            if next.is_abandoned() {
+                drop(waiting.pop());
+            } else if batch.is_empty() || weight + next_weight <= self.limits.max_batch {
+                weight += next_weight;
+                batch.extend(waiting.pop());
+            } else {
+                break;
+            }
+        }
+        batch
+    }
+
+    /// The weight of all queued jobs.
+    pub(crate) fn depth(&self) -> usize {
+        self.lock().weight
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queues<J, A>> {
+        // The queue is consistent between any two statements that could panic.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<J: Job, A> Queues<J, A> {
+    fn push(&mut self, write: QueuedWrite<J, A>) {
+        self.weight += write.job.weight();
+        match self.queues.get_mut(write.job.owner()) {
+            Some(queue) => queue.push_back(write),
+            None => {
+                let owner = write.job.owner().to_owned();
+                self.turns.push_back(owner.clone());
+                self.queues.insert(owner, VecDeque::from([write]));
+            }
+        }
+    }
+
+    /// The next job.
+    fn front(&self) -> Option<&QueuedWrite<J, A>> {
+        self.queues.get(self.turns.front()?)?.front()
+    }
+
+    /// Removes the next job and moves its owner to the end of the turns.
+    fn pop(&mut self) -> Option<QueuedWrite<J, A>> {
+        let owner = self.turns.pop_front()?;
+        let queue = self.queues.get_mut(&owner)?;
+        let write = queue.pop_front()?;
+        self.weight -= write.job.weight();
+        if queue.is_empty() {
+            self.queues.remove(&owner);
+        } else {
+            self.turns.push_back(owner);
+        }
+        Some(write)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::sync::Arc;
+
+    use futures_util::poll;
+    use tokio::task::{JoinHandle, yield_now};
+
+    use super::*;
+
+    /// A name that starts with its owner, and a weight.
+    #[derive(Debug)]
+    struct TestJob(&'static str, usize);
+
+    impl Job for TestJob {
+        fn owner(&self) -> &str {
+            self.0.split(' ').next().unwrap_or_default()
+        }
+
+        fn weight(&self) -> usize {
+            self.1
+        }
+    }
+
+    type Jobs = Arc<WriteQueue<TestJob, String>>;
+
+    fn queue(max_batch: usize, max_queued: usize) -> Jobs {
+        Arc::new(WriteQueue::new(QueueLimits { max_batch, max_queued }))
+    }
+
+    /// Submits a job and lets it reach the queue.
+    #[expect(clippy::disallowed_methods, reason = "the tests join or abort what they start")]
+    async fn submit(
+        jobs: &Jobs,
+        job: &'static str,
+        weight: usize,
+    ) -> JoinHandle<Result<String, SubmitError>> {
+        let jobs = jobs.clone();
+        let task = tokio::spawn(async move { jobs.submit(TestJob(job, weight)).await });
+        yield_now().await;
+        task
+    }
+
+    fn names(batch: &[QueuedWrite<TestJob, String>]) -> Vec<&'static str> {
+        batch.iter().map(|write| write.job.0).collect()
+    }
+
+    #[tokio::test]
+    async fn a_batch_takes_queued_jobs_up_to_its_limit() {
+        let jobs = queue(3, 100);
+        for (job, weight) in [("a", 1), ("b", 2), ("c", 1), ("d", 9), ("e", 1)] {
+            submit(&jobs, job, weight).await;
+        }
+        assert_eq!(names(&jobs.take_batch()), ["a", "b"]);
+        assert_eq!(names(&jobs.take_batch()), ["c"]);
+        assert_eq!(names(&jobs.take_batch()), ["d"]);
+        assert_eq!(names(&jobs.take_batch()), ["e"]);
+        assert_eq!((jobs.take_batch().len(), jobs.depth()), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn owners_take_turns_and_jobs_of_one_owner_stay_in_order() {
+        let jobs = queue(4, 100);
+        for job in ["a 1", "a 2", "a 3", "a 4", "a 5", "b 1", "c 1", "b 2"] {
+            submit(&jobs, job, 1).await;
+        }
+        assert_eq!(names(&jobs.take_batch()), ["a 1", "b 1", "c 1", "a 2"]);
+        submit(&jobs, "c 2", 1).await;
+        assert_eq!(names(&jobs.take_batch()), ["b 2", "a 3", "c 2", "a 4"]);
+        assert_eq!(names(&jobs.take_batch()), ["a 5"]);
+    }
+
+    /// A job that does not fit is next, or lighter jobs could delay it forever.
+    #[tokio::test]
+    async fn a_heavy_job_keeps_its_turn() {
+        let jobs = queue(4, 100);
+        for (job, weight) in [("a 1", 1), ("b heavy", 4), ("c 1", 1), ("a 2", 1)] {
+            submit(&jobs, job, weight).await;
+        }
+        assert_eq!(names(&jobs.take_batch()), ["a 1"]);
+        assert_eq!(names(&jobs.take_batch()), ["b heavy"]);
+        assert_eq!(names(&jobs.take_batch()), ["c 1", "a 2"]);
+    }
+
+    #[tokio::test]
+    async fn a_batch_is_ready_once_it_has_the_wanted_weight() {
+        let jobs = queue(10, 100);
+        submit(&jobs, "a", 2).await;
+        let mut next = pin!(jobs.next_batch(4));
+        assert!(poll!(next.as_mut()).is_pending());
+        submit(&jobs, "b", 1).await;
+        assert!(poll!(next.as_mut()).is_pending());
+        submit(&jobs, "c", 1).await;
+        assert_eq!(names(&next.await), ["a", "b", "c"]);
+    }
+
+    #[tokio::test]
+    async fn each_job_gets_its_own_answer() {
+        let jobs = queue(10, 100);
+        let (a, b) = (submit(&jobs, "a", 1).await, submit(&jobs, "b", 1).await);
+        for write in jobs.next_batch(1).await {
+            let answer = format!("{} is done", write.job.0);
+            write.answer(answer);
+        }
+        assert_eq!(a.await.unwrap().unwrap(), "a is done");
+        assert_eq!(b.await.unwrap().unwrap(), "b is done");
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_rejects_jobs() {
+        let jobs = queue(10, 4);
+        let _waiting = submit(&jobs, "a", 3).await;
+        assert_eq!(jobs.submit(TestJob("b", 2)).await, Err(SubmitError::Full));
+        assert_eq!(names(&jobs.take_batch()), ["a"]);
+        let _large = submit(&jobs, "larger than the bound", 9).await;
+        assert_eq!(names(&jobs.take_batch()), ["larger than the bound"]);
+    }
+
+    #[tokio::test]
+    async fn abandoned_jobs_are_dropped() {
+        let jobs = queue(10, 100);
+        let gone = submit(&jobs, "gone", 1).await;
+        let _waiting = submit(&jobs, "waiting", 1).await;
+        gone.abort();
+        yield_now().await;
+        assert_eq!(names(&jobs.next_batch(1).await), ["waiting"]);
+        assert_eq!(jobs.depth(), 0);
+    }
+
+    #[tokio::test]
+    async fn dropping_a_batch_fails_its_jobs() {
+        let jobs = queue(10, 100);
+        let waiting = submit(&jobs, "a", 1).await;
+        drop(jobs.take_batch());
+        assert_eq!(waiting.await.unwrap(), Err(SubmitError::WriterStopped));
+    }
+}

@@ -1,0 +1,155 @@
+//! The orders of a request and the facts about their units that eligibility checks need.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use diesel_async::AsyncPgConnection;
+use domain::access::MerchantId;
+use domain::order::OrderLine;
+use domain::returns::{PurchasedUnit, Resolution, UnitFacts, UnitId};
+use platform::database::DatabaseError;
+
+use crate::ledger::{Unit, unit_id};
+use crate::store;
+use crate::store::orders::{Projected, RowLock};
+use crate::store::returns::Holder;
+
+pub(crate) struct OrderUnits {
+    pub(crate) orders: BTreeMap<String, Projected>,
+    held: HashMap<UnitId, Holder>,
+    /// Orders that cannot have another exchange.
+    exchanged: BTreeSet<String>,
+}
+
+/// A unit of an order: the index of its line and its number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UnitRef {
+    line: usize,
+    number: i32,
+}
+
+/// A unit of an order line; `unit` is `None` until it ships.
+#[derive(Clone, Copy)]
+pub(crate) struct UnitView<'a> {
+    pub(crate) projected: &'a Projected,
+    pub(crate) line: &'a OrderLine,
+    pub(crate) unit: Option<&'a Unit>,
+    holder: Option<&'a Holder>,
+    /// Whether the order cannot have another exchange.
+    pub(crate) is_order_exchanged: bool,
+}
+
+impl OrderUnits {
+    pub(crate) async fn load(
+        conn: &mut AsyncPgConnection,
+        merchant: &MerchantId,
+        orders: &BTreeSet<&str>,
+        row_lock: RowLock,
+    ) -> Result<Self, DatabaseError> {
+        let identifiers: Vec<_> = orders.iter().copied().collect();
+        let found = store::orders::find(conn, merchant, &identifiers, row_lock).await?;
+        let keys: Vec<_> = identifiers.iter().map(|order| (merchant.as_str(), *order)).collect();
+        let mut held = store::returns::held(conn, &keys).await?;
+        let held = held.remove(merchant.as_str()).unwrap_or_default();
+        Ok(Self {
+            orders: found.into_iter().map(|it| (it.order.identifier.clone(), it)).collect(),
+            held,
+            exchanged: store::returns::exchanged(conn, merchant, &identifiers).await?,
+        })
+    }
+
+    /// The unit, if the order, the line and the unit number exist.
+    pub(crate) fn unit(&self, id: &UnitId) -> Option<UnitView<'_>> {
+        let projected = self.orders.get(&id.order_identifier)?;
+        let mut lines = projected.order.items.iter();
+        let line = lines.find(|line| line.identifier == id.order_line_item_identifier)?;
+        let view = self.view(projected, line, id);
+        let is_of_line = view.unit.is_some() || i64::from(id.unit) <= line.quantity;
+        is_of_line.then_some(view)
+    }
+
+    /// All units of an order, sorted by line and number.
+    pub(crate) fn unit_refs(projected: &Projected) -> Vec<UnitRef> {
+        let of_line = |(index, line): (usize, &OrderLine)| {
+            let ordered = 1..=i32::try_from(line.quantity).unwrap_or(i32::MAX);
+            let shipped = projected.ledger.units(&line.identifier).iter().map(|it| it.unit);
+            let numbers: BTreeSet<_> = ordered.chain(shipped).collect();
+            numbers.into_iter().map(move |number| UnitRef { line: index, number })
+        };
+        projected.order.items.iter().enumerate().flat_map(of_line).collect()
+    }
+
+    /// The unit that one of [`Self::unit_refs`] refers to.
+    pub(crate) fn at(&self, order: &str, unit_ref: UnitRef) -> Option<(UnitId, UnitView<'_>)> {
+        let projected = self.orders.get(order)?;
+        let line = projected.order.items.get(unit_ref.line)?;
+        let id = unit_id(order, &line.identifier, unit_ref.number);
+        let view = self.view(projected, line, &id);
+        Some((id, view))
+    }
+
+    fn view<'a>(
+        &'a self,
+        projected: &'a Projected,
+        line: &'a OrderLine,
+        id: &UnitId,
+    ) -> UnitView<'a> {
+        UnitView {
+            projected,
+            line,
+            unit: projected.ledger.unit(&line.identifier, id.unit),
+            holder: self.held.get(id),
+            is_order_exchanged: self.is_exchanged(&id.order_identifier),
+        }
+    }
+
+    /// Approximate size in bytes.
+    pub(crate) fn weight(&self) -> usize {
+        let held = |(id, holder): (&UnitId, &Holder)| {
+            let UnitId { order_identifier, order_line_item_identifier, .. } = id;
+            let names = [order_identifier, order_line_item_identifier, &holder.rma_identifier];
+            size_of::<(UnitId, Holder)>() + names.map(String::len).iter().sum::<usize>()
+        };
+        let orders: usize = self.orders.values().map(|it| it.weight).sum();
+        orders + self.held.iter().map(held).sum::<usize>()
+    }
+
+    /// Whether the order has an exchange and so cannot have another.
+    pub(crate) fn is_exchanged(&self, order: &str) -> bool {
+        self.exchanged.contains(order)
+    }
+}
+
+impl<'a> UnitView<'a> {
+    /// Facts for the eligibility check with the wanted resolution.
+    pub(crate) fn facts(&self, wanted: &Resolution) -> UnitFacts<'a> {
+        UnitFacts {
+            order_status: self.projected.order.status,
+            order_created_at: self.projected.order.created_at,
+            is_shipped: self.unit.is_some(),
+            shipped_at: self.line.shipped_date,
+            line_tags: &self.line.tags,
+            rma_identifier: self.holder.map(|holder| holder.rma_identifier.as_str()),
+            is_refunded: self.unit.is_some_and(|unit| unit.refund.is_some()),
+            is_second_exchange: self.is_order_exchanged && *wanted != Resolution::Refund,
+        }
+    }
+
+    pub(crate) fn has_variants(&self) -> bool {
+        self.line.variant_identifier.is_some()
+    }
+
+    /// The SKU, or the UPC if the order has no SKU.
+    pub(crate) fn sku(&self) -> String {
+        self.line.sku.clone().or_else(|| self.line.upc.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn purchased(&self) -> PurchasedUnit {
+        PurchasedUnit {
+            sku: self.sku(),
+            upc: self.line.upc.clone(),
+            unit_price_amount_cents: self.line.unit_price_amount_cents,
+            amounts: self.unit.map(|unit| unit.amounts).unwrap_or_default(),
+            original_order_identifier: self.projected.original_order_identifier.clone(),
+        }
+    }
+}

@@ -1,1 +1,0 @@
-DROP INDEX confirmations_of_all;

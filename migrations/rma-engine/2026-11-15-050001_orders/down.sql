@@ -1,2 +1,0 @@
-DROP TABLE exchange_orders;
-DROP TABLE orders;

@@ -1,0 +1,7 @@
+DROP TABLE discrepancies;
+DROP TABLE timeline;
+DROP FUNCTION reject_timeline_change;
+DROP TABLE return_units;
+DROP TABLE returns;
+DROP TABLE exchange_orders;
+DROP TABLE orders;

@@ -1,0 +1,115 @@
+-- Keys use the C collation: comparisons are cheaper and the same on every machine.
+
+-- The newest snapshot of every order and the ledger of its units. Snapshots may change at any time;
+-- a unit in the ledger keeps its number and amounts.
+CREATE TABLE orders (
+    merchant TEXT COLLATE "C" NOT NULL,
+    identifier TEXT COLLATE "C" NOT NULL,
+    updated_at TIMESTAMPTZ NOT NULL,
+    -- Sequence number of the event: decides between snapshots with the same updated_at.
+    sequence BIGINT NOT NULL,
+    -- JSON in TEXT, because queries do not search in it.
+    document TEXT NOT NULL,
+    ledger TEXT NOT NULL,
+    CONSTRAINT orders_pkey PRIMARY KEY (merchant, identifier)
+);
+
+-- Exchange orders and their original orders. An original may itself be an exchange order.
+CREATE TABLE exchange_orders (
+    merchant TEXT COLLATE "C" NOT NULL,
+    identifier TEXT COLLATE "C" NOT NULL,
+    original_order_identifier TEXT COLLATE "C" NOT NULL,
+    rma_identifier TEXT COLLATE "C" NOT NULL,
+    placed_at TIMESTAMPTZ NOT NULL,
+    CONSTRAINT exchange_orders_pkey PRIMARY KEY (merchant, identifier)
+);
+
+-- Returns as JSON, with the columns that searches use.
+CREATE TABLE returns (
+    merchant TEXT COLLATE "C" NOT NULL,
+    rma_identifier TEXT COLLATE "C" NOT NULL,
+    status TEXT COLLATE "C" NOT NULL,
+    -- Lower case; NULL if the shopper has no e-mail address.
+    customer_email TEXT COLLATE "C",
+    document TEXT NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL,
+    updated_at TIMESTAMPTZ NOT NULL,
+    CONSTRAINT returns_pkey PRIMARY KEY (merchant, rma_identifier)
+);
+
+CREATE INDEX returns_by_time ON returns (merchant, created_at, rma_identifier);
+CREATE INDEX returns_by_status ON returns (merchant, status, created_at, rma_identifier);
+CREATE INDEX returns_by_email ON returns (merchant, customer_email, created_at, rma_identifier)
+    WHERE customer_email IS NOT NULL;
+
+-- The units of every return. A held unit cannot be returned again; canceling releases it.
+CREATE TABLE return_units (
+    merchant TEXT COLLATE "C" NOT NULL,
+    rma_identifier TEXT COLLATE "C" NOT NULL,
+    order_identifier TEXT COLLATE "C" NOT NULL,
+    line_identifier TEXT COLLATE "C" NOT NULL,
+    unit INTEGER NOT NULL,
+    held BOOLEAN NOT NULL,
+    -- An exchange was requested for the unit, so its order cannot have another exchange.
+    exchanged BOOLEAN NOT NULL,
+    tracking_number TEXT COLLATE "C",
+    CONSTRAINT return_units_pkey
+        PRIMARY KEY (merchant, rma_identifier, order_identifier, line_identifier, unit),
+    CONSTRAINT return_units_return_fkey
+        FOREIGN KEY (merchant, rma_identifier) REFERENCES returns (merchant, rma_identifier)
+);
+
+-- A unit is in at most one return, also under concurrent requests. Also finds the returns of an
+-- order.
+CREATE UNIQUE INDEX return_units_held
+    ON return_units (merchant, order_identifier, line_identifier, unit) WHERE held;
+CREATE INDEX return_units_by_order ON return_units (merchant, order_identifier, rma_identifier);
+CREATE INDEX return_units_by_tracking_number
+    ON return_units (merchant, tracking_number, rma_identifier) WHERE tracking_number IS NOT NULL;
+
+-- The history of every return; delivery is the message to the merchant.
+CREATE TABLE timeline (
+    position BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    merchant TEXT COLLATE "C" NOT NULL,
+    rma_identifier TEXT COLLATE "C" NOT NULL,
+    at TIMESTAMPTZ NOT NULL,
+    actor TEXT NOT NULL,
+    event TEXT NOT NULL,
+    detail JSONB NOT NULL,
+    delivery UUID,
+    CONSTRAINT timeline_return_fkey
+        FOREIGN KEY (merchant, rma_identifier) REFERENCES returns (merchant, rma_identifier)
+);
+
+CREATE INDEX timeline_by_return ON timeline (merchant, rma_identifier, position);
+
+CREATE FUNCTION reject_timeline_change() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'the timeline is append-only';
+END
+$$;
+
+CREATE TRIGGER timeline_is_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON timeline
+FOR EACH STATEMENT EXECUTE FUNCTION reject_timeline_change();
+
+-- Discrepancies between a merchant's data and ours, for people to look at. Rows with a fingerprint
+-- are recorded once, because order snapshots repeat them. Rows of warehouse events have none and
+-- are recorded each time.
+CREATE TABLE discrepancies (
+    position BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    merchant TEXT COLLATE "C" NOT NULL,
+    at TIMESTAMPTZ NOT NULL,
+    kind TEXT COLLATE "C" NOT NULL,
+    order_identifier TEXT COLLATE "C",
+    rma_identifier TEXT COLLATE "C",
+    detail JSONB NOT NULL,
+    fingerprint BYTEA,
+    CONSTRAINT discrepancies_once UNIQUE (merchant, fingerprint)
+);
+
+CREATE INDEX discrepancies_by_merchant ON discrepancies (merchant, position);
+CREATE INDEX discrepancies_by_kind ON discrepancies (merchant, kind, position);
+CREATE INDEX discrepancies_by_order ON discrepancies (merchant, order_identifier, position)
+    WHERE order_identifier IS NOT NULL;
+CREATE INDEX discrepancies_by_return ON discrepancies (merchant, rma_identifier, position)
+    WHERE rma_identifier IS NOT NULL;

@@ -1,2 +1,0 @@
-DROP TABLE return_units;
-DROP TABLE returns;

@@ -1,3 +1,0 @@
-DROP TABLE discrepancies;
-DROP TABLE timeline;
-DROP FUNCTION refuse_to_rewrite;

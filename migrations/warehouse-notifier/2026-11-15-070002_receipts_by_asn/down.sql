@@ -1,1 +1,0 @@
-DROP INDEX receipts_by_asn;

@@ -1,1 +1,0 @@
-CREATE INDEX receipts_by_asn ON receipts (merchant, asn_number, id);
