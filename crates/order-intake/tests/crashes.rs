@@ -208,7 +208,7 @@ async fn a_killed_broker_loses_nothing() {
     let app = TestApp::start().await;
     app.import(|app| {
         app.servers.kill(Server::Rabbitmq);
-        app.servers.revive(Server::Rabbitmq);
+        app.servers.start_again(Server::Rabbitmq);
     })
     .await;
     app.check().await;
@@ -219,7 +219,7 @@ async fn a_killed_database_loses_nothing() {
     let app = TestApp::start().await;
     app.import(|app| {
         app.servers.kill(Server::Postgres);
-        app.servers.revive(Server::Postgres);
+        app.servers.start_again(Server::Postgres);
     })
     .await;
     app.check().await;

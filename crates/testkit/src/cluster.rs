@@ -90,7 +90,7 @@ impl Cluster {
     }
 
     /// Starts a node again, with its data.
-    pub fn revive(&self, node: usize) {
+    pub fn start_again(&self, node: usize) {
         self.control(node, &["start"]);
     }
 

@@ -57,12 +57,12 @@ impl Servers {
     }
 
     /// Starts a server again, on the same port and with its data.
-    pub fn revive(&self, server: Server) {
+    pub fn start_again(&self, server: Server) {
         self.bring_back(&["start", server.name()]);
     }
 
     /// Starts a server again with nothing in it.
-    pub fn revive_empty(&self, server: Server) {
+    pub fn start_empty(&self, server: Server) {
         self.bring_back(&["start", server.name(), "--wipe"]);
     }
 

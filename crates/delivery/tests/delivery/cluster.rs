@@ -34,7 +34,7 @@ async fn no_message_is_lost_when_a_broker_node_is_killed_and_restarted() {
         (app.received().await.len() > 600).then_some(())
     })
     .await;
-    tokio::task::block_in_place(|| cluster.revive(0));
+    tokio::task::block_in_place(|| cluster.start_again(0));
     append_ordered(&app, 10, 15).await;
     app.wait_until_settled(LONG).await;
     assert_eq!(app.count(BALANCE).await, 0);

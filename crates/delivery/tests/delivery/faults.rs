@@ -93,7 +93,7 @@ async fn a_broker_that_loses_its_data_loses_no_message() {
         .await;
         control(&servers, |servers| servers.kill(Server::Rabbitmq)).await;
         append_ordered(&app, 5, 10).await;
-        control(&servers, |servers| servers.revive_empty(Server::Rabbitmq)).await;
+        control(&servers, |servers| servers.start_empty(Server::Rabbitmq)).await;
         app.wait_until_settled(LONG_TIMEOUT).await;
     })
     .await;
@@ -122,7 +122,7 @@ async fn crashes_of_broker_and_database_lose_no_message() {
             .await;
             control(&servers, move |servers| {
                 servers.kill(server);
-                servers.revive(server);
+                servers.start_again(server);
             })
             .await;
             eventually("the database responds", LONG_TIMEOUT, async || app.pool.ping().await.ok())

@@ -30,7 +30,7 @@ async fn a_broker_crash_under_load_loses_no_event_and_shows_in_readiness() {
         tokio::task::block_in_place(|| servers.kill(Server::Rabbitmq));
         ready(false, Duration::from_secs(10)).await;
         app.append(base + 1000..base + 2000).await;
-        tokio::task::block_in_place(|| servers.revive(Server::Rabbitmq));
+        tokio::task::block_in_place(|| servers.start_again(Server::Rabbitmq));
         ready(true, Duration::from_secs(10)).await;
         app.assert_handled_once(0..base + 2000).await;
     }
@@ -47,7 +47,7 @@ async fn a_database_outage_delays_events_and_dead_letters_none() {
     app.append(0..2000).await;
     tokio::task::block_in_place(|| {
         servers.kill(Server::Postgres);
-        servers.revive(Server::Postgres);
+        servers.start_again(Server::Postgres);
     });
     eventually("the database is back", TIMEOUT, async || app.process.pool.ping().await.ok()).await;
     app.append(2000..3000).await;

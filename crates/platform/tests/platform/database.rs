@@ -37,7 +37,7 @@ async fn a_database_that_is_down_gives_503_within_a_second_and_the_process_heals
     }
     // Nobody serves without it, whatever is asked.
     assert_eq!(ask("/readyz?exclude=database").await.status(), StatusCode::BAD_REQUEST);
-    tokio::task::block_in_place(|| servers.revive(Server::Postgres));
+    tokio::task::block_in_place(|| servers.start_again(Server::Postgres));
     eventually("the process has healed", Duration::from_secs(10), async || {
         (ask("/database").await.status() == StatusCode::OK).then_some(())
     })
