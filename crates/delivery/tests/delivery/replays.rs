@@ -174,7 +174,7 @@ async fn insert_replay(app: &TestApp, filter: &str, per_second: u32) {
     let insert = format!(
         "INSERT INTO delivery_replays (id, requested_by, filter, force, per_second, \
          last_delivery_id, replayed, skipped, created_at, advanced_at) \
-         VALUES ('00000000-0000-7000-8000-000000000001', 'somebody', '{filter}', false, \
+         VALUES ('00000000-0000-7000-8000-000000000001', 'operator', '{filter}', false, \
          {per_second}, '00000000-0000-0000-0000-000000000000', 0, 0, now(), now())"
     );
     execute(&app.pool, &insert).await;

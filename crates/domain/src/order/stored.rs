@@ -7,8 +7,8 @@ use super::model::Order;
 use crate::access::MerchantId;
 use crate::event::Event;
 
-/// An order was created or changed. Stale and unchanged snapshots cause no event. Of two events with
-/// the same `updated_at`, the one with the higher `sequence` in its envelope is newer.
+/// An order was created or changed. Stale and unchanged snapshots cause no event. Two events with
+/// the same `updated_at` are ordered by the `sequence` of their envelopes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OrderStored {
     pub merchant: MerchantId,

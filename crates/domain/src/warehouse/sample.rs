@@ -105,7 +105,7 @@ pub fn cancellation(order: &str) -> Value {
         "shipping_address": address, "brand": "Acme Kids", "shipping_method": "Ground",
         "status": "cancelled", "price_cents": 4000, "tax_cents": 320,
         "processing_fee_cents": 100, "shipping_cost_cents": 899, "shipping_tax_cents": 72,
-        "comments": "Shelf was empty", "expected_delivery_date": "2026-03-08",
+        "comments": "Bin was empty", "expected_delivery_date": "2026-03-08",
         "signature_required": false, "packing_slip_identifier": "PS-1",
         "reject_reason": "inventory not found",
         "order_items": [{
