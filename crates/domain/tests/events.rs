@@ -1,5 +1,7 @@
 //! Every event conforms to its published JSON Schema.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
 use chrono::DateTime;
 use domain::event::Event;
 use expect_test::expect_file;

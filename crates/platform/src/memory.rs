@@ -7,6 +7,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{ErrorKind, Failure};
 
+/// Largest budget in KiB: 1 TiB.
+const MAX_KIB: usize = 1 << 30;
 /// The unit in which memory is counted.
 const KIB: usize = 1024;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -39,7 +41,7 @@ impl Failure for Overloaded {
 
 impl MemoryBudget {
     pub fn new(bytes: usize) -> Self {
-        let total = kib(bytes).clamp(1, u32::MAX as usize);
+        let total = kib(bytes).clamp(1, MAX_KIB);
         Self { semaphore: Arc::new(Semaphore::new(total)), total }
     }
 

@@ -7,6 +7,7 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use messaging::Incoming;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+const MAX_PERMITS: usize = 1 << 30;
 /// Memory of a message in flight besides its body: task, connection buffers, response.
 const OVERHEAD_BYTES: usize = 16 * 1024;
 /// The semaphore counts KiB, because it cannot count all bytes of a large budget.
@@ -20,8 +21,9 @@ pub(crate) struct InflightBudget {
 
 impl InflightBudget {
     pub(crate) fn new(max_bytes: usize) -> Self {
-        let total = u32::try_from(max_bytes / PERMIT_BYTES).unwrap_or(u32::MAX).max(1);
-        Self { semaphore: Arc::new(Semaphore::new(total as usize)), total }
+        let permits = (max_bytes / PERMIT_BYTES).clamp(1, MAX_PERMITS);
+        let total = u32::try_from(permits).unwrap_or(u32::MAX);
+        Self { semaphore: Arc::new(Semaphore::new(permits)), total }
     }
 
     /// A message larger than the budget needs all of it, so it is sent alone.

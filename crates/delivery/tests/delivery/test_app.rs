@@ -30,7 +30,7 @@ use deliverer::{Deliverer, topology};
 use merchants::SECRET;
 
 /// Time for an expectation to come true, on a busy machine.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(crate) struct TestApp {
     pub(crate) replica: Replica,

@@ -1,6 +1,10 @@
 //! Events over a real broker and a real database, with injected failures.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on should panic"
+)]
 
 mod batches;
 mod definitions;

@@ -24,7 +24,7 @@ fn any_unit() -> impl Strategy<Value = UnitId> {
 
 fn rma_event() -> impl Strategy<Value = RmaEvent> {
     let index = 0..PATHS.len();
-    let event = prop::sample::select(&TrackingEvent::ALL[..]);
+    let event = prop::sample::select(TrackingEvent::ALL);
     let number = prop::option::of(prop::sample::select(vec!["1Z-1", "1Z-2"]));
     let units = || prop::option::of(prop::collection::vec(any_unit(), 1..3));
     let time = prop::option::of((0..3_i64).prop_map(minute));
@@ -90,7 +90,7 @@ fn any_return() -> impl Strategy<Value = Rma> {
         ])
     };
     let resolutions = prop::collection::vec(resolution(), PATHS.len());
-    let method = prop::sample::select(&ReturnMethod::ALL[..]);
+    let method = prop::sample::select(ReturnMethod::ALL);
     (resolutions, method, any::<bool>()).prop_map(|(resolutions, method, managed)| {
         let units: Vec<_> = PATHS.into_iter().zip(resolutions).collect();
         rma_with("RMA-1", method, &units, &settings(managed))
