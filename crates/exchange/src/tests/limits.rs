@@ -75,7 +75,7 @@ async fn unread_responses_are_limited() {
             "GET {path} HTTP/1.1\r\nHost: exchange\r\nAuthorization: Bearer {token}\r\n\r\n",
         )
         .repeat(24);
-        let unread = join_all((0..6).map(|_| app.service.raw_connection(&request))).await;
+        let unread = join_all((0..24).map(|_| app.service.raw_connection(&request))).await;
         wait_for_status(&app, path, &token, StatusCode::SERVICE_UNAVAILABLE).await;
         drop(unread);
         wait_for_status(&app, path, &token, StatusCode::OK).await;
