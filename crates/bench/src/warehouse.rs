@@ -130,17 +130,17 @@ WITH stored AS (
     FROM generate_series(1, {units}) AS n
     ON CONFLICT ON CONSTRAINT receipts_pkey DO NOTHING RETURNING id
 ), ordering_key AS (
-    INSERT INTO delivery_ordering_keys AS stored (merchant, ordering_key, last)
+    INSERT INTO delivery_ordering_keys AS stored (merchant, ordering_key, last_sequence)
     VALUES (:merchant::text, 'asn' || chr(58) || 'IN-' || :asn::text, {units})
-    ON CONFLICT (merchant, ordering_key) DO UPDATE SET last = stored.last + {units} RETURNING last
+    ON CONFLICT (merchant, ordering_key) DO UPDATE SET last_sequence = stored.last_sequence + {units} RETURNING last_sequence
 ), messages AS (
-    SELECT id, last - {units} + row_number() OVER () AS sequence FROM stored, ordering_key
+    SELECT id, last_sequence - {units} + row_number() OVER () AS sequence FROM stored, ordering_key
 ), inserted AS (
     INSERT INTO delivery_messages (id, merchant, kind, ordering_key, sequence, event, body, created_at)
     SELECT id, :merchant::text, 'inventory-receipt', 'asn' || chr(58) || 'IN-' || :asn::text, sequence,
         'inventory_receipt.received', convert_to(:message::text, 'UTF8'), now() FROM messages
 )
-INSERT INTO deliveries (id, merchant, kind, ordering_key, sequence, state, due_at)
+INSERT INTO deliveries (id, merchant, kind, ordering_key, sequence, state, next_attempt_at)
 SELECT id, :merchant::text, 'inventory-receipt', 'asn' || chr(58) || 'IN-' || :asn::text, sequence, 'ready', now() FROM messages;
 "
     )

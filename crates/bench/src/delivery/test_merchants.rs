@@ -203,7 +203,7 @@ pub(crate) async fn await_probing(pool: &Pool, hanging: usize, timeout: Duration
     eventually("the hanging endpoints are probed", timeout, async || {
         let mut conn = pool.get().await.ok()?;
         let known =
-            diesel::sql_query("SELECT count(*) AS n FROM delivery_endpoints WHERE size = 1");
+            diesel::sql_query("SELECT count(*) AS n FROM delivery_endpoints WHERE window_size = 1");
         (known.get_result::<Count>(&mut conn).await.ok()?.n >= hanging).then_some(())
     })
     .await;
