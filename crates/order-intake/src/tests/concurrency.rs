@@ -189,7 +189,7 @@ async fn an_event_draws_its_sequence_number_after_locking_the_order() {
     let publishing = writer.publish("acme", one(&newer));
     let drawing = async {
         writer.wait_until_blocked().await;
-        other.batch_execute("SELECT nextval('outbox_position_seq'); COMMIT").await.unwrap();
+        other.batch_execute("SELECT nextval('outbox_sequence_seq'); COMMIT").await.unwrap();
     };
     let (answer, ()) = tokio::join!(publishing, drawing);
     check(&answer, &[OrderOutcome::Stored]);
