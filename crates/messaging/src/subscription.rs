@@ -63,7 +63,7 @@ impl Subscription {
     }
 
     /// Waits for a message and returns it with those that have arrived already: up to `limit`
-    /// messages, fewer if they reach [`MAX_BATCH_BYTES`].
+    /// messages, fewer if they reach `MAX_BATCH_BYTES`.
     pub async fn next(&mut self, limit: usize) -> Result<Vec<Incoming>, BrokerError> {
         let first = tokio::select! {
             () = self.session.ended() => None,
