@@ -1,5 +1,5 @@
-"""Checks that alert rules and dashboards use only metrics that exist: those defined in the source code, and
-those of other programs, which deploy/prometheus/foreign-metrics.txt lists."""
+"""Checks that alert rules, their tests, dashboards and documentation use only metrics that exist: those defined
+in the source code, and those that deploy/prometheus/foreign-metrics.txt lists."""
 
 import json
 import re
@@ -9,9 +9,9 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-DEFINED = re.compile(r'\.(?:u64|i64|f64)_(?:observable_)?(counter|gauge|histogram|up_down_counter)\(\s*"(\w+)"')
-# Gauges that a helper function creates; the name is its first argument.
-HELPER_DEFINED = re.compile(r'gauge\(\s*"(\w+)"')
+# A method of the meter, or a local function of the same name without the type.
+DEFINED = re.compile(r'(?<!\w)(?:(?:u64|i64|f64)_(?:observable_)?)?(counter|gauge|histogram|up_down_counter)\(\s*"(\w+)"')
+SUFFIXES = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
 KEYWORDS = {
     "sum", "max", "min", "by", "rate", "increase", "histogram_quantile", "and", "or", "unless", "on", "time",
     "count", "label_values", "le", "m",
@@ -19,14 +19,29 @@ KEYWORDS = {
 
 
 def defined():
-    names = {"up"}
+    """The kind and the name, with the prefix that the exporter adds, of each metric in the source code."""
     for file in ROOT.glob("crates/*/src/**/*.rs"):
-        text = file.read_text()
-        for kind, name in DEFINED.findall(text):
-            suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}.get(kind, [""])
-            names |= {name + suffix for suffix in suffixes}
-        names |= set(HELPER_DEFINED.findall(text))
-    return names
+        for kind, name in DEFINED.findall(file.read_text()):
+            if not name.startswith("test_"):
+                yield kind, f"backhaul_{name}"
+
+
+def badly_named():
+    """The exporter adds the prefix and `_total`; in a definition they would appear twice."""
+    for _, name in defined():
+        if name.startswith("backhaul_backhaul_") or name.endswith("_total"):
+            yield name
+
+
+def exported():
+    return {"up"} | {name + suffix for kind, name in defined() for suffix in SUFFIXES.get(kind, [""])}
+
+
+def mentioned():
+    """Metrics of ours in the documentation and in the tests of the rules. A histogram has no suffix in prose."""
+    for file in sorted([*ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/prometheus/tests/*.yml")]):
+        for name in sorted(set(re.findall(r"\bbackhaul_\w+", file.read_text()))):
+            yield file.name, name
 
 
 def foreign():
@@ -65,11 +80,14 @@ def tested():
             yield from (each["alertname"] for each in test["alert_rule_test"] if each["exp_alerts"])
 
 
-known, failures, used = defined() | foreign(), [], set()
+known, used = exported() | foreign(), set()
+failures = [f"{name}: the exporter adds the prefix and the suffix" for name in badly_named()]
 for location, expression in expressions():
     used |= metrics_in(expression)
     for name in sorted(metrics_in(expression) - known):
         failures.append(f"{location}: there is no metric {name}")
+documented = known | {name for kind, name in defined() if kind == "histogram"}
+failures += [f"{file}: there is no metric {name}" for file, name in mentioned() if name not in documented]
 rules = {rule["alert"] for file in ROOT.glob("deploy/prometheus/rules/*.yml") for group in yaml.safe_load(file.read_text())["groups"] for rule in group["rules"]}
 failures += [f"the alert {name} does not fire in any test" for name in sorted(rules - set(tested()))]
 manual = (ROOT / "docs/respond-to-alerts.md").read_text()

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use chrono::TimeDelta;
-use domain::merchant::{Endpoint, EndpointChange, Interface, Merchant, Sealed, SigningSecret};
+use domain::merchant::{Endpoint, Interface, Merchant, Sealed, SigningSecret};
 use platform::Timestamp;
 use serde::Serialize;
 use serde_json::json;
@@ -56,14 +56,14 @@ pub(crate) async fn set(
     actor: &str,
     merchant: &str,
     interface: Interface,
-    new: EndpointChange,
+    new: Endpoint<String>,
 ) -> Result<EndpointView, Error> {
     let (stored, secret) = update_with(app, actor, merchant, "endpoint.set", |merchant, now| {
         if new.url.is_none() && merchant.settings.base_url.is_none() {
             return Err(Error::NoBaseUrl(merchant.identifier.clone()));
         }
         let context = interface.sealing_context(&merchant.identifier);
-        let authentication = new.authentication.map(|secret| app.sealer.seal(&context, secret))?;
+        let mut endpoint = new.map(|secret| app.sealer.seal(&context, secret))?;
         let (secret, paused, signing_secrets) = match merchant.endpoints.get(&interface) {
             Some(endpoint) => (None, endpoint.paused, endpoint.signing_secrets.clone()),
             None if interface == Interface::Variants => (None, false, Vec::new()),
@@ -73,11 +73,12 @@ pub(crate) async fn set(
                 (Some(secret), false, vec![sealed])
             }
         };
-        let EndpointChange { url, path, headers, timeout_ms, .. } = new;
-        let detail =
-            json!({ "interface": interface, "url": url, "path": path, "timeout_ms": timeout_ms });
-        let endpoint =
-            Endpoint { url, path, headers, authentication, timeout_ms, paused, signing_secrets };
+        (endpoint.paused, endpoint.signing_secrets) = (paused, signing_secrets);
+        let Endpoint { url, path, headers, authentication, timeout_ms, .. } = redact(&endpoint);
+        let detail = json!({
+            "interface": interface, "url": url, "path": path, "headers": headers,
+            "authentication": authentication, "timeout_ms": timeout_ms,
+        });
         merchant.endpoints.insert(interface, endpoint);
         Ok((secret, detail))
     })

@@ -25,8 +25,12 @@ mod tokens;
 use std::sync::Arc;
 
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+use domain::merchant::guard::Guard;
 use messaging::{Broker, Outbox, Topology};
-use platform::{Clock, Process, Service, database::Pool, identity::Verifier, sealing::Sealer};
+use opentelemetry::metrics::Counter;
+use platform::{
+    Clock, Process, Service, database::Pool, identity::Verifier, sealing::Sealer, telemetry,
+};
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::{
@@ -47,12 +51,22 @@ pub struct App {
     sealer: Arc<Sealer>,
     client_cache: ClientCache,
     brute_force: BruteForceGuard,
+    /// The rule for merchants' URLs.
+    guard: Guard,
+    tokens_granted: Counter<u64>,
     settings: Settings,
 }
 
 impl Service for App {
     const NAME: &'static str = NAME;
     const ABOUT: &'static str = "Tokens, merchants, API clients and endpoint settings";
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        ("audit", "The log of changes that operators made"),
+        ("clients", "API clients and their secrets"),
+        ("endpoints", "The URLs of merchants and their signing secrets"),
+        ("merchants", "Merchants and their settings"),
+        ("tokens", "OAuth 2.0 access tokens and signing keys"),
+    ];
     const DEFAULTS: &'static [&'static str] =
         &[messaging::DEFAULTS, include_str!("../default.toml")];
     type Settings = Settings;
@@ -76,6 +90,11 @@ impl Service for App {
         revocations::start_polling(process, verifier.clone());
         bootstrap::start(process, &settings.bootstrap);
         let brute_force = BruteForceGuard::new(&settings.brute_force, process.clock.clone());
+        let guard = Guard::new(settings.delivery.https_only, &settings.delivery.allowed_networks);
+        let tokens_granted = telemetry::meter()
+            .u64_counter("tokens_granted")
+            .with_description("Access tokens that clients got")
+            .build();
         let app = Self {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
@@ -85,6 +104,8 @@ impl Service for App {
             sealer,
             client_cache: ClientCache::new(),
             brute_force,
+            guard,
+            tokens_granted,
             settings,
         };
         Ok((app, verifier))

@@ -3,7 +3,7 @@
 //! Every change locks the merchant, increments its version, writes an audit record and publishes
 //! `merchant.changed.v1`, in one transaction.
 
-use std::{collections::BTreeMap, convert::Infallible};
+use std::{collections::BTreeMap, convert::Infallible, fmt};
 
 use chrono::{DateTime, Utc};
 use diesel_async::AsyncConnection as _;
@@ -35,6 +35,12 @@ const REVOCATION_BATCH_SIZE: usize = 1000;
 pub(crate) enum Redacted {
     #[serde(rename = "********")]
     Redacted,
+}
+
+impl fmt::Display for Redacted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// A merchant with its settings and endpoints.

@@ -3,7 +3,8 @@
 use std::{num::NonZeroU32, time::Duration};
 
 use chrono::TimeDelta;
-use platform::sealing;
+use ipnet::IpNet;
+use platform::{config::List, sealing};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
@@ -21,6 +22,7 @@ pub struct Settings {
     pub(crate) secrets: Secrets,
     pub(crate) brute_force: BruteForce,
     pub(crate) bootstrap: Bootstrap,
+    pub(crate) delivery: Delivery,
     pub(crate) sealing: sealing::Settings,
     pub(crate) broker: messaging::Settings,
 }
@@ -65,6 +67,14 @@ pub(crate) struct BruteForce {
     pub(crate) address_failures_per_minute: NonZeroU32,
     #[serde(with = "humantime_serde")]
     pub(crate) min_failure_latency: Duration,
+}
+
+/// The rules for merchants' URLs. Services that deliver messages have the same settings.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Delivery {
+    pub(crate) https_only: bool,
+    pub(crate) allowed_networks: List<IpNet>,
 }
 
 /// The first operator; there is none if `client_id` is empty.

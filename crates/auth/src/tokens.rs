@@ -7,7 +7,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use chrono::TimeDelta;
 use diesel_async::AsyncConnection as _;
-use domain::access::{Scope, Scopes};
+use domain::access::{MerchantId, Scope, Scopes};
 use platform::{
     ErrorKind, Failure, chain,
     identity::{AUDIENCE, Claims, TokenError},
@@ -33,7 +33,7 @@ pub(crate) enum OauthError {
     #[error("{0}")]
     InvalidRequest(String),
     #[error("client authentication failed")]
-    InvalidClient { used_basic_auth: bool },
+    InvalidClient { client_id: Option<String>, used_basic_auth: bool },
     #[error("only client_credentials is supported")]
     UnsupportedGrantType,
     #[error("the scope is unknown or not granted to the client")]
@@ -148,13 +148,28 @@ pub(crate) async fn issue(
     let claims = claims(app, &client, scopes);
     let token = app.signing_keys.sign(&claims, app.clock.now());
     let token = token.map_err(|error| OauthError::from_cause(&error))?;
+    let access_token = token.ok_or(OauthError::Unavailable)?;
+    record_grant(app, &claims, address);
     Ok(TokenResponse {
-        access_token: token.ok_or(OauthError::Unavailable)?,
+        access_token,
         token_type: "Bearer",
         expires_in: claims.exp - claims.iat,
         scope: claims.scope.to_string(),
         created_at: claims.iat,
     })
+}
+
+/// Logs and counts a granted token. The log contains the token's id, not the token.
+fn record_grant(app: &App, claims: &Claims, address: IpAddr) {
+    tracing::info!(
+        client_id = claims.client_id,
+        merchant = claims.merchant.as_ref().map(MerchantId::as_str),
+        scope = %claims.scope,
+        remote_address = %address,
+        token_id = claims.jti,
+        "token granted"
+    );
+    app.tokens_granted.add(1, &[]);
 }
 
 fn claims(app: &App, client: &Client, scope: Scopes) -> Claims {
@@ -181,7 +196,7 @@ pub(crate) async fn authenticate(
 ) -> Result<Client, OauthError> {
     let started_at = Instant::now();
     let Some(ClientCredentials { client_id, client_secret, used_basic_auth }) = credentials else {
-        return Err(OauthError::InvalidClient { used_basic_auth: false });
+        return Err(OauthError::InvalidClient { client_id: None, used_basic_auth: false });
     };
     let id = Some(client_id.as_str()).filter(|id| is_valid_client_id(id));
     if let Some(remaining) = app.brute_force.lockout(address, id) {
@@ -195,7 +210,7 @@ pub(crate) async fn authenticate(
     }
     app.brute_force.record_failure(address, id);
     tokio::time::sleep_until(started_at + app.settings.brute_force.min_failure_latency).await;
-    Err(OauthError::InvalidClient { used_basic_auth })
+    Err(OauthError::InvalidClient { client_id: id.map(str::to_owned), used_basic_auth })
 }
 
 /// Revokes a token of the client (RFC 7009); an operator can revoke any token. An invalid token or a

@@ -1,21 +1,25 @@
 //! `backhaul deliveries`: messages to merchants, their attempts and replays.
 
-use std::cell::Cell;
+mod replay;
+mod report;
+
 use std::cmp::Reverse;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, value_parser};
+use delivery::outcome::Outcome;
 use domain::access::MerchantId;
 use domain::message_kind::MessageKind;
 use platform::Timestamp;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::api_client::ApiClient;
 use crate::connection::OperatorArgs;
-use crate::delivery_services::{DeliveryServiceArgs, call_each, find, merge_lists};
-use crate::output::{Column, Format, computed, details, items, print, table, text_at, time, value};
-use crate::usage_error;
+use crate::delivery_services::{DeliveryServiceArgs, find, merge_lists};
+use crate::output::{Column, Format, computed, details, items, table, text_at, time, value};
+use replay::Replay;
+use report::Report;
 
 const COLUMNS: &[Column] = &[
     value("id", "/id"),
@@ -24,7 +28,9 @@ const COLUMNS: &[Column] = &[
     value("kind", "/kind"),
     value("event", "/event"),
     value("state", "/state"),
+    value("outcome", "/last_outcome"),
     value("status", "/last_status"),
+    value("waiting", "/waiting/reason"),
 ];
 
 const FIELDS: &[Column] = &[
@@ -35,6 +41,7 @@ const FIELDS: &[Column] = &[
     value("ordering key", "/ordering_key"),
     value("state", "/state"),
     time("created", "/created_at"),
+    value("waiting", "/waiting/detail"),
     time("next attempt", "/next_attempt_at"),
     value("last outcome", "/last_outcome"),
     value("body", "/body"),
@@ -43,21 +50,13 @@ const FIELDS: &[Column] = &[
 const ATTEMPT_COLUMNS: &[Column] = &[
     time("time", "/started_at"),
     computed("latency", |attempt| format!("{} ms", text_at(attempt, "/latency_ms"))),
+    value("outcome", "/outcome"),
     value("status", "/status"),
     value("detail", "/detail"),
     value("response", "/response_body"),
 ];
 
-const REPORT_COLUMNS: &[Column] = &[
-    time("from", "/period_start_at"),
-    value("merchant", "/merchant"),
-    value("kind", "/kind"),
-    value("outcome", "/outcome"),
-    value("status", "/status"),
-    value("attempts", "/attempts"),
-];
-
-/// List, show, replay and count messages to merchants
+/// List, show, retry, replay and count messages to merchants
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -74,6 +73,7 @@ enum Command {
     #[command(after_help = "\
 Examples:
   backhaul deliveries list --state dead
+  backhaul deliveries list --merchant acme --outcome timed_out
   backhaul deliveries list --merchant acme --status 500 --from 2026-01-31T00:00:00Z --json")]
     List(Box<List>),
     /// Show a delivery and every attempt
@@ -81,7 +81,12 @@ Examples:
         /// ID of the delivery, which is the message's webhook-id
         id: String,
     },
-    /// Send messages again: one by its ID, dead ones that match a filter, or all dead ones
+    /// Send a waiting message now instead of at its next attempt
+    Retry {
+        /// ID of the delivery
+        id: String,
+    },
+    /// Send messages again: one by its ID, dead ones of a merchant, or dead ones of all merchants
     #[command(after_help = "\
 Examples:
   backhaul deliveries replay 0198c0de-0000-7000-8000-000000000000
@@ -102,7 +107,7 @@ struct List {
 }
 
 /// A filter for deliveries; all conditions must match.
-#[derive(Args, Serialize, Default, PartialEq, Eq)]
+#[derive(Args, Serialize)]
 struct Filter {
     /// Only messages to this merchant
     #[arg(long)]
@@ -116,6 +121,9 @@ struct Filter {
     /// Only deliveries whose last response had this status code
     #[arg(long, value_name = "CODE")]
     status: Option<u16>,
+    /// Only deliveries whose last attempt had this outcome
+    #[arg(long, value_parser = PossibleValuesParser::new(Outcome::NAMES))]
+    outcome: Option<String>,
     /// Only messages with this ordering key, for example rma:RMA-1
     #[arg(long, value_name = "KEY")]
     ordering_key: Option<String>,
@@ -125,43 +133,6 @@ struct Filter {
     /// Created before this time
     #[arg(long, value_name = "TIME")]
     to: Option<Timestamp>,
-}
-
-#[derive(Args)]
-struct Replay {
-    /// Replay this delivery
-    #[arg(conflicts_with = "Filter")]
-    id: Option<String>,
-    #[command(flatten)]
-    filter: Filter,
-    /// Replay every dead message of every merchant
-    #[arg(long, conflicts_with_all = ["id", "Filter"])]
-    all: bool,
-    /// Include messages when a newer one with the same ordering key was delivered
-    #[arg(long)]
-    force: bool,
-    /// Only count the messages
-    #[arg(long, conflicts_with = "id")]
-    dry_run: bool,
-    /// Messages per second, up to 1000
-    #[arg(long, value_name = "N", conflicts_with = "id", value_parser = value_parser!(u16).range(1..=1000))]
-    per_second: Option<u16>,
-}
-
-#[derive(Args, Serialize)]
-struct Report {
-    /// Only messages to this merchant
-    #[arg(long)]
-    merchant: Option<MerchantId>,
-    /// Start of the report [default: 24 hours ago]
-    #[arg(long, value_name = "TIME")]
-    from: Option<Timestamp>,
-    /// End of the report [default: now]
-    #[arg(long, value_name = "TIME")]
-    to: Option<Timestamp>,
-    /// Length of a row
-    #[arg(long, default_value = "hour", value_parser = ["hour", "day"])]
-    by: String,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
@@ -174,6 +145,12 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
             let path = ["v1", "deliveries", &id];
             let delivery = find(&services, async |service| service.get(&path).await).await?;
             format.print(&delivery, describe)
+        }
+        Command::Retry { id } => {
+            let path = ["v1", "deliveries", &id, "retry"];
+            let retried =
+                find(&services, async |service| service.trigger(&path, &[]).await).await?;
+            format.print(&retried, |_| format!("{id} is due now\n"))
         }
         Command::Replay(replay) => replay.run(&services).await,
         Command::Report(report) => report.run(&services, format).await,
@@ -198,59 +175,6 @@ impl List {
             deliveries.truncate(limit);
         }
         format.print_table(&page, "/deliveries", COLUMNS)?;
-        outcome
-    }
-}
-
-impl Replay {
-    async fn run(&self, services: &[ApiClient]) -> anyhow::Result<()> {
-        if let Some(id) = &self.id {
-            let path = ["v1", "deliveries", id, "replay"];
-            let query = [("force", if self.force { "true" } else { "false" })];
-            find(services, async |service| service.trigger(&path, &query).await).await?;
-            return print_json(&json!({ "replayed": id }));
-        }
-        if !self.all && self.filter == Filter::default() {
-            return Err(usage_error(
-                "pass a delivery id, a filter, or --all for every dead message",
-            ));
-        }
-        let mut body =
-            json!({ "filter": self.filter, "force": self.force, "dry_run": self.dry_run });
-        if let (Some(rate), Some(body)) = (self.per_second, body.as_object_mut()) {
-            body.insert("per_second".to_owned(), rate.into());
-        }
-        let call = async |service: &ApiClient| service.post(&["v1", "replays"], &body).await;
-        let (replays, outcome) = call_each(services, call).await;
-        // TestService replays continue even if another service failed.
-        if !replays.is_empty() {
-            print_json(&json!({ "replays": replays }))?;
-        }
-        outcome
-    }
-}
-
-/// Prints the response of a command that has no table.
-fn print_json(response: &Value) -> anyhow::Result<()> {
-    Ok(print(&format!("{response:#}\n"))?)
-}
-
-impl Report {
-    async fn run(&self, services: &[ApiClient], format: Format) -> anyhow::Result<()> {
-        let is_truncated = Cell::new(false);
-        let call = async |service: &ApiClient| {
-            let report = service.search(&["v1", "reports", "deliveries"], self).await?;
-            is_truncated.set(is_truncated.get() || report.get("truncated") == Some(&json!(true)));
-            Ok(report)
-        };
-        let (mut report, outcome) = merge_lists(services, "counts", call).await?;
-        if let Some(report) = report.as_object_mut() {
-            report.insert("truncated".to_owned(), is_truncated.get().into());
-        }
-        format.print_table(&report, "/counts", REPORT_COLUMNS)?;
-        if is_truncated.get() && format == Format::Text {
-            eprintln!("the oldest rows are missing: choose a shorter time or --by day");
-        }
         outcome
     }
 }

@@ -14,7 +14,7 @@ use crate::usage_error;
 
 const SERVICES: [Setting; 3] = [RETURNS, EXCHANGE, WAREHOUSE];
 
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(crate) struct DeliveryServiceArgs {
     /// URL of one delivering service
     /// [default: $RMA_URL, $EXCHANGE_URL and $WAREHOUSE_URL]

@@ -16,7 +16,7 @@ const COLUMNS: &[Column] = &[
     time("confirmed", "/received_at"),
     value("state", "/state"),
     value("exchange order", "/exchange_order_identifier"),
-    computed("units", |exchange| items(exchange, "/units").len().to_string()),
+    computed("units", |exchange| items(exchange, "/items").len().to_string()),
 ];
 
 const FIELDS: &[Column] = &[
@@ -25,10 +25,11 @@ const FIELDS: &[Column] = &[
     value("rma", "/rma_identifier"),
     value("state", "/state"),
     value("exchange order", "/exchange_order_identifier"),
-    computed("units", |exchange| units(exchange, "/units")),
-    computed("out of stock", |exchange| units(exchange, "/out_of_stock")),
-    value("stock", "/stock"),
-    value("stock detail", "/stock_detail"),
+    computed("units", |exchange| units(exchange, "/items", "/refund_type")),
+    computed("failed units", |exchange| units(exchange, "/failed", "/reason")),
+    value("stock check", "/stock_check"),
+    value("price check", "/price_check"),
+    value("check detail", "/check_detail"),
     value("delivery", "/delivery"),
     time("confirmed", "/received_at"),
     time("ordered", "/ordered_at"),
@@ -112,8 +113,8 @@ struct List {
     exchange_order: Option<String>,
     /// Only exchange orders in this state
     #[arg(long, value_parser = [
-        "waiting", "sending", "placed", "undeliverable", "abandoned", "already_exchanged",
-        "out_of_stock", "unreadable",
+        "waiting", "sending", "placed", "undeliverable", "already_exists", "abandoned",
+        "already_exchanged", "not_exchangeable", "unreadable",
     ])]
     state: Option<String>,
     /// Maximum number of exchange orders
@@ -159,8 +160,10 @@ fn describe(exchange: &Value) -> String {
     format!("{fields}\n{}", table(others, OTHER_RETURN_COLUMNS))
 }
 
-fn units(exchange: &Value, pointer: &str) -> String {
+/// Each unit with one of its fields.
+fn units(exchange: &Value, pointer: &str, field: &str) -> String {
     join(items(exchange, pointer).iter().map(|unit| {
-        format!("{}:{}", text_at(unit, "/order_line_item_identifier"), text_at(unit, "/unit"))
+        let line = text_at(unit, "/order_line_item_identifier");
+        format!("{line}:{} {}", text_at(unit, "/unit"), text_at(unit, field))
     }))
 }

@@ -8,10 +8,12 @@ mod clients;
 mod connection;
 mod deliveries;
 mod delivery_services;
+mod discrepancies;
 mod endpoints;
 mod exchange;
 mod merchants;
 mod orders;
+mod replays;
 mod returns;
 mod token;
 mod verify;
@@ -48,8 +50,10 @@ enum Command {
     Token(token::Arguments),
     Audit(audit::Arguments),
     Returns(returns::Arguments),
+    Discrepancies(discrepancies::Arguments),
     Exchange(exchange::Arguments),
     Deliveries(deliveries::Arguments),
+    Replays(replays::Arguments),
     Asn(warehouse::asns::Arguments),
     Shipment(warehouse::shipments::Arguments),
     Receipt(warehouse::receipts::Arguments),
@@ -95,8 +99,10 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Token(arguments) => token::run(arguments).await?,
         Command::Audit(arguments) => audit::run(arguments).await?,
         Command::Returns(arguments) => returns::run(arguments).await?,
+        Command::Discrepancies(arguments) => discrepancies::run(arguments).await?,
         Command::Exchange(arguments) => exchange::run(arguments).await?,
         Command::Deliveries(arguments) => deliveries::run(arguments).await?,
+        Command::Replays(arguments) => replays::run(arguments).await?,
         Command::Asn(arguments) => warehouse::asns::run(arguments).await?,
         Command::Shipment(arguments) => warehouse::shipments::run(arguments).await?,
         Command::Receipt(arguments) => warehouse::receipts::run(arguments).await?,

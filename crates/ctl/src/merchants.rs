@@ -32,6 +32,8 @@ const FIELDS: &[Column] = &[
     value("currency", "/currency"),
     computed("return window", return_window),
     value("final-sale tags", "/final_sale_tags"),
+    value("express max weight", "/express_max_weight"),
+    value("concept", "/concept"),
     computed("return reasons", return_reasons),
     computed("return methods", return_methods),
     computed("gift card", gift_card),
@@ -212,7 +214,8 @@ mod tests {
                 "gift_card": { "sku": "GIFT", "bonus_credit_amount_cents": 500 }
             },
             "managed_receiving": false, "return_window_days": 60,
-            "final_sale_tags": ["Clearance", "Outlet"], "strict_amounts": true,
+            "final_sale_tags": ["Clearance", "Outlet"], "express_max_weight": 2.5, "concept": "Acme Sport",
+            "strict_amounts": true,
             "strict_refund_dates": false, "base_url": "https://api.acme.example/hooks/",
             "support_contact": { "email": "help@acme.example", "name": null, "phone": "+1 555" },
             "endpoints": {
@@ -239,6 +242,8 @@ mod tests {
             currency             USD
             return window        60 days
             final-sale tags      Clearance, Outlet
+            express max weight   2.5
+            concept              Acme Sport
             return reasons       TOO_SMALL (exchange), OTHER
             return methods       mail-back (5.95 USD)
             gift card            GIFT with a bonus of 5.00 USD

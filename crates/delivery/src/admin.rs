@@ -1,20 +1,26 @@
-//! HTTP API for operators of every service that delivers: list, show and replay deliveries, report on
-//! them, and check endpoints. The token of a merchant reads that merchant's deliveries.
+//! HTTP API for operators of every service that delivers: list, show, retry and replay deliveries,
+//! report on them, list and check endpoints. The token of a merchant reads that merchant's deliveries.
 
 pub(crate) mod check;
+pub(crate) mod endpoints;
 pub(crate) mod list;
+mod new_replay;
 pub(crate) mod replays;
 pub(crate) mod report;
-mod sample;
+pub(crate) mod resend;
+pub(crate) mod sample;
+mod waiting;
 
 use chrono::{DateTime, Datelike as _, Utc};
 use domain::access::{MerchantId, Scope};
+use domain::json::{FieldError, ValidationError};
 use domain::message_kind::MessageKind;
 use platform::identity::{Access, Caller};
 use platform::{ErrorKind, Failure};
 use utoipa_actix_web::service_config::ServiceConfig;
 use uuid::Uuid;
 
+use crate::outcome::Outcome;
 use crate::store::Filter;
 
 /// The routes of the API. The service must register its [`crate::Deliveries`] as app data, see
@@ -23,10 +29,13 @@ pub fn routes(config: &mut ServiceConfig<'_>) {
     config
         .service(list::list_deliveries)
         .service(list::show_delivery)
-        .service(replays::replay_delivery)
+        .service(resend::replay_delivery)
+        .service(resend::retry_delivery)
         .service(replays::start_replay)
+        .service(replays::list_replays)
         .service(replays::show_replay)
         .service(report::report_deliveries)
+        .service(endpoints::list_endpoints)
         .service(check::check_endpoints);
 }
 
@@ -44,6 +53,8 @@ pub(crate) enum Error {
         "delivery {0} is superseded by a newer message of its ordering key; use force to send it"
     )]
     Superseded(Uuid),
+    #[error("delivery {0} cannot be sent now: {1}")]
+    CannotRetry(Uuid, String),
     #[error("{0}")]
     Malformed(String),
 }
@@ -52,7 +63,7 @@ impl Failure for Error {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::NoDelivery(_) | Self::NoReplay(_) | Self::NoMerchant(_) => ErrorKind::Missing,
-            Self::Pending(_) | Self::Superseded(_) => ErrorKind::Conflict,
+            Self::Pending(_) | Self::Superseded(_) | Self::CannotRetry(..) => ErrorKind::Conflict,
             Self::Malformed(_) => ErrorKind::Malformed,
         }
     }
@@ -65,6 +76,14 @@ fn check_filter(filter: &Filter) -> Result<(), Error> {
     }
     check_kind(filter.kind.as_deref())?;
     check_times(&[filter.from, filter.to])
+}
+
+fn check_outcome(name: Option<&str>) -> Result<(), ValidationError> {
+    if name.is_none_or(|name| Outcome::NAMES.contains(&name)) {
+        return Ok(());
+    }
+    let detail = format!("must be one of {}", Outcome::NAMES.join(", "));
+    Err(FieldError::invalid("outcome", detail).into())
 }
 
 fn check_kind(name: Option<&str>) -> Result<(), Error> {

@@ -4,6 +4,7 @@
 //! new. An attempt ends within its timeout and always has an [`Outcome`], never an error.
 
 mod call;
+mod response_log;
 #[cfg(test)]
 mod tests;
 
@@ -12,11 +13,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::message_kind::MessageKind;
-use reqwest::header;
+use reqwest::header::{self, HeaderValue};
 use reqwest::{Method, Response};
 use tokio::time::Instant;
 
 use self::call::Call;
+use self::response_log::response_log;
 use crate::ack_tracker::SLOW_AFTER;
 use crate::client::{BodyEnd, GuardedClient, RequestError, read_body};
 use crate::endpoint::Endpoint;
@@ -67,15 +69,8 @@ pub struct Attempt {
     pub latency: Duration,
     /// Body of the response, as far as it was read.
     pub response: Bytes,
-}
-
-impl Attempt {
-    /// Keeps only the start of the response and frees the rest.
-    pub(crate) fn truncate_response(&mut self, max_bytes: usize) {
-        if let Some(start) = self.response.get(..max_bytes) {
-            self.response = Bytes::copy_from_slice(start);
-        }
-    }
+    /// Start of that body for the attempt log, with our secrets masked.
+    pub response_log: String,
 }
 
 /// HTTP client for merchants' endpoints. Cheap to clone.
@@ -137,12 +132,14 @@ impl EndpointClient {
         jitter: Jitter,
     ) -> (Attempt, Option<Generation>) {
         let started = Instant::now();
-        let mut generation = None;
+        let (mut generation, mut authorization) = (None, None);
         let response = match self.token(endpoint, stale, deadline, jitter).await {
             Err(outcome) => Err(outcome),
             Ok(token) => {
-                generation = token.as_ref().map(|token| token.generation);
-                self.send(call, endpoint, token, started_at, deadline).await.map_err(Outcome::from)
+                (generation, authorization) =
+                    token.map(|t| (t.generation, t.authorization)).unzip();
+                let sent = self.send(call, endpoint, authorization.clone(), started_at, deadline);
+                sent.await.map_err(Outcome::from)
             }
         };
         let (outcome, signal, response) = match response {
@@ -150,7 +147,8 @@ impl EndpointClient {
             Ok(response) => classify(call, response, started_at, started, deadline).await,
         };
         let latency = started.elapsed();
-        (Attempt { outcome, signal, started_at, latency, response }, generation)
+        let response_log = response_log(&response, endpoint, authorization.as_ref());
+        (Attempt { outcome, signal, started_at, latency, response, response_log }, generation)
     }
 
     async fn token(
@@ -173,15 +171,15 @@ impl EndpointClient {
         &self,
         call: Call<'_>,
         endpoint: &Endpoint,
-        token: Option<Token>,
+        authorization: Option<HeaderValue>,
         at: DateTime<Utc>,
         deadline: Instant,
     ) -> Result<Response, RequestError> {
         let mut headers = call
             .headers(endpoint, at)
             .map_err(|error| RequestError::Unreachable(error.to_string()))?;
-        if let Some(token) = token {
-            headers.insert(header::AUTHORIZATION, token.authorization);
+        if let Some(authorization) = authorization {
+            headers.insert(header::AUTHORIZATION, authorization);
         }
         let url = endpoint.url().clone();
         let request = match call {
@@ -190,7 +188,8 @@ impl EndpointClient {
             }
             Call::Fetch(_) => self.client.request(Method::GET, url)?,
         };
-        match tokio::time::timeout_at(deadline, request.headers(headers).send()).await {
+        let request = request.headers(headers).build()?;
+        match tokio::time::timeout_at(deadline, self.client.send(request)).await {
             Ok(response) => Ok(response?),
             Err(_) => Err(RequestError::TimedOut),
         }

@@ -3,6 +3,8 @@
 //! [`GuardedClient::request`] checks the URL, the built-in resolver checks the resolved addresses.
 //! The client follows no redirects and uses no proxy, which would bypass both checks.
 
+mod connect_observer;
+
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
@@ -10,9 +12,10 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use reqwest::dns::Resolve;
-use reqwest::{Method, RequestBuilder, Response, redirect};
+use reqwest::{ClientBuilder, Method, Request, RequestBuilder, Response, redirect};
 use url::Url;
 
+use self::connect_observer::{ConnectObserver, observe};
 use crate::guard::{Guard, GuardError, GuardedResolver};
 
 /// Bounds the response to a message, and that of a token server.
@@ -24,6 +27,8 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug)]
 pub struct GuardedClient {
     http: reqwest::Client,
+    /// Opens a connection for each request.
+    unpooled: reqwest::Client,
     guard: Arc<Guard>,
 }
 
@@ -35,23 +40,48 @@ impl GuardedClient {
         connect_timeout: Duration,
     ) -> Result<Self, reqwest::Error> {
         let guard = Arc::new(guard);
-        let http = reqwest::Client::builder()
-            .user_agent(concat!("backhaul/", env!("CARGO_PKG_VERSION")))
-            .dns_resolver(GuardedResolver::new(Arc::clone(&guard), resolver))
-            .tls_backend_preconfigured(tls)
-            .redirect(redirect::Policy::none())
-            .no_proxy()
-            .connect_timeout(connect_timeout)
-            .pool_idle_timeout(IDLE_TIMEOUT)
-            .build()?;
-        Ok(Self { http, guard })
+        let builder = || {
+            ClientBuilder::new()
+                .user_agent(concat!("backhaul/", env!("CARGO_PKG_VERSION")))
+                .dns_resolver(GuardedResolver::new(Arc::clone(&guard), Arc::clone(&resolver)))
+                .tls_backend_preconfigured(tls.clone())
+                .redirect(redirect::Policy::none())
+                .no_proxy()
+                .connect_timeout(connect_timeout)
+        };
+        let http =
+            builder().pool_idle_timeout(IDLE_TIMEOUT).connector_layer(ConnectObserver).build()?;
+        let unpooled = builder().pool_max_idle_per_host(0).build()?;
+        Ok(Self { http, unpooled, guard })
     }
 
-    /// Builds a request. It has no timeout: the caller must set one.
+    /// Sends a request. A server may close a kept-alive connection at any time, so a request that
+    /// found its connection closed is sent once more over a new one. The caller sets a timeout.
+    pub async fn send(&self, request: Request) -> Result<Response, reqwest::Error> {
+        let copy = request.try_clone();
+        let (result, has_connected) = observe(self.http.execute(request)).await;
+        match (result, copy) {
+            (Err(error), Some(copy)) if !has_connected && is_closed(&error) => {
+                self.unpooled.execute(copy).await
+            }
+            (result, _) => result,
+        }
+    }
+
+    /// Builds a request for [`GuardedClient::send`].
     pub fn request(&self, method: Method, url: Url) -> Result<RequestBuilder, GuardError> {
         self.guard.check_url(&url)?;
         Ok(self.http.request(method, url))
     }
+}
+
+/// Whether the connection was closed before the head of a response arrived.
+fn is_closed(error: &reqwest::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    let closed = [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof];
+    cause::<hyper::Error>(error)
+        .is_some_and(|error| error.is_incomplete_message() || error.is_closed())
+        || cause::<io::Error>(error).is_some_and(|error| closed.contains(&error.kind()))
 }
 
 /// A request that got no complete response.

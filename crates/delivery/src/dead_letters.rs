@@ -17,8 +17,8 @@ use platform::{Timestamp, database::DatabaseError};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::engine::{Engine, default_exchange, header};
-use crate::queue_message::QueueMessage;
+use crate::engine::{Engine, default_exchange};
+use crate::queue_message::{QueueMessage, header};
 use crate::settlement::Settlement;
 use crate::store;
 

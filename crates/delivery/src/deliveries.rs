@@ -21,10 +21,11 @@ use crate::backlog;
 use crate::dispatcher::Dispatcher;
 use crate::endpoints::Endpoints;
 use crate::engine::{Engine, reconnect_backoff};
+use crate::inflight_budget::InflightBudget;
 use crate::metrics::Metrics;
 use crate::observer::SettlementObserver;
 use crate::replayer::Replayer;
-use crate::sender::{InflightBudget, Sender};
+use crate::sender::Sender;
 use crate::settings::Settings;
 use crate::store::{self, NewMessage, Partitions};
 
@@ -115,7 +116,6 @@ impl Deliveries {
     /// Deletes the message of a settled delivery, so that it cannot be replayed. Returns false if
     /// the delivery is not settled.
     pub async fn delete_settled(
-        &self,
         conn: &mut AsyncPgConnection,
         id: Uuid,
     ) -> Result<bool, DatabaseError> {

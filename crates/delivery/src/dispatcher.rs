@@ -19,7 +19,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::engine::{Engine, default_exchange, header};
+use crate::engine::{Engine, default_exchange};
+use crate::queue_message::header;
 use crate::store::{self, ClaimParams, ClaimedDelivery, Content, OrderingKeyCursor};
 use crate::window::Window;
 
@@ -184,12 +185,12 @@ async fn run_maintenance(
     if unblocked > 0 {
         tracing::warn!(deliveries = unblocked, "unblocked {unblocked} heads of ordering keys");
     }
-    for (merchant, kind, disabled_at_version) in store::disabled_endpoints(conn).await? {
-        let id = merchant.parse().map_err(store::unreadable)?;
+    for disabled in store::disabled_endpoints(conn).await? {
+        let id = disabled.merchant.parse().map_err(store::unreadable)?;
         let version = engine.merchants.get(&id).map(|merchant| merchant.version);
-        if version.is_some_and(|version| version > disabled_at_version) {
+        if version.is_some_and(|version| version > disabled.version) {
             // One endpoint per transaction: settlers lock several, in an order of their own.
-            store::enable_endpoint(conn, &merchant, &kind, disabled_at_version).await?;
+            store::enable_endpoint(conn, &disabled).await?;
         }
     }
     Ok(())

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use domain::merchant::is_reserved_header;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
@@ -30,7 +31,12 @@ pub struct Endpoint {
     /// The merchant's custom headers and static authentication.
     headers: HeaderMap,
     credentials: Option<Arc<ClientCredentials>>,
+    /// Secrets that our requests contain, to be masked in logged responses.
+    sent_secrets: Vec<SecretString>,
 }
+
+/// A shorter header value or query string is taken for a name or a number, not for a secret.
+const MIN_SECRET_BYTES: usize = 8;
 
 impl Endpoint {
     pub fn new(
@@ -44,28 +50,40 @@ impl Endpoint {
             let (name, value) = custom_header(name, value)?;
             headers.append(name, value);
         }
+        let values = custom_headers.iter().map(|(_, value)| value.as_str()).chain(url.query());
+        let mut sent_secrets: Vec<_> = values
+            .filter(|value| value.len() >= MIN_SECRET_BYTES)
+            .map(SecretString::from)
+            .collect();
         let mut credentials = None;
         match authentication {
             Authentication::None => {}
             Authentication::Basic { user, password } => {
                 let pair = format!("{user}:{}", password.expose_secret());
-                let value = format!("Basic {}", BASE64_STANDARD.encode(pair));
+                let encoded = BASE64_STANDARD.encode(pair);
+                let value = format!("Basic {encoded}");
+                sent_secrets.extend([encoded.into(), password.clone()]);
                 headers.insert(header::AUTHORIZATION, sensitive(&value)?);
             }
             Authentication::Bearer(token) => {
                 let value = format!("Bearer {}", token.expose_secret());
+                sent_secrets.push(token.clone());
                 headers.insert(header::AUTHORIZATION, sensitive(&value)?);
             }
             Authentication::ApiKey { header, key } => {
                 let name = header_name(header)?;
-                if name != header::AUTHORIZATION && is_reserved(&name) {
+                if name != header::AUTHORIZATION && is_reserved_header(header) {
                     return Err(EndpointError::Reserved(header.clone()));
                 }
                 headers.insert(name, sensitive(key.expose_secret())?);
+                sent_secrets.push(key.clone());
             }
-            Authentication::ClientCredentials(oauth) => credentials = Some(Arc::clone(oauth)),
+            Authentication::ClientCredentials(oauth) => {
+                sent_secrets.push(oauth.client_secret.clone());
+                credentials = Some(Arc::clone(oauth));
+            }
         }
-        Ok(Self { url, secrets, headers, credentials })
+        Ok(Self { url, secrets, headers, credentials, sent_secrets })
     }
 
     /// Replaces the URL, for an endpoint whose URL has a placeholder.
@@ -84,6 +102,10 @@ impl Endpoint {
 
     pub(crate) fn headers(&self) -> &HeaderMap {
         &self.headers
+    }
+
+    pub(crate) fn sent_secrets(&self) -> impl Iterator<Item = &str> {
+        self.sent_secrets.iter().map(ExposeSecret::expose_secret)
     }
 
     pub(crate) fn credentials(&self) -> Option<&Arc<ClientCredentials>> {
@@ -106,38 +128,11 @@ pub enum EndpointError {
 /// Validates a merchant's custom header. It must not replace a header that the service sets.
 pub fn custom_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), EndpointError> {
     let parsed = header_name(name)?;
-    if is_reserved(&parsed) {
+    if is_reserved_header(name) {
         return Err(EndpointError::Reserved(name.to_owned()));
     }
-    match HeaderValue::from_str(value) {
-        Ok(value) => Ok((parsed, value)),
-        Err(_) => Err(EndpointError::HeaderValue(name.to_owned())),
-    }
-}
-
-const RESERVED: &[HeaderName] = &[
-    header::ACCEPT,
-    header::ACCEPT_ENCODING,
-    header::AUTHORIZATION,
-    header::CONNECTION,
-    header::CONTENT_ENCODING,
-    header::CONTENT_LENGTH,
-    header::CONTENT_TYPE,
-    header::EXPECT,
-    header::HOST,
-    header::PROXY_AUTHORIZATION,
-    header::TE,
-    header::TRAILER,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-];
-
-const RESERVED_PREFIXES: &[&str] =
-    &["webhook-", "x-service-", "traceparent", "tracestate", "keep-alive", "proxy-"];
-
-fn is_reserved(name: &HeaderName) -> bool {
-    RESERVED.contains(name)
-        || RESERVED_PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix))
+    let value = sensitive(value).map_err(|_invalid| EndpointError::HeaderValue(name.to_owned()))?;
+    Ok((parsed, value))
 }
 
 fn header_name(name: &str) -> Result<HeaderName, EndpointError> {

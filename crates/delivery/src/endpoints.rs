@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use domain::access::MerchantId;
-use domain::merchant::{self, CredentialsIn, Interface, Merchant, Sealed};
+use domain::merchant::{self, CredentialsIn, Interface, Merchant, Sealed, SecretUrl};
 use merchants::Merchants;
 use platform::Timestamp;
 use platform::sealing::{SealError, Sealer};
@@ -27,6 +27,8 @@ pub enum ResolveError {
     NoUrl(Interface),
     #[error("the URL of {0} is invalid")]
     InvalidUrl(Interface, #[source] url::ParseError),
+    #[error("the path of {0} leads out of the merchant's base URL")]
+    PathEscapes(Interface),
     #[error("a secret of {0} cannot be unsealed")]
     Sealed(Interface, #[source] SealError),
     #[error("a signing secret of {0} is invalid")]
@@ -110,7 +112,9 @@ fn resolve(
         .collect::<Result<_, _>>()
         .map_err(|error| ResolveError::Secret(interface, error))?;
     let authentication = authentication(&settings.authentication, interface)?;
-    let headers: Vec<_> = settings.headers.clone().into_iter().collect();
+    let header =
+        |(name, value): (&String, &SecretString)| (name.clone(), value.expose_secret().to_owned());
+    let headers: Vec<_> = settings.headers.iter().map(header).collect();
     let endpoint = Endpoint::new(url, secrets, &authentication, &headers)
         .map_err(|error| ResolveError::Settings(interface, error))?;
     let timeout = settings.timeout_ms.map(|millis| Duration::from_millis(millis.into()));
@@ -127,15 +131,29 @@ fn url(
     if endpoint.is_none() && interface != Interface::Variants {
         return Err(ResolveError::NoUrl(interface));
     }
-    let own_url = endpoint.and_then(|endpoint| endpoint.url.clone());
-    let from_base = || {
-        let base = merchant.settings.base_url.as_ref()?;
-        let own_path = endpoint.and_then(|endpoint| endpoint.path.as_deref());
-        let path = own_path.unwrap_or_else(|| interface.default_path());
-        Some(format!("{}/{}", base.trim_end_matches('/'), path.trim_start_matches('/')))
-    };
-    let text = own_url.or_else(from_base).ok_or(ResolveError::NoUrl(interface))?;
-    text.parse().map_err(|error| ResolveError::InvalidUrl(interface, error))
+    let invalid = |error| ResolveError::InvalidUrl(interface, error);
+    if let Some(own_url) = endpoint.and_then(|endpoint| endpoint.url.as_ref()) {
+        return whole_url(own_url).parse().map_err(invalid);
+    }
+    let base = merchant.settings.base_url.as_ref().ok_or(ResolveError::NoUrl(interface))?;
+    let own_path = endpoint.and_then(|endpoint| endpoint.path.as_deref());
+    let path = own_path.unwrap_or_else(|| interface.default_path());
+    let base: Url = format!("{}/", base.trim_end_matches('/')).parse().map_err(invalid)?;
+    let joined: Url = format!("{base}{}", path.trim_start_matches('/')).parse().map_err(invalid)?;
+    // The parser removes segments such as `..`, also written as `%2e%2e` or between backslashes.
+    if joined.path().starts_with(base.path()) {
+        Ok(joined)
+    } else {
+        Err(ResolveError::PathEscapes(interface))
+    }
+}
+
+/// A URL with its unsealed query.
+fn whole_url(url: &SecretUrl<SecretString>) -> String {
+    match &url.query {
+        Some(query) => format!("{}?{}", url.base, query.expose_secret()),
+        None => url.base.clone(),
+    }
 }
 
 fn authentication(
@@ -156,8 +174,9 @@ fn authentication(
             scope,
             credentials_in,
         } => {
-            let token_url =
-                token_url.parse().map_err(|error| ResolveError::InvalidUrl(interface, error))?;
+            let token_url = whole_url(&token_url)
+                .parse()
+                .map_err(|error| ResolveError::InvalidUrl(interface, error))?;
             let placement = match credentials_in {
                 CredentialsIn::Body => Placement::Body,
                 CredentialsIn::Basic => Placement::Basic,
@@ -167,4 +186,64 @@ fn authentication(
             Authentication::ClientCredentials(Arc::new(credentials))
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RMA: Interface = Interface::Message(domain::message_kind::MessageKind::Rma);
+
+    fn resolve_path(base_url: &str, path: &str) -> Result<String, ResolveError> {
+        let mut merchant = testkit::merchant("acme");
+        merchant.settings.base_url = Some(base_url.to_owned());
+        let endpoint = merchant::Endpoint {
+            url: None,
+            path: Some(path.to_owned()),
+            headers: Default::default(),
+            authentication: merchant::Authentication::None,
+            timeout_ms: None,
+            paused: false,
+            signing_secrets: Vec::new(),
+        };
+        url(&merchant, Some(&endpoint), RMA).map(String::from)
+    }
+
+    #[test]
+    fn header_values_and_url_queries_are_unsealed() {
+        let keys = platform::config::List(vec![testkit::sealing_keys().into()]);
+        let sealer = Sealer::new(&platform::sealing::Settings { keys }).unwrap();
+        let mut merchant = testkit::merchant("acme");
+        let context = RMA.sealing_context(&merchant.identifier);
+        let seal = |secret: &str| sealer.seal(&context, secret).unwrap();
+        let endpoint = merchant.endpoints.get_mut(&RMA).unwrap();
+        let base = "https://acme.example/rmas".to_owned();
+        endpoint.url = Some(SecretUrl { base, query: Some(seal("key=open-sesame")) });
+        endpoint.headers.insert("x-shop".to_owned(), seal("seven"));
+        let resolved = resolve(&sealer, &merchant, RMA, Timestamp::UNIX_EPOCH).unwrap();
+        let endpoint = resolved.endpoint;
+        assert_eq!(endpoint.url().as_str(), "https://acme.example/rmas?key=open-sesame");
+        assert_eq!(endpoint.headers()["x-shop"], "seven");
+        assert!(endpoint.headers()["x-shop"].is_sensitive());
+    }
+
+    #[test]
+    fn a_path_is_below_the_base_url() {
+        for (base_url, path, expected) in [
+            ("https://acme.example", "/rmas", "https://acme.example/rmas"),
+            ("https://acme.example/hooks/", "rmas?v=2", "https://acme.example/hooks/rmas?v=2"),
+            (
+                "https://acme.example/hooks",
+                "//evil.example/x",
+                "https://acme.example/hooks/evil.example/x",
+            ),
+            ("https://acme.example/hooks", "/a/../b", "https://acme.example/hooks/b"),
+        ] {
+            assert_eq!(resolve_path(base_url, path).unwrap(), expected);
+        }
+        for path in ["/../x", "/../../x", "/a/../../x", "/%2e%2E/x", "/..\\x", "/.\t./x", "/.."] {
+            let resolved = resolve_path("https://acme.example/hooks", path);
+            assert!(matches!(resolved, Err(ResolveError::PathEscapes(_))), "{path}: {resolved:?}");
+        }
+    }
 }

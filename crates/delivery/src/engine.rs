@@ -13,25 +13,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::attempt::EndpointClient;
 use crate::endpoints::Endpoints;
+use crate::inflight_budget::InflightBudget;
 use crate::metrics::Metrics;
 use crate::observer::SettlementObserver;
 use crate::outcome::Schedule;
-use crate::sender::InflightBudget;
 use crate::settings::Settings;
-
-/// Headers of a message on a work queue. A dead letter has more, see `dead_letters`.
-pub(crate) mod header {
-    pub(crate) const DELIVERY: &str = "delivery-id";
-    pub(crate) const MERCHANT: &str = "merchant";
-    pub(crate) const EVENT: &str = "event";
-    pub(crate) const SEQUENCE: &str = "sequence";
-    pub(crate) const REPLAY_NUMBER: &str = "replay-number";
-    pub(crate) const ATTEMPT: &str = "attempt";
-    /// Present if the message was queued before, so that another copy may exist.
-    pub(crate) const REQUEUES: &str = "requeues";
-    pub(crate) const LEASED_UNTIL: &str = "leased-until";
-    pub(crate) const TRACEPARENT: &str = "traceparent";
-}
 
 /// The default exchange, whose routing keys are names of queues.
 pub(crate) fn default_exchange() -> Exchange {

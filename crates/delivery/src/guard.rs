@@ -1,97 +1,13 @@
-//! SSRF protection: merchants' URLs may lead only to public addresses and allowed networks.
+//! SSRF protection when connecting: merchants' URLs may lead only to public addresses and allowed
+//! networks. The rule is [`Guard`], which auth uses too.
 //!
 //! [`GuardedResolver`] checks the addresses of host names when the HTTP client connects, so a name
 //! that resolves differently each time (DNS rebinding) is checked each time. Hosts written as an IP
 //! address never reach a resolver; [`Guard::check_url`] checks those.
 
-mod address;
 mod resolver;
 #[cfg(test)]
 mod tests;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use ipnet::IpNet;
-use url::{Host, Url};
-
-pub use address::{Embedding, Reason};
+pub use domain::merchant::guard::{Guard, GuardError, Reason};
 pub use resolver::{GuardedResolver, SystemResolver};
-
-/// Rule for endpoint and token URLs. The default allows public addresses over HTTPS.
-#[derive(Clone, Debug, Default)]
-pub struct Guard {
-    pub transport: Transport,
-    /// Non-public networks that are allowed. An IPv6 network that embeds IPv4 addresses does not
-    /// allow the embedded addresses: they are checked too.
-    pub allowed_networks: Vec<IpNet>,
-}
-
-/// Allowed URL schemes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Transport {
-    #[default]
-    HttpsOnly,
-    HttpAllowed,
-}
-
-impl Guard {
-    /// Checks a URL before a request. A host name passes: its addresses are checked when connecting.
-    pub fn check_url(&self, url: &Url) -> Result<(), GuardError> {
-        match (url.scheme(), self.transport) {
-            ("https", _) | ("http", Transport::HttpAllowed) => {}
-            (scheme, _) => return Err(GuardError::Scheme(scheme.to_owned())),
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(GuardError::UserInfo);
-        }
-        match url.host() {
-            Some(Host::Ipv4(address)) => self.check_address(IpAddr::V4(address)),
-            Some(Host::Ipv6(address)) => self.check_address(IpAddr::V6(address)),
-            Some(Host::Domain(_)) => Ok(()),
-            None => Err(GuardError::NoHost),
-        }
-    }
-
-    /// Checks an address before connecting to it.
-    pub fn check_address(&self, address: IpAddr) -> Result<(), GuardError> {
-        match address {
-            IpAddr::V4(v4) => self.check_v4(v4),
-            IpAddr::V6(v6) => self.check_v6(v6),
-        }
-        .map_err(|reason| GuardError::Address { address, reason })
-    }
-
-    fn check_v4(&self, address: Ipv4Addr) -> Result<(), Reason> {
-        match address::reserved_v4(address) {
-            Some(reason) if !self.is_allowed(IpAddr::V4(address)) => Err(reason),
-            _ => Ok(()),
-        }
-    }
-
-    fn check_v6(&self, address: Ipv6Addr) -> Result<(), Reason> {
-        let allowed = self.is_allowed(IpAddr::V6(address));
-        match (address::embedded_v4(address), address::reserved_v6(address)) {
-            (Some((_, inner)), _) if allowed => self.check_v4(inner),
-            (Some((embedding, _)), _) => Err(Reason::Embedded(embedding)),
-            (None, Some(reason)) if !allowed => Err(reason),
-            (None, _) => Ok(()),
-        }
-    }
-
-    fn is_allowed(&self, address: IpAddr) -> bool {
-        self.allowed_networks.iter().any(|network| network.contains(&address))
-    }
-}
-
-/// A URL or an address that must not be connected to.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum GuardError {
-    #[error("scheme `{0}` is not allowed for an endpoint")]
-    Scheme(String),
-    #[error("an endpoint URL must not contain a user name or password")]
-    UserInfo,
-    #[error("an endpoint URL must have a host")]
-    NoHost,
-    #[error("address {address} is refused: {reason}")]
-    Address { address: IpAddr, reason: Reason },
-}

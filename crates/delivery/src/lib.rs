@@ -21,6 +21,7 @@ mod dead_letters;
 mod deliveries;
 mod dispatcher;
 mod engine;
+mod inflight_budget;
 mod metrics;
 mod observer;
 mod queue_message;
@@ -32,6 +33,7 @@ mod settler;
 mod store;
 #[cfg(test)]
 mod test_merchant;
+mod webhooks;
 
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 
@@ -42,9 +44,13 @@ pub use outcome::Decision;
 pub use settings::Settings;
 pub use settlement::Settlement;
 pub use store::NewMessage;
+pub use webhooks::webhook;
 
 /// Tables of the engine, in the database of each service that delivers.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/delivery");
+
+/// The tag of [`routes`] in API documents, with its description.
+pub const TAG: (&str, &str) = ("deliveries", "Messages to merchants, their attempts and replays");
 
 /// Defaults of section `[delivery]`.
 pub const DEFAULTS: &str = include_str!("../default.toml");

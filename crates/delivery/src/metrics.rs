@@ -1,4 +1,4 @@
-//! Metrics of attempts and settlements.
+//! Metrics of deliveries and their attempts.
 
 use domain::message_kind::MessageKind;
 use opentelemetry::{
@@ -32,8 +32,8 @@ impl Metrics {
                 .with_boundaries(vec![0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0])
                 .build(),
             settlements: meter
-                .u64_counter("delivery_settlements")
-                .with_description("Deliveries by kind and result: delivered, retried or dead")
+                .u64_counter("delivery_results")
+                .with_description("Results of deliveries by kind: delivered, retried or dead")
                 .build(),
             leases_expired: meter
                 .u64_counter("delivery_leases_expired")
@@ -71,7 +71,7 @@ impl Metrics {
             None => "none",
         };
         let outcome = KeyValue::new("outcome", attempt.outcome.name());
-        self.attempts.add(1, &[kind_label(kind), outcome, KeyValue::new("class", class)]);
+        self.attempts.add(1, &[kind_label(kind), outcome, KeyValue::new("status_class", class)]);
         self.attempt_duration.record(attempt.latency.as_secs_f64(), &[kind_label(kind)]);
     }
 }

@@ -9,6 +9,7 @@ mod schedule;
 mod tests;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use domain::message_kind::MessageKind;
 
 use crate::client::RequestError;
 use crate::guard::GuardError;
@@ -34,6 +35,8 @@ pub enum Outcome {
         status: u16,
     },
     Gone,
+    /// The merchant already has the exchange order that the message creates.
+    AlreadyExists,
     TimedOut,
     Unreachable(String),
     TlsFailed(String),
@@ -72,7 +75,7 @@ pub fn decide(
 ) -> Decision {
     let retry_after = match outcome {
         Outcome::Delivered { .. } => return Decision::Delivered,
-        Outcome::Gone => return Decision::Dead,
+        Outcome::Gone | Outcome::AlreadyExists => return Decision::Dead,
         Outcome::Rejected { retry_after, .. } => *retry_after,
         Outcome::Unauthorized
         | Outcome::Redirected { .. }
@@ -106,7 +109,32 @@ impl Outcome {
         }
     }
 
-    /// Name in the attempt log, in metrics and in reports.
+    /// Applies the meaning that a status has for one kind of message: a conflict of an exchange order
+    /// is final.
+    pub fn for_kind(self, kind: MessageKind) -> Self {
+        match (kind, self) {
+            (MessageKind::ExchangeOrder, Self::Rejected { status: 409, .. }) => Self::AlreadyExists,
+            (_, outcome) => outcome,
+        }
+    }
+
+    /// All names, see [`Outcome::name`].
+    pub const NAMES: [&'static str; 12] = [
+        "delivered",
+        "unauthorized",
+        "rejected",
+        "redirected",
+        "gone",
+        "already_exists",
+        "timed_out",
+        "unreachable",
+        "tls_failed",
+        "address_refused",
+        "response_too_large",
+        "token_refused",
+    ];
+
+    /// Name in the attempt log, in metrics, in reports and in filters.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Delivered { .. } => "delivered",
@@ -114,6 +142,7 @@ impl Outcome {
             Self::Rejected { .. } => "rejected",
             Self::Redirected { .. } => "redirected",
             Self::Gone => "gone",
+            Self::AlreadyExists => "already_exists",
             Self::TimedOut => "timed_out",
             Self::Unreachable(_) => "unreachable",
             Self::TlsFailed(_) => "tls_failed",
@@ -132,6 +161,7 @@ impl Outcome {
             | Self::ResponseTooLarge { status } => Some(*status),
             Self::Unauthorized => Some(401),
             Self::Gone => Some(410),
+            Self::AlreadyExists => Some(409),
             Self::TimedOut
             | Self::Unreachable(_)
             | Self::TlsFailed(_)
@@ -151,6 +181,9 @@ impl Outcome {
                 format!("responded with {status}: redirects are not followed")
             }
             Self::Gone => "responded with 410: the endpoint is gone".to_owned(),
+            Self::AlreadyExists => {
+                "responded with 409: there is an exchange order for the original order".to_owned()
+            }
             Self::TimedOut => "no response within the timeout".to_owned(),
             Self::Unreachable(why) => format!("could not be reached: {why}"),
             Self::TlsFailed(why) => format!("TLS failed: {why}"),
@@ -167,6 +200,7 @@ impl Outcome {
         match self {
             Self::Delivered { .. } => Signal::Grow,
             Self::Rejected { status: 400 | 409 | 413 | 415 | 422, .. }
+            | Self::AlreadyExists
             | Self::ResponseTooLarge { .. } => Signal::Hold,
             Self::Unauthorized
             | Self::Rejected { .. }

@@ -12,7 +12,20 @@ use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
 use crate::attempt::{Message, ResponseBody};
-use crate::engine::header;
+
+/// Headers of a message on a work queue. A dead letter has more, see `dead_letters`.
+pub(crate) mod header {
+    pub(crate) const DELIVERY: &str = "delivery-id";
+    pub(crate) const MERCHANT: &str = "merchant";
+    pub(crate) const EVENT: &str = "event";
+    pub(crate) const SEQUENCE: &str = "sequence";
+    pub(crate) const REPLAY_NUMBER: &str = "replay-number";
+    pub(crate) const ATTEMPT: &str = "attempt";
+    /// Present if the message was queued before, so that another copy may exist.
+    pub(crate) const REQUEUES: &str = "requeues";
+    pub(crate) const LEASED_UNTIL: &str = "leased-until";
+    pub(crate) const TRACEPARENT: &str = "traceparent";
+}
 
 /// A message that arrives within this time after it was queued cannot be a duplicate: a released
 /// claim is not due before.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 
 use crate::attempt::EndpointClient;
 use crate::client::GuardedClient;
-use crate::guard::{Guard, SystemResolver, Transport};
+use crate::guard::{Guard, SystemResolver};
 use crate::outcome::{Schedule, ScheduleError};
 use crate::tokens::Tokens;
 use crate::window::Limits;
@@ -41,7 +41,6 @@ pub struct Settings {
     pub concurrency: NonZeroUsize,
     pub max_inflight_bytes: NonZeroUsize,
     pub settle_batch: NonZeroUsize,
-    pub response_log_bytes: usize,
     pub retention_days: u32,
 }
 
@@ -64,8 +63,7 @@ impl Settings {
     }
 
     pub(crate) fn endpoint_client(&self) -> anyhow::Result<EndpointClient> {
-        let transport = if self.https_only { Transport::HttpsOnly } else { Transport::HttpAllowed };
-        let guard = Guard { transport, allowed_networks: self.allowed_networks.0.clone() };
+        let guard = Guard::new(self.https_only, &self.allowed_networks);
         let tls = platform::client_tls()?;
         let client =
             GuardedClient::new(guard, Arc::new(SystemResolver), tls, self.connect_timeout)?;

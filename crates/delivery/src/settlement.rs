@@ -5,7 +5,7 @@ use domain::message_kind::MessageKind;
 use uuid::Uuid;
 
 use crate::attempt::Attempt;
-use crate::outcome::Decision;
+use crate::outcome::{Decision, Outcome};
 use crate::queue_message::QueueMessage;
 
 #[derive(Debug)]
@@ -34,6 +34,11 @@ impl Settlement {
         self.message.content.kind
     }
 
+    /// The outcome of the last request.
+    pub fn outcome(&self) -> &Outcome {
+        &self.attempt.outcome
+    }
+
     /// Returns the HTTP requests in order.
     pub(crate) fn attempts(&self) -> impl Iterator<Item = &Attempt> {
         self.unauthorized.iter().chain([&self.attempt])
@@ -48,7 +53,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::attempt::{Message, ResponseBody};
-    use crate::outcome::{Outcome, Signal};
+    use crate::outcome::Signal;
     use crate::queue_message::DeliveryTag;
 
     /// Builds the result of a first attempt.
@@ -84,6 +89,7 @@ pub(crate) mod tests {
             started_at,
             latency: Duration::from_millis(5),
             response: Bytes::new(),
+            response_log: String::new(),
         };
         Settlement {
             message,

@@ -4,13 +4,16 @@
 //! transaction moves it from one to the other. The functions here open no transactions; callers do.
 
 mod append;
+mod attempts;
 mod backlog;
 mod claim;
+mod endpoints;
 mod leases;
 mod partitions;
 mod replay;
 mod report;
 mod requeue;
+mod retry;
 mod schema;
 mod search;
 mod settle;
@@ -24,19 +27,24 @@ use uuid::Uuid;
 
 pub use append::NewMessage;
 pub(crate) use append::append;
+pub(crate) use attempts::{attempts, first_attempts};
 pub(crate) use backlog::oldest_due_seconds;
 pub(crate) use claim::{ClaimParams, ClaimedDelivery, Claims, Content, claim_due};
+pub(crate) use endpoints::{
+    DisabledEndpoint, EndpointBacklog, disabled_endpoints, enable_endpoint, endpoint_backlogs,
+};
 pub(crate) use leases::{Queued, expire_leases, release_claim, still_queued};
 pub(crate) use partitions::{Partitions, is_partition_missing, min_id_at};
-pub(crate) use replay::{Replay, advance_replay, find_replay, insert_replay, next_due_replay};
+pub(crate) use replay::{
+    Replay, advance_replay, find_replay, insert_replay, newest_replays, next_due_replay,
+};
 pub(crate) use report::{Period, ReportFilter, ReportRow, report};
 pub(crate) use requeue::{Superseded, delete_settled, requeue, superseded_dead_letters};
-pub(crate) use search::{
-    DeliveryRow, Filter, State, attempts, body, count, find, first_attempts, newest_first,
-};
+pub(crate) use retry::{UnsettledDelivery, retry_now, unsettled};
+pub(crate) use search::{DeliveryRow, Filter, State, body, count, find, newest_first};
 pub(crate) use settle::settle;
 pub(crate) use unblock::{OrderingKeyCursor, unblock_heads};
-pub(crate) use windows::{Windows, disabled_endpoints, enable_endpoint};
+pub(crate) use windows::Windows;
 
 /// Creates a UUID of version 7: ids sort by time, and a day is a range of ids.
 pub(crate) fn new_id(now: Timestamp) -> Uuid {

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::client::GuardedClient;
-use crate::guard::{Guard, SystemResolver, Transport};
+use crate::guard::{Guard, SystemResolver};
 
 /// TLS configuration without trusted authorities: enough for plain HTTP and for TLS that must fail.
 pub(crate) fn tls() -> rustls::ClientConfig {
@@ -31,9 +31,9 @@ pub(crate) fn client() -> GuardedClient {
 }
 
 pub(crate) fn guarded_client(allowed_networks: &[&str]) -> GuardedClient {
-    let allowed_networks =
+    let allowed_networks: Vec<_> =
         allowed_networks.iter().map(|network| network.parse().unwrap()).collect();
-    let guard = Guard { transport: Transport::HttpAllowed, allowed_networks };
+    let guard = Guard::new(false, &allowed_networks);
     GuardedClient::new(guard, Arc::new(SystemResolver), tls(), Duration::from_secs(2)).unwrap()
 }
 
@@ -69,6 +69,13 @@ impl TestMerchant {
 
 /// Reads a request, sends this response, closes the connection, and returns the request.
 pub(crate) async fn respond_and_close(mut stream: TcpStream, response: &[u8]) -> String {
+    let request = read_request(&mut stream).await;
+    stream.write_all(response).await.unwrap();
+    request
+}
+
+/// Reads a request with its body.
+pub(crate) async fn read_request(stream: &mut TcpStream) -> String {
     let mut read = Vec::new();
     let mut missing = usize::MAX;
     while missing > 0 {
@@ -80,6 +87,5 @@ pub(crate) async fn respond_and_close(mut stream: TcpStream, response: &[u8]) ->
             missing = length.map_or(0, |length| length.parse().unwrap());
         }
     }
-    stream.write_all(response).await.unwrap();
     String::from_utf8(read).unwrap()
 }

@@ -4,6 +4,7 @@
 //! token is refreshed in the background before it expires. Tokens have a generation: a caller whose
 //! token was rejected gets a newer one, which may be there already.
 
+mod request;
 #[cfg(test)]
 mod tests;
 
@@ -14,22 +15,17 @@ use std::time::Duration;
 use aws_lc_rs::digest;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
-use oauth2::basic::{BasicClient, BasicErrorResponse};
-use oauth2::{AuthType, ClientId, ClientSecret, HttpRequest, HttpResponse, RequestTokenError};
-use oauth2::{Scope, TokenResponse, TokenUrl};
 use reqwest::header::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::client::{BodyEnd, GuardedClient, MAX_RESPONSE_BYTES, RequestError, read_body};
+use self::request::request_token;
+use crate::client::{GuardedClient, RequestError};
 use crate::guard::GuardError;
-use crate::outcome::{Jitter, shorten};
+use crate::outcome::Jitter;
 
-/// Lifetime of a token whose server states none.
-const DEFAULT_LIFETIME: Duration = Duration::from_secs(3600);
-const MAX_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
 /// A token is refreshed between these percentages of its lifetime.
 const REFRESH_PERCENT: (u32, u32) = (80, 90);
 /// Delay before a failed refresh is repeated. The token is used meanwhile.
@@ -202,74 +198,6 @@ async fn log_failure(refresh: TokenRefresh) {
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tokens").field("timeout", &self.timeout).finish_non_exhaustive()
-    }
-}
-
-async fn request_token(
-    client: &GuardedClient,
-    credentials: &ClientCredentials,
-    deadline: Instant,
-) -> Result<(HeaderValue, Duration), TokenError> {
-    let oauth = BasicClient::new(ClientId::new(credentials.client_id.clone()))
-        .set_client_secret(ClientSecret::new(credentials.client_secret.expose_secret().into()))
-        .set_token_uri(TokenUrl::from_url(credentials.token_url.clone()))
-        .set_auth_type(match credentials.placement {
-            Placement::Body => AuthType::RequestBody,
-            Placement::Basic => AuthType::BasicAuth,
-        });
-    let scopes = credentials.scope.iter().flat_map(|scope| scope.split_whitespace());
-    let response = oauth
-        .exchange_client_credentials()
-        .add_scopes(scopes.map(|scope| Scope::new(scope.to_owned())))
-        .request_async(&|request| send(client.clone(), request, deadline))
-        .await
-        .map_err(token_error)?;
-    let mut authorization =
-        HeaderValue::from_str(&format!("Bearer {}", response.access_token().secret()))
-            .map_err(|error| TokenError::InvalidResponse(error.to_string()))?;
-    authorization.set_sensitive(true);
-    let lifetime = response.expires_in().unwrap_or(DEFAULT_LIFETIME).min(MAX_LIFETIME);
-    Ok((authorization, lifetime))
-}
-
-async fn send(
-    client: GuardedClient,
-    request: HttpRequest,
-    deadline: Instant,
-) -> Result<HttpResponse, TokenError> {
-    let (parts, body) = request.into_parts();
-    let url = Url::parse(&parts.uri.to_string())
-        .map_err(|error| TokenError::InvalidResponse(error.to_string()))?;
-    let received = client
-        .request(parts.method, url)?
-        .headers(parts.headers)
-        .body(body)
-        .send()
-        .await
-        .map_err(RequestError::from)?;
-    let mut response = HttpResponse::new(Vec::new());
-    *response.status_mut() = received.status();
-    *response.headers_mut() = received.headers().clone();
-    let (body, end) = read_body(received, MAX_RESPONSE_BYTES, deadline).await;
-    match end {
-        BodyEnd::Complete => *response.body_mut() = body.to_vec(),
-        BodyEnd::TooLarge => return Err(TokenError::InvalidResponse("too large".to_owned())),
-        BodyEnd::Failed(error) => return Err(error.into()),
-    }
-    Ok(response)
-}
-
-/// Leaves out the error description, in which a server may quote our secret, and shortens the rest.
-fn token_error(error: RequestTokenError<TokenError, BasicErrorResponse>) -> TokenError {
-    match error {
-        RequestTokenError::Request(error) => error,
-        RequestTokenError::ServerResponse(response) => {
-            TokenError::Refused(shorten(response.error().as_ref().to_owned()))
-        }
-        RequestTokenError::Parse(error, _) => {
-            TokenError::InvalidResponse(shorten(error.to_string()))
-        }
-        RequestTokenError::Other(why) => TokenError::InvalidResponse(shorten(why)),
     }
 }
 

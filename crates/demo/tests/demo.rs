@@ -32,6 +32,8 @@ impl TestApp {
             ("BOOTSTRAP__CLIENT_ID", "operator"),
             ("BOOTSTRAP__CLIENT_SECRET", OPERATOR_SECRET),
             ("TOKENS__ISSUER", "https://auth.test"),
+            ("DELIVERY__HTTPS_ONLY", "false"),
+            ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
         ])
         .await;
         let database = Database::create(order_intake::App::migrations()).await;

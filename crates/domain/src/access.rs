@@ -121,6 +121,11 @@ impl Scopes {
         self.0.contains(&scope)
     }
 
+    /// The known scopes of a text. Unknown scopes are ignored.
+    pub fn known(text: &str) -> Self {
+        text.split_ascii_whitespace().filter_map(|scope| scope.parse().ok()).collect()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -222,5 +227,6 @@ mod tests {
         assert_eq!(scopes.to_string(), "orders returns");
         assert!(scopes.is_subset(&"orders returns operator".parse().unwrap()));
         assert_eq!("orders admin".parse::<Scopes>(), Err(UnknownScope("admin".into())));
+        assert_eq!(Scopes::known("orders admin").to_string(), "orders");
     }
 }

@@ -1,22 +1,24 @@
 //! Exchange orders: new orders for the variants and gift cards that replace returned units.
 
+mod check;
 mod message;
 mod outcome;
 mod response;
-mod stock;
 mod variant_identifier;
 mod variants;
 
 #[cfg(test)]
 mod tests;
 
+pub use check::{CheckedUnit, VariantCheck, VariantLookups, check_variants};
 pub use message::{
     ExchangeItem, ExchangeOrder, GiftCardItem, Item, Payment, ReturnItem, Unplaceable,
     exchange_order_schema,
 };
-pub use outcome::{ExchangeFailed, ExchangePlaced, FailureCause};
+pub use outcome::{
+    ExchangeFailed, ExchangePlaced, ExchangeUndeliverable, FailedItem, FailureReason, PlacedItem,
+};
 pub use response::{ExchangeOrderResponse, OrderAmounts};
-pub use stock::{StockCheck, VariantLookups, check_stock};
 pub(crate) use variant_identifier::has_placeholder;
 pub use variant_identifier::{InvalidVariantIdentifier, MissingPlaceholder, VariantIdentifier};
 pub use variants::{Attribute, InvalidVariantsResponse, OfferedVariant, Variants, variants_schema};

@@ -6,10 +6,13 @@
 mod authentication;
 mod endpoint;
 mod endpoint_change;
+pub mod guard;
 mod headers;
 mod interface;
 mod patch;
 mod policy;
+mod return_method;
+mod secret_url;
 mod settings;
 mod settings_change;
 mod urls;
@@ -23,14 +26,16 @@ use crate::{access::MerchantId, event::Event};
 
 pub use authentication::{Authentication, CredentialsIn};
 pub use endpoint::{Endpoint, Sealed, SigningSecret};
-pub use endpoint_change::EndpointChange;
+pub use headers::is_reserved_header;
 pub use interface::{Interface, UnknownInterface};
-pub use policy::{MethodOffer, ReturnPolicy, ReturnReason};
+pub use policy::{GiftCardOffer, MethodOffer, ReturnPolicy, ReturnReason};
+pub use return_method::ReturnMethod;
+pub use secret_url::SecretUrl;
 pub use settings::{Settings, SupportContact};
 pub use settings_change::{SettingsChange, read_new_merchant};
 
 /// A merchant as auth stores it and every other service copies it. Its secrets are encrypted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Merchant {
     pub identifier: MerchantId,
     pub version: i64,
@@ -46,7 +51,7 @@ impl Merchant {
 }
 
 /// A merchant was created or changed. The event contains the new state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct MerchantChanged {
     pub merchant: Merchant,
 }

@@ -2,8 +2,8 @@
 //! order.
 //!
 //! [`OrderMessage::read`] validates a message and reports every invalid field of every order.
-//! [`OrderSnapshot::decide`] compares one order with the stored one. Sums that do not add up are
-//! warnings by default, because merchants round differently.
+//! [`OrderSnapshot::decide`] compares one order with the stored one. Amounts that do not add up
+//! are warnings by default, because merchants round differently.
 //!
 //! An [`Order`] has no unknown fields, transactions or discounts. The service that stores an order
 //! also stores the original document.
@@ -12,10 +12,12 @@ mod address;
 mod customer;
 mod limits;
 mod line;
+mod line_index;
 mod message;
 mod model;
 mod outcome;
 mod refund;
+mod refunded_amounts;
 pub mod sample;
 mod schema;
 mod stored;

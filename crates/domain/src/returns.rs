@@ -1,6 +1,6 @@
 //! Returns: the rules from the shopper's request to the merchant's refund.
 //!
-//! [`reconcile_line`] derives units from order snapshots, [`check_eligibility`] decides whether a
+//! [`reconcile_units`] derives units from order snapshots, [`check_eligibility`] decides whether a
 //! unit can be returned, [`Rma`] is a return with its state machines, and [`match_refunds`]
 //! assigns refunds to units. Services load, apply, save and publish; they decide nothing.
 
@@ -11,25 +11,28 @@ mod eligibility;
 mod message;
 mod money;
 mod receipt;
+mod refund_amounts;
 mod refund_matching;
 mod refunded_unit;
 mod request;
 mod resolution;
-mod return_method;
 mod rma;
 mod shipped_units;
 mod status;
 mod unit_id;
 
+pub use crate::merchant::{GiftCardOffer, ReturnMethod};
 pub use carrier_report::CarrierReport;
-pub use confirmed::{ConfirmedUnit, GiftCardOffer, Replacement, ReturnConfirmed, Variant};
+pub use confirmed::{ConfirmedUnit, Replacement, ReturnConfirmed, Variant};
 pub use discrepancy::Discrepancy;
 pub use eligibility::{
-    Ineligible, IneligibleCode, StaffOverride, UnitFacts, check_eligibility, window_ends_at,
+    Ineligible, IneligibleCode, StaffOverride, UnitFacts, check_eligibility, check_method,
+    window_ends_at,
 };
 pub use message::{RmaItem, RmaMessage, ServiceEvent};
 pub use money::{Amounts, RefundFinancials};
 pub use receipt::{Finding, Receipt};
+pub use refund_amounts::{PaidRefund, check_refund_amounts};
 pub use refund_matching::{
     CandidateReturn, CandidateUnit, MatchedRefunds, RefundMatches, RefundedQuantities,
     match_refunds, match_unallocated_refunds, refunded_quantities,
@@ -37,11 +40,8 @@ pub use refund_matching::{
 pub use refunded_unit::RefundedUnit;
 pub use request::{MAX_UNITS, RequestedUnit, ReturnRequest};
 pub use resolution::{RefundType, Resolution};
-pub use return_method::ReturnMethod;
 pub use rma::{Change, ExchangeStatus, PurchasedUnit, Rma, RmaUnit};
-pub use shipped_units::{
-    AddedUnit, ShippedUnit, UnitChanges, reconcile_line, reconcile_missing_line,
-};
+pub use shipped_units::{AddedUnit, LineChanges, ShippedUnit, UnitChanges, reconcile_units};
 pub use status::{
     ReceivingEvent, ReceivingStatus, RmaStatus, StatusEvent, TrackingEvent, TrackingStatus,
     Transition, TransitionError,

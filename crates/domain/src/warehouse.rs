@@ -16,6 +16,7 @@ mod receipt_batch;
 mod reference;
 pub mod sample;
 mod schema;
+mod unit_fields;
 mod unit_received;
 
 pub use condition::Condition;

@@ -73,7 +73,7 @@ fn merchant_changed_conforms_to_its_schema() {
         Authentication::Bearer { token: sealed() },
         Authentication::ApiKey { header: "x-key".into(), key: sealed() },
         Authentication::Oauth2 {
-            token_url: "https://acme.example/token".into(),
+            token_url: "https://acme.example/token?k1.AAAA".to_owned().into(),
             client_id: "us".into(),
             client_secret: sealed(),
             scope: None,
@@ -89,9 +89,9 @@ fn merchant_changed_conforms_to_its_schema() {
             expires_at: None,
         };
         let endpoint = Endpoint {
-            url: Some("https://acme.example/hook".into()),
+            url: Some("https://acme.example/hook?k1.AAAA".to_owned().into()),
             path: None,
-            headers: [("x-team".to_owned(), "returns".to_owned())].into(),
+            headers: [("x-team".to_owned(), sealed())].into(),
             authentication,
             timeout_ms: Some(5000),
             paused: false,

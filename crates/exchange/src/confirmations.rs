@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use diesel_async::AsyncPgConnection;
-use domain::exchange::ExchangeOrder;
+use domain::exchange::{ExchangeOrder, VariantLookups, check_variants};
 use domain::returns::ReturnConfirmed;
 use messaging::{Envelope, HandleError, Handler};
 use platform::Clock;
@@ -45,8 +45,8 @@ impl Handler for Confirmations {
 
 /// Rejects an event that cannot become an exchange order, so that it is dead-lettered.
 fn check(confirmed: &ReturnConfirmed) -> Result<(), Error> {
-    let units: Vec<_> = confirmed.units.iter().collect();
-    match ExchangeOrder::new(confirmed, &units, Uuid::nil()) {
+    let units = check_variants(&confirmed.units, &VariantLookups::new()).exchangeable;
+    match ExchangeOrder::new(confirmed, &units, None, Uuid::nil()) {
         Ok(_) => Ok(()),
         Err(cause) => Err(Error::Unplaceable {
             rma: confirmed.rma_identifier.clone(),

@@ -11,13 +11,11 @@ pub(crate) enum Error {
     #[error("there is no exchange order for order {0}")]
     NoExchange(String),
     #[error(
-        "the exchange order for order {order} is {state}: only an undeliverable one can be ended"
+        "the exchange order for order {order} is {state}: only an undeliverable one can be abandoned"
     )]
     NotUndeliverable { order: String, state: &'static str },
     #[error("the exchange order for order {0} is being replayed")]
     BeingReplayed(String),
-    #[error("{0}")]
-    BadQuery(String),
     #[error("return {rma} of order {order} cannot be exchanged: {cause}")]
     Unplaceable { rma: String, order: String, cause: Unplaceable },
     #[error("database")]
@@ -33,7 +31,7 @@ impl From<diesel::result::Error> for Error {
 impl Failure for Error {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::Identifier(_) | Self::BadQuery(_) => ErrorKind::Malformed,
+            Self::Identifier(_) => ErrorKind::Malformed,
             Self::NoExchange(_) => ErrorKind::Missing,
             Self::NotUndeliverable { .. } | Self::BeingReplayed(_) => ErrorKind::Conflict,
             Self::Unplaceable { .. } => ErrorKind::Invalid,

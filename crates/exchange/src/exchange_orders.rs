@@ -1,58 +1,120 @@
-//! Confirmed exchanges and their exchange orders, as the API shows them.
+//! Lists and shows exchange orders.
 
-mod state;
-
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
-use domain::exchange::OrderAmounts;
-use domain::returns::UnitId;
+use diesel_async::AsyncPgConnection;
+use domain::access::MerchantId;
+use platform::http::PageLimit;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
-use uuid::Uuid;
 
-pub(crate) use state::{State, Stock};
+use crate::error::Error;
+use crate::exchange_order::{ExchangeOrderView, State};
+use crate::store::search::{self, Search};
 
-/// A confirmed exchange and, if there is one, its exchange order.
+/// Limit on the returns that are shown with one order.
+const MAX_RETURNS: i64 = 1000;
+
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ExchangeOrderSummary)]
-pub(crate) struct ExchangeOrderView {
-    pub(crate) merchant: String,
-    pub(crate) original_order_id: String,
-    pub(crate) rma_identifier: String,
-    pub(crate) state: State,
-    /// Identifier of the new order at the merchant.
+#[schema(as = ExchangeOrders)]
+pub(crate) struct Page {
+    /// Newest first.
+    exchange_orders: Vec<ExchangeOrderView>,
+    /// Cursor of the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) exchange_order_identifier: Option<String>,
-    /// Amounts from the merchant's response.
-    pub(crate) amounts: OrderAmounts,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) transaction_id: Option<Uuid>,
-    /// The delivery to the merchant, sent as `webhook-id`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) delivery: Option<Uuid>,
-    /// Exchanged units.
-    pub(crate) units: Vec<UnitId>,
-    /// Units that are refunded because the chosen variant was out of stock.
-    pub(crate) out_of_stock: Vec<UnitId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) stock: Option<Stock>,
-    /// Reason that stock could not be checked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) stock_detail: Option<String>,
-    /// Time at which the confirmation was received.
-    pub(crate) received_at: DateTime<Utc>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) ordered_at: Option<DateTime<Utc>>,
-    /// Time at which the merchant or an operator last decided the outcome.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) settled_at: Option<DateTime<Utc>>,
+    next: Option<String>,
 }
 
-impl ExchangeOrderView {
+/// An exchange order with its message and related orders and returns.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ExchangeOrderDetails)]
+pub(crate) struct Details {
+    #[serde(flatten)]
+    order: ExchangeOrderView,
+    /// The message that was sent to the merchant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<domain::exchange::ExchangeOrder>)]
+    message: Option<Box<RawValue>>,
+    /// Orders that led to the original order through earlier exchanges, oldest first.
+    earlier_orders: Vec<String>,
+    /// Other returns of the same order that requested an exchange.
+    other_returns: Vec<OtherReturn>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct OtherReturn {
+    rma_identifier: String,
+    state: State,
+    received_at: DateTime<Utc>,
+}
+
+/// One page of the exchanges that match.
+pub(crate) async fn list(
+    conn: &mut AsyncPgConnection,
+    search: &Search,
+    limit: PageLimit,
+) -> Result<Page, Error> {
+    let (mut found, is_truncated) = search::find(conn, search, limit.rows()).await?;
+    let next = limit.next_of(&mut found, is_truncated, |(position, _)| cursor(*position));
+    Ok(Page { exchange_orders: found.into_iter().map(|(_, order)| order).collect(), next })
+}
+
+/// The exchange order of an order, or the newest return that requested one.
+pub(crate) async fn show(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    original_order_id: &str,
+) -> Result<Details, Error> {
+    let search = Search {
+        merchant: Some(merchant.clone()),
+        original_order_id: Some(original_order_id.to_owned()),
+        ..Search::default()
+    };
+    let (found, _) = search::find(conn, &search, MAX_RETURNS).await?;
+    let (mut ordered, mut others): (Vec<_>, Vec<_>) =
+        found.into_iter().map(|(_, order)| order).partition(|order| order.delivery.is_some());
+    if ordered.is_empty() && !others.is_empty() {
+        ordered.push(others.remove(0));
+    }
+    let order = ordered.pop().ok_or_else(|| Error::NoExchange(original_order_id.to_owned()))?;
+    let message = match order.delivery {
+        Some(delivery) => Some(search::message(conn, delivery).await?),
+        None => None,
+    };
+    let earlier_orders = search::earlier_orders(conn, merchant, original_order_id).await?;
+    let other_returns = others.into_iter().map(OtherReturn::from).collect();
+    Ok(Details { order, message, earlier_orders, other_returns })
+}
+
+impl Page {
     /// Approximate length of the JSON.
     pub(crate) fn length(&self) -> usize {
-        let length = |unit: &UnitId| {
-            80 + unit.order_identifier.len() + unit.order_line_item_identifier.len()
-        };
-        self.units.iter().chain(&self.out_of_stock).map(length).sum::<usize>() + 600
+        self.exchange_orders.iter().map(ExchangeOrderView::length).sum()
     }
+}
+
+impl Details {
+    /// Approximate length of the JSON.
+    pub(crate) fn length(&self) -> usize {
+        self.message.as_ref().map_or(0, |message| message.get().len()) + self.order.length()
+    }
+}
+
+impl From<ExchangeOrderView> for OtherReturn {
+    fn from(view: ExchangeOrderView) -> Self {
+        let ExchangeOrderView { rma_identifier, state, received_at, .. } = view;
+        Self { rma_identifier, state, received_at }
+    }
+}
+
+fn cursor(position: i64) -> String {
+    URL_SAFE_NO_PAD.encode(position.to_string())
+}
+
+/// The position in a cursor.
+pub(crate) fn position(cursor: &str) -> Option<i64> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
+    std::str::from_utf8(&bytes).ok()?.parse().ok()
 }

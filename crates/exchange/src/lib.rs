@@ -1,8 +1,8 @@
 //! The exchange service offers variants to shoppers and places exchange orders at merchants.
 //!
 //! It owns confirmed exchanges and their exchange orders. It consumes `return.confirmed`,
-//! `merchant.changed` and `token.revoked`, publishes `exchange.placed` and `exchange.failed`, requests
-//! variants from merchants and delivers exchange orders to them.
+//! `merchant.changed` and `token.revoked`, publishes `exchange.placed`, `exchange.failed` and
+//! `exchange.undeliverable`, requests variants from merchants and delivers exchange orders to them.
 //!
 //! It guarantees at most one exchange order for each original order of a merchant, and an event for
 //! every confirmed return that gets none. A variant lookup takes no longer than `variants.timeout`,
@@ -10,6 +10,7 @@
 
 mod confirmations;
 mod error;
+mod exchange_order;
 mod exchange_orders;
 mod http;
 mod order_settlement;
@@ -32,6 +33,7 @@ use platform::identity::Verifier;
 use platform::sealing::Sealer;
 use platform::{Process, Service};
 use tokio::sync::{Notify, Semaphore};
+use utoipa::openapi::OpenApi;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use confirmations::Confirmations;
@@ -55,6 +57,11 @@ pub struct App {
 impl Service for App {
     const NAME: &'static str = "exchange";
     const ABOUT: &'static str = "Offers variants to shoppers and places exchange orders";
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        delivery::TAG,
+        ("exchange orders", "Orders for the units that shoppers get in exchange"),
+        ("variants", "Variants that shoppers can choose"),
+    ];
     const DEFAULTS: &'static [&'static str] =
         &[messaging::DEFAULTS, delivery::DEFAULTS, include_str!("../default.toml")];
     type Settings = Settings;
@@ -65,6 +72,10 @@ impl Service for App {
 
     fn routes(config: &mut ServiceConfig<'_>) {
         routes::configure(config);
+    }
+
+    fn webhooks(document: &mut OpenApi) {
+        delivery::webhook::<domain::exchange::ExchangeOrder>(document, MessageKind::ExchangeOrder);
     }
 
     fn share(&self, app: &mut web::ServiceConfig) {

@@ -1,10 +1,14 @@
 //! Settles exchange orders and publishes the outcome, in the transaction that settles the delivery or
 //! when an operator abandons the order.
 
-use delivery::{Decision, Settlement, SettlementObserver};
+use delivery::outcome::Outcome;
+use delivery::{Decision, Deliveries, Settlement, SettlementObserver};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::access::MerchantId;
-use domain::exchange::{ExchangeFailed, ExchangeOrderResponse, ExchangePlaced, FailureCause};
+use domain::exchange::{
+    ExchangeFailed, ExchangeOrderResponse, ExchangePlaced, ExchangeUndeliverable, FailedItem,
+    FailureReason,
+};
 use domain::message_kind::MessageKind;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -13,7 +17,7 @@ use platform::{Clock, Timestamp, database::DatabaseError};
 
 use crate::App;
 use crate::error::Error;
-use crate::exchange_orders::State;
+use crate::exchange_order::State;
 use crate::store::orders::{self, Settled};
 
 #[derive(Clone)]
@@ -32,10 +36,13 @@ impl SettlementObserver for OrderSettlement {
             for settlement in
                 settled.iter().filter(|settled| settled.kind() == MessageKind::ExchangeOrder)
             {
-                match settlement.decision {
-                    Decision::Delivered => self.placed(conn, settlement).await?,
-                    Decision::Dead => self.undeliverable(conn, settlement).await?,
-                    Decision::RetryAt(_) => {}
+                match (settlement.decision, settlement.outcome()) {
+                    (Decision::Delivered, _) => self.placed(conn, settlement).await?,
+                    (Decision::Dead, Outcome::AlreadyExists) => {
+                        self.already_exists(conn, settlement).await?;
+                    }
+                    (Decision::Dead, _) => self.undeliverable(conn, settlement).await?,
+                    (Decision::RetryAt(_), _) => {}
                 }
             }
             Ok(())
@@ -45,27 +52,29 @@ impl SettlementObserver for OrderSettlement {
 }
 
 impl OrderSettlement {
-    /// Changes nothing if the order is placed already.
+    /// Changes nothing if the order is settled already.
     async fn placed(
         &self,
         conn: &mut AsyncPgConnection,
         settlement: &Settlement,
     ) -> Result<(), DatabaseError> {
         let now = self.clock.now();
-        let placed = orders::place(
-            conn,
-            settlement.id(),
-            &ExchangeOrderResponse::read(&settlement.response),
-            now,
-        )
-        .await?;
-        let event = placed.map(|(order, exchange_order_identifier)| ExchangePlaced {
-            merchant: order.merchant,
-            rma_identifier: order.rma_identifier,
-            original_order_id: order.original_order_id,
-            exchange_order_identifier,
-            units: order.units,
-            placed_at: now,
+        let response = ExchangeOrderResponse::read(&settlement.response);
+        let placed = orders::place(conn, settlement.id(), &response, now).await?;
+        let event = placed.map(|order| {
+            let identifier =
+                order.exchange_order_identifier.unwrap_or_else(|| order.own_identifier.clone());
+            ExchangePlaced {
+                merchant: order.merchant,
+                rma_identifier: order.rma_identifier,
+                original_order_id: order.original_order_id,
+                rejected_identifier: response.order_identifier.filter(|name| *name != identifier),
+                exchange_order_identifier: identifier,
+                own_identifier: order.own_identifier,
+                items: order.items,
+                ordered_at: order.ordered_at,
+                placed_at: now,
+            }
         });
         self.outbox.append(conn, now, event).await
     }
@@ -76,14 +85,36 @@ impl OrderSettlement {
         conn: &mut AsyncPgConnection,
         settlement: &Settlement,
     ) -> Result<(), DatabaseError> {
-        let now = self.clock.now();
-        let failed = orders::mark_undeliverable(conn, settlement.id(), now).await?;
-        let event = failed.map(|order| {
-            let detail = format!(
-                "the order could not be delivered to the merchant; replay delivery {}",
-                settlement.id()
-            );
-            exchange_failed(order, FailureCause::Undeliverable, detail, now)
+        let (now, id) = (self.clock.now(), settlement.id());
+        let settled = orders::fail(conn, id, &[State::Sending], State::Undeliverable, now).await?;
+        let event = settled.map(|order| ExchangeUndeliverable {
+            merchant: order.merchant,
+            rma_identifier: order.rma_identifier,
+            original_order_id: order.original_order_id,
+            items: order.items.into_iter().map(|item| item.unit).collect(),
+            reason: format!(
+                "the merchant {}; replay delivery {id}",
+                settlement.outcome().detail().replace('\0', "\u{FFFD}")
+            ),
+            at: now,
+        });
+        self.outbox.append(conn, now, event).await
+    }
+
+    /// The units are refunded, so the message is deleted: a replay would order them all the same.
+    async fn already_exists(
+        &self,
+        conn: &mut AsyncPgConnection,
+        settlement: &Settlement,
+    ) -> Result<(), DatabaseError> {
+        let (now, id) = (self.clock.now(), settlement.id());
+        let before = [State::Sending, State::Undeliverable];
+        let settled = orders::fail(conn, id, &before, State::AlreadyExists, now).await?;
+        Deliveries::delete_settled(conn, id).await?;
+        let event = settled.map(|order| {
+            let detail =
+                format!("the merchant has an exchange order for order {}", order.original_order_id);
+            exchange_failed(order, FailureReason::AlreadyExists, &detail, now)
         });
         self.outbox.append(conn, now, event).await
     }
@@ -114,14 +145,15 @@ pub(crate) async fn abandon(
                 return Err(Error::NotUndeliverable { order: named(), state: other.as_str() });
             }
         }
-        if !app.deliveries.delete_settled(conn, delivery).await? {
+        if !Deliveries::delete_settled(conn, delivery).await? {
             return Err(Error::BeingReplayed(named()));
         }
-        let abandoned = orders::abandon(conn, delivery, now).await?;
+        let before = [State::Undeliverable];
+        let abandoned = orders::fail(conn, delivery, &before, State::Abandoned, now).await?;
         let event = abandoned.map(|order| {
             let detail =
                 format!("the order could not be delivered to the merchant; abandoned by {actor}");
-            exchange_failed(order, FailureCause::Abandoned, detail, now)
+            exchange_failed(order, FailureReason::Abandoned, &detail, now)
         });
         app.order_settlement.outbox.append(conn, now, event).await?;
         tracing::info!(by = actor, "exchange order for order {original_order_id} abandoned");
@@ -132,17 +164,20 @@ pub(crate) async fn abandon(
 
 fn exchange_failed(
     order: Settled,
-    cause: FailureCause,
-    detail: String,
+    reason: FailureReason,
+    detail: &str,
     failed_at: Timestamp,
 ) -> ExchangeFailed {
+    let items = order.items.into_iter().map(|item| FailedItem {
+        unit: item.unit,
+        reason,
+        detail: detail.to_owned(),
+    });
     ExchangeFailed {
         merchant: order.merchant,
         rma_identifier: order.rma_identifier,
         original_order_id: order.original_order_id,
-        units: order.units,
-        cause,
-        detail,
+        items: items.collect(),
         failed_at,
     }
 }

@@ -1,18 +1,18 @@
-//! Places exchange orders: checks stock again, then decides a confirmed return in one transaction.
+//! Places exchange orders: checks stock and prices again, then decides a confirmed return in one transaction.
 //!
 //! Invariant: a confirmation is decided once, and its events are written in the same transaction. A
 //! replica leases the confirmations it works on; if it dies, another claims them when the lease expires.
 
+mod check;
 mod in_flight;
-mod stock;
 
 use std::sync::Arc;
 
 use delivery::{Deliveries, NewMessage};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
-use domain::exchange::{ExchangeFailed, ExchangeOrder, FailureCause};
+use domain::exchange::{CheckedUnit, ExchangeFailed, ExchangeOrder, FailedItem, FailureReason};
 use domain::message_kind::MessageKind;
-use domain::returns::{ConfirmedUnit, ReturnConfirmed, UnitId};
+use domain::returns::ReturnConfirmed;
 use merchants::Merchants;
 use messaging::Outbox;
 use platform::database::{DatabaseError, Pool};
@@ -28,8 +28,8 @@ use crate::settings::Placing;
 use crate::store::confirmations::{self, Capacity, Claimed, Decision};
 use crate::store::orders::{self, NewOrder};
 use crate::variant_cache::VariantCache;
+use check::CheckedVariants;
 use in_flight::InFlight;
-use stock::CheckedStock;
 
 /// Violated when another confirmation placed the exchange order first.
 const ONE_PER_ORDER: &str = "exchange_orders_one_per_original_order";
@@ -134,8 +134,8 @@ impl Placer {
         telemetry::adopt(&span, claimed.traceparent.as_deref());
         let placing = async {
             if !claimed.has_order {
-                let stock = self.recheck_stock(claimed).await;
-                match self.decide(claimed, Some(&stock)).await {
+                let checked = self.check(claimed).await;
+                match self.decide(claimed, Some(&checked)).await {
                     // Another confirmation placed an exchange order after this one was claimed.
                     Err(error) if error.constraint() == Some(ONE_PER_ORDER) => {}
                     done => return done,
@@ -146,11 +146,11 @@ impl Placer {
         placing.instrument(span).await
     }
 
-    /// Decides a confirmation. `stock` is `None` if the original order already has an exchange order.
+    /// Decides a confirmation. `checked` is `None` if the original order already has an exchange order.
     async fn decide(
         &self,
         claimed: &Claimed,
-        stock: Option<&CheckedStock<'_>>,
+        checked: Option<&CheckedVariants<'_>>,
     ) -> Result<(), DatabaseError> {
         // The semaphore is never closed. Without it a whole batch would exceed the pool's acquire timeout.
         let _permit = self.decision_permits.acquire().await;
@@ -159,25 +159,23 @@ impl Placer {
             if !confirmations::lock(conn, claimed.position).await? {
                 return Ok(());
             }
-            let Some(stock) = stock else { return self.refuse(conn, claimed).await };
+            let Some(checked) = checked else { return self.refuse(conn, claimed).await };
             let confirmed = &claimed.confirmed;
             let now = self.clock.now();
-            let transaction_id = Uuid::new_v4();
-            let decision =
-                match ExchangeOrder::new(confirmed, &stock.units.exchangeable, transaction_id) {
-                    Ok(order) => {
-                        self.order(conn, claimed, stock, &order, now).await?;
-                        Decision::Ordered
-                    }
-                    Err(_nothing_left) => Decision::OutOfStock,
-                };
-            let out_of_stock = ids(&stock.units.out_of_stock);
-            confirmations::decide(conn, claimed.position, decision, &out_of_stock, now).await?;
-            let failed = (!out_of_stock.is_empty()).then(|| {
-                let detail = "the chosen variant is out of stock".to_owned();
-                failed(confirmed, out_of_stock, FailureCause::OutOfStock, detail, now)
-            });
-            self.outbox.append(conn, now, failed).await
+            let units = &checked.units.exchangeable;
+            let merchant = self.merchants.get(&confirmed.merchant);
+            let concept = merchant.as_ref().and_then(|it| it.settings.concept.as_deref());
+            let decision = match ExchangeOrder::new(confirmed, units, concept, Uuid::new_v4()) {
+                Ok(order) => {
+                    self.order(conn, claimed, checked, &order, now).await?;
+                    Decision::Ordered
+                }
+                Err(_no_units) => Decision::NotExchangeable,
+            };
+            let items = &checked.units.failed;
+            confirmations::decide(conn, claimed.position, decision, items, now).await?;
+            let event = (!items.is_empty()).then(|| failed(confirmed, items.clone(), now));
+            self.outbox.append(conn, now, event).await
         })
         .await
     }
@@ -186,7 +184,7 @@ impl Placer {
         &self,
         conn: &mut AsyncPgConnection,
         claimed: &Claimed,
-        stock: &CheckedStock<'_>,
+        checked: &CheckedVariants<'_>,
         order: &ExchangeOrder,
         now: Timestamp,
     ) -> Result<(), DatabaseError> {
@@ -201,16 +199,19 @@ impl Placer {
             body: body.clone().into(),
         };
         let delivery = self.deliveries.append(conn, now, &[message]).await?;
+        let items: Vec<_> =
+            checked.units.exchangeable.iter().map(CheckedUnit::placed_item).collect();
         let order = NewOrder {
             merchant: &confirmed.merchant,
             original_order_id: &confirmed.original_order_id,
             confirmation: claimed.position,
             transaction_id: order.payment.transaction_id,
             delivery: delivery.first().copied().unwrap_or_default(),
-            units: &ids(&stock.units.exchangeable),
+            items: &items,
             message: &body,
-            stock: stock.status(),
-            stock_detail: stock.detail.as_deref(),
+            stock_check: checked.stock_check(),
+            price_check: checked.price_check(),
+            check_detail: checked.detail.as_deref(),
         };
         orders::add(conn, &order, now).await
     }
@@ -223,33 +224,28 @@ impl Placer {
         let (confirmed, now) = (&claimed.confirmed, self.clock.now());
         let decision = Decision::AlreadyExchanged;
         confirmations::decide(conn, claimed.position, decision, &[], now).await?;
-        let units: Vec<_> = confirmed.units.iter().collect();
         let order = &confirmed.original_order_id;
         let detail = format!("order {order} already has an exchange order");
-        let cause = FailureCause::AlreadyExchanged;
-        let event = failed(confirmed, ids(&units), cause, detail, now);
+        let items = confirmed.units.iter().map(|unit| FailedItem {
+            unit: unit.id.clone(),
+            reason: FailureReason::AlreadyExchanged,
+            detail: detail.clone(),
+        });
+        let event = failed(confirmed, items.collect(), now);
         self.outbox.append(conn, now, [event]).await
     }
 }
 
-fn ids(units: &[&ConfirmedUnit]) -> Vec<UnitId> {
-    units.iter().map(|unit| unit.id.clone()).collect()
-}
-
 fn failed(
     confirmed: &ReturnConfirmed,
-    units: Vec<UnitId>,
-    cause: FailureCause,
-    detail: String,
+    items: Vec<FailedItem>,
     failed_at: Timestamp,
 ) -> ExchangeFailed {
     ExchangeFailed {
         merchant: confirmed.merchant.clone(),
         rma_identifier: confirmed.rma_identifier.clone(),
         original_order_id: confirmed.original_order_id.clone(),
-        units,
-        cause,
-        detail,
+        items,
         failed_at,
     }
 }

@@ -4,6 +4,8 @@ pub(crate) mod confirmations;
 pub(crate) mod orders;
 pub(crate) mod search;
 
+use std::str::FromStr;
+
 use domain::access::MerchantId;
 use platform::database::DatabaseError;
 use serde::Serialize;
@@ -21,6 +23,11 @@ fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, DatabaseError> {
 
 fn merchant_id(text: &str) -> Result<MerchantId, DatabaseError> {
     text.parse().map_err(unreadable)
+}
+
+/// Parses a state that this service stored.
+fn parse<T: FromStr<Err = strum::ParseError>>(word: &str) -> Result<T, DatabaseError> {
+    word.parse().map_err(unreadable)
 }
 
 fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> DatabaseError {

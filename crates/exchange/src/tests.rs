@@ -1,10 +1,11 @@
 mod app;
+mod check;
 mod claiming;
 mod contract;
 mod limits;
 mod placing;
 mod reading;
-mod stock;
+mod settling;
 mod turns;
 mod variants;
 

@@ -4,6 +4,7 @@
 //! concurrent lookups of one product share one request to the merchant.
 
 mod breaker;
+mod offer;
 mod unavailable;
 
 use std::sync::Arc;
@@ -24,29 +25,11 @@ use tokio::time::{Duration, Instant, timeout_at};
 
 use crate::settings;
 use breaker::Breakers;
+pub(crate) use offer::{Offer, OfferView};
 pub(crate) use unavailable::{Reason, Unavailable};
 
 /// A request to the merchant ends this long before the timeout, so that the response is in time.
 const TIMEOUT_MARGIN: Duration = Duration::from_millis(100);
-
-/// Parsed variants take about this many times the length of the response.
-const MEMORY_FACTOR: u32 = 3;
-
-/// Variants from one response of a merchant.
-#[derive(Debug)]
-pub(crate) struct Offer {
-    pub(crate) variants: Variants,
-    pub(crate) asked_at: Timestamp,
-    /// Approximate memory use in bytes.
-    weight: u32,
-}
-
-impl Offer {
-    /// Approximate length of the JSON.
-    pub(crate) fn length(&self) -> usize {
-        usize::try_from(self.weight / MEMORY_FACTOR).unwrap_or(usize::MAX)
-    }
-}
 
 /// The key has the merchant's version, so that a changed merchant gets a new request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -74,14 +57,16 @@ impl VariantCache {
             clock,
             cache: Cache::builder()
                 .max_capacity(settings.cache_max_bytes)
-                .weigher(|_, offer: &Arc<Offer>| offer.weight)
+                .weigher(|_, offer: &Arc<Offer>| offer.weight())
                 .time_to_live(settings.cache_ttl)
                 .build(),
             breakers: Breakers::new(&settings),
             settings,
             lookups: meter
                 .u64_counter("variant_lookups")
-                .with_description("Variant lookups by result: kept, asked or a failure reason")
+                .with_description(
+                    "Variant lookups by result: cached, requested or the reason for none",
+                )
                 .build(),
             requests: meter
                 .u64_counter("variant_requests")
@@ -98,11 +83,11 @@ impl VariantCache {
     ) -> Result<Arc<Offer>, Unavailable> {
         let key = Key::new(merchant, product);
         if let Some(offer) = self.cache.get(&key).await {
-            self.count("kept");
+            self.count("cached");
             return Ok(offer);
         }
         let fetched = self.fetch_shared(key, merchant).await;
-        self.count(fetched.as_ref().map_or_else(|none| none.reason.as_str(), |_| "asked"));
+        self.count(fetched.as_ref().map_or_else(|none| none.reason.as_str(), |_| "requested"));
         fetched
     }
 
@@ -117,7 +102,7 @@ impl VariantCache {
         // The second round is for a request that was in flight before the first.
         for _ in 0..2 {
             let offer = self.fetch_shared(key.clone(), merchant).await?;
-            if offer.asked_at >= moment {
+            if offer.requested_at >= moment {
                 return Ok(offer);
             }
             self.cache.invalidate(&key).await;
@@ -146,8 +131,8 @@ impl VariantCache {
         product: &VariantIdentifier,
         deadline: Instant,
     ) -> Result<Arc<Offer>, Unavailable> {
-        let asked_at = self.clock.now();
-        let (endpoint, timeout) = self.endpoint(merchant, product, asked_at)?;
+        let requested_at = self.clock.now();
+        let (endpoint, timeout) = self.endpoint(merchant, product, requested_at)?;
         let permit = self.breakers.enter(merchant, Instant::now())?;
         let query = Query {
             merchant: merchant.identifier.to_string(),
@@ -157,11 +142,11 @@ impl VariantCache {
         };
         let mut endpoint_client = self.deliveries.endpoint_client().clone();
         endpoint_client.timeout = timeout.min(deadline.saturating_duration_since(Instant::now()));
-        let attempt = endpoint_client.fetch(&query, &endpoint, asked_at, Jitter::draw()).await;
+        let attempt = endpoint_client.fetch(&query, &endpoint, requested_at, Jitter::draw()).await;
         permit.settle(is_healthy(&attempt.outcome), Instant::now());
         self.requests.add(1, &[KeyValue::new("outcome", attempt.outcome.name())]);
-        let weight = weight(attempt.response.len());
-        let offer = read(&attempt).map(|variants| Arc::new(Offer { variants, asked_at, weight }));
+        let offer = read(&attempt)
+            .map(|variants| Arc::new(Offer::new(variants, requested_at, attempt.response.len())));
         if let Err(none) = &offer {
             tracing::info!(
                 merchant.id = %merchant.identifier, reason = none.reason.as_str(),
@@ -214,15 +199,10 @@ fn is_healthy(outcome: &Outcome) -> bool {
     }
 }
 
-/// Approximate memory use of a response of this length; never zero.
-fn weight(length: usize) -> u32 {
-    u32::try_from(length).unwrap_or(u32::MAX).saturating_mul(MEMORY_FACTOR).saturating_add(500)
-}
-
 fn read(attempt: &Attempt) -> Result<Variants, Unavailable> {
     match &attempt.outcome {
         Outcome::Delivered { .. } => Variants::read(&attempt.response)
-            .map_err(|error| Unavailable::new(Reason::AnswerInvalid, chain(&error))),
+            .map_err(|error| Unavailable::new(Reason::InvalidResponse, chain(&error))),
         outcome => Err(outcome.clone().into()),
     }
 }

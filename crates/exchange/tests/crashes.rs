@@ -14,7 +14,7 @@ use std::time::Duration;
 use diesel::QueryableByName;
 use diesel::sql_types::BigInt;
 use domain::event::Event;
-use domain::exchange::{ExchangeFailed, ExchangePlaced, FailureCause};
+use domain::exchange::{ExchangeFailed, ExchangePlaced, FailureReason};
 use domain::returns::ReturnConfirmed;
 use messaging::{BrokerConnection, Envelope, Message, Publisher, Subscription, Topology};
 use platform::database::Pool;
@@ -55,7 +55,7 @@ impl TestApp {
             replicas: [None, None],
             issuer: Issuer::start(),
             sandbox,
-            client: platform::http_client(Duration::from_secs(10)).unwrap(),
+            client: platform::http_client(Duration::from_secs(120)).unwrap(),
             pool: database.pool(),
             connection,
             topology,
@@ -219,7 +219,8 @@ async fn killed_replicas_place_one_order_and_fail_every_other_return() {
     let placed = app.received::<ExchangePlaced>(1).await.remove(0);
     assert_eq!(placed.exchange_order_identifier, "EX-1001");
     let failed = app.received::<ExchangeFailed>(RETURNS - 1).await;
-    assert!(failed.iter().all(|event| event.cause == FailureCause::AlreadyExchanged));
+    let mut items = failed.iter().flat_map(|event| &event.items);
+    assert!(items.all(|item| item.reason == FailureReason::AlreadyExchanged));
     let mut notified: BTreeSet<_> = failed.into_iter().map(|event| event.rma_identifier).collect();
     assert!(notified.insert(placed.rma_identifier), "a return was both placed and failed");
     assert_eq!(notified.len(), RETURNS, "a return has no outcome");

@@ -16,7 +16,7 @@ use platform::{Clock, Process, identity::Verifier};
 use serde_json::{Value, json};
 use testkit::{Database, Namespace, eventually, process};
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 async fn database() -> Database {
     Database::create(vec![messaging::MIGRATIONS, merchants::MIGRATIONS]).await

@@ -65,7 +65,7 @@ pub fn consume<H: Handler>(broker: &Broker, service: &'static str, process: &Pro
     delete_expired_ids(&inbox, broker.settings.inbox_retention, process);
     let consumed = telemetry::meter()
         .u64_counter("events_consumed")
-        .with_description("Consumed events by outcome")
+        .with_description("Consumed events by queue and outcome")
         .build();
     let lag = telemetry::meter()
         .f64_histogram("event_consume_lag_seconds")

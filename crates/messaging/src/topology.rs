@@ -27,6 +27,7 @@ const SUBSCRIPTIONS: [(&str, &[&str]); 5] = [
             "unit.received.v1",
             "exchange.placed.v1",
             "exchange.failed.v1",
+            "exchange.undeliverable.v1",
         ],
     ),
     ("exchange", &["merchant.changed.v1", "token.revoked.v1", "return.confirmed.v1"]),

@@ -8,6 +8,7 @@
 
 mod http;
 mod orders;
+mod publishing;
 mod routes;
 mod store;
 mod write_batch;
@@ -61,6 +62,8 @@ struct Storing {
 impl Service for App {
     const NAME: &'static str = "order-intake";
     const ABOUT: &'static str = "Stores the orders that merchants publish";
+    const TAGS: &'static [(&'static str, &'static str)] =
+        &[("orders", "Orders that merchants publish")];
     const DEFAULTS: &'static [&'static str] =
         &[messaging::DEFAULTS, include_str!("../default.toml")];
     type Settings = Settings;

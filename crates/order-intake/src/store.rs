@@ -52,7 +52,7 @@ struct KnownRow {
     #[diesel(sql_type = Integer)]
     kind: i32,
     #[diesel(sql_type = BigInt)]
-    place: i64,
+    position: i64,
     #[diesel(sql_type = Nullable<Timestamptz>)]
     updated_at: Option<Timestamp>,
     #[diesel(sql_type = Nullable<Binary>)]
@@ -70,22 +70,22 @@ pub(crate) async fn known<'a>(
     refund_lines: &[Key<'a>],
 ) -> Result<Stored<'a>, DatabaseError> {
     let mut query = diesel::sql_query(format!(
-        "SELECT {ORDER} AS kind, place, updated_at, digest, NULL AS owner \
-         FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
+        "SELECT {ORDER} AS kind, position, updated_at, digest, NULL AS owner \
+         FROM unnest($1, $2) WITH ORDINALITY AS requested (merchant, identifier, position), LATERAL ( \
              SELECT updated_at, digest FROM orders \
-             WHERE merchant = asked.merchant AND identifier = asked.identifier LIMIT 1 \
+             WHERE merchant = requested.merchant AND identifier = requested.identifier LIMIT 1 \
          ) AS orders \
          UNION ALL \
-         SELECT {REFUND}, place, NULL, digest, order_digest \
-         FROM unnest($3, $4) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
+         SELECT {REFUND}, position, NULL, digest, order_digest \
+         FROM unnest($3, $4) WITH ORDINALITY AS requested (merchant, identifier, position), LATERAL ( \
              SELECT order_digest, digest FROM refunds \
-             WHERE merchant = asked.merchant AND identifier = asked.identifier LIMIT 1 \
+             WHERE merchant = requested.merchant AND identifier = requested.identifier LIMIT 1 \
          ) AS refunds \
          UNION ALL \
-         SELECT {REFUND_LINE}, place, NULL, NULL, refund_digest \
-         FROM unnest($5, $6) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
+         SELECT {REFUND_LINE}, position, NULL, NULL, refund_digest \
+         FROM unnest($5, $6) WITH ORDINALITY AS requested (merchant, identifier, position), LATERAL ( \
              SELECT refund_digest FROM refund_lines \
-             WHERE merchant = asked.merchant AND identifier = asked.identifier LIMIT 1 \
+             WHERE merchant = requested.merchant AND identifier = requested.identifier LIMIT 1 \
          ) AS refund_lines",
     ))
     .into_boxed();
@@ -100,15 +100,15 @@ pub(crate) async fn known<'a>(
         };
         match (row.kind, row.updated_at, digest(row.digest)?, digest(row.owner)?) {
             (ORDER, Some(updated_at), Some(digest), _) => {
-                let key = at(orders, row.place);
+                let key = at(orders, row.position);
                 stored.orders.extend(key.map(|key| (key, KnownOrder { updated_at, digest })));
             }
             (REFUND, _, Some(digest), Some(order)) => {
-                let key = at(refunds, row.place);
+                let key = at(refunds, row.position);
                 stored.refunds.extend(key.map(|key| (key, KnownRefund { order, digest })));
             }
             (_, _, _, Some(refund)) => {
-                stored.refund_lines.extend(at(refund_lines, row.place).map(|key| (key, refund)));
+                stored.refund_lines.extend(at(refund_lines, row.position).map(|key| (key, refund)));
             }
             _ => {}
         }
@@ -324,18 +324,18 @@ struct FoundRow {
     found: i64,
 }
 
-/// Finds a merchant's orders, sorted by identifier, at most `most`. The flag is true when the page was
+/// Finds a merchant's orders, sorted by identifier, at most `limit`. The flag is true when the page was
 /// truncated because its orders are large.
 pub(crate) async fn search(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     search: &Search,
-    most: i64,
+    limit: i64,
 ) -> Result<(Vec<StoredOrder>, bool), DatabaseError> {
     let line_identifier = search.line_identifier.as_deref().map(searchable);
-    let (weighing, cutting) = limit_page_bytes("identifier");
+    let (prefix, suffix) = limit_page_bytes("identifier");
     let mut query = diesel::sql_query(format!(
-        "{weighing}SELECT identifier, status, created_at, updated_at, received_at, document, \
+        "{prefix}SELECT identifier, status, created_at, updated_at, received_at, document, \
              octet_length(document) AS weight \
          FROM orders WHERE merchant = $1"
     ))
@@ -355,8 +355,8 @@ pub(crate) async fn search(
         let closing = if condition.ends_with('[') { "]" } else { "" };
         query = query.sql(format!(" AND {condition}${bound}{closing}")).bind::<Text, _>(value);
     }
-    let page = format!(" ORDER BY identifier LIMIT ${}{cutting}", bound + 1);
-    query = query.sql(page).bind::<BigInt, _>(most);
+    let page = format!(" ORDER BY identifier LIMIT ${}{suffix}", bound + 1);
+    query = query.sql(page).bind::<BigInt, _>(limit);
     let rows: Vec<FoundRow> = prepared(query).load(conn).await?;
     let is_truncated = is_truncated(&rows, |row| row.found);
     let orders: Result<_, _> = rows.into_iter().map(StoredOrder::try_from).collect();
@@ -383,8 +383,8 @@ fn searchable(identifier: &str) -> Cow<'_, str> {
     }
 }
 
-fn at<T: Copy>(keys: &[T], place: i64) -> Option<T> {
-    keys.get(usize::try_from(place).ok()?.checked_sub(1)?).copied()
+fn at<T: Copy>(keys: &[T], position: i64) -> Option<T> {
+    keys.get(usize::try_from(position).ok()?.checked_sub(1)?).copied()
 }
 
 fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> diesel::result::Error {

@@ -74,12 +74,12 @@ impl Writer {
             outbox,
             queue,
             orders: meter
-                .u64_counter("orders_published")
-                .with_description("Published orders by result")
+                .u64_counter("orders_received")
+                .with_description("Orders from merchants by result: stored, unchanged or stale")
                 .build(),
             sizes: meter
-                .u64_histogram("order_group_messages")
-                .with_description("Messages stored in one transaction")
+                .u64_histogram("order_write_batch_requests")
+                .with_description("Requests whose orders were stored in one transaction")
                 .with_boundaries(vec![1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0])
                 .build(),
         }

@@ -1,5 +1,5 @@
-//! The client for calls to our own services and to telemetry: bounded in time, no redirects, no
-//! proxy from the environment. Calls to merchants go through the guard in `delivery`.
+//! The HTTP client for calls to our own services: with a deadline, without redirects and without a
+//! proxy from the environment. Calls to merchants use the client of `delivery`, which checks addresses.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -8,7 +8,7 @@ use std::{
 
 use rustls::{ClientConfig, RootCertStore, crypto::CryptoProvider};
 
-/// A client whose every request ends within `deadline`.
+/// A client with a deadline for every request.
 pub fn http_client(deadline: Duration) -> anyhow::Result<reqwest::Client> {
     Ok(reqwest::Client::builder()
         .tls_backend_preconfigured(client_tls()?)
@@ -20,8 +20,8 @@ pub fn http_client(deadline: Duration) -> anyhow::Result<reqwest::Client> {
         .build()?)
 }
 
-/// TLS for outgoing connections: the system's certificate authorities, always verified. They are
-/// read once, because there are many and each has to be parsed.
+/// TLS for outgoing connections. Certificates are always verified with the certificate authorities of
+/// the system, which are read once because parsing them takes long.
 pub fn client_tls() -> anyhow::Result<ClientConfig> {
     static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
     let roots = ROOTS.get_or_init(|| {

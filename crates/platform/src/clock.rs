@@ -1,24 +1,24 @@
-//! The one place that asks what time it is.
+//! The current time.
 
 use std::sync::Arc;
 
 use chrono::{DateTime, SubsecRound, Utc};
 
-/// A moment in UTC, to the microsecond: what PostgreSQL can hold.
+/// A time in UTC with microseconds, the precision of PostgreSQL.
 pub type Timestamp = DateTime<Utc>;
 
-/// Where a process takes its time from.
+/// The clock of a process.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
 impl Clock {
     /// The machine's clock.
     pub fn system() -> Self {
-        #[expect(clippy::disallowed_methods, reason = "this is the edge where time comes in")]
+        #[expect(clippy::disallowed_methods, reason = "the only caller of the system clock")]
         Self::from_fn(|| Utc::now().trunc_subsecs(6))
     }
 
-    /// A clock that answers what `now` says; tests move it by hand.
+    /// A clock that returns the result of `now`, for tests.
     pub fn from_fn(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }

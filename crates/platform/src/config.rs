@@ -1,12 +1,16 @@
 //! Settings: embedded defaults, then a file, then the environment; read once.
 //!
-//! `ORDER_INTAKE__HTTP__PORT=9000` sets `port` of `[http]` for order-intake. A key nobody knows is
-//! an error, so that a misspelt setting is never silently ignored.
+//! `ORDER_INTAKE__HTTP__PORT=9000` sets `port` of `[http]` for order-intake. An unknown key is an
+//! error, so that a misspelt setting is not silently ignored.
 
-use std::{collections::HashMap, ops::Deref, path::Path, str::FromStr};
+mod list;
+
+use std::{collections::HashMap, path::Path};
 
 use ::config::{Config, ConfigError, Environment, File, FileFormat, Value, ValueKind};
-use serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
+use serde::{Deserialize, de::DeserializeOwned};
+
+pub use list::{FromListItem, List};
 
 use crate::{database, http, limits, telemetry};
 
@@ -22,7 +26,7 @@ pub struct Settings {
 
 const SECTIONS: [&str; 4] = ["http", "limits", "database", "telemetry"];
 
-/// Reads the settings of the service `name`: the platform's own sections, and the service's.
+/// Reads the settings of the service `name`: the sections of the platform and those of the service.
 pub fn load<S: DeserializeOwned>(
     name: &str,
     defaults: &[&str],
@@ -34,7 +38,7 @@ pub fn load<S: DeserializeOwned>(
     Ok((section(platform)?, section(own)?))
 }
 
-/// Reads `[http]` alone, for commands that do not need the other settings and may not read them.
+/// Reads only `[http]`, for commands that do not need the other settings and may not have them.
 pub fn load_http(
     name: &str,
     defaults: &[&str],
@@ -46,7 +50,7 @@ pub fn load_http(
     http.try_deserialize()
 }
 
-/// Every source in one table.
+/// Merges all sources into one table.
 fn read(
     name: &str,
     defaults: &[&str],
@@ -71,72 +75,6 @@ fn read(
 
 fn section<T: DeserializeOwned>(table: ::config::Map<String, Value>) -> Result<T, ConfigError> {
     Value::new(None, ValueKind::Table(table)).try_deserialize()
-}
-
-/// A list that a file writes as an array and the environment as `a,b,c`.
-#[derive(Debug, Clone, Default)]
-pub struct List<T>(pub Vec<T>);
-
-impl<T> Deref for List<T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        &self.0
-    }
-}
-
-impl<'de, T> Deserialize<'de> for List<T>
-where
-    T: FromListItem,
-{
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            Array(Vec<String>),
-            Commas(String),
-        }
-        let items = match Written::deserialize(deserializer)? {
-            Written::Array(items) => items,
-            Written::Commas(text) => text
-                .split(',')
-                .map(|item| item.trim().to_owned())
-                .filter(|item| !item.is_empty())
-                .collect(),
-        };
-        items
-            .into_iter()
-            .map(|item| T::from_item(item).map_err(D::Error::custom))
-            .collect::<Result<_, _>>()
-            .map(Self)
-    }
-}
-
-/// An item of a [`List`].
-pub trait FromListItem: Sized {
-    fn from_item(item: String) -> Result<Self, String>;
-}
-
-impl FromListItem for secrecy::SecretString {
-    fn from_item(item: String) -> Result<Self, String> {
-        Ok(Self::from(item))
-    }
-}
-
-impl FromListItem for String {
-    fn from_item(item: String) -> Result<Self, String> {
-        Ok(item)
-    }
-}
-
-impl FromListItem for ipnet::IpNet {
-    fn from_item(item: String) -> Result<Self, String> {
-        Self::from_str(&item)
-            .or_else(|_not_a_network| item.parse::<std::net::IpAddr>().map(Self::from))
-            .map_err(|_not_an_address| {
-                format!("{item:?} is not an address or a network like 10.0.0.0/8")
-            })
-    }
 }
 
 #[cfg(test)]
@@ -173,7 +111,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn refused(key: &str, value: &str, message: &Expect) {
+    fn check_error(key: &str, value: &str, message: &Expect) {
         message.assert_eq(&read(&[(key, value)]).unwrap_err().to_string());
     }
 
@@ -189,31 +127,31 @@ mod tests {
         assert_eq!((settings.http.port, own.tokens.lifetime), (9000, 5));
         assert_eq!(*own.tokens.names, ["a", "b"]);
         assert_eq!(settings.http.trusted_proxies.len(), 2);
-        assert_eq!(settings.database.url.expose_secret(), "postgres://u:topsecret@h/d");
+        assert_eq!(settings.database.url.unwrap().expose_secret(), "postgres://u:topsecret@h/d");
     }
 
     #[test]
-    fn a_setting_nobody_knows_is_refused() {
-        refused(
+    fn an_unknown_setting_is_rejected() {
+        check_error(
             "ORDER_INTAKE__HTPP__PORT",
             "1",
             &expect!["unknown field `htpp`, expected `tokens`"],
         );
-        refused(
+        check_error(
             "ORDER_INTAKE__HTTP__PROT",
             "1",
             &expect![
                 "unknown field `prot`, expected one of `host`, `port`, `workers`, `keep_alive`, `header_timeout`, `body_timeout`, `request_timeout`, `max_body_bytes`, `max_inflight_bytes`, `max_connections`, `trusted_proxies`, `proxy_header`, `behind_tls_proxy`, `tls` for key `http`"
             ],
         );
-        refused(
+        check_error(
             "ORDER_INTAKE__HTTP__PORT",
             "eighty",
             &expect![[
                 r#"invalid type: string "eighty", expected an integer for key `http.port` in the environment"#
             ]],
         );
-        refused(
+        check_error(
             "ORDER_INTAKE__HTTP__TRUSTED_PROXIES",
             "everyone",
             &expect![[
@@ -223,19 +161,19 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_no_service_could_start_with_is_refused() {
-        refused(
+    fn a_setting_that_no_service_can_start_with_is_rejected() {
+        check_error(
             "ORDER_INTAKE__TELEMETRY__LOG",
             "info,x=loud",
             &expect![[
-                r#""info,x=loud" is no log filter: error parsing level filter: expected one of "off", "error", "warn", "info", "debug", "trace", or a number 0-5 for key `telemetry.log`"#
+                r#""info,x=loud" is not a log filter: error parsing level filter: expected one of "off", "error", "warn", "info", "debug", "trace", or a number 0-5 for key `telemetry.log`"#
             ]],
         );
-        refused(
+        check_error(
             "ORDER_INTAKE__TELEMETRY__OTLP_ENDPOINT",
             "collector:4318",
             &expect![[
-                r#""collector:4318" is no http:// or https:// address for key `telemetry.otlp_endpoint`"#
+                r#""collector:4318" is not an http:// or https:// URL for key `telemetry.otlp_endpoint`"#
             ]],
         );
         for (url, message) in [
@@ -251,7 +189,7 @@ mod tests {
                     "it is not a PostgreSQL URL: invalid connection string: invalid value for option `port` for key `database.url`"
                 ],
             ),
-            ("postgres:///d", expect!["it names no host for key `database.url`"]),
+            ("postgres:///d", expect!["it has no host for key `database.url`"]),
         ] {
             let url = [("ORDER_INTAKE__DATABASE__URL".to_owned(), url.to_owned())];
             let read = load::<Own>("order-intake", &[DEFAULTS], None, url.into());
@@ -260,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_can_be_read_by_whoever_lacks_the_secrets() {
+    fn the_address_can_be_read_without_the_secrets() {
         let environment =
             [("ORDER_INTAKE__HTTP__HOST", "0.0.0.0"), ("ORDER_INTAKE__TOKENS__X", "1")];
         let environment = environment.map(|(k, v)| (k.to_owned(), v.to_owned())).into();

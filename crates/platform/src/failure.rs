@@ -1,43 +1,43 @@
-//! How an error becomes an answer.
+//! Errors and their responses.
 //!
-//! A service has one error enum and says of each variant which [`ErrorKind`] it is; the kind decides
-//! the status code, the log level, and (in `messaging`) whether an event is tried again. A 5xx
-//! tells the caller nothing of the cause: that is in the log, under the request id.
+//! A service has one error enum with an [`ErrorKind`] for each variant. The kind decides the status
+//! code, the log level, and (in `messaging`) whether an event is retried. A 5xx response does not
+//! contain the cause; the log does, with the request id.
 
-use std::{fmt, time::Duration};
+use std::{borrow::Cow, fmt, time::Duration};
 
 use actix_web::{HttpResponse, ResponseError, http::StatusCode, http::header};
 use domain::json::{FieldError, ValidationError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::request_id;
+use crate::request_id::request_id;
 
 /// The kind of an error, from the point of view of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Not a request we can read.
+    /// The request cannot be read.
     Malformed,
     /// No valid token.
     Unauthenticated,
-    /// A valid token that may not do this.
+    /// The token is valid and does not allow this.
     Denied,
-    /// Not there, or not the caller's.
+    /// The resource does not exist, or belongs to another merchant.
     Missing,
     /// The body did not arrive in time.
     TooSlow,
-    /// Does not fit what is there already.
+    /// The request conflicts with the state of the resource.
     Conflict,
     TooLarge,
-    /// A media type or encoding we do not read.
+    /// The media type or encoding is not supported.
     Unsupported,
-    /// Readable, but breaks a rule.
+    /// The request is readable and breaks a rule.
     Invalid,
     /// Too many requests.
     Limited,
-    /// Something we need is down; the same request may work later.
+    /// A dependency is down; the same request may succeed later.
     Unavailable,
-    /// Our fault.
+    /// A bug or damaged data.
     Internal,
 }
 
@@ -69,8 +69,14 @@ pub trait Failure: std::error::Error + Send + Sync + 'static {
         &[]
     }
 
-    /// When to come back, for [`ErrorKind::Limited`] and [`ErrorKind::Unavailable`].
+    /// The `Retry-After` header, for [`ErrorKind::Limited`] and [`ErrorKind::Unavailable`].
     fn retry_after(&self) -> Option<Duration> {
+        None
+    }
+
+    /// The `WWW-Authenticate` header (RFC 6750), for [`ErrorKind::Unauthenticated`] and
+    /// [`ErrorKind::Denied`].
+    fn challenge(&self) -> Option<Cow<'static, str>> {
         None
     }
 }
@@ -85,7 +91,7 @@ impl Failure for ValidationError {
     }
 }
 
-/// The error side of every handler: any [`Failure`], ready to be answered.
+/// The error of every handler: any [`Failure`], as a response.
 pub struct Problem(Box<dyn Failure>);
 
 impl<F: Failure> From<F> for Problem {
@@ -106,7 +112,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The body of every 4xx and 5xx answer.
+/// The body of every 4xx and 5xx response.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ErrorBody {
     /// Description of the error.
@@ -114,7 +120,7 @@ pub struct ErrorBody {
     /// Every failing field; only with 422.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
-    /// Name this when you ask for help.
+    /// Mention it when you ask for help.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
 }
@@ -132,23 +138,23 @@ impl ResponseError for Problem {
                 "something went wrong on our side".to_owned()
             }
             ErrorKind::Unavailable => {
-                tracing::warn!(error = %chain(self.0.as_ref()), "request refused: {}", self.0);
+                tracing::warn!(error = %chain(self.0.as_ref()), "request failed: {}", self.0);
                 "temporarily unavailable, please try again".to_owned()
             }
             _ => self.0.to_string(),
         };
-        let mut answer = HttpResponse::build(kind.status());
-        if kind == ErrorKind::Unauthenticated {
-            answer.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
+        let mut response = HttpResponse::build(kind.status());
+        if let Some(challenge) = self.0.challenge().or_else(|| default_challenge(kind)) {
+            response.insert_header((header::WWW_AUTHENTICATE, challenge.as_ref()));
         }
         let retry_after = self.0.retry_after().or(match kind {
             ErrorKind::Unavailable => Some(Duration::from_secs(1)),
             _ => None,
         });
         if let Some(pause) = retry_after {
-            answer.insert_header((header::RETRY_AFTER, whole_seconds(pause).to_string()));
+            response.insert_header((header::RETRY_AFTER, whole_seconds(pause).to_string()));
         }
-        answer.json(ErrorBody {
+        response.json(ErrorBody {
             message,
             errors: self.0.fields().to_vec(),
             request_id: request_id(),
@@ -156,7 +162,7 @@ impl ResponseError for Problem {
     }
 }
 
-/// An error and everything behind it, in one line.
+/// An error and its sources, in one line.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();
@@ -169,6 +175,14 @@ pub fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     line
+}
+
+fn default_challenge(kind: ErrorKind) -> Option<Cow<'static, str>> {
+    match kind {
+        ErrorKind::Unauthenticated => Some("Bearer".into()),
+        ErrorKind::Denied => Some("Bearer error=\"insufficient_scope\"".into()),
+        _ => None,
+    }
 }
 
 fn whole_seconds(pause: Duration) -> u64 {

@@ -1,7 +1,6 @@
-//! Whether this process lives (`/healthz`) and whether it can do its work now (`/readyz`).
+//! Liveness (`/healthz`) and readiness (`/readyz`) of a process.
 //!
-//! Readiness is asked of the things themselves at the moment of asking, each within a second, so
-//! that the answer is never older than the question.
+//! Every request to `/readyz` runs all checks, each within a second, so that the response is current.
 
 use std::{
     collections::BTreeMap,
@@ -30,7 +29,7 @@ pub struct Health {
     draining: Arc<AtomicBool>,
 }
 
-/// The answer of `/readyz`: each part and what is wrong with it.
+/// The response of `/readyz`: each part and its error.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub ready: bool,
@@ -38,7 +37,7 @@ pub struct Report {
 }
 
 impl Health {
-    /// Adds a part; `check` says what is wrong, if anything.
+    /// Adds a part; `check` returns its error, if there is one.
     pub fn add<F, Fut>(&self, part: &'static str, check: F)
     where
         F: Fn() -> Fut + Send + Sync + 'static,
@@ -49,7 +48,7 @@ impl Health {
         checks.insert(part, check);
     }
 
-    /// From now on the answer is no: the process is leaving.
+    /// Makes the process not ready, because it is shutting down.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
     }
@@ -58,23 +57,23 @@ impl Health {
         self.report_without(None).await
     }
 
-    /// The same, where the parts whose names begin so are shown and do not decide.
-    async fn report_without(&self, left_out: Option<&str>) -> Report {
+    /// Reports all parts. Parts whose name starts with `excluded` do not decide readiness.
+    async fn report_without(&self, excluded: Option<&str>) -> Report {
         let checks = self.checks.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
-        let asked = checks.into_iter().map(|(part, check)| async move {
-            let verdict = tokio::time::timeout(TIMEOUT, check()).await;
-            (part, verdict.unwrap_or_else(|_elapsed| Err("no answer within a second".to_owned())))
+        let checked = checks.into_iter().map(|(part, check)| async move {
+            let result = tokio::time::timeout(TIMEOUT, check()).await;
+            (part, result.unwrap_or_else(|_elapsed| Err("no response within a second".to_owned())))
         });
-        let mut parts: BTreeMap<_, _> = join_all(asked).await.into_iter().collect();
+        let mut parts: BTreeMap<_, _> = join_all(checked).await.into_iter().collect();
         if self.draining.load(Ordering::Relaxed) {
             parts.insert("process", Err("shutting down".to_owned()));
         }
-        let decides = |part: &str| left_out.is_none_or(|left_out| !part.starts_with(left_out));
-        let ready = parts.iter().all(|(part, verdict)| verdict.is_ok() || !decides(part));
-        let words = |verdict: Result<(), String>| verdict.err().unwrap_or_else(|| "ok".to_owned());
+        let decides = |part: &str| excluded.is_none_or(|excluded| !part.starts_with(excluded));
+        let ready = parts.iter().all(|(part, result)| result.is_ok() || !decides(part));
+        let text = |result: Result<(), String>| result.err().unwrap_or_else(|| "ok".to_owned());
         Report {
             ready,
-            parts: parts.into_iter().map(|(part, verdict)| (part, words(verdict))).collect(),
+            parts: parts.into_iter().map(|(part, result)| (part, text(result))).collect(),
         }
     }
 }
@@ -86,7 +85,7 @@ pub(crate) async fn healthz() -> HttpResponse {
 /// The query of `/readyz`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Asked {
+pub(crate) struct ReadyQuery {
     exclude: Option<Exclude>,
 }
 
@@ -97,21 +96,24 @@ enum Exclude {
     Broker,
 }
 
-pub(crate) async fn readyz(health: web::Data<Health>, asked: web::Query<Asked>) -> HttpResponse {
-    let left_out = asked.exclude.as_ref().map(|Exclude::Broker| "broker");
-    let report = health.report_without(left_out).await;
-    let mut answer =
+pub(crate) async fn readyz(
+    health: web::Data<Health>,
+    query: web::Query<ReadyQuery>,
+) -> HttpResponse {
+    let excluded = query.exclude.as_ref().map(|Exclude::Broker| "broker");
+    let report = health.report_without(excluded).await;
+    let mut response =
         if report.ready { HttpResponse::Ok() } else { HttpResponse::ServiceUnavailable() };
-    answer.json(report)
+    response.json(report)
 }
 
-/// Asks a process with these settings whether it lives, from inside the same container.
+/// Checks from the same machine that the process with these settings is alive.
 pub(crate) async fn ask(settings: &http::Settings) -> anyhow::Result<()> {
     alive(&settings.host, settings.port, settings.tls.is_some()).await
 }
 
-/// Whether something answers there. Behind TLS it is enough that it listens: the certificate is made
-/// out to the name by which the world knows the service, not to this address.
+/// Checks that a process responds at this address. With TLS it only has to listen, because its
+/// certificate has its public name and not this address.
 pub async fn alive(host: &str, port: u16, tls: bool) -> anyhow::Result<()> {
     let host = match host {
         "0.0.0.0" => "127.0.0.1",
@@ -122,8 +124,8 @@ pub async fn alive(host: &str, port: u16, tls: bool) -> anyhow::Result<()> {
     dial.await.context("no connection within a second")??;
     if !tls {
         let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-        let asked = crate::http_client(TIMEOUT)?.get(format!("http://{host}:{port}/healthz"));
-        asked.send().await?.error_for_status()?;
+        let request = crate::http_client(TIMEOUT)?.get(format!("http://{host}:{port}/healthz"));
+        request.send().await?.error_for_status()?;
     }
     Ok(())
 }
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_part_that_is_left_out_is_named_and_does_not_decide() {
+    async fn an_excluded_part_is_reported_and_does_not_decide() {
         let health = Health::default();
         health.add("database", || async { Ok(()) });
         health.add("broker.publishing", || async { Err("connection refused".to_owned()) });
@@ -160,11 +162,11 @@ mod tests {
     async fn a_part_that_hangs_is_reported_within_a_second() {
         let health = Health::default();
         health.add("database", std::future::pending);
-        assert_eq!(health.report().await.parts["database"], "no answer within a second");
+        assert_eq!(health.report().await.parts["database"], "no response within a second");
     }
 
     #[tokio::test]
-    async fn a_process_on_its_way_out_is_not_ready() {
+    async fn a_process_that_is_shutting_down_is_not_ready() {
         let health = Health::default();
         health.drain();
         assert!(!health.report().await.ready);

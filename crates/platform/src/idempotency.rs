@@ -30,7 +30,7 @@ pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/i
 /// The request header with the key.
 pub const HEADER: &str = "Idempotency-Key";
 
-const MAX_KEY_LENGTH: usize = 255;
+pub(crate) const MAX_KEY_LENGTH: usize = 255;
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
 /// `[idempotency]`.

@@ -7,13 +7,16 @@ mod caller;
 mod keys;
 mod revocations;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{borrow::Cow, collections::HashMap, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwapOption;
 use aws_lc_rs::digest::{SHA256, digest};
 use domain::access::{MerchantId, Scopes};
-use jsonwebtoken::{Algorithm, DecodingKey, Validation, jwk::JwkSet};
-use serde::{Deserialize, Serialize};
+use jsonwebtoken::{
+    Algorithm, DecodingKey, Validation,
+    jwk::{Jwk, JwkSet, KeyOperations, PublicKeyUse},
+};
+use serde::{Deserialize, Deserializer, Serialize};
 use tokio::sync::{Notify, watch};
 
 pub use caller::{Access, Caller};
@@ -37,12 +40,27 @@ pub struct Claims {
     pub jti: String,
     pub iat: i64,
     pub exp: i64,
+    #[serde(deserialize_with = "known_scopes")]
     pub scope: Scopes,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merchant: Option<MerchantId>,
 }
 
-/// Why a token was not accepted.
+/// The claims that only the check of a token needs.
+#[derive(Deserialize)]
+struct CheckedClaims {
+    #[serde(flatten)]
+    claims: Claims,
+    nbf: Option<i64>,
+}
+
+/// During a roll-out, auth may know a scope that this service does not know yet.
+fn known_scopes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Scopes, D::Error> {
+    let text = Cow::<'_, str>::deserialize(deserializer)?;
+    Ok(Scopes::known(&text))
+}
+
+/// The reason why a token was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     #[error("a bearer token is required")]
@@ -53,9 +71,9 @@ pub enum TokenError {
     Expired,
     #[error("the bearer token was revoked")]
     Revoked,
-    #[error("no signing keys yet")]
+    #[error("there are no signing keys yet")]
     NoKeys,
-    #[error("what was revoked is not known yet")]
+    #[error("the revocations are not known yet")]
     NoRevocations,
 }
 
@@ -66,9 +84,19 @@ impl Failure for TokenError {
             _ => ErrorKind::Unauthenticated,
         }
     }
+
+    fn challenge(&self) -> Option<Cow<'static, str>> {
+        match self {
+            Self::Invalid | Self::Expired | Self::Revoked => {
+                let challenge = "Bearer error=\"invalid_token\"";
+                Some(format!("{challenge}, error_description=\"{self}\"").into())
+            }
+            Self::Absent | Self::NoKeys | Self::NoRevocations => None,
+        }
+    }
 }
 
-/// The public keys in force, by id.
+/// The public keys by id.
 struct Keys(HashMap<String, DecodingKey>);
 
 /// Checks tokens.
@@ -77,7 +105,7 @@ pub struct Verifier {
     clock: Clock,
     keys: ArcSwapOption<Keys>,
     loaded: watch::Sender<u64>,
-    wanted: Notify,
+    refresh_requested: Notify,
     revocations: Revocations,
     seen: moka::sync::Cache<[u8; 32], Arc<Claims>>,
 }
@@ -90,7 +118,7 @@ impl Verifier {
             clock,
             keys: ArcSwapOption::empty(),
             loaded: watch::Sender::new(0),
-            wanted: Notify::new(),
+            refresh_requested: Notify::new(),
             revocations: Revocations::default(),
             seen: moka::sync::Cache::builder()
                 .max_capacity(50_000)
@@ -99,24 +127,32 @@ impl Verifier {
         }
     }
 
+    /// A verifier that rejects every token, for a service whose operations need none.
+    pub fn disabled(clock: Clock) -> Self {
+        let verifier = Self::new("", clock);
+        verifier.set_keys(&JwkSet { keys: Vec::new() });
+        verifier.revocations.set_known();
+        verifier
+    }
+
     pub fn revocations(&self) -> &Revocations {
         &self.revocations
     }
 
-    /// Replaces the keys in force; a token signed by a key that is gone is no longer accepted.
+    /// Replaces the keys. A token that was signed with a removed key is no longer accepted.
     pub fn set_keys(&self, set: &JwkSet) {
-        let usable = set.keys.iter().filter_map(|key| {
+        let usable = set.keys.iter().filter(|key| verifies_signatures(key)).filter_map(|key| {
             let id = key.common.key_id.clone()?;
             Some((id, DecodingKey::from_jwk(key).ok()?))
         });
         let fresh = Keys(usable.collect());
-        let gone = self
+        let is_any_removed = self
             .keys
             .load()
             .as_ref()
             .is_some_and(|old| old.0.keys().any(|id| !fresh.0.contains_key(id)));
         self.keys.store(Some(Arc::new(fresh)));
-        if gone {
+        if is_any_removed {
             self.seen.invalidate_all();
         }
         self.loaded.send_modify(|generation| *generation += 1);
@@ -140,7 +176,7 @@ impl Verifier {
 
     /// Returns the claims of a valid token, even if the token was revoked.
     pub async fn read(&self, token: &str) -> Result<Arc<Claims>, TokenError> {
-        let claims = match self.remembered(token) {
+        let claims = match self.cached(token) {
             Some(claims) => claims,
             None => self.check(token).await?,
         };
@@ -150,17 +186,18 @@ impl Verifier {
         Ok(claims)
     }
 
-    fn remembered(&self, token: &str) -> Option<Arc<Claims>> {
+    /// The claims of a token whose signature was verified before.
+    fn cached(&self, token: &str) -> Option<Arc<Claims>> {
         self.seen.get(&fingerprint(token))
     }
 
     async fn check(&self, token: &str) -> Result<Arc<Claims>, TokenError> {
         let header = jsonwebtoken::decode_header(token).map_err(|_garbage| TokenError::Invalid)?;
-        let typed = header.typ.as_deref().is_some_and(|typ| typ.eq_ignore_ascii_case(TOKEN_TYPE));
-        let id = header
-            .kid
-            .filter(|_| typed && header.alg == Algorithm::EdDSA)
-            .ok_or(TokenError::Invalid)?;
+        let is_typed =
+            header.typ.as_deref().is_some_and(|typ| typ.eq_ignore_ascii_case(TOKEN_TYPE));
+        // An extension that the issuer declares critical, of which we know none (RFC 7515, 4.1.11).
+        let is_plain = header.crit.is_none() && header.alg == Algorithm::EdDSA;
+        let id = header.kid.filter(|_| is_typed && is_plain).ok_or(TokenError::Invalid)?;
         let key = match self.key(&id)? {
             Some(key) => key,
             None => self.key_after_refresh(&id).await?.ok_or(TokenError::Invalid)?,
@@ -171,9 +208,13 @@ impl Verifier {
         rules.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
         // Expiry is checked against our own clock, on every use.
         rules.validate_exp = false;
-        let decoded = jsonwebtoken::decode::<Claims>(token, &key, &rules)
+        let decoded = jsonwebtoken::decode::<CheckedClaims>(token, &key, &rules)
             .map_err(|_forged| TokenError::Invalid)?;
-        let claims = Arc::new(decoded.claims);
+        let CheckedClaims { claims, nbf } = decoded.claims;
+        if nbf.is_some_and(|nbf| nbf > self.clock.now().timestamp()) {
+            return Err(TokenError::Invalid);
+        }
+        let claims = Arc::new(claims);
         self.seen.insert(fingerprint(token), claims.clone());
         Ok(claims)
     }
@@ -184,16 +225,24 @@ impl Verifier {
         Ok(keys.0.get(id).cloned())
     }
 
-    /// A key we have not seen may be newer than our copy: ask for a fresh one and wait a little.
+    /// Waits a little for new keys, because an unknown key may be newer than our copy.
     async fn key_after_refresh(&self, id: &str) -> Result<Option<DecodingKey>, TokenError> {
         let mut loaded = self.loaded.subscribe();
-        self.wanted.notify_one();
-        let fresh = tokio::time::timeout(keys::REFRESH_WAIT, loaded.changed()).await;
-        if fresh.is_err() {
-            tracing::debug!(key.id = id, "no fresh keys for an unknown key id");
+        self.refresh_requested.notify_one();
+        let refreshed = tokio::time::timeout(keys::REFRESH_WAIT, loaded.changed()).await;
+        if refreshed.is_err() {
+            tracing::debug!(key.id = id, "no new keys for an unknown key id");
         }
         self.key(id)
     }
+}
+
+/// Whether a key is meant for signatures. A key without `use` and `key_ops` may be used for all.
+fn verifies_signatures(key: &Jwk) -> bool {
+    let allows = |use_: &PublicKeyUse| *use_ == PublicKeyUse::Signature;
+    let operations = key.common.key_operations.as_ref();
+    key.common.public_key_use.as_ref().is_none_or(allows)
+        && operations.is_none_or(|operations| operations.contains(&KeyOperations::Verify))
 }
 
 fn fingerprint(token: &str) -> [u8; 32] {

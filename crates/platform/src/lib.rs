@@ -1,9 +1,8 @@
-//! A process before it means anything: settings, logs and traces, an HTTP server with TLS, the
-//! check of bearer tokens, health, a database pool, owned tasks, and the way an error becomes an
-//! answer.
+//! The parts of a process that all services share: settings, logs and traces, an HTTP server with TLS,
+//! the check of bearer tokens, health, a database pool, background tasks and error responses.
 //!
-//! A service is a type that implements [`Service`]; its `main` is [`run`]. Whatever two services
-//! would otherwise both hold, and that knows nothing of returns or RabbitMQ, lives here.
+//! A service is a type that implements [`Service`]; its `main` is [`run`]. Code that two services need
+//! and that depends neither on the domain's rules nor on RabbitMQ belongs here.
 
 pub mod config;
 pub mod database;
@@ -16,18 +15,24 @@ pub mod retry;
 pub mod sealing;
 pub mod telemetry;
 
+mod cli;
 mod client;
 mod clock;
 mod failure;
 mod memory;
+mod migration_check;
 mod openapi;
-mod process;
+mod request_id;
+mod running;
+mod service;
 mod tasks;
 
+pub use cli::run;
 pub use client::{client_tls, http_client};
 pub use clock::{Clock, Timestamp};
 pub use failure::{ErrorKind, Failure, Problem, chain};
 pub use memory::{MemoryBudget, MemoryPermit, Overloaded};
 pub use openapi::openapi;
-pub use process::{Process, Running, Service, run};
+pub use running::Running;
+pub use service::{Process, Service};
 pub use tasks::Tasks;

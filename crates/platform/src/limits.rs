@@ -17,7 +17,7 @@ use crate::{Clock, ErrorKind, Failure, Timestamp};
 
 const MINUTE: i64 = 60;
 /// Maximum number of tracked keys. The least recently used keys are evicted first.
-const REMEMBERED: u64 = 100_000;
+const MAX_KEYS: u64 = 100_000;
 /// Keys without requests for this long are evicted; their requests no longer count.
 const IDLE: Duration = Duration::from_secs(120);
 
@@ -34,7 +34,7 @@ pub struct PerAddress {
     clock: Clock,
 }
 
-/// Why a request did not come in: try again after so long.
+/// The address has no requests left; the time until it has one again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too many requests from this address")]
 pub struct TooMany(Duration);
@@ -68,33 +68,33 @@ pub fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// So many for each key in any minute, wherever it begins.
+/// A limit for each key in any period of 60 seconds.
 pub struct PerMinute<K: Hash + Eq + Clone + Send + Sync + 'static> {
     limit: u32,
     taken: Cache<K, Arc<Mutex<Taken>>>,
 }
 
-/// How many were taken in each second that still counts, the oldest first.
+/// The number of requests in each second that still counts, oldest first.
 #[derive(Default)]
 struct Taken(VecDeque<(i64, u32)>);
 
 impl<K: Hash + Eq + Clone + Send + Sync + 'static> PerMinute<K> {
     pub fn new(limit: NonZeroU32) -> Self {
         let taken = Cache::builder()
-            .max_capacity(REMEMBERED)
+            .max_capacity(MAX_KEYS)
             .eviction_policy(moka::policy::EvictionPolicy::lru())
             .time_to_idle(IDLE)
             .build();
         Self { limit: limit.get(), taken }
     }
 
-    /// Takes one; when there is none left, says how long until there is.
+    /// Counts one request. Over the limit it returns the time until the next one is allowed.
     pub fn take(&self, key: &K, now: Timestamp) -> Result<(), Duration> {
         let taken = self.taken.get_with_by_ref(key, Arc::default);
         taken.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take(self.limit, now)
     }
 
-    /// How many keys are remembered.
+    /// The number of tracked keys.
     pub fn len(&self) -> u64 {
         self.taken.run_pending_tasks();
         self.taken.entry_count()
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_as_long_as_told_is_admitted() {
+    fn a_client_that_waits_for_retry_after_is_admitted() {
         let limits = PerMinute::new(limit(3));
         for milliseconds in [0, 30_000, 59_999] {
             assert_eq!(limits.take(&"a", at(milliseconds)), Ok(()));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_locks_nobody_out() {
+    fn a_clock_that_is_set_back_locks_no_client_out() {
         let limits = PerMinute::new(limit(1));
         assert_eq!(limits.take(&"a", at(3_600_000)), Ok(()));
         assert_eq!(limits.take(&"a", at(0)), Ok(()));
@@ -181,12 +181,12 @@ mod tests {
     }
 
     #[test]
-    fn so_many_keys_are_remembered_and_no_more() {
+    fn the_number_of_tracked_keys_is_limited() {
         let limits = PerMinute::new(limit(1));
-        for key in 0..REMEMBERED + 1000 {
+        for key in 0..MAX_KEYS + 1000 {
             assert_eq!(limits.take(&key, at(0)), Ok(()));
         }
-        assert_eq!(limits.len(), REMEMBERED);
+        assert_eq!(limits.len(), MAX_KEYS);
     }
 
     #[test]

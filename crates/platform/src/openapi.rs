@@ -1,19 +1,40 @@
 //! The OpenAPI document of a service, from its handlers and types.
+//!
+//! Handlers describe themselves. This module adds everything that is the same for all handlers: the
+//! responses of middleware and extractors, the rules of common headers, and security schemes.
+
+mod headers;
+mod security;
 
 use std::collections::BTreeSet;
 
 use actix_web::http::StatusCode;
 use utoipa::ToSchema as _;
 use utoipa::openapi::{
-    Content, License, LicenseBuilder, OpenApi, PathItem, Ref, RefOr, Response, ResponseBuilder,
-    Server,
+    ContactBuilder, Content, License, LicenseBuilder, OpenApi, PathItem, Ref, RefOr, Response,
+    ResponseBuilder, Server,
     path::Operation,
-    security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
-    tag::Tag,
+    tag::{Tag, TagBuilder},
 };
 use utoipa_actix_web::AppExt as _;
 
 use crate::{Service, failure::ErrorBody};
+
+const JSON: &str = "application/json";
+/// Responses that middleware and extractors can return for every handler.
+const FOR_ALL: [(&str, &str); 3] = [
+    ("400", "The request cannot be read"),
+    ("429", "Too many requests from this address; see Retry-After"),
+    ("503", "Temporarily unavailable; see Retry-After"),
+];
+/// Responses for handlers with a JSON body.
+const FOR_BODIES: [(&str, &str); 3] = [
+    ("408", "The body did not arrive in time"),
+    ("413", "The body is too large"),
+    ("415", "The body is not JSON, or its encoding is not supported"),
+];
+/// The response for handlers with the header `X-Service-Id`.
+const FOR_MERCHANTS: (&str, &str) = ("404", "The merchant does not exist");
 
 pub fn openapi<S: Service>() -> OpenApi {
     let (_, mut document) =
@@ -22,61 +43,43 @@ pub fn openapi<S: Service>() -> OpenApi {
     document.info.description = Some(S::ABOUT.to_owned());
     env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
     document.info.license = Some(license());
-    document.info.contact = None;
+    let contact = ContactBuilder::new().name(Some("The operators of this installation"));
+    document.info.contact = Some(contact.build());
     document.servers = Some(vec![Server::new("/")]);
-    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
-    let components = document.components.get_or_insert_default();
-    components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
-    complete(&mut document);
-    document
-}
-
-const JSON: &str = "application/json";
-/// Responses that middleware and extractors can return for every handler.
-const TO_ALL: [(&str, &str); 3] = [
-    ("400", "The request cannot be read"),
-    ("429", "Too many requests from this address; see Retry-After"),
-    ("503", "Not possible at the moment; see Retry-After"),
-];
-/// To JSON, which is read for the handler.
-const TO_BODIES: [(&str, &str); 3] = [
-    ("408", "The body did not arrive in time"),
-    ("413", "The body is too large"),
-    ("415", "The body is of another type, or packed in an unknown way"),
-];
-
-/// To those who may name a merchant.
-const TO_NAMES: (&str, &str) = ("404", "No such merchant");
-
-/// Declares every tag, adds the answers that handlers do not give themselves, and describes every
-/// answer that its handler did not by the status itself.
-fn complete(document: &mut OpenApi) {
     let mut tags = BTreeSet::new();
     for operation in document.paths.paths.values_mut().flat_map(operations) {
         tags.extend(operation.tags.iter().flatten().cloned());
-        let is_json = matches!(&operation.request_body,
-            Some(RefOr::T(body)) if body.content.keys().eq([JSON]));
-        let bodies = TO_BODIES.into_iter().filter(|_| is_json);
-        let parameters = operation.parameters.as_deref().unwrap_or_default();
-        let names = parameters
-            .iter()
-            .any(|it| matches!(it, RefOr::T(parameter) if parameter.name == "X-Service-Id"));
-        let responses = &mut operation.responses.responses;
-        for (status, description) in bodies.chain(names.then_some(TO_NAMES)).chain(TO_ALL) {
-            responses.entry(status.to_owned()).or_insert_with(|| refusal(description));
-        }
-        for (status, response) in responses {
-            if let RefOr::T(response) = response
-                && response.description.is_empty()
-            {
-                reason(status).clone_into(&mut response.description);
-            }
-        }
+        add_responses(operation);
+        headers::describe(operation);
+        security::describe(operation);
     }
-    document.tags = Some(tags.into_iter().map(Tag::new).collect());
+    document.tags = Some(tags.into_iter().map(describe_tag::<S>).collect());
+    security::add_schemes(&mut document);
+    S::webhooks(&mut document);
+    document
 }
 
-fn refusal(description: &str) -> RefOr<Response> {
+/// Adds the responses that a handler does not return itself. A response without a description gets
+/// the reason phrase of its status.
+fn add_responses(operation: &mut Operation) {
+    let is_json = matches!(&operation.request_body,
+        Some(RefOr::T(body)) if body.content.keys().eq([JSON]));
+    let bodies = FOR_BODIES.into_iter().filter(|_| is_json);
+    let merchants = headers::names_merchant(operation).then_some(FOR_MERCHANTS);
+    let responses = &mut operation.responses.responses;
+    for (status, description) in bodies.chain(merchants).chain(FOR_ALL) {
+        responses.entry(status.to_owned()).or_insert_with(|| error_response(description));
+    }
+    for (status, response) in responses {
+        if let RefOr::T(response) = response
+            && response.description.is_empty()
+        {
+            reason(status).clone_into(&mut response.description);
+        }
+    }
+}
+
+fn error_response(description: &str) -> RefOr<Response> {
     let body = Content::new(Some(Ref::from_schema_name(ErrorBody::name())));
     ResponseBuilder::new().description(description).content(JSON, body).into()
 }
@@ -88,7 +91,12 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
 
 fn reason(status: &str) -> &'static str {
     let status = StatusCode::from_bytes(status.as_bytes()).ok();
-    status.and_then(|status| status.canonical_reason()).unwrap_or("An answer")
+    status.and_then(|status| status.canonical_reason()).unwrap_or("A response")
+}
+
+fn describe_tag<S: Service>(name: String) -> Tag {
+    let described = S::TAGS.iter().find(|(tag, _)| *tag == name);
+    TagBuilder::new().description(described.map(|(_, description)| *description)).name(name).build()
 }
 
 fn license() -> License {

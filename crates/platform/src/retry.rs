@@ -1,10 +1,10 @@
-//! Growing pauses between tries. The only module that names the `backoff` crate.
+//! Exponential back-off. Only this module uses the `backoff` crate.
 
 use std::time::Duration;
 
 use backoff::{ExponentialBackoff, ExponentialBackoffBuilder, backoff::Backoff as _};
 
-/// Pauses that double, with jitter, up to a ceiling, for as long as anyone keeps asking.
+/// Pauses that double up to a maximum, with jitter.
 pub struct Backoff(ExponentialBackoff);
 
 impl Backoff {
@@ -25,7 +25,7 @@ impl Backoff {
         self.0.next_backoff().unwrap_or(self.0.max_interval)
     }
 
-    /// Something worked: start again from the first pause.
+    /// Starts again with the first pause, after a success.
     pub fn reset(&mut self) {
         self.0.reset();
     }

@@ -1,8 +1,8 @@
-//! Secrets at rest: sealed with AES-256-GCM under a key that is configuration, never data.
+//! Secrets at rest, sealed with AES-256-GCM and a key from the configuration.
 //!
-//! A sealed value names the key that sealed it, so keys rotate: the first configured key seals,
-//! every configured key opens. The context given when sealing must be given again when opening;
-//! a value moved to another row does not open.
+//! A sealed value contains the id of its key, so keys can be rotated: the first configured key seals,
+//! and every configured key opens. Sealing and opening need the same context, so a value that was
+//! moved to another row does not open.
 
 use std::fmt;
 
@@ -19,18 +19,18 @@ use crate::config::List;
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// `id:base64 of 32 bytes`, newest first.
-    #[serde(deserialize_with = "usable")]
+    #[serde(deserialize_with = "valid_keys")]
     pub keys: List<SecretString>,
 }
 
-/// Refuses bad keys where settings are read, so that nothing starts with them.
-fn usable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<List<SecretString>, D::Error> {
+/// Rejects bad keys when the settings are read, so that nothing starts with them.
+fn valid_keys<'de, D: Deserializer<'de>>(deserializer: D) -> Result<List<SecretString>, D::Error> {
     let keys = List::deserialize(deserializer)?;
     read(&keys).map_err(D::Error::custom)?;
     Ok(keys)
 }
 
-/// Why a value could not be sealed or opened.
+/// The reason why a value could not be sealed or opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
     #[error("sealing.keys is empty: set it to `id:<base64 of 32 random bytes>`")]
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn unusable_keys_are_refused() {
+    fn bad_keys_are_rejected() {
         for bad in ["", "k1", "k1:", "k1:AAAA", ":AAAA", "k.1:AAAA"] {
             let keys = List(vec![SecretString::from(bad)]);
             assert!(matches!(Sealer::new(&Settings { keys }), Err(SealError::BadKey(0))), "{bad}");

@@ -1,10 +1,10 @@
-//! The tasks of a process: named, owned, told to stop together, waited for.
+//! The background tasks of a process.
 //!
-//! They stop in two turns: first those that work, then what they stand on, such as the connection
-//! that a last message is settled over.
+//! Tasks stop in two phases: first the tasks that work, then the infrastructure that they use, such as
+//! the connection over which the last message is settled.
 //!
-//! No task is ever detached. One that panics or ends before it was told to takes the process
-//! down with it, because a service that lost its relay or its consumer must not look healthy.
+//! No task is detached. A task that panics or ends early ends the process, because a service without
+//! its relay or its consumer must not look healthy.
 
 use std::{future::Future, time::Duration};
 
@@ -12,56 +12,56 @@ use futures_util::FutureExt;
 use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// The last part of the time to stop: who still has something to finish gives it up then.
-const LAST_CALL: Duration = Duration::from_secs(2);
+/// Time between the drain deadline and the end of the shutdown, in which tasks abandon their work.
+const ABANDON_TIME: Duration = Duration::from_secs(2);
 
 /// A handle on the tasks of this process.
 #[derive(Clone, Default)]
 pub struct Tasks {
-    working: Turn,
-    standing: Turn,
+    workers: TaskGroup,
+    infrastructure: TaskGroup,
     drain_deadline: CancellationToken,
     failed: CancellationToken,
 }
 
 /// Tasks that stop at the same time.
 #[derive(Clone, Default)]
-struct Turn {
+struct TaskGroup {
     tracker: TaskTracker,
     stop: CancellationToken,
 }
 
 impl Tasks {
-    /// Starts a task. It must return soon after the token it is given is cancelled, and not
-    /// before. One that finishes something first listens for the [`Tasks::drain_deadline`].
+    /// Starts a task. It must return soon after its token is cancelled, and not before. A task that
+    /// finishes its work first also watches the [`Tasks::drain_deadline`].
     pub fn spawn<F, Fut>(&self, name: &'static str, task: F)
     where
         F: FnOnce(CancellationToken) -> Fut,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        self.spawn_in(&self.working, name, task);
+        self.spawn_in(&self.workers, name, task);
     }
 
-    /// Starts a task that others stand on to their end; it is told to stop after them.
+    /// Starts a task that the others need until they end; it stops after them.
     pub fn spawn_infrastructure<F, Fut>(&self, name: &'static str, task: F)
     where
         F: FnOnce(CancellationToken) -> Fut,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        self.spawn_in(&self.standing, name, task);
+        self.spawn_in(&self.infrastructure, name, task);
     }
 
-    fn spawn_in<F, Fut>(&self, turn: &Turn, name: &'static str, task: F)
+    fn spawn_in<F, Fut>(&self, group: &TaskGroup, name: &'static str, task: F)
     where
         F: FnOnce(CancellationToken) -> Fut,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let (stop, failed) = (turn.stop.clone(), self.failed.clone());
-        let work = std::panic::AssertUnwindSafe(task(turn.stop.clone())).catch_unwind();
-        turn.tracker.spawn(async move {
+        let (stop, failed) = (group.stop.clone(), self.failed.clone());
+        let work = std::panic::AssertUnwindSafe(task(group.stop.clone())).catch_unwind();
+        group.tracker.spawn(async move {
             let ended = work.await;
             if ended.is_err() || !stop.is_cancelled() {
-                tracing::error!(task = name, "task {name} ended before its time");
+                tracing::error!(task = name, "task {name} ended early");
                 failed.cancel();
             }
         });
@@ -86,7 +86,7 @@ impl Tasks {
         });
     }
 
-    /// Resolves when a task ended that should not have.
+    /// Resolves when a task ended early.
     pub async fn failed(&self) {
         self.failed.cancelled().await;
     }
@@ -96,19 +96,19 @@ impl Tasks {
         self.drain_deadline.clone()
     }
 
-    /// Tells every task to stop and waits for them, at most `grace`. Returns whether all stopped.
+    /// Stops all tasks and waits for them, at most `grace`. Returns whether all stopped.
     pub async fn drain(&self, grace: Duration) -> bool {
         let end = Instant::now() + grace;
-        self.working.drain(end - LAST_CALL.min(grace / 4)).await;
+        self.workers.drain(end - ABANDON_TIME.min(grace / 4)).await;
         self.drain_deadline.cancel();
-        let worked = self.working.drain(end).await;
-        // They have little to do, and nobody needs them any more.
-        let stood = self.standing.drain(end.max(Instant::now() + LAST_CALL / 2)).await;
-        worked && stood
+        let workers_stopped = self.workers.drain(end).await;
+        let infrastructure_stopped =
+            self.infrastructure.drain(end.max(Instant::now() + ABANDON_TIME / 2)).await;
+        workers_stopped && infrastructure_stopped
     }
 }
 
-impl Turn {
+impl TaskGroup {
     async fn drain(&self, end: Instant) -> bool {
         self.stop.cancel();
         self.tracker.close();
@@ -123,7 +123,7 @@ mod tests {
     #[tokio::test]
     async fn a_task_that_panics_is_noticed() {
         let tasks = Tasks::default();
-        tasks.spawn("doomed", |_| async { panic!("on purpose") });
+        tasks.spawn("panicking", |_| async { panic!("on purpose") });
         tasks.failed().await;
         assert!(tasks.drain(Duration::from_secs(1)).await);
     }
@@ -142,38 +142,38 @@ mod tests {
         assert!(tasks.drain(Duration::from_secs(5)).await);
 
         let tasks = Tasks::default();
-        tasks.spawn("deaf", |_| std::future::pending());
+        tasks.spawn("endless", |_| std::future::pending());
         assert!(!tasks.drain(Duration::from_millis(10)).await);
     }
 
     #[tokio::test]
-    async fn what_others_stand_on_is_there_until_they_are_done() {
+    async fn infrastructure_stops_after_the_workers() {
         let tasks = Tasks::default();
-        let (ground, gone) = (CancellationToken::new(), CancellationToken::new());
-        let (there, mark) = (ground.clone(), gone.clone());
-        tasks.spawn_infrastructure("ground", |stop| async move {
+        let (connection_closed, worker_done) = (CancellationToken::new(), CancellationToken::new());
+        let (is_closed, done) = (connection_closed.clone(), worker_done.clone());
+        tasks.spawn_infrastructure("connection", |stop| async move {
             stop.cancelled().await;
-            ground.cancel();
+            connection_closed.cancel();
         });
-        tasks.spawn("house", |stop| async move {
+        tasks.spawn("worker", |stop| async move {
             stop.cancelled().await;
-            // Everything that was told to stop has had its turn.
+            // Every other task that was told to stop has run.
             for _ in 0..100 {
                 tokio::task::yield_now().await;
             }
-            assert!(!there.is_cancelled(), "the ground went first");
-            mark.cancel();
+            assert!(!is_closed.is_cancelled(), "the infrastructure stopped first");
+            done.cancel();
         });
         assert!(tasks.drain(Duration::from_secs(5)).await);
-        assert!(gone.is_cancelled());
+        assert!(worker_done.is_cancelled());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_takes_long_hears_the_last_call() {
+    async fn a_slow_task_sees_the_drain_deadline() {
         let tasks = Tasks::default();
-        let (begun, drain_deadline) = (Instant::now(), tasks.drain_deadline());
+        let (started, drain_deadline) = (Instant::now(), tasks.drain_deadline());
         tasks.spawn("slow", |_| async move { drain_deadline.cancelled().await });
         assert!(tasks.drain(Duration::from_secs(20)).await);
-        assert_eq!(begun.elapsed().as_secs(), 18);
+        assert_eq!(started.elapsed().as_secs(), 18);
     }
 }

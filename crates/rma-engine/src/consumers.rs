@@ -4,14 +4,14 @@
 use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
-use domain::exchange::{ExchangeFailed, ExchangePlaced};
+use domain::exchange::{ExchangeFailed, ExchangePlaced, ExchangeUndeliverable};
 use domain::order::{OrderLine, OrderStored};
 use domain::warehouse::UnitReceived;
 use messaging::{Broker, Envelope, HandleError, Handler, consume};
 use platform::{Clock, Process, Service as _};
 
-use crate::projection::{self, Snapshot};
-use crate::{App, exchanges, receiving};
+use crate::order_projection::Snapshot;
+use crate::{App, exchanges, projection, receiving};
 
 /// Prefetch limit for exchange events, each of which may name a thousand units.
 const MAX_EXCHANGE_PREFETCH: u16 = 16;
@@ -23,6 +23,7 @@ pub(crate) fn start(app: &App, broker: &Broker, process: &Process) {
     consume(broker, App::NAME, process, Receipts(deps()));
     consume(broker, App::NAME, process, PlacedExchanges(deps()));
     consume(broker, App::NAME, process, FailedExchanges(deps()));
+    consume(broker, App::NAME, process, UndeliverableExchanges(deps()));
 }
 
 /// Sorts events by return, because every transaction locks returns in that order. The sort is
@@ -46,8 +47,8 @@ struct Orders(HandlerDeps);
 impl Handler for Orders {
     type Event = OrderStored;
 
-    /// Approximate bytes of the new ledger units. An order of a few kilobytes may have ten thousand
-    /// units, and each takes hundreds of bytes plus its identifiers. The size of stored ledgers is
+    /// Approximate bytes of the new shipped units. An order of a few kilobytes may have ten thousand
+    /// units, and each takes hundreds of bytes plus its identifiers. The size of stored units is
     /// limited when they are read.
     const MAX_BATCH_COST: usize = 64_000_000;
 
@@ -85,7 +86,7 @@ impl Handler for Receipts {
     ) -> Result<(), HandleError> {
         let HandlerDeps { deliveries, clock } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
-            receiving::note_unit(conn, deliveries, event, clock.now()).await?;
+            receiving::record_unit(conn, deliveries, event, clock.now()).await?;
         }
         Ok(())
     }
@@ -105,7 +106,7 @@ impl Handler for PlacedExchanges {
     ) -> Result<(), HandleError> {
         let HandlerDeps { deliveries, clock } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
-            exchanges::note_placed(conn, deliveries, event, clock.now()).await?;
+            exchanges::record_placed(conn, deliveries, event, clock.now()).await?;
         }
         Ok(())
     }
@@ -125,7 +126,27 @@ impl Handler for FailedExchanges {
     ) -> Result<(), HandleError> {
         let HandlerDeps { deliveries, clock } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
-            exchanges::note_failed(conn, deliveries, event, clock.now()).await?;
+            exchanges::record_failed(conn, deliveries, event, clock.now()).await?;
+        }
+        Ok(())
+    }
+}
+
+struct UndeliverableExchanges(HandlerDeps);
+
+impl Handler for UndeliverableExchanges {
+    type Event = ExchangeUndeliverable;
+
+    const MAX_PREFETCH: u16 = MAX_EXCHANGE_PREFETCH;
+
+    async fn handle(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[&Envelope<ExchangeUndeliverable>],
+    ) -> Result<(), HandleError> {
+        let HandlerDeps { deliveries, clock } = &self.0;
+        for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
+            exchanges::record_undeliverable(conn, deliveries, event, clock.now()).await?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use domain::returns::TransitionError;
 use platform::database::DatabaseError;
 use platform::{ErrorKind, Failure};
 
-use crate::returns::ReturnConflict;
+use crate::return_conflict::ReturnConflict;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -15,11 +15,15 @@ pub(crate) enum Error {
     NoReturn(String),
     #[error("no return has the tracking number {0}")]
     NoParcel(String),
+    #[error("there is no discrepancy {0}")]
+    NoDiscrepancy(i64),
+    #[error("refund {0} does not wait for a return")]
+    RefundMatched(String),
     #[error(transparent)]
     Invalid(#[from] ValidationError),
     #[error("{0}")]
     Malformed(&'static str),
-    #[error("a staff override needs a token of the merchant or of an operator")]
+    #[error("this needs a token of the merchant or of an operator")]
     StaffOnly,
     #[error("{}", .0.message)]
     Conflict(Box<ReturnConflict>),
@@ -31,8 +35,8 @@ pub(crate) enum Error {
     #[error("another transaction stored one of these orders at the same time")]
     ConcurrentInsert,
     /// The consumer then handles the events one by one.
-    #[error("the ledgers of these orders are too large for one batch")]
-    LedgersTooLarge,
+    #[error("the units of these orders are too large for one batch")]
+    BatchTooLarge,
     #[error("a stored {0} cannot be read")]
     Corrupt(&'static str),
     #[error("the response cannot be serialized")]
@@ -50,13 +54,17 @@ impl From<diesel::result::Error> for Error {
 impl Failure for Error {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::NoOrder(_) | Self::NoReturn(_) | Self::NoParcel(_) => ErrorKind::Missing,
+            Self::NoOrder(_) | Self::NoReturn(_) | Self::NoParcel(_) | Self::NoDiscrepancy(_) => {
+                ErrorKind::Missing
+            }
             Self::Invalid(_) => ErrorKind::Invalid,
             Self::Malformed(_) => ErrorKind::Malformed,
             Self::StaffOnly => ErrorKind::Denied,
-            Self::Conflict(_) | Self::UnitHeld | Self::Refused(..) => ErrorKind::Conflict,
+            Self::Conflict(_) | Self::UnitHeld | Self::RefundMatched(_) | Self::Refused(..) => {
+                ErrorKind::Conflict
+            }
             Self::ConcurrentInsert => ErrorKind::Unavailable,
-            Self::LedgersTooLarge => ErrorKind::TooLarge,
+            Self::BatchTooLarge => ErrorKind::TooLarge,
             Self::Corrupt(_) | Self::Serialize(_) => ErrorKind::Internal,
             Self::Database(error) => error.kind(),
         }

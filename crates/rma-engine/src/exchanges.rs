@@ -1,11 +1,13 @@
 //! Outcomes of exchange orders.
 
+use std::collections::BTreeMap;
+
 use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::event::Event as _;
-use domain::exchange::{ExchangeFailed, ExchangePlaced};
-use domain::returns::Rma;
+use domain::exchange::{ExchangeFailed, ExchangePlaced, ExchangeUndeliverable};
+use domain::returns::{Discrepancy, Rma, UnitId};
 use platform::Timestamp;
 use serde_json::json;
 
@@ -13,46 +15,86 @@ use crate::error::Error;
 use crate::return_changes::{self, Cause};
 use crate::store;
 
-/// Records that the merchant accepted an exchange order. The returned units get its identifier, and
-/// returns of the exchange order name the original order.
-pub(crate) async fn note_placed(
+/// Records that the merchant accepted an exchange order. The returned units get its identifier and the
+/// refund type of the price that the merchant had for the variant, and returns of the exchange order
+/// name the original order.
+pub(crate) async fn record_placed(
     conn: &mut AsyncPgConnection,
     deliveries: &Deliveries,
     placed: &ExchangePlaced,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let ExchangePlaced { merchant, rma_identifier, exchange_order_identifier, .. } = placed;
+    let ExchangePlaced { merchant, rma_identifier, original_order_id, .. } = placed;
     let mut rma = find(conn, merchant, rma_identifier).await?;
-    // A merchant may respond with the original order's identifier: no order is its own exchange.
-    if *exchange_order_identifier != placed.original_order_id {
-        store::orders::note_exchange(conn, placed).await?;
-    }
-    let change = rma
-        .exchange_placed(&placed.units, exchange_order_identifier, now)
+    let is_taken = placed.exchange_order_identifier == *original_order_id
+        || store::orders::is_other_order(conn, placed).await?;
+    let (rejected, identifier) = if is_taken {
+        (Some(&placed.exchange_order_identifier), &placed.own_identifier)
+    } else {
+        (placed.rejected_identifier.as_ref(), &placed.exchange_order_identifier)
+    };
+    store::orders::insert_exchange_order(conn, placed, identifier).await?;
+    let items = placed.items.iter();
+    let units: BTreeMap<_, _> = items.map(|it| (it.unit.clone(), it.refund_type)).collect();
+    let mut change = rma
+        .exchange_placed(&units, identifier, now)
         .map_err(|refusal| Error::Refused(rma_identifier.clone(), refusal))?;
-    let detail = json!({ "exchange_order_identifier": exchange_order_identifier });
+    // A repeated event changes no unit, and its discrepancy is known.
+    if let Some(rejected) = rejected.filter(|_| !change.units.is_empty()) {
+        change.discrepancies.push(Discrepancy::ExchangeOrderIdentifierTaken {
+            rma_identifier: rma_identifier.clone(),
+            order_identifier: original_order_id.clone(),
+            rejected_identifier: rejected.clone(),
+            exchange_order_identifier: identifier.clone(),
+        });
+    }
+    let detail = json!({ "exchange_order_identifier": identifier, "items": placed.items });
     let cause = Cause { actor: ExchangePlaced::TYPE, action: "exchange placed", detail };
     Ok(return_changes::record(conn, deliveries, merchant, &rma, &change, cause, now).await?)
 }
 
-/// Records that an exchange order failed. The units are refunded instead, or wait for an operator.
-/// Another return of the order may have an exchange only if nothing was ordered.
-pub(crate) async fn note_failed(
+/// Records that units are not exchanged. They are refunded instead. Another return of the order may
+/// have an exchange only if nothing was ordered.
+pub(crate) async fn record_failed(
     conn: &mut AsyncPgConnection,
     deliveries: &Deliveries,
     failed: &ExchangeFailed,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let ExchangeFailed { merchant, rma_identifier, units, .. } = failed;
+    let ExchangeFailed { merchant, rma_identifier, items, .. } = failed;
+    let mut rma = find(conn, merchant, rma_identifier).await?;
+    let units: Vec<UnitId> = items.iter().map(|item| item.unit.clone()).collect();
+    let change = rma
+        .exchange_failed(&units, now)
+        .map_err(|refusal| Error::Refused(rma_identifier.clone(), refusal))?;
+    let releasable: Vec<UnitId> = items
+        .iter()
+        .filter(|item| item.reason.allows_another_exchange())
+        .map(|item| item.unit.clone())
+        .collect();
+    if !releasable.is_empty() {
+        store::returns::release_exchange(conn, merchant, rma_identifier, &releasable).await?;
+    }
+    let detail = json!({ "items": items });
+    let cause = Cause { actor: ExchangeFailed::TYPE, action: "exchange failed", detail };
+    Ok(return_changes::record(conn, deliveries, merchant, &rma, &change, cause, now).await?)
+}
+
+/// Records that the exchange order could not be delivered. Its units wait for an operator.
+pub(crate) async fn record_undeliverable(
+    conn: &mut AsyncPgConnection,
+    deliveries: &Deliveries,
+    event: &ExchangeUndeliverable,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let ExchangeUndeliverable { merchant, rma_identifier, items, reason, .. } = event;
     let mut rma = find(conn, merchant, rma_identifier).await?;
     let change = rma
-        .exchange_failed(units, failed.cause, now)
+        .exchange_undeliverable(items)
         .map_err(|refusal| Error::Refused(rma_identifier.clone(), refusal))?;
-    if failed.cause.allows_another_exchange() {
-        store::returns::release_exchange(conn, merchant, rma_identifier, units).await?;
-    }
-    let detail = json!({ "failure": failed.cause, "detail": failed.detail });
-    let cause = Cause { actor: ExchangeFailed::TYPE, action: "exchange failed", detail };
+    let detail = json!({ "reason": reason });
+    let actor = ExchangeUndeliverable::TYPE;
+    let cause = Cause { actor, action: "exchange undeliverable", detail };
     Ok(return_changes::record(conn, deliveries, merchant, &rma, &change, cause, now).await?)
 }
 

@@ -56,11 +56,8 @@ fn budgeted_response<T: Serialize>(
     Ok(json_response(StatusCode::OK, body))
 }
 
-/// Rejects search texts with a NUL character, which PostgreSQL cannot store.
-fn without_nul(text: &str) -> Result<(), Error> {
-    if text.contains('\0') {
-        Err(Error::Malformed("a search text must not contain a NUL character"))
-    } else {
-        Ok(())
-    }
+/// Rejects portals, which act for shoppers.
+fn check_staff(caller: &Caller) -> Result<(), Error> {
+    let is_staff = caller.is_operator() || caller.claims.merchant.is_some();
+    if is_staff { Ok(()) } else { Err(Error::StaffOnly) }
 }

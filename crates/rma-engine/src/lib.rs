@@ -1,6 +1,6 @@
-//! The rma-engine service owns returns, the ledger of shipped units, the timeline of each return
+//! The rma-engine service owns returns, the shipped units of orders, the timeline of each return
 //! and the list of discrepancies. It consumes `order.stored.v1`, `unit.received.v1`,
-//! `exchange.placed.v1`, `exchange.failed.v1`, `merchant.changed.v1` and `token.revoked.v1`,
+//! `exchange.placed.v1`, `exchange.failed.v1`, `exchange.undeliverable.v1`, `merchant.changed.v1` and `token.revoked.v1`,
 //! publishes `return.confirmed.v1`, and sends merchants an RMA message for every change of a
 //! return.
 //!
@@ -9,19 +9,28 @@
 //! events that arrive twice, late or out of order have no wrong effect. `domain::returns` makes the
 //! decisions; this crate loads, saves and announces them in one transaction.
 
+mod affected_returns;
+mod confirmations;
 mod consumers;
+mod discrepancies;
 mod error;
 mod exchanges;
 mod http;
-mod ledger;
+mod listing;
+mod order_projection;
 mod order_units;
 mod parcels;
 mod projection;
 mod quote;
+mod quote_terms;
 mod receiving;
+mod refunds;
 mod return_changes;
+mod return_conflict;
+mod returnable;
 mod returns;
 mod routes;
+mod shipped_units;
 mod store;
 
 use std::sync::Arc;
@@ -37,6 +46,7 @@ use platform::identity::{self, Verifier};
 use platform::sealing::{self, Sealer};
 use platform::{Clock, Process, Service, idempotency};
 use serde::Deserialize;
+use utoipa::openapi::OpenApi;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 /// Migrations of this service's tables.
@@ -65,6 +75,13 @@ pub struct Settings {
 impl Service for App {
     const NAME: &'static str = "rma-engine";
     const ABOUT: &'static str = "Manages returns and sends RMA messages to merchants";
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        delivery::TAG,
+        ("discrepancies", "Facts that contradict each other, for people to look at"),
+        ("parcels", "Reports of carriers about parcels"),
+        ("receiving", "Findings of the warehouse about returned units"),
+        ("returns", "Returns and the units that can be returned"),
+    ];
     const DEFAULTS: &'static [&'static str] =
         &[messaging::DEFAULTS, delivery::DEFAULTS, include_str!("../default.toml")];
     type Settings = Settings;
@@ -82,6 +99,10 @@ impl Service for App {
     fn routes(config: &mut ServiceConfig<'_>) {
         routes::configure(config);
         delivery::routes(config);
+    }
+
+    fn webhooks(document: &mut OpenApi) {
+        delivery::webhook::<domain::returns::RmaMessage>(document, MessageKind::Rma);
     }
 
     fn share(&self, app: &mut web::ServiceConfig) {

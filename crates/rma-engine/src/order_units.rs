@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::order::OrderLine;
-use domain::returns::{PurchasedUnit, Resolution, UnitFacts, UnitId};
+use domain::returns::{PurchasedUnit, Resolution, ReturnMethod, UnitFacts, UnitId};
 use platform::database::DatabaseError;
 
-use crate::ledger::{Unit, unit_id};
+use crate::shipped_units::{Unit, unit_id};
 use crate::store;
 use crate::store::orders::{Projected, RowLock};
 use crate::store::returns::Holder;
@@ -71,7 +71,7 @@ impl OrderUnits {
     pub(crate) fn unit_refs(projected: &Projected) -> Vec<UnitRef> {
         let of_line = |(index, line): (usize, &OrderLine)| {
             let ordered = 1..=i32::try_from(line.quantity).unwrap_or(i32::MAX);
-            let shipped = projected.ledger.units(&line.identifier).iter().map(|it| it.unit);
+            let shipped = projected.shipped_units.units(&line.identifier).iter().map(|it| it.unit);
             let numbers: BTreeSet<_> = ordered.chain(shipped).collect();
             numbers.into_iter().map(move |number| UnitRef { line: index, number })
         };
@@ -96,7 +96,7 @@ impl OrderUnits {
         UnitView {
             projected,
             line,
-            unit: projected.ledger.unit(&line.identifier, id.unit),
+            unit: projected.shipped_units.unit(&line.identifier, id.unit),
             holder: self.held.get(id),
             is_order_exchanged: self.is_exchanged(&id.order_identifier),
         }
@@ -120,8 +120,12 @@ impl OrderUnits {
 }
 
 impl<'a> UnitView<'a> {
-    /// Facts for the eligibility check with the wanted resolution.
-    pub(crate) fn facts(&self, wanted: &Resolution) -> UnitFacts<'a> {
+    /// Facts for the eligibility check with the wanted resolution and method.
+    pub(crate) fn facts(
+        &self,
+        wanted: &Resolution,
+        return_method: Option<ReturnMethod>,
+    ) -> UnitFacts<'a> {
         UnitFacts {
             order_status: self.projected.order.status,
             order_created_at: self.projected.order.created_at,
@@ -131,6 +135,8 @@ impl<'a> UnitView<'a> {
             rma_identifier: self.holder.map(|holder| holder.rma_identifier.as_str()),
             is_refunded: self.unit.is_some_and(|unit| unit.refund.is_some()),
             is_second_exchange: self.is_order_exchanged && *wanted != Resolution::Refund,
+            return_method,
+            weight: self.line.weight,
         }
     }
 

@@ -111,7 +111,7 @@ async fn apply(
             units: change.units.clone(),
             late: change.late.clone(),
         });
-        let cause = Cause { actor, action: "carrier report", detail: reported.note() };
+        let cause = Cause { actor, action: "carrier report", detail: reported.detail() };
         return_changes::record(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
     }
     // The report succeeds if at least one return accepts it.
@@ -145,7 +145,7 @@ impl Reported {
         Ok(reports)
     }
 
-    fn note(&self) -> serde_json::Value {
+    fn detail(&self) -> serde_json::Value {
         json!({
             "event": self.event,
             "event_identifier": self.event_identifier,

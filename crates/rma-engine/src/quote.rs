@@ -1,10 +1,6 @@
 //! Quotes for returns. One function assesses quotes and new returns. A quote token contains the
 //! terms that the shopper saw, so that a new return can be compared with them.
 
-use std::collections::BTreeSet;
-
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::json::{FieldError, ValidationError};
 use domain::merchant::Merchant;
 use domain::returns::{
@@ -12,11 +8,11 @@ use domain::returns::{
     ReturnRequest, RmaUnit, UnitId, check_eligibility,
 };
 use platform::Timestamp;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::order_units::{OrderUnits, UnitView};
+use crate::quote_terms::{QuoteTerms, QuotedTerms};
 
 /// Costs, refunds and eligibility of a return at this moment.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -52,19 +48,6 @@ pub(crate) struct QuotedUnit {
     /// The policy reason that staff has overridden.
     #[serde(skip_serializing_if = "Option::is_none")]
     overridden: Option<IneligibleCode>,
-}
-
-/// A difference between a quote and the current terms.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub(crate) struct QuoteChange {
-    /// The unit; absent if the whole return differs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unit: Option<UnitId>,
-    #[schema(example = "return_shipping_cost_cents")]
-    what: &'static str,
-    /// The quoted value; null if there was none.
-    quoted: Value,
-    now: Value,
 }
 
 /// A unit that cannot be returned.
@@ -122,7 +105,10 @@ pub(crate) fn assess(
             requested: (*requested).clone(),
             title: unit.line.title.clone(),
             unit: RmaUnit::new(requested, unit.purchased()),
-            verdict: check_eligibility(&unit.facts(&requested.resolution), &settings, now, staff),
+            verdict: {
+                let facts = unit.facts(&requested.resolution, Some(request.return_method));
+                check_eligibility(&facts, &settings, now, staff)
+            },
         })
         .collect();
     let types = units.iter().map(|it| it.unit.refund_type);
@@ -218,61 +204,5 @@ impl AssessedUnit {
             ineligible: self.verdict.clone().err(),
             overridden: self.verdict.clone().ok().flatten(),
         }
-    }
-}
-
-/// Terms in a quote token. The token is only compared with the current terms and never trusted, so
-/// it needs no signature.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct QuoteTerms {
-    return_shipping_cost_cents: i64,
-    units: Vec<QuotedTerms>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct QuotedTerms {
-    #[serde(flatten)]
-    id: UnitId,
-    refund_type: RefundType,
-    refund_amount_cents: i64,
-    ineligible: Option<IneligibleCode>,
-}
-
-impl QuoteTerms {
-    pub(crate) fn read(text: &str) -> Result<Self, &'static str> {
-        let bytes = URL_SAFE_NO_PAD.decode(text).ok();
-        let terms = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        terms.ok_or("is not a valid quote")
-    }
-
-    fn write(&self) -> String {
-        URL_SAFE_NO_PAD.encode(json!(self).to_string())
-    }
-
-    /// Differences from the current terms.
-    pub(crate) fn changes(&self, now: &Self) -> Vec<QuoteChange> {
-        let mut changes = Vec::new();
-        let mut compare = |unit: Option<&UnitId>, what, quoted: Value, now: Value| {
-            if quoted != now {
-                changes.push(QuoteChange { unit: unit.cloned(), what, quoted, now });
-            }
-        };
-        let costs = [self, now].map(|it| json!(it.return_shipping_cost_cents));
-        let [quoted, current] = costs;
-        compare(None, "return_shipping_cost_cents", quoted, current);
-        let ids: BTreeSet<_> = self.units.iter().chain(&now.units).map(|it| &it.id).collect();
-        for id in ids {
-            let [quoted, current] = [self, now].map(|it| it.units.iter().find(|it| it.id == *id));
-            let field = |of: fn(&QuotedTerms) -> Value| {
-                [quoted, current].map(|it| it.map_or(Value::Null, of))
-            };
-            let [was, is] = field(|it| json!(it.refund_amount_cents));
-            compare(Some(id), "refund_amount_cents", was, is);
-            let [was, is] = field(|it| json!(it.refund_type));
-            compare(Some(id), "refund_type", was, is);
-            let [was, is] = field(|it| json!(it.ineligible));
-            compare(Some(id), "ineligible", was, is);
-        }
-        changes
     }
 }

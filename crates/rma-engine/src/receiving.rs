@@ -3,9 +3,9 @@
 use delivery::Deliveries;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::event::Event as _;
-use domain::json::Digest;
+use domain::json::{Digest, FieldError, ValidationError};
 use domain::merchant::Merchant;
-use domain::returns::{Receipt, Rma};
+use domain::returns::{Finding, Receipt, Rma, TransitionError};
 use domain::warehouse::UnitReceived;
 use platform::Timestamp;
 use platform::idempotency::{self, IdempotencyKey, KeyState};
@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::return_changes::{self, Cause};
 use crate::returns::{lock, refused};
 use crate::store;
-use crate::store::timeline::{self, Note};
+use crate::store::timeline::{self, NewEntry};
 
 /// One receiving request.
 pub(crate) struct Delivered<'a> {
@@ -60,7 +60,10 @@ async fn step(
     let refused = |refusal| refused(rma_identifier, refusal);
     let mut rma = lock(conn, merchant, rma_identifier).await?;
     if let Some(receipt) = &delivered.receipt {
-        let change = rma.receive(receipt, now).map_err(refused)?;
+        let change = rma.receive(receipt, now).map_err(|refusal| match refusal {
+            TransitionError::UnknownUnit => unknown_units(&rma, receipt),
+            refusal => refused(refusal),
+        })?;
         let detail = json!({ "findings": receipt.findings });
         let cause = Cause { actor, action: "receipt", detail };
         return_changes::record(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
@@ -73,10 +76,24 @@ async fn step(
     Ok(rma)
 }
 
+/// The findings about units that the return does not have.
+fn unknown_units(rma: &Rma, receipt: &Receipt) -> Error {
+    let findings = receipt.findings.iter().enumerate();
+    let unknown = findings.filter(|(_, finding)| {
+        let id = finding.unit();
+        id.is_some_and(|id| !rma.active_units().any(|unit| unit.id == *id))
+    });
+    let error = |(index, _): (usize, &Finding)| {
+        FieldError::invalid(format!("$.findings[{index}]"), "the return has no such unit")
+    };
+    let errors = unknown.map(error).collect();
+    ValidationError { errors, omitted: 0 }.into()
+}
+
 /// Records a unit that the warehouse reports, once for each receipt. Units of unknown RMAs are
 /// ignored, because merchants also issue RMAs themselves. A rejected unit only adds a timeline
 /// entry.
-pub(crate) async fn note_unit(
+pub(crate) async fn record_unit(
     conn: &mut AsyncPgConnection,
     deliveries: &Deliveries,
     received: &UnitReceived,
@@ -109,8 +126,8 @@ pub(crate) async fn note_unit(
         }
         Err(refusal) => {
             let detail = json!({ "refused": refusal, "receipt": detail });
-            let note = Note { actor, event: "receipt", detail, delivery: None };
-            timeline::add(conn, merchant, rma_identifier, &note, now).await?;
+            let entry = NewEntry { actor, event: "receipt", detail, delivery: None };
+            timeline::add(conn, merchant, rma_identifier, &entry, now).await?;
         }
     }
     Ok(())

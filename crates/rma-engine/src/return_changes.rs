@@ -11,11 +11,11 @@ use platform::database::DatabaseError;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::store::timeline::Note;
+use crate::store::timeline::NewEntry;
 use crate::store::{self, discrepancies, timeline};
 
 /// Why a return changed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Cause<'a> {
     /// The client, or the type of another service's event.
     pub(crate) actor: &'a str,
@@ -69,9 +69,9 @@ pub(crate) async fn announce(
         }
     }
     let event = change.event.map_or(action, |event| event.as_str());
-    let note = Note { actor, event, detail: all, delivery };
-    timeline::add(conn, merchant, &rma.rma_identifier, &note, now).await?;
-    discrepancies::note(conn, merchant, &change.discrepancies, now).await
+    let entry = NewEntry { actor, event, detail: all, delivery };
+    timeline::add(conn, merchant, &rma.rma_identifier, &entry, now).await?;
+    discrepancies::record(conn, merchant, &change.discrepancies, now).await
 }
 
 async fn enqueue_message(

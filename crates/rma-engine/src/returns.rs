@@ -1,48 +1,28 @@
 //! Starting and canceling returns: load, decide, save, announce, in one transaction.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::json::{FieldError, ValidationError};
 use domain::merchant::Merchant;
-use domain::order::{Customer, Order};
-use domain::returns::{
-    Change, ConfirmedUnit, ReturnConfirmed, ReturnRequest, Rma, RmaUnit, ServiceEvent,
-    TransitionError, UnitId,
-};
+use domain::returns::{Change, ReturnRequest, Rma, ServiceEvent, TransitionError, UnitId};
 use platform::Timestamp;
 use platform::idempotency::{self, IdempotencyKey};
-use serde::Serialize;
 use serde_json::json;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;
+use crate::confirmations::confirmations;
 use crate::error::Error;
 use crate::order_units::OrderUnits;
 use crate::projection;
-use crate::quote::{Assessment, IneligibleUnit, Quote, QuoteChange, QuoteTerms, assess};
+use crate::quote::{Assessment, Quote, assess};
+use crate::quote_terms::QuoteTerms;
 use crate::return_changes::{self, Cause};
+use crate::return_conflict::ReturnConflict;
 use crate::store;
 use crate::store::orders::RowLock;
 use crate::store::returns::InsertError;
-
-/// Why a return cannot be created as requested.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct ReturnConflict {
-    pub(crate) message: String,
-    /// Units that cannot be returned.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) ineligible: Vec<IneligibleUnit>,
-    /// Differences from the quote.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) changes: Vec<QuoteChange>,
-    /// The current quote.
-    pub(crate) quote: Quote,
-    /// Include this in support requests.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) request_id: Option<String>,
-}
 
 /// A request for a new return.
 pub(crate) struct NewReturn<'a> {
@@ -99,7 +79,7 @@ async fn open(
     let id = &merchant.identifier;
     let order_units = OrderUnits::load(conn, id, &orders_of(request), RowLock::Update).await?;
     let assessment = assess(&order_units, request, merchant, now)?;
-    if let Some(conflict) = conflict(&assessment, quoted.as_ref()) {
+    if let Some(conflict) = ReturnConflict::find(&assessment, quoted.as_ref()) {
         return Err(Error::Conflict(Box::new(conflict)));
     }
     let units = assessment.units.iter().map(|it| it.unit.clone()).collect();
@@ -124,18 +104,6 @@ async fn open(
     Ok(rma)
 }
 
-fn conflict(assessment: &Assessment, quoted: Option<&QuoteTerms>) -> Option<ReturnConflict> {
-    let changes = quoted.map(|quoted| quoted.changes(&assessment.terms())).unwrap_or_default();
-    let ineligible = assessment.ineligible();
-    let message = match (changes.is_empty(), ineligible.first()) {
-        (true, None) => return None,
-        (false, _) => "the quote is out of date".to_owned(),
-        (true, Some(_)) => "some units cannot be returned".to_owned(),
-    };
-    let quote = assessment.quote();
-    Some(ReturnConflict { message, ineligible, changes, quote, request_id: None })
-}
-
 /// Timeline detail: the staff member, the reason and the overridden units.
 fn overrides(request: &ReturnRequest, assessment: &Assessment) -> serde_json::Value {
     let passed: Vec<_> = assessment
@@ -152,72 +120,6 @@ fn overrides(request: &ReturnRequest, assessment: &Assessment) -> serde_json::Va
         }
         _ => json!({}),
     }
-}
-
-/// Events for the exchange service, one for each order with exchanged units.
-fn confirmations(
-    merchant: &Merchant,
-    request: &ReturnRequest,
-    rma: &Rma,
-    order_units: &OrderUnits,
-    now: Timestamp,
-) -> Vec<ReturnConfirmed> {
-    let mut by_order: BTreeMap<&str, Vec<ConfirmedUnit>> = BTreeMap::new();
-    for unit in &rma.units {
-        let confirmed = confirmed_unit(unit, order_units);
-        by_order.entry(&unit.id.order_identifier).or_default().extend(confirmed);
-    }
-    let confirmation = |(order, units): (&str, Vec<ConfirmedUnit>)| {
-        let order = &order_units.orders.get(order)?.order;
-        let has_card =
-            units.iter().any(|it| it.replacement == domain::returns::Replacement::GiftCard);
-        let settings = merchant.settings.in_currency(order.currency.code());
-        (!units.is_empty()).then(|| ReturnConfirmed {
-            merchant: merchant.identifier.clone(),
-            rma_identifier: rma.rma_identifier.clone(),
-            original_order_id: order.identifier.clone(),
-            currency: order.currency,
-            is_gift: request.gift_refund_only,
-            customer: customer(request, order),
-            shipping_address: order.shipping_address.clone(),
-            billing_address: order.billing_address.clone(),
-            units,
-            gift_card: settings.returns.gift_card.clone().filter(|_| has_card),
-            confirmed_at: now,
-        })
-    };
-    by_order.into_iter().filter_map(confirmation).collect()
-}
-
-/// The customer of the exchange order. A giftee has only an e-mail address.
-fn customer(request: &ReturnRequest, order: &Order) -> Customer {
-    let Some(email) = &request.giftee_email else { return order.customer.clone() };
-    Customer {
-        identifier: email.clone(),
-        first_name: None,
-        last_name: None,
-        email: Some(email.clone()),
-        phone: None,
-    }
-}
-
-fn confirmed_unit(unit: &RmaUnit, order_units: &OrderUnits) -> Option<ConfirmedUnit> {
-    let replacement = unit.resolution.replacement()?;
-    let view = order_units.unit(&unit.id)?;
-    let line = view.line;
-    Some(ConfirmedUnit {
-        id: unit.id.clone(),
-        sku: unit.sku.clone(),
-        title: line.title.clone(),
-        product_identifier: line.product_identifier.clone(),
-        variant_identifier: line.variant_identifier.clone(),
-        concept: view.projected.order.concept.clone(),
-        unit_price_amount_cents: line.unit_price_amount_cents,
-        product_amount_cents: unit.amounts.product_amount_cents,
-        discount_amount_cents: unit.amounts.discount_amount_cents,
-        tax_amount_cents: unit.amounts.tax_amount_cents,
-        replacement,
-    })
 }
 
 /// A new RMA identifier: 80 random bits in an alphabet without letters that look like digits, short
@@ -272,9 +174,8 @@ pub(crate) async fn find(
     merchant: &Merchant,
     rma_identifier: &str,
 ) -> Result<Rma, Error> {
-    let name = plausible(rma_identifier)?;
-    let found = store::returns::find(conn, &merchant.identifier, name).await?;
-    found.ok_or_else(|| Error::NoReturn(name.to_owned()))
+    let found = store::returns::find(conn, &merchant.identifier, rma_identifier).await?;
+    found.ok_or_else(|| Error::NoReturn(rma_identifier.to_owned()))
 }
 
 /// Locks one of the merchant's returns until the end of the transaction.
@@ -283,15 +184,8 @@ pub(crate) async fn lock(
     merchant: &Merchant,
     rma_identifier: &str,
 ) -> Result<Rma, Error> {
-    let name = plausible(rma_identifier)?;
-    let found = store::returns::lock(conn, &merchant.identifier, name).await?;
-    found.ok_or_else(|| Error::NoReturn(name.to_owned()))
-}
-
-/// Rejects identifiers with a NUL character, which PostgreSQL cannot store.
-fn plausible(rma_identifier: &str) -> Result<&str, Error> {
-    let is_plausible = !rma_identifier.contains('\0');
-    is_plausible.then_some(rma_identifier).ok_or_else(|| Error::NoReturn(rma_identifier.to_owned()))
+    let found = store::returns::lock(conn, &merchant.identifier, rma_identifier).await?;
+    found.ok_or_else(|| Error::NoReturn(rma_identifier.to_owned()))
 }
 
 /// An unknown unit is a validation error; every other refusal is a conflict with the return's

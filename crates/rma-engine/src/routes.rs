@@ -15,5 +15,6 @@ pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
         .service(listing::show_timeline)
         .service(receipts::receive_units)
         .service(carrier_events::report_carrier_event)
-        .service(discrepancies::list_discrepancies);
+        .service(discrepancies::list_discrepancies)
+        .service(discrepancies::resolve_discrepancy);
 }

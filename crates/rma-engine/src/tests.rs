@@ -2,7 +2,6 @@ mod canceling;
 mod contract;
 mod exchanging;
 mod histories;
-mod ledger_sizes;
 mod limits;
 mod listing;
 mod moving;
@@ -11,6 +10,7 @@ mod quoting;
 mod receiving;
 mod refunding;
 mod returning;
+mod shipped_unit_sizes;
 mod transitions;
 
 use std::time::Duration;
@@ -75,7 +75,7 @@ impl TestApp {
         let settings = issuer.settings().into_iter().chain(settings);
         let settings: Vec<_> = settings.chain(own.iter().copied()).collect();
         let service = TestService::new::<App>(&settings).await;
-        let client = platform::http_client(Duration::from_secs(10)).unwrap();
+        let client = platform::http_client(Duration::from_secs(120)).unwrap();
         let mut own = sandbox::settings::Settings::for_tests().unwrap();
         own.journal.capacity = 100_000;
         let sandbox = sandbox::start(&own).unwrap();
@@ -204,7 +204,7 @@ impl TestApp {
     }
 
     /// Events of the messages that acme received, in order.
-    async fn told(&self) -> Vec<String> {
+    async fn sent_messages(&self) -> Vec<String> {
         self.arrivals("acme").await.into_iter().map(|it| it.event).collect()
     }
 

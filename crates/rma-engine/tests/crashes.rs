@@ -62,7 +62,7 @@ impl TestApp {
             url: String::new(),
             issuer: Issuer::start(),
             sandbox: sandbox::start(&own).unwrap(),
-            client: platform::http_client(Duration::from_secs(10)).unwrap(),
+            client: platform::http_client(Duration::from_secs(120)).unwrap(),
             pool: database.pool(),
             connection,
             topology,
@@ -219,13 +219,16 @@ async fn a_killed_service_loses_nothing_and_repeats_nothing() {
     app.until("nothing is in flight", busy, 0).await;
     let url = app.sandbox.url("/journal?limit=1000&path=/rmas");
     let page: Page = app.client.get(url).send().await.unwrap().json().await.unwrap();
-    let mut told: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut messages: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for entry in &page.entries {
         let rma = entry.body["rma_identifier"].as_str().unwrap().to_owned();
-        told.entry(rma).or_default().insert(entry.headers["webhook-id"].to_string());
+        messages.entry(rma).or_default().insert(entry.headers["webhook-id"].to_string());
     }
-    assert!(told.keys().eq(returned.keys()), "the merchant receives a message for every return");
-    assert!(told.values().all(|ids| ids.len() == 1), "a repeat is the same message");
+    assert!(
+        messages.keys().eq(returned.keys()),
+        "the merchant receives a message for every return"
+    );
+    assert!(messages.values().all(|ids| ids.len() == 1), "a repeat is the same message");
     let dead = app.namespace.peek("rma-engine.order.stored.v1.dead").await;
     assert!(dead.is_empty(), "{} events were dead-lettered", dead.len());
 }

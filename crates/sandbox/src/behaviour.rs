@@ -54,7 +54,6 @@ pub struct Step {
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Responds with `status`, `body` and `retry_after`.
-    #[serde(alias = "answer")]
     Respond,
     /// Accepts the request and sends no response.
     Hang,

@@ -128,7 +128,7 @@ impl Namespace {
 
 impl Broker {
     fn client() -> Client {
-        platform::http_client(Duration::from_secs(10)).unwrap()
+        platform::http_client(Duration::from_secs(120)).unwrap()
     }
 
     fn request(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {

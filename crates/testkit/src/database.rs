@@ -1,39 +1,17 @@
 //! A database per test, cloned from a template that has the tables.
 
-use std::time::Duration;
-
-use diesel::QueryableByName;
-use diesel::sql_types::BigInt;
-use diesel_async::{
-    AsyncConnection as _, AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _,
-};
+use diesel_async::{AsyncConnection as _, AsyncPgConnection, SimpleAsyncConnection as _};
 use diesel_migrations::EmbeddedMigrations;
 use platform::database::{Pool, Settings};
-use secrecy::SecretString;
 use uuid::Uuid;
 
-use crate::template::{Template, execute};
+use crate::connection::{count, execute, settings};
+use crate::template::Template;
 use crate::{clean_up, given};
 
 /// The number of connections to this database that were closed, as `n`.
 pub const ENDED_SESSIONS: &str = "SELECT sessions - numbackends AS n FROM pg_stat_database \
                                   WHERE datname = current_database()";
-
-/// The value of a query that returns one integer, for example a count.
-pub async fn count(conn: &mut AsyncPgConnection, query: &str) -> i64 {
-    try_count(conn, query).await.unwrap()
-}
-
-/// As [`count`], for databases that may be away.
-pub async fn try_count(conn: &mut AsyncPgConnection, query: &str) -> diesel::QueryResult<i64> {
-    #[derive(QueryableByName)]
-    struct Counted {
-        #[diesel(sql_type = BigInt)]
-        count: i64,
-    }
-    let query = diesel::sql_query(format!("SELECT ({query})::bigint AS count"));
-    Ok(query.get_result::<Counted>(conn).await?.count)
-}
 
 /// A new database; dropped with this value.
 pub struct Database {
@@ -90,14 +68,5 @@ impl Drop for Database {
                 eprintln!("{drop}: {error}");
             }
         });
-    }
-}
-
-pub(crate) fn settings(url: String) -> Settings {
-    Settings {
-        url: SecretString::from(url),
-        max_connections: 8,
-        acquire_timeout: Duration::from_secs(5),
-        statement_timeout: Duration::from_secs(5),
     }
 }

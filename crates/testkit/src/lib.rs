@@ -12,6 +12,7 @@
 
 mod broker;
 mod cluster;
+mod connection;
 mod contract;
 mod database;
 mod issuer;
@@ -24,8 +25,9 @@ use std::{future::Future, time::Duration};
 
 pub use broker::Namespace;
 pub use cluster::Cluster;
+pub use connection::{count, try_count};
 pub use contract::check_contract;
-pub use database::{Database, ENDED_SESSIONS, count, try_count};
+pub use database::{Database, ENDED_SESSIONS};
 pub use issuer::{Issuer, introduce, merchant};
 pub use replica::{Replica, free_port};
 pub use servers::{Server, Servers};

@@ -37,7 +37,7 @@ impl Replica {
         }
         let child = command.arg("serve").stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let replica = Self { child: child.unwrap(), url: format!("http://127.0.0.1:{port}") };
-        let client = platform::http_client(Duration::from_secs(5)).unwrap();
+        let client = platform::http_client(Duration::from_secs(120)).unwrap();
         let ready = format!("{}/readyz", replica.url);
         eventually("the replica is ready", TIMEOUT, || async {
             client.get(&ready).send().await.ok()?.status().is_success().then_some(())

@@ -59,7 +59,7 @@ impl TestService {
         namespace: Namespace,
     ) -> Self {
         let running = run::<S>(settings, clock, &database, &namespace).await;
-        let client = platform::http_client(Duration::from_secs(30)).unwrap();
+        let client = platform::http_client(Duration::from_secs(120)).unwrap();
         let (url, pool) = (running.url.clone(), database.pool());
         Self { url, database, namespace, pool, client, name: S::NAME, running }
     }
@@ -143,7 +143,7 @@ pub async fn run<S: Service>(
     namespace: &Namespace,
 ) -> Running {
     let running = launch::<S>(settings, clock, database, namespace).await;
-    let client = platform::http_client(Duration::from_secs(5)).unwrap();
+    let client = platform::http_client(Duration::from_secs(120)).unwrap();
     let ready = format!("{}/readyz", running.url);
     crate::eventually("the service is ready", Duration::from_secs(60), || async {
         client.get(&ready).send().await.ok()?.status().is_success().then_some(())

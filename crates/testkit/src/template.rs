@@ -6,13 +6,11 @@ use diesel::QueryableByName;
 use diesel::migration::{Migration, MigrationSource as _};
 use diesel::pg::Pg;
 use diesel::sql_types::Text;
-use diesel_async::{
-    AsyncConnection as _, AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _,
-};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
 use diesel_migrations::EmbeddedMigrations;
 use platform::database::migrate;
 
-use crate::database::{settings, try_count};
+use crate::connection::{connect, execute, settings, try_count};
 
 /// A database with the tables of a set of migrations.
 pub(crate) struct Template {
@@ -97,12 +95,4 @@ impl Template {
             conn.batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)")).await.unwrap();
         }
     }
-}
-
-async fn connect(server: &str) -> anyhow::Result<AsyncPgConnection> {
-    Ok(AsyncPgConnection::establish(&format!("{server}/postgres")).await?)
-}
-
-pub(crate) async fn execute(server: &str, statement: &str) -> anyhow::Result<()> {
-    Ok(connect(server).await?.batch_execute(statement).await?)
 }

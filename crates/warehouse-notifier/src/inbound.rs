@@ -1,13 +1,14 @@
 //! Inbound ASNs. A merchant or a warehouse registers an ASN and can change it until its first unit is
 //! received.
 
+use actix_web::HttpRequest;
 use chrono::{DateTime, Utc};
 use diesel_async::AsyncConnection as _;
 use domain::access::MerchantId;
 use domain::json::Digest;
 use domain::warehouse::{Identifier, InboundAsn, InboundHeader, InboundLine};
-use platform::http::Page;
-use platform::{Timestamp, idempotency};
+use platform::http::{Page, reserve_for_response};
+use platform::{Problem, Timestamp, idempotency};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -193,9 +194,17 @@ pub(crate) async fn change(
 }
 
 /// Shows an ASN with the numbers of units expected and received.
-pub(crate) async fn show(app: &App, merchant: &MerchantId, number: &str) -> Result<AsnView, Error> {
+pub(crate) async fn show(
+    app: &App,
+    request: &HttpRequest,
+    merchant: &MerchantId,
+    number: &str,
+) -> Result<AsnView, Problem> {
     let mut conn = app.pool.get().await?;
     let known = store::find(&mut conn, merchant, number).await?.ok_or_else(|| not_found(number))?;
+    // Reserved before the lines are loaded: an ASN can have 20,000 lines and 16 MB.
+    let bytes = store::lines_bytes(&mut conn, merchant, number).await?;
+    reserve_for_response(request, usize::try_from(bytes).unwrap_or(usize::MAX))?;
     Ok(AsnView::new(known, store::lines(&mut conn, merchant, number).await?))
 }
 

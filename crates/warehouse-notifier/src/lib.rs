@@ -28,6 +28,7 @@ use platform::identity::{self, Verifier};
 use platform::sealing::{self, Sealer};
 use platform::{Clock, Process, Service, idempotency};
 use serde::Deserialize;
+use utoipa::openapi::OpenApi;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 /// Creates the tables of this service.
@@ -65,6 +66,13 @@ pub struct Settings {
 impl Service for App {
     const NAME: &'static str = "warehouse-notifier";
     const ABOUT: &'static str = "Sends merchants messages about shipments and receipts";
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        delivery::TAG,
+        ("drop shipments", "Orders that a warehouse ships for a merchant"),
+        ("inbound ASNs", "Shipments that a warehouse expects"),
+        ("outbound shipments", "Shipments that leave a warehouse"),
+        ("receipts", "Units that arrive in a warehouse"),
+    ];
     const DEFAULTS: &'static [&'static str] =
         &[messaging::DEFAULTS, delivery::DEFAULTS, include_str!("../default.toml")];
     type Settings = Settings;
@@ -81,6 +89,24 @@ impl Service for App {
 
     fn routes(config: &mut ServiceConfig<'_>) {
         routes::configure(config);
+    }
+
+    fn webhooks(document: &mut OpenApi) {
+        use domain::warehouse as message;
+        delivery::webhook::<message::OutboundAsn>(document, MessageKind::OutboundAsn);
+        delivery::webhook::<message::InventoryReceipt>(document, MessageKind::InventoryReceipt);
+        delivery::webhook::<message::DropShipmentConfirmation>(
+            document,
+            MessageKind::DropShipmentConfirmation,
+        );
+        delivery::webhook::<message::DropShipmentCancellation>(
+            document,
+            MessageKind::DropShipmentCancellation,
+        );
+        delivery::webhook::<message::DropShipmentPartialCancellation>(
+            document,
+            MessageKind::DropShipmentPartialCancellation,
+        );
     }
 
     fn share(&self, app: &mut web::ServiceConfig) {

@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 use crate::{App, KINDS};
 
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(120);
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 static SCHEMAS: LazyLock<HashMap<&str, Validator>> = LazyLock::new(|| {
@@ -68,7 +68,7 @@ impl TestApp {
         ];
         let settings: Vec<_> = issuer.settings().into_iter().chain(more).collect();
         let service = TestService::new::<App>(&settings).await;
-        let client = platform::http_client(Duration::from_secs(30)).unwrap();
+        let client = platform::http_client(Duration::from_secs(120)).unwrap();
         let app = Self { service, issuer, client, sandbox };
         let url = app.sandbox.url("");
         app.add_merchant("acme", Some(&url)).await;

@@ -94,7 +94,10 @@ CREATE TABLE delivery_endpoints (
     not_before TIMESTAMPTZ NOT NULL,
     -- Version of the merchant when the endpoint responded 410. A newer version enables it again.
     disabled_at_version BIGINT,
-    PRIMARY KEY (merchant, kind)
+    disabled_at TIMESTAMPTZ,
+    PRIMARY KEY (merchant, kind),
+    CONSTRAINT delivery_endpoints_disabled
+    CHECK ((disabled_at_version IS NULL) = (disabled_at IS NULL))
 ) WITH (fillfactor = 50);
 
 -- Attempts per hour, for reports. Status 0 stands for no response.

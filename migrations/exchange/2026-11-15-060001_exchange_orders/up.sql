@@ -9,8 +9,8 @@ CREATE TABLE confirmations (
     state TEXT NOT NULL,
     -- The event data as JSON.
     document TEXT NOT NULL,
-    -- The units whose variant was out of stock, as JSON.
-    out_of_stock TEXT NOT NULL DEFAULT '[]',
+    -- The units that cannot be exchanged, with reasons, as JSON.
+    failed TEXT NOT NULL DEFAULT '[]',
     received_at TIMESTAMPTZ NOT NULL,
     -- End of the lease of the replica that works on this row.
     claimed_until TIMESTAMPTZ NOT NULL,
@@ -20,7 +20,8 @@ CREATE TABLE confirmations (
     CONSTRAINT confirmations_pkey PRIMARY KEY (position),
     CONSTRAINT confirmations_once UNIQUE (merchant, original_order_id, rma_identifier),
     CONSTRAINT confirmations_state
-        CHECK (state IN ('waiting', 'ordered', 'already_exchanged', 'out_of_stock', 'unreadable')),
+        CHECK (state IN
+            ('waiting', 'ordered', 'already_exchanged', 'not_exchangeable', 'unreadable')),
     CONSTRAINT confirmations_decided CHECK ((state = 'waiting') = (decided_at IS NULL))
 );
 
@@ -43,13 +44,14 @@ CREATE TABLE exchange_orders (
     -- The delivery to the merchant, sent as webhook-id.
     delivery UUID NOT NULL,
     state TEXT NOT NULL,
-    -- The exchanged units, as JSON.
-    units TEXT NOT NULL,
+    -- The exchanged units with their prices, as JSON.
+    items TEXT NOT NULL,
     -- The exact message that was sent to the merchant.
     message TEXT NOT NULL,
-    -- Result of the stock check, and the reason if it failed.
-    stock TEXT NOT NULL,
-    stock_detail TEXT,
+    -- Results of the stock and price checks, and the reason if a lookup failed.
+    stock_check TEXT NOT NULL,
+    price_check TEXT NOT NULL,
+    check_detail TEXT,
     ordered_at TIMESTAMPTZ NOT NULL,
     -- Time at which the merchant or an operator last decided the outcome.
     settled_at TIMESTAMPTZ,
@@ -65,13 +67,18 @@ CREATE TABLE exchange_orders (
     CONSTRAINT exchange_orders_confirmed
         FOREIGN KEY (confirmation) REFERENCES confirmations (position),
     CONSTRAINT exchange_orders_state
-        CHECK (state IN ('sending', 'placed', 'undeliverable', 'abandoned')),
-    CONSTRAINT exchange_orders_stock CHECK (stock IN ('checked', 'unchecked', 'not_needed')),
+        CHECK (state IN ('sending', 'placed', 'undeliverable', 'already_exists', 'abandoned')),
+    CONSTRAINT exchange_orders_stock_check
+        CHECK (stock_check IN ('checked', 'unchecked', 'not_needed')),
+    CONSTRAINT exchange_orders_price_check
+        CHECK (price_check IN ('checked', 'unchecked', 'not_needed')),
     CONSTRAINT exchange_orders_named
         CHECK ((state = 'placed') = (exchange_order_identifier IS NOT NULL))
 );
 
-CREATE INDEX exchange_orders_by_name ON exchange_orders (merchant, exchange_order_identifier)
+-- A merchant's identifier belongs to one exchange order.
+CREATE UNIQUE INDEX exchange_orders_by_name
+    ON exchange_orders (merchant, exchange_order_identifier)
     WHERE exchange_order_identifier IS NOT NULL;
 CREATE INDEX exchange_orders_by_state ON exchange_orders (merchant, state, confirmation);
 -- For operators, who list the exchange orders of all merchants.

@@ -24,12 +24,13 @@ CREATE INDEX orders_by_email ON orders (merchant, customer_email, identifier)
 -- writers for half a second.
 CREATE INDEX orders_by_line ON orders USING gin (line_identifiers) WITH (fastupdate = off);
 
--- Every refund ever published. A refund never changes and belongs to one order.
+-- Every refund ever published. A refund belongs to one order, and only its rma_identifier can change.
 CREATE TABLE refunds (
     merchant TEXT COLLATE "C" NOT NULL,
     identifier TEXT COLLATE "C" NOT NULL,
     -- Digest of the order's identifier, which may be long and have thousands of refunds.
     order_digest BYTEA NOT NULL,
+    -- Digest of the refund without its rma_identifier.
     digest BYTEA NOT NULL,
     first_seen_at TIMESTAMPTZ NOT NULL,
     CONSTRAINT refunds_pkey PRIMARY KEY (merchant, identifier)

@@ -1,7 +1,7 @@
 -- Keys use the C collation: comparisons are cheaper and the same on every machine.
 
--- The newest snapshot of every order and the ledger of its units. Snapshots may change at any time;
--- a unit in the ledger keeps its number and amounts.
+-- The newest snapshot of every order and its shipped units. Snapshots may change at any time;
+-- a unit keeps its number and amounts.
 CREATE TABLE orders (
     merchant TEXT COLLATE "C" NOT NULL,
     identifier TEXT COLLATE "C" NOT NULL,
@@ -10,7 +10,9 @@ CREATE TABLE orders (
     sequence BIGINT NOT NULL,
     -- JSON in TEXT, because queries do not search in it.
     document TEXT NOT NULL,
-    ledger TEXT NOT NULL,
+    shipped_units TEXT NOT NULL,
+    -- The time of the first snapshot: tells an exchange order from an order that existed before it.
+    stored_at TIMESTAMPTZ NOT NULL DEFAULT now(),
     CONSTRAINT orders_pkey PRIMARY KEY (merchant, identifier)
 );
 
@@ -104,11 +106,22 @@ CREATE TABLE discrepancies (
     rma_identifier TEXT COLLATE "C",
     detail JSONB NOT NULL,
     fingerprint BYTEA,
+    -- NULL while the discrepancy is open.
+    resolved_at TIMESTAMPTZ,
+    -- The client or the event type that resolved it.
+    resolved_by TEXT,
+    resolution_note TEXT,
+    CONSTRAINT discrepancies_resolution
+        CHECK ((resolved_at IS NULL) = (resolved_by IS NULL)
+            AND (resolved_at IS NULL) = (resolution_note IS NULL)),
     CONSTRAINT discrepancies_once UNIQUE (merchant, fingerprint)
 );
 
 CREATE INDEX discrepancies_by_merchant ON discrepancies (merchant, position);
 CREATE INDEX discrepancies_by_kind ON discrepancies (merchant, kind, position);
+CREATE INDEX discrepancies_open ON discrepancies (merchant, position) WHERE resolved_at IS NULL;
+CREATE INDEX discrepancies_open_by_kind ON discrepancies (merchant, kind, position)
+    WHERE resolved_at IS NULL;
 CREATE INDEX discrepancies_by_order ON discrepancies (merchant, order_identifier, position)
     WHERE order_identifier IS NOT NULL;
 CREATE INDEX discrepancies_by_return ON discrepancies (merchant, rma_identifier, position)

@@ -20,7 +20,8 @@ CREATE TABLE inbound_lines (
     merchant TEXT COLLATE "C" NOT NULL,
     asn_number TEXT COLLATE "C" NOT NULL,
     line_identifier TEXT COLLATE "C" NOT NULL,
-    place INTEGER NOT NULL,
+    -- The position of the line in the ASN, from 0.
+    position INTEGER NOT NULL,
     -- JSON, including the fields of the line's carton.
     line TEXT NOT NULL,
     CONSTRAINT inbound_lines_pkey PRIMARY KEY (merchant, asn_number, line_identifier)
@@ -65,7 +66,8 @@ CREATE TABLE outbound_parts (
     merchant TEXT COLLATE "C" NOT NULL,
     asn_number TEXT COLLATE "C" NOT NULL,
     shipment TEXT COLLATE "C" NOT NULL,
-    place INTEGER NOT NULL,
+    -- The position of the part in the shipment, from 0.
+    position INTEGER NOT NULL,
     units INTEGER NOT NULL,
     -- JSON array.
     cartons TEXT NOT NULL,
@@ -74,7 +76,7 @@ CREATE TABLE outbound_parts (
     REFERENCES outbound_shipments (merchant, asn_number)
 );
 
-CREATE UNIQUE INDEX outbound_parts_by_shipment ON outbound_parts (merchant, shipment, place);
+CREATE UNIQUE INDEX outbound_parts_by_shipment ON outbound_parts (merchant, shipment, position);
 
 -- Orders that a warehouse drop-ships for a merchant. A cancelled order accepts no more messages.
 CREATE TABLE drop_orders (

@@ -27,9 +27,11 @@ pub(crate) struct AuditQuery {
     after: Option<i64>,
 }
 
-/// List audit records, newest first
+/// List audit records
+///
+/// The changes that operators made, newest first.
 #[utoipa::path(
-    tag = "audit", security(("bearer" = [])), params(AuditQuery),
+    tag = "audit", security(("bearer" = ["operator"])), params(AuditQuery),
     responses(
         (status = 200, body = AuditPage), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
     )

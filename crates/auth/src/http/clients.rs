@@ -6,7 +6,7 @@ use actix_web::{HttpResponse, get, post, web};
 use domain::json::object;
 use platform::{
     Problem,
-    http::{ErrorBody, Json, PageLimit},
+    http::{ErrorBody, Json, PageLimit, Sequential},
     identity::Caller,
 };
 use serde::Deserialize;
@@ -47,7 +47,8 @@ pub(crate) struct ClientQuery {
 ///
 /// Only this response contains the client secret.
 #[utoipa::path(
-    tag = "clients", security(("bearer" = [])), request_body = CreateClientRequest,
+    tag = "clients", security(("bearer" = ["operator"])),
+    request_body(content = CreateClientRequest, example = json!({ "merchant": "acme", "name": "Acme shop", "scopes": ["orders", "returns"] })),
     responses(
         (status = 201, body = ClientView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, description = "The merchant does not exist", body = ErrorBody), (status = 422, body = ErrorBody),
@@ -56,8 +57,7 @@ pub(crate) struct ClientQuery {
 #[post("/v1/clients")]
 pub(crate) async fn create_client(
     app: web::Data<App>,
-    caller: Caller,
-    Json(body): Json,
+    Sequential(caller, Json(body)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let actor = require_operator(&caller)?;
     let new = body.read(object(NewClient::read))?;
@@ -66,8 +66,10 @@ pub(crate) async fn create_client(
 }
 
 /// List clients
+///
+/// Sorted by client id, without secrets.
 #[utoipa::path(
-    tag = "clients", security(("bearer" = [])), params(ClientQuery),
+    tag = "clients", security(("bearer" = ["operator"])), params(ClientQuery),
     responses(
         (status = 200, body = ClientPage), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
     )
@@ -92,7 +94,8 @@ pub(crate) async fn list_clients(
 ///
 /// The previous secret stays valid for the overlap. Older secrets expire at once.
 #[utoipa::path(
-    tag = "clients", security(("bearer" = [])), params(("client" = String, Path)), request_body = RotateSecretRequest,
+    tag = "clients", security(("bearer" = ["operator"])), params(("client" = String, Path)),
+    request_body(content = RotateSecretRequest, example = json!({ "overlap_seconds": 86_400 })),
     responses(
         (status = 200, body = ClientView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody), (status = 409, description = "The client was revoked, or its secret is a setting", body = ErrorBody),
@@ -102,9 +105,8 @@ pub(crate) async fn list_clients(
 #[post("/v1/clients/{client}/rotate")]
 pub(crate) async fn rotate_client_secret(
     app: web::Data<App>,
-    caller: Caller,
+    Sequential(caller, Json(body)): Sequential<Caller, Json>,
     client: web::Path<String>,
-    Json(body): Json,
 ) -> Result<HttpResponse, Problem> {
     let actor = require_operator(&caller)?;
     let overlap = body.read(object(read_overlap))?.unwrap_or(app.settings.secrets.overlap);
@@ -116,7 +118,7 @@ pub(crate) async fn rotate_client_secret(
 ///
 /// The client gets no new tokens, and all services reject its tokens within seconds.
 #[utoipa::path(
-    tag = "clients", security(("bearer" = [])), params(("client" = String, Path)),
+    tag = "clients", security(("bearer" = ["operator"])), params(("client" = String, Path)),
     responses(
         (status = 200, body = ClientView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),

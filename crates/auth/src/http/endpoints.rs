@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use actix_web::{HttpResponse, delete, get, post, put, web};
 use domain::{
     json::object,
-    merchant::{Authentication, EndpointChange, Interface},
+    merchant::{Authentication, Endpoint, Interface},
 };
 use platform::{
     Problem,
-    http::{ErrorBody, Json},
+    http::{ErrorBody, Json, Sequential},
     identity::Caller,
 };
 use utoipa::ToSchema;
@@ -30,8 +30,12 @@ type EndpointPath = web::Path<(String, String)>;
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct SetEndpointRequest {
+    /// An https URL of a public address. Not together with `path`.
     url: Option<String>,
+    /// A path without `.` and `..` segments.
     path: Option<String>,
+    /// At most 50 headers, with names of up to 100 and values of up to 1000 characters. Headers that
+    /// HTTP or the service sets are rejected.
     headers: Option<BTreeMap<String, String>>,
     authentication: Option<Authentication<String>>,
     #[schema(minimum = 100, maximum = 120_000)]
@@ -43,8 +47,10 @@ fn parse_interface(name: &str) -> Result<Interface, Error> {
 }
 
 /// List the endpoints of a merchant
+///
+/// Secrets and credentials are not shown.
 #[utoipa::path(
-    tag = "endpoints", security(("bearer" = [])), params(("merchant" = String, Path)),
+    tag = "endpoints", security(("bearer" = ["operator"])), params(("merchant" = String, Path)),
     responses(
         (status = 200, body = EndpointList), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
@@ -63,10 +69,13 @@ pub(crate) async fn list_endpoints(
 /// Create or replace an endpoint
 ///
 /// The response to the first request contains the signing secret; later responses do not. Requests
-/// for variants are not signed, so that endpoint has no signing secret.
+/// for variants are not signed, so that endpoint has no signing secret. The values of `headers` and
+/// the queries of `url` and `token_url` are secrets: they are encrypted, and responses contain
+/// `********` instead.
 #[utoipa::path(
-    tag = "endpoints", security(("bearer" = [])),
-    params(("merchant" = String, Path), ("interface" = String, Path, example = "rma")), request_body = SetEndpointRequest,
+    tag = "endpoints", security(("bearer" = ["operator"])),
+    params(("merchant" = String, Path), ("interface" = String, Path, example = "rma")),
+    request_body(content = SetEndpointRequest, example = json!({ "url": "https://acme.example/hooks/rmas", "authentication": { "kind": "bearer", "token": "a-secret-token" }, "timeout_ms": 10_000 })),
     responses(
         (status = 200, body = EndpointView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody), (status = 409, description = "The endpoint has no url and the merchant no base_url", body = ErrorBody),
@@ -76,20 +85,21 @@ pub(crate) async fn list_endpoints(
 #[put("/v1/merchants/{merchant}/endpoints/{interface}")]
 pub(crate) async fn set_endpoint(
     app: web::Data<App>,
-    caller: Caller,
+    Sequential(caller, Json(body)): Sequential<Caller, Json>,
     path: EndpointPath,
-    Json(body): Json,
 ) -> Result<HttpResponse, Problem> {
     let actor = require_operator(&caller)?;
     let interface = parse_interface(&path.1)?;
-    let change = body.read(object(|body| EndpointChange::read(body, interface)))?;
-    let endpoint = endpoints::set(&app, actor, &path.0, interface, change).await?;
+    let new = body.read(object(|body| Endpoint::read(body, interface, &app.guard)))?;
+    let endpoint = endpoints::set(&app, actor, &path.0, interface, new).await?;
     Ok(HttpResponse::Ok().json(endpoint))
 }
 
 /// Delete an endpoint
+///
+/// The merchant receives no more messages of this kind.
 #[utoipa::path(
-    tag = "endpoints", security(("bearer" = [])),
+    tag = "endpoints", security(("bearer" = ["operator"])),
     params(("merchant" = String, Path), ("interface" = String, Path)),
     responses(
         (status = 204), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -112,8 +122,9 @@ pub(crate) async fn delete_endpoint(
 /// Messages carry signatures of both secrets during the overlap, so that the merchant can switch
 /// without rejecting a message.
 #[utoipa::path(
-    tag = "endpoints", security(("bearer" = [])),
-    params(("merchant" = String, Path), ("interface" = String, Path)), request_body = RotateSecretRequest,
+    tag = "endpoints", security(("bearer" = ["operator"])),
+    params(("merchant" = String, Path), ("interface" = String, Path)),
+    request_body(content = RotateSecretRequest, example = json!({ "overlap_seconds": 86_400 })),
     responses(
         (status = 200, body = EndpointView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody), (status = 422, body = ErrorBody),
@@ -122,9 +133,8 @@ pub(crate) async fn delete_endpoint(
 #[post("/v1/merchants/{merchant}/endpoints/{interface}/rotate_secret")]
 pub(crate) async fn rotate_endpoint_secret(
     app: web::Data<App>,
-    caller: Caller,
+    Sequential(caller, Json(body)): Sequential<Caller, Json>,
     path: EndpointPath,
-    Json(body): Json,
 ) -> Result<HttpResponse, Problem> {
     let actor = require_operator(&caller)?;
     let interface = parse_interface(&path.1)?;
@@ -137,7 +147,7 @@ pub(crate) async fn rotate_endpoint_secret(
 ///
 /// Messages to a paused endpoint wait until it is resumed.
 #[utoipa::path(
-    tag = "endpoints", security(("bearer" = [])),
+    tag = "endpoints", security(("bearer" = ["operator"])),
     params(("merchant" = String, Path), ("interface" = String, Path)),
     responses(
         (status = 200, body = MerchantView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -156,8 +166,10 @@ pub(crate) async fn pause_endpoint(
 }
 
 /// Resume an endpoint
+///
+/// Messages that waited while the endpoint was paused are sent in order.
 #[utoipa::path(
-    tag = "endpoints", security(("bearer" = [])),
+    tag = "endpoints", security(("bearer" = ["operator"])),
     params(("merchant" = String, Path), ("interface" = String, Path)),
     responses(
         (status = 200, body = MerchantView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),

@@ -7,7 +7,7 @@ use domain::{
 };
 use platform::{
     Problem,
-    http::{ErrorBody, Json, Page},
+    http::{ErrorBody, Json, Page, Sequential},
     identity::Caller,
 };
 use serde::{Deserialize, Serialize};
@@ -29,20 +29,35 @@ pub(crate) struct CreateMerchantRequest {
     identifier: String,
     name: String,
     #[serde(flatten)]
-    settings: UpdateMerchantRequest,
+    settings: SettingsRequest,
 }
 
-/// Settings to be changed. Omitted settings stay as they are. `base_url` and `support_contact` can be
-/// null.
+/// Settings to be changed. Omitted settings stay as they are. `express_max_weight`, `concept`,
+/// `support_contact` and `base_url` can be null.
 #[derive(Deserialize, ToSchema)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct UpdateMerchantRequest {
     name: Option<String>,
+    #[serde(flatten)]
+    settings: SettingsRequest,
+}
+
+/// The settings of a merchant apart from its name.
+#[derive(Deserialize, ToSchema)]
+#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
+pub(crate) struct SettingsRequest {
     time_zone: Option<String>,
     currency: Option<String>,
     managed_receiving: Option<bool>,
     return_window_days: Option<u16>,
     final_sale_tags: Option<Vec<String>>,
+    /// The heaviest unit that can be returned with `express-returns`, in the unit of the lines'
+    /// `weight`.
+    #[schema(minimum = 0, maximum = 1_000_000_000)]
+    express_max_weight: Option<f64>,
+    /// The `concept` of exchange items whose line and order name none.
+    #[schema(min_length = 1, max_length = 255)]
+    concept: Option<String>,
     returns: Option<ReturnPolicyChange>,
     strict_amounts: Option<bool>,
     strict_refund_dates: Option<bool>,
@@ -67,8 +82,12 @@ pub(crate) struct RepublishResponse {
 }
 
 /// Create a merchant
+///
+/// Omitted settings have defaults. The identifier can never change. All services know the merchant within
+/// seconds.
 #[utoipa::path(
-    tag = "merchants", security(("bearer" = [])), request_body = CreateMerchantRequest,
+    tag = "merchants", security(("bearer" = ["operator"])),
+    request_body(content = CreateMerchantRequest, example = json!({ "identifier": "acme", "name": "Acme Outdoor", "currency": "USD", "base_url": "https://acme.example/returns" })),
     responses(
         (status = 201, body = MerchantView),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -78,18 +97,19 @@ pub(crate) struct RepublishResponse {
 #[post("/v1/merchants")]
 pub(crate) async fn create_merchant(
     app: web::Data<App>,
-    caller: Caller,
-    Json(body): Json,
+    Sequential(caller, Json(body)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let actor = require_operator(&caller)?;
-    let (id, settings) = body.read(object(read_new_merchant))?;
+    let (id, settings) = body.read(object(|body| read_new_merchant(body, &app.guard)))?;
     let merchant = merchants::create(&app, actor, id, settings).await?;
     Ok(HttpResponse::Created().json(merchant))
 }
 
 /// List merchants
+///
+/// Sorted by identifier.
 #[utoipa::path(
-    tag = "merchants", security(("bearer" = [])), params(Page),
+    tag = "merchants", security(("bearer" = ["operator"])), params(Page),
     responses(
         (status = 200, body = MerchantPage), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
     )
@@ -113,7 +133,7 @@ pub(crate) async fn list_merchants(
 /// Use it after a service was added or lost its replica of the merchants, and after the database of
 /// auth was restored from a backup.
 #[utoipa::path(
-    tag = "merchants", security(("bearer" = [])),
+    tag = "merchants", security(("bearer" = ["operator"])),
     responses(
         (status = 200, body = RepublishResponse), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
     )
@@ -129,9 +149,9 @@ pub(crate) async fn republish_merchants(
 
 /// Show a merchant
 ///
-/// A token of the merchant itself has access too.
+/// A token of the merchant itself needs no scope.
 #[utoipa::path(
-    tag = "merchants", security(("bearer" = [])), params(("merchant" = String, Path)),
+    tag = "merchants", security(("bearer" = ["operator"]), ("bearer" = [])), params(("merchant" = String, Path)),
     responses(
         (status = 200, body = MerchantView), (status = 401, body = ErrorBody), (status = 404, body = ErrorBody),
     )
@@ -153,8 +173,11 @@ pub(crate) async fn show_merchant(
 }
 
 /// Update a merchant
+///
+/// Omitted settings stay as they are. All services use the new settings within seconds.
 #[utoipa::path(
-    tag = "merchants", security(("bearer" = [])), params(("merchant" = String, Path)), request_body = UpdateMerchantRequest,
+    tag = "merchants", security(("bearer" = ["operator"])), params(("merchant" = String, Path)),
+    request_body(content = UpdateMerchantRequest, example = json!({ "return_window_days": 45, "strict_amounts": true })),
     responses(
         (status = 200, body = MerchantView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody), (status = 422, body = ErrorBody),
@@ -163,12 +186,11 @@ pub(crate) async fn show_merchant(
 #[patch("/v1/merchants/{merchant}")]
 pub(crate) async fn update_merchant(
     app: web::Data<App>,
-    caller: Caller,
+    Sequential(caller, Json(body)): Sequential<Caller, Json>,
     merchant: web::Path<String>,
-    Json(body): Json,
 ) -> Result<HttpResponse, Problem> {
     let actor = require_operator(&caller)?;
-    let change = body.read(object(SettingsChange::read))?;
+    let change = body.read(object(|body| SettingsChange::read(body, &app.guard)))?;
     let request = body.value().to_value();
     let merchant = merchants::update(&app, actor, &merchant, change, request).await?;
     Ok(HttpResponse::Ok().json(merchant))

@@ -9,7 +9,10 @@ use actix_web::{
 };
 use platform::{
     Problem,
-    http::{Body, ClientIp},
+    http::{
+        Body, ClientIp,
+        rejections::{self, Reason},
+    },
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -26,9 +29,14 @@ use crate::{
 pub(crate) struct TokenRequest {
     #[schema(example = "client_credentials")]
     grant_type: String,
-    client_id: String,
-    client_secret: String,
-    /// A subset of the client's scopes.
+    /// Required without HTTP Basic authentication.
+    #[schema(nullable = false)]
+    client_id: Option<String>,
+    /// Required without HTTP Basic authentication.
+    #[schema(nullable = false)]
+    client_secret: Option<String>,
+    /// A subset of the client's scopes, separated by spaces; all of them by default.
+    #[schema(nullable = false, example = "orders returns")]
     scope: Option<String>,
 }
 
@@ -37,8 +45,12 @@ pub(crate) struct TokenRequest {
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct TokenParameter {
     token: String,
-    client_id: String,
-    client_secret: String,
+    /// Required without HTTP Basic authentication.
+    #[schema(nullable = false)]
+    client_id: Option<String>,
+    /// Required without HTTP Basic authentication.
+    #[schema(nullable = false)]
+    client_secret: Option<String>,
 }
 
 /// An error response (RFC 6749).
@@ -46,6 +58,7 @@ pub(crate) struct TokenParameter {
 pub(crate) struct OauthErrorBody {
     #[schema(example = "invalid_client")]
     error: &'static str,
+    /// Printable ASCII without quotation marks and backslashes.
     error_description: String,
 }
 
@@ -54,8 +67,11 @@ pub(crate) struct OauthErrorBody {
 /// The client credentials grant. A token is valid for 25 hours: use it until it expires.
 #[utoipa::path(
     tag = "tokens",
-    security(()),
-    request_body(content((TokenRequest = "application/json"), (TokenRequest = "application/x-www-form-urlencoded"))),
+    security(("basic" = []), ()),
+    request_body(content(
+        (TokenRequest = "application/json", example = json!({ "grant_type": "client_credentials", "client_id": "cl_4f1d", "client_secret": "a-client-secret" })),
+        (TokenRequest = "application/x-www-form-urlencoded", example = json!({ "grant_type": "client_credentials", "scope": "orders" })),
+    )),
     responses(
         (status = 200, body = TokenResponse),
         (status = 400, description = "invalid_request, unsupported_grant_type or invalid_scope", body = OauthErrorBody),
@@ -75,7 +91,7 @@ pub(crate) async fn issue_token(
         let OauthRequest { credentials, grant_type, scope, .. } = read(&request, body)?;
         tokens::issue(&app, grant_type, scope, credentials, address).await
     };
-    respond(issued.await)
+    respond(&request, issued.await)
 }
 
 /// Revoke a token
@@ -83,8 +99,8 @@ pub(crate) async fn issue_token(
 /// RFC 7009. All services reject the token within seconds. An unknown token is not an error.
 #[utoipa::path(
     tag = "tokens",
-    security(()),
-    request_body(content = TokenParameter, content_type = "application/x-www-form-urlencoded"),
+    security(("basic" = []), ()),
+    request_body(content = TokenParameter, content_type = "application/x-www-form-urlencoded", example = json!({ "token": "eyJhbGciOiJFZERTQSJ9.e30.c2ln" })),
     responses(
         (status = 200, description = "The token is not valid any more"),
         (status = 400, body = OauthErrorBody),
@@ -104,7 +120,7 @@ pub(crate) async fn revoke_token(
         let client = tokens::authenticate(&app, credentials, address).await?;
         tokens::revoke(&app, &client, &token.ok_or_else(missing_token)?).await
     };
-    respond(revoked.await.map(|()| serde_json::json!({})))
+    respond(&request, revoked.await.map(|()| serde_json::json!({})))
 }
 
 /// Introspect a token
@@ -112,8 +128,8 @@ pub(crate) async fn revoke_token(
 /// RFC 7662. A client can introspect its own tokens, an operator any token.
 #[utoipa::path(
     tag = "tokens",
-    security(()),
-    request_body(content = TokenParameter, content_type = "application/x-www-form-urlencoded"),
+    security(("basic" = []), ()),
+    request_body(content = TokenParameter, content_type = "application/x-www-form-urlencoded", example = json!({ "token": "eyJhbGciOiJFZERTQSJ9.e30.c2ln" })),
     responses(
         (status = 200, body = Introspection),
         (status = 400, body = OauthErrorBody),
@@ -133,7 +149,7 @@ pub(crate) async fn introspect_token(
         let client = tokens::authenticate(&app, credentials, address).await?;
         tokens::introspect(&app, &client, &token.ok_or_else(missing_token)?).await
     };
-    respond(introspected.await)
+    respond(&request, introspected.await)
 }
 
 fn missing_token() -> OauthError {
@@ -145,19 +161,23 @@ fn read(request: &HttpRequest, body: Result<Body, Problem>) -> Result<OauthReque
     OauthRequest::read(request, &bytes).map_err(OauthError::InvalidRequest)
 }
 
-fn respond<T: Serialize>(result: Result<T, OauthError>) -> HttpResponse {
+fn respond<T: Serialize>(request: &HttpRequest, result: Result<T, OauthError>) -> HttpResponse {
     let mut response = match &result {
         Ok(_) => HttpResponse::Ok(),
         Err(error) => HttpResponse::build(status(error)),
     };
     response.insert_header((header::CACHE_CONTROL, "no-store"));
+    response.insert_header((header::PRAGMA, "no-cache"));
     let error = match result {
         Ok(body) => return response.json(body),
         Err(error) => error,
     };
     match &error {
-        OauthError::InvalidClient { used_basic_auth: true } => {
-            response.insert_header((header::WWW_AUTHENTICATE, "Basic realm=\"backhaul\""));
+        OauthError::InvalidClient { client_id, used_basic_auth } => {
+            rejections::record(request, Reason::InvalidClient, client_id.as_deref(), None);
+            if *used_basic_auth {
+                response.insert_header((header::WWW_AUTHENTICATE, "Basic realm=\"backhaul\""));
+            }
         }
         OauthError::LockedOut(remaining) => {
             response.insert_header((header::RETRY_AFTER, (remaining.as_secs() + 1).to_string()));
@@ -167,7 +187,18 @@ fn respond<T: Serialize>(result: Result<T, OauthError>) -> HttpResponse {
         }
         _ => {}
     }
-    response.json(OauthErrorBody { error: code(&error), error_description: error.to_string() })
+    let error_description = allowed_characters(&error.to_string());
+    response.json(OauthErrorBody { error: code(&error), error_description })
+}
+
+/// Replaces the characters that a description must not contain (RFC 6749, 5.2).
+fn allowed_characters(text: &str) -> String {
+    let replace = |c| match c {
+        '"' => '\'',
+        ' '..='[' | ']'..='~' => c,
+        _ => '?',
+    };
+    text.chars().map(replace).collect()
 }
 
 fn status(error: &OauthError) -> StatusCode {

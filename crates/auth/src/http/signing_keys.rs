@@ -10,7 +10,7 @@ use crate::{App, signing_keys::SigningKeyView};
 ///
 /// Tokens that the old key signed stay valid until they expire.
 #[utoipa::path(
-    tag = "tokens", security(("bearer" = [])),
+    tag = "tokens", security(("bearer" = ["operator"])),
     responses(
         (status = 201, body = SigningKeyView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
     )

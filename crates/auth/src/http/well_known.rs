@@ -35,6 +35,8 @@ pub(crate) struct Metadata {
 }
 
 /// Show the public keys that verify tokens
+///
+/// A JSON Web Key Set (RFC 7517), for everyone. It can be cached for five minutes.
 #[utoipa::path(tag = "tokens", security(()), responses((status = 200, body = KeySet)))]
 #[get("/.well-known/jwks.json")]
 pub(crate) async fn show_jwks(app: web::Data<App>) -> HttpResponse {
@@ -44,6 +46,8 @@ pub(crate) async fn show_jwks(app: web::Data<App>) -> HttpResponse {
 }
 
 /// Show the metadata of the authorization server
+///
+/// RFC 8414, for everyone. It can be cached for five minutes.
 #[utoipa::path(tag = "tokens", security(()), responses((status = 200, body = Metadata)))]
 #[get("/.well-known/oauth-authorization-server")]
 pub(crate) async fn show_metadata(app: web::Data<App>) -> HttpResponse {

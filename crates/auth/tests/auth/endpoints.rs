@@ -1,7 +1,7 @@
 //! Tests of endpoints and their signing secrets.
 
 use reqwest::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::app::TestApp;
 use crate::merchants::published_version;
@@ -63,5 +63,144 @@ async fn invalid_endpoints_are_rejected() {
     let unknown_interface = "/v1/merchants/acme/endpoints/telegram";
     let (status, _) = app.call(Method::PUT, unknown_interface, Some(json!({}))).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
+    app.stop().await;
+}
+
+/// The fields that auth rejects in the body of a request to set the endpoint.
+async fn rejected_fields(app: &TestApp, body: Value) -> Vec<String> {
+    let (status, response) = app.call(Method::PUT, ENDPOINT, Some(body.clone())).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{body}: {response}");
+    let errors = response["errors"].as_array().unwrap();
+    errors.iter().map(|error| error["field"].as_str().unwrap().to_owned()).collect()
+}
+
+fn with_token_url(token_url: &str) -> Value {
+    json!({"url": "https://acme.example/rmas", "authentication": {"kind": "oauth2",
+        "token_url": token_url, "client_id": "backhaul", "client_secret": "secret"}})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn urls_that_delivery_would_refuse_are_rejected() {
+    let app = TestApp::start().await;
+    app.create_merchant("acme").await;
+    for url in [
+        "http://acme.example/x",
+        "https://127.0.0.1/x",
+        "https://[::1]/x",
+        "https://10.1.2.3/x",
+        "https://169.254.1.1/x",
+        "https://169.254.169.254/x",
+        "https://[::ffff:10.0.0.1]/x",
+        "https://0x7f000001/x",
+        "https://localhost/x",
+        "https://shop.localhost./x",
+        "https://metadata.google.internal/x",
+    ] {
+        assert_eq!(rejected_fields(&app, json!({"url": url})).await, ["$.url"], "{url}");
+        let fields = rejected_fields(&app, with_token_url(url)).await;
+        assert_eq!(fields, ["$.authentication.token_url"], "{url}");
+        let base_url = Some(json!({"base_url": url}));
+        let (status, body) = app.call(Method::PATCH, "/v1/merchants/acme", base_url).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{url}");
+        assert_eq!(body["errors"][0]["field"], "$.base_url");
+    }
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn urls_in_allowed_networks_are_accepted() {
+    let app = TestApp::start_with(&[
+        ("DELIVERY__HTTPS_ONLY", "false"),
+        ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.0/8"),
+    ])
+    .await;
+    app.create_merchant("acme").await;
+    for url in ["http://127.0.0.1:8099/rmas", "http://localhost:8099/rmas", "http://a.example/x"] {
+        let (status, body) = app.call(Method::PUT, ENDPOINT, Some(json!({"url": url}))).await;
+        assert_eq!(status, StatusCode::OK, "{body}");
+    }
+    assert_eq!(rejected_fields(&app, json!({"url": "http://10.1.2.3/x"})).await, ["$.url"]);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ambiguous_and_oversized_settings_are_rejected() {
+    let app = TestApp::start().await;
+    app.create_merchant("acme").await;
+    for url in [
+        "https:///x",
+        r"https:\\acme.example\x",
+        r"https://acme.example\x",
+        "https://user@acme.example/x",
+        "https://@acme.example/x",
+        "https://acme.example/../../x",
+        "https://acme.example/%2e%2e/x",
+    ] {
+        assert_eq!(rejected_fields(&app, json!({"url": url})).await, ["$.url"], "{url}");
+        let fields = rejected_fields(&app, with_token_url(url)).await;
+        assert_eq!(fields, ["$.authentication.token_url"], "{url}");
+    }
+    for path in ["/../../x", "/a/%2E%2e/x", "/..%2fx", "/./x", r"/..\x", "x"] {
+        assert_eq!(rejected_fields(&app, json!({"path": path})).await, ["$.path"], "{path}");
+    }
+    let headers = |count: usize| -> Map<String, Value> {
+        (0..count).map(|number| (format!("x-{number}"), json!("value"))).collect()
+    };
+    let with_headers =
+        |headers: Value| json!({"url": "https://acme.example/x", "headers": headers});
+    let (status, body) =
+        app.call(Method::PUT, ENDPOINT, Some(with_headers(headers(50).into()))).await;
+    assert_eq!(status, StatusCode::OK, "{body}");
+    let (long_name, long_value) = ("x".repeat(101), "x".repeat(1001));
+    for (headers, field) in [
+        (headers(51).into(), "$.headers".to_owned()),
+        (json!({(long_name.clone()): "x"}), format!("$.headers.{long_name}")),
+        (json!({"x": long_value}), "$.headers.x".to_owned()),
+        (json!({"Expect": "x"}), "$.headers.Expect".to_owned()),
+        (json!({"tracestate": "x"}), "$.headers.tracestate".to_owned()),
+    ] {
+        assert_eq!(rejected_fields(&app, with_headers(headers)).await, [field]);
+    }
+    for (authentication, field) in [
+        (json!({"kind": "bearer", "token": ""}), "token"),
+        (json!({"kind": "bearer", "token": " "}), "token"),
+        (json!({"kind": "api_key", "header": "x-key", "key": ""}), "key"),
+        (json!({"kind": "basic", "username": "a:b", "password": "p"}), "username"),
+    ] {
+        let body = json!({"url": "https://acme.example/x", "authentication": authentication});
+        assert_eq!(rejected_fields(&app, body).await, [format!("$.authentication.{field}")]);
+    }
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn header_values_and_url_queries_are_secrets() {
+    let app = TestApp::start().await;
+    app.create_merchant("acme").await;
+    let endpoint = json!({"url": "https://acme.example/rmas?key=open-sesame",
+        "headers": {"X-Token": "open-sesame"},
+        "authentication": {"kind": "oauth2", "token_url": "https://id.acme.example/token?k=open-sesame",
+            "client_id": "backhaul", "client_secret": "open-sesame"}});
+    let (status, set) = app.call(Method::PUT, ENDPOINT, Some(endpoint)).await;
+    assert_eq!(status, StatusCode::OK, "{set}");
+    assert_eq!(set["endpoint"]["url"], "https://acme.example/rmas?********");
+    assert_eq!(set["endpoint"]["headers"], json!({"x-token": "********"}));
+    let token_url = &set["endpoint"]["authentication"]["token_url"];
+    assert_eq!(*token_url, "https://id.acme.example/token?********");
+
+    let record = &app.audit_records().await[0];
+    assert_eq!(record["action"], "endpoint.set");
+    assert_eq!(record["detail"]["url"], "https://acme.example/rmas?********");
+    assert_eq!(record["detail"]["headers"], json!({"x-token": "********"}));
+
+    let (_, merchant) = app.call(Method::GET, "/v1/merchants/acme", None).await;
+    let event = published_version(&app, &merchant["version"]).await;
+    let url = event["endpoints"]["rma"]["url"].as_str().unwrap();
+    assert!(url.starts_with("https://acme.example/rmas?test."), "{url}");
+    for text in [merchant.to_string(), event.to_string(), record.to_string()] {
+        assert!(!text.contains("open-sesame"), "{text}");
+    }
+    let stored = "SELECT count(*) FROM merchants WHERE document::text LIKE '%open-sesame%'";
+    assert_eq!(app.service.database.count(stored).await, 0);
     app.stop().await;
 }

@@ -10,6 +10,7 @@ mod app;
 mod clients;
 mod commands;
 mod endpoints;
+mod logs;
 mod merchants;
 mod revocations;
 mod signing_keys;

@@ -48,6 +48,50 @@ async fn a_change_is_stored_published_and_audited() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn express_max_weight_and_concept_are_unset_until_they_are_set() {
+    let app = TestApp::start().await;
+    let created = app.create_merchant("acme").await;
+    assert_eq!((&created["express_max_weight"], &created["concept"]), (&json!(null), &json!(null)));
+    let change = json!({"express_max_weight": 2.5, "concept": "Acme Sport"});
+    let (status, changed) = app.call(Method::PATCH, "/v1/merchants/acme", Some(change)).await;
+    assert_eq!(status, StatusCode::OK, "{changed}");
+    let event = published_version(&app, &changed["version"]).await;
+    for settings in [&changed, &event["settings"]] {
+        assert_eq!(settings["express_max_weight"], 2.5);
+        assert_eq!(settings["concept"], "Acme Sport");
+    }
+    let cleared = json!({"express_max_weight": null, "concept": null});
+    let (_, cleared) = app.call(Method::PATCH, "/v1/merchants/acme", Some(cleared)).await;
+    assert_eq!((&cleared["express_max_weight"], &cleared["concept"]), (&json!(null), &json!(null)));
+    let invalid = json!({"express_max_weight": -1, "concept": ""});
+    let (status, body) = app.call(Method::PATCH, "/v1/merchants/acme", Some(invalid)).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(body["errors"][0]["field"], "$.express_max_weight");
+    assert_eq!(body["errors"][1]["field"], "$.concept");
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_token_is_checked_before_the_body() {
+    let app = TestApp::start().await;
+    for (method, path) in [
+        (Method::POST, "/v1/merchants"),
+        (Method::PATCH, "/v1/merchants/acme"),
+        (Method::PUT, "/v1/merchants/acme/endpoints/rma"),
+        (Method::POST, "/v1/merchants/acme/endpoints/rma/rotate_secret"),
+        (Method::POST, "/v1/clients"),
+        (Method::POST, "/v1/clients/bh_1/rotate"),
+    ] {
+        let request = || app.request(method.clone(), path).body("{");
+        for request in [request(), request().bearer_auth("not-a-token")] {
+            let (status, body) = send(request).await;
+            assert_eq!(status, StatusCode::UNAUTHORIZED, "{path}: {body}");
+        }
+    }
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_error_names_every_invalid_field() {
     let app = TestApp::start().await;
     let invalid = json!({"identifier": "No!", "currency": "dollars", "strict_amounts": "yes"});

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use reqwest::{Method, RequestBuilder, StatusCode, header};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, header};
 use serde_json::{Value, json};
 
 use crate::app::{OPERATOR, OPERATOR_SECRET, TestApp, form, send, token_request};
@@ -15,11 +15,18 @@ const GRANT: &str = "grant_type=client_credentials";
 
 async fn assert_rejected(request: RequestBuilder, status: u16, error: &str) {
     let response = request.send().await.unwrap();
-    assert_eq!(response.headers()[header::CACHE_CONTROL], "no-store");
+    assert_not_cacheable(&response);
     let actual = response.status().as_u16();
     let body: Value = response.json().await.unwrap();
     assert_eq!((actual, body["error"].as_str().unwrap()), (status, error), "{body}");
-    assert!(body["error_description"].is_string());
+    let description = body["error_description"].as_str().unwrap();
+    let is_allowed = |c| matches!(c, ' '..='!' | '#'..='[' | ']'..='~');
+    assert!(description.chars().all(is_allowed), "{description}");
+}
+
+fn assert_not_cacheable(response: &Response) {
+    assert_eq!(response.headers()[header::CACHE_CONTROL], "no-store");
+    assert_eq!(response.headers()[header::PRAGMA], "no-cache");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -38,7 +45,7 @@ async fn a_token_can_be_requested_with_json_form_or_basic_auth() {
     ] {
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), StatusCode::OK);
-        assert_eq!(response.headers()[header::CACHE_CONTROL], "no-store");
+        assert_not_cacheable(&response);
         let token: Value = response.json().await.unwrap();
         let mut fields: Vec<_> = token.as_object().unwrap().keys().map(String::as_str).collect();
         fields.sort_unstable();
@@ -65,6 +72,7 @@ async fn invalid_token_requests_get_oauth_errors() {
         (format!("{GRANT}&{GRANT}&{valid}"), 400, "invalid_request"),
         (format!("{GRANT}&client_id={OPERATOR}"), 400, "invalid_request"),
         (format!("{GRANT}&client_secret=x"), 400, "invalid_request"),
+        (format!("{GRANT}&%22%5C%C3%A9=1&%22%5C%C3%A9=2&{valid}"), 400, "invalid_request"),
         (format!("grant_type=password&{valid}"), 400, "unsupported_grant_type"),
         (format!("{GRANT}&scope=orders&{valid}"), 400, "invalid_scope"),
         (format!("{GRANT}&scope=magic&{valid}"), 400, "invalid_scope"),
@@ -77,7 +85,8 @@ async fn invalid_token_requests_get_oauth_errors() {
     let null = "{\"grant_type\": \"\u{0}\"}";
     let twice = r#"{"grant_type": "a", "grant_type": "b"}"#;
     let huge = "x".repeat(2_000_000);
-    for garbage in ["", "{", "[]", twice, r#"{"grant_type": 7}"#, null, &huge] {
+    let quoted = "{\"grant_type\": 7, \"\\\"\u{e9}\\\\\": 1, \"\\\"\u{e9}\\\\\": 2}";
+    for garbage in ["", "{", "[]", twice, quoted, r#"{"grant_type": 7}"#, null, &huge] {
         let request = token().header(header::CONTENT_TYPE, "application/json");
         assert_rejected(request.body(garbage.to_owned()), 400, "invalid_request").await;
     }

@@ -103,7 +103,7 @@ impl AuthenticationArgs {
                 key: secret(self.key, self.key_file, kind, "--key-file")?,
             },
             AuthKind::Oauth2 => Authentication::Oauth2 {
-                token_url: required(self.token_url, kind, "--token-url")?,
+                token_url: required(self.token_url, kind, "--token-url")?.into(),
                 client_id: required(self.client_id, kind, "--client-id")?,
                 client_secret: secret(
                     self.client_secret,

@@ -1,4 +1,4 @@
-//! `backhaul endpoint check`: sends sample messages to a merchant.
+//! `backhaul endpoint check`: sends sample messages to a merchant and requests variants.
 
 use std::process::ExitCode;
 
@@ -23,6 +23,9 @@ const COLUMNS: &[Column] = &[
 pub(super) struct Check {
     /// Identifier of the merchant
     merchant: MerchantId,
+    /// Product whose variants are requested [default: SAMPLE-SKU]
+    #[arg(long)]
+    sku: Option<String>,
     #[command(flatten)]
     services: DeliveryServiceArgs,
 }
@@ -30,8 +33,9 @@ pub(super) struct Check {
 pub(super) async fn run(operator: &OperatorArgs, check: &Check) -> anyhow::Result<ExitCode> {
     let services = check.services.clients(&operator.connect().await?)?;
     let path = ["v1", "endpoints", check.merchant.as_str(), "check"];
+    let query: Vec<_> = check.sku.iter().map(|sku| ("sku", sku.as_str())).collect();
     let results =
-        merge_lists(&services, "results", async |service| service.post(&path, &json!({})).await);
+        merge_lists(&services, "results", async |service| service.trigger(&path, &query).await);
     let (results, outcome) = results.await?;
     operator.format().print_table(&results, "/results", COLUMNS)?;
     outcome?;

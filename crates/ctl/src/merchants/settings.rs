@@ -26,6 +26,19 @@ pub(super) struct SettingsArgs {
     /// Remove all final-sale tags
     #[arg(long, conflicts_with = "final_sale_tags")]
     no_final_sale_tags: bool,
+    /// The heaviest unit that can be returned with express-returns,
+    /// in the unit of the weights of your lines
+    #[arg(long, value_name = "WEIGHT", verbatim_doc_comment)]
+    express_max_weight: Option<f64>,
+    /// Accept any weight for express-returns
+    #[arg(long, conflicts_with = "express_max_weight")]
+    no_express_max_weight: bool,
+    /// The concept of exchange items whose line and order name none
+    #[arg(long, value_name = "CONCEPT")]
+    concept: Option<String>,
+    /// Remove the concept
+    #[arg(long, conflicts_with = "concept")]
+    no_concept: bool,
     /// A return reason as CODE=LABEL, or CODE:exchange=LABEL to offer
     /// an exchange for it; repeat the flag to set the whole list
     #[arg(long = "return-reason", verbatim_doc_comment, value_name = "REASON", value_parser = parse_reason)]
@@ -83,7 +96,7 @@ impl SettingsArgs {
         });
         let tags = (self.no_final_sale_tags || !self.final_sale_tags.is_empty())
             .then(|| json!(self.final_sale_tags));
-        let base_url = self.base_url.map(Value::from);
+        let clearable = |value: Option<Value>, clear: bool| value.or(clear.then_some(Value::Null));
         object([
             ("name", name.map(Value::from)),
             ("time_zone", self.time_zone.map(Value::from)),
@@ -91,11 +104,16 @@ impl SettingsArgs {
             ("managed_receiving", self.managed_receiving.map(Value::from)),
             ("return_window_days", self.return_window_days.map(Value::from)),
             ("final_sale_tags", tags),
+            (
+                "express_max_weight",
+                clearable(self.express_max_weight.map(Value::from), self.no_express_max_weight),
+            ),
+            ("concept", clearable(self.concept.map(Value::from), self.no_concept)),
             ("returns", (!returns.is_empty()).then_some(returns.into())),
             ("strict_amounts", self.strict_amounts.map(Value::from)),
             ("strict_refund_dates", self.strict_refund_dates.map(Value::from)),
-            ("support_contact", contact.or(self.no_support_contact.then_some(Value::Null))),
-            ("base_url", base_url.or(self.no_base_url.then_some(Value::Null))),
+            ("support_contact", clearable(contact, self.no_support_contact)),
+            ("base_url", clearable(self.base_url.map(Value::from), self.no_base_url)),
         ])
     }
 

@@ -2,6 +2,7 @@
 
 use domain::json::{Code, Document, FieldError, ParseError};
 use domain::order::{OrderMessage, OrderPolicy};
+use platform::Clock;
 
 use super::file::MAX_ORDER_BYTES;
 use super::message::{message, order_error};
@@ -19,7 +20,8 @@ pub(crate) fn check(order: &[u8], policy: OrderPolicy) -> Result<String, Vec<Fie
         Document::parse(bytes).map_err(malformed)
     };
     parse(order)?;
-    match OrderMessage::read(&parse(&message([order]))?, policy) {
+    let now = Clock::system().now();
+    match OrderMessage::read(&parse(&message([order]))?, policy, now) {
         Ok(message) => {
             let identifiers = message.snapshots.into_iter().map(|it| it.order.identifier);
             Ok(identifiers.collect())

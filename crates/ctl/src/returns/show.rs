@@ -50,6 +50,7 @@ const UNIT_COLUMNS: &[Column] = &[
     }),
     value("parcel", "/package_tracking_status"),
     value("received", "/receiving_status"),
+    value("exchange", "/exchange_status"),
     value("exchange order", "/exchange_order_identifier"),
     value("refund", "/refunded_by"),
 ];

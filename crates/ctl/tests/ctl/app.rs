@@ -14,7 +14,7 @@ use tokio::process::Command;
 use crate::delivering_service::DeliveringService;
 
 pub(crate) const OPERATOR_SECRET: &str = "a secret of the first operator";
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The auth service and a folder that looks like a checkout with a running stack.
 pub(crate) struct TestApp {
@@ -38,6 +38,8 @@ impl TestApp {
             ("BOOTSTRAP__CLIENT_ID", "operator"),
             ("BOOTSTRAP__CLIENT_SECRET", OPERATOR_SECRET),
             ("TOKENS__ISSUER", "https://auth.test"),
+            ("DELIVERY__HTTPS_ONLY", "false"),
+            ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
         ])
         .await;
         let checkout = tempfile::tempdir().unwrap();
@@ -63,7 +65,7 @@ impl TestApp {
             ("SEALING__KEYS", testkit::sealing_keys()),
             ("IDENTITY__ISSUER", "https://auth.test"),
             ("IDENTITY__JWKS_URL", &jwks_url),
-            ("IDENTITY__REFRESH", "5min"),
+            ("IDENTITY__JWKS_REFRESH_INTERVAL", "5min"),
             ("DELIVERY__HTTPS_ONLY", "false"),
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
             ("DELIVERY__RETRY_BASE", "50ms"),
@@ -179,7 +181,7 @@ impl TestApp {
 
     /// Sends a message to acme and returns its id.
     pub(crate) async fn send_message(&self, body: &Value) -> String {
-        let client = platform::http_client(Duration::from_secs(10)).unwrap();
+        let client = platform::http_client(Duration::from_secs(120)).unwrap();
         let url = format!("{}/messages", self.delivery().service.url);
         let response = client.post(url).body(body.to_string()).send().await.unwrap();
         response.error_for_status().unwrap().json().await.unwrap()
@@ -208,7 +210,7 @@ impl TestApp {
     }
 
     async fn call_sandbox(&self, method: Method, path: &str, body: &Value) -> Value {
-        let client = platform::http_client(Duration::from_secs(10)).unwrap();
+        let client = platform::http_client(Duration::from_secs(120)).unwrap();
         let request = client.request(method, self.delivery().sandbox.url(path)).json(body);
         let response = request.send().await.unwrap().error_for_status().unwrap();
         serde_json::from_slice(&response.bytes().await.unwrap()).unwrap_or_default()

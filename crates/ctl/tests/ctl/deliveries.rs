@@ -24,7 +24,12 @@ async fn a_message_is_listed_shown_replayed_and_counted() {
     assert!(list.starts_with("ID"), "{list}");
     let found: Vec<_> = rows(&list).iter().map(|row| row[0].to_owned()).collect();
     assert_eq!(found, [delivered.clone(), dead.clone()], "newest first: {list}");
-    for filter in ["--state dead", "--status 503", "--merchant acme --kind rma --state dead"] {
+    for filter in [
+        "--state dead",
+        "--status 503",
+        "--outcome rejected",
+        "--merchant acme --kind rma --state dead",
+    ] {
         let page = app.json(&format!("deliveries list {filter} --json")).await;
         let ids: Vec<_> =
             page["deliveries"].as_array().unwrap().iter().map(|it| &it["id"]).collect();
@@ -81,6 +86,18 @@ async fn dead_messages_are_replayed_by_filter() {
     }
     assert_eq!(app.json("deliveries replay --all --dry-run").await["replays"][0]["matches"], 0);
 
+    let id = started["replays"][0]["id"].as_str().unwrap();
+    eventually("the replay is finished", TIMEOUT, async || {
+        let list = app.json("replays list --json").await;
+        (list["replays"][0]["state"] == "finished").then_some(())
+    })
+    .await;
+    let list = app.text("replays list").await;
+    assert_eq!(rows(&list)[0][0], id, "{list}");
+    assert!(list.contains("merchant=acme") && list.contains("operator"), "{list}");
+    let shown = app.text(&format!("replays show {id}")).await;
+    assert!(shown.contains("finished") && shown.contains("status=500"), "{shown}");
+
     app.stop().await;
 }
 
@@ -117,6 +134,10 @@ async fn invalid_delivery_commands_fail_with_an_error() {
     let unknown = "0198c0de-0000-7000-8000-000000000000";
     let stderr = app.error(&format!("deliveries show {unknown}"), 1).await;
     assert!(stderr.starts_with(&format!("error: there is no delivery {unknown}\n")), "{stderr}");
+    let stderr = app.error(&format!("deliveries retry {unknown}"), 1).await;
+    assert!(stderr.contains("there is no delivery"), "{stderr}");
+    let stderr = app.error(&format!("replays show {unknown}"), 1).await;
+    assert!(stderr.contains("there is no replay"), "{stderr}");
     let stderr = app.error(&format!("deliveries replay {unknown}"), 1).await;
     assert!(stderr.contains("there is no delivery"), "{stderr}");
     for misuse in [
@@ -127,6 +148,9 @@ async fn invalid_delivery_commands_fail_with_an_error() {
         "deliveries replay 1 --merchant acme",
         "deliveries replay 1 --all",
         "deliveries replay --all --merchant acme",
+        "deliveries replay --status 503",
+        "deliveries list --outcome lost",
+        "endpoint backlog --state gone",
         "deliveries replay",
         "deliveries replay --force --per-second 9",
         "deliveries replay --all --per-second 0",
@@ -138,6 +162,29 @@ async fn invalid_delivery_commands_fail_with_an_error() {
     }
     let stderr = app.error("deliveries list --service-url http://127.0.0.1:1", 1).await;
     assert!(stderr.contains("127.0.0.1:1"), "{stderr}");
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_a_410_disabled_is_shown_and_resumed() {
+    let app = TestApp::with_delivery().await;
+    app.respond_with(410).await;
+    let gone = app.send_message(&json!({"number": 1})).await;
+    app.wait_for_state(&gone, "dead").await;
+    app.respond_with(200).await;
+    let waiting = app.send_message(&json!({"number": 2})).await;
+    let shown = app.text(&format!("deliveries show {waiting}")).await;
+    assert!(shown.contains("the endpoint responded with 410 at"), "{shown}");
+    let stderr = app.error(&format!("deliveries retry {waiting}"), 1).await;
+    assert!(stderr.contains("responded with 410"), "{stderr}");
+    let list = app.text("endpoint list acme").await;
+    assert!(list.contains("disabled by 410 at"), "{list}");
+    let backlog = app.json("endpoint backlog --state disabled --json").await;
+    assert_eq!(backlog["endpoints"][0]["waiting"], 1, "{backlog}");
+    app.text("endpoint resume acme rma").await;
+    app.wait_for_state(&waiting, "delivered").await;
+    let list = app.text("endpoint list acme").await;
+    assert!(list.contains(" active "), "{list}");
     app.stop().await;
 }
 

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::{Error, check_filter, parse_merchant, readable_merchant};
+use super::waiting::{Waiting, waiting};
+use super::{Error, check_filter, check_outcome, parse_merchant, readable_merchant};
 use crate::Deliveries;
 use crate::store::{self, DeliveryRow, Filter, State};
 
@@ -26,6 +27,9 @@ pub(crate) struct DeliveryQuery {
     state: Option<State>,
     /// HTTP status code of the last response.
     status: Option<u16>,
+    /// Outcome of the last attempt, for example `timed_out`. Attempts without a response have no
+    /// status code.
+    outcome: Option<String>,
     ordering_key: Option<String>,
     /// Created at this time or later.
     from: Option<DateTime<Utc>>,
@@ -54,6 +58,8 @@ pub(crate) struct DeliveryView {
     /// Earliest time of the next attempt. Null while the delivery is being sent, waits behind another
     /// of its ordering key, or is settled.
     next_attempt_at: Option<DateTime<Utc>>,
+    /// Reason why the delivery waits; null once it is settled.
+    waiting: Option<Waiting>,
     /// Attempts since creation or the last replay. Null once the delivery is settled.
     attempt_count: Option<i32>,
     last_outcome: Option<String>,
@@ -62,8 +68,8 @@ pub(crate) struct DeliveryView {
     last_attempt_at: Option<DateTime<Utc>>,
 }
 
-impl From<DeliveryRow> for DeliveryView {
-    fn from(row: DeliveryRow) -> Self {
+impl DeliveryView {
+    fn new(row: DeliveryRow, waiting: Option<Waiting>) -> Self {
         Self {
             state: row.state(),
             id: row.id,
@@ -74,6 +80,7 @@ impl From<DeliveryRow> for DeliveryView {
             sequence: row.sequence,
             created_at: row.created_at,
             next_attempt_at: row.next_attempt_at,
+            waiting,
             attempt_count: row.attempts,
             last_outcome: row.outcome,
             last_status: row.status,
@@ -122,10 +129,10 @@ pub(crate) struct DeliveryDetails {
 ///
 /// Newest first.
 #[utoipa::path(
-    tag = "deliveries", security(("bearer" = [])), params(DeliveryQuery),
+    tag = "deliveries", security(("bearer" = ["orders"]), ("bearer" = ["returns"]), ("bearer" = ["operator"])), params(DeliveryQuery),
     responses(
         (status = 200, body = DeliveryPage), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 422, body = ErrorBody),
     )
 )]
 #[get("/v1/deliveries")]
@@ -142,15 +149,22 @@ pub(crate) async fn list_deliveries(
         kind: query.kind,
         state: query.state,
         status: query.status,
+        outcome: query.outcome,
         ordering_key: query.ordering_key,
         from: query.from,
         to: query.to,
     };
     check_filter(&filter)?;
+    check_outcome(filter.outcome.as_deref())?;
     let mut conn = deliveries.0.pool.get().await?;
     let mut rows = store::newest_first(&mut conn, &filter, query.after, query.limit.rows()).await?;
     let next = query.limit.next(&mut rows, |last| last.id.to_string());
-    let deliveries = rows.into_iter().map(DeliveryView::from).collect();
+    let mut waiting = waiting(&deliveries.0, &mut conn, &rows).await?;
+    let view = |row: DeliveryRow| {
+        let waiting = waiting.remove(&row.id);
+        DeliveryView::new(row, waiting)
+    };
+    let deliveries = rows.into_iter().map(view).collect();
     Ok(HttpResponse::Ok().json(DeliveryPage { deliveries, next }))
 }
 
@@ -158,7 +172,7 @@ pub(crate) async fn list_deliveries(
 ///
 /// With its message body and all attempts.
 #[utoipa::path(
-    tag = "deliveries", security(("bearer" = [])), params(("id" = Uuid, Path)),
+    tag = "deliveries", security(("bearer" = ["orders"]), ("bearer" = ["returns"]), ("bearer" = ["operator"])), params(("id" = Uuid, Path)),
     responses(
         (status = 200, body = DeliveryDetails), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
@@ -189,9 +203,12 @@ pub(crate) async fn show_delivery(
         detail: attempt.detail,
         response_body: attempt.response_body,
     });
+    let rows = [delivery];
+    let waiting = waiting(&deliveries.0, &mut conn, &rows).await?.remove(&id);
+    let [delivery] = rows;
     Ok(HttpResponse::Ok().json(DeliveryDetails {
         attempts: attempts.collect(),
-        delivery: delivery.into(),
+        delivery: DeliveryView::new(delivery, waiting),
         body: String::from_utf8_lossy(&body).into_owned(),
     }))
 }

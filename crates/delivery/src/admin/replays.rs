@@ -1,57 +1,63 @@
-//! Replays a delivery, or all that match a filter.
+//! Replays of the deliveries that match a filter.
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpResponse, get, post, web};
 use chrono::{DateTime, Utc};
-use diesel_async::AsyncConnection;
-use domain::access::Scope;
-use platform::http::{Body, ErrorBody, Sequential};
+use domain::access::{MerchantId, Scope};
+use domain::json::object;
+use platform::http::{ErrorBody, Json, PageLimit, Sequential};
 use platform::identity::Caller;
-use platform::{Problem, Timestamp, database::DatabaseError};
+use platform::{Problem, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::{Error, check_filter, parse_merchant, readable_merchant};
+pub(super) use super::new_replay::DEFAULT_PER_SECOND;
+use super::new_replay::NewReplay;
+use super::{Error, parse_merchant, readable_merchant};
 use crate::Deliveries;
-use crate::store::{self, Filter, Replay, State, Superseded};
+use crate::store::{self, Filter, Replay, State};
 
-const DEFAULT_PER_SECOND: i32 = 50;
-const MAX_PER_SECOND: i32 = 1000;
 /// A dry run counts no further.
 const MAX_COUNTED: i64 = 100_000;
 
-/// Options for the replay of one delivery.
+/// Page of a list of replays.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ReplayOptions {
-    /// Replay even if a newer message of its ordering key was delivered.
+pub(crate) struct ReplayQuery {
+    /// Maximum number of entries
     #[serde(default)]
-    force: bool,
+    #[param(inline)]
+    limit: PageLimit,
+    /// The `next` of the previous page.
+    after: Option<Uuid>,
 }
 
-/// A request to replay deliveries.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NewReplay {
-    /// Deliveries to replay: dead ones, or delivered ones if `state` is `delivered`.
-    filter: Filter,
-    /// Replay deliveries even if a newer message of their ordering key was delivered.
-    #[serde(default)]
-    force: bool,
-    /// Count the deliveries that match, and replay none.
-    #[serde(default)]
-    dry_run: bool,
-    /// 50 by default, at most 1000.
-    per_second: Option<i32>,
+/// State of a replay.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ReplayState {
+    Running,
+    Finished,
+}
+
+/// A page of replays, newest first.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ReplayPage {
+    replays: Vec<ReplayView>,
+    /// Pass as `after` to get the next page. Absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
 }
 
 /// A replay and its progress.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ReplayView {
     id: Uuid,
+    /// Id of the client that requested the replay.
     requested_by: String,
+    state: ReplayState,
     filter: Filter,
     force: bool,
     per_second: i32,
@@ -70,94 +76,33 @@ pub(crate) struct DryRun {
     matches: i64,
 }
 
-/// Replay a delivery
-///
-/// Sends the message again like a new one, under the same id, and purges its dead letter.
-#[utoipa::path(
-    tag = "deliveries", security(("bearer" = [])), params(("id" = Uuid, Path), ReplayOptions),
-    responses(
-        (status = 202, description = "The delivery is pending again"), (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
-        (status = 409, description = "The delivery is pending already, or superseded", body = ErrorBody),
-    )
-)]
-#[post("/v1/deliveries/{id}/replay")]
-pub(crate) async fn replay_delivery(
-    deliveries: web::Data<Deliveries>,
-    caller: Caller,
-    id: web::Path<Uuid>,
-    query: web::Query<ReplayOptions>,
-) -> Result<HttpResponse, Problem> {
-    caller.require(Scope::Operator)?;
-    let (id, engine) = (id.into_inner(), &deliveries.0);
-    let mut conn = engine.pool.get().await?;
-    let delivery = store::find(&mut conn, id).await?.ok_or(Error::NoDelivery(id))?;
-    if caller.merchant_scope().is_some_and(|merchant| merchant.as_str() != delivery.merchant) {
-        return Err(Error::NoDelivery(id).into());
-    }
-    if delivery.state() == State::Pending {
-        return Err(Error::Pending(id).into());
-    }
-    let now = engine.clock.now();
-    let filter = Filter { delivery: Some(id), ..Filter::default() };
-    // The row records who replayed the delivery, as for a replay by filter.
-    let replay = Replay {
-        last_delivery_id: id,
-        replayed: 1,
-        finished_at: Some(now),
-        ..new_replay(&caller, &filter, query.force, DEFAULT_PER_SECOND, now)?
-    };
-    let requeued = conn
-        .transaction(async |conn| {
-            let superseded = Superseded::forced(query.force);
-            let requeued = store::requeue(conn, now, &[id], superseded).await?;
-            if !requeued.is_empty() {
-                store::insert_replay(conn, &replay).await?;
-            }
-            Ok::<_, DatabaseError>(requeued)
-        })
-        .await?;
-    if requeued.is_empty() {
-        return Err(Error::Superseded(id).into());
-    }
-    engine.wake.notify_one();
-    engine.replayed.notify_one();
-    tracing::info!(delivery.id = %id, by = caller.claims.client_id, "replayed delivery {id}");
-    Ok(HttpResponse::Accepted().finish())
-}
-
 /// Replay deliveries that match a filter
 ///
 /// The replay runs in the background and continues after a restart. `GET /v1/replays/{id}` shows its
 /// progress.
 #[utoipa::path(
-    tag = "deliveries", security(("bearer" = [])), request_body = NewReplay,
+    tag = "deliveries", security(("bearer" = ["operator"])),
+    request_body(content = NewReplay, example = json!({ "filter": { "merchant": "acme", "kind": "rma" }, "per_second": 20 })),
     responses(
         (status = 200, description = "Result of a dry run", body = DryRun),
         (status = 202, description = "The replay has started", body = ReplayView),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 415, body = ErrorBody), (status = 422, body = ErrorBody),
     )
 )]
 #[post("/v1/replays")]
 pub(crate) async fn start_replay(
     deliveries: web::Data<Deliveries>,
-    Sequential(caller, Body(body)): Sequential<Caller, Body>,
+    Sequential(caller, Json(body)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     caller.require(Scope::Operator)?;
     let engine = &deliveries.0;
-    let NewReplay { mut filter, force, dry_run, per_second } =
-        serde_json::from_slice(&body).map_err(|error| Error::Malformed(error.to_string()))?;
-    check_filter(&filter)?;
+    let is_limited = caller.merchant_scope().is_some();
+    let NewReplay { mut filter, force, dry_run, per_second, all: _ } =
+        body.read(object(|body| NewReplay::read(body, is_limited)))?;
     let merchant = parse_merchant(filter.merchant.as_deref())?;
     filter.merchant = readable_merchant(&caller, merchant)?.map(String::from);
-    match filter.state {
-        None => filter.state = Some(State::Dead),
-        Some(State::Dead | State::Delivered) => {}
-        Some(State::Pending) => {
-            let message = "pending deliveries cannot be replayed";
-            return Err(Error::Malformed(message.to_owned()).into());
-        }
-    }
+    filter.state = filter.state.or(Some(State::Dead));
     let now = engine.clock.now();
     // A replay leaves out deliveries created after it, or it might never end.
     filter.to = Some(filter.to.map_or(now, |to| to.min(now)));
@@ -166,16 +111,43 @@ pub(crate) async fn start_replay(
         let matches = store::count(&mut conn, &filter, MAX_COUNTED).await?;
         return Ok(HttpResponse::Ok().json(DryRun { matches }));
     }
-    let per_second = per_second.unwrap_or(DEFAULT_PER_SECOND).clamp(1, MAX_PER_SECOND);
     let replay = new_replay(&caller, &filter, force, per_second, now)?;
     store::insert_replay(&mut conn, &replay).await?;
     tracing::info!(replay.id = %replay.id, by = replay.requested_by, "started replay {}", replay.id);
     Ok(HttpResponse::Accepted().json(view(replay)?))
 }
 
-/// Show a replay
+/// List replays
+///
+/// Newest first, with the client that requested each, its filter and its progress.
 #[utoipa::path(
-    tag = "deliveries", security(("bearer" = [])), params(("id" = Uuid, Path)),
+    tag = "deliveries", security(("bearer" = ["operator"])), params(ReplayQuery),
+    responses(
+        (status = 200, body = ReplayPage), (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+    )
+)]
+#[get("/v1/replays")]
+pub(crate) async fn list_replays(
+    deliveries: web::Data<Deliveries>,
+    caller: Caller,
+    query: web::Query<ReplayQuery>,
+) -> Result<HttpResponse, Problem> {
+    caller.require(Scope::Operator)?;
+    let merchant = caller.merchant_scope().map(MerchantId::as_str);
+    let mut conn = deliveries.0.pool.get().await?;
+    let rows = query.limit.rows();
+    let mut replays = store::newest_replays(&mut conn, merchant, query.after, rows).await?;
+    let next = query.limit.next(&mut replays, |last| last.id.to_string());
+    let replays = replays.into_iter().map(view).collect::<Result<_, _>>()?;
+    Ok(HttpResponse::Ok().json(ReplayPage { replays, next }))
+}
+
+/// Show a replay
+///
+/// Shows the progress of a replay by filter.
+#[utoipa::path(
+    tag = "deliveries", security(("bearer" = ["operator"])), params(("id" = Uuid, Path)),
     responses(
         (status = 200, body = ReplayView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
@@ -191,10 +163,15 @@ pub(crate) async fn show_replay(
     let id = id.into_inner();
     let mut conn = deliveries.0.pool.get().await?;
     let replay = store::find_replay(&mut conn, id).await?.ok_or(Error::NoReplay(id))?;
-    Ok(HttpResponse::Ok().json(view(replay)?))
+    let replay = view(replay)?;
+    let merchant = caller.merchant_scope().map(MerchantId::as_str);
+    if merchant.is_some() && replay.filter.merchant.as_deref() != merchant {
+        return Err(Error::NoReplay(id).into());
+    }
+    Ok(HttpResponse::Ok().json(replay))
 }
 
-fn new_replay(
+pub(super) fn new_replay(
     caller: &Caller,
     filter: &Filter,
     force: bool,
@@ -221,6 +198,10 @@ fn view(replay: Replay) -> Result<ReplayView, Problem> {
     Ok(ReplayView {
         id: replay.id,
         requested_by: replay.requested_by,
+        state: match replay.finished_at {
+            Some(_) => ReplayState::Finished,
+            None => ReplayState::Running,
+        },
         filter: serde_json::from_value(replay.filter).map_err(store::unreadable)?,
         force: replay.force,
         per_second: replay.per_second,

@@ -70,7 +70,7 @@ pub(crate) struct DeliveryReport {
 ///
 /// Counts every attempt, including attempts that failed before the request.
 #[utoipa::path(
-    tag = "deliveries", security(("bearer" = [])), params(ReportQuery),
+    tag = "deliveries", security(("bearer" = ["orders"]), ("bearer" = ["returns"]), ("bearer" = ["operator"])), params(ReportQuery),
     responses(
         (status = 200, body = DeliveryReport), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),

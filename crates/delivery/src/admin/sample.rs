@@ -3,7 +3,7 @@
 use domain::message_kind::MessageKind;
 
 /// Returns the body of the sample of a kind.
-pub(super) fn sample(kind: MessageKind) -> &'static str {
+pub(crate) fn sample(kind: MessageKind) -> &'static str {
     match kind {
         MessageKind::Rma => RMA,
         MessageKind::ExchangeOrder => EXCHANGE_ORDER,
@@ -17,7 +17,7 @@ pub(super) fn sample(kind: MessageKind) -> &'static str {
 
 const RMA: &str = r#"{"rma_identifier":"SAMPLE-RMA","status":"CREATED","created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z","items":[{"order_line_item_identifier":"SAMPLE-LINE","order_identifier":"SAMPLE-ORDER","exchange_order_identifier":null,"original_order_identifier":null,"return_reason":"Sample","is_exchange":false,"sku":"SAMPLE-SKU","tracking_number":null,"package_tracking_status":null,"refund_financials":{"estimated_refund_amount_cents":0,"service_refund_amount_cents":0,"shopper_refund_amount_cents":0},"refund_type":"REFUND"}],"return_method":"mail-back","return_shipping_cost_cents":0,"gift_refund_only":false}"#;
 
-const EXCHANGE_ORDER: &str = r#"{"original_order_id":"SAMPLE-ORDER","items":[{"sku":"SAMPLE-SKU","quantity":1}],"customer":{"identifier":"SAMPLE-SHOPPER","email":"sample@example.com"},"payment":{"transaction_id":"00000000-0000-0000-0000-000000000000"},"currency":"USD","is_gift":false,"rma_identifier":"SAMPLE-RMA"}"#;
+const EXCHANGE_ORDER: &str = r#"{"original_order_id":"SAMPLE-ORDER","items":[{"sku":"SAMPLE-SKU","quantity":1,"title":"Sample","unit_price_amount_cents":0,"product_amount_cents":0,"discount_amount_cents":0,"tax_amount_cents":0,"product_identifier":"SAMPLE-PRODUCT","variant_identifier":"SAMPLE-VARIANT","original_sku":"SAMPLE-SKU","original_item_identifier":"SAMPLE-LINE","concept":null}],"customer":{"identifier":"SAMPLE-SHOPPER","email":"sample@example.com"},"payment":{"transaction_id":"00000000-0000-0000-0000-000000000000"},"currency":"USD","is_gift":false,"rma_identifier":"SAMPLE-RMA","shipping_address":{"name":"Sample","street1":"1 Sample Street","city":"Sampleton","state":"NY","zip_code":"10001","country_code":"US"},"billing_address":{"name":"Sample","street1":"1 Sample Street","city":"Sampleton","state":"NY","zip_code":"10001","country_code":"US"}}"#;
 
 const OUTBOUND_ASN: &str = r#"{"from":{"identifier":"SAMPLE","type":"warehouse"},"asn_number":"SAMPLE-ASN","channel":"RTV","shipment_identifier":"SAMPLE-SHIPMENT","tracking_number":null,"carrier":null,"carrier_payment_type":null,"ship_date":"2026-01-01T00:00:00Z","status":"pending","details_type":"unit","to":{"identifier":"SAMPLE","type":"warehouse","address":{"name":"Sample","street":"1 Sample Street","city":"Sampleton","state":"NY","zip":"10001"}},"cartons":[{"details":[{"line_identifier":"SAMPLE-LINE","program_identifier":"SAMPLE-PROGRAM","unit_identifier":"SAMPLE-UNIT","sku":"SAMPLE-SKU","quantity":1,"condition":"N"}]}]}"#;
 
@@ -34,10 +34,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_sample_is_an_object() {
+    fn every_sample_conforms_to_its_published_schema() {
         for kind in MessageKind::ALL {
-            let parsed: serde_json::Value = serde_json::from_str(sample(kind)).unwrap();
-            assert!(parsed.is_object(), "{kind}");
+            let messages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../proto-schemas/messages");
+            let path = format!("{messages}/{kind}.schema.json");
+            let schema = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+            let validator =
+                jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
+            let sample: serde_json::Value = serde_json::from_str(sample(kind)).unwrap();
+            let errors: Vec<_> = validator
+                .iter_errors(&sample)
+                .map(|error| format!("{}: {error}", error.instance_path()))
+                .collect();
+            assert!(errors.is_empty(), "{kind}: {errors:#?}");
         }
     }
 }

@@ -1,3 +1,4 @@
+mod connections;
 mod tokens;
 
 use std::sync::Arc;
@@ -160,7 +161,7 @@ async fn each_response_has_its_outcome() {
         deliver(&endpoint_client, &endpoint, response_body).await.1
     };
     let delivered = Outcome::Delivered { status: 200 };
-    let status_only = |status: u16| json!({"do": "answer", "status": status});
+    let status_only = |status: u16| json!({"do": "respond", "status": status});
     for (status, outcome, signal) in [
         (201, Outcome::Delivered { status: 201 }, Signal::Grow),
         (401, Outcome::Unauthorized, Signal::Shrink),
@@ -235,7 +236,7 @@ async fn a_response_that_is_cut_off_late_shrinks_the_window() {
 async fn a_retry_after_postpones_the_next_attempt() {
     let merchant = TestMerchant::new();
     let endpoint = endpoint(&merchant.running.url("/rmas"), &Authentication::None);
-    let step = json!([{"do": "answer", "status": 429, "retry_after": "120"}]);
+    let step = json!([{"do": "respond", "status": 429, "retry_after": "120"}]);
     merchant.behave("/rmas", step).await;
     let (_, attempt) = deliver(&endpoint_client(5000), &endpoint, ResponseBody::Ignored).await;
     let Decision::RetryAt(at) = decide(&attempt, 1) else { panic!("{attempt:?}") };
@@ -327,7 +328,7 @@ async fn one_timeout_covers_all_requests_of_a_query() {
     assert_eq!(fetch(&client).await.response.len(), 200_000);
     assert_eq!(fetch(&client).await.outcome, Outcome::ResponseTooLarge { status: 200 });
 
-    let slow = json!([{"do": "answer", "status": 401, "delay_ms": 200, "times": "always"}]);
+    let slow = json!([{"do": "respond", "status": 401, "delay_ms": 200, "times": "always"}]);
     merchant.behave("/sku/TEE/variants", slow).await;
     let second = fetch(&endpoint_client(300)).await;
     assert_eq!(second.outcome, Outcome::TimedOut);

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use domain::message_kind::MessageKind;
 use proptest::prelude::*;
 
 use super::{Decision, Jitter, Outcome, Schedule, ScheduleError, Signal, parse_retry_after};
@@ -80,6 +81,15 @@ fn gone_is_dead_at_once() {
     for number in 1..=6 {
         check(&Outcome::Gone, number, Decision::Dead);
     }
+}
+
+#[test]
+fn a_conflict_of_an_exchange_order_is_dead_at_once() {
+    let conflict = status(409).for_kind(MessageKind::ExchangeOrder);
+    assert_eq!((conflict.name(), conflict.status()), ("already_exists", Some(409)));
+    check(&conflict, 1, Decision::Dead);
+    check(&status(409).for_kind(MessageKind::Rma), 1, retry_in(10));
+    check(&status(422).for_kind(MessageKind::ExchangeOrder), 1, retry_in(10));
 }
 
 #[test]

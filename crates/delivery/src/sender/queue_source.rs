@@ -1,18 +1,30 @@
-//! Source of a sender's messages: the subscription to its work queue, and the memory budget.
+//! Source of a sender's messages: the subscription to its work queue, its acknowledgements and the
+//! memory budget.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::message_kind::MessageKind;
 use futures_util::future::{BoxFuture, FutureExt};
 use messaging::{BrokerError, Incoming, Subscription};
+use platform::{chain, retry::Backoff};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 
-use super::inflight_budget::WaitingMessages;
-use crate::engine::Engine;
+use crate::ack_tracker::AckTracker;
+use crate::engine::{Engine, reconnect_backoff};
+use crate::inflight_budget::WaitingMessages;
+use crate::queue_message::{DeliveryTag, QueueMessage};
 
 pub(super) struct QueueSource {
+    engine: Arc<Engine>,
+    kind: MessageKind,
     state: State,
+    /// Subscriptions so far. Delivery tags are valid only for the latest one.
+    subscriptions: u64,
     waiting: WaitingMessages,
+    acks: AckTracker,
+    reconnect_backoff: Backoff,
 }
 
 enum State {
@@ -20,46 +32,108 @@ enum State {
     Open(Box<Subscription>),
 }
 
-pub(super) enum SourceEvent {
-    Subscribed,
-    Messages(Vec<(Incoming, OwnedSemaphorePermit)>),
-}
-
 impl QueueSource {
-    /// Subscribes after a delay.
-    pub(super) fn open(engine: &Engine, kind: MessageKind, delay: Duration) -> Self {
-        let connection = engine.broker.consuming.clone();
-        let queue = engine.broker.topology.qualified(kind.queue());
-        let prefetch = engine.settings.prefetch.get();
-        let opening = async move {
-            tokio::time::sleep(delay).await;
-            Subscription::open(&connection, &queue, prefetch).await
-        };
-        let waiting = WaitingMessages::new(engine.inflight_budget.clone());
-        Self { state: State::Opening(opening.boxed()), waiting }
+    /// Subscribes to the work queue of a kind.
+    pub(super) fn open(engine: Arc<Engine>, kind: MessageKind) -> Self {
+        Self {
+            state: State::opening(&engine, kind, Duration::ZERO),
+            subscriptions: 0,
+            waiting: WaitingMessages::new(engine.inflight_budget.clone()),
+            acks: AckTracker::new(engine.settings.prefetch.get()),
+            reconnect_backoff: reconnect_backoff(),
+            engine,
+            kind,
+        }
     }
 
-    /// Waits for the subscription, or for messages and the memory to send them. Receives nothing
+    /// Subscribes again after an error. Messages that were not taken return to the queue.
+    pub(super) fn reconnect(&mut self, error: &BrokerError) {
+        let queue = self.kind.queue();
+        tracing::warn!(queue, error = chain(error), "subscription lost, reconnecting");
+        let delay = self.reconnect_backoff.pause();
+        self.state = State::opening(&self.engine, self.kind, delay);
+        self.waiting = WaitingMessages::new(self.engine.inflight_budget.clone());
+    }
+
+    /// Waits for the subscription, then for messages and the memory to send them. Receives nothing
     /// more while messages wait for memory. Cancel-safe.
-    pub(super) async fn next(&mut self, max: usize) -> Result<SourceEvent, BrokerError> {
-        match &mut self.state {
-            State::Opening(opening) => {
-                self.state = State::Open(Box::new(opening.await?));
-                return Ok(SourceEvent::Subscribed);
-            }
-            State::Open(subscription) if self.waiting.is_empty() => {
-                self.waiting.push(subscription.next(max).await?);
-            }
-            State::Open(_) => {}
+    pub(super) async fn next(
+        &mut self,
+        max: usize,
+    ) -> Result<Vec<(Incoming, OwnedSemaphorePermit)>, BrokerError> {
+        if let State::Opening(opening) = &mut self.state {
+            self.state = State::Open(Box::new(opening.await?));
+            self.subscriptions += 1;
+            self.acks = AckTracker::new(self.engine.settings.prefetch.get());
+            self.reconnect_backoff.reset();
         }
-        Ok(SourceEvent::Messages(self.waiting.admit(max).await))
+        if let State::Open(subscription) = &mut self.state
+            && self.waiting.is_empty()
+        {
+            self.waiting.push(subscription.next(max).await?);
+        }
+        Ok(self.waiting.admit(max).await)
     }
 
-    pub(super) fn subscription(&self) -> Option<&Subscription> {
-        match &self.state {
-            State::Opening(_) => None,
-            State::Open(subscription) => Some(subscription),
+    /// Parses messages; invalid ones are dead-lettered.
+    pub(super) async fn parse(
+        &mut self,
+        batch: Vec<(Incoming, OwnedSemaphorePermit)>,
+    ) -> Result<Vec<QueueMessage>, BrokerError> {
+        let (now, lease) = (self.engine.clock.now(), self.engine.settings.lease);
+        let mut messages = Vec::with_capacity(batch.len());
+        for (incoming, permit) in batch {
+            let tag = incoming.delivery_tag;
+            self.acks.received(tag);
+            match QueueMessage::parse(self.kind, incoming, self.subscriptions, lease, now) {
+                Ok(message) => messages.push(QueueMessage { permit: Some(permit), ..message }),
+                Err(error) => {
+                    let queue = self.kind.queue();
+                    tracing::error!(queue, %error, "invalid message, dead-lettered");
+                    if let State::Open(subscription) = &self.state {
+                        subscription.dead_letter(tag).await?;
+                        self.acks.rejected(tag);
+                    }
+                }
+            }
         }
+        Ok(messages)
+    }
+
+    pub(super) async fn requeue(&mut self, tags: &[u64]) -> Result<(), BrokerError> {
+        if let State::Open(subscription) = &self.state {
+            for tag in tags {
+                subscription.requeue(*tag).await?;
+                self.acks.rejected(*tag);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn started(&mut self, tag: DeliveryTag, at: Instant) {
+        self.acks.started(tag.tag, at);
+    }
+
+    /// Lets a settled message be acknowledged, if this subscription delivered it.
+    pub(super) fn settled(&mut self, tag: DeliveryTag) {
+        if tag.subscription == self.subscriptions {
+            self.acks.settled(tag.tag);
+        }
+    }
+
+    /// Acknowledges the messages that are due.
+    pub(super) async fn acknowledge(&mut self) -> Result<(), BrokerError> {
+        let State::Open(subscription) = &self.state else { return Ok(()) };
+        match self.acks.due(Instant::now()) {
+            Some(tag) => subscription.ack_up_to(tag).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Acknowledges all messages, settled or not. Returns whether that succeeded.
+    pub(super) async fn acknowledge_all(&mut self) -> bool {
+        self.acks.release_all();
+        matches!(self.state, State::Open(_)) && self.acknowledge().await.is_ok()
     }
 
     /// Ends the subscription and returns the messages that were not taken to the queue.
@@ -70,5 +144,19 @@ impl QueueSource {
             subscription.requeue(message.delivery_tag).await?;
         }
         Ok(())
+    }
+}
+
+impl State {
+    /// Subscribes after a delay.
+    fn opening(engine: &Engine, kind: MessageKind, delay: Duration) -> Self {
+        let connection = engine.broker.consuming.clone();
+        let queue = engine.broker.topology.qualified(kind.queue());
+        let prefetch = engine.settings.prefetch.get();
+        let opening = async move {
+            tokio::time::sleep(delay).await;
+            Subscription::open(&connection, &queue, prefetch).await
+        };
+        Self::Opening(opening.boxed())
     }
 }

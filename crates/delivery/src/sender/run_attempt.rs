@@ -53,6 +53,7 @@ async fn send(engine: &Engine, message: QueueMessage) -> Settlement {
             }
             Err(error) => (None, unsendable(chain(&error), now), None),
         };
+    attempt.outcome = attempt.outcome.for_kind(content.kind);
     let number = u32::try_from(message.attempt_number).unwrap_or(u32::MAX);
     let ended_at = engine.clock.now();
     let decision = decide(&engine.schedule, &attempt.outcome, number, ended_at, Jitter::draw());
@@ -61,8 +62,9 @@ async fn send(engine: &Engine, message: QueueMessage) -> Settlement {
         ResponseBody::Required => attempt.response.clone(),
         ResponseBody::Ignored => Bytes::new(),
     };
+    // Only the log is kept until the attempt is settled.
     for attempt in unauthorized.iter_mut().chain([&mut attempt]) {
-        attempt.truncate_response(engine.settings.response_log_bytes);
+        attempt.response = Bytes::new();
     }
     Settlement { message, unauthorized, attempt, decision, disabled_at_version, response }
 }
@@ -81,6 +83,7 @@ fn unsendable(why: String, now: Timestamp) -> Attempt {
         started_at: now,
         latency: Duration::ZERO,
         response: Bytes::new(),
+        response_log: String::new(),
     }
 }
 

@@ -58,8 +58,8 @@ mod tests {
              ('paused', 'exchange-order', 'ready', 800), \
              ('disabled', 'outbound-asn', 'blocked', 100)) \
              AS row (merchant, kind, state, seconds); \
-             INSERT INTO delivery_endpoints VALUES ('disabled', 'rma', 1, 1, 0, 0, now(), 7), \
-             ('open', 'rma', 1, 1, 0, 0, now(), NULL)",
+             INSERT INTO delivery_endpoints VALUES ('disabled', 'rma', 1, 1, 0, 0, now(), 7, now()), \
+             ('open', 'rma', 1, 1, 0, 0, now(), NULL, NULL)",
         )
         .await
         .unwrap();

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use diesel::prelude::*;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::requeue::{Superseded, requeue};
@@ -43,6 +43,27 @@ pub(crate) async fn find_replay(
 ) -> Result<Option<Replay>, DatabaseError> {
     let replay = delivery_replays::table.find(id).select(Replay::as_select());
     Ok(replay.first(conn).await.optional()?)
+}
+
+/// Returns a page of replays, newest first, after `after`: all, or those of one merchant.
+pub(crate) async fn newest_replays(
+    conn: &mut AsyncPgConnection,
+    merchant: Option<&str>,
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<Replay>, DatabaseError> {
+    let before = after.unwrap_or(Uuid::max());
+    let mut replays = delivery_replays::table
+        .filter(delivery_replays::id.lt(before))
+        .order(delivery_replays::id.desc())
+        .limit(limit)
+        .select(Replay::as_select())
+        .into_boxed();
+    if let Some(merchant) = merchant {
+        let own = delivery_replays::filter.contains(json!({ "merchant": merchant }));
+        replays = replays.filter(own);
+    }
+    Ok(replays.load(conn).await?)
 }
 
 /// Selects unfinished replays that did not advance within the last second. The rate of a replay is

@@ -41,7 +41,9 @@ diesel::table! {
     delivery_endpoints (merchant, kind) {
         merchant -> Text,
         kind -> Text,
+        not_before -> Timestamptz,
         disabled_at_version -> Nullable<Int8>,
+        disabled_at -> Nullable<Timestamptz>,
     }
 }
 

@@ -3,10 +3,7 @@
 //! Statements are planned for each filter. Failed attempts have an index of their own, so finding a
 //! few dead deliveries among millions of delivered ones is cheap.
 
-use std::collections::HashMap;
-
 use chrono::{DateTime, Utc};
-use diesel::dsl::min;
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
@@ -19,7 +16,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::min_id_at;
-use super::schema::{delivery_attempts, delivery_messages};
+use super::schema::delivery_messages;
 
 /// State of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -48,6 +45,9 @@ pub(crate) struct Filter {
     /// HTTP status code of the last response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<u16>,
+    /// Outcome of the last attempt, for example `timed_out`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) outcome: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ordering_key: Option<String>,
     /// Created at this time or later.
@@ -112,10 +112,11 @@ const SELECT: &str = "SELECT m.id, m.merchant, m.kind, m.ordering_key, m.sequenc
 
 const WHERE: &str = "WHERE m.id >= $1 AND m.id < $2 \
      AND ($3::text IS NULL OR m.merchant = $3) AND ($4::text IS NULL OR m.kind = $4) \
-     AND ($5::text IS NULL OR m.ordering_key = $5) AND ($6::integer IS NULL OR last.status = $6) ";
+     AND ($5::text IS NULL OR m.ordering_key = $5) AND ($6::integer IS NULL OR last.status = $6) \
+     AND ($7::text IS NULL OR last.outcome = $7) ";
 
 impl Filter {
-    /// Returns the SQL conditions on state and status, in a form that can use an index.
+    /// Returns the SQL conditions on state, status and outcome, in a form that can use an index.
     fn conditions(&self) -> String {
         let mut text = String::new();
         text.push_str(match self.state {
@@ -132,6 +133,12 @@ impl Filter {
             text.push_str(
                 "AND m.id IN (SELECT delivery FROM delivery_attempts WHERE outcome <> 'delivered' \
                  AND status = $6 AND delivery >= $1 AND delivery < $2) ",
+            );
+        }
+        if self.outcome.as_deref().is_some_and(|outcome| outcome != "delivered") {
+            text.push_str(
+                "AND m.id IN (SELECT delivery FROM delivery_attempts WHERE outcome <> 'delivered' \
+                 AND outcome = $7 AND delivery >= $1 AND delivery < $2) ",
             );
         }
         text
@@ -158,6 +165,7 @@ impl Filter {
             .bind::<Nullable<Text>, _>(self.kind.as_deref())
             .bind::<Nullable<Text>, _>(self.ordering_key.as_deref())
             .bind::<Nullable<Integer>, _>(self.status.map(i32::from))
+            .bind::<Nullable<Text>, _>(self.outcome.as_deref())
             .bind::<BigInt, _>(limit)
     }
 }
@@ -171,7 +179,7 @@ pub(crate) async fn newest_first(
 ) -> Result<Vec<DeliveryRow>, DatabaseError> {
     let (from, to) = filter.id_range();
     let to = after.map_or(to, |after| after.min(to));
-    let statement = format!("{SELECT}{WHERE}{} ORDER BY m.id DESC LIMIT $7", filter.conditions());
+    let statement = format!("{SELECT}{WHERE}{} ORDER BY m.id DESC LIMIT $8", filter.conditions());
     Ok(filter.bind(statement, (from, to), limit).load(conn).await?)
 }
 
@@ -184,7 +192,7 @@ pub(crate) async fn oldest_first(
 ) -> Result<Vec<DeliveryRow>, DatabaseError> {
     let (from, to) = filter.id_range();
     let from = from.max(successor(after));
-    let statement = format!("{SELECT}{WHERE}{} ORDER BY m.id LIMIT $7", filter.conditions());
+    let statement = format!("{SELECT}{WHERE}{} ORDER BY m.id LIMIT $8", filter.conditions());
     Ok(filter.bind(statement, (from, to), limit).load(conn).await?)
 }
 
@@ -206,7 +214,7 @@ pub(crate) async fn count(
 ) -> Result<i64, DatabaseError> {
     let conditions = filter.conditions();
     let statement =
-        format!("SELECT count(*) FROM ({SELECT}{WHERE}{conditions} LIMIT $7) AS matches");
+        format!("SELECT count(*) FROM ({SELECT}{WHERE}{conditions} LIMIT $8) AS matches");
     let counted: Count = filter.bind(statement, filter.id_range(), limit).get_result(conn).await?;
     Ok(counted.count)
 }
@@ -222,44 +230,4 @@ pub(crate) async fn find(
 pub(crate) async fn body(conn: &mut AsyncPgConnection, id: Uuid) -> Result<Vec<u8>, DatabaseError> {
     let message = delivery_messages::table.find(id);
     Ok(message.select(delivery_messages::body).first(conn).await?)
-}
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = delivery_attempts)]
-pub(crate) struct AttemptRow {
-    pub(crate) replay_number: i32,
-    pub(crate) number: i32,
-    pub(crate) started_at: Timestamp,
-    pub(crate) latency_ms: i32,
-    pub(crate) outcome: String,
-    pub(crate) status: Option<i32>,
-    pub(crate) detail: String,
-    pub(crate) response_body: String,
-}
-
-/// Returns the attempts of a delivery, oldest first.
-pub(crate) async fn attempts(
-    conn: &mut AsyncPgConnection,
-    id: Uuid,
-) -> Result<Vec<AttemptRow>, DatabaseError> {
-    let attempts = delivery_attempts::table
-        .filter(delivery_attempts::delivery.eq(id))
-        .order(delivery_attempts::started_at)
-        .select(AttemptRow::as_select());
-    Ok(attempts.load(conn).await?)
-}
-
-/// Returns the time of the first attempt of each delivery that has any.
-pub(crate) async fn first_attempts(
-    conn: &mut AsyncPgConnection,
-    ids: &[Uuid],
-) -> Result<HashMap<Uuid, Timestamp>, DatabaseError> {
-    let first_attempts = delivery_attempts::table
-        .filter(delivery_attempts::delivery.eq_any(ids))
-        .group_by(delivery_attempts::delivery)
-        .select((
-            delivery_attempts::delivery,
-            min(delivery_attempts::started_at).assume_not_null(),
-        ));
-    Ok(first_attempts.load(conn).await?.into_iter().collect())
 }

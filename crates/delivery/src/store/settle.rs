@@ -178,9 +178,7 @@ async fn log_attempts(
             row.attempt.outcome.status().map(i32::from)
         }))
         .bind::<Array<Text>, _>(column(&rows, |row| printable(&row.attempt.outcome.detail())))
-        .bind::<Array<Text>, _>(column(&rows, |row| {
-            printable(&String::from_utf8_lossy(&row.attempt.response))
-        }))
+        .bind::<Array<Text>, _>(column(&rows, |row| printable(&row.attempt.response_log)))
         .bind::<Array<Nullable<Text>>, _>(column(&rows, |row| row.settled));
     prepared(statement).execute(conn).await?;
     Ok(())

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use diesel::prelude::*;
-use diesel::sql_query;
 use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz};
+use diesel::{QueryableByName, sql_query};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::message_kind::MessageKind;
 use platform::{
@@ -15,7 +14,6 @@ use platform::{
 };
 use tokio::time::Instant;
 
-use super::schema::delivery_endpoints;
 use crate::attempt::Attempt;
 use crate::outcome::Signal;
 use crate::settlement::Settlement;
@@ -52,8 +50,11 @@ struct WindowRow {
 #[derive(Default)]
 struct EndpointResults {
     results: Vec<DeliveryResult>,
-    disabled_at_version: Option<i64>,
+    disabled: Option<Disabled>,
 }
+
+/// Version of the merchant and time at which its endpoint responded 410.
+type Disabled = (i64, Timestamp);
 
 struct DeliveryResult {
     signal: Signal,
@@ -80,7 +81,7 @@ struct EndpointUpdate<'a> {
     kind: MessageKind,
     window: [i32; 4],
     not_before: Timestamp,
-    disabled_at_version: Option<i64>,
+    disabled: Option<Disabled>,
 }
 
 impl Windows {
@@ -101,7 +102,7 @@ impl Windows {
         }
         let rows = lock_windows(conn, &endpoints).await?;
         let mut updates = Vec::with_capacity(endpoints.len());
-        for ((merchant, kind), EndpointResults { results, disabled_at_version }) in &endpoints {
+        for ((merchant, kind), EndpointResults { results, disabled }) in &endpoints {
             let row = rows.iter().find(|row| row.merchant == *merchant && row.kind == kind.name());
             let (window, not_before) = self.apply(row, results);
             if window.is_at_max() {
@@ -112,7 +113,7 @@ impl Windows {
                 kind: *kind,
                 window: window.parts(),
                 not_before,
-                disabled_at_version: *disabled_at_version,
+                disabled: *disabled,
             });
         }
         save(conn, &updates).await
@@ -127,9 +128,10 @@ impl Windows {
         for settlement in batch {
             let key = (settlement.merchant(), settlement.kind());
             let endpoint = endpoints.entry(key).or_default();
-            endpoint.results.push(DeliveryResult::from(settlement));
-            endpoint.disabled_at_version =
-                endpoint.disabled_at_version.max(settlement.disabled_at_version);
+            let result = DeliveryResult::from(settlement);
+            let disabled = settlement.disabled_at_version.map(|version| (version, result.ended_at));
+            endpoint.disabled = endpoint.disabled.max(disabled);
+            endpoint.results.push(result);
         }
         self.fully_open.retain(|_, seen_at| seen_at.elapsed() < FULLY_OPEN_CACHE_TTL);
         endpoints.retain(|(merchant, kind), endpoint| {
@@ -188,13 +190,14 @@ async fn lock_windows(
 
 const SAVE: &str = "INSERT INTO delivery_endpoints AS endpoint \
      (merchant, kind, window_size, slow_start_threshold, window_acks, failed_probes, not_before, \
-     disabled_at_version) \
-     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) \
+     disabled_at_version, disabled_at) \
+     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9) \
      ON CONFLICT (merchant, kind) DO UPDATE SET window_size = excluded.window_size, \
      slow_start_threshold = excluded.slow_start_threshold, window_acks = excluded.window_acks, \
      failed_probes = excluded.failed_probes, not_before = excluded.not_before, \
      disabled_at_version = \
-         GREATEST(excluded.disabled_at_version, endpoint.disabled_at_version)";
+         GREATEST(excluded.disabled_at_version, endpoint.disabled_at_version), \
+     disabled_at = COALESCE(endpoint.disabled_at, excluded.disabled_at)";
 
 async fn save(
     conn: &mut AsyncPgConnection,
@@ -212,7 +215,12 @@ async fn save(
         .bind::<Array<Integer>, _>(part(2))
         .bind::<Array<Integer>, _>(part(3))
         .bind::<Array<Timestamptz>, _>(column(updates, |update| update.not_before))
-        .bind::<Array<Nullable<BigInt>>, _>(column(updates, |update| update.disabled_at_version));
+        .bind::<Array<Nullable<BigInt>>, _>(column(updates, |update| {
+            update.disabled.map(|(version, _)| version)
+        }))
+        .bind::<Array<Nullable<Timestamptz>>, _>(column(updates, |update| {
+            update.disabled.map(|(_, at)| at)
+        }));
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -222,33 +230,4 @@ fn column<'a, T>(
     value: impl Fn(&EndpointUpdate<'a>) -> T,
 ) -> Vec<T> {
     updates.iter().map(value).collect()
-}
-
-/// Returns the endpoints that responded 410, with the merchant's version at that time.
-pub(crate) async fn disabled_endpoints(
-    conn: &mut AsyncPgConnection,
-) -> Result<Vec<(String, String, i64)>, DatabaseError> {
-    let disabled = delivery_endpoints::table
-        .filter(delivery_endpoints::disabled_at_version.is_not_null())
-        .select((
-            delivery_endpoints::merchant,
-            delivery_endpoints::kind,
-            delivery_endpoints::disabled_at_version.assume_not_null(),
-        ));
-    Ok(disabled.load(conn).await?)
-}
-
-/// Enables an endpoint again, unless it responded 410 to a later version of the merchant.
-pub(crate) async fn enable_endpoint(
-    conn: &mut AsyncPgConnection,
-    merchant: &str,
-    kind: &str,
-    version: i64,
-) -> Result<(), DatabaseError> {
-    let endpoint = delivery_endpoints::table.find((merchant, kind));
-    diesel::update(endpoint.filter(delivery_endpoints::disabled_at_version.le(version)))
-        .set(delivery_endpoints::disabled_at_version.eq(None::<i64>))
-        .execute(conn)
-        .await?;
-    Ok(())
 }

@@ -67,7 +67,7 @@ impl Case {
 #[tokio::test]
 async fn a_thousand_concurrent_callers_share_one_request() {
     let case = Case::new();
-    let slow = json!([{"do": "answer", "status": 200, "delay_ms": 100, "times": "always",
+    let slow = json!([{"do": "respond", "status": 200, "delay_ms": 100, "times": "always",
         "body": {"access_token": "t", "token_type": "bearer", "expires_in": 100}}]);
     case.merchant.behave("/oauth/token", slow).await;
     for got in join_all((0..1000).map(|_| case.get(None, 0))).await {
@@ -86,7 +86,7 @@ async fn a_thousand_concurrent_callers_share_one_request() {
 #[tokio::test]
 async fn a_thousand_concurrent_callers_share_one_failure() {
     let case = Case::new();
-    let failing = json!([{"do": "answer", "status": 500, "delay_ms": 100, "body": "sorry"}]);
+    let failing = json!([{"do": "respond", "status": 500, "delay_ms": 100, "body": "sorry"}]);
     case.merchant.behave("/oauth/token", failing).await;
     for got in join_all((0..1000).map(|_| case.get(None, 0))).await {
         assert!(matches!(got, Err(TokenError::InvalidResponse(_))), "{got:?}");
@@ -113,7 +113,7 @@ async fn a_token_is_refreshed_before_it_expires() {
 async fn a_failed_refresh_does_no_harm_until_the_token_expires() {
     let case = Case::new();
     Case::check(&case.get(None, 0).await, 1);
-    let failing = json!([{"do": "answer", "status": 503, "times": "always"}]);
+    let failing = json!([{"do": "respond", "status": 503, "times": "always"}]);
     case.merchant.behave("/oauth/token", failing).await;
     Case::check(&case.get(None, 3000).await, 1);
     case.refreshed().await;
@@ -199,6 +199,18 @@ async fn credentials_are_sent_in_the_body_or_in_the_header() {
     let (seen, _) = exchange(Placement::Basic, GOOD).await;
     assert!(seen.contains("authorization: Basic YmFja2hhdWw6cyUyRmNyZXQlMkI="), "{seen}");
     assert!(!seen.contains("client_secret"), "{seen}");
+}
+
+#[tokio::test]
+async fn the_token_response_of_azure_ad_is_accepted() {
+    let (_, got) = exchange(
+        Placement::Body,
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json; charset=utf-8\r\n\r\n\
+         {\"expires_in\":\"3600\",\"ext_expires_in\":\"3600\",\"not_before\":\"1\",\
+         \"resource\":\"https://acme.example\",\"access_token\":\"abc\"}",
+    )
+    .await;
+    assert_eq!(got.unwrap().authorization, "Bearer abc");
 }
 
 #[tokio::test]

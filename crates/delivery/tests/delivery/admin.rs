@@ -3,34 +3,17 @@
 use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
 use platform::Clock;
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::eventually;
 
 use crate::test_app::{TIMEOUT, TestApp, execute, message, token};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dead_delivery_is_found_replayed_and_its_dead_letter_purged() {
+async fn deliveries_are_listed_newest_first() {
     let app = TestApp::with_api(&[]).await;
     let dead = app.append_dead(message(Some("rma:1"), "rma.created", 1)).await;
     app.append(&[message(Some("rma:2"), "rma.created", 2)]).await;
     app.wait_until_settled(TIMEOUT).await;
-
-    assert_eq!(app.get("/v1/deliveries").await["deliveries"].as_array().unwrap().len(), 2);
-    for query in ["state=dead", "status=500", "ordering_key=rma:1&merchant=acme&kind=rma"] {
-        let page = app.get(&format!("/v1/deliveries?{query}")).await;
-        assert_eq!(page["deliveries"].as_array().unwrap().len(), 1, "{query}: {page}");
-        assert_eq!(page["deliveries"][0]["id"], json!(dead), "{query}");
-    }
-    for query in [
-        "state=pending",
-        "status=404",
-        "merchant=other",
-        "to=2020-01-01T00:00:00Z",
-        "from=2100-01-01T00:00:00Z",
-    ] {
-        let page = app.get(&format!("/v1/deliveries?{query}")).await;
-        assert_eq!(page["deliveries"], json!([]), "{query}");
-    }
     let page = app.get("/v1/deliveries").await;
     let newest = page["deliveries"][0]["created_at"].as_str().unwrap();
     let from = app.get(&format!("/v1/deliveries?from={}", newest.replace('+', "%2B"))).await;
@@ -40,6 +23,38 @@ async fn a_dead_delivery_is_found_replayed_and_its_dead_letter_purged() {
     let next = first["next"].as_str().unwrap();
     let second = app.get(&format!("/v1/deliveries?limit=1&after={next}")).await;
     assert_eq!(second["deliveries"][0]["id"], json!(dead));
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dead_delivery_is_found_replayed_and_its_dead_letter_purged() {
+    let app = TestApp::with_api(&[]).await;
+    let dead = app.append_dead(message(Some("rma:1"), "rma.created", 1)).await;
+    app.append(&[message(Some("rma:2"), "rma.created", 2)]).await;
+    app.wait_until_settled(TIMEOUT).await;
+
+    assert_eq!(app.get("/v1/deliveries").await["deliveries"].as_array().unwrap().len(), 2);
+    for query in [
+        "state=dead",
+        "status=500",
+        "outcome=rejected",
+        "ordering_key=rma:1&merchant=acme&kind=rma",
+    ] {
+        let page = app.get(&format!("/v1/deliveries?{query}")).await;
+        assert_eq!(page["deliveries"].as_array().unwrap().len(), 1, "{query}: {page}");
+        assert_eq!(page["deliveries"][0]["id"], json!(dead), "{query}");
+    }
+    for query in [
+        "state=pending",
+        "status=404",
+        "outcome=timed_out",
+        "merchant=other",
+        "to=2020-01-01T00:00:00Z",
+        "from=2100-01-01T00:00:00Z",
+    ] {
+        let page = app.get(&format!("/v1/deliveries?{query}")).await;
+        assert_eq!(page["deliveries"], json!([]), "{query}");
+    }
 
     let shown = app.get(&format!("/v1/deliveries/{dead}")).await;
     assert_eq!((&shown["state"], &shown["body"]), (&json!("dead"), &json!("{\"number\":1}")));
@@ -50,7 +65,7 @@ async fn a_dead_delivery_is_found_replayed_and_its_dead_letter_purged() {
     assert_eq!(app.operator_request(Method::POST, &path, &json!({})).await.0, 202);
     let recorded = format!(
         "SELECT count(*) AS n FROM delivery_replays WHERE requested_by = 'test-client' \
-         AND filter = '{{\"delivery\": \"{dead}\"}}' AND replayed = 1 AND finished_at IS NOT NULL"
+         AND filter = '{{\"delivery\": \"{dead}\", \"merchant\": \"acme\"}}' AND replayed = 1 AND finished_at IS NOT NULL"
     );
     assert_eq!(app.count(&recorded).await, 1);
     app.wait_until_settled(TIMEOUT).await;
@@ -168,6 +183,13 @@ async fn an_endpoint_check_reports_the_outcome() {
     app.behave(json!([{"do": "redirect", "location": "/x", "times": 1}])).await;
     let (_, check) = app.operator_request(Method::POST, path, &json!({})).await;
     assert_eq!(check["results"][0]["outcome"], "redirected", "{check}");
+    let results = check["results"].as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let kinds: Vec<_> =
+        results.iter().map(|it| (text(&it["kind"]), text(&it["outcome"]))).collect();
+    let expected =
+        [("rma", "redirected"), ("exchange-order", "not_set"), ("exchange-variants", "delivered")];
+    assert_eq!(kinds, expected.map(|(kind, outcome)| (kind.to_owned(), outcome.to_owned())));
     let unknown = "/v1/endpoints/nobody/check";
     assert_eq!(app.operator_request(Method::POST, unknown, &json!({})).await.0, 404);
     assert_eq!(app.count("SELECT count(*) AS n FROM delivery_messages").await, 0);
@@ -175,7 +197,7 @@ async fn an_endpoint_check_reports_the_outcome() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn invalid_filters_are_rejected_with_400() {
+async fn invalid_filters_are_rejected() {
     let app = TestApp::with_api(&[]).await;
     let none = json!({});
     for query in [
@@ -209,7 +231,12 @@ async fn invalid_filters_are_rejected_with_400() {
     ] {
         let request = json!({"filter": filter, "dry_run": true});
         let (status, response) = app.operator_request(Method::POST, "/v1/replays", &request).await;
-        assert_eq!(status, 400, "{request}: {response}");
+        assert_eq!(status, 422, "{request}: {response}");
     }
+    let (status, response) =
+        app.operator_request(Method::GET, "/v1/deliveries?outcome=lost", &none).await;
+    assert_eq!((status, &response["errors"][0]["field"]), (422, &json!("outcome")), "{response}");
+    let detail = response["errors"][0]["detail"].as_str().unwrap();
+    assert!(detail.contains("timed_out") && detail.contains("token_refused"), "{detail}");
     app.stop().await;
 }

@@ -13,7 +13,7 @@ use crate::test_app::{TIMEOUT, TestApp, message};
 async fn the_event_of_a_dead_delivery_does_not_wait_for_the_relays_poll() {
     let app =
         TestApp::start(&[("DELIVERY__RETRIES", "0"), ("BROKER__RELAY_POLL_INTERVAL", "1h")]).await;
-    app.behave(json!([{"do": "answer", "status": 422, "times": "always"}])).await;
+    app.behave(json!([{"do": "respond", "status": 422, "times": "always"}])).await;
     // The wake-up precedes the commit. Should the relay miss one commit, the next one wakes it again.
     eventually("an event is published", TIMEOUT, async || {
         app.append(&[message(None, "rma.created", 1)]).await;
@@ -46,7 +46,7 @@ async fn a_purge_reads_the_whole_dead_letter_queue() {
 async fn a_purge_keeps_the_dead_letter_of_the_last_replay() {
     let app = TestApp::with_api(&[]).await;
     let first = app.append_dead(message(None, "first", 1)).await;
-    app.behave(json!([{"do": "answer", "status": 500, "times": 6}])).await;
+    app.behave(json!([{"do": "respond", "status": 500, "times": 6}])).await;
     let replay = format!("/v1/deliveries/{first}/replay");
     assert_eq!(app.operator_request(Method::POST, &replay, &json!({})).await.0, 202);
     app.wait_until_settled(TIMEOUT).await;
@@ -65,7 +65,7 @@ async fn a_delivered_message_whose_replay_failed_keeps_its_dead_letter() {
     let app = TestApp::with_api(&[]).await;
     let ids = app.append(&[message(None, "first", 1)]).await;
     app.wait_until_settled(TIMEOUT).await;
-    app.behave(json!([{"do": "answer", "status": 500, "times": 6}])).await;
+    app.behave(json!([{"do": "respond", "status": 500, "times": 6}])).await;
     let replay = format!("/v1/deliveries/{}/replay", ids[0]);
     assert_eq!(app.operator_request(Method::POST, &replay, &json!({})).await.0, 202);
     app.wait_until_settled(TIMEOUT).await;

@@ -247,7 +247,7 @@ async fn a_killed_sender_loses_no_message_and_repeats_only_those_in_flight() {
     let settled_by_process = "SELECT count(*) AS n FROM delivery_attempts \
                      WHERE settled_by = 'backhaul-deliverer'";
     // The delay keeps messages in flight at any moment.
-    app.behave(json!([{"do": "answer", "status": 200, "delay_ms": 20, "times": "always"}])).await;
+    app.behave(json!([{"do": "respond", "status": 200, "delay_ms": 20, "times": "always"}])).await;
     let mut killed_after = Vec::new();
     check_balance_during(&app.pool, async {
         for crash in 0..4 {

@@ -19,3 +19,4 @@ mod replays;
 mod shutdown;
 mod test_app;
 mod timeouts;
+mod waiting;

@@ -54,7 +54,7 @@ async fn a_message_larger_than_the_budget_is_delivered() {
 async fn messages_that_wait_for_memory_return_to_the_queue_on_shutdown() {
     let settings = [("DELIVERY__MAX_INFLIGHT_BYTES", BUDGET), ("DELIVERY__INITIAL_WINDOW", "64")];
     let app = TestApp::start(&settings).await;
-    let step = json!({"do": "answer", "status": 200, "delay_ms": 3000, "times": "always"});
+    let step = json!({"do": "respond", "status": 200, "delay_ms": 3000, "times": "always"});
     app.behave(json!([step])).await;
     let messages: Vec<_> = (0..12).map(|number| large_message(number, BODY_BYTES)).collect();
     app.append(&messages).await;

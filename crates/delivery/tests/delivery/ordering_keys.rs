@@ -27,7 +27,7 @@ async fn messages_of_an_ordering_key_arrive_in_order_despite_failures_and_two_re
         TestApp::start(&[("DELIVERY__RETRIES", "50"), ("DELIVERY__RETRY_BASE", "10ms")]).await;
     let second = app.start_replica().await;
     // Every third request fails.
-    let step = |status| json!({"do": "answer", "status": status, "times": 1});
+    let step = |status| json!({"do": "respond", "status": status, "times": 1});
     let steps: Vec<_> = (0..300).map(|n| step(if n % 3 == 0 { 422 } else { 200 })).collect();
     app.behave(json!(steps)).await;
     for number in 0..10 {
@@ -55,7 +55,7 @@ async fn messages_of_an_ordering_key_arrive_in_order_despite_failures_and_two_re
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_delivery_blocks_only_its_own_ordering_key() {
     let app = TestApp::start(&[("DELIVERY__RETRY_BASE", "1h")]).await;
-    app.behave(json!([{"do": "answer", "status": 422, "times": 1}])).await;
+    app.behave(json!([{"do": "respond", "status": 422, "times": 1}])).await;
     app.append(&[message(Some("sick"), "sick", 1)]).await;
     eventually("the head failed", TIMEOUT, async || {
         (app.received().await.len() == 1).then_some(())
@@ -91,7 +91,7 @@ async fn a_failing_delivery_blocks_only_its_own_ordering_key() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dead_delivery_does_not_block_its_successors() {
     let app = TestApp::start(&[("DELIVERY__RETRIES", "1"), ("DELIVERY__RETRY_BASE", "10ms")]).await;
-    app.behave(json!([{"do": "answer", "status": 500, "times": 2}])).await;
+    app.behave(json!([{"do": "respond", "status": 500, "times": 2}])).await;
     app.append(&[message(Some("a"), "a", 1), message(Some("a"), "a", 2)]).await;
     app.wait_until_settled(TIMEOUT).await;
     let arrivals = app.received().await;
@@ -140,7 +140,7 @@ async fn a_hanging_endpoint_does_not_slow_other_endpoints() {
     slow.iter_mut().for_each(|message| message.merchant = "slow".parse().unwrap());
     app.append(&slow).await;
     app.append(&(0..500).map(|n| message(None, "well", n)).collect::<Vec<_>>()).await;
-    eventually("the other endpoint's messages arrive", Duration::from_secs(10), async || {
+    eventually("the other endpoint's messages arrive", Duration::from_secs(120), async || {
         (app.received().await.len() == 500).then_some(())
     })
     .await;
@@ -223,7 +223,7 @@ async fn hanging_endpoints_get_no_requests_between_probes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn attempts_that_started_together_are_not_probes() {
     let app = TestApp::start(&[("DELIVERY__RETRY_BASE", "60s")]).await;
-    app.behave(json!([{"do": "answer", "status": 503, "delay_ms": 500, "times": "always"}])).await;
+    app.behave(json!([{"do": "respond", "status": 503, "delay_ms": 500, "times": "always"}])).await;
     let messages: Vec<_> = (0..8).map(|number| message(None, "rma.created", number)).collect();
     app.append(&messages).await;
     let tried = "SELECT count(*) AS n FROM deliveries WHERE attempts = 1";

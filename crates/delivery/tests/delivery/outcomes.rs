@@ -53,7 +53,7 @@ async fn a_message_of_a_rolled_back_transaction_is_not_sent() {
 async fn a_message_is_dead_after_six_attempts_and_its_dead_letter_says_why() {
     let app =
         TestApp::start(&[("DELIVERY__RETRY_BASE", "40ms"), ("DELIVERY__RETRY_FACTOR", "2")]).await;
-    app.behave(json!([{"do": "answer", "status": 503, "times": "always"}])).await;
+    app.behave(json!([{"do": "respond", "status": 503, "times": "always"}])).await;
     let ids = app.append(&[message(Some("rma:1"), "rma.created", 1)]).await;
     app.wait_until_settled(TIMEOUT).await;
     let received = app.received().await;
@@ -96,7 +96,7 @@ async fn a_dead_letter_is_published_once_even_if_settling_is_retried() {
          CREATE TRIGGER refuse BEFORE INSERT ON delivery_attempts \
          FOR EACH STATEMENT EXECUTE FUNCTION refuse()";
     execute(&app.pool, fail_inserts).await;
-    app.behave(json!([{"do": "answer", "status": 422, "times": 1}])).await;
+    app.behave(json!([{"do": "respond", "status": 422, "times": 1}])).await;
     app.append(&[message(None, "rma.created", 1)]).await;
     app.wait_until_settled(TIMEOUT).await;
     assert_eq!(app.count("SELECT last_value AS n FROM tries").await, 4);
@@ -116,7 +116,7 @@ async fn a_rejected_dead_letter_delays_no_other_message() {
         confirms[0].is_err().then_some(())
     })
     .await;
-    app.behave(json!([{"do": "answer", "status": 422, "times": 1}])).await;
+    app.behave(json!([{"do": "respond", "status": 422, "times": 1}])).await;
     let ids = app.append(&[message(None, "dead", 1)]).await;
     eventually("the message was attempted", TIMEOUT, async || {
         (app.received().await.len() == 1).then_some(())
@@ -141,7 +141,7 @@ async fn a_rejected_dead_letter_delays_no_other_message() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gone_endpoint_is_disabled_until_its_merchant_changes() {
     let app = TestApp::start(&[]).await;
-    app.behave(json!([{"do": "answer", "status": 410, "times": 1}])).await;
+    app.behave(json!([{"do": "respond", "status": 410, "times": 1}])).await;
     app.append(&[message(None, "rma.created", 1)]).await;
     app.wait_until_settled(TIMEOUT).await;
     assert_eq!(app.received().await.len(), 1);
@@ -160,7 +160,7 @@ async fn a_gone_endpoint_is_disabled_until_its_merchant_changes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_retry_goes_to_the_current_url() {
     let app = TestApp::start(&[("DELIVERY__RETRY_BASE", "1h")]).await;
-    app.behave(json!([{"do": "answer", "status": 503, "times": "always"}])).await;
+    app.behave(json!([{"do": "respond", "status": 503, "times": "always"}])).await;
     let ids = app.append(&[message(None, "rma.created", 1)]).await;
     let attempted = "SELECT count(*) AS n FROM deliveries WHERE attempts = 1";
     eventually("the message was attempted", TIMEOUT, async || {
@@ -217,14 +217,14 @@ async fn a_huge_error_of_a_token_server_is_shortened() {
     let app = TestApp::start(&[("DELIVERY__RETRIES", "0")]).await;
     let invalid = json!({"access_token": "a", "token_type": "bearer",
         "expires_in": "\u{7f}".repeat(65_000)});
-    let step = json!({"do": "answer", "status": 200, "body": invalid, "times": "always"});
+    let step = json!({"do": "respond", "status": 200, "body": invalid, "times": "always"});
     let rule = json!({"path": "/oauth/token", "steps": [step]});
     app.sandbox_request(reqwest::Method::PUT, "/behaviour", &rule).await;
     let mut verbose = merchant("verbose", 1, &app.sandbox.url("/verbose"));
     let context = Interface::Message(MessageKind::Rma).sealing_context(&verbose.identifier);
     for endpoint in verbose.endpoints.values_mut() {
         endpoint.authentication = Authentication::Oauth2 {
-            token_url: app.sandbox.url("/oauth/token"),
+            token_url: app.sandbox.url("/oauth/token").into(),
             client_id: "backhaul".to_owned(),
             client_secret: sealer().seal(&context, "secret").unwrap(),
             scope: None,

@@ -4,11 +4,11 @@ use delivery::NewMessage;
 use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
 use platform::Clock;
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::eventually;
 use uuid::Uuid;
 
-use crate::test_app::{TIMEOUT, TestApp, execute, merchant, message, store_merchant};
+use crate::test_app::{TIMEOUT, TestApp, execute, merchant, message, store_merchant, token};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_superseded_delivery_is_replayed_only_with_force() {
@@ -43,7 +43,7 @@ async fn a_successor_that_failed_so_far_waits_for_the_replay() {
     .await
     .unwrap();
     drop(conn);
-    app.behave(json!([{"do": "answer", "status": 500, "times": 1}])).await;
+    app.behave(json!([{"do": "respond", "status": 500, "times": 1}])).await;
     let path = format!("/v1/deliveries/{dead}/replay");
     let (status, response) = app.operator_request(Method::POST, &path, &json!({})).await;
     assert_eq!(status, 202, "{response}");
@@ -59,7 +59,7 @@ async fn a_successor_that_failed_so_far_waits_for_the_replay() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_counts_and_a_replay_sends_all_matches() {
     let app = TestApp::with_api(&[("DELIVERY__RETRIES", "0")]).await;
-    app.behave(json!([{"do": "answer", "status": 422, "times": "always"}])).await;
+    app.behave(json!([{"do": "respond", "status": 422, "times": "always"}])).await;
     app.append(&(0..20).map(|n| message(None, "rma.created", n)).collect::<Vec<_>>()).await;
     // The other replica retries: its deliveries are dead after six attempts.
     app.wait_until_settled(TIMEOUT).await;
@@ -87,7 +87,7 @@ async fn a_dry_run_counts_and_a_replay_sends_all_matches() {
 #[tokio::test(flavor = "multi_thread")]
 async fn several_processes_keep_the_rate_of_a_replay() {
     let app = TestApp::with_api(&[("DELIVERY__RETRIES", "0")]).await;
-    app.behave(json!([{"do": "answer", "status": 422, "times": "always"}])).await;
+    app.behave(json!([{"do": "respond", "status": 422, "times": "always"}])).await;
     app.append(&(0..20).map(|n| message(None, "rma.created", n)).collect::<Vec<_>>()).await;
     app.wait_until_settled(TIMEOUT).await;
     // A paused endpoint keeps the time of each requeued delivery.
@@ -95,7 +95,7 @@ async fn several_processes_keep_the_rate_of_a_replay() {
     paused.endpoints.values_mut().for_each(|endpoint| endpoint.paused = true);
     store_merchant(&app.pool, &paused).await;
     app.wait_for_merchant("acme", 2).await;
-    let request = json!({"filter": {"status": 422}, "per_second": 5});
+    let request = json!({"filter": {"merchant": "acme", "status": 422}, "per_second": 5});
     let (status, replay) = app.operator_request(Method::POST, "/v1/replays", &request).await;
     assert_eq!(status, 202, "{replay}");
     let path = format!("/v1/replays/{}", replay["id"].as_str().unwrap());
@@ -137,7 +137,8 @@ async fn messages_of_an_ordering_key_are_replayed_in_order() {
     let app = TestApp::with_api(&[]).await;
     let batch: Vec<_> = (0..60).map(|n| message(Some("asn:1"), "receipt", n)).collect();
     let ids = append_dead(&app, &batch).await;
-    let request = json!({"filter": {"ordering_key": "asn:1"}, "per_second": 50});
+    let request =
+        json!({"filter": {"merchant": "acme", "ordering_key": "asn:1"}, "per_second": 50});
     let (status, replay) = app.operator_request(Method::POST, "/v1/replays", &request).await;
     assert_eq!(status, 202, "{replay}");
     let path = format!("/v1/replays/{}", replay["id"].as_str().unwrap());
@@ -203,4 +204,65 @@ async fn a_replay_continues_in_another_process() {
     arrived.sort_unstable();
     assert_eq!(arrived, ids.iter().map(ToString::to_string).collect::<Vec<_>>());
     next.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_of_everything_must_be_requested_explicitly() {
+    let app = TestApp::with_api(&[]).await;
+    append_dead(&app, &[message(None, "rma.created", 1)]).await;
+    let check = async |body: &Value, expected: u16, field: &str| {
+        let (status, response) = app.operator_request(Method::POST, "/v1/replays", body).await;
+        assert_eq!(status, expected, "{body}: {response}");
+        if !field.is_empty() {
+            assert_eq!(response["errors"][0]["field"], json!(field), "{body}: {response}");
+        }
+    };
+    for body in [json!({}), json!({"filter": {}}), json!({"filter": {"status": 422}})] {
+        check(&body, 422, "$.filter").await;
+    }
+    check(&json!([{"all": true}]), 422, "$").await;
+    for per_second in [0, -1, 1001] {
+        check(&json!({"all": true, "per_second": per_second}), 422, "$.per_second").await;
+    }
+    check(&json!({"all": true, "filter": {"colour": 1}}), 422, "$.filter.colour").await;
+    let (status, response) = app.post_text("/v1/replays", "text/plain", "{\"all\":true}").await;
+    assert_eq!(status, 415, "{response}");
+    let (status, response) = app.post_text("/v1/replays", "application/json", "{all}").await;
+    assert_eq!(status, 400, "{response}");
+    assert_eq!(app.count("SELECT count(*) AS n FROM delivery_replays").await, 0);
+    check(&json!({"all": true, "dry_run": true}), 200, "").await;
+    check(&json!({"all": true}), 202, "").await;
+    app.wait_until_settled(TIMEOUT).await;
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replays_are_listed_newest_first() {
+    let app = TestApp::with_api(&[]).await;
+    let dead = append_dead(&app, &[message(None, "rma.created", 1)]).await;
+    let path = format!("/v1/deliveries/{}/replay", dead[0]);
+    assert_eq!(app.operator_request(Method::POST, &path, &json!({})).await.0, 202);
+    app.wait_until_settled(TIMEOUT).await;
+    let request = json!({"filter": {"merchant": "acme", "outcome": "rejected"}, "per_second": 7});
+    let (status, started) = app.operator_request(Method::POST, "/v1/replays", &request).await;
+    assert_eq!((status, &started["state"]), (202, &json!("running")), "{started}");
+    let newest = eventually("the replay is finished", TIMEOUT, async || {
+        let page = app.get("/v1/replays?limit=1").await;
+        (page["replays"][0]["state"] == "finished").then_some(page)
+    })
+    .await;
+    let replay = &newest["replays"][0];
+    assert_eq!((&replay["id"], &replay["per_second"]), (&started["id"], &json!(7)));
+    assert_eq!(replay["requested_by"], "test-client");
+    assert_eq!((&replay["replayed"], &replay["skipped"]), (&json!(0), &json!(0)));
+    assert_eq!(replay["filter"]["outcome"], "rejected");
+    let next = newest["next"].as_str().unwrap();
+    let oldest = app.get(&format!("/v1/replays?limit=1&after={next}")).await;
+    let replay = &oldest["replays"][0];
+    assert_eq!(replay["filter"], json!({"delivery": dead[0], "merchant": "acme"}));
+    assert_eq!((&replay["replayed"], &replay["state"]), (&json!(1), &json!("finished")));
+    assert_eq!(oldest["next"], Value::Null);
+    let own = token("returns", Some("acme"));
+    assert_eq!(app.api_request(&own, Method::GET, "/v1/replays", &json!({})).await.0, 403);
+    app.stop().await;
 }

@@ -22,7 +22,8 @@ async fn in_flight(app: &TestApp, requests: usize) {
 async fn when_a_replica_stops_each_message_still_arrives_once_and_in_order() {
     let app = TestApp::start(&[]).await;
     let second = app.start_replica().await;
-    app.behave(json!([{"do": "answer", "status": 200, "delay_ms": 3000, "times": "always"}])).await;
+    app.behave(json!([{"do": "respond", "status": 200, "delay_ms": 3000, "times": "always"}]))
+        .await;
     for number in 0..2 {
         let batch: Vec<_> = (0..8)
             .map(|ordering_key| {
@@ -48,7 +49,8 @@ async fn when_a_replica_stops_each_message_still_arrives_once_and_in_order() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_last_failure_is_settled_and_its_dead_letter_published() {
     let app = TestApp::start(&[("DELIVERY__RETRIES", "0")]).await;
-    app.behave(json!([{"do": "answer", "status": 500, "delay_ms": 1500, "times": "always"}])).await;
+    app.behave(json!([{"do": "respond", "status": 500, "delay_ms": 1500, "times": "always"}]))
+        .await;
     app.append(&[message(None, "rma.created", 1)]).await;
     in_flight(&app, 1).await;
     let TestApp { replica, pool, namespace, database, .. } = app;

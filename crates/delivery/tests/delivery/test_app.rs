@@ -91,7 +91,7 @@ impl TestApp {
 
     /// Appends a message and lets it fail until it is dead. The endpoint then succeeds again.
     pub(crate) async fn append_dead(&self, message: NewMessage) -> Uuid {
-        self.behave(json!([{"do": "answer", "status": 500, "times": 6}])).await;
+        self.behave(json!([{"do": "respond", "status": 500, "times": 6}])).await;
         let ids = self.append(&[message]).await;
         self.wait_until_settled(TIMEOUT).await;
         ids[0]
@@ -145,7 +145,7 @@ impl TestApp {
         path: &str,
         body: &Value,
     ) -> Value {
-        let client = platform::http_client(Duration::from_secs(10)).unwrap();
+        let client = platform::http_client(Duration::from_secs(120)).unwrap();
         let request = client.request(method, self.sandbox.url(path)).json(body);
         let response = request.send().await.unwrap();
         assert!(response.status().is_success(), "{path}: {}", response.status());

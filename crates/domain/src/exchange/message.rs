@@ -1,8 +1,8 @@
 //! The exchange order message for the merchant.
 //!
-//! An item has the amounts of the units that it replaces, so the new order is worth what the
-//! shopper paid, and unit price times quantity equals the product amount. The merchant computes
-//! tax and shipping of the new order.
+//! An item of an even exchange has the amounts of the units that it replaces, so the new order is
+//! worth what the shopper paid. An item of an uneven exchange has the variant's price. The merchant
+//! computes tax and shipping of the new order.
 
 use iso_currency::Currency;
 use serde::{Deserialize, Serialize};
@@ -10,8 +10,9 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::CheckedUnit;
 use crate::order::{Address, Customer};
-use crate::returns::{ConfirmedUnit, Replacement, ReturnConfirmed, Variant};
+use crate::returns::{ConfirmedUnit, RefundType, Replacement, ReturnConfirmed, Variant};
 use crate::schema::json_schema;
 
 /// A new order for the items that a shopper chose instead of a refund.
@@ -64,7 +65,7 @@ pub struct ExchangeItem {
     pub original_sku: String,
     /// The returned line of the original order.
     pub original_item_identifier: String,
-    /// The brand that sold the returned unit.
+    /// The brand that sold the returned unit, or the merchant's default.
     #[schema(required)]
     pub concept: Option<String>,
 }
@@ -109,10 +110,12 @@ pub fn exchange_order_schema() -> Value {
 }
 
 impl ExchangeOrder {
-    /// The exchange order for these units of a confirmed return.
+    /// The exchange order for these units of a confirmed return. Units without a concept get
+    /// `default_concept`.
     pub fn new(
         confirmed: &ReturnConfirmed,
-        units: &[&ConfirmedUnit],
+        units: &[CheckedUnit<'_>],
+        default_concept: Option<&str>,
         transaction_id: Uuid,
     ) -> Result<Self, Unplaceable> {
         if units.is_empty() {
@@ -120,12 +123,12 @@ impl ExchangeOrder {
         }
         let mut items = Vec::new();
         for unit in units {
-            if let Replacement::Exchange { variant } = &unit.replacement {
-                add_exchange(&mut items, unit, variant);
+            if let Replacement::Exchange { variant } = &unit.unit.replacement {
+                add_exchange(&mut items, unit, variant, default_concept);
             }
         }
         let mut items: Vec<_> = items.into_iter().map(Item::Exchange).collect();
-        items.extend(gift_card(confirmed, units)?.map(Item::GiftCard));
+        items.extend(gift_card(confirmed, units, default_concept)?.map(Item::GiftCard));
         Ok(Self {
             original_order_id: confirmed.original_order_id.clone(),
             rma_identifier: confirmed.rma_identifier.clone(),
@@ -141,16 +144,27 @@ impl ExchangeOrder {
 }
 
 /// Units of one line that are exchanged for the same variant share one item.
-fn add_exchange(items: &mut Vec<ExchangeItem>, unit: &ConfirmedUnit, variant: &Variant) {
+fn add_exchange(
+    items: &mut Vec<ExchangeItem>,
+    checked: &CheckedUnit<'_>,
+    variant: &Variant,
+    default_concept: Option<&str>,
+) {
+    let unit = checked.unit;
+    let price = checked.unit_price_amount_cents.unwrap_or(unit.unit_price_amount_cents);
+    let (product, discount, tax) = match checked.refund_type {
+        RefundType::UnevenExchange => (price, 0, 0),
+        _ => (unit.product_amount_cents, unit.discount_amount_cents, unit.tax_amount_cents),
+    };
     let line = &unit.id.order_line_item_identifier;
     let is_same = |item: &&mut ExchangeItem| {
         item.original_item_identifier == *line && item.sku == variant.sku
     };
     if let Some(item) = items.iter_mut().find(is_same) {
         item.quantity += 1;
-        item.product_amount_cents += unit.product_amount_cents;
-        item.discount_amount_cents += unit.discount_amount_cents;
-        item.tax_amount_cents += unit.tax_amount_cents;
+        item.product_amount_cents += product;
+        item.discount_amount_cents += discount;
+        item.tax_amount_cents += tax;
         return;
     }
     let product_identifier = variant.product_identifier.as_ref();
@@ -158,25 +172,31 @@ fn add_exchange(items: &mut Vec<ExchangeItem>, unit: &ConfirmedUnit, variant: &V
         sku: variant.sku.clone(),
         quantity: 1,
         title: variant.title.clone(),
-        unit_price_amount_cents: unit.unit_price_amount_cents,
-        product_amount_cents: unit.product_amount_cents,
-        discount_amount_cents: unit.discount_amount_cents,
-        tax_amount_cents: unit.tax_amount_cents,
+        unit_price_amount_cents: price,
+        product_amount_cents: product,
+        discount_amount_cents: discount,
+        tax_amount_cents: tax,
         product_identifier: product_identifier.unwrap_or(&unit.product_identifier).clone(),
         variant_identifier: unit.variant_identifier.clone(),
         original_sku: unit.sku.clone(),
         original_item_identifier: line.clone(),
-        concept: unit.concept.clone(),
+        concept: concept(unit, default_concept),
     });
+}
+
+fn concept(unit: &ConfirmedUnit, default_concept: Option<&str>) -> Option<String> {
+    unit.concept.as_deref().or(default_concept).map(ToOwned::to_owned)
 }
 
 /// One gift card with one bonus for all units that were exchanged for a gift card.
 fn gift_card(
     confirmed: &ReturnConfirmed,
-    units: &[&ConfirmedUnit],
+    units: &[CheckedUnit<'_>],
+    default_concept: Option<&str>,
 ) -> Result<Option<GiftCardItem>, Unplaceable> {
     let (mut value, mut return_items) = (0, Vec::<ReturnItem>::new());
-    for unit in units.iter().filter(|unit| unit.replacement == Replacement::GiftCard) {
+    let units = units.iter().map(|checked| checked.unit);
+    for unit in units.filter(|unit| unit.replacement == Replacement::GiftCard) {
         value += unit.product_amount_cents - unit.discount_amount_cents + unit.tax_amount_cents;
         let line = &unit.id.order_line_item_identifier;
         match return_items.iter_mut().find(|item| item.original_item_identifier == *line) {
@@ -186,7 +206,7 @@ fn gift_card(
                 original_sku: unit.sku.clone(),
                 original_item_identifier: line.clone(),
                 quantity: 1,
-                concept: unit.concept.clone(),
+                concept: concept(unit, default_concept),
             }),
         }
     }

@@ -1,5 +1,5 @@
+mod check;
 mod messages;
-mod stock;
 mod variant_identifiers;
 mod variants;
 

@@ -23,6 +23,14 @@ impl Digest {
         Self(Sha256::digest(&writer.bytes).into())
     }
 
+    /// The hash of an object without the member with this key.
+    pub fn without(value: JsonValue<'_>, key: &str) -> Self {
+        let JsonValue::Object(members) = value else { return Self::of(value) };
+        let mut writer = Writer { bytes: Vec::new(), members: Vec::new() };
+        writer.write_members(members.iter().filter(|(name, _)| *name != key));
+        Self(Sha256::digest(&writer.bytes).into())
+    }
+
     pub fn of_value(value: &Value) -> Self {
         Self::of(Document::from(value).value())
     }
@@ -96,24 +104,26 @@ impl<'a> Writer<'a> {
                 self.bytes.extend_from_slice(&elements.len().to_le_bytes());
                 elements.iter().for_each(|element| self.write(element));
             }
-            JsonValue::Object(members) => {
-                self.bytes.push(b'o');
-                self.bytes.extend_from_slice(&members.len().to_le_bytes());
-                let first = self.members.len();
-                self.members.extend(members.iter());
-                // Descending, because members are popped from the end. Reversing first makes the sort
-                // cheap for senders that sort their keys.
-                if let Some(own) = self.members.get_mut(first..) {
-                    own.reverse();
-                    own.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
-                }
-                while self.members.len() > first
-                    && let Some((key, member)) = self.members.pop()
-                {
-                    self.write_text(key);
-                    self.write(member);
-                }
-            }
+            JsonValue::Object(members) => self.write_members(members.iter()),
+        }
+    }
+
+    fn write_members(&mut self, members: impl Iterator<Item = (&'a str, JsonValue<'a>)>) {
+        let first = self.members.len();
+        self.members.extend(members);
+        self.bytes.push(b'o');
+        self.bytes.extend_from_slice(&(self.members.len() - first).to_le_bytes());
+        // Descending, because members are popped from the end. Reversing first makes the sort cheap for
+        // senders that sort their keys.
+        if let Some(own) = self.members.get_mut(first..) {
+            own.reverse();
+            own.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
+        }
+        while self.members.len() > first
+            && let Some((key, member)) = self.members.pop()
+        {
+            self.write_text(key);
+            self.write(member);
         }
     }
 
@@ -147,5 +157,14 @@ mod tests {
         check("9007199254740993", "9007199254740992.0", false);
         check("1", "1.5", false);
         check("{}", "[]", false);
+    }
+
+    #[test]
+    fn a_member_can_be_left_out() {
+        let parse = |text: &str| Document::parse(text.as_bytes()).unwrap();
+        let without = |text: &str| Digest::without(parse(text).value(), "b");
+        assert_eq!(without(r#"{"a": 1, "b": 2}"#), Digest::of(parse(r#"{"a": 1}"#).value()));
+        assert_eq!(without(r#"{"b": null, "a": 1}"#), without(r#"{"a": 1}"#));
+        assert_ne!(without(r#"{"a": {"b": 2}}"#), without(r#"{"a": {}}"#));
     }
 }

@@ -41,6 +41,11 @@ impl Document {
         }
     }
 
+    /// The text of the document. Empty for a document that was not parsed from a text.
+    pub fn text(&self) -> &str {
+        self.tree.body()
+    }
+
     /// The document as it was received, with unknown fields.
     pub fn value(&self) -> JsonValue<'_> {
         self.tree.root()

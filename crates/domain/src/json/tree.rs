@@ -66,6 +66,10 @@ impl Tree {
         self.nodes.len()
     }
 
+    pub(super) fn body(&self) -> &str {
+        &self.body
+    }
+
     pub(super) fn root(&self) -> JsonValue<'_> {
         self.json(0)
     }

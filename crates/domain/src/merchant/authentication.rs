@@ -1,15 +1,26 @@
 //! The authentication of requests to a merchant's endpoint.
 
+use std::fmt::Display;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::headers::{header_value, key_header};
-use super::urls::http_url;
+use super::guard::Guard;
+use super::headers::{basic_username, filled_value, header_value, key_header};
+use super::secret_url::SecretUrl;
+use super::urls::secret_url;
 use crate::json::{Object, one_of, variant};
 
 /// The credentials that the endpoint requires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(
+    tag = "kind",
+    rename_all = "snake_case",
+    bound(
+        serialize = "S: Serialize + Display",
+        deserialize = "S: Deserialize<'de> + From<String>"
+    )
+)]
 pub enum Authentication<S> {
     None,
     Basic {
@@ -24,7 +35,8 @@ pub enum Authentication<S> {
         key: S,
     },
     Oauth2 {
-        token_url: String,
+        #[schema(value_type = String)]
+        token_url: SecretUrl<S>,
         client_id: String,
         client_secret: S,
         scope: Option<String>,
@@ -57,7 +69,7 @@ impl<S> Authentication<S> {
             }
             Self::Oauth2 { token_url, client_id, client_secret, scope, credentials_in } => {
                 Authentication::Oauth2 {
-                    token_url: token_url.clone(),
+                    token_url: token_url.map(&mut convert)?,
                     client_id: client_id.clone(),
                     client_secret: convert(client_secret)?,
                     scope: scope.clone(),
@@ -69,7 +81,7 @@ impl<S> Authentication<S> {
 }
 
 impl Authentication<String> {
-    pub(super) fn read(document: &Object<'_>) -> Option<Self> {
+    pub(super) fn read(document: &Object<'_>, guard: &Guard) -> Option<Self> {
         const KINDS: [&str; 5] = ["none", "basic", "bearer", "api_key", "oauth2"];
         let reject_unknown = |fields: &[&str]| {
             document.reject_unknown(&[&["kind"], fields].concat());
@@ -77,21 +89,21 @@ impl Authentication<String> {
         match document.required("kind", one_of(&KINDS.map(|kind| (kind, kind))))? {
             "basic" => {
                 reject_unknown(&["username", "password"]);
-                let username = document.required("username", header_value);
+                let username = document.required("username", basic_username);
                 let password = document.required("password", header_value);
                 Some(Self::Basic { username: username?, password: password? })
             }
             "bearer" => {
                 reject_unknown(&["token"]);
-                Some(Self::Bearer { token: document.required("token", header_value)? })
+                Some(Self::Bearer { token: document.required("token", filled_value)? })
             }
             "api_key" => {
                 reject_unknown(&["header", "key"]);
                 let header = document.required("header", key_header);
-                let key = document.required("key", header_value);
+                let key = document.required("key", filled_value);
                 Some(Self::ApiKey { header: header?, key: key? })
             }
-            "oauth2" => Self::read_oauth2(document),
+            "oauth2" => Self::read_oauth2(document, guard),
             _ => {
                 reject_unknown(&[]);
                 Some(Self::None)
@@ -99,7 +111,7 @@ impl Authentication<String> {
         }
     }
 
-    fn read_oauth2(document: &Object<'_>) -> Option<Self> {
+    fn read_oauth2(document: &Object<'_>, guard: &Guard) -> Option<Self> {
         document.reject_unknown(&[
             "kind",
             "token_url",
@@ -108,8 +120,8 @@ impl Authentication<String> {
             "scope",
             "credentials_in",
         ]);
-        let token_url = document.required("token_url", http_url);
-        let client_id = document.required("client_id", header_value);
+        let token_url = document.required("token_url", secret_url(guard));
+        let client_id = document.required("client_id", filled_value);
         let client_secret = document.required("client_secret", header_value);
         let scope = document.optional("scope", header_value);
         let credentials_in = document.optional("credentials_in", variant);

@@ -1,6 +1,7 @@
 //! An endpoint of a merchant.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Display};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -8,22 +9,41 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::authentication::Authentication;
+use super::secret_url::SecretUrl;
 
 /// An encrypted secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct Sealed(pub String);
 
+impl From<String> for Sealed {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl Display for Sealed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// The address, credentials and options of one interface. `S` is the form of secrets: encrypted in the database,
 /// plain in requests, hidden in responses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(bound(
+    serialize = "S: Serialize + Display",
+    deserialize = "S: Deserialize<'de> + From<String>"
+))]
 pub struct Endpoint<S> {
-    /// The complete URL. Defaults to the merchant's base URL followed by `path`.
-    pub url: Option<String>,
+    /// The complete URL. Defaults to the merchant's base URL followed by `path`. Its query is a
+    /// secret.
+    #[schema(value_type = Option<String>)]
+    pub url: Option<SecretUrl<S>>,
     /// The path below the merchant's base URL. Defaults to the path of the interface.
     pub path: Option<String>,
-    /// Headers of every request.
-    pub headers: BTreeMap<String, String>,
+    /// Headers of every request. Their values are secrets.
+    pub headers: BTreeMap<String, S>,
     pub authentication: Authentication<S>,
     /// The timeout of one attempt. Defaults to the timeout of the service.
     pub timeout_ms: Option<u32>,
@@ -51,10 +71,13 @@ impl<S> Endpoint<S> {
             Ok(SigningSecret { id, secret: convert(&secret.secret)?, created_at, expires_at })
         };
         let signing_secrets = self.signing_secrets.iter().map(secret).collect::<Result<_, E>>()?;
+        let url = self.url.as_ref().map(|url| url.map(&mut convert)).transpose()?;
+        let header = |(name, value): (&String, &S)| Ok((name.clone(), convert(value)?));
+        let headers = self.headers.iter().map(header).collect::<Result<_, E>>()?;
         Ok(Endpoint {
-            url: self.url.clone(),
+            url,
             path: self.path.clone(),
-            headers: self.headers.clone(),
+            headers,
             authentication: self.authentication.map(convert)?,
             timeout_ms: self.timeout_ms,
             paused: self.paused,

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::patch::replace;
+use super::return_method::ReturnMethod;
 use crate::json::{Object, array, boolean, integer, object, read_fields, text, variant};
-use crate::returns::{GiftCardOffer, ReturnMethod};
 
 /// The range of a shipping cost or a bonus: up to a million of the major currency unit.
 const COST: RangeInclusive<i64> = 0..=100_000_000;
@@ -45,6 +45,17 @@ pub struct MethodOffer {
     /// The cost of the whole return for the shopper.
     #[schema(minimum = 0)]
     pub shipping_cost_cents: i64,
+}
+
+/// The gift card that a merchant offers instead of a refund.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GiftCardOffer {
+    /// The SKU agreed with the merchant for gift cards.
+    #[schema(min_length = 1, max_length = 255)]
+    pub sku: String,
+    /// The bonus for choosing the card, once per exchange order.
+    #[schema(minimum = 0)]
+    pub bonus_credit_amount_cents: i64,
 }
 
 impl Default for ReturnPolicy {

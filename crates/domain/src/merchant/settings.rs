@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::policy::ReturnPolicy;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Settings {
     pub name: String,
     /// IANA time zone, for days and return windows.
@@ -22,6 +22,13 @@ pub struct Settings {
     pub return_window_days: u16,
     /// Line tags that forbid a return, in addition to the built-in tags.
     pub final_sale_tags: Vec<String>,
+    /// The heaviest unit that can be returned with `express-returns`, in the unit of the lines'
+    /// `weight`. Absent: any weight.
+    #[schema(minimum = 0, maximum = 1_000_000_000)]
+    pub express_max_weight: Option<f64>,
+    /// The `concept` of exchange items whose line and order name none.
+    #[schema(min_length = 1, max_length = 255, example = "Acme Sport")]
+    pub concept: Option<String>,
     /// The options of shoppers.
     #[serde(default)]
     pub returns: ReturnPolicy,
@@ -54,6 +61,8 @@ impl Settings {
             managed_receiving: false,
             return_window_days: 30,
             final_sale_tags: Vec::new(),
+            express_max_weight: None,
+            concept: None,
             returns: ReturnPolicy::default(),
             strict_amounts: false,
             strict_refund_dates: false,

@@ -2,22 +2,25 @@
 
 use chrono_tz::Tz;
 
+use super::guard::Guard;
 use super::patch::replace;
 use super::policy::PolicyChange;
 use super::settings::{Settings, SupportContact};
 use super::urls::base_url;
 use crate::access::MerchantId;
 use crate::json::{
-    Field, Object, array, boolean, currency, integer, object, parsed, read_fields, text,
+    Field, Object, array, boolean, currency, integer, number, object, parsed, read_fields, text,
 };
 
-const SETTINGS: [&str; 11] = [
+const SETTINGS: [&str; 13] = [
     "name",
     "time_zone",
     "currency",
     "managed_receiving",
     "return_window_days",
     "final_sale_tags",
+    "express_max_weight",
+    "concept",
     "returns",
     "strict_amounts",
     "strict_refund_dates",
@@ -26,18 +29,18 @@ const SETTINGS: [&str; 11] = [
 ];
 
 /// Reads a new merchant: `identifier`, `name` and any of the settings.
-pub fn read_new_merchant(document: &Object<'_>) -> Option<(MerchantId, Settings)> {
+pub fn read_new_merchant(document: &Object<'_>, guard: &Guard) -> Option<(MerchantId, Settings)> {
     document.reject_unknown(&[&SETTINGS[..], &["identifier"]].concat());
     let identifier = document.required("identifier", parsed(1..=63, str::parse::<MerchantId>));
     let name = document.required("name", text(1..=200));
-    let change = SettingsChange::read_fields(document);
+    let change = SettingsChange::read_fields(document, guard);
     let mut settings = Settings::new(name?);
     change?.apply(&mut settings);
     Some((identifier?, settings))
 }
 
 /// A partial update of a merchant's settings. `null` clears a setting that can be empty.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SettingsChange {
     name: Option<String>,
     time_zone: Option<String>,
@@ -45,6 +48,8 @@ pub struct SettingsChange {
     managed_receiving: Option<bool>,
     return_window_days: Option<u16>,
     final_sale_tags: Option<Vec<String>>,
+    express_max_weight: Option<Option<f64>>,
+    concept: Option<Option<String>>,
     returns: Option<PolicyChange>,
     strict_amounts: Option<bool>,
     strict_refund_dates: Option<bool>,
@@ -53,12 +58,12 @@ pub struct SettingsChange {
 }
 
 impl SettingsChange {
-    pub fn read(document: &Object<'_>) -> Option<Self> {
+    pub fn read(document: &Object<'_>, guard: &Guard) -> Option<Self> {
         document.reject_unknown(&SETTINGS);
-        Self::read_fields(document)
+        Self::read_fields(document, guard)
     }
 
-    fn read_fields(document: &Object<'_>) -> Option<Self> {
+    fn read_fields(document: &Object<'_>, guard: &Guard) -> Option<Self> {
         read_fields!(Self {
             name: document.optional("name", text(1..=200)),
             time_zone: document.optional("time_zone", time_zone),
@@ -67,11 +72,13 @@ impl SettingsChange {
             managed_receiving: document.optional("managed_receiving", boolean),
             return_window_days: document.optional("return_window_days", days),
             final_sale_tags: document.optional("final_sale_tags", array(0..=100, text(1..=100))),
+            express_max_weight: document.clearable("express_max_weight", number(0.0..=1e9)),
+            concept: document.clearable("concept", text(1..=255)),
             returns: document.optional("returns", object(PolicyChange::read)),
             strict_amounts: document.optional("strict_amounts", boolean),
             strict_refund_dates: document.optional("strict_refund_dates", boolean),
             support_contact: document.clearable("support_contact", object(support_contact)),
-            base_url: document.clearable("base_url", base_url),
+            base_url: document.clearable("base_url", base_url(guard)),
         })
     }
 
@@ -83,6 +90,8 @@ impl SettingsChange {
         replace(&mut settings.managed_receiving, self.managed_receiving);
         replace(&mut settings.return_window_days, self.return_window_days);
         replace(&mut settings.final_sale_tags, self.final_sale_tags);
+        replace(&mut settings.express_max_weight, self.express_max_weight);
+        replace(&mut settings.concept, self.concept);
         replace(&mut settings.strict_amounts, self.strict_amounts);
         replace(&mut settings.strict_refund_dates, self.strict_refund_dates);
         replace(&mut settings.support_contact, self.support_contact);

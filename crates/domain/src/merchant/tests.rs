@@ -1,9 +1,10 @@
 use expect_test::{Expect, expect};
 
+use super::guard::Guard;
 use super::{
-    Authentication, EndpointChange, Interface, ReturnPolicy, Settings, SettingsChange,
-    read_new_merchant,
+    Authentication, Endpoint, Interface, ReturnPolicy, Settings, SettingsChange, is_reserved_header,
 };
+use crate::access::MerchantId;
 use crate::json::{Document, Object, object};
 use crate::message_kind::MessageKind;
 
@@ -16,6 +17,18 @@ fn check_rejected<T: std::fmt::Debug>(
     let invalid = Document::parse(json.as_bytes()).unwrap().read(object(read)).unwrap_err();
     let lines: Vec<_> = invalid.errors.iter().map(ToString::to_string).collect();
     errors.assert_eq(&lines.join("\n"));
+}
+
+fn read_new_merchant(document: &Object<'_>) -> Option<(MerchantId, Settings)> {
+    super::read_new_merchant(document, &Guard::default())
+}
+
+fn settings_change(document: &Object<'_>) -> Option<SettingsChange> {
+    SettingsChange::read(document, &Guard::default())
+}
+
+fn authentication(document: &Object<'_>) -> Option<Authentication<String>> {
+    Authentication::read(document, &Guard::default())
 }
 
 #[test]
@@ -40,7 +53,7 @@ fn a_merchant_needs_a_name_and_an_identifier() {
             "return_window_days": -1, "support_contact": {"email": "x", "fax": "1"}, "base_url": "ftp://x"}"#,
         read_new_merchant,
         &expect![[r#"
-            $.colour: invalid (unknown field: known are name, time_zone, currency, managed_receiving, return_window_days, final_sale_tags, returns, strict_amounts, strict_refund_dates, support_contact, base_url, identifier)
+            $.colour: invalid (unknown field: known are name, time_zone, currency, managed_receiving, return_window_days, final_sale_tags, express_max_weight, concept, returns, strict_amounts, strict_refund_dates, support_contact, base_url, identifier)
             $.identifier: invalid (must be 1 to 63 lower-case letters, digits or hyphens, beginning with a letter or digit)
             $.name: invalid (must have 1 to 200 characters)
             $.time_zone: invalid (must be an IANA time zone, like Europe/Berlin)
@@ -64,7 +77,7 @@ fn a_base_url_has_no_query_or_fragment() {
     ] {
         let json = format!(r#"{{"base_url": "{url}"}}"#);
         let document = Document::parse(json.as_bytes()).unwrap();
-        let invalid = document.read(object(SettingsChange::read)).unwrap_err();
+        let invalid = document.read(object(settings_change)).unwrap_err();
         assert_eq!(invalid.errors[0].field, "$.base_url");
         assert_eq!(invalid.errors[0].detail.as_deref(), Some(detail), "{url}");
     }
@@ -78,7 +91,7 @@ fn null_clears_a_setting_that_can_be_empty() {
     let mut settings = Settings::new("Acme");
     settings.base_url = Some("https://acme.example".to_owned());
     let read = |json: &str| {
-        Document::parse(json.as_bytes()).unwrap().read(object(SettingsChange::read)).unwrap()
+        Document::parse(json.as_bytes()).unwrap().read(object(settings_change)).unwrap()
     };
     read("{}").apply(&mut settings);
     assert!(settings.base_url.is_some());
@@ -90,7 +103,7 @@ fn null_clears_a_setting_that_can_be_empty() {
 fn return_options_change_part_by_part() {
     let mut settings = Settings::new("Acme");
     let read = |json: &str| {
-        Document::parse(json.as_bytes()).unwrap().read(object(SettingsChange::read)).unwrap()
+        Document::parse(json.as_bytes()).unwrap().read(object(settings_change)).unwrap()
     };
     read(
         r#"{"returns": {"gift_card": {"sku": "GIFT"},
@@ -106,7 +119,7 @@ fn return_options_change_part_by_part() {
         r#"{"returns": {"reasons": [{"code": "A", "label": "a"}, {"code": "A"}], "colour": 1,
             "methods": [{"method": "pigeon"}, {"method": "mail-back"}, {"method": "mail-back",
             "shipping_cost_cents": -1}], "gift_card": {"sku": ""}}}"#,
-        SettingsChange::read,
+        settings_change,
         &expect![[r#"
             $.returns.colour: invalid (unknown field: known are reasons, methods, free_exchange_shipping, gift_card)
             $.returns.reasons[1].label: missing_field
@@ -118,13 +131,14 @@ fn return_options_change_part_by_part() {
     );
 }
 
-fn endpoint(document: &Object<'_>) -> Option<EndpointChange> {
-    EndpointChange::read(document, Interface::Message(MessageKind::Rma))
+fn endpoint(document: &Object<'_>) -> Option<Endpoint<String>> {
+    Endpoint::read(document, Interface::Message(MessageKind::Rma), &Guard::default())
 }
 
 #[test]
 fn a_variants_endpoint_needs_a_placeholder_in_its_path() {
-    let variants = |document: &Object<'_>| EndpointChange::read(document, Interface::Variants);
+    let variants =
+        |document: &Object<'_>| Endpoint::read(document, Interface::Variants, &Guard::default());
     for json in [
         r#"{}"#,
         r#"{"path": "/products/{variant_identifier}"}"#,
@@ -137,12 +151,12 @@ fn a_variants_endpoint_needs_a_placeholder_in_its_path() {
     check_rejected(
         r#"{"path": "/products"}"#,
         variants,
-        &expect!["$.path: invalid (must hold {variant_identifier} in its path)"],
+        &expect!["$.path: invalid (must have {variant_identifier} in its path)"],
     );
     check_rejected(
         r#"{"url": "https://acme.example/products?of={variant_identifier}"}"#,
         variants,
-        &expect!["$.url: invalid (must hold {variant_identifier} in its path)"],
+        &expect!["$.url: invalid (must have {variant_identifier} in its path)"],
     );
 }
 
@@ -192,7 +206,7 @@ fn every_kind_of_authentication_is_read() {
             "scope": null, "credentials_in": "body"}"#,
     ] {
         let document = Document::parse(json.as_bytes()).unwrap();
-        let read = document.read(object(Authentication::read)).unwrap();
+        let read = document.read(object(authentication)).unwrap();
         let again: Authentication<String> = serde_json::from_str(json).unwrap();
         assert_eq!(read, again);
     }
@@ -218,8 +232,72 @@ fn a_field_of_another_authentication_is_rejected() {
         ),
     ] {
         let document = Document::parse(json.as_bytes()).unwrap();
-        let invalid = document.read(object(Authentication::read)).unwrap_err();
+        let invalid = document.read(object(authentication)).unwrap_err();
         let errors: Vec<_> = invalid.errors.iter().map(ToString::to_string).collect();
         assert_eq!(errors, [format!("$.scopes: invalid (unknown field: known are {known})")]);
     }
+}
+
+#[test]
+fn a_url_has_a_plain_host_and_no_dot_segments() {
+    const SYNTAX: &str = "must be an http or https URL without credentials or fragment";
+    const DOTS: &str = "must not have `.` or `..` as a part of its path";
+    for (url, detail) in [
+        ("https:///x", SYNTAX),
+        ("https:x", SYNTAX),
+        (r"https://acme.example\\x", SYNTAX),
+        (r"https:\\\\acme.example/x", SYNTAX),
+        ("https://@acme.example/x", SYNTAX),
+        ("https://:@acme.example/x", SYNTAX),
+        ("https://acme.example /x", SYNTAX),
+        ("https://acme.example/a/../x", DOTS),
+        ("https://acme.example/.", DOTS),
+        ("https://acme.example/%2e%2E/x", DOTS),
+        ("https://acme.example/..%2fx?y=1", DOTS),
+        ("http://acme.example/x", "scheme `http` is not allowed for an endpoint"),
+        ("https://10.0.0.1/x", "address 10.0.0.1 is refused: private"),
+        ("https://[::1]/x", "address ::1 is refused: loopback"),
+        ("https://localhost/x", "address 127.0.0.1 is refused: loopback"),
+        (
+            "https://metadata.google.internal/x",
+            "address 169.254.169.254 is refused: cloud metadata",
+        ),
+    ] {
+        let token = format!(
+            r#"{{"kind": "oauth2", "token_url": "{url}", "client_id": "c", "client_secret": "s"}}"#
+        );
+        let json = format!(r#"{{"url": "{url}", "authentication": {token}}}"#);
+        let document = Document::parse(json.as_bytes()).unwrap();
+        let invalid = document.read(object(endpoint)).unwrap_err();
+        let errors: Vec<_> = invalid.errors.iter().map(ToString::to_string).collect();
+        let expected =
+            ["url", "authentication.token_url"].map(|key| format!("$.{key}: invalid ({detail})"));
+        assert_eq!(errors, expected, "{url}");
+    }
+    for json in [
+        r#"{"url": "https://acme.example/a..b/.well-known/x?next=../y"}"#,
+        r#"{"path": "/.well-known/rmas"}"#,
+    ] {
+        assert!(Document::parse(json.as_bytes()).unwrap().read(object(endpoint)).is_ok(), "{json}");
+    }
+}
+
+#[test]
+fn a_header_can_be_set_once_and_only_if_the_service_does_not_set_it() {
+    for name in ["Accept", "Expect", "Keep-Alive", "Proxy-Connection", "TraceState", "Webhook-Id"] {
+        assert!(is_reserved_header(name), "{name}");
+    }
+    assert!(!is_reserved_header("x-shop"));
+    check_rejected(
+        r#"{"headers": {"Expect": "x", "keep-alive": "x"}}"#,
+        endpoint,
+        &expect![[r#"
+            $.headers.Expect: invalid (this header is set by the service)
+            $.headers['keep-alive']: invalid (this header is set by the service)"#]],
+    );
+    check_rejected(
+        r#"{"headers": {"x-a": "1", "X-A": "2"}}"#,
+        endpoint,
+        &expect!["$.headers['X-A']: invalid (another header has the same name)"],
+    );
 }

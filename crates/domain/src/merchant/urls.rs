@@ -2,27 +2,63 @@
 
 use url::Url;
 
+use super::guard::Guard;
+use super::secret_url::SecretUrl;
 use crate::json::{Field, parsed};
 
 const NOT_AN_HTTP_URL: &str = "must be an http or https URL without credentials or fragment";
+const DOT_SEGMENT: &str = "must not have `.` or `..` as a part of its path";
 
-/// An http or https URL without credentials. Each request checks whether its address is allowed.
-pub(super) fn http_url(field: Field<'_>) -> Option<String> {
-    parsed(1..=2000, |text| {
-        let url = Url::parse(text).map_err(|_not_a_url| NOT_AN_HTTP_URL)?;
-        let is_http = matches!(url.scheme(), "http" | "https") && url.has_host();
-        let is_bare =
-            url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
-        if is_http && is_bare { Ok(text.to_owned()) } else { Err(NOT_AN_HTTP_URL) }
-    })(field)
+/// An http or https URL that `guard` allows.
+pub(super) fn http_url(guard: &Guard) -> impl FnMut(Field<'_>) -> Option<String> {
+    move |field| {
+        parsed(1..=2000, |text| {
+            check_syntax(text)?;
+            let url = Url::parse(text).map_err(|_not_a_url| NOT_AN_HTTP_URL)?;
+            let is_http = matches!(url.scheme(), "http" | "https") && url.has_host();
+            if !is_http || url.fragment().is_some() {
+                return Err(NOT_AN_HTTP_URL.to_owned());
+            }
+            guard.check_url(&url).map_err(|error| error.to_string())?;
+            Ok(text.to_owned())
+        })(field)
+    }
+}
+
+/// Rejects forms that the URL parser repairs or drops: a missing host, backslashes, white space, empty
+/// credentials and dot segments.
+fn check_syntax(text: &str) -> Result<(), &'static str> {
+    let is_clean = !text.chars().any(|c| c == '\\' || c.is_whitespace() || c.is_control());
+    let (_, rest) = text.split_once("://").ok_or(NOT_AN_HTTP_URL)?;
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    if !is_clean || authority.is_empty() || authority.contains('@') {
+        return Err(NOT_AN_HTTP_URL);
+    }
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    if has_dot_segment(path) { Err(DOT_SEGMENT) } else { Ok(()) }
+}
+
+/// Whether a server could understand a part of the path as `.` or `..`, also when it is
+/// percent-encoded.
+fn has_dot_segment(path: &str) -> bool {
+    let path = path.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/");
+    path.replace("%5c", "/").split('/').any(|segment| matches!(segment, "." | ".."))
+}
+
+/// A URL with a secret query.
+pub(super) fn secret_url(guard: &Guard) -> impl FnMut(Field<'_>) -> Option<SecretUrl<String>> {
+    let mut read = http_url(guard);
+    move |field| read(field).map(SecretUrl::from)
 }
 
 /// A URL to which paths are appended.
-pub(super) fn base_url(field: Field<'_>) -> Option<String> {
-    let text = http_url(field)?;
-    match Url::parse(&text) {
-        Ok(url) if url.query().is_none() => Some(text),
-        _ => field.invalid("must not have a query: paths are put behind it"),
+pub(super) fn base_url(guard: &Guard) -> impl FnMut(Field<'_>) -> Option<String> {
+    let mut read = http_url(guard);
+    move |field| match read(field)? {
+        text if text.contains('?') => {
+            field.invalid("must not have a query: paths are put behind it")
+        }
+        text => Some(text),
     }
 }
 
@@ -30,10 +66,12 @@ pub(super) fn path(field: Field<'_>) -> Option<String> {
     parsed(1..=1000, |text| {
         let is_plain =
             text.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'?' | b'#' | b'\\'));
-        if text.starts_with('/') && is_plain {
-            Ok(text.to_owned())
-        } else {
+        if !text.starts_with('/') || !is_plain {
             Err("must be a path that begins with /")
+        } else if has_dot_segment(text) {
+            Err(DOT_SEGMENT)
+        } else {
+            Ok(text.to_owned())
         }
     })(field)
 }

@@ -3,6 +3,7 @@
 
 use std::ops::RangeInclusive;
 
+use chrono::TimeDelta;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaType, Type};
 
 /// The length of an identifier, in characters.
@@ -14,6 +15,8 @@ pub(super) const OPTIONAL_TEXT: RangeInclusive<usize> = 0..=255;
 pub(super) const AMOUNT: RangeInclusive<i64> = 0..=1_000_000_000_000_000;
 /// The units of one line.
 pub(super) const QUANTITY: RangeInclusive<i64> = 1..=1_000;
+/// How far `updated_at` can be ahead of our clock.
+pub(super) const MAX_AHEAD: TimeDelta = TimeDelta::hours(24);
 pub(super) const MAX_TAGS: usize = 250;
 pub(super) const MAX_NOTE: usize = 5_000;
 pub(super) const MAX_REFUNDS: usize = 1_000;

@@ -1,7 +1,5 @@
 //! A line of an order: a quantity of one product.
 
-use std::collections::HashMap;
-
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -10,6 +8,7 @@ use utoipa::ToSchema;
 use super::limits::{
     AMOUNT, IDENTIFIER, MAX_LINES, MAX_ORDER_UNITS, MAX_TAGS, OPTIONAL_TEXT, QUANTITY, tags_schema,
 };
+use super::line_index::{LineIndex, LineUnits};
 use super::sums::SumChecks;
 use crate::json::{JsonValue, Object, array, integer, number, object, text, timestamp};
 
@@ -61,87 +60,9 @@ pub struct OrderLine {
     pub image_url: Option<String>,
     #[schema(minimum = 0, maximum = 1_000_000_000)]
     pub weight: Option<f64>,
-}
-
-/// The lines of an order by identifier, with their quantities and sums. Invalid lines are included,
-/// so that an invalid line causes no further errors in refunds and sums. The default is an index of
-/// lines that could not be read at all.
-#[derive(Debug, Default)]
-pub(super) struct LineIndex {
-    /// The quantity of each line with a valid identifier. It is `None` when the quantity is invalid.
-    quantities: HashMap<String, Option<i64>>,
-    all_identifiers_valid: bool,
-    product_amount: Option<i64>,
-    tax_amount: Option<i64>,
-    /// The sum of all valid quantities.
-    units: i64,
-}
-
-/// The result of looking up a line.
-pub(super) enum LineLookup {
-    Known {
-        quantity: i64,
-    },
-    Unknown,
-    /// The line itself is invalid, or an invalid line could be the one.
-    Invalid,
-}
-
-impl LineIndex {
-    fn new() -> Self {
-        Self {
-            quantities: HashMap::new(),
-            all_identifiers_valid: true,
-            product_amount: Some(0),
-            tax_amount: Some(0),
-            units: 0,
-        }
-    }
-
-    pub(super) fn find(&self, identifier: &str) -> LineLookup {
-        match self.quantities.get(identifier) {
-            Some(Some(quantity)) => LineLookup::Known { quantity: *quantity },
-            None if self.all_identifiers_valid => LineLookup::Unknown,
-            _ => LineLookup::Invalid,
-        }
-    }
-
-    /// The sum over all lines. It is `None` when an amount is invalid.
-    pub(super) fn product_amount(&self) -> Option<i64> {
-        self.product_amount
-    }
-
-    pub(super) fn tax_amount(&self) -> Option<i64> {
-        self.tax_amount
-    }
-
-    fn add_identifier(
-        &mut self,
-        line: &Object<'_>,
-        identifier: Option<&String>,
-        quantity: Option<i64>,
-    ) {
-        match identifier {
-            Some(identifier) if self.quantities.contains_key(identifier) => {
-                line.invalid("identifier", "another line of this order has the same identifier");
-            }
-            Some(identifier) => {
-                self.quantities.insert(identifier.clone(), quantity);
-            }
-            None => self.all_identifiers_valid = false,
-        }
-    }
-
-    fn add_non_object(&mut self) {
-        self.all_identifiers_valid = false;
-        self.add_amounts(None, None);
-    }
-
-    fn add_amounts(&mut self, product: Option<i64>, tax: Option<i64>) {
-        let sum = |sum: Option<i64>, amount: Option<i64>| sum?.checked_add(amount?);
-        self.product_amount = sum(self.product_amount, product);
-        self.tax_amount = sum(self.tax_amount, tax);
-    }
+    /// The brand that sold the line, if it is not that of the order.
+    #[schema(max_length = 255)]
+    pub concept: Option<String>,
 }
 
 /// Reads the lines of an order, and an index that also covers invalid lines.
@@ -159,7 +80,7 @@ pub(super) fn read_all(
     });
     let lines = order.required("items", lines);
     let index = index.unwrap_or_default();
-    if index.units > MAX_ORDER_UNITS {
+    if index.units() > MAX_ORDER_UNITS {
         let detail = format!("must have at most {MAX_ORDER_UNITS} units over all lines");
         order.invalid("items", detail);
     }
@@ -186,10 +107,12 @@ impl OrderLine {
         let unit_price = line.required("unit_price_amount_cents", integer(AMOUNT));
         let image_url = line.optional("image_url", text(0..=2_048));
         let weight = line.optional("weight", number(0.0..=1e9));
+        let concept = line.optional("concept", text(OPTIONAL_TEXT));
 
-        index.add_identifier(line, identifier.as_ref(), quantity);
-        index.units += quantity.unwrap_or_default();
-        index.add_amounts(product, tax);
+        let amounts = [product, tax, discount];
+        let units = quantity.map(|quantity| LineUnits::new(quantity, shipped, amounts));
+        index.add(line, identifier.as_ref(), units);
+        index.add_amounts(amounts);
         check_quantities(line, quantity, shipped, canceled);
         let product_of_units = unit_price.zip(shipped).map(|(price, units)| price * units);
         sums.compare(line, "product_amount_cents", product, product_of_units);
@@ -220,6 +143,7 @@ impl OrderLine {
             unit_price_amount_cents: unit_price?,
             image_url: image_url?,
             weight: weight?,
+            concept: concept?,
             sku,
             upc,
         })

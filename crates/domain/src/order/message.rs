@@ -1,5 +1,7 @@
 //! The message that merchants publish: up to 500 orders, accepted together or not at all.
 
+use chrono::{DateTime, Utc};
+
 use super::limits::MAX_ORDERS;
 use super::model::Order;
 use super::sums::SumChecks;
@@ -8,7 +10,7 @@ use crate::json::{Digest, Document, FieldError, JsonValue, ValidationError, arra
 /// The checks that a merchant can turn on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OrderPolicy {
-    /// Sums that do not add up are errors instead of warnings.
+    /// Amounts that do not add up are errors instead of warnings.
     pub strict_amounts: bool,
     /// A new refund must have a date in the future.
     pub strict_refund_dates: bool,
@@ -19,7 +21,7 @@ pub struct OrderPolicy {
 pub struct OrderMessage {
     /// The orders as they were sent. The same order can appear more than once.
     pub snapshots: Vec<OrderSnapshot>,
-    /// Sums that do not add up.
+    /// Amounts that do not add up.
     pub warnings: Vec<FieldError>,
 }
 
@@ -31,19 +33,23 @@ pub struct OrderSnapshot {
     pub order: Order,
     /// The digest of the whole order, with unknown fields.
     pub digest: Digest,
-    /// The digests of the order's refunds, in the same order.
+    /// The digests of the order's refunds without their `rma_identifier`, in the same order.
     pub refund_digests: Vec<Digest>,
 }
 
 impl OrderMessage {
     /// Validates a message on its own, without stored orders.
-    pub fn read(document: &Document, policy: OrderPolicy) -> Result<Self, ValidationError> {
+    pub fn read(
+        document: &Document,
+        policy: OrderPolicy,
+        now: DateTime<Utc>,
+    ) -> Result<Self, ValidationError> {
         let mut sums = SumChecks::new(policy.strict_amounts);
         let orders = document.read(object(|message| {
             message.required(
                 "returns_portal_order",
                 object(|envelope| {
-                    let order = object(|order| Order::read(order, &mut sums));
+                    let order = object(|order| Order::read(order, &mut sums, now));
                     envelope.required("orders", array(1..=MAX_ORDERS, order))
                 }),
             )
@@ -53,7 +59,9 @@ impl OrderMessage {
             index,
             order,
             digest: Digest::of(value),
-            refund_digests: elements(value, "refunds").map(Digest::of).collect(),
+            refund_digests: elements(value, "refunds")
+                .map(|refund| Digest::without(refund, "rma_identifier"))
+                .collect(),
         });
         Ok(Self { snapshots: snapshots.collect(), warnings: sums.into_warnings() })
     }

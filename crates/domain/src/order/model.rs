@@ -10,10 +10,13 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use super::address::Address;
 use super::customer::{self, Customer};
 use super::limits::{
-    AMOUNT, IDENTIFIER, MAX_NOTE, MAX_OPAQUE, MAX_REFUNDS, MAX_TAGS, OPTIONAL_TEXT, tags_schema,
+    AMOUNT, IDENTIFIER, MAX_AHEAD, MAX_NOTE, MAX_OPAQUE, MAX_REFUNDS, MAX_TAGS, OPTIONAL_TEXT,
+    tags_schema,
 };
 use super::line::{self, OrderLine};
+use super::line_index::LineIndex;
 use super::refund::{Refund, RefundIndex};
+use super::refunded_amounts::RefundedAmounts;
 use super::sums::SumChecks;
 use crate::json::{Field, Object, array, currency, integer, object, one_of, text, timestamp};
 
@@ -53,6 +56,7 @@ pub struct Order {
     #[schema(max_length = 5000)]
     pub note: Option<String>,
     pub created_at: DateTime<Utc>,
+    /// At most 24 hours in the future.
     pub updated_at: DateTime<Utc>,
     /// All lines together have at most 10,000 units.
     #[schema(min_items = 1, max_items = 1000)]
@@ -83,8 +87,11 @@ impl OrderStatus {
 }
 
 impl Order {
-    pub(super) fn read(order: &Object<'_>, sums: &mut SumChecks) -> Option<Self> {
-        let mut seen = RefundIndex::default();
+    pub(super) fn read(
+        order: &Object<'_>,
+        sums: &mut SumChecks,
+        now: DateTime<Utc>,
+    ) -> Option<Self> {
         let identifier = order.required("identifier", text(IDENTIFIER));
         let raw_status = order.optional("raw_status", text(OPTIONAL_TEXT));
         let status = order.required("status", one_of(&OrderStatus::TEXTS));
@@ -100,18 +107,23 @@ impl Order {
         let note = order.optional("note", text(0..=MAX_NOTE));
         let created_at = order.required("created_at", timestamp);
         let updated_at = order.required("updated_at", timestamp);
+        if updated_at.is_some_and(|updated_at| updated_at - now > MAX_AHEAD) {
+            order.invalid("updated_at", "must be at most 24 hours in the future");
+        }
         let (items, lines) = line::read_all(order, sums);
         let customer = customer::read_either(order);
         let shipping_address = order.required("shipping_address", object(Address::read));
         let billing_address = order.required("billing_address", object(Address::read));
         let transactions = order.required("transactions", array(0..=MAX_OPAQUE, ignore));
-        let refunds =
-            array(0..=MAX_REFUNDS, object(|refund| Refund::read(refund, &lines, &mut seen)));
-        let refunds = order.required("refunds", refunds);
+        let shipping_paid = shipping.zip(shipping_tax).map(|(shipping, tax)| shipping + tax);
+        let mut seen = RefundIndex::new(RefundedAmounts::new(total, shipping_paid));
+        let refund = object(|refund| Refund::read(refund, &lines, &mut seen, sums));
+        let refunds = order.required("refunds", array(0..=MAX_REFUNDS, refund));
         let discounts = order.required("discounts", array(0..=MAX_OPAQUE, ignore));
 
         sums.compare(order, "product_amount_cents", product, lines.product_amount());
         sums.compare(order, "tax_amount_cents", tax, lines.tax_amount());
+        warn_of_order_discount(order, sums, discount, &lines);
 
         transactions.and(discounts)?;
         Some(Self {
@@ -136,6 +148,20 @@ impl Order {
             billing_address: billing_address?,
             refunds: refunds?,
         })
+    }
+}
+
+/// Warns the sender of a discount that no line carries.
+fn warn_of_order_discount(
+    order: &Object<'_>,
+    sums: &mut SumChecks,
+    discount: Option<i64>,
+    lines: &LineIndex,
+) {
+    let rest = discount.zip(lines.discount_amount()).map(|(order, lines)| order - lines);
+    if let Some(rest) = rest.filter(|rest| *rest > 0) {
+        let detail = format!("{rest} of the discount is on no line, and is spread over the lines");
+        sums.warn(order, "discount_amount_cents", detail);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The comparison of an order snapshot with the stored order.
 //!
-//! The newest snapshot wins, an equal snapshot changes nothing, and a stored refund never changes.
+//! The newest snapshot wins, an equal snapshot changes nothing, and of a stored refund only the
+//! `rma_identifier` can change.
 
 use std::cell::LazyCell;
 
@@ -36,6 +37,7 @@ pub struct KnownOrder {
 pub struct KnownRefund {
     /// The digest of the order's identifier.
     pub order: Digest,
+    /// The digest of the refund without its `rma_identifier`.
     pub digest: Digest,
 }
 
@@ -63,7 +65,10 @@ impl OrderSnapshot {
                     errors.push(FieldError::invalid(format!("{field}.identifier"), detail));
                 }
                 Some(known) if known.digest != *digest => {
-                    errors.push(FieldError::invalid(field, "a refund cannot change once sent"));
+                    errors.push(FieldError::invalid(
+                        field,
+                        "only the rma_identifier of a stored refund can change",
+                    ));
                 }
                 Some(_) => {}
                 None => {

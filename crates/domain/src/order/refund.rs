@@ -10,7 +10,9 @@ use utoipa::ToSchema;
 use super::limits::{
     AMOUNT, IDENTIFIER, MAX_LINES, MAX_NOTE, MAX_TAGS, OPTIONAL_TEXT, QUANTITY, tags_schema,
 };
-use super::line::{LineIndex, LineLookup};
+use super::line_index::{LineIndex, LineLookup, LineUnits};
+use super::refunded_amounts::RefundedAmounts;
+use super::sums::SumChecks;
 use crate::json::{Object, array, integer, object, text, timestamp};
 
 /// The tag of a refund that does not affect returns.
@@ -19,7 +21,8 @@ pub const IGNORE_REFUND: &str = "ignore_refund";
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Refund {
-    /// Unique across all refunds of the merchant. A stored refund never changes.
+    /// Unique across all refunds of the merchant. Only the `rma_identifier` of a stored refund can
+    /// change.
     #[schema(min_length = 1, max_length = 255)]
     pub identifier: String,
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
@@ -57,6 +60,13 @@ pub(super) struct RefundIndex {
     lines: HashSet<String>,
     /// Refunded units by order line.
     units_by_line: HashMap<String, i64>,
+    amounts: RefundedAmounts,
+}
+
+impl RefundIndex {
+    pub(super) fn new(amounts: RefundedAmounts) -> Self {
+        Self { amounts, ..Self::default() }
+    }
 }
 
 impl Refund {
@@ -64,6 +74,7 @@ impl Refund {
         refund: &Object<'_>,
         lines: &LineIndex,
         seen: &mut RefundIndex,
+        sums: &mut SumChecks,
     ) -> Option<Self> {
         let identifier = refund.required("identifier", text(IDENTIFIER));
         let total = refund.required("total_refund_amount_cents", integer(AMOUNT));
@@ -79,7 +90,7 @@ impl Refund {
         if identifier.as_ref().is_some_and(|identifier| !seen.refunds.insert(identifier.clone())) {
             refund.invalid("identifier", "another refund of this order has the same identifier");
         }
-        Some(Self {
+        let read = Self {
             identifier: identifier?,
             total_refund_amount_cents: total?,
             refund_line_items: items?,
@@ -87,7 +98,11 @@ impl Refund {
             created_at: created_at?,
             rma_identifier: rma_identifier?.filter(|rma| !rma.is_empty()),
             tags: tags?.unwrap_or_default(),
-        })
+        };
+        if let Some(detail) = seen.amounts.add(&read, lines) {
+            sums.report(refund, "total_refund_amount_cents", detail);
+        }
+        Some(read)
     }
 
     /// Whether the refund does not affect returns.
@@ -119,7 +134,7 @@ impl RefundLine {
                 LineLookup::Unknown => {
                     line.invalid("order_item_identifier", "names no line of this order");
                 }
-                LineLookup::Known { quantity: available } => {
+                LineLookup::Known(LineUnits { quantity: available, .. }) => {
                     let before = seen.units_by_line.get(order_item).filter(|_| !ignored);
                     let refunded = before.unwrap_or(&0) + quantity.unwrap_or(0);
                     if refunded > available {

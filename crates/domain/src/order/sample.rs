@@ -71,12 +71,12 @@ fn order(seed: u64, index: u64, until: DateTime<Utc>) -> Order {
         5..25 => OrderStatus::Created,
         _ => OrderStatus::Shipped,
     };
-    let shipped_at = created_at + TimeDelta::minutes(random.between(60, 4_000));
+    let shipped_at = (created_at + TimeDelta::minutes(random.between(60, 4_000))).min(until);
     let lines = 1 + random.between(0, 4).min(random.between(0, 4));
     let items: Vec<_> = (1..=lines)
         .map(|number| line(&mut random, &identifier, number, status, shipped_at))
         .collect();
-    let refunds = refunds(&mut random, &identifier, &items, shipped_at);
+    let refunds = refunds(&mut random, &identifier, &items, shipped_at, until);
     let last_refund = refunds.last().map(|refund: &Refund| refund.created_at);
 
     let product = items.iter().map(|line| line.product_amount_cents).sum();
@@ -147,6 +147,7 @@ fn line(
         unit_price_amount_cents: unit_price,
         image_url: Some(format!("https://images.shop.example/{style}/{colour}.jpg")),
         weight: Some(product.weight),
+        concept: None,
         sku: Some(sku),
     }
 }
@@ -157,19 +158,21 @@ fn refunds(
     order: &str,
     items: &[OrderLine],
     shipped_at: DateTime<Utc>,
+    until: DateTime<Utc>,
 ) -> Vec<Refund> {
     let refunded = items.iter().find(|line| line.quantity_shipped > 0);
     let Some(line) = refunded.filter(|_| random.chance(10)) else { return Vec::new() };
     vec![Refund {
         identifier: format!("{order}-refund-1"),
-        total_refund_amount_cents: line.unit_price_amount_cents,
+        total_refund_amount_cents: (line.product_amount_cents - line.discount_amount_cents)
+            / line.quantity_shipped,
         refund_line_items: vec![RefundLine {
             identifier: format!("{order}-refund-1-1"),
             quantity: 1,
             order_item_identifier: line.identifier.clone(),
         }],
         note: None,
-        created_at: shipped_at + TimeDelta::days(random.between(5, 25)),
+        created_at: (shipped_at + TimeDelta::days(random.between(5, 25))).min(until),
         rma_identifier: None,
         tags: Vec::new(),
     }]

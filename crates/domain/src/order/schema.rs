@@ -1,8 +1,8 @@
 //! The JSON Schemas of the order message and of the event.
 //!
 //! The schema of the message accepts what [`OrderMessage::read`] accepts, except for rules that a
-//! schema cannot express: unique identifiers, quantities of lines and refunds, sums, and the years
-//! and leap seconds of times.
+//! schema cannot express: unique identifiers, quantities of lines and refunds, sums, the years and
+//! leap seconds of times, and times in the future.
 //!
 //! [`OrderMessage::read`]: super::OrderMessage::read
 

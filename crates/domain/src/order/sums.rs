@@ -1,12 +1,12 @@
-//! Amounts that should add up.
+//! Amounts that should add up, and the warnings about them.
 
 use crate::json::{FieldError, Object};
 
 /// The maximum number of warnings. Further warnings are dropped.
 const MAX_WARNINGS: usize = 1_000;
 
-/// Compares stated amounts with computed ones. A difference is an error for a strict merchant and a
-/// warning otherwise.
+/// Checks amounts. An amount that does not add up is an error for a strict merchant and a warning
+/// otherwise.
 #[derive(Debug)]
 pub(super) struct SumChecks {
     is_strict: bool,
@@ -30,10 +30,21 @@ impl SumChecks {
         if stated == computed {
             return;
         }
-        let detail = format!("says {stated}, but the parts make {computed}");
+        self.report(object, key, format!("says {stated}, but the parts make {computed}"));
+    }
+
+    /// Reports an amount that does not add up.
+    pub(super) fn report(&mut self, object: &Object<'_>, key: &str, detail: String) {
         if self.is_strict {
             object.invalid(key, detail);
-        } else if self.warnings.len() < MAX_WARNINGS {
+        } else {
+            self.warn(object, key, detail);
+        }
+    }
+
+    /// Adds a warning that is not an error for a strict merchant either.
+    pub(super) fn warn(&mut self, object: &Object<'_>, key: &str, detail: String) {
+        if self.warnings.len() < MAX_WARNINGS {
             self.warnings.push(object.field_error(key, detail));
         }
     }

@@ -1,3 +1,4 @@
+mod amounts;
 mod contract;
 mod rules;
 mod samples;
@@ -21,7 +22,8 @@ fn sample_orders(seed: u64) -> Orders {
 }
 
 fn read(message: &Value, policy: OrderPolicy) -> Result<OrderMessage, ValidationError> {
-    OrderMessage::read(&Document::parse(message.to_string().as_bytes()).unwrap(), policy)
+    let document = Document::parse(message.to_string().as_bytes()).unwrap();
+    OrderMessage::read(&document, policy, time("2026-03-01T00:00:00Z"))
 }
 
 /// A small shipped order of two lines with one refund.

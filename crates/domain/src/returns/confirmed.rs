@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use super::UnitId;
 use crate::access::MerchantId;
 use crate::event::Event;
+use crate::merchant::GiftCardOffer;
 use crate::order::{Address, Customer};
 
 /// A shopper confirmed a return in which units are exchanged for another variant or for a gift
@@ -75,17 +76,6 @@ pub struct Variant {
     /// Defaults to the product of the returned unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub product_identifier: Option<String>,
-}
-
-/// The gift card that a merchant offers instead of a refund.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct GiftCardOffer {
-    /// The SKU agreed with the merchant for gift cards.
-    #[schema(min_length = 1, max_length = 255)]
-    pub sku: String,
-    /// The bonus for choosing the card, once per exchange order.
-    #[schema(minimum = 0)]
-    pub bonus_credit_amount_cents: i64,
 }
 
 impl Event for ReturnConfirmed {

@@ -1,7 +1,5 @@
 //! Discrepancies for staff to review. A discrepancy never stops processing.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 use utoipa::ToSchema;
@@ -9,11 +7,17 @@ use utoipa::ToSchema;
 use super::UnitId;
 
 /// Contradictory statements about a return, for example by merchant and warehouse.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema, IntoStaticStr)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema, IntoStaticStr, thiserror::Error,
+)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Discrepancy {
     /// A snapshot has fewer shipped units than are returned or refunded.
+    #[error(
+        "line {order_line_item_identifier} of order {order_identifier} now has fewer shipped units \
+     ({quantity_shipped}) than are returned or refunded ({units_in_use})"
+    )]
     ShippedQuantityReduced {
         order_identifier: String,
         order_line_item_identifier: String,
@@ -23,6 +27,10 @@ pub enum Discrepancy {
         units_in_use: i64,
     },
     /// A snapshot changed amounts after they were split into units.
+    #[error(
+        "line {order_line_item_identifier} of order {order_identifier} is now {line_paid_cents} cents, \
+     but its units sum to {units_paid_cents} cents"
+    )]
     AmountsChanged {
         order_identifier: String,
         order_line_item_identifier: String,
@@ -31,19 +39,71 @@ pub enum Discrepancy {
         /// The sum of the amounts paid for its units.
         units_paid_cents: i64,
     },
+    /// A snapshot changed the amounts of an order whose discount was spread over its units.
+    #[error(
+        "order {order_identifier} is now {order_paid_cents} cents after its discount, but its units sum \
+     to {units_paid_cents} cents"
+    )]
+    OrderAmountsChanged {
+        order_identifier: String,
+        /// The amount paid for the shipped lines, after the discount of the order.
+        order_paid_cents: i64,
+        /// The sum of the amounts paid for the units.
+        units_paid_cents: i64,
+    },
+    /// Refunds exceed the amount paid for their units, for their line or for the order.
+    #[error("refund {refund_identifier}: {refunded_cents} cents are refunded of {}order {order_identifier}, \
+     but at most {paid_cents} cents were paid", line_of(.order_line_item_identifier.as_deref()))]
+    RefundAbovePaid {
+        /// The refund that exceeds the amount.
+        refund_identifier: String,
+        order_identifier: String,
+        /// The line, if the amount is that of one line or of units of one line.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        order_line_item_identifier: Option<String>,
+        /// The sum of the refunds.
+        refunded_cents: i64,
+        /// The most that can be refunded, including the shipping of the order.
+        paid_cents: i64,
+    },
+    /// A refund that was matched now names another return. It stays with the first return.
+    #[error("refund {refund_identifier} now names return {rma_identifier}, but was matched before")]
+    RefundNamesOtherReturn {
+        refund_identifier: String,
+        order_identifier: String,
+        /// The return that the refund names now.
+        rma_identifier: String,
+    },
+    /// The merchant named an exchange order like another order. It has our identifier instead.
+    #[error(
+        "exchange order {exchange_order_identifier}: {rejected_identifier} is the identifier of another order"
+    )]
+    ExchangeOrderIdentifierTaken {
+        rma_identifier: String,
+        /// The original order.
+        order_identifier: String,
+        /// The identifier in the merchant's response.
+        rejected_identifier: String,
+        exchange_order_identifier: String,
+    },
     /// A refund names a return that does not exist.
+    #[error("refund {refund_identifier} names the unknown return {rma_identifier}")]
     RefundOfUnknownReturn {
         refund_identifier: String,
         order_identifier: String,
         rma_identifier: String,
     },
     /// A refund names a return that was canceled.
+    #[error("refund {refund_identifier} names the canceled return {rma_identifier}")]
     RefundOfCanceledReturn {
         refund_identifier: String,
         order_identifier: String,
         rma_identifier: String,
     },
     /// A refund pays for more units of a line than the return it names has left to refund.
+    #[error(
+        "refund {refund_identifier} exceeds the units left in return {rma_identifier} by {units}"
+    )]
     RefundExceedsReturn {
         refund_identifier: String,
         rma_identifier: String,
@@ -53,6 +113,7 @@ pub enum Discrepancy {
         units: i64,
     },
     /// A refund pays for more units of a line than the line has left to refund.
+    #[error("refund {refund_identifier} exceeds the units left on its line by {units}")]
     RefundExceedsLine {
         refund_identifier: String,
         order_identifier: String,
@@ -61,6 +122,7 @@ pub enum Discrepancy {
         units: i64,
     },
     /// More units arrived than the return contains.
+    #[error("return {rma_identifier}: received {quantity} more than it contains")]
     ReceivedOver {
         rma_identifier: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,6 +132,7 @@ pub enum Discrepancy {
         note: Option<String>,
     },
     /// Another item arrived in place of a unit, or the warehouse rejected the unit.
+    #[error("return {rma_identifier}: another item arrived in place of {unit}")]
     ReceivedWrong {
         rma_identifier: String,
         unit: UnitId,
@@ -79,6 +142,7 @@ pub enum Discrepancy {
         note: Option<String>,
     },
     /// A unit arrived damaged.
+    #[error("return {rma_identifier}: {unit} arrived damaged")]
     ReceivedDamaged {
         rma_identifier: String,
         unit: UnitId,
@@ -86,6 +150,7 @@ pub enum Discrepancy {
         note: Option<String>,
     },
     /// A unit was missing from its parcel.
+    #[error("return {rma_identifier}: {unit} was missing from its parcel")]
     ReceivedShort { rma_identifier: String, unit: UnitId },
 }
 
@@ -100,12 +165,16 @@ impl Discrepancy {
         match self {
             Self::RefundOfCanceledReturn { rma_identifier, .. }
             | Self::RefundExceedsReturn { rma_identifier, .. }
+            | Self::ExchangeOrderIdentifierTaken { rma_identifier, .. }
             | Self::ReceivedOver { rma_identifier, .. }
             | Self::ReceivedWrong { rma_identifier, .. }
             | Self::ReceivedDamaged { rma_identifier, .. }
             | Self::ReceivedShort { rma_identifier, .. } => Some(rma_identifier),
             Self::ShippedQuantityReduced { .. }
             | Self::AmountsChanged { .. }
+            | Self::OrderAmountsChanged { .. }
+            | Self::RefundAbovePaid { .. }
+            | Self::RefundNamesOtherReturn { .. }
             | Self::RefundOfUnknownReturn { .. }
             | Self::RefundExceedsLine { .. } => None,
         }
@@ -116,6 +185,10 @@ impl Discrepancy {
         match self {
             Self::ShippedQuantityReduced { order_identifier, .. }
             | Self::AmountsChanged { order_identifier, .. }
+            | Self::OrderAmountsChanged { order_identifier, .. }
+            | Self::RefundAbovePaid { order_identifier, .. }
+            | Self::RefundNamesOtherReturn { order_identifier, .. }
+            | Self::ExchangeOrderIdentifierTaken { order_identifier, .. }
             | Self::RefundOfUnknownReturn { order_identifier, .. }
             | Self::RefundOfCanceledReturn { order_identifier, .. }
             | Self::RefundExceedsReturn { order_identifier, .. }
@@ -128,56 +201,7 @@ impl Discrepancy {
     }
 }
 
-impl fmt::Display for Discrepancy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ShippedQuantityReduced {
-                order_identifier: order,
-                order_line_item_identifier: line,
-                quantity_shipped,
-                units_in_use,
-            } => write!(
-                f,
-                "line {line} of order {order} now has fewer shipped units ({quantity_shipped}) than \
-                 are returned or refunded ({units_in_use})"
-            ),
-            Self::AmountsChanged {
-                order_identifier: order,
-                order_line_item_identifier: line,
-                line_paid_cents,
-                units_paid_cents,
-            } => write!(
-                f,
-                "line {line} of order {order} is now {line_paid_cents} cents, but its units sum to \
-                 {units_paid_cents} cents"
-            ),
-            Self::RefundOfUnknownReturn { refund_identifier: refund, rma_identifier, .. } => {
-                write!(f, "refund {refund} names the unknown return {rma_identifier}")
-            }
-            Self::RefundOfCanceledReturn { refund_identifier: refund, rma_identifier, .. } => {
-                write!(f, "refund {refund} names the canceled return {rma_identifier}")
-            }
-            Self::RefundExceedsReturn {
-                refund_identifier: refund, rma_identifier, units, ..
-            } => {
-                let name = rma_identifier;
-                write!(f, "refund {refund} exceeds the units left in return {name} by {units}")
-            }
-            Self::RefundExceedsLine { refund_identifier: refund, units, .. } => {
-                write!(f, "refund {refund} exceeds the units left on its line by {units}")
-            }
-            Self::ReceivedOver { rma_identifier, quantity, .. } => {
-                write!(f, "return {rma_identifier}: received {quantity} more than it contains")
-            }
-            Self::ReceivedWrong { rma_identifier, unit, .. } => {
-                write!(f, "return {rma_identifier}: another item arrived in place of {unit}")
-            }
-            Self::ReceivedDamaged { rma_identifier, unit, .. } => {
-                write!(f, "return {rma_identifier}: {unit} arrived damaged")
-            }
-            Self::ReceivedShort { rma_identifier, unit } => {
-                write!(f, "return {rma_identifier}: {unit} was missing from its parcel")
-            }
-        }
-    }
+/// The line in the sentence about an amount, if it is about one line.
+fn line_of(line: Option<&str>) -> String {
+    line.map(|line| format!("line {line} of ")).unwrap_or_default()
 }

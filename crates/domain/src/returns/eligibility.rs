@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, VariantArray};
 use utoipa::ToSchema;
 
-use crate::merchant::Settings;
+use crate::merchant::{ReturnMethod, Settings};
 use crate::order::OrderStatus;
 
 /// Line tags that exclude a unit from returns for every merchant.
@@ -29,6 +29,10 @@ pub struct UnitFacts<'a> {
     pub is_refunded: bool,
     /// Whether the shopper wants an exchange and the order cannot have another one.
     pub is_second_exchange: bool,
+    /// The method that the shopper wants, if it is known.
+    pub return_method: Option<ReturnMethod>,
+    /// The weight on the order line.
+    pub weight: Option<f64>,
 }
 
 /// Why a unit cannot be returned.
@@ -57,6 +61,8 @@ pub enum IneligibleCode {
     AlreadyRefunded,
     /// The order cannot have another exchange. The unit can be returned for a refund.
     AlreadyExchanged,
+    /// The unit is too heavy for express-returns. It can be returned with another method.
+    TooHeavyForExpress,
     FinalSale,
     WindowExpired,
 }
@@ -122,6 +128,9 @@ fn check(unit: &UnitFacts<'_>, settings: &Settings, now: DateTime<Utc>) -> Resul
         let detail = "an exchange was already made against the order: choose a refund";
         return ineligible(AlreadyExchanged, detail.to_owned());
     }
+    if let Some(method) = unit.return_method {
+        check_method(unit, method, settings)?;
+    }
     if let Some(tag) = unit.line_tags.iter().find(|tag| is_non_returnable(tag, settings)) {
         return ineligible(FinalSale, format!("items tagged {tag} cannot be returned"));
     }
@@ -132,6 +141,23 @@ fn check(unit: &UnitFacts<'_>, settings: &Settings, now: DateTime<Utc>) -> Resul
         return ineligible(WindowExpired, format!("the unit could be returned until {last_day}"));
     }
     Ok(())
+}
+
+/// Checks only whether the method is possible for the unit. A unit of unknown weight can be
+/// returned with every method.
+pub fn check_method(
+    unit: &UnitFacts<'_>,
+    method: ReturnMethod,
+    settings: &Settings,
+) -> Result<(), Ineligible> {
+    let limit = settings.express_max_weight.filter(|_| method == ReturnMethod::ExpressReturns);
+    match (unit.weight, limit) {
+        (Some(weight), Some(limit)) if weight > limit => Err(Ineligible {
+            code: IneligibleCode::TooHeavyForExpress,
+            detail: format!("the unit is heavier than {limit}: choose another return method"),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// The end of the return window: midnight in the merchant's time zone after the last day. The

@@ -1,6 +1,7 @@
 //! Amounts of units and refunds, exact to the cent.
 //!
-//! The shares of a line always sum to the line, and the amounts of a unit never change.
+//! The shares of a line always sum to the line and its part of the order's discount, and the amounts
+//! of a unit never change.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -84,6 +85,25 @@ impl std::iter::Sum for Amounts {
             tax_amount_cents: sum.tax_amount_cents + it.tax_amount_cents,
         })
     }
+}
+
+/// Splits a total in proportion to the weights by largest remainder; of equal remainders, the first
+/// gets the cent. The total is at most the sum of the weights, so no part exceeds its weight.
+pub(super) fn apportion(total: i64, weights: &[i64]) -> Vec<i64> {
+    let sum: i128 = weights.iter().copied().map(i128::from).sum();
+    let part = |weight: &i64| {
+        let product = i128::from(*weight) * i128::from(total);
+        let quotient = product.checked_div(sum).unwrap_or_default();
+        (i64::try_from(quotient).unwrap_or_default(), product.checked_rem(sum).unwrap_or_default())
+    };
+    let mut parts: Vec<_> = weights.iter().map(part).collect();
+    let left = total - parts.iter().map(|(share, _)| share).sum::<i64>();
+    let mut by_remainder: Vec<_> = parts.iter_mut().collect();
+    by_remainder.sort_by_key(|(_, remainder)| std::cmp::Reverse(*remainder));
+    for (share, _) in by_remainder.into_iter().take(usize::try_from(left).unwrap_or_default()) {
+        *share += 1;
+    }
+    parts.into_iter().map(|(share, _)| share).collect()
 }
 
 /// Quotient and remainder.

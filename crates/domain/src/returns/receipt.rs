@@ -69,6 +69,18 @@ impl Receipt {
 }
 
 impl Finding {
+    /// The unit that the finding is about. Surplus units have no identity.
+    pub fn unit(&self) -> Option<&UnitId> {
+        match self {
+            Self::Received { unit }
+            | Self::Damaged { unit, .. }
+            | Self::Short { unit }
+            | Self::Wrong { unit, .. }
+            | Self::Undo { unit } => Some(unit),
+            Self::Over { .. } => None,
+        }
+    }
+
     fn read(finding: &Object<'_>) -> Option<Self> {
         let kinds = ["received", "damaged", "short", "wrong", "over", "undo"];
         let kind = finding.required("finding", one_of(&kinds.map(|kind| (kind, kind))))?;

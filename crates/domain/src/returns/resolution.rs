@@ -2,17 +2,50 @@
 
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, VariantArray};
-use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::{Replacement, Variant};
 
 /// The shopper's choice for a unit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "resolution", rename_all = "snake_case")]
 pub enum Resolution {
     Refund,
     Exchange { variant: Variant },
     GiftCard,
+}
+
+/// The shopper's choice for a unit. Code generators cannot combine alternatives with the fields of a
+/// unit, so the API documents describe them as one object.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only describes Resolution in the API documents")]
+struct ResolutionFields {
+    resolution: ResolutionKind,
+    /// With `exchange`, and only then.
+    #[schema(nullable = false)]
+    variant: Option<Variant>,
+}
+
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only describes Resolution in the API documents")]
+enum ResolutionKind {
+    Refund,
+    Exchange,
+    GiftCard,
+}
+
+impl PartialSchema for Resolution {
+    fn schema() -> RefOr<Schema> {
+        ResolutionFields::schema()
+    }
+}
+
+impl ToSchema for Resolution {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        ResolutionFields::schemas(schemas);
+    }
 }
 
 impl Resolution {

@@ -4,11 +4,15 @@ mod event_sequences;
 mod lifecycle;
 mod message;
 mod money;
+mod order_discounts;
 mod receiving;
+mod refund_amounts;
 mod refund_matching;
 mod request;
 mod shipped_units;
 mod state_machines;
+
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -50,9 +54,25 @@ fn line(identifier: &str, shipped: i64, all: Amounts) -> OrderLine {
     }
 }
 
+/// An order without shipping costs and with the sums of its lines.
 fn order(identifier: &str, items: Vec<OrderLine>) -> Order {
     let sample = Orders::new(1, minute(0)).at(0);
-    Order { identifier: identifier.to_owned(), items, refunds: Vec::new(), ..sample }
+    let sum = |amount: fn(&OrderLine) -> i64| items.iter().map(amount).sum();
+    let product_amount_cents = sum(|line| line.product_amount_cents);
+    let tax_amount_cents = sum(|line| line.tax_amount_cents);
+    let discount_amount_cents = sum(|line| line.discount_amount_cents);
+    Order {
+        identifier: identifier.to_owned(),
+        product_amount_cents,
+        tax_amount_cents,
+        discount_amount_cents,
+        shipping_amount_cents: 0,
+        shipping_tax_amount_cents: 0,
+        total_amount_cents: product_amount_cents + tax_amount_cents - discount_amount_cents,
+        items,
+        refunds: Vec::new(),
+        ..sample
+    }
 }
 
 /// `"A/L1/2"` is the second unit of line L1 of order A.
@@ -126,6 +146,11 @@ fn rma(identifier: &str, paths: &[&str]) -> Rma {
 fn report(event: TrackingEvent, number: Option<&str>) -> CarrierReport {
     let tracking_number = number.map(str::to_owned);
     CarrierReport { event, tracking_number, units: None, occurred_at: None }
+}
+
+/// Units whose exchange order was placed as an even exchange.
+fn placed_units(units: &[UnitId]) -> BTreeMap<UnitId, RefundType> {
+    units.iter().map(|unit| (unit.clone(), RefundType::EvenExchange)).collect()
 }
 
 fn refunded_units(refund: &str, rma: &str, paths: &[&str]) -> Vec<RefundedUnit> {

@@ -70,7 +70,8 @@ impl DropShipment {
     pub fn read(kind: DropShipmentKind, document: &Document) -> Result<Self, ValidationError> {
         let (order, reference, (body, digest)) = match kind {
             DropShipmentKind::Confirmation => {
-                let message = document.read(object(DropShipmentConfirmation::read))?;
+                let mut message = document.read(object(DropShipmentConfirmation::read))?;
+                message.keep_weight_text(document.text());
                 let shipment = &message.shipment;
                 (shipment.client_identifier.clone(), shipment.id.to_string(), write(&message)?)
             }

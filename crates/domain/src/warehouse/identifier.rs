@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::limits::IDENTIFIER;
-use crate::json::{Field, JsonValue, text};
+use super::limits::{IDENTIFIER, OPTIONAL_TEXT};
+use crate::json::{Field, JsonValue, parsed, text};
 
 /// A number or a string, sent in the same form as it was received. `7` and `"7"` identify the same
 /// thing: lookups compare the text.
@@ -15,6 +15,13 @@ use crate::json::{Field, JsonValue, text};
 pub enum Identifier {
     Number(i64),
     Text(String),
+}
+
+impl Identifier {
+    /// Whether this is an empty string, which some senders write for an absent code.
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self, Self::Text(text) if text.is_empty())
+    }
 }
 
 impl fmt::Display for Identifier {
@@ -38,5 +45,27 @@ pub fn identifier(field: Field<'_>) -> Option<Identifier> {
         JsonValue::Integer(number) => Some(Identifier::Number(number)),
         JsonValue::String(_) => text(IDENTIFIER)(field).map(Identifier::Text),
         _ => field.wrong_type("a string or an integer"),
+    }
+}
+
+/// Reads an integer or a string, which can be empty.
+pub(super) fn code(field: Field<'_>) -> Option<Identifier> {
+    match field.value() {
+        JsonValue::String(_) => text(OPTIONAL_TEXT)(field).map(Identifier::Text),
+        _ => identifier(field),
+    }
+}
+
+/// Reads ten letters and digits, or an integer, which can have lost its leading zeros.
+pub(super) fn asin(field: Field<'_>) -> Option<Identifier> {
+    const RULE: &str = "must be ten letters and digits";
+    let plain = |text: &str| match text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        true => Ok(Identifier::Text(text.to_owned())),
+        false => Err(RULE),
+    };
+    match field.value() {
+        JsonValue::String(_) => parsed(10..=10, plain)(field),
+        JsonValue::Integer(number) if !(0..=9_999_999_999).contains(&number) => field.invalid(RULE),
+        _ => identifier(field),
     }
 }

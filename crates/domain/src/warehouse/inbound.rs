@@ -9,10 +9,13 @@ use utoipa::ToSchema;
 use super::identifier::{Identifier, identifier};
 use super::limits::{IDENTIFIER, MAX_CARTONS, OPTIONAL_TEXT};
 use super::reference::Reference;
+use super::unit_fields::UnitFields;
 use crate::json::{Document, Object, ValidationError, array, integer, object, read_fields, text};
 
 /// The maximum number of lines of an ASN.
 const MAX_LINES: usize = 20_000;
+/// The maximum size of the carton fields, which every line repeats.
+const MAX_REPEATED_BYTES: usize = 8 * 1024 * 1024;
 const QUANTITY: std::ops::RangeInclusive<i64> = 1..=100_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -34,16 +37,10 @@ pub struct InboundHeader {
     pub shipment_identifier: Option<Identifier>,
     pub from: Location,
     pub to: Location,
-    #[schema(max_length = 255)]
-    pub tracking_number: Option<String>,
     /// The reference of units whose carton has none.
     pub reference: Option<Reference>,
-    /// Typically the owner of the inventory.
-    #[schema(max_length = 255)]
-    pub merchant: Option<String>,
-    /// Typically a brand of the merchant.
-    #[schema(max_length = 255)]
-    pub concept: Option<String>,
+    #[serde(flatten)]
+    pub unit_fields: UnitFields,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -79,15 +76,13 @@ pub struct InboundDetail {
     /// Every line has a SKU or a UPC.
     #[schema(max_length = 255)]
     pub sku: Option<String>,
-    #[schema(max_length = 255)]
-    pub upc: Option<String>,
     /// Defaults to 1.
     #[schema(required = false, minimum = 1, maximum = 100_000)]
     pub quantity: i64,
     #[schema(max_length = 255)]
-    pub serial_number: Option<String>,
-    #[schema(max_length = 255)]
     pub return_reason: Option<String>,
+    #[serde(flatten)]
+    pub unit_fields: UnitFields,
 }
 
 /// A line with the identifier and reference of its carton.
@@ -133,7 +128,16 @@ impl InboundAsn {
             if seen.lines.len() > MAX_LINES {
                 asn.invalid("cartons", format!("must hold at most {MAX_LINES} lines"));
             }
-            Some(Self { header: header?, cartons: cartons? })
+            let mut read = Self { header: header?, cartons: cartons? };
+            if read.cartons.iter().map(InboundCarton::repeated_bytes).sum::<usize>()
+                > MAX_REPEATED_BYTES
+            {
+                asn.invalid("cartons", "identifiers and references of cartons are too long");
+            }
+            if read.units() > 1 {
+                read.header.unit_fields.serial_number = None;
+            }
+            Some(read)
         }))
     }
 
@@ -163,10 +167,8 @@ impl InboundHeader {
             shipment_identifier: asn.optional("shipment_identifier", identifier),
             from: asn.required("from", object(Location::read)),
             to: asn.required("to", object(Location::read)),
-            tracking_number: asn.optional("tracking_number", text(OPTIONAL_TEXT)),
             reference: asn.optional("reference", object(Reference::read)),
-            merchant: asn.optional("merchant", text(OPTIONAL_TEXT)),
-            concept: asn.optional("concept", text(OPTIONAL_TEXT)),
+            unit_fields: UnitFields::read(asn),
         })
     }
 }
@@ -191,6 +193,20 @@ impl InboundCarton {
     }
 }
 
+impl InboundCarton {
+    /// The size of the identifier and the reference in all lines.
+    fn repeated_bytes(&self) -> usize {
+        let reference = self.reference.as_ref();
+        let identifiers = [
+            self.identifier.as_ref(),
+            reference.map(|reference| &reference.identifier),
+            reference.and_then(|reference| reference.alternate_identifier.as_ref()),
+        ];
+        let lengths = identifiers.into_iter().flatten().map(|it| it.to_string().len());
+        lengths.sum::<usize>() * self.details.len()
+    }
+}
+
 impl InboundDetail {
     fn read(detail: &Object<'_>, seen: &mut Seen) -> Option<Self> {
         let line_identifier = detail.required("line_identifier", identifier);
@@ -198,10 +214,9 @@ impl InboundDetail {
         let unit_identifier = detail.optional("unit_identifier", identifier);
         let client_unit_identifier = detail.optional("client_unit_identifier", identifier);
         let sku = detail.optional("sku", text(OPTIONAL_TEXT));
-        let upc = detail.optional("upc", text(OPTIONAL_TEXT));
         let quantity = detail.optional("quantity", integer(QUANTITY));
-        let serial_number = detail.optional("serial_number", text(OPTIONAL_TEXT));
         let return_reason = detail.optional("return_reason", text(OPTIONAL_TEXT));
+        let unit_fields = UnitFields::read(detail);
         if line_identifier.as_ref().is_some_and(|line| !seen.lines.insert(line.to_string())) {
             detail.invalid("line_identifier", "another line has this identifier");
         }
@@ -209,7 +224,11 @@ impl InboundDetail {
         if matches!(quantity, Some(None | Some(1))) {
             seen.add_unit(detail, [&unit_identifier, &client_unit_identifier]);
         }
-        if is_absent(&sku) && is_absent(&upc) {
+        // An invalid text counts as present.
+        let has_sku =
+            sku.as_ref().is_none_or(|sku| sku.as_ref().is_some_and(|sku| !sku.is_empty()));
+        let upc = |fields: &UnitFields| fields.upc.as_ref().is_some_and(|upc| !upc.is_empty());
+        if !has_sku && !unit_fields.as_ref().is_none_or(upc) {
             detail.missing("sku");
         }
         Some(Self {
@@ -218,15 +237,9 @@ impl InboundDetail {
             unit_identifier: unit_identifier?,
             client_unit_identifier: client_unit_identifier?,
             sku: sku?,
-            upc: upc?,
             quantity: quantity?.unwrap_or(1),
-            serial_number: serial_number?,
             return_reason: return_reason?,
+            unit_fields: unit_fields?,
         })
     }
-}
-
-/// Whether a text is absent, `null` or empty. An invalid text counts as present.
-fn is_absent(text: &Option<Option<String>>) -> bool {
-    text.as_ref().is_some_and(|text| text.as_ref().is_none_or(String::is_empty))
 }

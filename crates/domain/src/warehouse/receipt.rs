@@ -10,13 +10,14 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::condition::Condition;
-use super::identifier::{Identifier, identifier};
+use super::identifier::{Identifier, asin, code, identifier};
 use super::inbound::{InboundHeader, InboundLine, Location};
 use super::limits::{IDENTIFIER, OPTIONAL_TEXT};
 use super::reference::{Reference, ReferenceType};
+use super::unit_fields::UnitFields;
 use super::unit_received::UnitReceived;
 use crate::access::MerchantId;
-use crate::json::{Code, FieldError, Object, object, parsed, read_fields, text, variant};
+use crate::json::{Code, FieldError, Object, object, read_fields, text, variant};
 
 /// A receipt. Required are the ASN, the line, and either the condition or the reason of a rejection.
 /// The ASN supplies other absent fields.
@@ -36,10 +37,8 @@ pub struct InventoryReceipt {
     pub unit_identifier: Option<Identifier>,
     #[schema(max_length = 255)]
     pub sku: Option<String>,
-    #[schema(max_length = 255)]
-    pub upc: Option<String>,
-    #[schema(max_length = 255)]
-    pub serial_number: Option<String>,
+    pub upc: Option<Identifier>,
+    pub serial_number: Option<Identifier>,
     /// Optional for a rejected unit.
     pub initial_condition: Option<Condition>,
     #[schema(max_length = 255)]
@@ -52,10 +51,9 @@ pub struct InventoryReceipt {
     pub merchant: Option<String>,
     #[schema(max_length = 255)]
     pub concept: Option<String>,
-    #[schema(pattern = "^[A-Za-z0-9]{10}$")]
-    pub asin: Option<String>,
-    #[schema(max_length = 255)]
-    pub tracking_number: Option<String>,
+    /// Ten letters and digits, or a number.
+    pub asin: Option<Identifier>,
+    pub tracking_number: Option<Identifier>,
     pub location_identifier: Option<Identifier>,
     pub client_unit_identifier: Option<Identifier>,
     #[schema(min_length = 1, max_length = 255)]
@@ -98,8 +96,8 @@ impl InventoryReceipt {
             reference_line_identifier: optional_id("reference_line_identifier"),
             unit_identifier: optional_id("unit_identifier"),
             sku: optional_text("sku"),
-            upc: optional_text("upc"),
-            serial_number: optional_text("serial_number"),
+            upc: receipt.optional("upc", code),
+            serial_number: receipt.optional("serial_number", code),
             reject_reason: receipt.optional("reject_reason", text(IDENTIFIER)),
             initial_condition: Self::read_condition(receipt),
             initial_channel: optional_text("initial_channel"),
@@ -107,8 +105,8 @@ impl InventoryReceipt {
             user_login: optional_text("user_login"),
             merchant: optional_text("merchant"),
             concept: optional_text("concept"),
-            asin: receipt.optional("asin", parsed(10..=10, asin)),
-            tracking_number: optional_text("tracking_number"),
+            asin: receipt.optional("asin", asin),
+            tracking_number: receipt.optional("tracking_number", code),
             location_identifier: optional_id("location_identifier"),
             client_unit_identifier: optional_id("client_unit_identifier"),
         })
@@ -123,8 +121,9 @@ impl InventoryReceipt {
         condition
     }
 
-    /// Adds absent fields from the ASN. `path` returns the JSONPath of a field of this receipt. The
-    /// identifiers of a line with several units do not identify a unit, so they are not used.
+    /// Adds absent fields from the ASN, from the line before the header. `path` returns the JSONPath
+    /// of a field of this receipt. The identifiers of a line with several units do not identify a
+    /// unit, so they are not used.
     pub fn complete(
         &mut self,
         expected: &ExpectedUnit<'_>,
@@ -149,23 +148,30 @@ impl InventoryReceipt {
         if detail.quantity == 1 {
             fill(&mut self.client_unit_identifier, &detail.client_unit_identifier);
             fill(&mut self.unit_identifier, &detail.unit_identifier);
-            fill_text(&mut self.serial_number, &detail.serial_number);
         }
         fill(&mut self.unit_identifier, &self.client_unit_identifier.clone());
         fill_text(&mut self.sku, &detail.sku);
-        fill_text(&mut self.upc, &detail.upc);
         fill_text(&mut self.return_reason, &detail.return_reason);
-        fill_text(&mut self.merchant, &header.merchant);
-        fill_text(&mut self.concept, &header.concept);
-        fill_text(&mut self.tracking_number, &header.tracking_number);
+        for fields in [&detail.unit_fields, &header.unit_fields] {
+            self.fill_unit_fields(fields, detail.quantity == 1);
+        }
         if self.unit_identifier.is_none() {
             let (field, code) = (path("unit_identifier"), Code::MissingField);
-            let detail = Some(
-                "the ASN does not name the unit either: only a line of one unit can".to_owned(),
-            );
+            let detail = Some("the line of the ASN does not identify one unit".to_owned());
             return Err(FieldError { field, code, detail });
         }
         Ok(())
+    }
+
+    fn fill_unit_fields(&mut self, fields: &UnitFields, is_one_unit: bool) {
+        fill_text(&mut self.merchant, &fields.merchant);
+        fill_text(&mut self.concept, &fields.concept);
+        fill_code(&mut self.asin, &fields.asin);
+        fill_code(&mut self.upc, &fields.upc);
+        fill_code(&mut self.tracking_number, &fields.tracking_number);
+        if is_one_unit {
+            fill_code(&mut self.serial_number, &fields.serial_number);
+        }
     }
 
     /// The event for a unit of an RMA.
@@ -184,7 +190,7 @@ impl InventoryReceipt {
             asn_number: text(&self.asn_number),
             reference_line_identifier: self.reference_line_identifier.as_ref().map(text),
             sku: self.sku.clone(),
-            upc: self.upc.clone(),
+            upc: self.upc.as_ref().map(text),
             unit_identifier: self.unit_identifier.as_ref().map(text).unwrap_or_default(),
             condition: self.initial_condition.map(|condition| condition.as_str().to_owned()),
             reject_reason: self.reject_reason.clone(),
@@ -211,13 +217,14 @@ fn fill<T: Clone>(field: &mut Option<T>, expected: &Option<T>) {
 
 /// Fills an absent or empty text.
 fn fill_text(field: &mut Option<String>, expected: &Option<String>) {
-    if field.as_deref() == Some("") && expected.is_some() {
-        *field = None;
+    if expected.is_some() && field.as_ref().is_none_or(String::is_empty) {
+        field.clone_from(expected);
     }
-    fill(field, expected);
 }
 
-fn asin(text: &str) -> Result<String, &'static str> {
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    if is_plain { Ok(text.to_owned()) } else { Err("must be ten letters and digits") }
+/// Fills an absent or empty code.
+fn fill_code(field: &mut Option<Identifier>, expected: &Option<Identifier>) {
+    if expected.is_some() && field.as_ref().is_none_or(Identifier::is_empty) {
+        field.clone_from(expected);
+    }
 }

@@ -1,58 +1,17 @@
 //! `/v1/exchange_orders`: lists, shows and abandons exchange orders.
 
 use actix_web::{HttpRequest, get, post, web};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use chrono::{DateTime, Utc};
 use domain::access::{MerchantId, Scope};
 use platform::Problem;
 use platform::http::{BadCursor, ErrorBody, PageLimit, reserve_for_response};
 use platform::identity::Caller;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use utoipa::ToSchema;
+use serde::Deserialize;
 
 use crate::App;
-use crate::error::Error;
-use crate::exchange_orders::{ExchangeOrderView, State};
+use crate::exchange_order::State;
+use crate::exchange_orders::{self, Details, Page};
 use crate::order_settlement;
-use crate::store::search::{self, Search};
-
-/// Limit on the returns that are shown with one order.
-const MAX_RETURNS: i64 = 1000;
-
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ExchangeOrders)]
-pub(crate) struct Page {
-    /// Newest first.
-    exchange_orders: Vec<ExchangeOrderView>,
-    /// Cursor of the next page; absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
-}
-
-/// An exchange order with its message and related orders and returns.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ExchangeOrderDetails)]
-pub(crate) struct Details {
-    #[serde(flatten)]
-    order: ExchangeOrderView,
-    /// The message that was sent to the merchant.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<domain::exchange::ExchangeOrder>)]
-    message: Option<Box<RawValue>>,
-    /// Orders that led to the original order through earlier exchanges, oldest first.
-    earlier_orders: Vec<String>,
-    /// Other returns of the same order that requested an exchange.
-    other_returns: Vec<OtherReturn>,
-}
-
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct OtherReturn {
-    rma_identifier: String,
-    state: State,
-    received_at: DateTime<Utc>,
-}
+use crate::store::search::Search;
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -82,7 +41,7 @@ pub(crate) struct Listing {
     tag = "exchange orders",
     params(
         Listing,
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant. Not needed with a token of a merchant. Operators may omit it, except to filter by order or return"),
     ),
     responses(
         (status = 200, description = "Exchange orders", body = Page),
@@ -91,7 +50,7 @@ pub(crate) struct Listing {
         (status = 403, description = "The token may not do this", body = ErrorBody),
         (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
     ),
-    security(("bearer" = [])),
+    security(("bearer" = ["returns"])),
 )]
 #[get("/v1/exchange_orders")]
 pub(crate) async fn list_exchange_orders(
@@ -107,12 +66,10 @@ pub(crate) async fn list_exchange_orders(
         search.merchant = Some(app.merchants.merchant_for(&caller)?.identifier.clone());
     }
     let mut conn = app.pool.get().await?;
-    let (mut found, is_truncated) = search::find(&mut conn, &search, limit.rows()).await?;
-    let next = limit.next_of(&mut found, is_truncated, |(position, _)| cursor(*position));
+    let page = exchange_orders::list(&mut conn, &search, limit).await?;
     // Before the connection is returned: the pool then limits the pages without a memory permit.
-    reserve_for_response(&request, found.iter().map(|(_, order)| order.length()).sum())?;
-    let exchange_orders = found.into_iter().map(|(_, order)| order).collect();
-    Ok(web::Json(Page { exchange_orders, next }))
+    reserve_for_response(&request, page.length())?;
+    Ok(web::Json(page))
 }
 
 /// Show the exchange order of an order
@@ -122,7 +79,7 @@ pub(crate) async fn list_exchange_orders(
     tag = "exchange orders",
     params(
         ("original_order_id" = String, Path, description = "The order whose units are returned"),
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+        ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
         (status = 200, description = "The exchange order", body = Details),
@@ -132,7 +89,7 @@ pub(crate) async fn list_exchange_orders(
         (status = 404, description = "No such exchange order of this merchant", body = ErrorBody),
         (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
     ),
-    security(("bearer" = [])),
+    security(("bearer" = ["returns"])),
 )]
 #[get("/v1/exchange_orders/{original_order_id}")]
 pub(crate) async fn show_exchange_order(
@@ -143,19 +100,18 @@ pub(crate) async fn show_exchange_order(
 ) -> Result<web::Json<Details>, Problem> {
     caller.require(Scope::Returns)?;
     let merchant = app.merchants.merchant_for(&caller)?;
-    let id = check_storable(original_order_id.into_inner())?;
-    details(&app, &merchant.identifier, id, &request).await
+    show(&app, &merchant.identifier, &original_order_id, &request).await
 }
 
 /// Abandon an undeliverable exchange order
 ///
-/// Requires an operator and state `undeliverable`. The delivery can no longer be replayed, and the
+/// The exchange order must be `undeliverable`. The delivery can no longer be replayed, and the
 /// units are refunded. Repeating the request changes nothing.
 #[utoipa::path(
     tag = "exchange orders",
     params(
         ("original_order_id" = String, Path, description = "The order whose units are returned"),
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+        ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
         (status = 200, description = "The abandoned exchange order", body = Details),
@@ -166,7 +122,7 @@ pub(crate) async fn show_exchange_order(
         (status = 409, description = "The exchange order is not undeliverable, or is being replayed", body = ErrorBody),
         (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
     ),
-    security(("bearer" = [])),
+    security(("bearer" = ["operator"])),
 )]
 #[post("/v1/exchange_orders/{original_order_id}/abandon")]
 pub(crate) async fn abandon_exchange_order(
@@ -177,66 +133,26 @@ pub(crate) async fn abandon_exchange_order(
 ) -> Result<web::Json<Details>, Problem> {
     caller.require(Scope::Operator)?;
     let merchant = app.merchants.merchant_for(&caller)?;
-    let id = check_storable(original_order_id.into_inner())?;
-    order_settlement::abandon(&app, &merchant.identifier, &id, &caller.claims.client_id).await?;
-    details(&app, &merchant.identifier, id, &request).await
+    let (id, actor) = (&merchant.identifier, &caller.claims.client_id);
+    order_settlement::abandon(&app, id, &original_order_id, actor).await?;
+    show(&app, id, &original_order_id, &request).await
 }
 
-/// PostgreSQL cannot store NUL, so no such order exists.
-fn check_storable(original_order_id: String) -> Result<String, Error> {
-    if original_order_id.contains('\0') {
-        Err(Error::NoExchange(original_order_id))
-    } else {
-        Ok(original_order_id)
-    }
-}
-
-async fn details(
+async fn show(
     app: &App,
     merchant: &MerchantId,
-    id: String,
+    original_order_id: &str,
     request: &HttpRequest,
 ) -> Result<web::Json<Details>, Problem> {
-    let search = Search {
-        merchant: Some(merchant.clone()),
-        original_order_id: Some(id.clone()),
-        ..Search::default()
-    };
     let mut conn = app.pool.get().await?;
-    let (found, _) = search::find(&mut conn, &search, MAX_RETURNS).await?;
-    let (mut placed, mut others): (Vec<_>, Vec<_>) =
-        found.into_iter().map(|(_, order)| order).partition(|order| order.delivery.is_some());
-    if placed.is_empty() && !others.is_empty() {
-        placed.push(others.remove(0));
-    }
-    let Some(order) = placed.pop() else { return Err(Error::NoExchange(id).into()) };
-    let message = match order.delivery {
-        Some(delivery) => Some(search::message(&mut conn, delivery).await?),
-        None => None,
-    };
-    let length = message.as_ref().map_or(0, |message| message.get().len());
-    reserve_for_response(request, length + order.length())?;
-    let earlier_orders = search::earlier_orders(&mut conn, merchant.as_str(), &id).await?;
-    let other_returns = others.into_iter().map(OtherReturn::from).collect();
-    Ok(web::Json(Details { order, message, earlier_orders, other_returns }))
-}
-
-impl From<ExchangeOrderView> for OtherReturn {
-    fn from(view: ExchangeOrderView) -> Self {
-        let ExchangeOrderView { rma_identifier, state, received_at, .. } = view;
-        Self { rma_identifier, state, received_at }
-    }
+    let details = exchange_orders::show(&mut conn, merchant, original_order_id).await?;
+    reserve_for_response(request, details.length())?;
+    Ok(web::Json(details))
 }
 
 impl Listing {
-    fn parse(self) -> Result<Search, Problem> {
-        let before = self.after.map(|after| position(&after).ok_or(BadCursor));
-        let names =
-            [&self.original_order_id, &self.rma_identifier, &self.exchange_order_identifier];
-        if names.into_iter().flatten().any(|name| name.contains('\0')) {
-            let detail = "an identifier must not contain a NUL character";
-            return Err(Error::BadQuery(detail.to_owned()).into());
-        }
+    fn parse(self) -> Result<Search, BadCursor> {
+        let before = self.after.map(|after| exchange_orders::position(&after).ok_or(BadCursor));
         Ok(Search {
             merchant: None,
             original_order_id: self.original_order_id,
@@ -246,13 +162,4 @@ impl Listing {
             before: before.transpose()?,
         })
     }
-}
-
-fn cursor(position: i64) -> String {
-    URL_SAFE_NO_PAD.encode(position.to_string())
-}
-
-fn position(cursor: &str) -> Option<i64> {
-    let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
-    std::str::from_utf8(&bytes).ok()?.parse().ok()
 }

@@ -1,41 +1,15 @@
 //! `GET /v1/variants/{variant_identifier}`: the variants that a shopper can choose.
 
 use actix_web::{HttpRequest, HttpResponse, get, web};
-use chrono::{DateTime, Utc};
 use domain::access::Scope;
-use domain::exchange::{OfferedVariant, VariantIdentifier};
+use domain::exchange::VariantIdentifier;
 use platform::Problem;
 use platform::http::{ErrorBody, reserve_for_response};
 use platform::identity::Caller;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::App;
 use crate::error::Error;
-use crate::variant_cache::Reason;
-
-/// The variants that a merchant offers.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Offer)]
-struct OfferView<'a> {
-    #[schema(value_type = String)]
-    variant_identifier: &'a VariantIdentifier,
-    /// Whether the merchant returned its variants. If not, `variants` is empty and the return
-    /// continues without an exchange.
-    available: bool,
-    /// Variants in stock, in the merchant's order.
-    #[schema(value_type = Vec<OfferedVariant>)]
-    variants: &'a [OfferedVariant],
-    /// Time of the request to the merchant.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    asked_at: Option<DateTime<Utc>>,
-    /// Reason that no variants are available.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<Reason>,
-    /// Readable form of the reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<&'a str>,
-}
+use crate::variant_cache::OfferView;
 
 /// Show the variants of a product
 ///
@@ -45,7 +19,7 @@ struct OfferView<'a> {
     tag = "variants",
     params(
         ("variant_identifier" = String, Path, description = "The line's variant_identifier, 1 to 255 characters"),
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+        ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
         (status = 200, description = "The variants, or the reason that there are none", body = OfferView),
@@ -54,7 +28,7 @@ struct OfferView<'a> {
         (status = 403, description = "The token may not do this", body = ErrorBody),
         (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
     ),
-    security(("bearer" = [])),
+    security(("bearer" = ["returns"])),
 )]
 #[get("/v1/variants/{variant_identifier}")]
 pub(crate) async fn show_variants(
@@ -66,26 +40,10 @@ pub(crate) async fn show_variants(
     caller.require(Scope::Returns)?;
     let merchant = app.merchants.merchant_for(&caller)?;
     let product = VariantIdentifier::parse(&identifier).map_err(Error::from)?;
-    let mut response = HttpResponse::Ok();
-    Ok(match app.variant_cache.get(&merchant, &product).await {
-        Ok(offer) => {
-            reserve_for_response(&request, offer.length())?;
-            response.json(OfferView {
-                variant_identifier: &product,
-                available: true,
-                variants: &offer.variants.offered,
-                asked_at: Some(offer.asked_at),
-                reason: None,
-                detail: None,
-            })
-        }
-        Err(none) => response.json(OfferView {
-            variant_identifier: &product,
-            available: false,
-            variants: &[],
-            asked_at: None,
-            reason: Some(none.reason),
-            detail: Some(&none.detail),
-        }),
-    })
+    let lookup = app.variant_cache.get(&merchant, &product).await;
+    if let Ok(offer) = &lookup {
+        reserve_for_response(&request, offer.length())?;
+    }
+    let lookup = lookup.as_ref().map(AsRef::as_ref);
+    Ok(HttpResponse::Ok().json(OfferView::new(&product, lookup)))
 }

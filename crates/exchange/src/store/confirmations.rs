@@ -6,31 +6,24 @@ use chrono::TimeDelta;
 use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use domain::returns::{ReturnConfirmed, UnitId};
+use domain::exchange::FailedItem;
+use domain::returns::ReturnConfirmed;
 use platform::database::{DatabaseError, prepared};
 use platform::{Timestamp, chain};
+use strum::IntoStaticStr;
 
 use super::{from_json, to_json};
 
 /// Decision about a confirmation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Decision {
     Ordered,
     AlreadyExchanged,
-    OutOfStock,
+    /// No unit can be exchanged.
+    NotExchangeable,
     /// The stored JSON cannot be parsed; an operator has to look at it.
     Unreadable,
-}
-
-impl Decision {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Ordered => "ordered",
-            Self::AlreadyExchanged => "already_exchanged",
-            Self::OutOfStock => "out_of_stock",
-            Self::Unreadable => "unreadable",
-        }
-    }
 }
 
 /// A confirmation that is leased to this replica.
@@ -200,16 +193,16 @@ pub(crate) async fn decide(
     conn: &mut AsyncPgConnection,
     position: i64,
     decision: Decision,
-    out_of_stock: &[UnitId],
+    failed: &[FailedItem],
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let update = diesel::sql_query(
-        "UPDATE confirmations SET state = $2, out_of_stock = $3, decided_at = $4 \
+        "UPDATE confirmations SET state = $2, failed = $3, decided_at = $4 \
          WHERE position = $1",
     )
     .bind::<BigInt, _>(position)
-    .bind::<Text, _>(decision.as_str())
-    .bind::<Text, _>(to_json(&out_of_stock)?)
+    .bind::<Text, _>(<&str>::from(decision))
+    .bind::<Text, _>(to_json(&failed)?)
     .bind::<Timestamptz, _>(now);
     prepared(update).execute(conn).await?;
     Ok(())

@@ -3,16 +3,18 @@
 
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
 use diesel::{OptionalExtension as _, QueryableByName};
-use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use diesel_async::{AsyncConnection as _, AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
-use domain::exchange::ExchangeOrderResponse;
-use domain::returns::UnitId;
+use domain::exchange::{ExchangeOrderResponse, PlacedItem};
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 use uuid::Uuid;
 
-use super::{from_json, merchant_id, to_json};
-use crate::exchange_orders::{State, Stock};
+use super::{from_json, merchant_id, parse, to_json};
+use crate::exchange_order::{CheckResult, State};
+
+/// Violated when another exchange order of the merchant has the identifier.
+const BY_NAME: &str = "exchange_orders_by_name";
 
 /// An exchange order to send to the merchant.
 pub(crate) struct NewOrder<'a> {
@@ -21,10 +23,11 @@ pub(crate) struct NewOrder<'a> {
     pub(crate) confirmation: i64,
     pub(crate) transaction_id: Uuid,
     pub(crate) delivery: Uuid,
-    pub(crate) units: &'a [UnitId],
+    pub(crate) items: &'a [PlacedItem],
     pub(crate) message: &'a str,
-    pub(crate) stock: Stock,
-    pub(crate) stock_detail: Option<&'a str>,
+    pub(crate) stock_check: CheckResult,
+    pub(crate) price_check: CheckResult,
+    pub(crate) check_detail: Option<&'a str>,
 }
 
 /// An exchange order that was just settled.
@@ -32,7 +35,12 @@ pub(crate) struct Settled {
     pub(crate) merchant: MerchantId,
     pub(crate) original_order_id: String,
     pub(crate) rma_identifier: String,
-    pub(crate) units: Vec<UnitId>,
+    pub(crate) items: Vec<PlacedItem>,
+    pub(crate) ordered_at: Timestamp,
+    /// Our identifier of the exchange order.
+    pub(crate) own_identifier: String,
+    /// The identifier in use, if the order is placed.
+    pub(crate) exchange_order_identifier: Option<String>,
 }
 
 /// Fails with a constraint violation if the original order already has an exchange order.
@@ -43,8 +51,9 @@ pub(crate) async fn add(
 ) -> Result<(), DatabaseError> {
     let insert = diesel::sql_query(
         "INSERT INTO exchange_orders (merchant, original_order_id, confirmation, id, \
-         transaction_id, delivery, state, units, message, stock, stock_detail, ordered_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, 'sending', $7, $8, $9, $10, $11)",
+         transaction_id, delivery, state, items, message, stock_check, price_check, check_detail, \
+         ordered_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, 'sending', $7, $8, $9, $10, $11, $12)",
     )
     .bind::<Text, _>(order.merchant.as_str())
     .bind::<Text, _>(order.original_order_id)
@@ -52,10 +61,11 @@ pub(crate) async fn add(
     .bind::<diesel::sql_types::Uuid, _>(Uuid::new_v4())
     .bind::<diesel::sql_types::Uuid, _>(order.transaction_id)
     .bind::<diesel::sql_types::Uuid, _>(order.delivery)
-    .bind::<Text, _>(to_json(&order.units)?)
+    .bind::<Text, _>(to_json(&order.items)?)
     .bind::<Text, _>(order.message)
-    .bind::<Text, _>(order.stock.as_str())
-    .bind::<Nullable<Text>, _>(order.stock_detail)
+    .bind::<Text, _>(order.stock_check.as_str())
+    .bind::<Text, _>(order.price_check.as_str())
+    .bind::<Nullable<Text>, _>(order.check_detail)
     .bind::<Timestamptz, _>(now);
     prepared(insert).execute(conn).await?;
     Ok(())
@@ -70,20 +80,26 @@ struct SettledRow {
     #[diesel(sql_type = Text)]
     rma_identifier: String,
     #[diesel(sql_type = Text)]
-    units: String,
+    items: String,
+    #[diesel(sql_type = Timestamptz)]
+    ordered_at: Timestamp,
+    #[diesel(sql_type = Text)]
+    own_identifier: String,
     #[diesel(sql_type = Nullable<Text>)]
     exchange_order_identifier: Option<String>,
 }
 
 impl SettledRow {
-    fn read(self) -> Result<(Settled, Option<String>), DatabaseError> {
-        let settled = Settled {
+    fn read(self) -> Result<Settled, DatabaseError> {
+        Ok(Settled {
             merchant: merchant_id(&self.merchant)?,
             original_order_id: self.original_order_id,
             rma_identifier: self.rma_identifier,
-            units: from_json(&self.units)?,
-        };
-        Ok((settled, self.exchange_order_identifier))
+            items: from_json(&self.items)?,
+            ordered_at: self.ordered_at,
+            own_identifier: self.own_identifier,
+            exchange_order_identifier: self.exchange_order_identifier,
+        })
     }
 }
 
@@ -108,73 +124,81 @@ pub(crate) async fn lock(
     .bind::<Text, _>(merchant.as_str())
     .bind::<Text, _>(original_order_id);
     let row: Option<LockedRow> = prepared(lock).get_result(conn).await.optional()?;
-    row.map(|row| Ok((State::read(&row.state)?, row.delivery))).transpose()
+    row.map(|row| Ok((parse(&row.state)?, row.delivery))).transpose()
 }
 
-/// Marks an exchange order as placed and returns its identifier; `None` if it is settled already. An
-/// identifier is generated if the merchant returned none.
+/// Marks an exchange order as placed; `None` if it is settled already. Our identifier is used if the
+/// merchant returned none, or one of the original order or of another exchange order.
+///
+/// The update runs in a savepoint, because a unique violation would abort the transaction.
 pub(crate) async fn place(
     conn: &mut AsyncPgConnection,
     delivery: Uuid,
-    reply: &ExchangeOrderResponse,
+    response: &ExchangeOrderResponse,
     now: Timestamp,
-) -> Result<Option<(Settled, String)>, DatabaseError> {
-    let amounts = &reply.amounts;
+) -> Result<Option<Settled>, DatabaseError> {
+    let Some(name) = response.order_identifier.as_deref() else {
+        return place_as(conn, delivery, None, response, now).await;
+    };
+    let placed = conn
+        .transaction(async |conn| place_as(conn, delivery, Some(name), response, now).await)
+        .await;
+    match placed {
+        Err(error) if error.constraint() == Some(BY_NAME) => {
+            place_as(conn, delivery, None, response, now).await
+        }
+        placed => placed,
+    }
+}
+
+async fn place_as(
+    conn: &mut AsyncPgConnection,
+    delivery: Uuid,
+    name: Option<&str>,
+    response: &ExchangeOrderResponse,
+    now: Timestamp,
+) -> Result<Option<Settled>, DatabaseError> {
+    let amounts = &response.amounts;
     let update = diesel::sql_query(
         "UPDATE exchange_orders AS own SET state = 'placed', settled_at = $2, \
-         exchange_order_identifier = COALESCE($3, 'X-' || id), total_amount_cents = $4, \
-         tax_amount_cents = $5, shipping_amount_cents = $6 \
+         exchange_order_identifier = COALESCE(NULLIF($3, own.original_order_id), 'X-' || id), \
+         total_amount_cents = $4, tax_amount_cents = $5, shipping_amount_cents = $6 \
          FROM confirmations WHERE position = own.confirmation \
          AND own.delivery = $1 AND own.state IN ('sending', 'undeliverable') \
-         RETURNING own.merchant, own.original_order_id, rma_identifier, units, \
-         exchange_order_identifier",
+         RETURNING own.merchant, own.original_order_id, rma_identifier, items, ordered_at, \
+         'X-' || id AS own_identifier, exchange_order_identifier",
     )
     .bind::<diesel::sql_types::Uuid, _>(delivery)
     .bind::<Timestamptz, _>(now)
-    .bind::<Nullable<Text>, _>(reply.order_identifier.as_deref())
+    .bind::<Nullable<Text>, _>(name)
     .bind::<Nullable<BigInt>, _>(amounts.total_amount_cents)
     .bind::<Nullable<BigInt>, _>(amounts.tax_amount_cents)
     .bind::<Nullable<BigInt>, _>(amounts.shipping_amount_cents);
     let row: Option<SettledRow> = prepared(update).get_result(conn).await.optional()?;
-    let Some((settled, name)) = row.map(SettledRow::read).transpose()? else { return Ok(None) };
-    Ok(name.map(|name| (settled, name)))
+    row.map(SettledRow::read).transpose()
 }
 
-/// Marks an exchange order as undeliverable; `None` if it is settled already.
-pub(crate) async fn mark_undeliverable(
+/// Moves an exchange order into a state without a new order; `None` if it is in none of the states
+/// `before`.
+pub(crate) async fn fail(
     conn: &mut AsyncPgConnection,
     delivery: Uuid,
+    before: &[State],
+    after: State,
     now: Timestamp,
 ) -> Result<Option<Settled>, DatabaseError> {
-    fail(conn, delivery, (State::Sending, State::Undeliverable), now).await
-}
-
-/// Marks an undeliverable exchange order as abandoned; `None` in any other state.
-pub(crate) async fn abandon(
-    conn: &mut AsyncPgConnection,
-    delivery: Uuid,
-    now: Timestamp,
-) -> Result<Option<Settled>, DatabaseError> {
-    fail(conn, delivery, (State::Undeliverable, State::Abandoned), now).await
-}
-
-async fn fail(
-    conn: &mut AsyncPgConnection,
-    delivery: Uuid,
-    (before, after): (State, State),
-    now: Timestamp,
-) -> Result<Option<Settled>, DatabaseError> {
+    let before: Vec<_> = before.iter().map(|state| state.as_str()).collect();
     let update = diesel::sql_query(
         "UPDATE exchange_orders AS own SET state = $4, settled_at = $2 \
          FROM confirmations WHERE position = own.confirmation \
-         AND own.delivery = $1 AND own.state = $3 \
-         RETURNING own.merchant, own.original_order_id, rma_identifier, units, \
-         exchange_order_identifier",
+         AND own.delivery = $1 AND own.state = ANY ($3) \
+         RETURNING own.merchant, own.original_order_id, rma_identifier, items, ordered_at, \
+         'X-' || id AS own_identifier, exchange_order_identifier",
     )
     .bind::<diesel::sql_types::Uuid, _>(delivery)
     .bind::<Timestamptz, _>(now)
-    .bind::<Text, _>(before.as_str())
+    .bind::<diesel::sql_types::Array<Text>, _>(before)
     .bind::<Text, _>(after.as_str());
     let row: Option<SettledRow> = prepared(update).get_result(conn).await.optional()?;
-    Ok(row.map(SettledRow::read).transpose()?.map(|(settled, _)| settled))
+    row.map(SettledRow::read).transpose()
 }

@@ -10,8 +10,8 @@ use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::from_json;
-use crate::exchange_orders::{ExchangeOrderView, State, Stock};
+use super::{from_json, parse};
+use crate::exchange_order::{ExchangeOrderView, State};
 
 /// Search conditions; all that are set must match.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ struct Row {
     #[diesel(sql_type = Text)]
     state: String,
     #[diesel(sql_type = Text)]
-    out_of_stock: String,
+    failed: String,
     #[diesel(sql_type = Timestamptz)]
     received_at: Timestamp,
     #[diesel(sql_type = Nullable<Timestamptz>)]
@@ -61,11 +61,13 @@ struct Row {
     #[diesel(sql_type = Nullable<diesel::sql_types::Uuid>)]
     delivery: Option<Uuid>,
     #[diesel(sql_type = Nullable<Text>)]
-    units: Option<String>,
+    items: Option<String>,
     #[diesel(sql_type = Nullable<Text>)]
-    stock: Option<String>,
+    stock_check: Option<String>,
     #[diesel(sql_type = Nullable<Text>)]
-    stock_detail: Option<String>,
+    price_check: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    check_detail: Option<String>,
     #[diesel(sql_type = Nullable<BigInt>)]
     total_amount_cents: Option<i64>,
     #[diesel(sql_type = Nullable<BigInt>)]
@@ -78,10 +80,10 @@ struct Row {
 }
 
 const FIND: &str = "SELECT position, own.merchant, own.original_order_id, rma_identifier, \
-     COALESCE(placed.state, own.state) AS state, out_of_stock, received_at, ordered_at, \
-     settled_at, exchange_order_identifier, transaction_id, delivery, units, stock, stock_detail, \
-     total_amount_cents, tax_amount_cents, shipping_amount_cents, \
-     octet_length(out_of_stock) + COALESCE(octet_length(units), 0) AS weight \
+     COALESCE(placed.state, own.state) AS state, failed, received_at, ordered_at, \
+     settled_at, exchange_order_identifier, transaction_id, delivery, items, stock_check, \
+     price_check, check_detail, total_amount_cents, tax_amount_cents, shipping_amount_cents, \
+     octet_length(failed) + COALESCE(octet_length(items), 0) AS weight \
      FROM confirmations AS own LEFT JOIN exchange_orders AS placed ON placed.confirmation = own.position \
      WHERE position < $1";
 
@@ -136,15 +138,16 @@ impl Row {
             merchant: self.merchant,
             original_order_id: self.original_order_id,
             rma_identifier: self.rma_identifier,
-            state: State::read(&self.state)?,
+            state: parse(&self.state)?,
             exchange_order_identifier: self.exchange_order_identifier,
             amounts,
             transaction_id: self.transaction_id,
             delivery: self.delivery,
-            units: self.units.as_deref().map(from_json).transpose()?.unwrap_or_default(),
-            out_of_stock: from_json(&self.out_of_stock)?,
-            stock: self.stock.as_deref().map(Stock::read).transpose()?,
-            stock_detail: self.stock_detail,
+            items: self.items.as_deref().map(from_json).transpose()?.unwrap_or_default(),
+            failed: from_json(&self.failed)?,
+            stock_check: self.stock_check.as_deref().map(parse).transpose()?,
+            price_check: self.price_check.as_deref().map(parse).transpose()?,
+            check_detail: self.check_detail,
             received_at: self.received_at,
             ordered_at: self.ordered_at,
             settled_at: self.settled_at,
@@ -178,7 +181,7 @@ struct Earlier {
 /// which may form a cycle, so each order is returned once.
 pub(crate) async fn earlier_orders(
     conn: &mut AsyncPgConnection,
-    merchant: &str,
+    merchant: &MerchantId,
     original_order_id: &str,
 ) -> Result<Vec<String>, DatabaseError> {
     let query = diesel::sql_query(
@@ -193,7 +196,7 @@ pub(crate) async fn earlier_orders(
          ) \
          SELECT original_order_id FROM chain WHERE back > 0 ORDER BY back DESC",
     )
-    .bind::<Text, _>(merchant)
+    .bind::<Text, _>(merchant.as_str())
     .bind::<Text, _>(original_order_id);
     let rows: Vec<Earlier> = prepared(query).load(conn).await?;
     Ok(rows.into_iter().map(|row| row.original_order_id).collect())

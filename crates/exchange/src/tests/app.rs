@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::event::Event;
-use domain::exchange::{ExchangeFailed, ExchangePlaced};
+use domain::exchange::{ExchangeFailed, ExchangePlaced, ExchangeUndeliverable, FailureReason};
 use domain::merchant::{Authentication, CredentialsIn, Endpoint, Interface, Merchant, Sealed};
 use domain::returns::ReturnConfirmed;
 use messaging::{BrokerConnection, Envelope, Subscription, Topology};
@@ -18,7 +18,7 @@ use testkit::{Issuer, TestService, eventually, introduce, merchant};
 
 use crate::App;
 
-pub(super) const SOON: Duration = Duration::from_secs(30);
+pub(super) const SOON: Duration = Duration::from_secs(120);
 
 pub(super) struct TestApp {
     pub(super) service: TestService,
@@ -59,7 +59,7 @@ impl TestApp {
         let settings: Vec<_> =
             issuer.settings().into_iter().chain(basics).chain(more.iter().copied()).collect();
         let service = TestService::new::<App>(&settings).await;
-        let client = platform::http_client(Duration::from_secs(10)).unwrap();
+        let client = platform::http_client(Duration::from_secs(120)).unwrap();
         let mut acme = merchant("acme");
         acme.settings.base_url = Some(sandbox.url(""));
         set_up(&mut acme);
@@ -160,6 +160,10 @@ impl TestApp {
         self.received(1).await.remove(0)
     }
 
+    pub(super) async fn undeliverable(&self) -> ExchangeUndeliverable {
+        self.received(1).await.remove(0)
+    }
+
     /// Waits until nothing is in flight, and checks that no event is left unread.
     pub(super) async fn wait_until_idle(&self) {
         let pool = self.service.database.pool();
@@ -169,7 +173,7 @@ impl TestApp {
             (count(&pool, busy).await == 0).then_some(())
         })
         .await;
-        for event in [ExchangePlaced::TYPE, ExchangeFailed::TYPE] {
+        for event in [ExchangePlaced::TYPE, ExchangeFailed::TYPE, ExchangeUndeliverable::TYPE] {
             let left = self.service.namespace.peek(&format!("rma-engine.{event}")).await;
             assert!(left.is_empty(), "{left:?}");
         }
@@ -226,7 +230,7 @@ pub(super) fn ask_with_tokens(acme: &mut Merchant) {
     let sealer = Sealer::new(&sealing::Settings { keys }).unwrap();
     let context = Interface::Variants.sealing_context(&acme.identifier);
     let authentication = Authentication::Oauth2 {
-        token_url: format!("{}/oauth/token", acme.settings.base_url.as_ref().unwrap()),
+        token_url: format!("{}/oauth/token", acme.settings.base_url.as_ref().unwrap()).into(),
         client_id: "backhaul".to_owned(),
         client_secret: sealer.seal(&context, "secret").unwrap(),
         scope: None,
@@ -246,6 +250,14 @@ async fn count(pool: &platform::database::Pool, query: &str) -> i64 {
     }
     let mut conn = pool.get().await.unwrap();
     diesel::sql_query(query).get_result::<Counted>(&mut conn).await.unwrap().n
+}
+
+/// The only reason why units failed.
+#[track_caller]
+pub(super) fn reason(failed: &ExchangeFailed) -> FailureReason {
+    let reason = failed.items[0].reason;
+    assert!(failed.items.iter().all(|item| item.reason == reason), "{failed:?}");
+    reason
 }
 
 /// A confirmed return of acme with these units.

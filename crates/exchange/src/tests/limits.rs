@@ -56,14 +56,14 @@ async fn unread_responses_are_limited() {
     let placed = app.placed().await;
     assert_eq!(placed.original_order_id, "1001");
     app.wait_until_idle().await;
-    let longer = "UPDATE exchange_orders SET message = to_json(repeat('x', 400000)), units = \
-                  '[' || repeat(trim(units, '[]') || ',', 3999) || trim(units, '[]') || ']'";
+    let longer = "UPDATE exchange_orders SET message = to_json(repeat('x', 400000)), items = \
+                  '[' || repeat(trim(items, '[]') || ',', 3999) || trim(items, '[]') || ']'";
     app.execute(longer).await;
     let longer = "UPDATE delivery_messages SET body = convert_to(repeat('x', 400000), 'UTF8')";
     app.execute(longer).await;
     let sizes =
         (0..1000).map(|size| json!({"sku": format!("TEE-{size}"), "title": "x".repeat(250)}));
-    let sizes = json!([{"do": "answer", "body": sizes.collect::<Vec<_>>(), "times": "always"}]);
+    let sizes = json!([{"do": "respond", "body": sizes.collect::<Vec<_>>(), "times": "always"}]);
     app.behave("/sku/TEE/variants", sizes).await;
     let token = app.issuer.token(Some("acme"), "returns");
     let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;

@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 
 use domain::event::Event as _;
-use domain::exchange::{ExchangeFailed, FailureCause, exchange_order_schema};
-use domain::returns::{ReturnConfirmed, UnitId};
+use domain::exchange::{ExchangeFailed, FailureReason, exchange_order_schema};
+use domain::merchant::Merchant;
+use domain::returns::{RefundType, ReturnConfirmed, UnitId};
 use messaging::Envelope;
 use platform::Clock;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use super::app::{SOON, TestApp, carded, confirmed, exchanged};
+use super::app::{SOON, TestApp, carded, confirmed, exchanged, reason};
 
 /// Fields that the contract lists for a replacement variant, a gift card, its returned items and the
 /// exchange order.
@@ -59,7 +60,8 @@ async fn delivered(app: &TestApp, confirmed: &ReturnConfirmed) -> Value {
     assert_eq!(placed.exchange_order_identifier, format!("EX-{order}"));
     assert_eq!(placed.rma_identifier, confirmed.rma_identifier);
     let units: Vec<_> = confirmed.units.iter().map(|unit| unit.id.clone()).collect();
-    assert_eq!(placed.units, units);
+    let placed: Vec<_> = placed.items.into_iter().map(|item| item.unit).collect();
+    assert_eq!(placed, units);
     app.wait_until_idle().await;
     let mut arrived = app.journal("/exchange_orders").await;
     assert_eq!(arrived.len(), 1);
@@ -106,13 +108,66 @@ async fn an_even_exchange() {
 }
 
 #[tokio::test]
-async fn an_uneven_exchange() {
+async fn an_uneven_exchange_has_the_price_of_the_variant() {
     let app = TestApp::start().await;
-    let units = [exchanged("L1", 1, "TEE-S", 3000)];
+    let dearer = json!([{"sku": "TEE-S", "title": "Small", "unit_price_amount_cents": 3000}]);
+    app.behave("/sku/TEE/variants", json!([{"do": "respond", "body": dearer}])).await;
+    let units = [exchanged("L1", 1, "TEE-S", 3000), exchanged("L1", 2, "TEE-S", 3000)];
     let body = delivered(&app, &confirmed("R-1", "1001", &units)).await;
     let item = &body["items"][0];
     has_exactly(item, &EXCHANGE);
-    assert_eq!((&item["sku"], &item["unit_price_amount_cents"]), (&json!("TEE-S"), &json!(2500)));
+    let amounts = |item: &Value| {
+        ["quantity", "unit_price_amount_cents", "product_amount_cents"]
+            .map(|field| item[field].clone())
+    };
+    assert_eq!(amounts(item), [2, 3000, 6000]);
+    assert_eq!((&item["discount_amount_cents"], &item["tax_amount_cents"]), (&json!(0), &json!(0)));
+}
+
+#[tokio::test]
+async fn the_event_has_the_refund_type_and_price_of_each_unit() {
+    let app = TestApp::start().await;
+    let variants = json!([
+        {"sku": "TEE-S", "title": "Small", "unit_price_amount_cents": 3000},
+        {"sku": "TEE-M", "title": "Medium", "unit_price_amount_cents": 2500},
+    ]);
+    app.behave("/sku/TEE/variants", json!([{"do": "respond", "body": variants}])).await;
+    let units =
+        [exchanged("L1", 1, "TEE-S", 3000), exchanged("L2", 1, "TEE-M", 2500), carded("L3", 1)];
+    app.confirm(&confirmed("R-1", "1001", &units)).await;
+    let placed = app.placed().await;
+    let terms: Vec<_> =
+        placed.items.iter().map(|it| (it.refund_type, it.unit_price_amount_cents)).collect();
+    let expected = [
+        (RefundType::UnevenExchange, Some(3000)),
+        (RefundType::EvenExchange, Some(2500)),
+        (RefundType::UnevenExchange, None),
+    ];
+    assert_eq!(terms, expected);
+    app.wait_until_idle().await;
+    let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
+    assert_eq!(shown["items"], json!(placed.items));
+    assert_eq!(shown["price_check"], "checked");
+}
+
+#[tokio::test]
+async fn an_item_without_a_concept_gets_the_merchants() {
+    let concept = |acme: &mut Merchant| acme.settings.concept = Some("Acme Home".to_owned());
+    let app = TestApp::with_merchant(&[], concept).await;
+    let mut confirmed = confirmed(
+        "R-1",
+        "1001",
+        &[exchanged("L1", 1, "TEE-M", 2500), exchanged("L2", 1, "TEE-M", 2500), carded("L3", 1)],
+    );
+    confirmed.units[1].concept = None;
+    confirmed.units[2].concept = None;
+    let body = delivered(&app, &confirmed).await;
+    let items = &body["items"];
+    assert_eq!(
+        (&items[0]["concept"], &items[1]["concept"]),
+        (&json!("Acme Sport"), &json!("Acme Home"))
+    );
+    assert_eq!(items[2]["return_items"][0]["concept"], "Acme Home");
 }
 
 #[tokio::test]
@@ -140,7 +195,10 @@ async fn a_gift_card_with_bonus_credit() {
     has_exactly(&items[0]["return_items"][0], &RETURNED);
     assert!(app.journal("/sku/TEE/variants").await.is_empty(), "a card has no stock");
     let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
-    assert_eq!(shown["stock"], "not_needed");
+    assert_eq!(
+        (&shown["stock_check"], &shown["price_check"]),
+        (&json!("not_needed"), &json!("not_needed"))
+    );
 }
 
 #[tokio::test]
@@ -184,7 +242,7 @@ async fn a_second_return_of_an_order_fails_and_a_repeat_changes_nothing() {
     app.confirm(&second).await;
     app.confirm(&second).await;
     let failed = app.failed().await;
-    assert_eq!((failed.cause, failed.units.len()), (FailureCause::AlreadyExchanged, 2));
+    assert_eq!((reason(&failed), failed.items.len()), (FailureReason::AlreadyExchanged, 2));
     assert_eq!(
         (failed.rma_identifier.as_str(), failed.original_order_id.as_str()),
         ("R-2", "1001")
@@ -200,7 +258,7 @@ async fn a_second_return_of_an_order_fails_and_a_repeat_changes_nothing() {
 async fn an_identifier_is_generated_if_the_merchant_returns_none() {
     let app = TestApp::start().await;
     let computed = json!({"total_amount_cents": 2700, "tax_amount_cents": 200, "id": null});
-    let step = json!([{"do": "answer", "body": computed}, {"do": "answer", "body": {"id": 77}}]);
+    let step = json!([{"do": "respond", "body": computed}, {"do": "respond", "body": {"id": 77}}]);
     app.behave("/exchange_orders", step).await;
     app.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
     let placed = app.placed().await;
@@ -221,17 +279,19 @@ async fn an_identifier_is_generated_if_the_merchant_returns_none() {
 #[tokio::test]
 async fn a_replay_places_an_undeliverable_order() {
     let app = TestApp::with_settings(&[("DELIVERY__RETRIES", "2")]).await;
-    let refusing = json!([{"do": "answer", "status": 503, "times": 6}]);
+    let refusing = json!([{"do": "respond", "status": 503, "times": 6}]);
     app.behave("/exchange_orders", refusing).await;
     app.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
-    let failed = app.failed().await;
-    assert_eq!(failed.cause, FailureCause::Undeliverable);
+    let undeliverable = app.undeliverable().await;
+    assert_eq!(undeliverable.rma_identifier, "R-1");
     let unit = UnitId {
         order_identifier: "1001".to_owned(),
         order_line_item_identifier: "L1".to_owned(),
         unit: 1,
     };
-    assert_eq!(failed.units, [unit]);
+    assert_eq!(undeliverable.items, [unit]);
+    let why = &undeliverable.reason;
+    assert!(why.starts_with("the merchant responded with 503"), "{why}");
     let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
     assert_eq!(shown["state"], "undeliverable");
     let delivery = shown["delivery"].as_str().unwrap();
@@ -243,7 +303,7 @@ async fn a_replay_places_an_undeliverable_order() {
     };
     // Another return fails while the exchange order is undeliverable.
     app.confirm(&confirmed("R-2", "1001", &[carded("L2", 1)])).await;
-    assert_eq!(app.failed().await.cause, FailureCause::AlreadyExchanged);
+    assert_eq!(reason(&app.failed().await), FailureReason::AlreadyExchanged);
     again().await;
     eventually("the replay failed, too", SOON, async || {
         (app.journal("/exchange_orders").await.len() == 6).then_some(())
@@ -252,7 +312,7 @@ async fn a_replay_places_an_undeliverable_order() {
     app.wait_until_idle().await;
     again().await;
     let placed = app.placed().await;
-    assert_eq!((placed.rma_identifier.as_str(), placed.units.len()), ("R-1", 1));
+    assert_eq!((placed.rma_identifier.as_str(), placed.items.len()), ("R-1", 1));
     app.wait_until_idle().await;
     let arrived = app.journal("/exchange_orders").await;
     let ids: BTreeSet<_> =
@@ -265,10 +325,10 @@ async fn an_operator_abandons_an_undeliverable_order() {
     let app =
         TestApp::with_settings(&[("DELIVERY__RETRIES", "1"), ("DELIVERY__ATTEMPT_TIMEOUT", "5s")])
             .await;
-    let refusing = json!([{"do": "answer", "status": 503, "times": 2}, {"do": "hang"}]);
+    let refusing = json!([{"do": "respond", "status": 503, "times": 2}, {"do": "hang"}]);
     app.behave("/exchange_orders", refusing).await;
     app.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
-    assert_eq!(app.failed().await.cause, FailureCause::Undeliverable);
+    app.undeliverable().await;
     app.wait_until_idle().await;
     let operator = app.issuer.token(None, "operator");
     let post = async |path: &str| app.send(Method::POST, path, &operator, Some("acme")).await;
@@ -276,16 +336,14 @@ async fn an_operator_abandons_an_undeliverable_order() {
     let merchants_own = app.issuer.token(Some("acme"), "returns");
     let (status, _) = app.send(Method::POST, abandon, &merchants_own, None).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
-    for unknown in ["/v1/exchange_orders/1002/abandon", "/v1/exchange_orders/%00/abandon"] {
-        assert_eq!(post(unknown).await.0, StatusCode::NOT_FOUND);
-    }
+    assert_eq!(post("/v1/exchange_orders/1002/abandon").await.0, StatusCode::NOT_FOUND);
 
     // The order cannot be abandoned while its delivery is in flight.
     let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
     let replay = format!("/v1/deliveries/{}/replay", shown["delivery"].as_str().unwrap());
     assert_eq!(post(&replay).await.0, StatusCode::ACCEPTED);
     assert_eq!(post(abandon).await.0, StatusCode::CONFLICT);
-    let refusing = json!([{"do": "answer", "status": 503, "times": "always"}]);
+    let refusing = json!([{"do": "respond", "status": 503, "times": "always"}]);
     app.behave("/exchange_orders", refusing).await;
     app.wait_until_idle().await;
 
@@ -295,11 +353,11 @@ async fn an_operator_abandons_an_undeliverable_order() {
         assert_eq!(ended["message"]["original_order_id"], "1001");
     }
     let failed = app.failed().await;
-    assert_eq!((failed.cause, failed.units.len()), (FailureCause::Abandoned, 1));
+    assert_eq!((reason(&failed), failed.items.len()), (FailureReason::Abandoned, 1));
     assert_eq!(failed.rma_identifier, "R-1");
     assert_eq!(post(&replay).await.0, StatusCode::NOT_FOUND);
     app.confirm(&confirmed("R-2", "1001", &[carded("L2", 1)])).await;
-    assert_eq!(app.failed().await.cause, FailureCause::AlreadyExchanged);
+    assert_eq!(reason(&app.failed().await), FailureReason::AlreadyExchanged);
     let (_, listed) = app.get("/v1/exchange_orders?state=abandoned", "acme").await;
     assert_eq!(listed["exchange_orders"][0]["rma_identifier"], "R-1");
     app.wait_until_idle().await;

@@ -59,7 +59,7 @@ async fn a_slow_lookup_does_not_delay_other_returns() {
 #[tokio::test]
 async fn a_slow_merchant_with_many_returns_does_not_delay_the_others() {
     let app = TestApp::with_settings(&[("PLACING__BATCH", "4")]).await;
-    let slow = json!([{"do": "answer", "status": 404, "delay_ms": 250, "times": "always"}]);
+    let slow = json!([{"do": "respond", "status": 404, "delay_ms": 250, "times": "always"}]);
     app.behave("/sku/*", slow).await;
     waiting(&app, "acme", (0..200).map(product)).await;
     waiting(&app, "rival", (0..10).map(|_| carded("L1", 1))).await;

@@ -2,6 +2,7 @@
 
 use delivery::outcome::Outcome;
 use serde::Serialize;
+use strum::IntoStaticStr;
 use utoipa::ToSchema;
 
 use super::breaker::BreakerError;
@@ -15,15 +16,16 @@ pub(crate) struct Unavailable {
 }
 
 /// Reason that there are no variants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Reason {
     /// The merchant has no usable URL for variants.
     NotConfigured,
     /// An operator paused the endpoint.
     Paused,
     /// The circuit breaker is open: the last requests to the merchant failed.
-    Resting,
+    Unavailable,
     /// Too many requests to this merchant are in flight.
     Busy,
     TimedOut,
@@ -34,25 +36,13 @@ pub(crate) enum Reason {
     NotFound,
     /// The merchant responded with another error or with a redirect.
     Rejected,
-    AnswerInvalid,
-    AnswerTooLarge,
+    InvalidResponse,
+    ResponseTooLarge,
 }
 
 impl Reason {
     pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::NotConfigured => "not_configured",
-            Self::Paused => "paused",
-            Self::Resting => "resting",
-            Self::Busy => "busy",
-            Self::TimedOut => "timed_out",
-            Self::Unreachable => "unreachable",
-            Self::Unauthorized => "unauthorized",
-            Self::NotFound => "not_found",
-            Self::Rejected => "rejected",
-            Self::AnswerInvalid => "answer_invalid",
-            Self::AnswerTooLarge => "answer_too_large",
-        }
+        self.into()
     }
 }
 
@@ -73,11 +63,12 @@ impl From<Outcome> for Unavailable {
             | Outcome::TokenRefused(_)
             | Outcome::Rejected { status: 403, .. } => Reason::Unauthorized,
             Outcome::Rejected { status: 404, .. } => Reason::NotFound,
-            Outcome::ResponseTooLarge { .. } => Reason::AnswerTooLarge,
+            Outcome::ResponseTooLarge { .. } => Reason::ResponseTooLarge,
             Outcome::Delivered { .. }
             | Outcome::Rejected { .. }
             | Outcome::Redirected { .. }
-            | Outcome::Gone => Reason::Rejected,
+            | Outcome::Gone
+            | Outcome::AlreadyExists => Reason::Rejected,
         };
         Self::new(reason, outcome.detail())
     }
@@ -86,7 +77,7 @@ impl From<Outcome> for Unavailable {
 impl From<BreakerError> for Unavailable {
     fn from(refused: BreakerError) -> Self {
         let reason = match refused {
-            BreakerError::Open => Reason::Resting,
+            BreakerError::Open => Reason::Unavailable,
             BreakerError::Busy => Reason::Busy,
         };
         Self::new(reason, refused.to_string())

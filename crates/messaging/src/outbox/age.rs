@@ -30,7 +30,7 @@ pub(crate) fn report_age(process: &Process) {
                 tracing::debug!(error = chain(error), "outbox age query failed");
             });
             let age = |created_at: Timestamp| (clock.now() - created_at).as_seconds_f64().max(0.0);
-            ages.show(oldest.ok().map(|oldest| vec![oldest.map_or(0.0, age)]));
+            ages.record(oldest.ok().map(|oldest| vec![oldest.map_or(0.0, age)]));
         }
     });
 }

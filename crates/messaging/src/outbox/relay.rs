@@ -68,11 +68,11 @@ impl Relay {
             wake: outbox.wake.clone(),
             cursor: RelayCursor::new(Instant::now()),
             published: meter
-                .u64_counter("outbox_published")
+                .u64_counter("events_published")
                 .with_description("Events confirmed by the broker")
                 .build(),
             publish_lag: meter
-                .f64_histogram("outbox_publish_lag_seconds")
+                .f64_histogram("event_publish_lag_seconds")
                 .with_description("Time from an event to the broker's confirmation")
                 .with_boundaries(vec![
                     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0,

@@ -12,13 +12,14 @@ use super::*;
 mod asyncapi;
 
 /// The services that publish each event.
-const PUBLISHERS: [(&str, &[&str]); 8] = [
+const PUBLISHERS: [(&str, &[&str]); 9] = [
     ("merchant.changed.v1", &["auth"]),
     ("token.revoked.v1", &["auth"]),
     ("order.stored.v1", &["order-intake"]),
     ("return.confirmed.v1", &["rma-engine"]),
     ("exchange.placed.v1", &["exchange"]),
     ("exchange.failed.v1", &["exchange"]),
+    ("exchange.undeliverable.v1", &["exchange"]),
     ("unit.received.v1", &["warehouse-notifier"]),
     ("delivery.dead.v1", &["exchange", "rma-engine", "warehouse-notifier"]),
 ];

@@ -4,28 +4,18 @@ use actix_web::{HttpRequest, get, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::access::Scope;
-use platform::http::{BadCursor, ErrorBody, PageLimit, reserve_for_response};
+use platform::Problem;
+use platform::http::{BadCursor, ErrorBody, PageLimit};
 use platform::identity::Caller;
-use platform::{ErrorKind, Failure, Problem};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use serde::Deserialize;
 
 use crate::App;
-use crate::orders::StoredOrder;
-use crate::store::{self, Search};
-
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct StoredOrders {
-    /// Sorted by identifier.
-    orders: Vec<StoredOrder>,
-    /// Cursor of the next page; absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
-}
+use crate::orders::{self, StoredOrder, StoredOrders};
+use crate::store::Search;
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Listing {
+pub(crate) struct OrderQuery {
     /// Only the order with this identifier
     identifier: Option<String>,
     /// Only orders of the shopper with this e-mail address, case-insensitive
@@ -40,36 +30,14 @@ pub(crate) struct Listing {
     after: Option<String>,
 }
 
-#[derive(Debug, thiserror::Error)]
-enum BadQuery {
-    #[error(transparent)]
-    After(#[from] BadCursor),
-    #[error("{0} must not contain a NUL character")]
-    Nul(&'static str),
-}
-
-impl Failure for BadQuery {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::Malformed
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("there is no order {0}")]
-struct NoSuchOrder(String);
-
-impl Failure for NoSuchOrder {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::Missing
-    }
-}
-
-/// Lists the merchant's orders.
+/// List orders
+///
+/// The newest snapshot of each order of the merchant, sorted by identifier.
 #[utoipa::path(
     tag = "orders",
     params(
-        Listing,
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required when the token has none"),
+        OrderQuery,
+        ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
         (status = 200, description = "Orders", body = StoredOrders),
@@ -78,35 +46,31 @@ impl Failure for NoSuchOrder {
         (status = 403, description = "The token lacks the required scope", body = ErrorBody),
         (status = 503, description = "Temporarily unavailable; see Retry-After", body = ErrorBody),
     ),
-    security(("bearer" = [])),
+    security(("bearer" = ["orders"])),
 )]
 #[get("/v1/orders")]
 pub(crate) async fn list_orders(
     app: web::Data<App>,
     caller: Caller,
-    listing: web::Query<Listing>,
+    query: web::Query<OrderQuery>,
     request: HttpRequest,
 ) -> Result<web::Json<StoredOrders>, Problem> {
     caller.require(Scope::Orders)?;
     let merchant = app.merchants.merchant_for(&caller)?;
-    let limit = listing.limit;
-    let search = listing.into_inner().parse()?;
-    let mut conn = app.pool.get().await?;
-    let found = store::search(&mut conn, &merchant.identifier, &search, limit.rows()).await?;
-    let (mut orders, is_truncated) = found;
-    let next =
-        limit.next_of(&mut orders, is_truncated, |last| URL_SAFE_NO_PAD.encode(&last.identifier));
-    // Reserved before the connection is released, so the pool bounds the pages without a reservation.
-    reserve_for_response(&request, orders.iter().map(|order| order.document.get().len()).sum())?;
-    Ok(web::Json(StoredOrders { orders, next }))
+    let limit = query.limit;
+    let search = query.into_inner().parse()?;
+    let orders = orders::list(&app, &request, &merchant.identifier, &search, limit).await?;
+    Ok(web::Json(orders))
 }
 
-/// Returns one of the merchant's orders.
+/// Show an order
+///
+/// The newest snapshot of the order as the merchant sent it.
 #[utoipa::path(
     tag = "orders",
     params(
         ("identifier" = String, Path, description = "The order's identifier in the merchant's systems"),
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required when the token has none"),
+        ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
         (status = 200, description = "The order", body = StoredOrder),
@@ -115,7 +79,7 @@ pub(crate) async fn list_orders(
         (status = 404, description = "The order does not exist", body = ErrorBody),
         (status = 503, description = "Temporarily unavailable; see Retry-After", body = ErrorBody),
     ),
-    security(("bearer" = [])),
+    security(("bearer" = ["orders"])),
 )]
 #[get("/v1/orders/{identifier}")]
 pub(crate) async fn find_order(
@@ -126,40 +90,24 @@ pub(crate) async fn find_order(
 ) -> Result<web::Json<StoredOrder>, Problem> {
     caller.require(Scope::Orders)?;
     let merchant = app.merchants.merchant_for(&caller)?;
-    let identifier = identifier.into_inner();
-    // PostgreSQL cannot store NUL, so no stored identifier contains it.
-    if !identifier.contains('\0') {
-        let mut conn = app.pool.get().await?;
-        let search = Search { identifier: Some(identifier.clone()), ..Search::default() };
-        let (mut found, _) = store::search(&mut conn, &merchant.identifier, &search, 1).await?;
-        if let Some(order) = found.pop() {
-            reserve_for_response(&request, order.document.get().len())?;
-            return Ok(web::Json(order));
-        }
-    }
-    Err(NoSuchOrder(identifier).into())
+    let order = orders::find(&app, &request, &merchant.identifier, identifier.into_inner()).await?;
+    Ok(web::Json(order))
 }
 
-impl Listing {
-    fn parse(self) -> Result<Search, BadQuery> {
-        let after = self.after.map(|cursor| {
-            let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_invalid| BadCursor)?;
-            String::from_utf8(bytes).map_err(|_invalid| BadCursor)
-        });
-        let search = Search {
-            identifier: without_nul("identifier", self.identifier)?,
-            customer_email: without_nul("customer_email", self.customer_email)?
-                .map(|email| email.to_lowercase()),
-            line_identifier: without_nul("line_identifier", self.line_identifier)?,
-            after: without_nul("after", after.transpose()?)?,
-        };
-        Ok(search)
+impl OrderQuery {
+    fn parse(self) -> Result<Search, BadCursor> {
+        Ok(Search {
+            identifier: self.identifier,
+            customer_email: self.customer_email.map(|email| email.to_lowercase()),
+            line_identifier: self.line_identifier,
+            after: self.after.map(|cursor| decode(&cursor)).transpose()?,
+        })
     }
 }
 
-fn without_nul(name: &'static str, text: Option<String>) -> Result<Option<String>, BadQuery> {
-    match text {
-        Some(text) if text.contains('\0') => Err(BadQuery::Nul(name)),
-        text => Ok(text),
-    }
+/// The identifier in a cursor. PostgreSQL text cannot contain NUL, so a cursor with NUL is none of ours.
+fn decode(cursor: &str) -> Result<String, BadCursor> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_invalid| BadCursor)?;
+    let identifier = String::from_utf8(bytes).map_err(|_invalid| BadCursor)?;
+    if identifier.contains('\0') { Err(BadCursor) } else { Ok(identifier) }
 }

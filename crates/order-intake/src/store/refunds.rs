@@ -1,5 +1,5 @@
-//! Queries of refunds and their lines. A refund belongs to one order, a line to one refund; neither
-//! changes.
+//! Queries of refunds and their lines. A refund belongs to one order, a line to one refund. Neither row
+//! changes: the digest of a refund does not cover its `rma_identifier`, which can.
 
 use diesel::sql_types::{Array, Binary, Text, Timestamptz};
 use domain::json::Digest;
@@ -46,10 +46,10 @@ pub(super) fn complete(mode: WriteMode) -> String {
         let known = match mode {
             WriteMode::Checked => "0".to_owned(),
             WriteMode::Optimistic => format!(
-                "(SELECT count(*) FROM unnest(${first}, ${}) AS asked (merchant, identifier), \
+                "(SELECT count(*) FROM unnest(${first}, ${}) AS requested (merchant, identifier), \
                  LATERAL ( \
                      SELECT FROM {table} \
-                     WHERE merchant = asked.merchant AND identifier = asked.identifier LIMIT 1 \
+                     WHERE merchant = requested.merchant AND identifier = requested.identifier LIMIT 1 \
                  ) AS known)",
                 first + 1
             ),

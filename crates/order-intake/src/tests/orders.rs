@@ -94,7 +94,10 @@ async fn any_line_identifier_can_be_searched_for() {
 #[tokio::test]
 async fn an_invalid_query_is_rejected() {
     let app = TestApp::start().await;
-    for query in ["limit=0", "limit=201", "limit=x", "after=%21", "unknown=1", "identifier=%00"] {
+    // The second cursor is `a\0b` in base64.
+    let cursors = ["after=%21", "after=YQBi"];
+    let others = ["limit=0", "limit=201", "limit=x", "unknown=1", "identifier=%00"];
+    for query in cursors.into_iter().chain(others) {
         let answer = app.get(&format!("/v1/orders?{query}"), "acme").await;
         assert_eq!(answer.status(), StatusCode::BAD_REQUEST, "{query}");
     }

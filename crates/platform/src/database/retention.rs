@@ -1,4 +1,4 @@
-//! Forgetting old rows, however many there are.
+//! Deletes old rows in batches.
 
 use diesel::sql_types::Timestamptz;
 use diesel_async::RunQueryDsl as _;
@@ -6,11 +6,11 @@ use diesel_async::RunQueryDsl as _;
 use super::{DatabaseError, Pool};
 use crate::Timestamp;
 
-/// Rows deleted by one statement, so that none comes near the statement timeout.
-const PIECE: usize = 10_000;
+/// Rows that one statement deletes, so that it stays far below the statement timeout.
+const BATCH_SIZE: usize = 10_000;
 
-/// Deletes the rows of `table` whose `time` is before a moment, piece by piece. Between two pieces
-/// others get their turn with the connection.
+/// Deletes the rows of `table` whose column `time` is before a time. The connection returns to the pool
+/// after each batch.
 pub async fn delete_older_than(
     pool: &Pool,
     table: &'static str,
@@ -19,11 +19,11 @@ pub async fn delete_older_than(
 ) -> Result<(), DatabaseError> {
     let statement = format!(
         "DELETE FROM {table} WHERE ctid = ANY (ARRAY \
-         (SELECT ctid FROM {table} WHERE {time} < $1 LIMIT {PIECE}))"
+         (SELECT ctid FROM {table} WHERE {time} < $1 LIMIT {BATCH_SIZE}))"
     );
     loop {
-        let piece = diesel::sql_query(&statement).bind::<Timestamptz, _>(before);
-        if piece.execute(&mut *pool.get().await?).await? < PIECE {
+        let batch = diesel::sql_query(&statement).bind::<Timestamptz, _>(before);
+        if batch.execute(&mut *pool.get().await?).await? < BATCH_SIZE {
             return Ok(());
         }
     }

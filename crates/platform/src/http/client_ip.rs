@@ -10,9 +10,9 @@ use crate::Problem;
 
 /// The client's address.
 ///
-/// It is the peer's own, unless the peer is a trusted proxy; then the rightmost address in the
-/// header that proxies write (`http.proxy_header`) that is not itself a trusted proxy. The other
-/// header is the client's own word and is not looked at.
+/// The address of the peer, unless the peer is a trusted proxy. Then it is the rightmost address in
+/// `http.proxy_header` that is not a trusted proxy. Other headers are ignored, because the client can
+/// write them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientIp(pub IpAddr);
 
@@ -42,8 +42,8 @@ impl ClientIp {
     }
 }
 
-/// Walks from the peer towards the client for as long as the hops are trusted proxies. A hop that
-/// is not an address ends the walk: nothing left of it can be believed.
+/// Follows the hops from the peer to the client while they are trusted proxies. A hop that is not an
+/// address ends this, because the hops to its left cannot be trusted.
 fn client(direct: IpAddr, hops: &[Option<IpAddr>], trusted: &[IpNet]) -> IpAddr {
     let is_proxy = |address: IpAddr| trusted.iter().any(|network| network.contains(&address));
     let mut client = direct.to_canonical();
@@ -70,13 +70,12 @@ fn forwarded(line: &[u8]) -> Vec<Option<IpAddr>> {
     hops(line).map(|hop| parameter(hop?).flatten()).collect()
 }
 
-/// Each hop by itself: what a client wrote left of the proxies' words, text or not, hides none of
-/// them.
+/// Splits a header into hops. A hop that is not UTF-8 does not affect the others.
 fn hops(line: &[u8]) -> impl Iterator<Item = Option<&str>> {
     line.split(|byte| *byte == b',').map(|hop| std::str::from_utf8(hop).ok())
 }
 
-/// An address as proxies write it: bare, with a port, or in brackets.
+/// An address in the forms that proxies write: alone, with a port, or in brackets.
 fn address(text: &str) -> Option<IpAddr> {
     let text = text.trim();
     let bracketed =

@@ -1,11 +1,16 @@
-//! Closes idle connections: the client started a second request without finishing it, or does not read
+//! The connections of a server: closes idle ones, and counts those without a request.
+//!
+//! A connection is idle if the client started a second request without finishing it, or does not read
 //! the response. The timeouts of actix-web cover only the first request of a connection and the
 //! keep-alive after a response. Clients that read a response slowly get the same time as clients that
 //! do not read it.
+//!
+//! actix-web responds to a request that it cannot parse before any middleware runs, and closes the
+//! connection. So a connection that ends without a request counts as one request of its address.
 
 use std::{
     any::Any,
-    net::{Shutdown, TcpStream},
+    net::{IpAddr, Shutdown, TcpStream},
     os::fd::AsFd as _,
     sync::{Arc, Mutex, MutexGuard, Weak},
     time::Duration,
@@ -15,35 +20,41 @@ use actix_tls::accept::rustls_0_23::TlsStream;
 use actix_web::{dev::Extensions, rt};
 use tokio::time::Instant;
 
-use crate::Tasks;
+use crate::{Tasks, limits::PerAddress};
 
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CLOSE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Every connection of a server.
-#[derive(Clone, Default)]
-pub(super) struct IdleConnections(Arc<Mutex<Vec<Weak<Connection>>>>);
+#[derive(Clone)]
+pub(super) struct Connections {
+    all: Arc<Mutex<Vec<Weak<Connection>>>>,
+    limits: Arc<PerAddress>,
+}
 
 /// One connection. actix-web drops it when the connection ends.
 pub(super) struct Connection {
     socket: TcpStream,
-    used: Mutex<Use>,
+    peer: IpAddr,
+    usage: Mutex<Usage>,
+    limits: Arc<PerAddress>,
 }
 
-struct Use {
-    requests: usize,
+struct Usage {
+    has_had_request: bool,
+    active_requests: usize,
     idle_since: Instant,
 }
 
-impl IdleConnections {
+impl Connections {
     /// Starts closing connections that had no request for `timeout`.
-    pub(super) fn start(timeout: Duration, tasks: &Tasks) -> Self {
-        let lines = Self::default();
-        let same = lines.clone();
-        tasks.spawn_interval("lines", LOOK_EVERY, move || {
+    pub(super) fn start(timeout: Duration, limits: Arc<PerAddress>, tasks: &Tasks) -> Self {
+        let connections = Self { all: Arc::default(), limits };
+        let same = connections.clone();
+        tasks.spawn_interval("idle connections", CLOSE_INTERVAL, move || {
             same.close_idle(timeout);
             std::future::ready(())
         });
-        lines
+        connections
     }
 
     /// Adds a connection. A connection of an unknown type is served without an idle timeout.
@@ -51,26 +62,42 @@ impl IdleConnections {
         type Plain = rt::net::TcpStream;
         let tls = || io.downcast_ref::<TlsStream<Plain>>().map(|tls| tls.get_ref().0);
         let Some(stream) = io.downcast_ref::<Plain>().or_else(tls) else { return };
+        let Ok(peer) = stream.peer_addr() else { return };
         let Ok(socket) = stream.as_fd().try_clone_to_owned() else { return };
-        let used = Mutex::new(Use { requests: 0, idle_since: Instant::now() });
-        let line = Arc::new(Connection { socket: socket.into(), used });
-        lock(&self.0).push(Arc::downgrade(&line));
-        data.insert(line);
+        let usage =
+            Usage { has_had_request: false, active_requests: 0, idle_since: Instant::now() };
+        let connection = Arc::new(Connection {
+            socket: socket.into(),
+            peer: peer.ip().to_canonical(),
+            usage: Mutex::new(usage),
+            limits: self.limits.clone(),
+        });
+        lock(&self.all).push(Arc::downgrade(&connection));
+        data.insert(connection);
     }
 
     fn close_idle(&self, timeout: Duration) {
-        lock(&self.0).retain(|line| {
-            let Some(line) = line.upgrade() else { return false };
-            let idle = {
-                let used = lock(&line.used);
-                used.requests == 0 && used.idle_since.elapsed() > timeout
+        lock(&self.all).retain(|connection| {
+            let Some(connection) = connection.upgrade() else { return false };
+            let is_idle = {
+                let usage = lock(&connection.usage);
+                usage.active_requests == 0 && usage.idle_since.elapsed() > timeout
             };
-            if idle {
+            if is_idle {
                 // The connection may already be closed.
-                line.socket.shutdown(Shutdown::Both).ok();
+                connection.socket.shutdown(Shutdown::Both).ok();
             }
-            !idle
+            !is_idle
         });
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if !lock(&self.usage).has_had_request {
+            // The limit takes effect on the next request of the address.
+            self.limits.count(self.peer).ok();
+        }
     }
 }
 
@@ -78,17 +105,20 @@ impl IdleConnections {
 pub(super) struct ActiveRequest(Arc<Connection>);
 
 impl ActiveRequest {
-    pub(super) fn on(line: &Arc<Connection>) -> Self {
-        lock(&line.used).requests += 1;
-        Self(line.clone())
+    pub(super) fn on(connection: &Arc<Connection>) -> Self {
+        let mut usage = lock(&connection.usage);
+        usage.has_had_request = true;
+        usage.active_requests += 1;
+        drop(usage);
+        Self(connection.clone())
     }
 }
 
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
-        let mut used = lock(&self.0.used);
-        used.requests -= 1;
-        used.idle_since = Instant::now();
+        let mut usage = lock(&self.0.usage);
+        usage.active_requests -= 1;
+        usage.idle_since = Instant::now();
     }
 }
 

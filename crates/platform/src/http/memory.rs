@@ -24,7 +24,7 @@ const BODY_FACTOR: usize = 10;
 const RESPONSE_FACTOR: usize = 2;
 /// The share of one caller is this part of the budget.
 const CALLER_PART: usize = 4;
-/// Shorter responses are not counted: refusals must be possible when the budget is used up.
+/// Shorter responses are not counted: error responses must be possible when the budget is used up.
 const UNCOUNTED_RESPONSE: usize = 4096;
 
 /// The budget, and how much of it each caller has.
@@ -106,7 +106,7 @@ impl RequestMemory {
     }
 
     /// Gives the response the memory it needs until it is sent. Without memory for it a read is
-    /// refused; the response to a change is sent in any case.
+    /// rejected; the response to a change is sent in any case.
     pub(super) fn keep(response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
         let known = response.request().extensions().get::<Self>().cloned();
         let length = match response.response().body().size() {

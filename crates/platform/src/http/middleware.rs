@@ -1,14 +1,16 @@
-//! The middleware of every request: rate limit, request id, span, timeout, metrics, and an error body
-//! for responses without one.
+//! The middleware of every request: rate limit, token check, request id, span, timeout, metrics.
 
 use std::{sync::OnceLock, time::Duration};
 
 use actix_web::{
-    Error, HttpRequest, ResponseError,
+    Error, HttpMessage as _, HttpRequest, ResponseError,
     body::{BoxBody, MessageBody},
     dev::{ServiceRequest, ServiceResponse},
     error::InternalError,
-    http::header::{HeaderMap, HeaderName, HeaderValue},
+    http::{
+        Method,
+        header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS},
+    },
     middleware::Next,
     web,
 };
@@ -21,41 +23,36 @@ use uuid::Uuid;
 use super::{
     ClientIp, RequestMemory, Settings,
     connections::ActiveRequest,
-    server::{BadQuery, NoSuchPath},
+    operations::Operations,
+    rejections::Rejection,
+    request_error::{BadQuery, NoSuchPath, RepeatedHeader, RequestTimeout},
 };
-use crate::{ErrorKind, Failure, Problem, limits::PerAddress, telemetry};
+use crate::{
+    Problem,
+    identity::Caller,
+    limits::PerAddress,
+    request_id::{request_id, with_request_id},
+    telemetry,
+};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Paths of probes and metrics do not count towards the rate limit.
 const UNCOUNTED: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
-
-tokio::task_local! {
-    static CURRENT: String;
-}
-
-/// The id of the request being handled.
-pub fn request_id() -> Option<String> {
-    CURRENT.try_with(Clone::clone).ok()
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("the request took too long")]
-struct Overdue;
-
-impl Failure for Overdue {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::Unavailable
-    }
-}
+/// Headers with one value. Proxies and services would otherwise choose different ones.
+const SINGLE_VALUED: [&str; 4] = ["Api-Version", "Content-Type", "Idempotency-Key", "X-Service-Id"];
 
 /// Wraps every request of every service.
 pub(super) async fn observe(
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let _under_way = request.conn_data().map(ActiveRequest::on);
+    let _active = request.conn_data().map(ActiveRequest::on);
     let id = incoming_id(&request).unwrap_or_else(|| Uuid::now_v7().to_string());
     let method = request.method().to_string();
+    if request.method() == Method::HEAD {
+        // Handlers respond as to GET. The server knows the method and sends no body.
+        request.head_mut().method = Method::GET;
+    }
     let span = tracing::info_span!(
         "request",
         otel.kind = "server",
@@ -64,23 +61,24 @@ pub(super) async fn observe(
     );
     let parent = request.headers().get("traceparent").and_then(|value| value.to_str().ok());
     telemetry::adopt(&span, parent);
-    // Before the request is given away: one that takes too long does not come back.
+    // The request is not available after a timeout.
     let route = request.match_pattern().unwrap_or_else(|| "unmatched".to_owned());
     let started = Instant::now();
-    let mut answer =
-        CURRENT.scope(id.clone(), answer(request, next).instrument(span.clone())).await;
-    if let Ok(answer) = &mut answer {
-        carry(&id, answer.headers_mut());
+    let responding = respond(request, &route, next).instrument(span.clone());
+    let mut response = with_request_id(id.clone(), responding).await;
+    if let Ok(response) = &mut response {
+        set_headers(&id, response.headers_mut());
+        span.in_scope(|| report_rejection(response, &method, &route));
     }
-    let status = match &answer {
-        Ok(answer) => answer.status().as_u16(),
+    let status = match &response {
+        Ok(response) => response.status().as_u16(),
         Err(error) => error.as_response_error().status_code().as_u16(),
     };
-    // For the trace only: a line in the log says them itself.
+    // For the trace only: a log line has its own fields.
     span.set_attribute("http.route", route.clone());
     span.set_attribute("http.response.status_code", i64::from(status));
     record(&span, method, route, status, started.elapsed());
-    answer
+    response
 }
 
 fn record(span: &Span, method: String, route: String, status: u16, elapsed: Duration) {
@@ -98,64 +96,100 @@ fn record(span: &Span, method: String, route: String, status: u16, elapsed: Dura
     durations().record(elapsed.as_secs_f64(), &labels);
 }
 
-/// Callers can make methods up, and each would be a metric of its own.
+/// A client can invent methods; each would be one more time series.
 fn label(method: &str) -> &'static str {
     const KNOWN: [&str; 9] =
         ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE"];
     KNOWN.into_iter().find(|known| *known == method).unwrap_or("other")
 }
 
-fn carry(id: &str, headers: &mut HeaderMap) {
+fn report_rejection(response: &ServiceResponse<BoxBody>, method: &str, route: &str) {
+    let Some(mut rejection) = Rejection::of(response) else { return };
+    let request = response.request();
+    if let Some(caller) = request.extensions().get::<Caller>() {
+        rejection = rejection.with_client(&caller.claims.client_id, caller.merchant_scope());
+    }
+    rejection.log_and_count(ClientIp::of(request).0, label(method), route);
+}
+
+/// Sets the headers that every response has.
+fn set_headers(id: &str, headers: &mut HeaderMap) {
     if let Ok(value) = HeaderValue::from_str(id) {
         headers.insert(REQUEST_ID, value);
     }
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
-/// The handler's answer, unless the request does not come in or takes too long.
-async fn answer(
+/// The response of the handler, unless the request is rejected or takes too long.
+async fn respond(
     request: ServiceRequest,
+    route: &str,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    if let Err(refused) = admit(request.request()) {
-        return Ok(request.into_response(refused.error_response()));
-    }
     let settings = request.app_data::<web::Data<Settings>>().cloned();
     let timeout = settings.map_or(Duration::from_secs(30), |settings| settings.request_timeout);
     let is_probe = UNCOUNTED.contains(&request.path());
-    match tokio::time::timeout(timeout, next.call(request)).await {
-        Ok(answer) if is_probe => Ok(answer?.map_into_boxed_body()),
-        Ok(answer) => Ok(RequestMemory::keep(answer?.map_into_boxed_body())),
+    let work = async {
+        match admit(request.request(), route).await {
+            Ok(()) => next.call(request).await.map(ServiceResponse::map_into_boxed_body),
+            Err(problem) => Ok(request.into_response(problem.error_response())),
+        }
+    };
+    match tokio::time::timeout(timeout, work).await {
+        Ok(response) if is_probe => response,
+        Ok(response) => response.map(RequestMemory::keep),
         // The response is created here, where the request id is known.
         Err(_elapsed) => {
-            let mut answer = Problem::from(Overdue).error_response();
-            carry(&request_id().unwrap_or_default(), answer.headers_mut());
-            Err(InternalError::from_response(Overdue, answer).into())
+            let mut response = Problem::from(RequestTimeout).error_response();
+            set_headers(&request_id().unwrap_or_default(), response.headers_mut());
+            Err(InternalError::from_response(RequestTimeout, response).into())
         }
     }
 }
 
-/// Rejects requests over the rate limit of their address, and URLs with a NUL character, before the body
-/// is read. PostgreSQL text cannot contain NUL, so such a URL names nothing.
-fn admit(request: &HttpRequest) -> Result<(), Problem> {
-    let door = request.app_data::<web::Data<PerAddress>>();
-    if let Some(door) = door.filter(|_| !UNCOUNTED.contains(&request.path())) {
-        door.count(ClientIp::of(request).0)?;
+/// Checks a request before its body is read and before a handler sees it. The token is checked before
+/// all other headers.
+async fn admit(request: &HttpRequest, route: &str) -> Result<(), Problem> {
+    let limits = request.app_data::<web::Data<PerAddress>>();
+    if let Some(limits) = limits.filter(|_| !UNCOUNTED.contains(&request.path())) {
+        limits.count(ClientIp::of(request).0)?;
     }
+    check_url(request)?;
+    if request.headers().get_all(AUTHORIZATION).count() > 1 {
+        return Err(RepeatedHeader("Authorization").into());
+    }
+    let operations = request.app_data::<web::Data<Operations>>();
+    if operations.is_some_and(|operations| operations.need_token(route, request.method())) {
+        Caller::authenticate(request).await?;
+    }
+    for name in SINGLE_VALUED {
+        let mut values = request.headers().get_all(name);
+        if let Some(first) = values.next()
+            && values.any(|value| value != first)
+        {
+            return Err(RepeatedHeader(name).into());
+        }
+    }
+    Ok(())
+}
+
+/// Rejects URLs with a NUL character. PostgreSQL text cannot contain NUL, so such a URL names nothing.
+fn check_url(request: &HttpRequest) -> Result<(), Problem> {
     let has_nul = |text: &str| text.contains("%00");
     if has_nul(request.uri().path()) {
         return Err(NoSuchPath.into());
     }
     if request.uri().query().is_some_and(has_nul) {
-        return Err(BadQuery("NUL is in no value".to_owned()).into());
+        return Err(BadQuery("a value contains NUL".to_owned()).into());
     }
     Ok(())
 }
 
-/// The caller's own request id, if it is one that can be logged as it is.
+/// The request id of the client, if it can be logged as it is.
 fn incoming_id(request: &ServiceRequest) -> Option<String> {
     let id = request.headers().get(REQUEST_ID)?.to_str().ok()?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
-    ((1..=64).contains(&id.len()) && id.chars().all(plain)).then(|| id.to_owned())
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    ((1..=64).contains(&id.len()) && id.chars().all(is_plain)).then(|| id.to_owned())
 }
 
 fn durations() -> &'static Histogram<f64> {
@@ -163,7 +197,7 @@ fn durations() -> &'static Histogram<f64> {
     DURATIONS.get_or_init(|| {
         telemetry::meter()
             .f64_histogram("http_request_duration_seconds")
-            .with_description("How long requests took, by route and status")
+            .with_description("Duration of requests by method, route and status")
             .with_boundaries(vec![
                 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
             ])
@@ -176,7 +210,7 @@ mod tests {
     use super::label;
 
     #[test]
-    fn a_method_that_a_caller_made_up_is_no_metric_of_its_own() {
+    fn an_invented_method_gets_no_label_of_its_own() {
         assert_eq!(["GET", "PATCH", "get", "BREW"].map(label), ["GET", "PATCH", "other", "other"]);
     }
 }

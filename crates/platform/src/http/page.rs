@@ -31,7 +31,7 @@ impl Page {
     }
 }
 
-/// The `limit` of a query: 1 to 200, 50 by default. Other values are refused with 400.
+/// The `limit` of a query: 1 to 200, 50 by default. Other values are rejected with 400.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageLimit(u16);
 

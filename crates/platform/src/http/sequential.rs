@@ -40,7 +40,7 @@ mod tests {
 
     type Verdict = RefCell<Option<oneshot::Receiver<bool>>>;
 
-    /// Somebody who is known when the test says so.
+    /// A caller that is authenticated when the test decides.
     struct Known;
 
     impl FromRequest for Known {
@@ -56,7 +56,7 @@ mod tests {
         }
     }
 
-    /// Something that costs as soon as it is asked for.
+    /// An extractor whose start is visible.
     struct Costly;
 
     impl FromRequest for Costly {
@@ -71,27 +71,27 @@ mod tests {
 
     #[track_caller]
     fn check(known: bool) {
-        let (say, verdict) = oneshot::channel();
-        let asked = Data::new(AtomicBool::new(false));
+        let (decide, verdict) = oneshot::channel();
+        let started = Data::new(AtomicBool::new(false));
         let request = TestRequest::default()
             .app_data(Rc::new(Verdict::new(Some(verdict))))
-            .app_data(asked.clone())
+            .app_data(started.clone())
             .to_http_request();
         let mut both = Sequential::<Known, Costly>::from_request(&request, &mut Payload::None);
         assert!((&mut both).now_or_never().is_none());
-        assert!(!asked.load(SeqCst), "it was asked for before the first was there");
-        say.send(known).unwrap();
+        assert!(!started.load(SeqCst), "the second extractor started before the first was done");
+        decide.send(known).unwrap();
         assert_eq!(both.now_or_never().unwrap().is_ok(), known);
-        assert_eq!(asked.load(SeqCst), known);
+        assert_eq!(started.load(SeqCst), known);
     }
 
     #[test]
-    fn the_second_is_begun_when_the_first_is_there() {
+    fn the_second_starts_when_the_first_is_done() {
         check(true);
     }
 
     #[test]
-    fn without_the_first_the_second_is_never_begun() {
+    fn the_second_never_starts_when_the_first_fails() {
         check(false);
     }
 }

@@ -7,22 +7,28 @@ use std::{
 };
 
 use actix_web::{
-    App, HttpRequest, HttpResponse, HttpServer, ResponseError,
-    dev::{ResourceDef, Server},
-    http::header,
-    middleware::from_fn,
-    web,
+    App, HttpRequest, HttpResponse, HttpServer, ResponseError, dev::Server, http::header,
+    middleware::from_fn, web,
 };
 use anyhow::Context as _;
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::AppExt as _;
 
-use super::{Settings, connections::IdleConnections, memory::HttpMemory, middleware::observe, tls};
+use super::{
+    ErrorBody, Settings,
+    connections::Connections,
+    memory::HttpMemory,
+    middleware::observe,
+    operations::Operations,
+    request_error::{BadQuery, NoSuchPath},
+    tls,
+};
 use crate::{
-    ErrorKind, Failure, Problem, Service, Tasks,
+    Problem, Service, Tasks,
     health::{self, Health},
     identity::Verifier,
     limits::PerAddress,
+    request_id::request_id,
     telemetry,
 };
 
@@ -39,7 +45,7 @@ pub(crate) struct Bound {
 /// Listens, and is ready to serve the routes of `S`.
 pub(crate) fn bind<S: Service>(
     settings: &Settings,
-    door: Arc<PerAddress>,
+    limits: Arc<PerAddress>,
     service: Arc<S>,
     verifier: Arc<Verifier>,
     health: Health,
@@ -47,10 +53,13 @@ pub(crate) fn bind<S: Service>(
 ) -> anyhow::Result<Bound> {
     let listener = listen(settings)?;
     let address = listener.local_addr()?;
-    let document = Arc::new(crate::openapi::<S>());
+    let document = web::Data::new(crate::openapi::<S>());
+    let operations = web::Data::new(Operations::new(&document));
+    let timeout = settings.keep_alive + settings.header_timeout;
+    let connections = Connections::start(timeout, limits.clone(), tasks);
     let (service, verifier) = (web::Data::from(service), web::Data::from(verifier));
-    let (health, bounds) = (web::Data::new(health), web::Data::new(settings.clone()));
-    let (door, memory) = (web::Data::from(door), web::Data::new(HttpMemory::new(settings)));
+    let (health, http_settings) = (web::Data::new(health), web::Data::new(settings.clone()));
+    let (limits, memory) = (web::Data::from(limits), web::Data::new(HttpMemory::new(settings)));
     let factory = move || {
         App::new()
             .wrap(from_fn(observe))
@@ -58,10 +67,11 @@ pub(crate) fn bind<S: Service>(
             .app_data(service.clone())
             .app_data(verifier.clone())
             .app_data(health.clone())
-            .app_data(bounds.clone())
-            .app_data(door.clone())
+            .app_data(http_settings.clone())
+            .app_data(limits.clone())
             .app_data(memory.clone())
-            .app_data(web::Data::from(document.clone()))
+            .app_data(document.clone())
+            .app_data(operations.clone())
             .app_data(
                 web::QueryConfig::default()
                     .error_handler(|e, _| Problem::from(BadQuery(e.to_string())).into()),
@@ -76,18 +86,17 @@ pub(crate) fn bind<S: Service>(
             .route("/readyz", web::get().to(health::readyz))
             .route("/metrics", web::get().to(telemetry::metrics))
             .route("/openapi.json", web::get().to(openapi_json))
-            .default_service(web::to(nothing_here))
+            .default_service(web::to(not_found))
     };
-    let lines = IdleConnections::start(settings.keep_alive + settings.header_timeout, tasks);
     let workers = if settings.workers == 0 { cores() } else { settings.workers };
     let server = HttpServer::new(factory)
         .disable_signals()
         .workers(workers)
-        .on_connect(move |io, data| lines.add(io, data))
+        .on_connect(move |io, data| connections.add(io, data))
         .keep_alive(settings.keep_alive)
         .client_request_timeout(settings.header_timeout)
         .client_disconnect_timeout(Duration::from_secs(2))
-        // The library counts by worker.
+        // The limit of actix-web is per worker.
         .max_connections(settings.max_connections.div_ceil(workers))
         .shutdown_timeout(DRAIN_SECONDS);
     let (server, scheme) = match &settings.tls {
@@ -103,31 +112,31 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
-/// Whether a server could be bound with these settings, but for the port being free.
+/// Whether a server can listen with these settings, except that the port may be in use.
 pub(crate) fn check(settings: &Settings) -> anyhow::Result<()> {
-    let place = (settings.host.as_str(), settings.port);
+    let host_and_port = (settings.host.as_str(), settings.port);
     for address in
-        place.to_socket_addrs().with_context(|| format!("http.host {}", settings.host))?
+        host_and_port.to_socket_addrs().with_context(|| format!("http.host {}", settings.host))?
     {
-        refuse_bare(settings, address)?;
+        reject_plain_http(settings, address)?;
     }
     settings.tls.as_ref().map_or(Ok(()), tls::check)
 }
 
 fn listen(settings: &Settings) -> anyhow::Result<TcpListener> {
-    let place = (settings.host.as_str(), settings.port);
-    let listener = TcpListener::bind(place).with_context(|| {
-        format!("cannot listen on {}:{} (http.host, http.port)", settings.host, settings.port)
-    })?;
-    refuse_bare(settings, listener.local_addr()?)?;
+    let listener =
+        TcpListener::bind((settings.host.as_str(), settings.port)).with_context(|| {
+            format!("cannot listen on {}:{} (http.host, http.port)", settings.host, settings.port)
+        })?;
+    reject_plain_http(settings, listener.local_addr()?)?;
     Ok(listener)
 }
 
-/// Plain HTTP stays on loopback, unless told otherwise.
-fn refuse_bare(settings: &Settings, address: SocketAddr) -> anyhow::Result<()> {
-    let open = !address.ip().is_loopback();
+/// Plain HTTP listens on loopback only, unless TLS ends in front of the process.
+fn reject_plain_http(settings: &Settings, address: SocketAddr) -> anyhow::Result<()> {
+    let is_public = !address.ip().is_loopback();
     anyhow::ensure!(
-        !open || settings.tls.is_some() || settings.behind_tls_proxy,
+        !is_public || settings.tls.is_some() || settings.behind_tls_proxy,
         "http.host = {:?} is reachable from outside and http.tls is not set: \
          configure a certificate, or set http.behind_tls_proxy if TLS ends in front of this process",
         settings.host
@@ -139,47 +148,16 @@ async fn openapi_json(document: web::Data<OpenApi>) -> HttpResponse {
     HttpResponse::Ok().json(document.get_ref())
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("query: {0}")]
-pub(super) struct BadQuery(pub(super) String);
-
-impl Failure for BadQuery {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::Malformed
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("there is nothing at this path; /openapi.json lists what there is")]
-pub(super) struct NoSuchPath;
-
-impl Failure for NoSuchPath {
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::Missing
-    }
-}
-
-/// 404, or 405 with the methods that do exist at this path.
-async fn nothing_here(request: HttpRequest, document: web::Data<OpenApi>) -> HttpResponse {
-    let here = document
-        .paths
-        .paths
-        .iter()
-        .find(|(path, _)| ResourceDef::new(path.as_str()).is_match(request.path()));
-    let Some((_, item)) = here else {
+/// 404, or 405 with the methods of this path.
+async fn not_found(request: HttpRequest, operations: web::Data<Operations>) -> HttpResponse {
+    let Some(allowed) = operations.allowed_methods(request.path()) else {
         return Problem::from(NoSuchPath).error_response();
     };
-    let methods = [
-        ("GET", &item.get),
-        ("POST", &item.post),
-        ("PUT", &item.put),
-        ("PATCH", &item.patch),
-        ("DELETE", &item.delete),
-    ];
-    let allowed: Vec<_> =
-        methods.into_iter().filter(|(_, there)| there.is_some()).map(|(name, _)| name).collect();
-    let message = format!("{} is not possible here, only {}", request.method(), allowed.join(", "));
-    HttpResponse::MethodNotAllowed()
-        .insert_header((header::ALLOW, allowed.join(", ")))
-        .json(super::ErrorBody { message, errors: Vec::new(), request_id: super::request_id() })
+    let allowed = allowed.join(", ");
+    let message = format!("this path allows the methods {allowed}");
+    HttpResponse::MethodNotAllowed().insert_header((header::ALLOW, allowed)).json(ErrorBody {
+        message,
+        errors: Vec::new(),
+        request_id: request_id(),
+    })
 }

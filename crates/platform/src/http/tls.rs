@@ -1,5 +1,5 @@
-//! The server's side of TLS: 1.2 only unless told otherwise, certificates read again when the
-//! files change, so that a renewal needs no restart.
+//! TLS of the server: version 1.2 only, unless `allow_tls13` is set. The server reads the certificate
+//! again when its files change, so a renewal needs no restart.
 
 use std::{path::Path, sync::Arc, time::Duration, time::SystemTime};
 
@@ -16,7 +16,7 @@ use rustls::{
 use super::Tls;
 use crate::{Tasks, client::provider, telemetry};
 
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 struct Certificate(ArcSwap<CertifiedKey>);
@@ -27,15 +27,15 @@ impl ResolvesServerCert for Certificate {
     }
 }
 
-/// Whether the files are readable and fit together now.
+/// Checks that the files are readable and that the key belongs to the certificate.
 pub(super) fn check(settings: &Tls) -> anyhow::Result<()> {
     load(settings).map(drop)
 }
 
-/// A TLS configuration that follows its files, which must be readable and fit together now.
+/// A TLS configuration that reloads its files when they change.
 pub(super) fn server_config(settings: &Tls, tasks: &Tasks) -> anyhow::Result<ServerConfig> {
     let first = load(settings)?;
-    show_expiry(&first);
+    record_expiry(&first);
     let certificate = Arc::new(Certificate(ArcSwap::from_pointee(first)));
     let versions: &[_] = if settings.allow_tls13 { &[&TLS13, &TLS12] } else { &[&TLS12] };
     let config = ServerConfig::builder_with_provider(provider())
@@ -47,13 +47,13 @@ pub(super) fn server_config(settings: &Tls, tasks: &Tasks) -> anyhow::Result<Ser
 }
 
 fn follow(settings: Tls, certificate: Arc<Certificate>, tasks: &Tasks) {
-    let mut seen = changed(&settings);
-    tasks.spawn_interval("certificate", LOOK_EVERY, move || {
-        let now = changed(&settings);
+    let mut seen = modified_at(&settings);
+    tasks.spawn_interval("certificate", CHECK_INTERVAL, move || {
+        let now = modified_at(&settings);
         if now != seen {
             match load(&settings) {
                 Ok(fresh) => {
-                    show_expiry(&fresh);
+                    record_expiry(&fresh);
                     certificate.0.store(Arc::new(fresh));
                     seen = now;
                     tracing::info!(
@@ -61,7 +61,7 @@ fn follow(settings: Tls, certificate: Arc<Certificate>, tasks: &Tasks) {
                         settings.certificate.display()
                     );
                 }
-                // The two files may be caught between two writes: keep the old pair and look again.
+                // Only one of the two files may be written yet. The old pair stays in use until the next check.
                 Err(error) => tracing::warn!(
                     error = format!("{error:#}"),
                     "the new certificate is not usable"
@@ -72,24 +72,24 @@ fn follow(settings: Tls, certificate: Arc<Certificate>, tasks: &Tasks) {
     });
 }
 
-fn changed(settings: &Tls) -> [Option<SystemTime>; 2] {
+fn modified_at(settings: &Tls) -> [Option<SystemTime>; 2] {
     let modified = |path: &Path| std::fs::metadata(path).and_then(|file| file.modified()).ok();
     [modified(&settings.certificate), modified(&settings.key)]
 }
 
-/// A certificate that nobody renewed is an outage with a date: the metric says when.
-fn show_expiry(shown: &CertifiedKey) {
-    let end = shown.cert.first().and_then(|der| {
+/// Records when the certificate expires.
+fn record_expiry(pair: &CertifiedKey) {
+    let end = pair.cert.first().and_then(|der| {
         let (_, certificate) = x509_parser::parse_x509_certificate(der).ok()?;
         u64::try_from(certificate.validity().not_after.timestamp()).ok()
     });
     let gauge = telemetry::meter()
-        .u64_gauge("tls_certificate_expires_at_seconds")
-        .with_description("When the certificate expires, in seconds since 1970")
+        .u64_gauge("tls_certificate_expiration_timestamp_seconds")
+        .with_description("Unix time at which the certificate of the server expires")
         .build();
     match end {
         Some(end) => gauge.record(end, &[]),
-        None => tracing::warn!("the certificate's last day cannot be read"),
+        None => tracing::warn!("the expiry of the certificate cannot be read"),
     }
 }
 

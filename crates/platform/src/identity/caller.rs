@@ -1,12 +1,15 @@
 //! The caller of a request, as a handler sees it.
 
-use std::{future::Future, pin::Pin, sync::Arc};
+use std::{borrow::Cow, future::Future, pin::Pin, sync::Arc};
 
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, dev::Payload, http::header, web};
 use domain::access::{MerchantId, Scope};
 
 use super::{Claims, TokenError, Verifier};
-use crate::{ErrorKind, Failure, Problem};
+use crate::{
+    ErrorKind, Failure, Problem,
+    http::rejections::{Reason, record},
+};
 
 /// The header in which a caller without a merchant of its own names one.
 const MERCHANT_HEADER: &str = "x-service-id";
@@ -18,7 +21,7 @@ pub struct Caller {
     merchant: Option<MerchantId>,
 }
 
-/// Why a caller may not do what it asks.
+/// The reason why a caller may not do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Access {
     #[error("this needs the scope {0}")]
@@ -38,10 +41,19 @@ impl Failure for Access {
             Self::NoMerchant | Self::BadMerchant => ErrorKind::Malformed,
         }
     }
+
+    fn challenge(&self) -> Option<Cow<'static, str>> {
+        match self {
+            Self::Scope(scope) => {
+                Some(format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"").into())
+            }
+            Self::OtherMerchant(_) | Self::NoMerchant | Self::BadMerchant => None,
+        }
+    }
 }
 
 impl Caller {
-    /// Refuses a caller that was not granted `scope`. An operator may do everything.
+    /// Rejects a caller without `scope`. An operator may do everything.
     pub fn require(&self, scope: Scope) -> Result<(), Access> {
         let granted = self.claims.scope.contains(scope) || self.is_operator();
         if granted { Ok(()) } else { Err(Access::Scope(scope)) }
@@ -51,12 +63,12 @@ impl Caller {
         self.claims.scope.contains(Scope::Operator)
     }
 
-    /// The merchant this request is about.
+    /// The merchant of this request.
     pub fn merchant(&self) -> Result<&MerchantId, Access> {
         self.merchant.as_ref().ok_or(Access::NoMerchant)
     }
 
-    /// The merchant this request is limited to, if it is limited to one.
+    /// The merchant to which this request is limited, if there is one.
     pub fn merchant_scope(&self) -> Option<&MerchantId> {
         self.merchant.as_ref()
     }
@@ -65,6 +77,26 @@ impl Caller {
     /// has no merchant.
     pub(crate) fn quota_key(&self) -> &str {
         self.claims.merchant.as_ref().map_or(&self.claims.client_id, MerchantId::as_str)
+    }
+
+    /// The caller of a request. The middleware calls this before it reads anything else of a request
+    /// whose operation needs a token; handlers get the same caller.
+    pub(crate) async fn authenticate(request: &HttpRequest) -> Result<Self, Problem> {
+        if let Some(caller) = request.extensions().get::<Self>() {
+            return Ok(caller.clone());
+        }
+        let claims = verify(request).await?;
+        let named =
+            request.headers().get(MERCHANT_HEADER).map(|value| value.to_str().unwrap_or("?"));
+        let caller = Self::new(claims.clone(), named).inspect_err(|error| {
+            if error.kind() == ErrorKind::Denied {
+                let (client, merchant) = (&claims.client_id, claims.merchant.as_ref());
+                record(request, Reason::InsufficientScope, Some(client), merchant);
+            }
+        })?;
+        // The body counts against this caller, see `RequestMemory`.
+        request.extensions_mut().insert(caller.clone());
+        Ok(caller)
     }
 
     fn new(claims: Arc<Claims>, named: Option<&str>) -> Result<Self, Access> {
@@ -87,18 +119,27 @@ impl FromRequest for Caller {
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
-        Box::pin(async move {
-            let token = bearer(&request).ok_or(TokenError::Absent)?;
-            let verifier = request.app_data::<web::Data<Verifier>>().ok_or(TokenError::NoKeys)?;
-            let claims = verifier.verify(token).await?;
-            let named =
-                request.headers().get(MERCHANT_HEADER).map(|value| value.to_str().unwrap_or("?"));
-            let caller = Self::new(claims, named)?;
-            // The body that is read next counts against this caller, see `RequestMemory`.
-            request.extensions_mut().insert(caller.clone());
-            Ok(caller)
-        })
+        Box::pin(async move { Self::authenticate(&request).await })
     }
+}
+
+/// Verifies the token of a request. The client of an expired or revoked token is known.
+async fn verify(request: &HttpRequest) -> Result<Arc<Claims>, TokenError> {
+    let Some(token) = bearer(request) else {
+        record(request, Reason::MissingToken, None, None);
+        return Err(TokenError::Absent);
+    };
+    let verifier = request.app_data::<web::Data<Verifier>>().ok_or(TokenError::NoKeys)?;
+    let verified = verifier.verify(token).await;
+    if let Err(error) = &verified
+        && error.kind() == ErrorKind::Unauthenticated
+    {
+        let claims = verifier.cached(token);
+        let client = claims.as_ref().map(|claims| claims.client_id.as_str());
+        let merchant = claims.as_ref().and_then(|claims| claims.merchant.as_ref());
+        record(request, Reason::InvalidToken, client, merchant);
+    }
+    verified
 }
 
 fn bearer(request: &HttpRequest) -> Option<&str> {

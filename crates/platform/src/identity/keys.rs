@@ -1,8 +1,8 @@
-//! Keeping a copy of auth's public keys.
+//! The copy of auth's public keys.
 
 use std::{sync::Arc, time::Duration};
 
-use jsonwebtoken::jwk::JwkSet;
+use jsonwebtoken::jwk::{Jwk, JwkSet};
 use serde::Deserialize;
 use tokio::time::Instant;
 use url::Url;
@@ -10,10 +10,10 @@ use url::Url;
 use super::Verifier;
 use crate::{Tasks, http_client, retry::Backoff};
 
-/// How long a request with an unknown key id waits for fresh keys.
+/// Time that a request with an unknown key id waits for new keys.
 pub(super) const REFRESH_WAIT: Duration = Duration::from_secs(2);
-/// However many unknown key ids arrive, auth is asked at most this often.
-const AT_MOST_EVERY: Duration = Duration::from_secs(1);
+/// Least time between two requests to auth, however many unknown key ids arrive.
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// `[identity]` of every service but auth.
 #[derive(Debug, Clone, Deserialize)]
@@ -23,20 +23,20 @@ pub struct Settings {
     pub issuer: String,
     pub jwks_url: Url,
     #[serde(with = "humantime_serde")]
-    pub refresh: Duration,
+    pub jwks_refresh_interval: Duration,
 }
 
 impl Verifier {
-    /// Fetches the keys now, then every `refresh`, and when a token names a key we do not have.
+    /// Fetches the keys now, then every `jwks_refresh_interval`, and when a token has an unknown key id.
     pub fn follow(self: &Arc<Self>, settings: &Settings, tasks: &Tasks) -> anyhow::Result<()> {
         let client = http_client(Duration::from_secs(5))?;
         let (verifier, settings) = (self.clone(), settings.clone());
         tasks.spawn("keys", |stop| async move {
             let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(10));
             loop {
-                let asked = Instant::now();
+                let requested_at = Instant::now();
                 let pause = match fetch(&client, &settings.jwks_url).await {
-                    // A token service that is just starting; what we hold is better than nothing.
+                    // auth is just starting; the keys that we have stay in use.
                     Ok(set) if set.keys.is_empty() => {
                         tracing::debug!("{} has no keys yet", settings.jwks_url);
                         backoff.pause()
@@ -44,17 +44,17 @@ impl Verifier {
                     Ok(set) => {
                         verifier.set_keys(&set);
                         backoff.reset();
-                        settings.refresh
+                        settings.jwks_refresh_interval
                     }
                     Err(error) => {
-                        tracing::warn!(%error, "keys were not fetched from {}", settings.jwks_url);
+                        tracing::warn!(%error, "cannot fetch keys from {}", settings.jwks_url);
                         backoff.pause()
                     }
                 };
                 tokio::select! {
                     () = stop.cancelled() => return,
                     () = tokio::time::sleep(pause) => {}
-                    () = verifier.wanted.notified() => tokio::time::sleep_until(asked + AT_MOST_EVERY).await,
+                    () = verifier.refresh_requested.notified() => tokio::time::sleep_until(requested_at + MIN_INTERVAL).await,
                 }
             }
         });
@@ -62,6 +62,14 @@ impl Verifier {
     }
 }
 
+/// Fetches the keys that we can read. A key of another type must not hide the others.
 async fn fetch(client: &reqwest::Client, url: &Url) -> reqwest::Result<JwkSet> {
-    client.get(url.clone()).send().await?.error_for_status()?.json().await
+    #[derive(Deserialize)]
+    struct Published {
+        keys: Vec<serde_json::Value>,
+    }
+    let response = client.get(url.clone()).send().await?.error_for_status()?;
+    let Published { keys } = response.json().await?;
+    let readable = keys.into_iter().filter_map(|key| serde_json::from_value::<Jwk>(key).ok());
+    Ok(JwkSet { keys: readable.collect() })
 }

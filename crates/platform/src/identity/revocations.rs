@@ -26,7 +26,7 @@ impl Revocations {
         revoked.insert(revocation.revoked, revocation.expires_at);
     }
 
-    /// Everything that was revoked so far has been added.
+    /// Marks the list as complete: all revocations so far were added.
     pub fn set_known(&self) {
         self.known.store(true, Ordering::Release);
     }
@@ -35,7 +35,7 @@ impl Revocations {
         self.known.load(Ordering::Acquire)
     }
 
-    /// Whether a token, or the client it was given to, was revoked.
+    /// Whether a token or its client was revoked.
     pub fn covers(&self, token: &str, client: &str) -> bool {
         let revoked = self.revoked.read().unwrap_or_else(|poisoned| poisoned.into_inner());
         !revoked.is_empty()
@@ -43,7 +43,7 @@ impl Revocations {
                 || revoked.contains_key(&Revoked::Client(client.to_owned())))
     }
 
-    /// Forgets what no longer matters.
+    /// Deletes the revocations whose tokens have expired.
     pub fn forget_expired(&self, now: Timestamp) {
         let mut revoked = self.revoked.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         revoked.retain(|_, until| *until > now);

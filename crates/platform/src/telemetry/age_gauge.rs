@@ -1,4 +1,4 @@
-//! A gauge of ages that are queried at intervals.
+//! A gauge of ages that a query reads at intervals.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -9,31 +9,36 @@ use opentelemetry::{KeyValue, metrics::Gauge};
 pub struct AgeGauge {
     gauge: Gauge<f64>,
     labels: Vec<Vec<KeyValue>>,
-    last: Mutex<(Instant, Vec<f64>)>,
+    last: Mutex<LastQuery>,
+}
+
+/// The result of the last query that succeeded.
+struct LastQuery {
+    at: Instant,
+    ages: Vec<f64>,
 }
 
 impl AgeGauge {
-    /// One age for each of these sets of labels.
+    /// Creates a gauge with one age for each of these sets of labels.
     pub fn new(gauge: Gauge<f64>, labels: Vec<Vec<KeyValue>>) -> Self {
-        let last = Mutex::new((Instant::now(), vec![0.0; labels.len()]));
+        let last = Mutex::new(LastQuery { at: Instant::now(), ages: vec![0.0; labels.len()] });
         Self { gauge, labels, last }
     }
 
-    /// Shows the ages, or that they could not be seen.
-    pub fn show(&self, looked: Option<Vec<f64>>) {
-        for (labels, age) in self.labels.iter().zip(self.now(looked, Instant::now())) {
+    /// Records the ages that a query returned, or the growth of the last ones if it failed.
+    pub fn record(&self, queried: Option<Vec<f64>>) {
+        for (labels, age) in self.labels.iter().zip(self.ages(queried, Instant::now())) {
             self.gauge.record(age, labels);
         }
     }
 
-    fn now(&self, looked: Option<Vec<f64>>, now: Instant) -> Vec<f64> {
+    fn ages(&self, queried: Option<Vec<f64>>, now: Instant) -> Vec<f64> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(seen) = looked {
-            *last = (now, seen);
+        if let Some(ages) = queried {
+            *last = LastQuery { at: now, ages };
         }
-        let (at, ages) = &*last;
-        let since = now.saturating_duration_since(*at).as_secs_f64();
-        ages.iter().map(|age| age + since).collect()
+        let growth = now.saturating_duration_since(last.at).as_secs_f64();
+        last.ages.iter().map(|age| age + growth).collect()
     }
 }
 
@@ -44,14 +49,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_seen_grows_older() {
+    fn ages_grow_while_the_query_fails() {
         let gauge = crate::telemetry::meter().f64_gauge("test_age_seconds").build();
-        let ages = AgeGauge::new(gauge, vec![vec![], vec![]]);
+        let gauge = AgeGauge::new(gauge, vec![vec![], vec![]]);
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        assert_eq!(ages.now(Some(vec![7.0, 0.0]), at(10)), [7.0, 0.0]);
-        assert_eq!(ages.now(None, at(15)), [12.0, 5.0]);
-        assert_eq!(ages.now(None, at(70)), [67.0, 60.0]);
-        assert_eq!(ages.now(Some(vec![0.0, 0.0]), at(75)), [0.0, 0.0]);
+        assert_eq!(gauge.ages(Some(vec![7.0, 0.0]), at(10)), [7.0, 0.0]);
+        assert_eq!(gauge.ages(None, at(15)), [12.0, 5.0]);
+        assert_eq!(gauge.ages(None, at(70)), [67.0, 60.0]);
+        assert_eq!(gauge.ages(Some(vec![0.0, 0.0]), at(75)), [0.0, 0.0]);
     }
 }

@@ -1,4 +1,4 @@
-//! Databases that are away, and transactions that nobody finishes.
+//! Unavailable databases, abandoned transactions and the parameters of connections.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ async fn a_database_that_is_down_gives_503_within_a_second_and_the_process_heals
     let mirror = start(&[("DATABASE__URL", &url)]).await;
     let ask =
         async |path: &str| client().get(format!("{}{path}", mirror.url)).send().await.unwrap();
-    eventually("the database answers", Duration::from_secs(20), async || {
+    eventually("the database answers", Duration::from_secs(120), async || {
         (ask("/database").await.status() == StatusCode::OK).then_some(())
     })
     .await;
@@ -35,10 +35,10 @@ async fn a_database_that_is_down_gives_503_within_a_second_and_the_process_heals
         assert_eq!(served.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(ask("/healthz").await.status(), StatusCode::OK);
     }
-    // Nobody serves without it, whatever is asked.
+    // The database cannot be excluded.
     assert_eq!(ask("/readyz?exclude=database").await.status(), StatusCode::BAD_REQUEST);
     tokio::task::block_in_place(|| servers.start_again(Server::Postgres));
-    eventually("the process has healed", Duration::from_secs(10), async || {
+    eventually("the process has healed", Duration::from_secs(120), async || {
         (ask("/database").await.status() == StatusCode::OK).then_some(())
     })
     .await;
@@ -46,10 +46,10 @@ async fn a_database_that_is_down_gives_503_within_a_second_and_the_process_heals
     tokio::task::block_in_place(|| drop(servers));
 }
 
-/// A database that can be hidden; who asks for it is told that there is none.
+/// A database that can be renamed, so that clients do not find it.
 struct Hidden {
     database: Database,
-    /// Where one says so.
+    /// The database in which the renaming statement runs.
     beside: Database,
 }
 
@@ -86,7 +86,7 @@ async fn a_database_that_comes_late_is_asked_for_its_migrations() {
     };
     assert_eq!(migrations().await, "not known yet");
     hidden.show().await;
-    eventually("the migrations are known", Duration::from_secs(10), async || {
+    eventually("the migrations are known", Duration::from_secs(120), async || {
         (migrations().await == "ok").then_some(())
     })
     .await;
@@ -94,15 +94,15 @@ async fn a_database_that_comes_late_is_asked_for_its_migrations() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_process_stays_on_a_database_that_lacks_a_migration() {
+async fn a_process_ends_if_the_database_lacks_a_migration() {
     let hidden = Hidden::create().await;
     let url = hidden.database.url();
     let mut running = try_start::<Newer>(&[("DATABASE__URL", &url)]).await.unwrap();
     hidden.show().await;
     tokio::time::timeout(Duration::from_secs(10), running.failed()).await.unwrap();
     running.stop().await;
-    let refused = try_start::<Newer>(&[("DATABASE__URL", &url)]).await.err().unwrap();
-    assert!(refused.to_string().contains("run `newer migrate` first"), "{refused}");
+    let error = try_start::<Newer>(&[("DATABASE__URL", &url)]).await.err().unwrap();
+    assert!(error.to_string().contains("run `newer migrate` first"), "{error}");
 }
 
 #[derive(diesel::QueryableByName)]
@@ -112,7 +112,7 @@ struct Counted {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transaction_that_nobody_finishes_does_not_come_back_to_the_pool() {
+async fn an_abandoned_transaction_does_not_return_to_the_pool() {
     let database = Database::create(Vec::new()).await;
     let pool = database.pool();
     pool.get().await.unwrap().batch_execute("CREATE TABLE notes (n BIGINT)").await.unwrap();
@@ -148,7 +148,7 @@ async fn a_transaction_that_nobody_finishes_does_not_come_back_to_the_pool() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lock_that_nobody_waited_for_is_not_kept() {
+async fn a_lock_of_an_abandoned_request_is_released() {
     const LOCK: i64 = 7;
     let database = Database::create(Vec::new()).await;
     let (impatient, other) = (database.pool(), database.pool());
@@ -157,20 +157,20 @@ async fn a_lock_that_nobody_waited_for_is_not_kept() {
         let timeout = Duration::from_micros(round * 40);
         drop(tokio::time::timeout(timeout, impatient.try_lead(LOCK)).await);
     }
-    let leading = eventually("the lock is free", Duration::from_secs(10), async || {
+    let leading = eventually("the lock is free", Duration::from_secs(120), async || {
         other.try_lead(LOCK).await.unwrap()
     })
     .await;
     assert!(impatient.try_lead(LOCK).await.unwrap().is_none(), "two lead");
     drop(leading);
-    eventually("the lock went with the leader", Duration::from_secs(10), async || {
+    eventually("the lock went with the leader", Duration::from_secs(120), async || {
         impatient.try_lead(LOCK).await.unwrap()
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn much_is_forgotten_in_pieces_and_what_is_young_stays() {
+async fn old_rows_are_deleted_in_batches_and_new_rows_stay() {
     let database = Database::create(Vec::new()).await;
     // Deleting all rows in one statement would exceed the statement timeout.
     database
@@ -222,7 +222,7 @@ async fn a_session_whose_client_is_lost_ends_within_half_a_minute() {
 }
 
 #[tokio::test]
-async fn a_timeout_is_recognized_whatever_language_the_server_speaks() {
+async fn a_timeout_is_recognized_when_the_server_translates_messages() {
     let database = Database::create(vec![]).await;
     let translated = "DO $$ BEGIN ASSERT current_setting('lc_messages') <> 'C'; END $$";
     database.execute_raw(translated).await;

@@ -6,6 +6,7 @@
     reason = "a test that cannot go on should panic"
 )]
 
+mod authentication;
 mod database;
 mod server;
 mod tls;
@@ -22,16 +23,18 @@ use std::{
 
 use actix_web::{HttpResponse, get, post, web};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+use domain::access::Scope;
 use platform::{
     Clock, Problem, Process, Running, Service, config,
     database::Pool,
     http::{ClientIp, Json},
+    idempotency::KeyHeader,
     identity::{Caller, Verifier},
 };
 use serde::Deserialize;
 use utoipa_actix_web::service_config::ServiceConfig;
 
-/// A service that shows what the platform made of a request.
+/// A service that responds with the parts of a request.
 pub(crate) struct Mirror {
     pool: Pool,
     lingering: AtomicUsize,
@@ -41,13 +44,13 @@ pub(crate) struct Mirror {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Settings {
     identity: Option<platform::identity::Settings>,
-    /// Whether it never learns what was revoked.
-    ignorant: Option<bool>,
+    /// Whether the list of revocations stays incomplete.
+    without_revocations: Option<bool>,
 }
 
 impl Service for Mirror {
     const NAME: &'static str = "mirror";
-    const ABOUT: &'static str = "Shows what the platform made of a request";
+    const ABOUT: &'static str = "Responds with the parts of a request";
     const DEFAULTS: &'static [&'static str] = &[];
     type Settings = Settings;
 
@@ -62,6 +65,8 @@ impl Service for Mirror {
             .service(lingering)
             .service(ask_database)
             .service(who)
+            .service(list_orders)
+            .service(create_order)
             .service(address);
     }
 
@@ -71,7 +76,7 @@ impl Service for Mirror {
         if let Some(identity) = &settings.identity {
             verifier.follow(identity, &process.tasks)?;
         }
-        if settings.ignorant != Some(true) {
+        if settings.without_revocations != Some(true) {
             verifier.revocations().set_known();
         }
         Ok((Self { pool: process.pool.clone(), lingering: AtomicUsize::new(0) }, verifier))
@@ -105,7 +110,21 @@ async fn ask_database(mirror: web::Data<Mirror>) -> Result<HttpResponse, Problem
     Ok(HttpResponse::Ok().json("there"))
 }
 
-#[utoipa::path(responses((status = 200)))]
+#[utoipa::path(security(("bearer" = ["orders"])), responses((status = 200)))]
+#[get("/orders")]
+async fn list_orders(caller: Caller) -> Result<HttpResponse, Problem> {
+    caller.require(Scope::Orders)?;
+    Ok(HttpResponse::Ok().json(["order"]))
+}
+
+/// Its headers are extracted before the caller, as the order of the arguments says.
+#[utoipa::path(security(("bearer" = ["orders"])), request_body = String, responses((status = 200)))]
+#[post("/orders")]
+async fn create_order(_: KeyHeader, Json(document): Json, _: Caller) -> HttpResponse {
+    HttpResponse::Ok().json(document.value())
+}
+
+#[utoipa::path(security(("bearer" = [])), responses((status = 200)))]
 #[get("/who")]
 async fn who(caller: Caller) -> HttpResponse {
     HttpResponse::Ok().json(&caller.claims.client_id)
@@ -138,7 +157,7 @@ impl Service for Newer {
     }
 }
 
-/// Starts the mirror; nothing has to be there for it.
+/// Starts the mirror, which needs no database.
 pub(crate) async fn start(settings: &[(&str, &str)]) -> Running {
     try_start::<Mirror>(settings).await.unwrap()
 }
@@ -158,5 +177,5 @@ pub(crate) async fn try_start<S: Service<Settings = Settings>>(
 }
 
 pub(crate) fn client() -> reqwest::Client {
-    platform::http_client(Duration::from_secs(20)).unwrap()
+    platform::http_client(Duration::from_secs(120)).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Clients that are slow, greedy, lost or in a hurry.
+//! Slow clients, large bodies, unknown paths, timeouts and rate limits.
 
 use std::time::{Duration, Instant};
 
@@ -16,17 +16,17 @@ async fn raw(url: &str, bytes: &str) -> (String, Duration) {
     send(stream, bytes).await
 }
 
-/// Sends this and no more; returns what comes until the server hangs up, and after how long.
+/// Sends these bytes; returns the response until the server closes the connection, and the time.
 async fn send(mut stream: TcpStream, bytes: &str) -> (String, Duration) {
     stream.write_all(bytes.as_bytes()).await.unwrap();
     let (started, mut answer) = (Instant::now(), Vec::new());
     let read = tokio::time::timeout(Duration::from_secs(15), stream.read_to_end(&mut answer));
-    read.await.expect("the server never let go of a slow client").unwrap();
+    read.await.expect("the server did not close the connection of a slow client").unwrap();
     (String::from_utf8_lossy(&answer).into_owned(), started.elapsed())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_dawdles_is_let_go() {
+async fn a_slow_client_is_disconnected() {
     let mirror = start(&[
         ("HTTP__HEADER_TIMEOUT", "1s"),
         ("HTTP__BODY_TIMEOUT", "300ms"),
@@ -91,7 +91,7 @@ async fn bodies_are_bounded_and_read_strictly() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lost_clients_are_told_where_they_are() {
+async fn unknown_paths_and_methods_get_404_and_405() {
     let mirror = start(&[]).await;
     let answer = client().get(format!("{}/nowhere", mirror.url)).send().await.unwrap();
     assert_eq!(answer.status(), StatusCode::NOT_FOUND);
@@ -132,7 +132,7 @@ async fn a_request_that_takes_too_long_is_answered_anyway() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_under_way_is_finished_before_the_process_leaves() {
+async fn a_request_in_flight_is_finished_before_the_process_ends() {
     let mirror = start(&[]).await;
     let url = mirror.url.clone();
     let lingering =
@@ -140,7 +140,7 @@ async fn a_request_under_way_is_finished_before_the_process_leaves() {
             async move { client().get(format!("{url}/linger/700")).send().await.unwrap().status() },
         );
     let arrived = format!("{}/lingering", mirror.url);
-    testkit::eventually("the request is in flight", Duration::from_secs(5), async || {
+    testkit::eventually("the request is in flight", Duration::from_secs(120), async || {
         (client().get(&arrived).send().await.ok()?.json::<usize>().await.ok()? == 1).then_some(())
     })
     .await;
@@ -186,26 +186,38 @@ async fn only_trusted_proxies_name_the_client_and_only_in_the_header_they_write(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_has_so_many_requests_a_minute_whatever_it_asks() {
+async fn an_address_has_a_limit_of_requests_per_minute() {
     let mirror =
         start(&[("LIMITS__REQUESTS_PER_MINUTE", "2"), ("HTTP__TRUSTED_PROXIES", "127.0.0.1")])
             .await;
-    let knock = async |path: &str, address: &str| {
+    let send = async |path: &str, address: &str| {
         let request = client().get(format!("{}{path}", mirror.url));
         request.header("x-forwarded-for", address).send().await.unwrap()
     };
     for probe in ["/healthz", "/metrics", "/healthz"] {
-        assert_eq!(knock(probe, "192.0.2.1").await.status(), StatusCode::OK);
+        assert_eq!(send(probe, "192.0.2.1").await.status(), StatusCode::OK);
     }
-    assert_eq!(knock("/address", "192.0.2.1").await.status(), StatusCode::OK);
-    assert_eq!(knock("/nowhere", "192.0.2.1").await.status(), StatusCode::NOT_FOUND);
-    let limited = knock("/address", "192.0.2.1").await;
+    assert_eq!(send("/address", "192.0.2.1").await.status(), StatusCode::OK);
+    assert_eq!(send("/nowhere", "192.0.2.1").await.status(), StatusCode::NOT_FOUND);
+    let limited = send("/address", "192.0.2.1").await;
     assert_eq!(limited.status(), StatusCode::TOO_MANY_REQUESTS);
     let pause: u64 = limited.headers()[header::RETRY_AFTER].to_str().unwrap().parse().unwrap();
     assert!((1..=61).contains(&pause), "{pause}");
     assert!(limited.json::<Value>().await.unwrap()["request_id"].is_string());
-    assert_eq!(knock("/healthz", "192.0.2.1").await.status(), StatusCode::OK);
-    assert_eq!(knock("/address", "192.0.2.2").await.status(), StatusCode::OK);
+    assert_eq!(send("/healthz", "192.0.2.1").await.status(), StatusCode::OK);
+    assert_eq!(send("/address", "192.0.2.2").await.status(), StatusCode::OK);
+    assert!(mirror.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_cannot_be_parsed_count_against_the_rate_limit() {
+    let mirror = start(&[("LIMITS__REQUESTS_PER_MINUTE", "2")]).await;
+    for malformed in ["GET /address HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\nbad header\r\n\r\n"] {
+        let (response, _) = raw(&mirror.url, malformed).await;
+        assert!(response.starts_with("HTTP/1.1 400"), "{response}");
+    }
+    let limited = client().get(format!("{}/address", mirror.url)).send().await.unwrap();
+    assert_eq!(limited.status(), StatusCode::TOO_MANY_REQUESTS);
     assert!(mirror.stop().await);
 }
 
@@ -229,7 +241,7 @@ async fn measurements_name_the_route_and_not_the_path() {
     client().get(format!("{}/linger/1", mirror.url)).send().await.unwrap();
     let text =
         client().get(format!("{}/metrics", mirror.url)).send().await.unwrap().text().await.unwrap();
-    assert!(text.contains("http_request_duration_seconds_count"), "{text}");
+    assert!(text.contains("backhaul_http_request_duration_seconds_count{"), "{text}");
     assert!(text.contains("route=\"/linger/{millis}\"") && !text.contains("/linger/1\""), "{text}");
     assert!(mirror.stop().await);
 }
@@ -252,8 +264,8 @@ async fn plain_http_stays_on_loopback_unless_told_otherwise() {
                 .unwrap();
         platform::Running::start::<crate::Mirror>(platform, own, platform::Clock::system()).await
     };
-    let refused = attempt("false").await.err().unwrap().to_string();
-    assert!(refused.contains("http.tls is not set"), "{refused}");
+    let error = attempt("false").await.err().unwrap().to_string();
+    assert!(error.contains("http.tls is not set"), "{error}");
     assert!(attempt("true").await.unwrap().stop().await);
 }
 

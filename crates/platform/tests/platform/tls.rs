@@ -76,7 +76,7 @@ async fn tls_is_1_2_only_unless_switched_and_certificates_are_renewed_in_place()
     );
 
     let second = certificate(folder.path(), 2);
-    testkit::eventually("the new certificate is shown", Duration::from_secs(20), async || {
+    testkit::eventually("the new certificate is shown", Duration::from_secs(120), async || {
         let (_, shown) =
             shake(&mirror.url, &[first.clone(), second.clone()], &[&TLS12]).await.ok()?;
         (shown == second).then_some(())

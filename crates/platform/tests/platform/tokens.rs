@@ -1,4 +1,4 @@
-//! Tokens checked against keys that another service publishes.
+//! Tokens checked against the keys that auth publishes.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,34 +7,40 @@ use actix_web::{App, HttpResponse, HttpServer, web};
 use aws_lc_rs::signature::Ed25519KeyPair;
 use jsonwebtoken::{
     Algorithm, EncodingKey, Header,
-    jwk::{Jwk, JwkSet},
+    jwk::{Jwk, PublicKeyUse},
 };
 use platform::{Running, identity::Claims};
 use reqwest::StatusCode;
+use serde_json::{Value, json};
 use testkit::eventually;
 
 use crate::{client, start};
 
 /// A key and the name it is published under.
-struct Key {
+pub(crate) struct Key {
     id: &'static str,
     private: EncodingKey,
 }
 
 impl Key {
-    fn new(id: &'static str) -> Self {
+    pub(crate) fn new(id: &'static str) -> Self {
         let pair = Ed25519KeyPair::generate().unwrap();
         Self { id, private: EncodingKey::from_ed_der(pair.to_pkcs8v1().unwrap().as_ref()) }
     }
 
-    fn public(&self) -> Jwk {
-        let mut public = Jwk::from_encoding_key(&self.private, Algorithm::EdDSA).unwrap();
-        public.common.key_id = Some(self.id.to_owned());
-        public
+    pub(crate) fn public(&self) -> Value {
+        self.public_for(None)
     }
 
-    fn token(&self, change: impl FnOnce(&mut Header, &mut Claims)) -> String {
-        let now = platform::Clock::system().now().timestamp();
+    fn public_for(&self, public_key_use: Option<PublicKeyUse>) -> Value {
+        let mut public = Jwk::from_encoding_key(&self.private, Algorithm::EdDSA).unwrap();
+        public.common.key_id = Some(self.id.to_owned());
+        public.common.public_key_use = public_key_use;
+        serde_json::to_value(public).unwrap()
+    }
+
+    pub(crate) fn token(&self, change: impl FnOnce(&mut Header, &mut Claims)) -> String {
+        let now = now();
         let mut claims = Claims {
             iss: "https://auth.test".into(),
             sub: "c1".into(),
@@ -50,16 +56,39 @@ impl Key {
         header.typ = Some("at+jwt".to_owned());
         header.kid = Some(self.id.to_owned());
         change(&mut header, &mut claims);
-        jsonwebtoken::encode(&header, &claims, &self.private).unwrap()
+        self.sign(&header, &claims)
+    }
+
+    /// A token with this additional claim.
+    pub(crate) fn token_with(&self, claim: &str, value: Value) -> String {
+        let mut claims = Value::Null;
+        let mut header = Header::new(Algorithm::EdDSA);
+        self.token(|token_header, token_claims| {
+            header = token_header.clone();
+            claims = serde_json::to_value(token_claims).unwrap();
+        });
+        claims[claim] = value;
+        self.sign(&header, &claims)
+    }
+
+    fn sign<T: serde::Serialize>(&self, header: &Header, claims: &T) -> String {
+        jsonwebtoken::encode(header, claims, &self.private).unwrap()
     }
 }
 
-/// Publishes keys, as auth does; what it publishes can be changed.
-fn publish(keys: &Arc<Mutex<JwkSet>>) -> String {
+fn now() -> i64 {
+    platform::Clock::system().now().timestamp()
+}
+
+/// The keys that are published; they can be changed.
+pub(crate) type PublishedKeys = Arc<Mutex<Vec<Value>>>;
+
+/// Publishes keys, as auth does.
+pub(crate) fn publish(keys: &PublishedKeys) -> String {
     let keys = web::Data::from(keys.clone());
     let server = HttpServer::new(move || {
-        let answer = |keys: web::Data<Mutex<JwkSet>>| async move {
-            HttpResponse::Ok().json(&*keys.lock().unwrap())
+        let answer = |keys: web::Data<Mutex<Vec<Value>>>| async move {
+            HttpResponse::Ok().json(json!({ "keys": *keys.lock().unwrap() }))
         };
         App::new().app_data(keys.clone()).route("/jwks", web::get().to(answer))
     })
@@ -73,13 +102,21 @@ fn publish(keys: &Arc<Mutex<JwkSet>>) -> String {
     url
 }
 
-async fn follow(url: &str) -> Running {
+pub(crate) async fn follow(url: &str) -> Running {
     start(&[
         ("IDENTITY__ISSUER", "https://auth.test"),
         ("IDENTITY__JWKS_URL", url),
-        ("IDENTITY__REFRESH", "1h"),
+        ("IDENTITY__JWKS_REFRESH_INTERVAL", "1h"),
     ])
     .await
+}
+
+/// Waits until the mirror accepts a valid token.
+pub(crate) async fn wait_for_keys(mirror: &Running, token: &str) {
+    eventually("keys were fetched", Duration::from_secs(120), async || {
+        (who(mirror, token).await == StatusCode::OK).then_some(())
+    })
+    .await;
 }
 
 async fn who(mirror: &Running, token: &str) -> StatusCode {
@@ -90,16 +127,20 @@ async fn who(mirror: &Running, token: &str) -> StatusCode {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_our_own_unexpired_tokens_are_believed() {
-    let (ours, theirs) = (Key::new("k1"), Key::new("k1"));
-    let mirror =
-        follow(&publish(&Arc::new(Mutex::new(JwkSet { keys: vec![ours.public()] })))).await;
+async fn only_valid_tokens_of_auth_are_accepted() {
+    let (ours, theirs, encryption) = (Key::new("k1"), Key::new("k1"), Key::new("k2"));
+    let unreadable = json!({ "kty": "OKP", "crv": "X25519", "use": "enc", "kid": "k3", "x": "AA" });
+    let keys =
+        vec![unreadable, encryption.public_for(Some(PublicKeyUse::Encryption)), ours.public()];
+    let mirror = follow(&publish(&Arc::new(Mutex::new(keys)))).await;
     let good = ours.token(|_, _| {});
-    eventually("keys were fetched", Duration::from_secs(10), async || {
-        (who(&mirror, &good).await == StatusCode::OK).then_some(())
-    })
-    .await;
+    wait_for_keys(&mirror, &good).await;
+    assert_eq!(who(&mirror, &ours.token_with("nbf", json!(now() - 60))).await, StatusCode::OK);
     let bad = [
+        encryption.token(|_, _| {}),
+        ours.token(|header, _| header.crit = Some(vec!["exp".to_owned()])),
+        ours.token_with("nbf", json!(now() + 3600)),
+        ours.token_with("nbf", json!("tomorrow")),
         theirs.token(|_, _| {}),
         ours.token(|_, claims| claims.exp = claims.iat - 1),
         ours.token(|_, claims| claims.iss = "https://evil.test".into()),
@@ -117,46 +158,43 @@ async fn only_our_own_unexpired_tokens_are_believed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_nobody_told_us_of_is_fetched_when_a_token_names_it() {
+async fn an_unknown_key_is_fetched_when_a_token_names_it() {
     let (old, new) = (Key::new("old"), Key::new("new"));
-    let published = Arc::new(Mutex::new(JwkSet { keys: vec![old.public()] }));
+    let published = Arc::new(Mutex::new(vec![old.public()]));
     let mirror = follow(&publish(&published)).await;
-    eventually("keys were fetched", Duration::from_secs(10), async || {
-        (who(&mirror, &old.token(|_, _| {})).await == StatusCode::OK).then_some(())
-    })
-    .await;
-    published.lock().unwrap().keys.push(new.public());
+    wait_for_keys(&mirror, &old.token(|_, _| {})).await;
+    published.lock().unwrap().push(new.public());
     assert_eq!(who(&mirror, &new.token(|_, _| {})).await, StatusCode::OK);
     assert_eq!(who(&mirror, &old.token(|_, _| {})).await, StatusCode::OK);
     assert!(mirror.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_keys_the_answer_is_come_back_later() {
+async fn without_keys_the_response_is_503() {
     let mirror = follow("http://127.0.0.1:1/jwks").await;
     assert_eq!(
         who(&mirror, &Key::new("k").token(|_, _| {})).await,
         StatusCode::SERVICE_UNAVAILABLE
     );
-    let ready: serde_json::Value =
+    let ready: Value =
         client().get(format!("{}/readyz", mirror.url)).send().await.unwrap().json().await.unwrap();
     assert_eq!(ready["parts"]["keys"], "no signing keys yet");
     assert!(mirror.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn before_the_revocations_are_known_no_token_is_believed() {
+async fn before_the_revocations_are_known_no_token_is_accepted() {
     let key = Key::new("k1");
-    let url = publish(&Arc::new(Mutex::new(JwkSet { keys: vec![key.public()] })));
+    let url = publish(&Arc::new(Mutex::new(vec![key.public()])));
     let mirror = start(&[
         ("IDENTITY__ISSUER", "https://auth.test"),
         ("IDENTITY__JWKS_URL", &url),
-        ("IDENTITY__REFRESH", "1h"),
-        ("IGNORANT", "true"),
+        ("IDENTITY__JWKS_REFRESH_INTERVAL", "1h"),
+        ("WITHOUT_REVOCATIONS", "true"),
     ])
     .await;
     let ready = format!("{}/readyz", mirror.url);
-    eventually("keys were fetched", Duration::from_secs(10), async || {
+    eventually("keys were fetched", Duration::from_secs(120), async || {
         let parts = client().get(&ready).send().await.unwrap().text().await.unwrap();
         assert!(parts.contains(r#""revocations":"not read yet""#), "{parts}");
         parts.contains(r#""keys":"ok""#).then_some(())
@@ -167,15 +205,15 @@ async fn before_the_revocations_are_known_no_token_is_believed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_empty_list_of_keys_is_no_list() {
-    let (key, keys) = (Key::new("first"), Arc::new(Mutex::new(JwkSet { keys: Vec::new() })));
+async fn an_empty_list_of_keys_is_fetched_again() {
+    let (key, keys) = (Key::new("first"), Arc::new(Mutex::new(Vec::new())));
     let mirror = follow(&publish(&keys)).await;
     let ready = format!("{}/readyz", mirror.url);
     let parts = client().get(&ready).send().await.unwrap().text().await.unwrap();
     assert!(parts.contains(r#""keys":"no signing keys yet""#), "{parts}");
-    keys.lock().unwrap().keys.push(key.public());
-    // Nobody has to come with a token first, and the next refresh is an hour away.
-    eventually("the keys are there", Duration::from_secs(10), async || {
+    keys.lock().unwrap().push(key.public());
+    // No token has to arrive first, and the next refresh is an hour later.
+    eventually("the keys are there", Duration::from_secs(120), async || {
         let parts = client().get(&ready).send().await.unwrap().text().await.unwrap();
         parts.contains(r#""keys":"ok""#).then_some(())
     })

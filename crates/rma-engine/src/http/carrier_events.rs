@@ -51,10 +51,14 @@ pub(crate) struct CarrierEvent {
     detail: Option<String>,
 }
 
-/// Reports a carrier event.
+/// Report a carrier event
+///
+/// A late event is recorded and does not move a parcel's status backwards. A repeated
+/// `event_identifier` gets the first response.
 #[utoipa::path(
-    tag = "parcels", security(("bearer" = [])), request_body = CarrierEvent,
-    params(("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one")),
+    tag = "parcels", security(("bearer" = ["carrier"])),
+    request_body(content = CarrierEvent, example = json!({ "event_identifier": "ups-77", "event": "in_transit", "tracking_number": "1Z999", "occurred_at": "2026-03-02T16:00:00Z" })),
+    params(("X-Service-Id" = Option<String>, Header)),
     responses(
         (status = 200, description = "Result for each return", body = Tracked),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),

@@ -1,20 +1,20 @@
-//! `GET /v1/discrepancies`: discrepancies that people have to look at.
+//! `/v1/discrepancies`: listing and resolving discrepancies.
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
-use actix_web::{HttpRequest, HttpResponse, get, web};
-use chrono::{DateTime, Utc};
+use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use domain::access::Scope;
-use domain::returns::Discrepancy;
+use domain::json::{Object, object, text};
 use platform::Problem;
-use platform::http::{ErrorBody, PageLimit};
+use platform::http::{ErrorBody, Json, PageLimit, Sequential};
 use platform::identity::Caller;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{budgeted_response, merchant_of, without_nul};
+use super::{budgeted_response, check_staff, merchant_of};
 use crate::App;
-use crate::store::discrepancies::{Noted, Search, search};
+use crate::discrepancies::{self, Decision, Discrepancies, RecordedDiscrepancy};
+use crate::store::discrepancies::Search;
 
 /// Filters for discrepancies; all given filters must match.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -24,6 +24,9 @@ pub(crate) struct DiscrepancyQuery {
     kind: Option<String>,
     order_identifier: Option<String>,
     rma_identifier: Option<String>,
+    /// Only discrepancies that are not resolved.
+    #[serde(default)]
+    open: bool,
     /// Maximum number of entries
     #[serde(default)]
     #[param(inline)]
@@ -32,32 +35,26 @@ pub(crate) struct DiscrepancyQuery {
     after: Option<i64>,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Discrepancies {
-    /// Newest first.
-    discrepancies: Vec<NotedDiscrepancy>,
-    /// Value of `after` for the next page; absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
+/// The resolution of a discrepancy.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the shape of a request, for the API document")]
+pub(crate) struct NewResolution {
+    /// The reason for the record.
+    #[schema(min_length = 1, max_length = 1000)]
+    note: String,
+    /// The return to which a refund of an unknown return belongs. The refund is then matched with it.
+    #[schema(max_length = 255)]
+    rma_identifier: Option<String>,
 }
 
-/// A recorded discrepancy.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct NotedDiscrepancy {
-    position: i64,
-    /// When the discrepancy was first recorded.
-    at: DateTime<Utc>,
-    /// Description of `detail` for people.
-    message: String,
-    detail: Discrepancy,
-}
-
-/// Lists discrepancies.
+/// List discrepancies
+///
+/// Facts that contradict each other, for example refunds of unknown returns, newest first.
 #[utoipa::path(
-    tag = "discrepancies", security(("bearer" = [])),
+    tag = "discrepancies", security(("bearer" = ["returns"])),
     params(
         DiscrepancyQuery,
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+        ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
         (status = 200, body = Discrepancies), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
@@ -72,20 +69,49 @@ pub(crate) async fn list_discrepancies(
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
-    let DiscrepancyQuery { kind, order_identifier, rma_identifier, limit, after } =
+    let DiscrepancyQuery { kind, order_identifier, rma_identifier, open, limit, after } =
         query.into_inner();
-    let texts = [&kind, &order_identifier, &rma_identifier];
-    texts.into_iter().flatten().try_for_each(|text| without_nul(text))?;
-    let wanted = Search { kind, order_identifier, rma_identifier, before: after };
+    let wanted = Search { kind, order_identifier, rma_identifier, is_open: open, before: after };
     let mut conn = app.pool.get().await?;
-    let mut noted = search(&mut conn, &merchant.identifier, &wanted, limit.rows()).await?;
-    let next = limit.next(&mut noted, |last| last.position.to_string());
-    let show = |Noted { position, at, discrepancy }| NotedDiscrepancy {
-        position,
-        at,
-        message: discrepancy.to_string(),
-        detail: discrepancy,
-    };
-    let discrepancies = noted.into_iter().map(show).collect();
-    budgeted_response(&head, &Discrepancies { discrepancies, next })
+    budgeted_response(&head, &discrepancies::list(&mut conn, &merchant, &wanted, limit).await?)
+}
+
+/// Resolve a discrepancy
+///
+/// Records who looked at it and why nothing more has to be done. With `rma_identifier`, a refund that
+/// names an unknown return is matched with that return. Possible for the merchant and for operators, not
+/// for portals.
+#[utoipa::path(
+    tag = "discrepancies", security(("bearer" = ["returns"])),
+    params(
+        ("position" = i64, Path),
+        ("X-Service-Id" = Option<String>, Header),
+    ),
+    request_body(content = NewResolution, example = json!({ "note": "The merchant mistyped the RMA", "rma_identifier": "RMA-0123456789ABCDEF" })),
+    responses(
+        (status = 200, description = "The discrepancy; resolving it again changes nothing", body = RecordedDiscrepancy),
+        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, body = ErrorBody), (status = 409, description = "The refund was matched already", body = ErrorBody),
+        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
+    ),
+)]
+#[post("/v1/discrepancies/{position}/resolve")]
+pub(crate) async fn resolve_discrepancy(
+    app: web::Data<App>,
+    position: web::Path<i64>,
+    Sequential(caller, Json(document)): Sequential<Caller, Json>,
+) -> Result<web::Json<RecordedDiscrepancy>, Problem> {
+    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
+    check_staff(&caller)?;
+    let decision = document.read(object(read_decision))?;
+    let actor = &caller.claims.client_id;
+    let resolved = discrepancies::resolve(&app, &merchant, actor, *position, &decision);
+    Ok(web::Json(resolved.await?))
+}
+
+fn read_decision(body: &Object<'_>) -> Option<Decision> {
+    body.reject_unknown(&["note", "rma_identifier"]);
+    let note = body.required("note", text(1..=1_000));
+    let rma_identifier = body.optional("rma_identifier", text(1..=255));
+    Some(Decision { note: note?, rma_identifier: rma_identifier? })
 }

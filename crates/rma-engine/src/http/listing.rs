@@ -3,23 +3,20 @@
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpRequest, HttpResponse, get, web};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use chrono::{DateTime, Datelike as _, Utc};
+use chrono::{DateTime, Utc};
 use domain::access::Scope;
-use domain::returns::{Rma, RmaStatus};
-use platform::http::{BadCursor, ErrorBody, PageLimit};
+use domain::returns::RmaStatus;
+use platform::Problem;
+use platform::http::{ErrorBody, PageLimit};
 use platform::identity::Caller;
-use platform::{Problem, Timestamp};
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
-use super::{budgeted_response, merchant_of, without_nul};
+use super::{budgeted_response, merchant_of};
 use crate::App;
 use crate::error::Error;
-use crate::returns::find;
-use crate::store::search::{Search, search};
-use crate::store::timeline::{self, TimelineEntry};
+use crate::listing::{self, Returns, Timeline, is_plausible, read_cursor};
+use crate::store::search::Search;
 
 /// Filters for returns; all given filters must match.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -44,15 +41,6 @@ pub(crate) struct Listing {
     after: Option<String>,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Returns {
-    /// Newest first.
-    returns: Vec<Rma>,
-    /// Value of `after` for the next page; absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
-}
-
 /// Page of a timeline.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -65,21 +53,14 @@ pub(crate) struct TimelineQuery {
     after: Option<i64>,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Timeline {
-    /// Oldest first.
-    entries: Vec<TimelineEntry>,
-    /// Value of `after` for the next page; absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
-}
-
-/// Lists the merchant's returns.
+/// List returns
+///
+/// The returns of the merchant that match all filters, newest first.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = [])),
+    tag = "returns", security(("bearer" = ["returns"])),
     params(
         Listing,
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+        ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
         (status = 200, body = Returns), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
@@ -90,26 +71,26 @@ pub(crate) struct Timeline {
 pub(crate) async fn list_returns(
     app: web::Data<App>,
     caller: Caller,
-    listing: web::Query<Listing>,
+    query: web::Query<Listing>,
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
-    let limit = listing.limit;
-    let wanted = listing.into_inner().parse()?;
+    let limit = query.limit;
+    let wanted = query.into_inner().parse()?;
     let mut conn = app.pool.get().await?;
-    let (mut returns, is_truncated) =
-        search(&mut conn, &merchant.identifier, &wanted, limit.rows()).await?;
-    let next = limit.next_of(&mut returns, is_truncated, cursor);
-    budgeted_response(&head, &Returns { returns, next })
+    let found = listing::list_returns(&mut conn, &merchant, &wanted, limit).await?;
+    budgeted_response(&head, &found)
 }
 
-/// Shows the timeline of a return.
+/// Show the timeline of a return
+///
+/// Every change of the return with its time and its cause, oldest first.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = [])),
+    tag = "returns", security(("bearer" = ["returns"])),
     params(
         ("rma_identifier" = String, Path),
         TimelineQuery,
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+        ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
         (status = 200, body = Timeline), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
@@ -127,18 +108,13 @@ pub(crate) async fn show_timeline(
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let TimelineQuery { limit, after } = query.into_inner();
     let mut conn = app.pool.get().await?;
-    let rma = find(&mut conn, &merchant, &rma_identifier).await?.rma_identifier;
-    let (after, rows) = (after.unwrap_or(0), limit.rows());
-    let page = timeline::page(&mut conn, &merchant.identifier, &rma, after, rows).await?;
-    let (mut entries, is_truncated) = page;
-    let next = limit.next_of(&mut entries, is_truncated, |last| last.position.to_string());
-    budgeted_response(&head, &Timeline { entries, next })
+    let after = after.unwrap_or(0);
+    let page = listing::timeline(&mut conn, &merchant, &rma_identifier, after, limit).await?;
+    budgeted_response(&head, &page)
 }
 
 impl Listing {
     fn parse(self) -> Result<Search, Problem> {
-        let texts = [&self.order_identifier, &self.email, &self.tracking_number];
-        texts.into_iter().flatten().try_for_each(|text| without_nul(text))?;
         if [self.from, self.to].into_iter().flatten().any(|time| !is_plausible(time)) {
             return Err(Error::Malformed("from and to must lie in the years 1 to 9999").into());
         }
@@ -152,25 +128,4 @@ impl Listing {
             after: self.after.as_deref().map(read_cursor).transpose()?,
         })
     }
-}
-
-/// Whether PostgreSQL can store the time and it is in the range that the API accepts.
-fn is_plausible(time: Timestamp) -> bool {
-    (1..=9999).contains(&time.year())
-}
-
-/// Cursor of a return in the list: creation time in microseconds and identifier.
-fn cursor(rma: &Rma) -> String {
-    URL_SAFE_NO_PAD.encode(format!("{} {}", rma.created_at.timestamp_micros(), rma.rma_identifier))
-}
-
-fn read_cursor(text: &str) -> Result<(Timestamp, String), BadCursor> {
-    let read = || {
-        let text = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
-        let (time, identifier) = text.split_once(' ')?;
-        let time = DateTime::from_timestamp_micros(time.parse().ok()?)?;
-        let is_ours = is_plausible(time) && !identifier.contains('\0');
-        is_ours.then(|| (time, identifier.to_owned()))
-    };
-    read().ok_or(BadCursor)
 }

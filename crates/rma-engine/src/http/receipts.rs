@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, post, web};
 use domain::access::Scope;
 use domain::json::{Object, boolean, object};
-use domain::returns::{Finding, Receipt, Rma};
+use domain::returns::{Receipt, Rma};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Sequential, json_response};
 use platform::idempotency::KeyHeader;
@@ -20,18 +20,63 @@ use crate::receiving::{self, Delivered};
 #[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct NewReceipt {
     #[schema(min_items = 1, max_items = 1000)]
-    findings: Option<Vec<Finding>>,
+    #[schema(nullable = false)]
+    findings: Option<Vec<NewFinding>>,
     /// Closes receiving after the findings. Units that have not arrived count as not received.
     close: Option<bool>,
 }
 
-/// Receives units of a return.
+/// One finding of the warehouse. All findings but `over` name a unit.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the shape of a request, for the API document")]
+pub(crate) struct NewFinding {
+    finding: FindingKind,
+    /// The order of the unit.
+    #[schema(nullable = false, max_length = 255)]
+    order_identifier: Option<String>,
+    #[schema(nullable = false, max_length = 255)]
+    order_line_item_identifier: Option<String>,
+    #[schema(nullable = false, minimum = 1, maximum = 1000)]
+    unit: Option<i32>,
+    /// With `over`: the number of surplus units.
+    #[schema(nullable = false, minimum = 1, maximum = 1000)]
+    quantity: Option<i64>,
+    /// With `over`: the SKU of the surplus units.
+    #[schema(nullable = false)]
+    sku: Option<String>,
+    /// With `wrong`: the SKU of the item that arrived.
+    #[schema(nullable = false)]
+    found_sku: Option<String>,
+    /// With `damaged`, `wrong` and `over`.
+    #[schema(nullable = false)]
+    note: Option<String>,
+}
+
+/// `received` and `damaged` units arrived; `short` units are missing from the parcel; `wrong`: another item
+/// arrived or the unit is rejected; `over`: more units arrived than the return has; `undo`: an earlier
+/// receipt of the unit was a mistake.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "the shape of a request, for the API document")]
+pub(crate) enum FindingKind {
+    Received,
+    Damaged,
+    Short,
+    Wrong,
+    Over,
+    Undo,
+}
+
+/// Receive units of a return
+///
+/// For merchants with managed receiving. Closing a receipt settles the units that have not arrived.
 #[utoipa::path(
-    tag = "receiving", security(("bearer" = [])), request_body = NewReceipt,
+    tag = "receiving", security(("bearer" = ["warehouse"])),
+    request_body(content = NewReceipt, example = json!({ "findings": [{ "finding": "received", "order_identifier": "A-1001", "order_line_item_identifier": "1", "unit": 1 }], "close": true })),
     params(
         ("rma_identifier" = String, Path),
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Chosen by the caller, once for each receipt"),
+        ("X-Service-Id" = Option<String>, Header),
+        ("Idempotency-Key" = Option<String>, Header),
     ),
     responses(
         (status = 200, description = "The return", body = Rma),

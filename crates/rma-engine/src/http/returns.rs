@@ -12,11 +12,13 @@ use platform::identity::Caller;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{budgeted_response, idempotency_key, merchant_of};
+use super::{budgeted_response, check_staff, idempotency_key, merchant_of};
 use crate::App;
 use crate::error::Error;
-use crate::quote::{Quote, QuoteTerms};
-use crate::returns::{self, NewReturn, ReturnConflict};
+use crate::quote::Quote;
+use crate::quote_terms::QuoteTerms;
+use crate::return_conflict::ReturnConflict;
+use crate::returns::{self, NewReturn};
 
 /// A request for a new return.
 #[derive(Serialize, ToSchema)]
@@ -37,10 +39,14 @@ pub(crate) struct Cancellation {
     reason: Option<String>,
 }
 
-/// Quotes a return.
+/// Quote a return
+///
+/// Shows the refund of each unit and whether it can be returned, and changes nothing. The `quote` token of
+/// the response makes sure that a return has the quoted terms.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = [])), request_body = ReturnRequest,
-    params(("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one")),
+    tag = "returns", security(("bearer" = ["returns"])),
+    request_body(content = ReturnRequest, example = json!({ "return_method": "mail-back", "units": [{ "order_identifier": "A-1001", "order_line_item_identifier": "1", "unit": 1, "return_reason": "too_small", "resolution": "refund" }] })),
+    params(("X-Service-Id" = Option<String>, Header)),
     responses(
         (status = 200, description = "The quote", body = Quote),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -54,18 +60,21 @@ pub(crate) async fn quote_return(
 ) -> Result<web::Json<Quote>, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let request = ReturnRequest::read(&document, &merchant.settings.returns)?;
-    check_staff(&caller, &request)?;
+    if request.staff_override.is_some() {
+        check_staff(&caller)?;
+    }
     Ok(web::Json(returns::quote(&app, &merchant, &request).await?))
 }
 
-/// Starts a return.
+/// Start a return
 ///
-/// A repeated request with the same `Idempotency-Key` gets the first response.
+/// The merchant receives the return as a message. A unit can be in one return at a time.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = [])), request_body = NewReturnBody,
+    tag = "returns", security(("bearer" = ["returns"])),
+    request_body(content = NewReturnBody, example = json!({ "return_method": "mail-back", "units": [{ "order_identifier": "A-1001", "order_line_item_identifier": "1", "unit": 1, "return_reason": "too_small", "resolution": "refund" }] })),
     params(
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Chosen by the caller, once for each return"),
+        ("X-Service-Id" = Option<String>, Header),
+        ("Idempotency-Key" = Option<String>, Header),
     ),
     responses(
         (status = 201, description = "The return", body = Rma),
@@ -95,7 +104,9 @@ pub(crate) async fn create_return(
         let quoted = body.optional("quote", parsed(1..=1_000_000, QuoteTerms::read));
         Some((request?, quoted?))
     }))?;
-    check_staff(&caller, &request)?;
+    if request.staff_override.is_some() {
+        check_staff(&caller)?;
+    }
     let new = NewReturn { request, quoted, key };
     match returns::create(&app, &merchant, &caller.claims.client_id, new).await {
         Ok(response) => Ok(json_response(StatusCode::CREATED, response)),
@@ -107,18 +118,14 @@ pub(crate) async fn create_return(
     }
 }
 
-/// Rejects staff overrides from portals, which act for shoppers.
-fn check_staff(caller: &Caller, request: &ReturnRequest) -> Result<(), Error> {
-    let is_staff = caller.is_operator() || caller.claims.merchant.is_some();
-    if request.staff_override.is_some() && !is_staff { Err(Error::StaffOnly) } else { Ok(()) }
-}
-
-/// Shows a return.
+/// Show a return
+///
+/// Shows the return with the state of each unit.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = [])),
+    tag = "returns", security(("bearer" = ["returns"])),
     params(
         ("rma_identifier" = String, Path),
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+        ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
         (status = 200, description = "The return", body = Rma),
@@ -138,17 +145,17 @@ pub(crate) async fn show_return(
     budgeted_response(&head, &returns::find(&mut conn, &merchant, &rma_identifier).await?)
 }
 
-/// Cancels a return, or some of its units.
+/// Cancel a return or some of its units
 ///
 /// Possible until the carrier has a parcel or the warehouse has a unit. Canceled units can be
 /// returned again.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = [])),
+    tag = "returns", security(("bearer" = ["returns"])),
     params(
         ("rma_identifier" = String, Path),
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant, for callers without one"),
+        ("X-Service-Id" = Option<String>, Header),
     ),
-    request_body = Cancellation,
+    request_body(content = Cancellation, example = json!({ "units": [{ "order_identifier": "A-1001", "order_line_item_identifier": "1", "unit": 1 }], "reason": "The shopper keeps it" })),
     responses(
         (status = 200, description = "The return; canceling it again changes nothing", body = Rma),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),

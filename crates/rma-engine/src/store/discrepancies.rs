@@ -2,26 +2,41 @@
 //! those caused by an event are recorded each time.
 
 use chrono::{DateTime, Utc};
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Binary, Jsonb, Nullable, Text, Timestamptz};
+use diesel::{OptionalExtension as _, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::json::Digest;
 use domain::returns::Discrepancy;
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
+use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
+
+const COLUMNS: &str = "position, at, detail, resolved_at, resolved_by, resolution_note";
 
 /// A recorded discrepancy.
 #[derive(Debug)]
-pub(crate) struct Noted {
+pub(crate) struct Recorded {
     pub(crate) position: i64,
     pub(crate) at: DateTime<Utc>,
     pub(crate) discrepancy: Discrepancy,
+    /// `None` while the discrepancy is open.
+    pub(crate) resolution: Option<Resolution>,
+}
+
+/// The end of a discrepancy.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Resolution {
+    pub(crate) at: DateTime<Utc>,
+    /// The client, or the type of another service's event.
+    pub(crate) by: String,
+    pub(crate) note: String,
 }
 
 /// Records discrepancies that were not recorded before.
-pub(crate) async fn note_once(
+pub(crate) async fn record_once(
     conn: &mut AsyncPgConnection,
     found: &[(&MerchantId, Discrepancy)],
     now: Timestamp,
@@ -31,7 +46,7 @@ pub(crate) async fn note_once(
 }
 
 /// Records discrepancies of one event.
-pub(crate) async fn note(
+pub(crate) async fn record(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     found: &[Discrepancy],
@@ -86,6 +101,25 @@ struct Row {
     at: Timestamp,
     #[diesel(sql_type = Jsonb)]
     detail: Value,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    resolved_at: Option<Timestamp>,
+    #[diesel(sql_type = Nullable<Text>)]
+    resolved_by: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    resolution_note: Option<String>,
+}
+
+impl Row {
+    fn read(self) -> Result<Recorded, DatabaseError> {
+        let discrepancy = serde_json::from_value(self.detail)
+            .map_err(|error| diesel::result::Error::DeserializationError(error.into()))?;
+        let resolution = self.resolved_at.map(|at| Resolution {
+            at,
+            by: self.resolved_by.unwrap_or_default(),
+            note: self.resolution_note.unwrap_or_default(),
+        });
+        Ok(Recorded { position: self.position, at: self.at, discrepancy, resolution })
+    }
 }
 
 /// Filters; `None` matches every discrepancy.
@@ -94,6 +128,8 @@ pub(crate) struct Search {
     pub(crate) kind: Option<String>,
     pub(crate) order_identifier: Option<String>,
     pub(crate) rma_identifier: Option<String>,
+    /// Only open discrepancies.
+    pub(crate) is_open: bool,
     /// Only positions before this one.
     pub(crate) before: Option<i64>,
 }
@@ -104,11 +140,10 @@ pub(crate) async fn search(
     merchant: &MerchantId,
     search: &Search,
     most: i64,
-) -> Result<Vec<Noted>, DatabaseError> {
-    let mut query = diesel::sql_query(
-        "SELECT position, at, detail FROM discrepancies \
-         WHERE merchant = $1 AND position < $2",
-    )
+) -> Result<Vec<Recorded>, DatabaseError> {
+    let mut query = diesel::sql_query(format!(
+        "SELECT {COLUMNS} FROM discrepancies WHERE merchant = $1 AND position < $2"
+    ))
     .into_boxed()
     .bind::<Text, _>(merchant.as_str())
     .bind::<BigInt, _>(search.before.unwrap_or(i64::MAX));
@@ -124,13 +159,69 @@ pub(crate) async fn search(
         bound += 1;
         query = query.sql(format!(" AND {column} = ${bound}")).bind::<Text, _>(value);
     }
+    if search.is_open {
+        query = query.sql(" AND resolved_at IS NULL");
+    }
     query =
         query.sql(format!(" ORDER BY position DESC LIMIT ${}", bound + 1)).bind::<BigInt, _>(most);
     let rows: Vec<Row> = prepared(query).load(conn).await?;
-    let noted = |row: Row| {
-        let discrepancy = serde_json::from_value(row.detail)
-            .map_err(|error| diesel::result::Error::DeserializationError(error.into()))?;
-        Ok(Noted { position: row.position, at: row.at, discrepancy })
-    };
-    rows.into_iter().map(noted).collect()
+    rows.into_iter().map(Row::read).collect()
+}
+
+/// Finds one of a merchant's discrepancies.
+pub(crate) async fn find(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    position: i64,
+) -> Result<Option<Recorded>, DatabaseError> {
+    let query = diesel::sql_query(format!(
+        "SELECT {COLUMNS} FROM discrepancies WHERE merchant = $1 AND position = $2"
+    ))
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<BigInt, _>(position);
+    let row: Option<Row> = prepared(query).get_result(conn).await.optional()?;
+    row.map(Row::read).transpose()
+}
+
+/// Resolves a discrepancy that is open.
+pub(crate) async fn resolve(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    position: i64,
+    resolution: &Resolution,
+) -> Result<(), DatabaseError> {
+    let statement = diesel::sql_query(
+        "UPDATE discrepancies SET resolved_at = $3, resolved_by = $4, resolution_note = $5 \
+         WHERE merchant = $1 AND position = $2 AND resolved_at IS NULL",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<BigInt, _>(position)
+    .bind::<Timestamptz, _>(resolution.at)
+    .bind::<Text, _>(&resolution.by)
+    .bind::<Text, _>(&resolution.note);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// Resolves the open discrepancies of a refund that named an unknown return.
+pub(crate) async fn resolve_refund(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    order_identifier: &str,
+    refund_identifier: &str,
+    resolution: &Resolution,
+) -> Result<(), DatabaseError> {
+    let statement = diesel::sql_query(
+        "UPDATE discrepancies SET resolved_at = $4, resolved_by = $5, resolution_note = $6 \
+         WHERE merchant = $1 AND order_identifier = $2 AND kind = 'refund_of_unknown_return' \
+             AND detail->>'refund_identifier' = $3 AND resolved_at IS NULL",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(order_identifier)
+    .bind::<Text, _>(refund_identifier)
+    .bind::<Timestamptz, _>(resolution.at)
+    .bind::<Text, _>(&resolution.by)
+    .bind::<Text, _>(&resolution.note);
+    prepared(statement).execute(conn).await?;
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Orders and the ledgers of their units.
+//! Orders and their shipped units.
 //!
 //! A transaction that depends on an order's units locks the order's row first, and locks orders
 //! before returns. Snapshots and returns of the same order are therefore serialized.
@@ -15,7 +15,7 @@ use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 
 use super::{read, write};
-use crate::ledger::Ledger;
+use crate::shipped_units::ShippedUnits;
 
 /// A merchant and an identifier in its systems.
 pub(crate) type Key<'a> = (&'a str, &'a str);
@@ -27,16 +27,16 @@ pub(crate) type Age = (Timestamp, i64);
 #[derive(Debug, Clone)]
 pub(crate) struct StoredOrder {
     pub(crate) age: Age,
-    pub(crate) ledger: Ledger,
+    pub(crate) shipped_units: ShippedUnits,
 }
 
-/// A stored order with its ledger.
+/// A stored order with its shipped units.
 #[derive(Debug, Clone)]
 pub(crate) struct Projected {
     pub(crate) order: Order,
     /// Sequence number of the event with the snapshot.
     pub(crate) sequence: i64,
-    pub(crate) ledger: Ledger,
+    pub(crate) shipped_units: ShippedUnits,
     /// The original order of an exchange order.
     pub(crate) original_order_identifier: Option<String>,
     /// Stored size in bytes.
@@ -51,12 +51,12 @@ struct StoredRow {
     updated_at: Timestamp,
     #[diesel(sql_type = BigInt)]
     sequence: i64,
-    /// `NULL` if the ledgers are too large together.
+    /// `NULL` if the stored units are too large together.
     #[diesel(sql_type = Nullable<Text>)]
-    ledger: Option<String>,
+    shipped_units: Option<String>,
 }
 
-/// Locks these orders. Returns `None` if there are several and their ledgers have more than `most`
+/// Locks these orders. Returns `None` if there are several and their units have more than `most`
 /// bytes together. Keys must be sorted, because rows are locked in that order and another order
 /// could deadlock. The query uses `LATERAL`: with a join, a plan that was made while the table was
 /// empty would read the whole table.
@@ -69,9 +69,9 @@ pub(crate) async fn lock_stored<'a>(
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
         "SELECT asked.place, stored.updated_at, stored.sequence, \
-             CASE WHEN sum(octet_length(stored.ledger)) OVER () <= $3 THEN stored.ledger END AS ledger \
+             CASE WHEN sum(octet_length(stored.shipped_units)) OVER () <= $3 THEN stored.shipped_units END AS shipped_units \
          FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
-             SELECT updated_at, sequence, ledger FROM orders \
+             SELECT updated_at, sequence, shipped_units FROM orders \
              WHERE orders.merchant = asked.merchant AND orders.identifier = asked.identifier \
              FOR NO KEY UPDATE \
          ) AS stored",
@@ -82,11 +82,11 @@ pub(crate) async fn lock_stored<'a>(
     let rows: Vec<StoredRow> = prepared(query).load(conn).await?;
     let mut stored = HashMap::with_capacity(rows.len());
     for row in rows {
-        let Some(ledger) = row.ledger else { return Ok(None) };
+        let Some(shipped_units) = row.shipped_units else { return Ok(None) };
         let place = usize::try_from(row.place - 1).unwrap_or(usize::MAX);
         if let Some(key) = keys.get(place) {
             let age = (row.updated_at, row.sequence);
-            stored.insert(*key, StoredOrder { age, ledger: read(&ledger)? });
+            stored.insert(*key, StoredOrder { age, shipped_units: read(&shipped_units)? });
         }
     }
     Ok(Some(stored))
@@ -100,7 +100,7 @@ pub(crate) struct Rows<'a> {
     updated_at: Vec<Timestamp>,
     sequences: Vec<i64>,
     documents: Vec<String>,
-    ledgers: Vec<String>,
+    shipped_units: Vec<String>,
 }
 
 impl<'a> Rows<'a> {
@@ -109,14 +109,14 @@ impl<'a> Rows<'a> {
         merchant: &'a MerchantId,
         order: &'a Order,
         sequence: i64,
-        ledger: &Ledger,
+        shipped_units: &ShippedUnits,
     ) -> Result<(), DatabaseError> {
         self.merchants.push(merchant.as_str());
         self.identifiers.push(&order.identifier);
         self.updated_at.push(order.updated_at);
         self.sequences.push(sequence);
         self.documents.push(write(order)?);
-        self.ledgers.push(write(ledger)?);
+        self.shipped_units.push(write(shipped_units)?);
         Ok(())
     }
 }
@@ -137,7 +137,7 @@ pub(crate) async fn update(
     rows: Rows<'_>,
 ) -> Result<(), DatabaseError> {
     let replace = "DO UPDATE SET updated_at = excluded.updated_at, sequence = excluded.sequence, \
-                       document = excluded.document, ledger = excluded.ledger";
+                       document = excluded.document, shipped_units = excluded.shipped_units";
     store(conn, rows, replace).await?;
     Ok(())
 }
@@ -152,7 +152,7 @@ async fn store(
         return Ok(0);
     }
     let statement = diesel::sql_query(format!(
-        "INSERT INTO orders (merchant, identifier, updated_at, sequence, document, ledger) \
+        "INSERT INTO orders (merchant, identifier, updated_at, sequence, document, shipped_units) \
          SELECT * FROM unnest($1, $2, $3, $4, $5, $6) \
          ON CONFLICT ON CONSTRAINT orders_pkey {if_there}"
     ))
@@ -161,22 +161,23 @@ async fn store(
     .bind::<Array<Timestamptz>, _>(rows.updated_at)
     .bind::<Array<BigInt>, _>(rows.sequences)
     .bind::<Array<Text>, _>(rows.documents)
-    .bind::<Array<Text>, _>(rows.ledgers);
+    .bind::<Array<Text>, _>(rows.shipped_units);
     Ok(prepared(statement).execute(conn).await?)
 }
 
-/// Replaces only the ledger of a locked order.
-pub(crate) async fn update_ledger(
+/// Replaces only the units of a locked order.
+pub(crate) async fn update_units(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     identifier: &str,
-    ledger: &Ledger,
+    shipped_units: &ShippedUnits,
 ) -> Result<(), DatabaseError> {
-    let statement =
-        diesel::sql_query("UPDATE orders SET ledger = $3 WHERE merchant = $1 AND identifier = $2")
-            .bind::<Text, _>(merchant.as_str())
-            .bind::<Text, _>(identifier)
-            .bind::<Text, _>(write(ledger)?);
+    let statement = diesel::sql_query(
+        "UPDATE orders SET shipped_units = $3 WHERE merchant = $1 AND identifier = $2",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(identifier)
+    .bind::<Text, _>(write(shipped_units)?);
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -196,7 +197,7 @@ struct ProjectedRow {
     #[diesel(sql_type = BigInt)]
     sequence: i64,
     #[diesel(sql_type = Text)]
-    ledger: String,
+    shipped_units: String,
     #[diesel(sql_type = Nullable<Text>)]
     original_order_identifier: Option<String>,
 }
@@ -213,7 +214,7 @@ pub(crate) async fn find(
         RowLock::Update => " FOR NO KEY UPDATE OF orders",
     };
     let query = diesel::sql_query(format!(
-        "SELECT orders.document, orders.sequence, orders.ledger, \
+        "SELECT orders.document, orders.sequence, orders.shipped_units, \
              exchange_orders.original_order_identifier \
          FROM orders LEFT JOIN exchange_orders USING (merchant, identifier) \
          WHERE orders.merchant = $1 AND orders.identifier = ANY ($2) \
@@ -226,18 +227,38 @@ pub(crate) async fn find(
         Ok(Projected {
             order: read(&row.document)?,
             sequence: row.sequence,
-            ledger: read(&row.ledger)?,
+            shipped_units: read(&row.shipped_units)?,
             original_order_identifier: row.original_order_identifier,
-            weight: row.document.len() + row.ledger.len(),
+            weight: row.document.len() + row.shipped_units.len(),
         })
     };
     rows.into_iter().map(projected).collect()
 }
 
-/// Records an exchange order and its original order.
-pub(crate) async fn note_exchange(
+/// Whether the identifier in the merchant's response belongs to another order: to another exchange
+/// order, or to an order that was stored before the exchange order was requested.
+pub(crate) async fn is_other_order(
     conn: &mut AsyncPgConnection,
     placed: &ExchangePlaced,
+) -> Result<bool, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT identifier FROM exchange_orders \
+         WHERE merchant = $1 AND identifier = $2 AND rma_identifier <> $3 \
+         UNION ALL SELECT identifier FROM orders \
+         WHERE merchant = $1 AND identifier = $2 AND stored_at < $4",
+    )
+    .bind::<Text, _>(placed.merchant.as_str())
+    .bind::<Text, _>(&placed.exchange_order_identifier)
+    .bind::<Text, _>(&placed.rma_identifier)
+    .bind::<Timestamptz, _>(placed.ordered_at);
+    Ok(prepared(query).execute(conn).await? > 0)
+}
+
+/// Records an exchange order and its original order.
+pub(crate) async fn insert_exchange_order(
+    conn: &mut AsyncPgConnection,
+    placed: &ExchangePlaced,
+    identifier: &str,
 ) -> Result<(), DatabaseError> {
     let statement = diesel::sql_query(
         "INSERT INTO exchange_orders (merchant, identifier, original_order_identifier, \
@@ -245,7 +266,7 @@ pub(crate) async fn note_exchange(
          VALUES ($1, $2, $3, $4, $5) ON CONFLICT ON CONSTRAINT exchange_orders_pkey DO NOTHING",
     )
     .bind::<Text, _>(placed.merchant.as_str())
-    .bind::<Text, _>(&placed.exchange_order_identifier)
+    .bind::<Text, _>(identifier)
     .bind::<Text, _>(&placed.original_order_id)
     .bind::<Text, _>(&placed.rma_identifier)
     .bind::<Timestamptz, _>(placed.placed_at);

@@ -11,7 +11,7 @@ use platform::database::{DatabaseError, prepared};
 
 use super::orders::Key;
 use super::{read, write};
-use crate::ledger::unit_id;
+use crate::shipped_units::unit_id;
 
 /// Unique index: a unit is in at most one return.
 const HELD: &str = "return_units_held";
@@ -228,6 +228,11 @@ pub(crate) async fn held(
         held.entry(row.merchant).or_default().insert(unit, holder);
     }
     Ok(held)
+}
+
+/// Whether the unit is in a return that is not canceled.
+pub(crate) fn is_held(held: &Held, merchant: &MerchantId, unit: &UnitId) -> bool {
+    held.get(merchant.as_str()).is_some_and(|units| units.contains_key(unit))
 }
 
 /// A locked return and its size in bytes.

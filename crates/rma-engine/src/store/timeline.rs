@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 /// A new timeline entry.
 #[derive(Debug)]
-pub(crate) struct Note<'a> {
+pub(crate) struct NewEntry<'a> {
     /// The client or the event type that caused the entry.
     pub(crate) actor: &'a str,
     pub(crate) event: &'a str,
@@ -49,7 +49,7 @@ pub(crate) async fn add(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     rma_identifier: &str,
-    note: &Note<'_>,
+    entry: &NewEntry<'_>,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let statement = diesel::sql_query(
@@ -59,10 +59,10 @@ pub(crate) async fn add(
     .bind::<Text, _>(merchant.as_str())
     .bind::<Text, _>(rma_identifier)
     .bind::<Timestamptz, _>(now)
-    .bind::<Text, _>(note.actor)
-    .bind::<Text, _>(note.event)
-    .bind::<Jsonb, _>(&note.detail)
-    .bind::<Nullable<diesel::sql_types::Uuid>, _>(note.delivery);
+    .bind::<Text, _>(entry.actor)
+    .bind::<Text, _>(entry.event)
+    .bind::<Jsonb, _>(&entry.detail)
+    .bind::<Nullable<diesel::sql_types::Uuid>, _>(entry.delivery);
     prepared(statement).execute(conn).await?;
     Ok(())
 }

@@ -51,12 +51,12 @@ async fn only_the_merchant_cancels_a_return_before_the_carrier_has_it() {
     let (status, refusal) = cancel(&app, &rma, &json!({})).await;
     assert_eq!(status, StatusCode::CONFLICT);
     assert!(refusal["message"].as_str().unwrap().contains("the carrier already has the parcel"));
-    let told = ["rma.created", "rma.tracking_updated", "rma.in_transit"];
-    assert_eq!(app.told().await, told);
+    let messages = ["rma.created", "rma.tracking_updated", "rma.in_transit"];
+    assert_eq!(app.sent_messages().await, messages);
 }
 
 #[tokio::test]
-async fn an_unshipped_unit_leaves_the_ledger_when_its_return_is_canceled() {
+async fn an_unshipped_unit_is_removed_when_its_return_is_canceled() {
     let app = TestApp::start().await;
     let mut order = order("A", 1);
     app.store("acme", &order).await;

@@ -1,7 +1,9 @@
 //! Outcomes of exchanges.
 
-use domain::exchange::{ExchangeFailed, ExchangePlaced, FailureCause};
-use domain::returns::UnitId;
+use domain::exchange::{
+    ExchangeFailed, ExchangePlaced, ExchangeUndeliverable, FailedItem, FailureReason, PlacedItem,
+};
+use domain::returns::{RefundType, UnitId};
 
 use super::projecting::order;
 use super::*;
@@ -23,20 +25,44 @@ fn placed(rma: &str, original: &str, exchange: &str, units: &[i32]) -> ExchangeP
         rma_identifier: rma.to_owned(),
         original_order_id: original.to_owned(),
         exchange_order_identifier: exchange.to_owned(),
-        units: units.iter().map(|number| id(original, *number)).collect(),
+        own_identifier: format!("X-{original}"),
+        rejected_identifier: None,
+        items: units
+            .iter()
+            .map(|number| PlacedItem {
+                unit: id(original, *number),
+                refund_type: RefundType::EvenExchange,
+                unit_price_amount_cents: Some(2000),
+            })
+            .collect(),
+        ordered_at: Clock::system().now(),
         placed_at: Clock::system().now(),
     }
 }
 
-fn failed(rma: &str, original: &str, units: &[i32], cause: FailureCause) -> ExchangeFailed {
+fn failed(rma: &str, original: &str, units: &[i32], reason: FailureReason) -> ExchangeFailed {
+    let item = |number: &i32| FailedItem {
+        unit: id(original, *number),
+        reason,
+        detail: "it is so".to_owned(),
+    };
     ExchangeFailed {
         merchant: "acme".parse().unwrap(),
         rma_identifier: rma.to_owned(),
         original_order_id: original.to_owned(),
-        units: units.iter().map(|number| id(original, *number)).collect(),
-        cause,
-        detail: "it is so".to_owned(),
+        items: units.iter().map(item).collect(),
         failed_at: Clock::system().now(),
+    }
+}
+
+fn undeliverable(rma: &str, original: &str, units: &[i32]) -> ExchangeUndeliverable {
+    ExchangeUndeliverable {
+        merchant: "acme".parse().unwrap(),
+        rma_identifier: rma.to_owned(),
+        original_order_id: original.to_owned(),
+        items: units.iter().map(|number| id(original, *number)).collect(),
+        reason: "responded with 503".to_owned(),
+        at: Clock::system().now(),
     }
 }
 
@@ -56,7 +82,7 @@ async fn an_exchange_order_is_named_and_its_own_units_name_the_original() {
     app.store("acme", &order("A", 1)).await;
     let rma = app.start_return(&exchange_of("A", &[1])).await;
     // The order is undeliverable at first; later an operator replays it.
-    app.publish_event(failed(&rma, "A", &[1], FailureCause::Undeliverable)).await;
+    app.publish_event(undeliverable(&rma, "A", &[1])).await;
     until_progress(&app, &rma, &["undeliverable"]).await;
     app.publish_event(placed(&rma, "A", "EX-A", &[1])).await;
     app.publish_event(placed(&rma, "A", "EX-A", &[1])).await;
@@ -83,8 +109,8 @@ async fn an_exchange_order_is_named_and_its_own_units_name_the_original() {
     let third = item(&third);
     assert_eq!(third["original_order_identifier"], "EX-A");
     assert_eq!((&third["is_exchange"], &third["refund_type"]), (&json!(true), &json!("REFUND")));
-    let told = app.told().await;
-    assert_eq!(told.iter().filter(|it| *it == "rma.exchange_placed").count(), 2);
+    let messages = app.sent_messages().await;
+    assert_eq!(messages.iter().filter(|it| *it == "rma.exchange_placed").count(), 2);
 }
 
 #[tokio::test]
@@ -112,7 +138,7 @@ async fn a_quote_is_stale_after_another_exchange_of_the_order() {
     app.start_return(&exchange_of("A", &[2])).await;
     let (status, refusal) = app.post("/v1/returns", "acme", &body).await;
     let change = json!({
-        "unit": unit("A", 1), "what": "ineligible", "quoted": null, "now": "already_exchanged",
+        "unit": unit("A", 1), "field": "ineligible", "quoted": null, "current": "already_exchanged",
     });
     assert_eq!((status, &refusal["changes"]), (StatusCode::CONFLICT, &json!([change])));
     assert_eq!(refusal["quote"]["possible"], false);
@@ -124,9 +150,9 @@ async fn units_of_a_failed_exchange_are_refunded() {
     let app = TestApp::start().await;
     // Another exchange is possible only if nothing was ordered.
     for (name, cause, another) in [
-        ("A", FailureCause::OutOfStock, true),
-        ("B", FailureCause::AlreadyExchanged, false),
-        ("C", FailureCause::Abandoned, false),
+        ("A", FailureReason::OutOfStock, true),
+        ("B", FailureReason::AlreadyExchanged, false),
+        ("C", FailureReason::Abandoned, false),
     ] {
         app.store("acme", &order(name, 3)).await;
         let rma = app.start_return(&exchange_of(name, &[1, 2])).await;
@@ -136,7 +162,7 @@ async fn units_of_a_failed_exchange_are_refunded() {
         app.publish_event(failed(&rma, name, &[1, 2], cause)).await;
         app.publish_event(placed(&rma, name, &format!("EX-{name}"), &[1, 2])).await;
         let notes = format!("SELECT count(*) AS n FROM timeline WHERE rma_identifier = '{rma}'");
-        eventually("what came late is noted", SOON, || async {
+        eventually("the late events are recorded", SOON, || async {
             (app.number(&notes).await == 4).then_some(())
         })
         .await;
@@ -161,4 +187,91 @@ async fn units_of_a_failed_exchange_are_refunded() {
         assert_eq!(status == StatusCode::CREATED, another);
         app.start_return(&refund_of(name, &[1])).await;
     }
+}
+
+#[tokio::test]
+async fn the_refund_type_follows_the_exchange_order() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 2)).await;
+    let rma = app.start_return(&exchange_of("A", &[1, 2])).await;
+    app.publish_event(failed(&rma, "A", &[2], FailureReason::PriceChanged)).await;
+    let mut event = placed(&rma, "A", "EX-A", &[1]);
+    event.items[0].refund_type = RefundType::UnevenExchange;
+    event.items[0].unit_price_amount_cents = Some(2500);
+    app.publish_event(event).await;
+    until_progress(&app, &rma, &["placed", "failed"]).await;
+    let last = app.arrivals("acme").await.pop().unwrap();
+    let types: Vec<_> = [0, 1].map(|item| last.body["items"][item]["refund_type"].clone()).to_vec();
+    assert_eq!(types, [json!("UNEVEN_EXCHANGE"), json!("REFUND")]);
+    let financials = |item: usize| last.body["items"][item]["refund_financials"].clone();
+    assert_eq!(financials(0)["service_refund_amount_cents"], 2165);
+    assert_eq!(financials(1)["shopper_refund_amount_cents"], 2165);
+    let (_, timeline) = app.get(&format!("/v1/returns/{rma}/timeline"), "acme").await;
+    let entries = timeline["entries"].as_array().unwrap().iter();
+    let reasons: Vec<_> = entries.map(|it| it["detail"]["items"][0]["reason"].clone()).collect();
+    assert!(reasons.contains(&json!("price_changed")), "{timeline}");
+}
+
+#[tokio::test]
+async fn an_undeliverable_exchange_is_visible_on_the_return_and_its_timeline() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 1)).await;
+    let rma = app.start_return(&exchange_of("A", &[1])).await;
+    app.publish_event(undeliverable(&rma, "A", &[1])).await;
+    until_progress(&app, &rma, &["undeliverable"]).await;
+    let (_, timeline) = app.get(&format!("/v1/returns/{rma}/timeline"), "acme").await;
+    let last = timeline["entries"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["event"], "exchange undeliverable");
+    assert_eq!(last["actor"], "exchange.undeliverable.v1");
+    assert_eq!(last["detail"]["reason"], "responded with 503");
+    assert_eq!(app.sent_messages().await, ["rma.created"]);
+}
+
+#[tokio::test]
+async fn an_exchange_order_does_not_get_the_identifier_of_another_order() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 2)).await;
+    app.store("acme", &order("OLD", 1)).await;
+    let rma = app.start_return(&exchange_of("A", &[1])).await;
+    app.publish_event(placed(&rma, "A", "OLD", &[1])).await;
+    let shown = until_progress(&app, &rma, &["placed"]).await;
+    assert_eq!(shown["units"][0]["exchange_order_identifier"], "X-A");
+    let (_, listed) = app.get("/v1/discrepancies", "acme").await;
+    let message = "exchange order X-A: OLD is the identifier of another order";
+    assert_eq!(listed["discrepancies"][0]["message"], message);
+    let second = app.start_return(&refund_of("OLD", &[1])).await;
+    assert_eq!(app.show(&second).await["units"][0]["original_order_identifier"], Value::Null);
+}
+
+#[tokio::test]
+async fn an_exchange_has_the_concept_of_the_line_then_of_the_order_then_of_the_merchant() {
+    let app = TestApp::with(|acme| acme.settings.concept = Some("Acme".to_owned())).await;
+    let mut confirmed = Vec::new();
+    for (name, line, of_order) in
+        [("A", Some("Line"), Some("Order")), ("B", None, Some("Order")), ("C", None, None)]
+    {
+        let mut order = order(name, 1);
+        order.concept = of_order.map(str::to_owned);
+        order.items[0].concept = line.map(str::to_owned);
+        app.store("acme", &order).await;
+        app.start_return(&exchange_of(name, &[1])).await;
+        confirmed.push(name);
+    }
+    let events = eventually("the returns are confirmed", SOON, || async {
+        let events = app.service.namespace.peek("exchange.return.confirmed.v1").await;
+        (events.len() == confirmed.len()).then_some(events)
+    })
+    .await;
+    let mut concepts: Vec<_> = events
+        .iter()
+        .map(|event| {
+            let event: Value = serde_json::from_str(event["payload"].as_str().unwrap()).unwrap();
+            let data = &event["data"];
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            (text(&data["original_order_id"]), text(&data["units"][0]["concept"]))
+        })
+        .collect();
+    concepts.sort();
+    let expected = [("A", "Line"), ("B", "Order"), ("C", "Acme")];
+    assert_eq!(concepts, expected.map(|(order, it)| (order.to_owned(), it.to_owned())));
 }

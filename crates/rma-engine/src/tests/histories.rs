@@ -4,8 +4,8 @@
 //! merchant and order, and all share one database.
 
 mod actions;
-mod history_app;
 mod invariants;
+mod test_engine;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use actions::{Action, World};
-use history_app::HistoryApp;
+use test_engine::TestEngine;
 
 /// An action and the number of callers that run it concurrently.
 type Step = (Action, usize);
@@ -24,7 +24,7 @@ fn histories() -> impl Strategy<Value = Vec<Vec<Step>>> {
     proptest::collection::vec(proptest::collection::vec(step, 1..=4), 3..=8)
 }
 
-async fn play(app: &HistoryApp, number: usize, rounds: &[Vec<Step>]) {
+async fn play(app: &TestEngine, number: usize, rounds: &[Vec<Step>]) {
     let mut world = World::new(number);
     // Two replicas handle the first two snapshots of the order at the same time.
     let (older, newer) = world.begin();
@@ -32,35 +32,35 @@ async fn play(app: &HistoryApp, number: usize, rounds: &[Vec<Step>]) {
     assert!(first.is_ok() && second.is_ok(), "{first:?} {second:?}");
     let mut done = Vec::new();
     for round in rounds {
-        let mut deeds = Vec::new();
+        let mut operations = Vec::new();
         for (action, copies) in round {
-            if let Some(deed) = world.plan(action) {
-                deeds.extend(std::iter::repeat_n(deed, *copies));
+            if let Some(operation) = world.plan(action) {
+                operations.extend(std::iter::repeat_n(operation, *copies));
             }
         }
         // The last action starts first, so that snapshots come out of order.
-        deeds.reverse();
+        operations.reverse();
         let outcomes =
-            futures_util::future::join_all(deeds.iter().map(|it| app.run(it, &world))).await;
-        for (deed, outcome) in deeds.into_iter().zip(outcomes) {
-            if history_app::accepted(&outcome) {
-                done.push(deed);
+            futures_util::future::join_all(operations.iter().map(|it| app.run(it, &world))).await;
+        for (operation, outcome) in operations.into_iter().zip(outcomes) {
+            if test_engine::accepted(&outcome) {
+                done.push(operation);
             }
         }
         world.rmas = app.returns(&world).await;
         invariants::hold(app, &world).await;
     }
     let before = app.records(&world).await;
-    for deed in &done {
+    for operation in &done {
         // An accepted action is accepted again or too late now; either way nothing changes.
-        drop(app.run(deed, &world).await);
+        drop(app.run(operation, &world).await);
     }
     assert_eq!(app.records(&world).await, before, "replaying changed something");
 }
 
 #[tokio::test]
 async fn no_refund_is_lost_between_snapshots_of_one_batch() {
-    let app = HistoryApp::open().await;
+    let app = TestEngine::open().await;
     let mut world = World::new(0);
     let (_, first) = world.begin();
     app.run(&first, &world).await.unwrap();
@@ -80,7 +80,7 @@ async fn no_refund_is_lost_between_snapshots_of_one_batch() {
 #[test]
 fn invariants_hold_in_every_history() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let app = runtime.block_on(HistoryApp::open());
+    let app = runtime.block_on(TestEngine::open());
     let played = AtomicUsize::new(0);
     let config = Config { cases: 48, failure_persistence: None, ..Config::default() };
     let outcome = TestRunner::new(config).run(&histories(), |rounds| {

@@ -24,8 +24,9 @@ async fn a_parcel_moves_forward_only_and_each_report_counts_once() {
         let (status, response) = app.carrier(&report(id, event, None, Some("1Z9"))).await;
         assert_eq!((status, &response["applied"]), (StatusCode::OK, &json!(event != "accepted")));
     }
-    let told = ["rma.created", "rma.tracking_updated", "rma.in_transit", "rma.tracking_updated"];
-    assert_eq!(app.told().await, told);
+    let messages =
+        ["rma.created", "rma.tracking_updated", "rma.in_transit", "rma.tracking_updated"];
+    assert_eq!(app.sent_messages().await, messages);
     let last = app.arrivals("acme").await.pop().unwrap().body;
     assert_eq!(last["items"][1]["package_tracking_status"], "DELIVERED");
     assert_eq!(last["items"][1]["tracking_number"], "1Z9");
@@ -55,8 +56,8 @@ async fn a_tracking_number_may_come_after_the_drop_off() {
         let (status, response) = app.carrier(&reported).await;
         assert_eq!((status, &response["applied"]), (StatusCode::OK, &json!(true)));
     }
-    let told = ["rma.created", "rma.dropped_off", "rma.tracking_updated", "rma.in_transit"];
-    assert_eq!(app.told().await, told);
+    let messages = ["rma.created", "rma.dropped_off", "rma.tracking_updated", "rma.in_transit"];
+    assert_eq!(app.sent_messages().await, messages);
     let numbered = &app.arrivals("acme").await[2].body["items"][0];
     assert_eq!(numbered["tracking_number"], "1Z9");
     assert_eq!(numbered["package_tracking_status"], "ACCEPTED");
@@ -75,7 +76,10 @@ async fn a_late_older_label_does_not_replace_a_newer_one() {
     }
     let (status, response) = app.carrier(&report("e1", "in_transit", None, Some("1Z9"))).await;
     assert_eq!((status, &response["applied"]), (StatusCode::OK, &json!(true)), "{response}");
-    assert_eq!(app.told().await, ["rma.created", "rma.tracking_updated", "rma.in_transit"]);
+    assert_eq!(
+        app.sent_messages().await,
+        ["rma.created", "rma.tracking_updated", "rma.in_transit"]
+    );
 }
 
 /// Two returns whose units travel in one parcel, 1Z9.
@@ -200,14 +204,14 @@ async fn a_refund_of_every_unit_closes_the_return() {
     for rma in [&first, &second] {
         assert_eq!(app.show(rma).await["status"], "REFUNDED");
     }
-    let mut told = app.told().await;
-    told.sort_unstable();
-    assert_eq!(told, ["rma.created", "rma.created", "rma.refunded", "rma.refunded"]);
+    let mut messages = app.sent_messages().await;
+    messages.sort_unstable();
+    assert_eq!(messages, ["rma.created", "rma.created", "rma.refunded", "rma.refunded"]);
     // Nothing is left to refund, and no message is sent.
     app.store("acme", &refunded(&later(&rest, 2), "R3", 1, Some(&first))).await;
     let (_, listed) = app.get("/v1/discrepancies", "acme").await;
     let found = listed["discrepancies"].as_array().unwrap();
     assert_eq!((found.len(), &found[0]["detail"]["kind"]), (1, &json!("refund_exceeds_return")));
     assert_eq!(app.get("/v1/discrepancies", "rival").await.1["discrepancies"], json!([]));
-    assert_eq!(app.told().await.len(), 4);
+    assert_eq!(app.sent_messages().await.len(), 4);
 }

@@ -22,7 +22,7 @@ async fn a_stale_quote_is_rejected_with_its_changes() {
     let (status, refusal) = app.post("/v1/returns", "acme", &body).await;
     assert_eq!(status, StatusCode::CONFLICT);
     let change = json!({
-        "unit": unit("A", 1), "what": "ineligible", "quoted": null, "now": "already_refunded",
+        "unit": unit("A", 1), "field": "ineligible", "quoted": null, "current": "already_refunded",
     });
     assert_eq!(refusal["changes"], json!([change]));
     assert_eq!(refusal["quote"]["possible"], false);
@@ -41,11 +41,11 @@ async fn a_stale_quote_is_rejected_with_its_changes() {
     .await;
     let (status, refusal) = app.post("/v1/returns", "acme", &body).await;
     assert_eq!(status, StatusCode::CONFLICT);
-    let change = json!({ "what": "return_shipping_cost_cents", "quoted": 0, "now": 300 });
+    let change = json!({ "field": "return_shipping_cost_cents", "quoted": 0, "current": 300 });
     assert_eq!(refusal["changes"], json!([change]));
     body["quote"] = refusal["quote"]["quote"].clone();
     app.start_return(&body).await;
-    assert_eq!(app.told().await, ["rma.created"]);
+    assert_eq!(app.sent_messages().await, ["rma.created"]);
 }
 
 #[tokio::test]
@@ -79,4 +79,38 @@ async fn costs_and_gift_cards_apply_in_the_merchants_currency_only() {
     .await;
     let event: Value = serde_json::from_str(confirmed["payload"].as_str().unwrap()).unwrap();
     assert_eq!(event["data"]["gift_card"]["bonus_credit_amount_cents"], 0);
+}
+
+#[tokio::test]
+async fn a_heavy_unit_cannot_use_express_returns() {
+    let app = TestApp::with(|acme| acme.settings.express_max_weight = Some(2.5)).await;
+    for (name, weight) in [("A", Some(2.6)), ("B", Some(2.5)), ("C", None)] {
+        let mut order = order(name, 1);
+        order.items[0].weight = weight;
+        app.store("acme", &order).await;
+    }
+    let unavailable = async |name: &str| {
+        let (_, shown) = app.get(&format!("/v1/orders/{name}/returnable"), "acme").await;
+        assert_eq!(shown["units"][0]["returnable"], true);
+        shown["units"][0]["unavailable_methods"].clone()
+    };
+    let detail = "the unit is heavier than 2.5: choose another return method";
+    let too_heavy = json!({ "code": "too_heavy_for_express", "detail": detail });
+    let method = json!({
+        "method": "express-returns", "code": "too_heavy_for_express", "detail": detail,
+    });
+    assert_eq!(unavailable("A").await, json!([method]));
+    assert_eq!((unavailable("B").await, unavailable("C").await), (Value::Null, Value::Null));
+    let express = |name: &str| {
+        let mut body = refund_of(name, &[1]);
+        body["return_method"] = json!("express-returns");
+        body
+    };
+    assert_eq!(quote(&app, &express("A")).await["units"][0]["ineligible"], too_heavy);
+    let (status, refusal) = app.post("/v1/returns", "acme", &express("A")).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert_eq!(refusal["ineligible"][0]["code"], "too_heavy_for_express");
+    app.start_return(&refund_of("A", &[1])).await;
+    app.start_return(&express("B")).await;
+    app.start_return(&express("C")).await;
 }

@@ -44,8 +44,8 @@ async fn units_are_received_undone_and_closed() {
     let (status, closed) = app.receive(&rma, &json!({ "close": true })).await;
     assert_eq!((status, &closed["status"]), (StatusCode::OK, &json!("PARTIAL_REFUND")));
     assert_eq!(statuses(&closed), ["NOT_RECEIVED", "RECEIVED", "NOT_RECEIVED"]);
-    let told = ["rma.created", "rma.received", "rma.received", "rma.received"];
-    assert_eq!(app.told().await, told);
+    let messages = ["rma.created", "rma.received", "rma.received", "rma.received"];
+    assert_eq!(app.sent_messages().await, messages);
     let (_, listed) = app.get(&format!("/v1/discrepancies?rma_identifier={rma}"), "acme").await;
     let kinds: Vec<_> = listed["discrepancies"]
         .as_array()
@@ -99,18 +99,31 @@ async fn an_idempotency_key_applies_to_one_receipt_of_one_return() {
 }
 
 #[tokio::test]
+async fn an_unknown_unit_is_reported_with_its_finding() {
+    let app = managed().await;
+    let rma = app.start_return(&refund_of("A", &[1, 2])).await;
+    let over = json!({ "finding": "over", "quantity": 1 });
+    let findings = [found("received", 1), found("short", 3), over, found("wrong", 4)];
+    let (status, rejected) = app.receive(&rma, &json!({ "findings": findings })).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{rejected}");
+    let errors = rejected["errors"].as_array().unwrap();
+    let fields: Vec<_> = errors.iter().map(|error| error["field"].as_str().unwrap()).collect();
+    assert_eq!(fields, ["$.findings[1]", "$.findings[3]"]);
+}
+
+#[tokio::test]
 async fn receipts_need_managed_receiving() {
     let app = TestApp::start().await;
     app.store("acme", &order("A", 1)).await;
     let rma = app.start_return(&refund_of("A", &[1])).await;
     assert_eq!(app.receive(&rma, &json!({ "close": true })).await.0, StatusCode::CONFLICT);
     app.publish_event(received(&rma, Uuid::new_v4())).await;
-    eventually("the refusal is noted", SOON, || async {
+    eventually("the refusal is recorded", SOON, || async {
         let (_, timeline) = app.get(&format!("/v1/returns/{rma}/timeline"), "acme").await;
         (timeline["entries"][1]["detail"]["refused"] == "not_managed").then_some(())
     })
     .await;
-    assert_eq!(app.told().await, ["rma.created"]);
+    assert_eq!(app.sent_messages().await, ["rma.created"]);
 }
 
 fn received(rma: &str, receipt: Uuid) -> UnitReceived {
@@ -142,6 +155,6 @@ async fn the_warehouse_reports_each_unit_once() {
         (statuses(&app.show(&rma).await) == ["RECEIVED", "RECEIVED"]).then_some(())
     })
     .await;
-    assert_eq!(app.told().await, ["rma.created", "rma.received", "rma.received"]);
+    assert_eq!(app.sent_messages().await, ["rma.created", "rma.received", "rma.received"]);
     assert_eq!(app.number("SELECT count(*) AS n FROM discrepancies").await, 0);
 }

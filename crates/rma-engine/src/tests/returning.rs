@@ -63,7 +63,7 @@ async fn one_of_two_parallel_returns_of_a_unit_succeeds() {
     let refusal = &answers.iter().find(|it| it.0 == StatusCode::CONFLICT).unwrap().1;
     assert_eq!(refusal["ineligible"][0]["code"], "already_returned");
     assert!(refusal["request_id"].is_string());
-    assert_eq!(app.told().await, ["rma.created"]);
+    assert_eq!(app.sent_messages().await, ["rma.created"]);
     assert_eq!(app.number("SELECT count(*) AS n FROM returns").await, 1);
 }
 
@@ -99,7 +99,7 @@ async fn a_repeated_request_with_the_same_key_gets_the_first_response() {
     let (status, refusal) = ask("rival", &body).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(refusal["errors"][0]["field"], "$.units[0].order_identifier");
-    assert_eq!(app.told().await, ["rma.created"]);
+    assert_eq!(app.sent_messages().await, ["rma.created"]);
     let long = "k".repeat(256);
     let headers = [("idempotency-key", long.as_str())];
     let (status, _) = app.ask(Method::POST, "/v1/returns", "acme", &headers, Some(&other)).await;
@@ -119,7 +119,7 @@ async fn a_repeated_request_gets_the_first_response_after_the_terms_changed() {
     stricter.version = 2;
     stricter.settings.returns.reasons.retain(|reason| reason.code != "TOO_SMALL");
     introduce(&app.service.namespace, App::NAME, stricter).await;
-    eventually("the new terms are known", Duration::from_secs(10), async || {
+    eventually("the new terms are known", Duration::from_secs(120), async || {
         let (status, _) = app.post("/v1/returns/quote", "acme", &body).await;
         (status == StatusCode::UNPROCESSABLE_ENTITY).then_some(())
     })

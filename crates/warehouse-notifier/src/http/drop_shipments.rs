@@ -5,7 +5,7 @@ use actix_web::{HttpResponse, post, web};
 use domain::json::Digest;
 use domain::warehouse::{
     DropShipment, DropShipmentCancellation, DropShipmentConfirmation, DropShipmentKind,
-    DropShipmentPartialCancellation,
+    DropShipmentPartialCancellation, sample,
 };
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Sequential, json_response};
@@ -21,12 +21,12 @@ use crate::request::Request;
 ///
 /// Each shipment can be confirmed once. A shipment of a cancelled order is rejected.
 #[utoipa::path(
-    tag = "drop shipments", security(("bearer" = [])),
+    tag = "drop shipments", security(("bearer" = ["warehouse"])),
     params(
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required if the token has none"),
-        ("Idempotency-Key" = Option<String>, Header, description = "A repeated request with the same key gets the first response"),
+        ("X-Service-Id" = Option<String>, Header),
+        ("Idempotency-Key" = Option<String>, Header),
     ),
-    request_body = DropShipmentConfirmation,
+    request_body(content = DropShipmentConfirmation, example = json!(sample::confirmation("A-1001"))),
     responses(
         (status = 201, body = Accepted), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -44,14 +44,15 @@ pub(crate) async fn confirm_drop_shipment(
 
 /// Cancel a drop shipment
 ///
-/// Cancels the whole order. Later confirmations and cancellations of the order are rejected.
+/// Cancels the whole order, also if the warehouse rejected it (status `rejected`). Later confirmations
+/// and cancellations of the order are not accepted.
 #[utoipa::path(
-    tag = "drop shipments", security(("bearer" = [])),
+    tag = "drop shipments", security(("bearer" = ["warehouse"])),
     params(
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required if the token has none"),
-        ("Idempotency-Key" = Option<String>, Header, description = "A repeated request with the same key gets the first response"),
+        ("X-Service-Id" = Option<String>, Header),
+        ("Idempotency-Key" = Option<String>, Header),
     ),
-    request_body = DropShipmentCancellation,
+    request_body(content = DropShipmentCancellation, example = json!(sample::cancellation("A-1001"))),
     responses(
         (status = 201, body = Accepted), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -68,13 +69,15 @@ pub(crate) async fn cancel_drop_shipment(
 }
 
 /// Cancel some items of a drop shipment
+///
+/// The rest of the order can still be confirmed.
 #[utoipa::path(
-    tag = "drop shipments", security(("bearer" = [])),
+    tag = "drop shipments", security(("bearer" = ["warehouse"])),
     params(
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required if the token has none"),
-        ("Idempotency-Key" = Option<String>, Header, description = "A repeated request with the same key gets the first response"),
+        ("X-Service-Id" = Option<String>, Header),
+        ("Idempotency-Key" = Option<String>, Header),
     ),
-    request_body = DropShipmentPartialCancellation,
+    request_body(content = DropShipmentPartialCancellation, example = json!(sample::partial_cancellation("A-1001"))),
     responses(
         (status = 201, body = Accepted), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),

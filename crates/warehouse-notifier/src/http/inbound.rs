@@ -1,9 +1,9 @@
 //! `/v1/inbound_asns`: shipments that merchants expect to arrive. Merchants and warehouses may use it.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, get, post, put, web};
+use actix_web::{HttpRequest, HttpResponse, get, post, put, web};
 use domain::json::Digest;
-use domain::warehouse::InboundAsn;
+use domain::warehouse::{InboundAsn, sample};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Page, Sequential, json_response};
 use platform::idempotency::KeyHeader;
@@ -19,12 +19,12 @@ use crate::request::Request;
 /// Units are received against an ASN. Each number can be used once; repeating the same ASN changes
 /// nothing.
 #[utoipa::path(
-    tag = "inbound ASNs", security(("bearer" = [])),
+    tag = "inbound ASNs", security(("bearer" = ["warehouse"]), ("bearer" = ["orders"])),
     params(
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required if the token has none"),
-        ("Idempotency-Key" = Option<String>, Header, description = "A repeated request with the same key gets the first response"),
+        ("X-Service-Id" = Option<String>, Header),
+        ("Idempotency-Key" = Option<String>, Header),
     ),
-    request_body = InboundAsn,
+    request_body(content = InboundAsn, example = json!(sample::inbound_asn("ASN-2", 1))),
     responses(
         (status = 201, body = Registered), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -53,12 +53,12 @@ pub(crate) async fn register_asn(
 ///
 /// Replaces the whole ASN. An ASN cannot change after one of its units was received.
 #[utoipa::path(
-    tag = "inbound ASNs", security(("bearer" = [])),
+    tag = "inbound ASNs", security(("bearer" = ["warehouse"]), ("bearer" = ["orders"])),
     params(
         ("asn_number" = String, Path),
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required if the token has none"),
+        ("X-Service-Id" = Option<String>, Header),
     ),
-    request_body = InboundAsn,
+    request_body(content = InboundAsn, example = json!(sample::inbound_asn("ASN-2", 1))),
     responses(
         (status = 200, body = AsnView), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -83,10 +83,10 @@ pub(crate) async fn change_asn(
 ///
 /// Shows the number of units expected and received for each line.
 #[utoipa::path(
-    tag = "inbound ASNs", security(("bearer" = [])),
+    tag = "inbound ASNs", security(("bearer" = ["warehouse"]), ("bearer" = ["orders"])),
     params(
         ("asn_number" = String, Path),
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required if the token has none"),
+        ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
         (status = 200, body = AsnView), (status = 401, body = ErrorBody),
@@ -99,18 +99,21 @@ pub(crate) async fn show_asn(
     app: web::Data<App>,
     caller: Caller,
     asn_number: web::Path<String>,
+    request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse_or_merchant(&app, &caller)?;
-    let response = inbound::show(&app, &merchant.identifier, &asn_number).await?;
+    let response = inbound::show(&app, &request, &merchant.identifier, &asn_number).await?;
     Ok(HttpResponse::Ok().json(response))
 }
 
 /// List ASNs
+///
+/// Sorted by ASN number.
 #[utoipa::path(
-    tag = "inbound ASNs", security(("bearer" = [])),
+    tag = "inbound ASNs", security(("bearer" = ["warehouse"]), ("bearer" = ["orders"])),
     params(
         Page,
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required if the token has none"),
+        ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
         (status = 200, body = AsnPage), (status = 400, body = ErrorBody),

@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, patch, post, web};
 use domain::json::Digest;
-use domain::warehouse::{OutboundShipment, ShipmentChange};
+use domain::warehouse::{OutboundShipment, ShipmentChange, sample};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Page, Sequential, json_response};
 use platform::idempotency::KeyHeader;
@@ -19,12 +19,12 @@ use crate::request::Request;
 /// The merchant receives the shipment as one message, or as several if it has more than 1000 units or
 /// 512 KiB. Each number can be used once; repeating the same report changes nothing.
 #[utoipa::path(
-    tag = "outbound shipments", security(("bearer" = [])),
+    tag = "outbound shipments", security(("bearer" = ["warehouse"])),
     params(
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required if the token has none"),
-        ("Idempotency-Key" = Option<String>, Header, description = "A repeated request with the same key gets the first response"),
+        ("X-Service-Id" = Option<String>, Header),
+        ("Idempotency-Key" = Option<String>, Header),
     ),
-    request_body = OutboundShipment,
+    request_body(content = OutboundShipment, example = json!(sample::outbound_shipment("ASN-1", 1))),
     responses(
         (status = 201, body = ShipmentView), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -54,12 +54,12 @@ pub(crate) async fn report_shipment(
 /// The status goes from pending to shipped to delivered, or from pending to canceled. The merchant
 /// receives a change in as many messages as the shipment. A request that changes nothing sends none.
 #[utoipa::path(
-    tag = "outbound shipments", security(("bearer" = [])),
+    tag = "outbound shipments", security(("bearer" = ["warehouse"])),
     params(
         ("asn_number" = String, Path),
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required if the token has none"),
+        ("X-Service-Id" = Option<String>, Header),
     ),
-    request_body = ShipmentChange,
+    request_body(content = ShipmentChange, example = json!({ "ship_date": "2026-03-03T16:00:00Z", "status": "shipped" })),
     responses(
         (status = 200, body = ShipmentView), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -80,11 +80,13 @@ pub(crate) async fn change_shipment(
 }
 
 /// Show a shipment
+///
+/// Shows the shipment with its current date and status and its messages.
 #[utoipa::path(
-    tag = "outbound shipments", security(("bearer" = [])),
+    tag = "outbound shipments", security(("bearer" = ["warehouse"]), ("bearer" = ["orders"])),
     params(
         ("asn_number" = String, Path),
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required if the token has none"),
+        ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
         (status = 200, body = ShipmentView), (status = 401, body = ErrorBody),
@@ -104,11 +106,13 @@ pub(crate) async fn show_shipment(
 }
 
 /// List shipments
+///
+/// Sorted by ASN number.
 #[utoipa::path(
-    tag = "outbound shipments", security(("bearer" = [])),
+    tag = "outbound shipments", security(("bearer" = ["warehouse"]), ("bearer" = ["orders"])),
     params(
         Page,
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required if the token has none"),
+        ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
         (status = 200, body = ShipmentPage), (status = 400, body = ErrorBody),

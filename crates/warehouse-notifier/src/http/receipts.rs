@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, post, web};
 use domain::json::Digest;
-use domain::warehouse::{ReceiptBatch, ReceiptsRequest};
+use domain::warehouse::{ReceiptBatch, ReceiptsRequest, sample};
 use platform::Problem;
 use platform::http::{BadCursor, ErrorBody, Json, PageLimit, Sequential, json_response};
 use platform::idempotency::KeyHeader;
@@ -34,12 +34,12 @@ pub(crate) struct ReceiptQuery {
 /// receipt omits are taken from the ASN. The merchant receives one message for each unit, even if the
 /// unit is reported again. A rejected unit can still be received, which sends another message.
 #[utoipa::path(
-    tag = "receipts", security(("bearer" = [])),
+    tag = "receipts", security(("bearer" = ["warehouse"])),
     params(
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required if the token has none"),
-        ("Idempotency-Key" = Option<String>, Header, description = "A repeated request with the same key gets the first response"),
+        ("X-Service-Id" = Option<String>, Header),
+        ("Idempotency-Key" = Option<String>, Header),
     ),
-    request_body = ReceiptsRequest,
+    request_body(content = ReceiptsRequest, example = json!(sample::receipt("ASN-2", 1))),
     responses(
         (status = 201, body = ReceivedUnits), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -65,11 +65,13 @@ pub(crate) async fn receive_units(
 }
 
 /// List receipts
+///
+/// The receipts of the merchant, or of one ASN, newest first.
 #[utoipa::path(
-    tag = "receipts", security(("bearer" = [])),
+    tag = "receipts", security(("bearer" = ["warehouse"]), ("bearer" = ["orders"])),
     params(
         ReceiptQuery,
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant; required if the token has none"),
+        ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
         (status = 200, body = ReceiptPage), (status = 400, body = ErrorBody),

@@ -108,15 +108,15 @@ pub(crate) async fn insert_lines(
         names.push(line.detail.line_identifier.to_string());
         lines.push(serde_json::to_string(line)?);
     }
-    let places: Vec<_> = (0..new.lines.len()).map(count).collect();
+    let positions: Vec<_> = (0..new.lines.len()).map(count).collect();
     let statement = diesel::sql_query(
-        "INSERT INTO inbound_lines (merchant, asn_number, line_identifier, place, line) \
+        "INSERT INTO inbound_lines (merchant, asn_number, line_identifier, position, line) \
          SELECT $1, $2, * FROM unnest($3, $4, $5)",
     )
     .bind::<Text, _>(new.merchant.as_str())
     .bind::<Text, _>(new.number)
     .bind::<Array<Text>, _>(names)
-    .bind::<Array<Integer>, _>(places)
+    .bind::<Array<Integer>, _>(positions)
     .bind::<Array<Text>, _>(lines);
     prepared(statement).execute(conn).await?;
     Ok(())
@@ -127,9 +127,6 @@ pub(crate) async fn find(
     merchant: &MerchantId,
     number: &str,
 ) -> Result<Option<StoredAsn>, Error> {
-    if number.contains('\0') {
-        return Ok(None);
-    }
     let query = diesel::sql_query(format!("{ASN} AND asn_number = $2"))
         .bind::<Text, _>(merchant.as_str())
         .bind::<Text, _>(number);
@@ -169,6 +166,28 @@ pub(crate) async fn page(
 }
 
 #[derive(QueryableByName)]
+struct BytesRow {
+    #[diesel(sql_type = BigInt)]
+    bytes: i64,
+}
+
+/// The size of all lines of an ASN.
+pub(crate) async fn lines_bytes(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    number: &str,
+) -> Result<i64, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT coalesce(sum(octet_length(line)), 0)::bigint AS bytes FROM inbound_lines \
+         WHERE merchant = $1 AND asn_number = $2",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(number);
+    let BytesRow { bytes } = prepared(query).get_result(conn).await?;
+    Ok(bytes)
+}
+
+#[derive(QueryableByName)]
 struct LineRow {
     #[diesel(sql_type = Text)]
     line: String,
@@ -187,7 +206,7 @@ pub(crate) async fn lines(
              SELECT line_identifier, count(*) AS received FROM receipts \
              WHERE merchant = $1 AND asn_number = $2 AND NOT rejected GROUP BY line_identifier \
          ) AS counted USING (line_identifier) \
-         WHERE merchant = $1 AND asn_number = $2 ORDER BY place",
+         WHERE merchant = $1 AND asn_number = $2 ORDER BY position",
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Text, _>(number);

@@ -95,13 +95,13 @@ pub(crate) async fn insert_parts(
     new: &NewShipment<'_>,
 ) -> Result<bool, DatabaseError> {
     let numbers: Vec<_> = new.parts.iter().map(|part| part.asn_number.as_str()).collect();
-    let places: Vec<_> = (0..new.parts.len()).map(count).collect();
+    let positions: Vec<_> = (0..new.parts.len()).map(count).collect();
     let units: Vec<_> = new.parts.iter().map(|part| count(part.units)).collect();
     let cartons: Vec<_> = new.parts.iter().map(|part| part.cartons.as_str()).collect();
     let statement = diesel::sql_query(
-        "INSERT INTO outbound_parts (merchant, asn_number, shipment, place, units, cartons) \
-         SELECT $1, asn_number, $2, place, units, cartons \
-         FROM unnest($3, $4, $5, $6) AS new (asn_number, place, units, cartons) \
+        "INSERT INTO outbound_parts (merchant, asn_number, shipment, position, units, cartons) \
+         SELECT $1, asn_number, $2, position, units, cartons \
+         FROM unnest($3, $4, $5, $6) AS new (asn_number, position, units, cartons) \
          WHERE asn_number = $2 OR NOT EXISTS ( \
              SELECT FROM outbound_shipments AS other \
              WHERE other.merchant = $1 AND other.asn_number = new.asn_number \
@@ -112,7 +112,7 @@ pub(crate) async fn insert_parts(
     .bind::<Text, _>(new.merchant.as_str())
     .bind::<Text, _>(&new.header.asn_number)
     .bind::<Array<Text>, _>(numbers)
-    .bind::<Array<Integer>, _>(places)
+    .bind::<Array<Integer>, _>(positions)
     .bind::<Array<Integer>, _>(units)
     .bind::<Array<Text>, _>(cartons);
     Ok(prepared(statement).execute(conn).await? == new.parts.len())
@@ -125,9 +125,6 @@ pub(crate) async fn find(
     number: &str,
     lock: Lock,
 ) -> Result<Option<StoredShipment>, Error> {
-    if number.contains('\0') {
-        return Ok(None);
-    }
     let query = diesel::sql_query(format!(
         "SELECT asn_number, shipment_type, header, units, digest, created_at, updated_at \
          FROM outbound_shipments WHERE merchant = $1 AND asn_number = $2{}",
@@ -236,7 +233,7 @@ async fn load_parts(
     columns: &'static str,
 ) -> Result<Vec<AsnPart>, DatabaseError> {
     let query = diesel::sql_query(format!(
-        "SELECT {columns} FROM outbound_parts WHERE merchant = $1 AND shipment = $2 ORDER BY place"
+        "SELECT {columns} FROM outbound_parts WHERE merchant = $1 AND shipment = $2 ORDER BY position"
     ))
     .bind::<Text, _>(merchant.as_str())
     .bind::<Text, _>(shipment);

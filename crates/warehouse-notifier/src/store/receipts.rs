@@ -87,10 +87,10 @@ pub(crate) async fn lines(
 ) -> Result<HashMap<Key, InboundLine>, Error> {
     let (numbers, names): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
-        "SELECT known.* FROM unnest($2, $3) AS asked (asn_number, line_identifier), LATERAL ( \
+        "SELECT known.* FROM unnest($2, $3) AS requested (asn_number, line_identifier), LATERAL ( \
              SELECT asn_number, line_identifier, line FROM inbound_lines AS own \
-             WHERE own.merchant = $1 AND own.asn_number = asked.asn_number \
-             AND own.line_identifier = asked.line_identifier LIMIT 1 \
+             WHERE own.merchant = $1 AND own.asn_number = requested.asn_number \
+             AND own.line_identifier = requested.line_identifier LIMIT 1 \
          ) AS known",
     )
     .bind::<Text, _>(merchant.as_str())
@@ -127,8 +127,8 @@ pub(crate) async fn insert(
          SELECT DISTINCT ON (asn_number, unit_identifier) \
              $1, asn_number, unit_identifier, id, line_identifier, message, rejected, $2 \
          FROM unnest($3, $4, $5, $6, $7, $8) WITH ORDINALITY \
-             AS new (asn_number, unit_identifier, id, line_identifier, message, rejected, place) \
-         ORDER BY asn_number, unit_identifier, rejected, place \
+             AS new (asn_number, unit_identifier, id, line_identifier, message, rejected, position) \
+         ORDER BY asn_number, unit_identifier, rejected, position \
          ON CONFLICT ON CONSTRAINT receipts_pkey DO UPDATE SET id = excluded.id, \
              line_identifier = excluded.line_identifier, message = excluded.message, \
              rejected = excluded.rejected, received_at = excluded.received_at \
@@ -154,10 +154,10 @@ pub(crate) async fn find(
 ) -> Result<Vec<StoredReceipt>, DatabaseError> {
     let (numbers, units): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
-        "SELECT known.* FROM unnest($2, $3) AS asked (asn_number, unit_identifier), LATERAL ( \
+        "SELECT known.* FROM unnest($2, $3) AS requested (asn_number, unit_identifier), LATERAL ( \
              SELECT id, asn_number, line_identifier, unit_identifier, '' AS message, received_at \
-             FROM receipts AS own WHERE own.merchant = $1 AND own.asn_number = asked.asn_number \
-             AND own.unit_identifier = asked.unit_identifier LIMIT 1 \
+             FROM receipts AS own WHERE own.merchant = $1 AND own.asn_number = requested.asn_number \
+             AND own.unit_identifier = requested.unit_identifier LIMIT 1 \
          ) AS known",
     )
     .bind::<Text, _>(merchant.as_str())

@@ -69,6 +69,43 @@ async fn a_cancelled_order_accepts_no_more_messages() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_rejected_order_is_reported_as_a_cancellation() {
+    let app = TestApp::start().await;
+    let mut rejected = cancellation("SO-1");
+    rejected["order"]["status"] = json!("rejected");
+    app.accept(CANCELLATIONS, &rejected).await;
+    let cancelled = field_error("$.shipment.client_identifier", "invalid");
+    assert_eq!(app.reject(CONFIRMATIONS, &confirmation("SO-1")).await, cancelled);
+    let arrivals = app.delivered(1).await;
+    assert_eq!(
+        (arrivals[0].event.as_str(), &arrivals[0].body),
+        ("drop_shipment.cancelled", &rejected)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_weight_is_sent_with_the_digits_that_were_received() {
+    use diesel_async::RunQueryDsl as _;
+    #[derive(diesel::QueryableByName)]
+    struct Body {
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        body: String,
+    }
+    let app = TestApp::start().await;
+    let report = confirmation("SO-1").to_string();
+    assert!(report.contains("\"billed_weight\":2.5,"), "{report}");
+    let report = report.replace("\"billed_weight\":2.5,", "\"billed_weight\": 10.50 ,");
+    let request = app.request(Method::POST, "acme", CONFIRMATIONS);
+    let request = request.header("Content-Type", "application/json").body(report);
+    assert_eq!(send(request).await.0, 201);
+    let mut conn = app.service.database.pool().get().await.unwrap();
+    let query =
+        diesel::sql_query("SELECT convert_from(body, 'UTF8') AS body FROM delivery_messages");
+    let Body { body } = query.get_result(&mut conn).await.unwrap();
+    assert!(body.contains("\"billed_weight\":10.50,"), "{body}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn all_invalid_fields_are_reported() {
     let app = TestApp::start().await;
     let mut body = partial_cancellation("SO-1");

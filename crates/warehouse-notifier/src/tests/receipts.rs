@@ -68,6 +68,58 @@ async fn a_unit_reaches_the_merchant_and_the_rma_engine_with_all_fields() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn absent_fields_come_from_the_line_and_then_from_the_header() {
+    let app = TestApp::start().await;
+    let names = ["merchant", "concept", "asin", "upc", "serial_number", "tracking_number"];
+    let mut asn = inbound_asn("IN-1", 1);
+    let mut unit = receipt("IN-1", 1);
+    for name in names {
+        asn[name] = json!("IN-HEADER9");
+        unit.as_object_mut().unwrap().remove(name);
+    }
+    let on_line =
+        json!({ "concept": "of the line", "asin": 306_406_152, "upc": 36_000_291_452_i64 });
+    let line = asn["cartons"][0]["details"][0].as_object_mut().unwrap();
+    line.extend(on_line.as_object().unwrap().clone());
+    app.accept("/v1/inbound_asns", &asn).await;
+    app.accept(PATH, &unit).await;
+    let arrivals = app.delivered(1).await;
+    let header = json!("IN-HEADER9");
+    let expected =
+        [&header, &on_line["concept"], &on_line["asin"], &on_line["upc"], &header, &header];
+    assert_eq!(names.map(|name| &arrivals[0].body[name]), expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn codes_are_sent_as_numbers_or_strings_as_they_were_received() {
+    let app = start().await;
+    let codes = |unit: usize, codes: Value| {
+        let mut unit = receipt("IN-1", unit);
+        unit.as_object_mut().unwrap().extend(codes.as_object().unwrap().clone());
+        unit
+    };
+    let numbers = json!({
+        "asin": 306_406_152, "upc": 36_000_291_452_i64, "serial_number": 7, "tracking_number": 1999,
+    });
+    let texts = json!({
+        "asin": "0306406152", "upc": "036000291452", "serial_number": "7", "tracking_number": "1999",
+    });
+    let batch = [codes(1, numbers.clone()), codes(2, texts.clone())];
+    app.accept(PATH, &json!({ "receipts": batch })).await;
+    let arrivals = app.delivered(2).await;
+    for (arrival, codes) in arrivals.iter().zip([numbers, texts]) {
+        for (name, code) in codes.as_object().unwrap() {
+            assert_eq!(&arrival.body[name], code, "{name}");
+        }
+    }
+    let events = unit_received_events(&app, 2).await;
+    assert_eq!(
+        (&events[0]["upc"], &events[1]["upc"]),
+        (&json!("36000291452"), &json!("036000291452"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_shipment_with_the_number_of_an_asn_has_another_ordering_key() {
     let app = start().await;
     app.accept(PATH, &receipt("IN-1", 1)).await;

@@ -31,7 +31,7 @@ async fn a_401_refreshes_the_token_and_is_no_attempt() {
 async fn a_second_401_is_a_failed_attempt() {
     let merchant = TestMerchant::new();
     let endpoint = endpoint(&merchant.running.url("/rmas"), &oauth(&merchant));
-    let always = json!([{"do": "answer", "status": 401, "times": "always"}]);
+    let always = json!([{"do": "respond", "status": 401, "times": "always"}]);
     merchant.behave("/rmas", always).await;
     let (_, attempt) = deliver(&endpoint_client(5000), &endpoint, ResponseBody::Ignored).await;
     assert_eq!(attempt.outcome, Outcome::Unauthorized);
@@ -44,7 +44,7 @@ async fn a_second_401_is_a_failed_attempt() {
 async fn only_a_401_refreshes_the_token() {
     let merchant = TestMerchant::new();
     let endpoint = endpoint(&merchant.running.url("/rmas"), &oauth(&merchant));
-    merchant.behave("/rmas", json!([{"do": "answer", "status": 403, "times": "always"}])).await;
+    merchant.behave("/rmas", json!([{"do": "respond", "status": 403, "times": "always"}])).await;
     let (unauthorized, _) = deliver(&endpoint_client(5000), &endpoint, ResponseBody::Ignored).await;
     assert!(unauthorized.is_none());
     assert_eq!(merchant.journal("/rmas").await.entries.len(), 1);
@@ -54,7 +54,7 @@ async fn only_a_401_refreshes_the_token() {
 async fn a_message_is_retried_when_the_token_server_fails() {
     let merchant = TestMerchant::new();
     let endpoint = endpoint(&merchant.running.url("/rmas"), &oauth(&merchant));
-    let failing = json!([{"do": "answer", "status": 410}, {"do": "hang"}]);
+    let failing = json!([{"do": "respond", "status": 410}, {"do": "hang"}]);
     merchant.behave("/oauth/token", failing).await;
     for _ in 0..2 {
         let (_, attempt) = deliver(&endpoint_client(300), &endpoint, ResponseBody::Ignored).await;

@@ -53,7 +53,7 @@ impl TestApp {
         path: &str,
         body: &Value,
     ) -> (u16, Value) {
-        let client = platform::http_client(Duration::from_secs(10)).unwrap();
+        let client = platform::http_client(Duration::from_secs(120)).unwrap();
         let url = format!("{}{path}", self.api.as_ref().unwrap().url);
         let request = client.request(method, url).bearer_auth(token).json(body);
         let response = request.send().await.unwrap();
@@ -68,6 +68,29 @@ impl TestApp {
         body: &Value,
     ) -> (u16, Value) {
         self.api_request(&token("operator", None), method, path, body).await
+    }
+
+    /// Returns the metrics of the process, in which all tests run.
+    pub(crate) async fn metrics(&self) -> String {
+        let client = platform::http_client(Duration::from_secs(120)).unwrap();
+        let url = format!("{}/metrics", self.api.as_ref().unwrap().url);
+        client.get(url).send().await.unwrap().text().await.unwrap()
+    }
+
+    /// Sends a POST request with a text of any content type, as an operator.
+    pub(crate) async fn post_text(
+        &self,
+        path: &str,
+        content_type: &str,
+        body: &'static str,
+    ) -> (u16, Value) {
+        let client = platform::http_client(Duration::from_secs(120)).unwrap();
+        let url = format!("{}{path}", self.api.as_ref().unwrap().url);
+        let request = client.post(url).bearer_auth(token("operator", None));
+        let response =
+            request.header("content-type", content_type).body(body).send().await.unwrap();
+        let status = response.status().as_u16();
+        (status, serde_json::from_slice(&response.bytes().await.unwrap()).unwrap_or_default())
     }
 
     /// Sends a GET request as an operator and returns the body.

@@ -52,7 +52,7 @@ impl Service for Deliverer {
         let verifier = Arc::new(Verifier::new("test", process.clock.clone()));
         verifier.set_keys(&serde_json::from_value(json!({"keys": [keys().0]}))?);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
-        let (kinds, sealer) = ([MessageKind::Rma], sealer());
+        let (kinds, sealer) = ([MessageKind::Rma, MessageKind::ExchangeOrder], sealer());
         let settings = settings.delivery;
         let deliveries =
             Deliveries::start(&outbox, process, &broker, &merchants, &sealer, &kinds, settings)?;
@@ -66,6 +66,7 @@ pub(crate) fn topology(namespace: &str) -> Topology {
         .with_subscription(Deliverer::NAME, "token.revoked.v1")
         .with_subscription("operators", "delivery.dead.v1")
         .with_queue(MessageKind::Rma.queue())
+        .with_queue(MessageKind::ExchangeOrder.queue())
 }
 
 pub(crate) fn sealer() -> Arc<Sealer> {

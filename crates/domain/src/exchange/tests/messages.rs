@@ -4,14 +4,15 @@ use uuid::Uuid;
 
 use super::confirmed;
 use crate::exchange::{
-    ExchangeOrder, ExchangeOrderResponse, OrderAmounts, Unplaceable, exchange_order_schema,
+    ExchangeOrder, ExchangeOrderResponse, OrderAmounts, Unplaceable, VariantLookups, Variants,
+    check_variants, exchange_order_schema,
 };
 
 #[test]
 fn units_of_a_line_with_the_same_variant_are_one_item() {
     let confirmed = confirmed();
-    let units: Vec<_> = confirmed.units.iter().collect();
-    let order = ExchangeOrder::new(&confirmed, &units, Uuid::nil()).unwrap();
+    let units = check_variants(&confirmed.units, &VariantLookups::new()).exchangeable;
+    let order = ExchangeOrder::new(&confirmed, &units, Some("Acme"), Uuid::nil()).unwrap();
     let written = serde_json::to_value(&order).unwrap();
     expect![[r#"
         [
@@ -66,11 +67,28 @@ fn units_of_a_line_with_the_same_variant_are_one_item() {
 }
 
 #[test]
+fn an_uneven_exchange_has_the_price_of_the_variant() {
+    let mut confirmed = confirmed();
+    confirmed.units[1].concept = None;
+    confirmed.units[2].concept = None;
+    let response = json!([{"sku": "TEE-RED", "title": "Red", "unit_price_amount_cents": 2500}]);
+    let variants = Variants::read(response.to_string().as_bytes()).unwrap();
+    let lookups = VariantLookups::from([("TEE", Some(&variants))]);
+    let units = check_variants(&confirmed.units[1..3], &lookups).exchangeable;
+    let order = ExchangeOrder::new(&confirmed, &units, Some("Acme"), Uuid::nil()).unwrap();
+    let item = &serde_json::to_value(&order).unwrap()["items"][0];
+    let field = |name: &str| item[name].as_i64().unwrap();
+    assert_eq!((field("quantity"), field("unit_price_amount_cents")), (2, 2500));
+    assert_eq!((field("product_amount_cents"), field("tax_amount_cents")), (5000, 0));
+    assert_eq!((field("discount_amount_cents"), &item["concept"]), (0, &json!("Acme")));
+}
+
+#[test]
 fn no_units_or_an_unknown_gift_card_make_no_order() {
     let mut confirmed = confirmed();
     let error = |confirmed: &crate::returns::ReturnConfirmed, from: usize| {
-        let units: Vec<_> = confirmed.units[from..].iter().collect();
-        ExchangeOrder::new(confirmed, &units, Uuid::nil()).err()
+        let units = check_variants(&confirmed.units[from..], &VariantLookups::new()).exchangeable;
+        ExchangeOrder::new(confirmed, &units, None, Uuid::nil()).err()
     };
     assert_eq!(error(&confirmed, 4), Some(Unplaceable::NoUnits));
     confirmed.gift_card = None;

@@ -5,7 +5,7 @@ use super::*;
 
 /// Compares the errors or warnings of a changed plain order, with paths relative to the order.
 #[track_caller]
-fn check_with(policy: OrderPolicy, change: impl FnOnce(&mut Value), expected: Expect) {
+pub(super) fn check_with(policy: OrderPolicy, change: impl FnOnce(&mut Value), expected: Expect) {
     let mut order = plain_order();
     change(&mut order);
     let errors = match read(&enclose(order), policy) {
@@ -19,7 +19,7 @@ fn check_with(policy: OrderPolicy, change: impl FnOnce(&mut Value), expected: Ex
 }
 
 #[track_caller]
-fn check(change: impl FnOnce(&mut Value), expected: Expect) {
+pub(super) fn check(change: impl FnOnce(&mut Value), expected: Expect) {
     check_with(OrderPolicy::default(), change, expected);
 }
 
@@ -168,24 +168,12 @@ fn line_identifiers_are_unique_in_the_order() {
 }
 
 #[test]
-fn sums_that_do_not_add_up_are_warnings_unless_the_merchant_is_strict() {
-    let change = |order: &mut Value| {
-        order["items"][1]["unit_price_amount_cents"] = json!(999);
-        order["tax_amount_cents"] = json!(21);
-    };
+fn an_update_is_at_most_a_day_in_the_future() {
+    check(|order| order["updated_at"] = json!("2026-03-02T00:00:00Z"), expect![""]);
     check(
-        change,
+        |order| order["updated_at"] = json!("2026-03-02T00:00:01Z"),
         expect![[r#"
-            warning: .items[1].product_amount_cents: invalid (says 1000, but the parts make 999)
-            warning: .tax_amount_cents: invalid (says 21, but the parts make 20)
-        "#]],
-    );
-    check_with(
-        OrderPolicy { strict_amounts: true, ..OrderPolicy::default() },
-        change,
-        expect![[r#"
-            .items[1].product_amount_cents: invalid (says 1000, but the parts make 999)
-            .tax_amount_cents: invalid (says 21, but the parts make 20)
+            .updated_at: invalid (must be at most 24 hours in the future)
         "#]],
     );
 }

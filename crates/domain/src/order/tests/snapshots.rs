@@ -55,20 +55,34 @@ fn the_newest_snapshot_wins_and_an_equal_one_changes_nothing() {
 fn a_stored_refund_never_changes() {
     check_rejected(
         |order| order["refunds"][0]["total_refund_amount_cents"] = json!(1999),
-        "$.returns_portal_order.orders[0].refunds[0]: invalid (a refund cannot change once sent)",
+        "$.returns_portal_order.orders[0].refunds[0]: invalid (only the rma_identifier of a stored refund can change)",
     );
     check_rejected(
         |order| {
             order["updated_at"] = json!("2026-01-01T10:00:00Z");
             order["refunds"][0]["unknown"] = json!(true);
         },
-        "$.returns_portal_order.orders[0].refunds[0]: invalid (a refund cannot change once sent)",
+        "$.returns_portal_order.orders[0].refunds[0]: invalid (only the rma_identifier of a stored refund can change)",
     );
     check_rejected(
         |order| order["identifier"] = json!("1002"),
         "$.returns_portal_order.orders[0].refunds[0].identifier: invalid (a refund of another order has the same identifier)",
     );
     check(|order| order["refunds"] = json!([]), OrderOutcome::Stored);
+}
+
+#[test]
+fn the_rma_identifier_of_a_stored_refund_can_change() {
+    for rma_identifier in [json!("RMA-2"), json!(""), json!(null)] {
+        check(|order| order["refunds"][0]["rma_identifier"] = rma_identifier, OrderOutcome::Stored);
+    }
+    check_rejected(
+        |order| {
+            order["refunds"][0]["rma_identifier"] = json!("RMA-2");
+            order["refunds"][0]["note"] = json!("changed too");
+        },
+        "$.returns_portal_order.orders[0].refunds[0]: invalid (only the rma_identifier of a stored refund can change)",
+    );
 }
 
 #[track_caller]

@@ -1,21 +1,24 @@
 //! Exchanges of a return's units.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 
 use super::{Change, ExchangeStatus, Rma};
-use crate::exchange::FailureCause;
 use crate::returns::{RefundType, Resolution, ServiceEvent, TransitionError, UnitId};
 
 impl Rma {
-    /// The merchant accepted the exchange order for these units.
+    /// The merchant accepted the exchange order for these units. Their refund type follows the price
+    /// that the merchant had for the variant then.
     pub fn exchange_placed(
         &mut self,
-        units: &[UnitId],
+        placed: &BTreeMap<UnitId, RefundType>,
         exchange_order_identifier: &str,
         now: DateTime<Utc>,
     ) -> Result<Change, TransitionError> {
-        let mut change = self.open_exchanges(units)?;
+        let mut change = self.open_exchanges(placed.keys())?;
         for unit in self.units.iter_mut().filter(|unit| change.units.contains(&unit.id)) {
+            unit.refund_type = placed.get(&unit.id).copied().unwrap_or(unit.refund_type);
             unit.exchange_status = Some(ExchangeStatus::Placed);
             unit.exchange_order_identifier = Some(exchange_order_identifier.to_owned());
         }
@@ -25,42 +28,47 @@ impl Rma {
         Ok(change)
     }
 
-    /// The exchange order for these units failed. After a final failure the units are refunded
-    /// instead. The return shipping cost does not change, because the shopper agreed to it.
+    /// These units are not exchanged and are refunded instead. The return shipping cost does not
+    /// change, because the shopper agreed to it.
     pub fn exchange_failed(
         &mut self,
         units: &[UnitId],
-        cause: FailureCause,
         now: DateTime<Utc>,
     ) -> Result<Change, TransitionError> {
         let mut change = self.open_exchanges(units)?;
-        if !cause.is_final() {
-            let is_repeated = |id: &UnitId| {
-                let mut units = self.units.iter().filter(|unit| unit.id == *id);
-                units.any(|unit| unit.exchange_status == Some(ExchangeStatus::Undeliverable))
-            };
-            let (repeated, new): (Vec<_>, Vec<_>) = change.units.drain(..).partition(is_repeated);
-            change.units = new;
-            change.late.extend(repeated);
-        }
         for unit in self.units.iter_mut().filter(|unit| change.units.contains(&unit.id)) {
-            if cause.is_final() {
-                unit.exchange_status = Some(ExchangeStatus::Failed);
-                unit.resolution = Resolution::Refund;
-                unit.refund_type = RefundType::Refund;
-            } else {
-                unit.exchange_status = Some(ExchangeStatus::Undeliverable);
-            }
+            unit.exchange_status = Some(ExchangeStatus::Failed);
+            unit.resolution = Resolution::Refund;
+            unit.refund_type = RefundType::Refund;
         }
-        if cause.is_final() && !change.units.is_empty() {
+        if !change.units.is_empty() {
             change = self.with_message(ServiceEvent::ExchangeFailed, change, now);
+        }
+        Ok(change)
+    }
+
+    /// The exchange order for these units could not be delivered and waits for an operator.
+    pub fn exchange_undeliverable(&mut self, units: &[UnitId]) -> Result<Change, TransitionError> {
+        let mut change = self.open_exchanges(units)?;
+        let is_repeated = |id: &UnitId| {
+            let mut units = self.units.iter().filter(|unit| unit.id == *id);
+            units.any(|unit| unit.exchange_status == Some(ExchangeStatus::Undeliverable))
+        };
+        let (repeated, new): (Vec<_>, Vec<_>) = change.units.drain(..).partition(is_repeated);
+        change.units = new;
+        change.late.extend(repeated);
+        for unit in self.units.iter_mut().filter(|unit| change.units.contains(&unit.id)) {
+            unit.exchange_status = Some(ExchangeStatus::Undeliverable);
         }
         Ok(change)
     }
 
     /// Sorts units into those whose exchange is open (`units`) and those whose exchange was placed
     /// or failed (`late`). Refused if a unit was never exchanged.
-    fn open_exchanges(&self, units: &[UnitId]) -> Result<Change, TransitionError> {
+    fn open_exchanges<'a>(
+        &self,
+        units: impl IntoIterator<Item = &'a UnitId>,
+    ) -> Result<Change, TransitionError> {
         let mut change = Change::default();
         for id in units {
             let unit = self.units.iter().find(|unit| unit.id == *id);

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::access::MerchantId;
 use crate::event::Event as _;
-use crate::exchange::{ExchangeFailed, ExchangePlaced, FailureCause};
+use crate::exchange::{
+    ExchangeFailed, ExchangePlaced, ExchangeUndeliverable, FailedItem, FailureReason, PlacedItem,
+};
 use crate::schema::json_schema;
 use crate::warehouse::UnitReceived;
 
@@ -28,12 +30,16 @@ fn message_schema() -> Value {
 }
 
 /// The schemas of the events about returns and exchanges, by the name of their file.
-fn event_schemas() -> [(&'static str, Value); 4] {
+fn event_schemas() -> [(&'static str, Value); 5] {
     [
         ("return-confirmed", json_schema::<ReturnConfirmed>(ReturnConfirmed::TYPE)),
         ("unit-received", json_schema::<UnitReceived>(UnitReceived::TYPE)),
         ("exchange-placed", json_schema::<ExchangePlaced>(ExchangePlaced::TYPE)),
         ("exchange-failed", json_schema::<ExchangeFailed>(ExchangeFailed::TYPE)),
+        (
+            "exchange-undeliverable",
+            json_schema::<ExchangeUndeliverable>(ExchangeUndeliverable::TYPE),
+        ),
     ]
 }
 
@@ -62,12 +68,8 @@ fn the_event_schemas_are_up_to_date() {
     }
 }
 
-#[test]
-fn events_match_their_schemas() {
-    let sample = order("A", vec![line("L1", 1, amounts(1000, 0, 80))]);
-    let merchant: MerchantId = "acme".parse().unwrap();
-    let rma_identifier = "RMA-1".to_owned();
-    let exchanged = |replacement| ConfirmedUnit {
+fn exchanged(replacement: Replacement) -> ConfirmedUnit {
+    ConfirmedUnit {
         id: unit("A/L1/1"),
         sku: "SHIRT-M".to_owned(),
         title: "Shirt, M".to_owned(),
@@ -79,7 +81,14 @@ fn events_match_their_schemas() {
         discount_amount_cents: 0,
         tax_amount_cents: 80,
         replacement,
-    };
+    }
+}
+
+/// A sample of each event, in the order of their schemas.
+fn event_samples() -> [Value; 5] {
+    let sample = order("A", vec![line("L1", 1, amounts(1000, 0, 80))]);
+    let merchant: MerchantId = "acme".parse().unwrap();
+    let rma_identifier = "RMA-1".to_owned();
     let confirmed = json!(ReturnConfirmed {
         merchant: merchant.clone(),
         rma_identifier: rma_identifier.clone(),
@@ -98,28 +107,50 @@ fn events_match_their_schemas() {
         rma_identifier: rma_identifier.clone(),
         original_order_id: "A".to_owned(),
         exchange_order_identifier: "X-1".to_owned(),
-        units: vec![unit("A/L1/1")],
+        own_identifier: "X-1".to_owned(),
+        rejected_identifier: Some("A".to_owned()),
+        items: vec![PlacedItem {
+            unit: unit("A/L1/1"),
+            refund_type: RefundType::EvenExchange,
+            unit_price_amount_cents: Some(1000),
+        }],
+        ordered_at: minute(0),
         placed_at: minute(1),
     });
     let failed = json!(ExchangeFailed {
         merchant: merchant.clone(),
-        rma_identifier,
+        rma_identifier: rma_identifier.clone(),
         original_order_id: "A".to_owned(),
-        units: vec![unit("A/L1/1")],
-        cause: FailureCause::OutOfStock,
-        detail: "sold out".to_owned(),
+        items: vec![FailedItem {
+            unit: unit("A/L1/1"),
+            reason: FailureReason::OutOfStock,
+            detail: "sold out".to_owned(),
+        }],
         failed_at: minute(1),
     });
+    let undeliverable = json!(ExchangeUndeliverable {
+        merchant: merchant.clone(),
+        rma_identifier,
+        original_order_id: "A".to_owned(),
+        items: vec![unit("A/L1/1")],
+        reason: "responded with 503".to_owned(),
+        at: minute(1),
+    });
     let received = json!(receiving::unit_received(Some("L1"), None, None));
-    for ((name, schema), event) in event_schemas().iter().zip([confirmed, received, placed, failed])
-    {
+    [confirmed, received, placed, failed, undeliverable]
+}
+
+#[test]
+fn events_match_their_schemas() {
+    for ((name, schema), event) in event_schemas().iter().zip(event_samples()) {
         let schema = jsonschema::options().should_validate_formats(true).build(schema).unwrap();
         let errors: Vec<_> = schema.iter_errors(&event).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{name}: {event:#}\n{errors:?}");
         for key in event.as_object().unwrap().keys().filter(|key| *key != "gift_card") {
             let mut invalid = event.clone();
             invalid.as_object_mut().unwrap().remove(key);
-            let is_optional = ["reference_line_identifier", "sku"].contains(&key.as_str());
+            let is_optional =
+                ["reference_line_identifier", "sku", "rejected_identifier"].contains(&key.as_str());
             assert_eq!(schema.is_valid(&invalid), is_optional, "{name} without {key}");
         }
     }

@@ -13,6 +13,8 @@ fn facts() -> UnitFacts<'static> {
         rma_identifier: None,
         is_refunded: false,
         is_second_exchange: false,
+        return_method: Some(ReturnMethod::ExpressReturns),
+        weight: None,
     }
 }
 
@@ -120,4 +122,35 @@ fn staff_can_override_policy_but_not_facts() {
     assert_eq!(check(both, Some(&staff)), Ok(Some(IneligibleCode::FinalSale)));
     let returned = UnitFacts { rma_identifier: Some("RMA-1"), ..both };
     assert_eq!(check(returned, Some(&staff)), Err(IneligibleCode::AlreadyReturned));
+}
+
+#[test]
+fn a_unit_above_the_weight_limit_cannot_use_express_returns() {
+    let limited = Settings { express_max_weight: Some(2.5), ..Settings::new("Acme") };
+    let unit = |weight| UnitFacts { weight, ..facts() };
+    let cases = [
+        (unit(Some(2.5)), &limited),
+        (unit(None), &limited),
+        (unit(Some(2.6)), &Settings::new("Acme")),
+        (UnitFacts { return_method: Some(ReturnMethod::MailBack), ..unit(Some(2.6)) }, &limited),
+        (UnitFacts { return_method: None, ..unit(Some(2.6)) }, &limited),
+        (unit(Some(2.6)), &limited),
+    ];
+    let table: String = cases
+        .iter()
+        .map(|(unit, settings)| format!("{}\n", verdict(unit, settings, NOW)))
+        .collect();
+    expect![[r#"
+        yes
+        yes
+        yes
+        yes
+        yes
+        too_heavy_for_express (final): the unit is heavier than 2.5: choose another return method
+    "#]]
+    .assert_eq(&table);
+    let code =
+        check_method(&unit(Some(2.6)), ReturnMethod::ExpressReturns, &limited).unwrap_err().code;
+    assert_eq!(code, IneligibleCode::TooHeavyForExpress);
+    assert_eq!(check_method(&unit(Some(2.6)), ReturnMethod::MailBack, &limited), Ok(()));
 }

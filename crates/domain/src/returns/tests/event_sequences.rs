@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::exchange::FailureCause;
 
 #[derive(Debug, Clone)]
 enum RmaEvent {
@@ -13,7 +12,8 @@ enum RmaEvent {
     Cancel(Option<Vec<UnitId>>),
     Refund(usize),
     Placed(usize),
-    Failed(usize, FailureCause),
+    Failed(usize),
+    Undeliverable(usize),
 }
 
 const PATHS: [&str; 4] = ["A/L1/1", "A/L1/2", "A/L2/1", "B/L1/1"];
@@ -38,12 +38,6 @@ fn rma_event() -> impl Strategy<Value = RmaEvent> {
         4 => Finding::Wrong { unit, found_sku: None, note: None },
         _ => Finding::Undo { unit },
     });
-    let causes = vec![
-        FailureCause::OutOfStock,
-        FailureCause::AlreadyExchanged,
-        FailureCause::Undeliverable,
-        FailureCause::Abandoned,
-    ];
     prop_oneof![
         3 => track,
         3 => finding.prop_map(RmaEvent::Receive),
@@ -51,7 +45,8 @@ fn rma_event() -> impl Strategy<Value = RmaEvent> {
         1 => units().prop_map(RmaEvent::Cancel),
         2 => index.clone().prop_map(RmaEvent::Refund),
         1 => index.clone().prop_map(RmaEvent::Placed),
-        1 => (index, prop::sample::select(causes)).prop_map(|(at, why)| RmaEvent::Failed(at, why)),
+        1 => index.clone().prop_map(RmaEvent::Failed),
+        1 => index.prop_map(RmaEvent::Undeliverable),
     ]
 }
 
@@ -64,8 +59,9 @@ fn apply(rma: &mut Rma, event: &RmaEvent, now: DateTime<Utc>) -> Result<Change, 
         RmaEvent::Close => rma.close_receiving(now),
         RmaEvent::Cancel(units) => rma.cancel(units.as_deref(), now),
         RmaEvent::Refund(at) => rma.refund(&refunded_units("R1", "RMA-1", &[PATHS[*at]]), now),
-        RmaEvent::Placed(at) => rma.exchange_placed(&[unit(PATHS[*at])], "X-1", now),
-        RmaEvent::Failed(at, cause) => rma.exchange_failed(&[unit(PATHS[*at])], *cause, now),
+        RmaEvent::Placed(at) => rma.exchange_placed(&placed_units(&[unit(PATHS[*at])]), "X-1", now),
+        RmaEvent::Failed(at) => rma.exchange_failed(&[unit(PATHS[*at])], now),
+        RmaEvent::Undeliverable(at) => rma.exchange_undeliverable(&[unit(PATHS[*at])]),
     }
 }
 

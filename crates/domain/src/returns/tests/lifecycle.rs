@@ -2,7 +2,6 @@ use expect_test::expect;
 use serde_json::json;
 
 use super::*;
-use crate::exchange::FailureCause;
 use TrackingEvent::{Accepted, Delivered, Failure, InTransit, Label, NotDroppedOff};
 
 /// The four rows of the table of transitions in the contract.
@@ -231,15 +230,15 @@ fn an_exchange_is_placed_or_becomes_a_refund() {
     let mut steps = vec![
         summary(&rma.cancel(Some(&first), minute(1))),
         summary(&rma.cancel(Some(&third), minute(2))),
-        summary(&rma.exchange_failed(&first, FailureCause::Undeliverable, minute(3))),
-        summary(&rma.exchange_failed(&first, FailureCause::Undeliverable, minute(4))),
-        summary(&rma.exchange_placed(&first, "X-1", minute(5))),
-        summary(&rma.exchange_placed(&first, "X-1", minute(6))),
-        summary(&rma.exchange_failed(&first, FailureCause::OutOfStock, minute(7))),
-        summary(&rma.exchange_failed(&second, FailureCause::AlreadyExchanged, minute(8))),
-        summary(&rma.exchange_failed(&second, FailureCause::AlreadyExchanged, minute(9))),
-        summary(&rma.exchange_placed(&third, "X-1", minute(10))),
-        summary(&rma.exchange_placed(&[unit("B/L1/1")], "X-1", minute(11))),
+        summary(&rma.exchange_undeliverable(&first)),
+        summary(&rma.exchange_undeliverable(&first)),
+        summary(&rma.exchange_placed(&placed_units(&first), "X-1", minute(5))),
+        summary(&rma.exchange_placed(&placed_units(&first), "X-1", minute(6))),
+        summary(&rma.exchange_failed(&first, minute(7))),
+        summary(&rma.exchange_failed(&second, minute(8))),
+        summary(&rma.exchange_failed(&second, minute(9))),
+        summary(&rma.exchange_placed(&placed_units(&third), "X-1", minute(10))),
+        summary(&rma.exchange_placed(&placed_units(&[unit("B/L1/1")]), "X-1", minute(11))),
     ];
     steps.extend(rma.message().items.iter().map(|item| {
         let financials = item.refund_financials;
@@ -268,4 +267,20 @@ fn an_exchange_is_placed_or_becomes_a_refund() {
         REFUND exchange false None service 0 shopper 980
     "#]]
     .assert_eq(&(steps.join("\n") + "\n"));
+}
+
+#[test]
+fn the_refund_type_follows_the_price_at_the_time_of_the_exchange_order() {
+    let units = [("A/L1/1", variant(1000)), ("A/L1/2", variant(1200))];
+    let mut rma = rma_with("RMA-1", ReturnMethod::MailBack, &units, &settings(false));
+    let types = |rma: &Rma| rma.units.iter().map(|unit| unit.refund_type).collect::<Vec<_>>();
+    assert_eq!(types(&rma), [RefundType::EvenExchange, RefundType::UnevenExchange]);
+    let placed = BTreeMap::from([
+        (unit("A/L1/1"), RefundType::UnevenExchange),
+        (unit("A/L1/2"), RefundType::EvenExchange),
+    ]);
+    let change = rma.exchange_placed(&placed, "X-1", minute(1)).unwrap();
+    assert_eq!(change.event, Some(ServiceEvent::ExchangePlaced));
+    assert_eq!(types(&rma), [RefundType::UnevenExchange, RefundType::EvenExchange]);
+    assert_eq!(rma.message().items[0].refund_type, RefundType::UnevenExchange);
 }

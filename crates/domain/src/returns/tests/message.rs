@@ -49,7 +49,9 @@ fn optional_fields_appear_when_they_have_a_value() {
     let mut full = rma_with("RMA-2", ReturnMethod::MailBack, &exchanged, &settings(true));
     full.giftee_email = Some("gia@mail.example".to_owned());
     full.units[0].original_order_identifier = Some("A".to_owned());
-    full.exchange_placed(&[unit("B/L1/1"), unit("B/L1/2")], "X-1", minute(1)).unwrap();
+    let mut placed = placed_units(&[unit("B/L1/1")]);
+    placed.insert(unit("B/L1/2"), RefundType::UnevenExchange);
+    full.exchange_placed(&placed, "X-1", minute(1)).unwrap();
     full.track(&report(TrackingEvent::Label, Some("1Z")), minute(2)).unwrap();
     expect![[r#"
         {

@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
@@ -11,16 +9,21 @@ struct LineUnits(BTreeMap<i32, ShippedUnit>);
 
 impl LineUnits {
     fn apply(&mut self, line: &OrderLine) -> UnitChanges {
-        let units: Vec<_> = self.0.values().copied().collect();
-        let changes = reconcile_line("A", line, &units);
-        for unit in &changes.removed {
+        let changes = self.reconcile(&order("A", vec![line.clone()]));
+        let LineChanges { added, removed } = &changes.lines["L1"];
+        for unit in removed {
             self.0.remove(unit).unwrap();
         }
-        for AddedUnit { unit, amounts } in changes.added.iter().copied() {
+        for AddedUnit { unit, amounts } in added.iter().copied() {
             let replaced = self.0.insert(unit, ShippedUnit { unit, amounts, is_in_use: false });
             assert_eq!(replaced, None, "a number is used once");
         }
         changes
+    }
+
+    fn reconcile(&self, order: &Order) -> UnitChanges {
+        let units = self.0.values().copied().collect();
+        reconcile_units(order, &BTreeMap::from([("L1".to_owned(), units)]))
     }
 
     fn use_unit(&mut self, unit: i32) {
@@ -35,8 +38,9 @@ impl LineUnits {
 #[track_caller]
 fn check(changes: &[UnitChanges], expected: Expect) {
     let lines = changes.iter().map(|change| {
-        let added = change.added.iter().map(|it| format!("+{}={} ", it.unit, it.amounts.paid()));
-        let removed = change.removed.iter().map(|unit| format!("-{unit} "));
+        let LineChanges { added, removed } = &change.lines["L1"];
+        let added = added.iter().map(|it| format!("+{}={} ", it.unit, it.amounts.paid()));
+        let removed = removed.iter().map(|unit| format!("-{unit} "));
         let discrepancies = change.discrepancies.iter().map(|it| format!("{}: {it}", it.kind()));
         let line: String = added.chain(removed).chain(discrepancies).collect();
         format!("{}\n", line.trim_end())
@@ -96,14 +100,14 @@ fn returned_units_are_not_removed() {
             shipped_quantity_reduced: line L1 of order A now has fewer shipped units (1) than are returned or refunded (2)
         "#]],
     );
-    let units: Vec<_> = line_units.0.values().copied().collect();
+    let without_line = order("A", vec![line("L2", 0, amounts(0, 0, 0))]);
     check(
-        &[reconcile_missing_line("A", "L1", &units)],
+        &[line_units.reconcile(&without_line)],
         expect![[r#"
             shipped_quantity_reduced: line L1 of order A now has fewer shipped units (0) than are returned or refunded (2)
         "#]],
     );
-    assert_eq!(reconcile_missing_line("A", "L1", &[]), UnitChanges::default());
+    assert_eq!(LineUnits::default().reconcile(&without_line).discrepancies, []);
 }
 
 #[test]
@@ -151,7 +155,7 @@ proptest! {
             prop_assert!(has_discrepancy || count == 0 || line_units.paid() == Amounts::of_line(&line).paid());
 
             let again = line_units.apply(&line);
-            prop_assert!(again.added.is_empty() && again.removed.is_empty());
+            prop_assert_eq!(&again.lines["L1"], &LineChanges::default());
             prop_assert_eq!(again.discrepancies, changes.discrepancies);
             if let Some(unit) = returned.filter(|unit| line_units.0.contains_key(unit)) {
                 line_units.use_unit(unit);

@@ -1,4 +1,4 @@
-//! The cancellation of a whole drop shipment.
+//! The cancellation or rejection of a whole drop shipment.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
@@ -46,11 +46,13 @@ pub struct CancelledOrder {
     pub updated_at: Option<DateTime<Utc>>,
 }
 
-/// The only status of a cancellation.
+/// The status of an order that the warehouse does not ship.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CancelledStatus {
     Cancelled,
+    /// The warehouse rejected the order, for example because the inventory was not found.
+    Rejected,
 }
 
 #[skip_serializing_none]

@@ -2,22 +2,22 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use serde_json::Number;
+use serde_json::value::RawValue;
 use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use super::limits::{MAX_ITEMS, QUANTITY};
 use crate::json::{Field, Object, array, integer, number, object, read_fields, text, timestamp};
-use crate::warehouse::identifier::{Identifier, identifier};
+use crate::warehouse::identifier::{Identifier, code, identifier};
 use crate::warehouse::limits::{AMOUNT, OPTIONAL_TEXT};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct DropShipmentConfirmation {
     pub shipment: ConfirmedShipment,
 }
 
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ConfirmedShipment {
     pub id: Identifier,
     /// The merchant's identifier of the order.
@@ -28,10 +28,10 @@ pub struct ConfirmedShipment {
     pub carrier: Option<String>,
     #[schema(max_length = 255)]
     pub shipping_method: Option<String>,
-    #[schema(max_length = 255)]
-    pub tracking_number: Option<String>,
+    pub tracking_number: Option<Identifier>,
+    /// Sent with the digits with which it was received.
     #[schema(value_type = Option<f64>, minimum = 0)]
-    pub billed_weight: Option<Number>,
+    pub billed_weight: Option<Box<RawValue>>,
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
     pub shipping_cost_cents: Option<i64>,
     pub packing_slip_identifier: Option<Identifier>,
@@ -56,6 +56,16 @@ impl DropShipmentConfirmation {
     pub(super) fn read(message: &Object<'_>) -> Option<Self> {
         Some(Self { shipment: message.required("shipment", object(ConfirmedShipment::read))? })
     }
+
+    /// Takes the weight from the text of the report, because a parsed number has lost its trailing
+    /// zeros.
+    pub(super) fn keep_weight_text(&mut self, report: &str) {
+        if let Ok(RawConfirmation { shipment }) = serde_json::from_str(report)
+            && let Some(weight) = shipment.billed_weight
+        {
+            self.shipment.billed_weight = Some(weight.to_owned());
+        }
+    }
 }
 
 impl ConfirmedShipment {
@@ -67,7 +77,7 @@ impl ConfirmedShipment {
             channel: shipment.optional("channel", text(OPTIONAL_TEXT)),
             carrier: shipment.optional("carrier", text(OPTIONAL_TEXT)),
             shipping_method: shipment.optional("shipping_method", text(OPTIONAL_TEXT)),
-            tracking_number: shipment.optional("tracking_number", text(OPTIONAL_TEXT)),
+            tracking_number: shipment.optional("tracking_number", code),
             billed_weight: shipment.optional("billed_weight", weight),
             shipping_cost_cents: shipment.optional("shipping_cost_cents", integer(AMOUNT)),
             packing_slip_identifier: shipment.optional("packing_slip_identifier", identifier),
@@ -90,8 +100,21 @@ impl ShipmentItem {
     }
 }
 
-/// A non-negative number, sent in the same form as it was received.
-fn weight(field: Field<'_>) -> Option<Number> {
+/// A non-negative number.
+fn weight(field: Field<'_>) -> Option<Box<RawValue>> {
     number(0.0..=1e12)(field)?;
-    field.value().as_number()
+    RawValue::from_string(field.value().as_number()?.to_string()).ok()
+}
+
+/// A confirmation with the text of its weight.
+#[derive(Deserialize)]
+struct RawConfirmation<'a> {
+    #[serde(borrow)]
+    shipment: RawShipment<'a>,
+}
+
+#[derive(Deserialize)]
+struct RawShipment<'a> {
+    #[serde(borrow)]
+    billed_weight: Option<&'a RawValue>,
 }

@@ -125,7 +125,7 @@ impl OutboundHeader {
             errors.push(FieldError::invalid("$.status", detail));
         }
         if ship_date.is_some() && self.status.is_final() {
-            let detail = format!("a shipment that is {current} keeps its date");
+            let detail = format!("the date of a shipment that is {current} cannot change");
             errors.push(FieldError::invalid("$.ship_date", detail));
         }
         if !errors.is_empty() {

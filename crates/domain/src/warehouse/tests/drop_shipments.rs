@@ -68,7 +68,7 @@ fn a_cancellation_is_validated() {
         "/order/order_items/0/id",
         "/order/order_items/0/quantity",
     ]);
-    reader.accepts_only("/order/status", &["cancelled"]);
+    reader.accepts_only("/order/status", &["cancelled", "rejected"]);
     reader
         .limits_texts(0, &["/order/brand", "/order/reject_reason", "/order/billing_address/city"]);
     reader.requires_times(&["/order/created_at", "/order/shipping_address/updated_at"]);
@@ -121,6 +121,17 @@ fn a_too_long_message_is_rejected() {
     assert!(with_items(90).unwrap().body.len() <= MAX_MESSAGE_BYTES);
     let invalid = with_items(110).unwrap_err();
     assert_eq!((&*invalid.errors[0].field, invalid.errors[0].code), ("$", Code::Invalid));
+}
+
+#[test]
+fn a_weight_keeps_its_digits() {
+    for weight in ["10", "10.50", "0.10", "1e1", "12345678901234567.5"] {
+        let report = confirmation("SO-1").to_string().replace("2.5", weight);
+        let report = Document::parse(report.as_bytes()).unwrap();
+        let message = DropShipment::read(DropShipmentKind::Confirmation, &report).unwrap();
+        let sent = format!("\"billed_weight\":{weight},");
+        assert!(message.body.contains(&sent), "{}", message.body);
+    }
 }
 
 #[test]

@@ -58,6 +58,18 @@ fn an_asn_is_validated() {
         "/cartons/0/details/0/quantity",
         "/cartons/0/details/0/return_reason",
     ]);
+    for object in ["", "/cartons/0/details/0"] {
+        let field = |name: &str| format!("{object}/{name}");
+        for name in ["merchant", "concept"] {
+            reader.limits_texts(0, &[&field(name)]);
+        }
+        for name in ["upc", "serial_number", "tracking_number"] {
+            reader.limits_texts(0, &[&field(name)]);
+            reader.accepts(&[(&field(name), Some(json!(36_000_291_452_i64)))]);
+        }
+        reader.accepts(&[(&field("asin"), Some(json!(306_406_152)))]);
+        reader.rejects(&field("asin"), Some(json!("B00")), Code::Invalid);
+    }
     reader.accepts_numbers_and_strings(&[
         "/asn_number",
         "/program_identifier",
@@ -75,6 +87,19 @@ fn an_asn_is_validated() {
     let nameless = [("/cartons/0/details/0/sku", None), ("/cartons/0/details/0/upc", None)];
     let errors = reader.errors(&nameless);
     assert_eq!(errors, [("$.cartons[0].details[0].sku".to_owned(), Code::MissingField)]);
+}
+
+/// Every line repeats the identifier and the reference of its carton.
+#[test]
+fn the_fields_of_a_carton_cannot_make_an_asn_huge() {
+    let asn = |units: usize, identifier: usize| {
+        let mut asn = inbound_asn("IN-1", units);
+        asn["cartons"][0]["identifier"] = json!("\u{10348}".repeat(identifier));
+        InboundAsn::read(&document(&asn)).err().map(|invalid| invalid.errors[0].field.clone())
+    };
+    assert_eq!(asn(8_000, 255), None);
+    assert_eq!(asn(8_300, 255), Some("$.cartons".to_owned()));
+    assert_eq!(asn(20_000, 10), None);
 }
 
 #[test]
@@ -118,8 +143,14 @@ fn a_receipt_is_validated() {
         "/location_identifier",
         "/client_unit_identifier",
     ]);
-    for bad in ["B00", "B00EXAMPL!", "B00EXAMPLES"] {
-        reader.rejects("/asin", Some(json!(bad)), Code::Invalid);
+    for bad in
+        [json!("B00"), json!("B00EXAMPL!"), json!("B00EXAMPLES"), json!(-1), json!(10_i64.pow(10))]
+    {
+        reader.rejects("/asin", Some(bad), Code::Invalid);
+    }
+    for name in ["/asin", "/upc", "/serial_number", "/tracking_number"] {
+        reader.accepts(&[(name, Some(json!(306_406_152)))]);
+        reader.rejects(name, Some(json!(1.5)), Code::InvalidType);
     }
     reader.limits_texts(0, &["/user_login", "/serial_number", "/sku", "/tracking_number"]);
     reader.rejects("/reference", Some(json!("RMA-1")), Code::InvalidType);
@@ -167,7 +198,7 @@ fn a_line_of_several_units_identifies_no_unit() {
     let one = changed(asn, &[(quantity, Some(json!(1)))]);
     let unit = completed(&one, &nameless).unwrap();
     assert_eq!(unit.unit_identifier.unwrap().to_string(), "U-1");
-    assert_eq!(unit.serial_number.as_deref(), Some("SN-1"));
+    assert_eq!(unit.serial_number, Some("SN-1".into()));
 }
 
 #[test]
@@ -182,6 +213,37 @@ fn an_empty_text_is_filled_from_the_asn() {
     let absent = completed(&asn, &absent).unwrap();
     assert!(absent.sku.is_some() && absent.tracking_number.is_some());
     assert_eq!(completed(&asn, &empty).unwrap(), absent);
+}
+
+#[test]
+fn a_field_of_the_line_comes_before_the_header() {
+    let names = ["merchant", "concept", "asin", "upc", "serial_number", "tracking_number"];
+    let mut report = receipt("IN-1", 1);
+    let mut asn = inbound_asn("IN-1", 1);
+    for name in names {
+        report.as_object_mut().unwrap().remove(name);
+        asn[name] = json!("IN-HEADER9");
+        asn["cartons"][0]["details"][0].as_object_mut().unwrap().remove(name);
+    }
+    for (index, name) in names.into_iter().enumerate() {
+        let from_header = json!(completed(&asn, &report).unwrap());
+        assert_eq!(from_header[name], "IN-HEADER9");
+        let value = if index < 2 { json!("of the line") } else { json!(1_000_000_000 + index) };
+        asn["cartons"][0]["details"][0][name] = value.clone();
+        let from_line = json!(completed(&asn, &report).unwrap());
+        assert_eq!(from_line[name], value);
+    }
+}
+
+#[test]
+fn the_serial_number_of_an_asn_belongs_to_its_only_unit() {
+    let mut report = receipt("IN-1", 1);
+    report.as_object_mut().unwrap().remove("serial_number");
+    for (units, expected) in [(1, Some("SN-9".into())), (2, None)] {
+        let mut asn = inbound_asn("IN-1", units);
+        asn["serial_number"] = json!("SN-9");
+        assert_eq!(completed(&asn, &report).unwrap().serial_number, expected);
+    }
 }
 
 #[test]

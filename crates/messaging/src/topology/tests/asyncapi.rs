@@ -32,7 +32,9 @@ fn document() -> Value {
         messages.insert(event.to_owned(), event_message(event));
         channels.insert(event.to_owned(), routed(event));
         for service in services {
-            operations.insert(format!("{service}.publishes.{event}"), operation("send", event));
+            let about = format!("{service} publishes `{event}`.");
+            let id = format!("{service}.publishes.{event}");
+            operations.insert(id, operation("send", event, &about));
         }
     }
     for kind in MessageKind::ALL {
@@ -40,29 +42,60 @@ fn document() -> Value {
         let payload = file(&format!("messages/{kind}.schema.json"));
         messages.insert(queue.to_owned(), json!({ "payload": payload }));
         let service = consumer(queue).unwrap();
-        operations.insert(format!("{service}.publishes.{queue}"), operation("send", queue));
+        let about = format!("{service} queues a message of the kind `{kind}` that is due.");
+        let id = format!("{service}.publishes.{queue}");
+        operations.insert(id, operation("send", queue, &about));
     }
     for queue in Topology::backhaul("").queues() {
         let message = queue.bindings.first().copied().unwrap_or(&queue.name);
         channels.insert(queue.name.clone(), queued(&queue.name, message));
         if let Some(service) = consumer(&queue.name) {
             let id = format!("{service}.consumes.{message}");
-            operations.insert(id, operation("receive", &queue.name));
+            let about = format!("{service} consumes `{message}`.");
+            operations.insert(id, operation("receive", &queue.name, &about));
         }
     }
     json!({
-        "asyncapi": "3.0.0",
+        "asyncapi": "3.1.0",
         "info": {
             "title": "Backhaul events and messages",
             "version": env!("CARGO_PKG_VERSION"),
             "description": DESCRIPTION,
-            "license": { "name": "Apache-2.0" },
+            "license": { "name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0" },
+            "contact": { "name": "The operators of this installation" },
+            "tags": [
+                { "name": "events", "description": "Events from one service to the others" },
+                { "name": "messages", "description": "Messages to merchants that are due" },
+            ],
         },
+        "servers": { "broker": broker() },
         "defaultContentType": "application/json",
         "channels": channels,
         "operations": operations,
-        "components": { "messages": messages, "schemas": { "CloudEvent": cloud_event() } },
+        "components": {
+            "messages": messages,
+            "schemas": { "CloudEvent": cloud_event() },
+            "securitySchemes": { "password": {
+                "type": "userPassword",
+                "description": "The user of the service in RabbitMQ, from the setting `broker.url`",
+            } },
+        },
     })
+}
+
+fn broker() -> Value {
+    json!({
+        "host": "{host}:5671",
+        "protocol": "amqps",
+        "protocolVersion": "0.9.1",
+        "description": "RabbitMQ. The setting `broker.url` has its address.",
+        "variables": { "host": { "default": "localhost", "description": "The host of the broker" } },
+        "security": [password()],
+    })
+}
+
+fn password() -> Value {
+    json!({ "$ref": "#/components/securitySchemes/password" })
 }
 
 fn routed(event: &str) -> Value {
@@ -88,8 +121,15 @@ fn channel(address: &str, message: &str, amqp: &Value) -> Value {
     json!({ "address": address, "messages": message, "bindings": { "amqp": amqp } })
 }
 
-fn operation(action: &str, channel: &str) -> Value {
-    json!({ "action": action, "channel": { "$ref": format!("#/channels/{channel}") } })
+fn operation(action: &str, channel: &str, description: &str) -> Value {
+    let tag = if channel.starts_with("notify.") { "messages" } else { "events" };
+    json!({
+        "action": action,
+        "channel": { "$ref": format!("#/channels/{channel}") },
+        "description": description,
+        "tags": [{ "name": tag }],
+        "security": [password()],
+    })
 }
 
 fn event_message(event: &str) -> Value {

@@ -3,26 +3,22 @@
 use std::sync::Arc;
 
 use domain::access::MerchantId;
-use domain::exchange::{ExchangeFailed, ExchangePlaced, FailureCause};
+use domain::exchange::{ExchangeFailed, ExchangePlaced, FailedItem, FailureReason, PlacedItem};
 use domain::json::{Digest, Document};
 use domain::order::{Order, OrderStored, Refund, RefundLine};
-use domain::returns::{Finding, Receipt, ReturnRequest, Rma, TrackingEvent, UnitId};
+use domain::returns::{Finding, Receipt, RefundType, ReturnRequest, Rma, TrackingEvent, UnitId};
 use platform::Clock;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::super::projecting::{later, order};
-use crate::ledger::unit_id;
 use crate::parcels::Reported;
+use crate::shipped_units::unit_id;
 
 pub(super) const LINES: usize = 2;
 const UNITS: i64 = 4;
-const CAUSES: [FailureCause; 4] = [
-    FailureCause::OutOfStock,
-    FailureCause::AlreadyExchanged,
-    FailureCause::Undeliverable,
-    FailureCause::Abandoned,
-];
+const REASONS: [FailureReason; 3] =
+    [FailureReason::OutOfStock, FailureReason::AlreadyExchanged, FailureReason::Abandoned];
 
 /// A random action. Its numbers select among the orders, returns and units that exist when it runs.
 #[derive(Debug, Clone)]
@@ -55,13 +51,13 @@ pub(super) fn any() -> impl Strategy<Value = Action> {
             .prop_map(|(line, units, rma)| Action::Refund { line, units, rma }),
         2 => (0..LINES, 0..=UNITS).prop_map(|(line, units)| Action::Ship { line, units }),
         1 => (rma.clone(), unit.clone()).prop_map(|(rma, unit)| Action::Place { rma, unit }),
-        1 => (rma, unit, 0..CAUSES.len()).prop_map(|(rma, unit, cause)| Action::Fail { rma, unit, cause }),
+        1 => (rma, unit, 0..REASONS.len()).prop_map(|(rma, unit, cause)| Action::Fail { rma, unit, cause }),
     ]
 }
 
 /// An action with all its arguments, which can run any number of times.
 #[derive(Debug, Clone)]
-pub(super) enum Deed {
+pub(super) enum Operation {
     Return {
         key: String,
         request: ReturnRequest,
@@ -112,7 +108,7 @@ impl World {
     }
 
     /// The first two snapshots of the order, with the same `updated_at`.
-    pub(super) fn begin(&mut self) -> (Deed, Deed) {
+    pub(super) fn begin(&mut self) -> (Operation, Operation) {
         let older = self.snapshot();
         let at = self.order.updated_at;
         self.order.note = Some("Leave it with the neighbours.".to_owned());
@@ -122,24 +118,24 @@ impl World {
     }
 
     /// The action with its arguments; `None` if it is not possible now.
-    pub(super) fn plan(&mut self, action: &Action) -> Option<Deed> {
+    pub(super) fn plan(&mut self, action: &Action) -> Option<Operation> {
         self.planned += 1;
-        let key = format!("deed-{}", self.planned);
+        let key = format!("operation-{}", self.planned);
         let named = |rma: usize| self.rma(rma).map(|rma| rma.rma_identifier.clone());
         Some(match action.clone() {
             Action::Return { units, exchange } => {
-                Deed::Return { key, request: self.request(units, exchange) }
+                Operation::Return { key, request: self.request(units, exchange) }
             }
             Action::Cancel { rma, unit } => {
                 let units = unit.map(|unit| self.unit(rma, unit).into_iter().collect());
-                Deed::Cancel { rma: named(rma)?, units }
+                Operation::Cancel { rma: named(rma)?, units }
             }
             Action::Track { rma, event } => self.report(key, rma, event)?,
             Action::Receive { rma, unit, finding } => {
                 let findings = vec![finding_of(finding, self.unit(rma, unit)?)];
-                Deed::Receive { key, rma: named(rma)?, receipt: Some(Receipt { findings }) }
+                Operation::Receive { key, rma: named(rma)?, receipt: Some(Receipt { findings }) }
             }
-            Action::Close { rma } => Deed::Receive { key, rma: named(rma)?, receipt: None },
+            Action::Close { rma } => Operation::Receive { key, rma: named(rma)?, receipt: None },
             Action::Refund { line, units, rma } => {
                 let rma = rma.and_then(named);
                 self.refund(&key, line, units, rma)?
@@ -148,21 +144,30 @@ impl World {
                 self.ship(line, units);
                 self.snapshot()
             }
-            Action::Place { rma, unit } => Deed::Place(ExchangePlaced {
+            Action::Place { rma, unit } => Operation::Place(ExchangePlaced {
                 merchant: self.id().clone(),
                 rma_identifier: named(rma)?,
                 original_order_id: "A".to_owned(),
                 exchange_order_identifier: "EX-A".to_owned(),
-                units: vec![self.unit(rma, unit)?],
+                own_identifier: "X-A".to_owned(),
+                rejected_identifier: None,
+                items: vec![PlacedItem {
+                    unit: self.unit(rma, unit)?,
+                    refund_type: RefundType::EvenExchange,
+                    unit_price_amount_cents: Some(2000),
+                }],
+                ordered_at: Clock::system().now(),
                 placed_at: Clock::system().now(),
             }),
-            Action::Fail { rma, unit, cause } => Deed::Fail(ExchangeFailed {
+            Action::Fail { rma, unit, cause } => Operation::Fail(ExchangeFailed {
                 merchant: self.id().clone(),
                 rma_identifier: named(rma)?,
                 original_order_id: "A".to_owned(),
-                units: vec![self.unit(rma, unit)?],
-                cause: CAUSES[cause],
-                detail: String::new(),
+                items: vec![FailedItem {
+                    unit: self.unit(rma, unit)?,
+                    reason: REASONS[cause],
+                    detail: String::new(),
+                }],
                 failed_at: Clock::system().now(),
             }),
         })
@@ -177,8 +182,8 @@ impl World {
         units.get(number % units.len()).map(|unit| unit.id.clone())
     }
 
-    fn report(&self, key: String, rma: usize, event: usize) -> Option<Deed> {
-        Some(Deed::Track(Arc::new(Reported {
+    fn report(&self, key: String, rma: usize, event: usize) -> Option<Operation> {
+        Some(Operation::Track(Arc::new(Reported {
             digest: Digest::of_value(&json!(key)),
             event_identifier: key,
             event: TrackingEvent::ALL[event],
@@ -212,7 +217,13 @@ impl World {
     }
 
     /// A merchant never refunds more units of a line than it has.
-    fn refund(&mut self, key: &str, line: usize, units: i64, rma: Option<String>) -> Option<Deed> {
+    fn refund(
+        &mut self,
+        key: &str,
+        line: usize,
+        units: i64,
+        rma: Option<String>,
+    ) -> Option<Operation> {
         let identifier = self.order.items[line].identifier.clone();
         let lines = self.order.refunds.iter().flat_map(|it| &it.refund_line_items);
         let before: i64 =
@@ -245,11 +256,11 @@ impl World {
     }
 
     /// Every other snapshot has the `updated_at` of the one before.
-    fn snapshot(&mut self) -> Deed {
+    fn snapshot(&mut self) -> Operation {
         self.sequence += 1;
         self.order = later(&self.order, self.sequence % 2);
         let stored = OrderStored { merchant: self.id().clone(), order: self.order.clone() };
-        Deed::Project(Box::new(stored), self.sequence)
+        Operation::Project(Box::new(stored), self.sequence)
     }
 }
 

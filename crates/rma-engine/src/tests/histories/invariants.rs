@@ -6,35 +6,35 @@ use domain::order::{Order, Refund};
 use domain::returns::{Amounts, Discrepancy, Rma, RmaMessage, RmaStatus, UnitId};
 
 use super::actions::World;
-use super::history_app::{HistoryApp, SentMessage};
-use crate::ledger::{Ledger, Unit, unit_id};
+use super::test_engine::{SentMessage, TestEngine};
+use crate::shipped_units::{ShippedUnits, Unit, unit_id};
 
-pub(super) async fn hold(app: &HistoryApp, world: &World) {
+pub(super) async fn hold(app: &TestEngine, world: &World) {
     let returns = app.returns(world).await;
-    let (order, ledger) = app.order(world).await;
+    let (order, shipped_units) = app.order(world).await;
     assert_eq!(order, world.order, "the newest snapshot is not the one that is kept");
     no_unit_is_returned_twice(&returns);
-    let on_ledger: BTreeSet<_> = ledger.all("A").map(|(id, _)| id).collect();
+    let known_units: BTreeSet<_> = shipped_units.all("A").map(|(id, _)| id).collect();
     for unit in held(&returns) {
-        assert!(on_ledger.contains(unit), "{unit} is returned and not on the ledger");
+        assert!(known_units.contains(unit), "{unit} is returned and not stored");
     }
     let found = discrepancies(app, world).await;
     for line in &order.items {
-        let units = ledger.units(&line.identifier);
+        let units = shipped_units.units(&line.identifier);
         let sum: i64 = units.iter().map(|it| it.amounts.paid()).sum();
         let paid = Amounts::of_line(line).paid();
-        let is_noted = found.iter().any(|it| is_about_money(it, &line.identifier));
+        let is_recorded = found.iter().any(|it| is_about_money(it, &line.identifier));
         let fits = units.len() == usize::try_from(line.quantity_shipped).unwrap() && sum == paid;
-        assert!(fits || is_noted, "{}: {units:?} make {sum} of {paid}", line.identifier);
+        assert!(fits || is_recorded, "{}: {units:?} make {sum} of {paid}", line.identifier);
     }
     no_refund_covers_twice(&returns, &order.refunds);
-    paid_units_are_not_returnable(&returns, &order, &ledger);
+    paid_units_are_not_returnable(&returns, &order, &shipped_units);
     if !found.iter().any(is_about_refunds_or_units) {
-        nothing_is_paid_twice(&returns, &order, &ledger);
+        nothing_is_paid_twice(&returns, &order, &shipped_units);
     }
-    let told = app.told(world).await;
-    last_message_is_current(&returns, &told);
-    for ordering_key in told.chunk_by(|a, b| a.ordering_key == b.ordering_key) {
+    let messages = app.sent_messages(world).await;
+    last_message_is_current(&returns, &messages);
+    for ordering_key in messages.chunk_by(|a, b| a.ordering_key == b.ordering_key) {
         messages_are_in_order(ordering_key);
     }
 }
@@ -66,10 +66,10 @@ fn no_refund_covers_twice(returns: &[Rma], refunds: &[Refund]) {
 }
 
 /// While a line has more paid than covered units, none of its units is returnable.
-fn paid_units_are_not_returnable(returns: &[Rma], order: &Order, ledger: &Ledger) {
+fn paid_units_are_not_returnable(returns: &[Rma], order: &Order, shipped_units: &ShippedUnits) {
     let held: BTreeSet<_> = held(returns).collect();
     for line in order.items.iter().map(|line| &line.identifier) {
-        let units = ledger.units(line);
+        let units = shipped_units.units(line);
         let covered = units.iter().filter(|it| it.refund.is_some()).count();
         let is_free = |it: &&Unit| {
             it.refund.is_none() && !held.contains(&unit_id(&order.identifier, line, it.unit))
@@ -89,7 +89,7 @@ fn paid(order: &Order, line: &str) -> i64 {
 }
 
 /// Refunded units and units that await a refund are different units.
-fn nothing_is_paid_twice(returns: &[Rma], order: &Order, ledger: &Ledger) {
+fn nothing_is_paid_twice(returns: &[Rma], order: &Order, shipped_units: &ShippedUnits) {
     for line in order.items.iter().map(|line| &line.identifier) {
         let units = returns.iter().flat_map(|rma| &rma.units);
         let waiting = units
@@ -97,7 +97,7 @@ fn nothing_is_paid_twice(returns: &[Rma], order: &Order, ledger: &Ledger) {
             .filter(|unit| unit.canceled_at.is_none() && unit.refunded_by.is_none())
             .count();
         let paid = paid(order, line);
-        let most = ledger.units(line).len();
+        let most = shipped_units.units(line).len();
         assert!(
             waiting + usize::try_from(paid).unwrap() <= most,
             "{line}: {paid} refunded and {waiting} to be refunded, of {most}"
@@ -106,13 +106,13 @@ fn nothing_is_paid_twice(returns: &[Rma], order: &Order, ledger: &Ledger) {
 }
 
 /// Each return has messages, and the last message equals its current state.
-fn last_message_is_current(returns: &[Rma], told: &[SentMessage]) {
+fn last_message_is_current(returns: &[Rma], messages: &[SentMessage]) {
     for rma in returns {
         let ordering_key = format!("rma:{}", rma.rma_identifier);
-        let last = told.iter().rfind(|it| it.ordering_key == ordering_key).unwrap();
+        let last = messages.iter().rfind(|it| it.ordering_key == ordering_key).unwrap();
         assert_eq!(last.message, rma.message());
     }
-    let ordering_keys: BTreeSet<_> = told.iter().map(|it| &it.ordering_key).collect();
+    let ordering_keys: BTreeSet<_> = messages.iter().map(|it| &it.ordering_key).collect();
     assert_eq!(ordering_keys.len(), returns.len(), "a message has no return");
 }
 
@@ -149,7 +149,7 @@ fn units_move_on(before: &RmaMessage, after: &RmaMessage) {
     }
 }
 
-async fn discrepancies(app: &HistoryApp, world: &World) -> Vec<Discrepancy> {
+async fn discrepancies(app: &TestEngine, world: &World) -> Vec<Discrepancy> {
     let query = "SELECT detail::text AS line FROM discrepancies WHERE merchant = $1";
     let lines = app.lines(query, world).await;
     lines.iter().map(|it| serde_json::from_str(it).unwrap()).collect()

@@ -1,0 +1,105 @@
+//! `backhaul discrepancies`: facts about returns that contradict each other.
+
+use std::num::NonZeroUsize;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::connection::ConnectionArgs;
+use crate::output::{Column, time, value};
+use crate::service_urls::RETURNS;
+
+const COLUMNS: &[Column] = &[
+    value("position", "/position"),
+    time("time", "/at"),
+    value("kind", "/detail/kind"),
+    value("resolved by", "/resolution/by"),
+    value("message", "/message"),
+];
+
+const FIELDS: &[Column] = &[
+    value("position", "/position"),
+    time("time", "/at"),
+    value("kind", "/detail/kind"),
+    value("message", "/message"),
+    time("resolved", "/resolution/at"),
+    value("resolved by", "/resolution/by"),
+    value("note", "/resolution/note"),
+];
+
+/// List and resolve discrepancies
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List discrepancies, newest first
+    #[command(after_help = "\
+Examples:
+  backhaul discrepancies list --open --merchant acme
+  backhaul discrepancies list --kind refund_of_unknown_return --merchant acme")]
+    List(List),
+    /// Record that nothing more has to be done about a discrepancy
+    #[command(after_help = "\
+Examples:
+  backhaul discrepancies resolve 17 --note 'Agreed with the merchant' --merchant acme
+A refund that names an unknown return is matched with the right one:
+  backhaul discrepancies resolve 17 --note 'Mistyped' --rma RMA-1 --merchant acme")]
+    Resolve {
+        /// Position of the discrepancy
+        position: i64,
+        /// Reason for the record
+        #[arg(long)]
+        note: String,
+        /// Return of a refund that names an unknown one
+        #[arg(long, value_name = "RMA")]
+        rma: Option<String>,
+    },
+}
+
+#[derive(Args, Serialize)]
+struct List {
+    /// Only discrepancies that are not resolved
+    #[arg(long)]
+    open: bool,
+    /// Only discrepancies of this kind
+    #[arg(long)]
+    kind: Option<String>,
+    /// Only discrepancies of this order
+    #[arg(long, value_name = "ORDER")]
+    #[serde(rename = "order_identifier")]
+    order: Option<String>,
+    /// Only discrepancies of this return
+    #[arg(long, value_name = "RMA")]
+    #[serde(rename = "rma_identifier")]
+    rma: Option<String>,
+    /// Maximum number of discrepancies
+    #[arg(long, value_name = "N", default_value = "50")]
+    #[serde(skip)]
+    limit: NonZeroUsize,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let Arguments { connection, command } = arguments;
+    let format = connection.format();
+    let client = connection.connect(RETURNS).await?;
+    match command {
+        Command::List(list) => {
+            let (path, items) = (["v1", "discrepancies"], "discrepancies");
+            let found = client.list(&path, items, &list, list.limit.get()).await?;
+            format.print_table(&found, "/discrepancies", COLUMNS)
+        }
+        Command::Resolve { position, note, rma } => {
+            let mut body = Map::from_iter([("note".to_owned(), Value::from(note))]);
+            body.extend(rma.map(|rma| ("rma_identifier".to_owned(), rma.into())));
+            let path = ["v1", "discrepancies", &position.to_string(), "resolve"];
+            format.print_details(&client.post(&path, &body.into()).await?, FIELDS)
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! `backhaul replays`: replays of deliveries by filter, and their progress.
+
+use std::cmp::Reverse;
+
+use clap::{Args, Subcommand, value_parser};
+use serde_json::{Map, Value};
+
+use crate::api_client::{ApiClient, NO_QUERY};
+use crate::connection::OperatorArgs;
+use crate::delivery_services::{DeliveryServiceArgs, find, merge_lists};
+use crate::output::{Column, computed, join, time, value};
+
+const COLUMNS: &[Column] = &[
+    value("id", "/id"),
+    time("created", "/created_at"),
+    value("by", "/requested_by"),
+    value("state", "/state"),
+    value("replayed", "/replayed"),
+    value("skipped", "/skipped"),
+    computed("filter", filter),
+];
+
+const FIELDS: &[Column] = &[
+    value("id", "/id"),
+    value("requested by", "/requested_by"),
+    time("created", "/created_at"),
+    value("state", "/state"),
+    time("finished", "/finished_at"),
+    computed("filter", filter),
+    value("force", "/force"),
+    value("per second", "/per_second"),
+    value("replayed", "/replayed"),
+    value("skipped", "/skipped"),
+];
+
+/// List and show replays of messages to merchants
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    operator: OperatorArgs,
+    #[command(flatten)]
+    services: DeliveryServiceArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List replays, newest first
+    List {
+        /// Maximum number of replays, up to 200
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u16).range(1..=200))]
+        limit: u16,
+    },
+    /// Show a replay and its progress
+    Show {
+        /// ID of the replay
+        id: String,
+    },
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let Arguments { operator, services, command } = arguments;
+    let format = operator.format();
+    let services = services.clients(&operator.connect().await?)?;
+    match command {
+        Command::List { limit } => {
+            let limit = usize::from(limit);
+            let call = async |service: &ApiClient| {
+                service.list(&["v1", "replays"], "replays", NO_QUERY, limit).await
+            };
+            let (mut page, outcome) = merge_lists(&services, "replays", call).await?;
+            // IDs sort by creation time.
+            if let Some(Value::Array(replays)) = page.get_mut("replays") {
+                replays.sort_by_key(|replay| Reverse(replay.get("id").map(Value::to_string)));
+                replays.truncate(limit);
+            }
+            format.print_table(&page, "/replays", COLUMNS)?;
+            outcome
+        }
+        Command::Show { id } => {
+            let path = ["v1", "replays", &id];
+            let replay = find(&services, async |service| service.get(&path).await).await?;
+            format.print_details(&replay, FIELDS)
+        }
+    }
+}
+
+/// The conditions of a replay, for example `merchant=acme status=503`.
+fn filter(replay: &Value) -> String {
+    let conditions = replay.get("filter").and_then(Value::as_object);
+    let condition = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => format!("{name}={text}"),
+        other => format!("{name}={other}"),
+    };
+    join(conditions.unwrap_or(&Map::new()).iter().map(condition))
+}

@@ -1,0 +1,96 @@
+//! Start of a response body for the attempt log, as received, with our secrets masked.
+
+use reqwest::header::HeaderValue;
+
+use crate::endpoint::Endpoint;
+
+/// A merchant's server may respond with a long page of HTML.
+const MAX_LOGGED_BYTES: usize = 4 * 1024;
+/// A secret that begins in the logged part is found if it ends in this part.
+const MAX_SEARCHED_BYTES: usize = 4 * MAX_LOGGED_BYTES;
+const MASK: &str = "********";
+
+/// Returns the start of a body, without the secrets that the request contained: a server may quote
+/// the request.
+pub(super) fn response_log(
+    body: &[u8],
+    endpoint: &Endpoint,
+    authorization: Option<&HeaderValue>,
+) -> String {
+    let start = body.get(..MAX_SEARCHED_BYTES).unwrap_or(body);
+    let mut text = String::from_utf8_lossy(start).into_owned();
+    let token = authorization.and_then(|value| value.to_str().ok());
+    let token = token.map(|value| value.trim_start_matches("Bearer "));
+    for secret in endpoint.sent_secrets().chain(token).filter(|secret| !secret.is_empty()) {
+        // Some JSON libraries escape slashes.
+        for written in [secret, &secret.replace('/', "\\/")] {
+            if text.contains(written) {
+                text = text.replace(written, MASK);
+            }
+        }
+    }
+    text.truncate(text.floor_char_boundary(MAX_LOGGED_BYTES));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::endpoint::Authentication;
+    use crate::tokens::{ClientCredentials, Placement};
+
+    fn endpoint(authentication: &Authentication) -> Endpoint {
+        let headers = [
+            ("x-tenant".to_owned(), "blue".to_owned()),
+            ("x-key".to_owned(), "a-custom-key".to_owned()),
+        ];
+        let url = "https://merchant.example/rmas".parse().unwrap();
+        Endpoint::new(url, Vec::new(), authentication, &headers).unwrap()
+    }
+
+    #[track_caller]
+    fn check(authentication: &Authentication, body: &str, expected: &str) {
+        let token = HeaderValue::from_static("Bearer t0k3n/x");
+        let logged = response_log(body.as_bytes(), &endpoint(authentication), Some(&token));
+        assert_eq!(logged, expected);
+    }
+
+    #[test]
+    fn a_quoted_secret_is_masked() {
+        let basic = Authentication::Basic { user: "Aladdin".into(), password: "open".into() };
+        check(
+            &basic,
+            "Aladdin:open QWxhZGRpbjpvcGVu blue a-custom-key",
+            "Aladdin:******** ******** blue ********",
+        );
+        check(&Authentication::Bearer("b34r3r".into()), "Bearer b34r3r", "Bearer ********");
+        let key = Authentication::ApiKey { header: "x-api-key".into(), key: "k3y".into() };
+        check(&key, "{\"key\":\"k3y\"}", "{\"key\":\"********\"}");
+        let oauth = Authentication::ClientCredentials(Arc::new(ClientCredentials {
+            token_url: "https://merchant.example/token".parse().unwrap(),
+            client_id: "backhaul".to_owned(),
+            client_secret: "s3cr3t".into(),
+            scope: None,
+            placement: Placement::Body,
+        }));
+        check(&oauth, "backhaul s3cr3t t0k3n/x t0k3n\\/x", "backhaul ******** ******** ********");
+    }
+
+    #[test]
+    fn a_body_is_logged_as_received_up_to_4_kib() {
+        let body = " { \"a\" : 1 }\r\n\u{fc}".repeat(1000);
+        let logged = response_log(body.as_bytes(), &endpoint(&Authentication::None), None);
+        assert!(body.starts_with(&logged));
+        assert!((4093..=4096).contains(&logged.len()), "{}", logged.len());
+    }
+
+    #[test]
+    fn a_secret_at_the_end_of_the_logged_part_is_masked() {
+        let bearer = Authentication::Bearer("b34r3r".into());
+        let body = format!("{}b34r3r", "x".repeat(4093));
+        let logged = response_log(body.as_bytes(), &endpoint(&bearer), None);
+        assert_eq!(logged, format!("{}***", "x".repeat(4093)));
+    }
+}

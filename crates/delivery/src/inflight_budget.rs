@@ -1,0 +1,169 @@
+//! Bounds the memory of the messages that a process sends at once, across all kinds.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, FutureExt as _};
+use messaging::Incoming;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+const MAX_PERMITS: usize = 1 << 30;
+/// Memory of a message in flight besides its body: task, connection buffers, response.
+const OVERHEAD_BYTES: usize = 16 * 1024;
+/// The semaphore counts KiB, because it cannot count all bytes of a large budget.
+const PERMIT_BYTES: usize = 1024;
+
+#[derive(Clone, Debug)]
+pub(crate) struct InflightBudget {
+    semaphore: Arc<Semaphore>,
+    total: u32,
+}
+
+impl InflightBudget {
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        let permits = (max_bytes / PERMIT_BYTES).clamp(1, MAX_PERMITS);
+        let total = u32::try_from(permits).unwrap_or(u32::MAX);
+        Self { semaphore: Arc::new(Semaphore::new(permits)), total }
+    }
+
+    /// A message larger than the budget needs all of it, so it is sent alone.
+    fn permits(&self, message: &Incoming) -> u32 {
+        let permits = (message.body.len() + OVERHEAD_BYTES).div_ceil(PERMIT_BYTES);
+        u32::try_from(permits).map_or(self.total, |permits| permits.min(self.total))
+    }
+}
+
+/// Messages that were received and wait for memory.
+pub(crate) struct WaitingMessages {
+    budget: InflightBudget,
+    messages: VecDeque<Incoming>,
+    /// Kept between calls, so that a large message keeps its place in the semaphore's queue.
+    acquiring: Option<BoxFuture<'static, OwnedSemaphorePermit>>,
+}
+
+impl WaitingMessages {
+    pub(crate) fn new(budget: InflightBudget) -> Self {
+        Self { budget, messages: VecDeque::new(), acquiring: None }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    pub(crate) fn push(&mut self, messages: Vec<Incoming>) {
+        self.messages.extend(messages);
+    }
+
+    pub(crate) fn take_all(&mut self) -> VecDeque<Incoming> {
+        self.acquiring = None;
+        std::mem::take(&mut self.messages)
+    }
+
+    /// Waits until there is memory for the first message, then takes as many more as fit, up to
+    /// `max`. Cancel-safe.
+    pub(crate) async fn admit(&mut self, max: usize) -> Vec<(Incoming, OwnedSemaphorePermit)> {
+        let Some(first) = self.messages.front() else { return Vec::new() };
+        let permits = self.budget.permits(first);
+        let semaphore = &self.budget.semaphore;
+        let acquiring =
+            self.acquiring.get_or_insert_with(|| acquire(semaphore.clone(), permits).boxed());
+        let permit = acquiring.await;
+        self.acquiring = None;
+        let mut admitted: Vec<_> =
+            self.messages.pop_front().map(|first| (first, permit)).into_iter().collect();
+        while admitted.len() < max
+            && let Some(next) = self.messages.front()
+            && let Ok(permit) =
+                self.budget.semaphore.clone().try_acquire_many_owned(self.budget.permits(next))
+        {
+            admitted.extend(self.messages.pop_front().map(|next| (next, permit)));
+        }
+        admitted
+    }
+}
+
+async fn acquire(semaphore: Arc<Semaphore>, permits: u32) -> OwnedSemaphorePermit {
+    match semaphore.acquire_many_owned(permits).await {
+        Ok(permit) => permit,
+        Err(_closed) => unreachable!("the semaphore is never closed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use futures_util::FutureExt as _;
+    use tokio::task::JoinSet;
+
+    use super::*;
+
+    const MIB: usize = 1024 * 1024;
+
+    fn message(bytes: usize) -> Incoming {
+        Incoming {
+            delivery_tag: 1,
+            redelivered: false,
+            delivery_count: 0,
+            headers: Vec::new(),
+            body: vec![0; bytes],
+        }
+    }
+
+    /// Sends messages of these sizes to a slow endpoint. Returns the number sent and the largest
+    /// number of bytes in flight.
+    async fn send_all(max_bytes: usize, sizes: &[usize]) -> (usize, usize) {
+        let mut waiting = WaitingMessages::new(InflightBudget::new(max_bytes));
+        let (in_flight, mut most) = (Arc::new(AtomicUsize::new(0)), 0);
+        let mut attempts = JoinSet::new();
+        for batch in sizes.chunks(2) {
+            waiting.push(batch.iter().map(|bytes| message(*bytes)).collect());
+            while !waiting.is_empty() {
+                for (message, permit) in waiting.admit(512).await {
+                    let bytes = message.body.len();
+                    most = most.max(in_flight.fetch_add(bytes, Ordering::Relaxed) + bytes);
+                    let in_flight = in_flight.clone();
+                    attempts.spawn(async move {
+                        tokio::time::sleep(Duration::from_secs(1)).await;
+                        in_flight.fetch_sub(message.body.len(), Ordering::Relaxed);
+                        drop((message, permit));
+                    });
+                }
+            }
+        }
+        (attempts.join_all().await.len(), most)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn large_messages_in_flight_stay_within_the_budget() {
+        let (sent, most) = send_all(64 * MIB, &[6_000_000; 64]).await;
+        assert_eq!(sent, 64);
+        assert!((58_000_000..=64 * MIB).contains(&most), "{most} bytes in flight");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_larger_than_the_budget_is_sent_alone() {
+        let (sent, most) = send_all(MIB, &[100_000, 3 * MIB, 100_000, 100_000]).await;
+        assert_eq!((sent, most), (4, 3 * MIB));
+    }
+
+    #[tokio::test]
+    async fn a_large_message_is_not_overtaken_while_it_waits() {
+        let budget = InflightBudget::new(MIB);
+        let (mut small, mut large) =
+            (WaitingMessages::new(budget.clone()), WaitingMessages::new(budget));
+        small.push(vec![message(500_000), message(100), message(100)]);
+        large.push(vec![message(1_030_000)]);
+        let held = small.admit(1).await;
+        // Each call is cancelled, but the first one keeps its place in the queue.
+        assert!(large.admit(1).now_or_never().is_none());
+        assert!(small.admit(1).now_or_never().is_none());
+        drop(held);
+        assert!(small.admit(1).now_or_never().is_none());
+        let held = large.admit(1).now_or_never().unwrap();
+        assert_eq!(held.len(), 1);
+        drop(held);
+        assert_eq!(small.admit(2).await.len(), 2);
+    }
+}

@@ -1,0 +1,109 @@
+//! Attempts of a sender that run or wait to be settled.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::run_attempt::run_attempt;
+use crate::ack_tracker::SLOW_AFTER;
+use crate::engine::Engine;
+use crate::queue_message::{AttemptKey, QueueMessage};
+use crate::settlement::Settlement;
+
+#[derive(Default)]
+pub(super) struct Attempts {
+    running: JoinSet<Settlement>,
+    /// Attempts that are not settled yet. A duplicate of one of them is dropped.
+    unsettled: HashMap<AttemptKey, InFlight>,
+    /// Running attempts that were slow at the last count.
+    slow: usize,
+}
+
+struct InFlight {
+    task: tokio::task::Id,
+    started: Instant,
+    is_completed: bool,
+}
+
+impl Attempts {
+    /// Starts an attempt. Returns its time of start, or `None` if it is in flight already.
+    pub(super) fn start(&mut self, engine: &Arc<Engine>, message: QueueMessage) -> Option<Instant> {
+        let key = message.key();
+        if self.unsettled.contains_key(&key) {
+            return None;
+        }
+        let (engine, started) = (engine.clone(), Instant::now());
+        let task = self.running.spawn(async move { run_attempt(&engine, message).await }).id();
+        self.unsettled.insert(key, InFlight { task, started, is_completed: false });
+        Some(started)
+    }
+
+    /// Number of attempts that may start. A completed attempt occupies its slot until it is settled.
+    /// A slow one occupies none, so endpoints that hang do not block others; the memory budget
+    /// bounds their number.
+    pub(super) fn free_slots(&self, concurrency: usize) -> usize {
+        (concurrency + self.slow).saturating_sub(self.unsettled.len())
+    }
+
+    pub(super) fn count_slow(&mut self) {
+        let is_slow =
+            |attempt: &&InFlight| !attempt.is_completed && attempt.started.elapsed() >= SLOW_AFTER;
+        self.slow = self.unsettled.values().filter(is_slow).count();
+    }
+
+    pub(super) fn are_running(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Waits for an attempt to complete, and returns it with all others that are completed by now.
+    /// `None` if no attempt is running. Cancel-safe.
+    pub(super) async fn completed(&mut self) -> Option<Vec<Settlement>> {
+        let first = self.running.join_next().await?;
+        let mut completed: Vec<_> = self.complete(first).into_iter().collect();
+        while let Some(result) = self.running.try_join_next() {
+            completed.extend(self.complete(result));
+        }
+        Some(completed)
+    }
+
+    fn complete(&mut self, result: Result<Settlement, JoinError>) -> Option<Settlement> {
+        match result {
+            Ok(settlement) => {
+                if let Some(attempt) = self.unsettled.get_mut(&settlement.message.key()) {
+                    attempt.is_completed = true;
+                }
+                Some(settlement)
+            }
+            // The message is not settled: it is sent again when its lease expires.
+            Err(error) => {
+                tracing::error!(%error, "attempt aborted");
+                self.unsettled.retain(|_, attempt| attempt.task != error.id());
+                None
+            }
+        }
+    }
+
+    pub(super) fn settled(&mut self, key: AttemptKey) {
+        self.unsettled.remove(&key);
+    }
+
+    /// Aborts the running attempts. Returns those that completed first, and the ids of the others.
+    pub(super) async fn abort(&mut self) -> (Vec<Settlement>, Vec<Uuid>) {
+        let (mut completed, mut aborted) = (Vec::new(), Vec::new());
+        self.running.abort_all();
+        while let Some(result) = self.running.join_next().await {
+            match result {
+                Ok(settlement) => completed.push(settlement),
+                Err(error) => {
+                    let mut unsettled = self.unsettled.iter();
+                    let found = unsettled.find(|(_, attempt)| attempt.task == error.id());
+                    aborted.extend(found.map(|((id, ..), _)| *id));
+                }
+            }
+        }
+        (completed, aborted)
+    }
+}

@@ -1,0 +1,81 @@
+//! Facts about waiting deliveries, and their retry at once.
+
+use diesel::prelude::*;
+use diesel::sql_query;
+use diesel::sql_types::{Array, Bool, Integer, Nullable, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use platform::{Timestamp, database::DatabaseError};
+use uuid::Uuid;
+
+use super::schema::{deliveries, delivery_endpoints};
+
+/// An unsettled delivery and the state of its endpoint.
+#[derive(Debug, QueryableByName)]
+pub(crate) struct UnsettledDelivery {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    pub(crate) id: Uuid,
+    #[diesel(sql_type = Text)]
+    pub(crate) state: String,
+    #[diesel(sql_type = Timestamptz)]
+    pub(crate) next_attempt_at: Timestamp,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(crate) disabled_at: Option<Timestamp>,
+    /// Time of the next probe, while probes of the endpoint fail.
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(crate) not_before: Option<Timestamp>,
+    #[diesel(sql_type = Bool)]
+    pub(crate) is_window_full: bool,
+}
+
+const UNSETTLED: &str = "SELECT row.id, row.state, row.next_attempt_at, endpoint.disabled_at, \
+     CASE WHEN endpoint.failed_probes > 0 THEN endpoint.not_before END AS not_before, \
+     COALESCE(endpoint.window_size, $2) <= ( \
+         SELECT count(*) FROM deliveries AS queued \
+         WHERE queued.merchant = row.merchant AND queued.kind = row.kind \
+         AND queued.state = 'queued' \
+     ) AS is_window_full \
+     FROM deliveries AS row LEFT JOIN delivery_endpoints AS endpoint USING (merchant, kind) \
+     WHERE row.id = ANY ($1)";
+
+/// Returns the deliveries among `ids` that are not settled.
+pub(crate) async fn unsettled(
+    conn: &mut AsyncPgConnection,
+    ids: &[Uuid],
+    initial_window: i32,
+) -> Result<Vec<UnsettledDelivery>, DatabaseError> {
+    Ok(sql_query(UNSETTLED)
+        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+        .bind::<Integer, _>(initial_window)
+        .load(conn)
+        .await?)
+}
+
+/// Makes a ready delivery due now, and lets its endpoint be probed now. Returns false if the delivery
+/// is not ready. The caller opens the transaction.
+///
+/// A delivery that left the broker unsettled keeps its time, which is at most a second away: see
+/// `DUPLICATE_WINDOW`.
+pub(crate) async fn retry_now(
+    conn: &mut AsyncPgConnection,
+    now: Timestamp,
+    id: Uuid,
+) -> Result<bool, DatabaseError> {
+    let ready = deliveries::table.find(id).filter(deliveries::state.eq("ready"));
+    let endpoint: Option<(String, String, i32)> = ready
+        .select((deliveries::merchant, deliveries::kind, deliveries::requeues))
+        .for_update()
+        .first(conn)
+        .await
+        .optional()?;
+    let Some((merchant, kind, requeues)) = endpoint else { return Ok(false) };
+    if requeues == 0 {
+        let time = deliveries::next_attempt_at.eq(now);
+        diesel::update(deliveries::table.find(id)).set(time).execute(conn).await?;
+    }
+    let endpoint = delivery_endpoints::table.find((merchant, kind));
+    diesel::update(endpoint.filter(delivery_endpoints::not_before.gt(now)))
+        .set(delivery_endpoints::not_before.eq(now))
+        .execute(conn)
+        .await?;
+    Ok(true)
+}

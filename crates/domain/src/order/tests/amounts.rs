@@ -1,0 +1,133 @@
+//! Amounts that do not add up.
+
+use expect_test::expect;
+
+use super::rules::{check, check_with};
+use super::*;
+
+const STRICT: OrderPolicy = OrderPolicy { strict_amounts: true, strict_refund_dates: false };
+
+#[test]
+fn sums_that_do_not_add_up_are_warnings_unless_the_merchant_is_strict() {
+    let change = |order: &mut Value| {
+        order["items"][1]["unit_price_amount_cents"] = json!(999);
+        order["tax_amount_cents"] = json!(21);
+    };
+    check(
+        change,
+        expect![[r#"
+            warning: .items[1].product_amount_cents: invalid (says 1000, but the parts make 999)
+            warning: .tax_amount_cents: invalid (says 21, but the parts make 20)
+        "#]],
+    );
+    check_with(
+        STRICT,
+        change,
+        expect![[r#"
+            .items[1].product_amount_cents: invalid (says 1000, but the parts make 999)
+            .tax_amount_cents: invalid (says 21, but the parts make 20)
+        "#]],
+    );
+}
+
+#[test]
+fn an_order_discount_that_no_line_carries_is_a_warning_for_every_merchant() {
+    let change = |order: &mut Value| {
+        order["discount_amount_cents"] = json!(500);
+        order["items"][0]["discount_amount_cents"] = json!(200);
+        order["refunds"] = json!([]);
+    };
+    for policy in [OrderPolicy::default(), STRICT] {
+        check_with(
+            policy,
+            change,
+            expect![[r#"
+                warning: .discount_amount_cents: invalid (300 of the discount is on no line, and is spread over the lines)
+            "#]],
+        );
+    }
+    check(|order| order["items"][1]["discount_amount_cents"] = json!(200), expect![""]);
+}
+
+/// Sets the refunds of the order: the amount, and the units of L1.
+fn refunds(refunds: &'static [(i64, i64)]) -> impl Fn(&mut Value) {
+    move |order| {
+        let refund = |(index, (amount, units)): (usize, &(i64, i64))| {
+            let line = json!({
+                "identifier": format!("R{index}-1"), "quantity": units, "order_item_identifier": "L1",
+            });
+            json!({
+                "identifier": format!("R{index}"), "total_refund_amount_cents": amount,
+                "created_at": "2026-01-02T09:00:00Z",
+                "refund_line_items": if *units > 0 { json!([line]) } else { json!([]) },
+            })
+        };
+        order["refunds"] = refunds.iter().enumerate().map(refund).collect();
+    }
+}
+
+#[test]
+fn a_refund_above_the_amount_paid_is_a_warning_unless_the_merchant_is_strict() {
+    // A third of 3010, rounded up.
+    check(refunds(&[(1004, 1)]), expect![""]);
+    check(
+        refunds(&[(1005, 1)]),
+        expect![[r#"
+            warning: .refunds[0].total_refund_amount_cents: invalid (refunds 1005, but 1004 was paid for the units and shipping)
+        "#]],
+    );
+    check_with(
+        STRICT,
+        refunds(&[(1005, 1)]),
+        expect![[r#"
+            .refunds[0].total_refund_amount_cents: invalid (refunds 1005, but 1004 was paid for the units and shipping)
+        "#]],
+    );
+    // A refund can include the shipping.
+    check(
+        |order| {
+            refunds(&[(1104, 1)])(order);
+            order["shipping_amount_cents"] = json!(90);
+            order["shipping_tax_amount_cents"] = json!(10);
+        },
+        expect![""],
+    );
+    // The amounts of a line are those of its shipped units.
+    check(
+        |order| {
+            refunds(&[(2000, 1)])(order);
+            for key in ["quantity_shipped", "product_amount_cents", "tax_amount_cents"] {
+                order["items"][0][key] = json!(0);
+            }
+            (order["product_amount_cents"], order["tax_amount_cents"]) = (json!(1000), json!(10));
+        },
+        expect![""],
+    );
+}
+
+#[test]
+fn refunds_above_the_amount_paid_for_a_line_or_the_order_are_warnings() {
+    check(
+        |order| {
+            refunds(&[(1104, 1), (1104, 1)])(order);
+            order["shipping_amount_cents"] = json!(100);
+        },
+        expect![[r#"
+            warning: .refunds[1].total_refund_amount_cents: invalid (the refunds of line L1 make 2208, but 2108 was paid for its units and shipping)
+        "#]],
+    );
+    check(refunds(&[(3010, 3), (1010, 0)]), expect![""]);
+    check(
+        refunds(&[(3010, 3), (1011, 0)]),
+        expect![[r#"
+            warning: .refunds[1].total_refund_amount_cents: invalid (the refunds of the order make 4021, but its total is 4020)
+        "#]],
+    );
+    check(
+        |order| {
+            refunds(&[(9000, 3)])(order);
+            order["refunds"][0]["tags"] = json!(["ignore_refund"]);
+        },
+        expect![""],
+    );
+}

@@ -1,0 +1,87 @@
+//! Tests of the merchant's response to an exchange order.
+
+use domain::exchange::FailureReason;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::app::{TestApp, carded, confirmed, reason};
+
+fn named(name: &str) -> Value {
+    json!({"do": "respond", "body": {"order_identifier": name}})
+}
+
+#[tokio::test]
+async fn an_identifier_of_another_order_is_not_used() {
+    let app = TestApp::start().await;
+    // The merchant names the same order twice, and then the original order.
+    app.behave("/exchange_orders", json!([named("N-1"), named("N-1"), named("1003")])).await;
+    let place = async |rma: &str, order: &str| {
+        app.confirm(&confirmed(rma, order, &[carded("L1", 1)])).await;
+        app.placed().await
+    };
+    let first = place("R-1", "1001").await;
+    assert_eq!(
+        (first.exchange_order_identifier.as_str(), first.rejected_identifier),
+        ("N-1", None)
+    );
+    assert_ne!(first.own_identifier, "N-1");
+    for (rma, order, rejected) in [("R-2", "1002", "N-1"), ("R-3", "1003", "1003")] {
+        let placed = place(rma, order).await;
+        assert_eq!(placed.rejected_identifier.as_deref(), Some(rejected));
+        assert_eq!(placed.exchange_order_identifier, placed.own_identifier);
+        let (_, shown) = app.get(&format!("/v1/exchange_orders/{order}"), "acme").await;
+        assert_eq!(
+            (&shown["state"], &shown["exchange_order_identifier"]),
+            (&json!("placed"), &json!(placed.own_identifier))
+        );
+    }
+    app.wait_until_idle().await;
+}
+
+#[tokio::test]
+async fn concurrent_responses_with_one_identifier_place_it_once() {
+    let app = TestApp::start().await;
+    let mut always = named("N-1");
+    always["times"] = json!("always");
+    app.behave("/exchange_orders", json!([always])).await;
+    for number in 0..20 {
+        let rma = format!("R-{number}");
+        app.confirm(&confirmed(&rma, &format!("O-{number}"), &[carded("L1", 1)])).await;
+    }
+    let placed = app.received::<domain::exchange::ExchangePlaced>(20).await;
+    let used = placed.iter().filter(|event| event.exchange_order_identifier == "N-1").count();
+    let rejected = placed.iter().filter(|event| event.rejected_identifier.is_some()).count();
+    assert_eq!((used, rejected), (1, 19));
+    app.wait_until_idle().await;
+}
+
+#[tokio::test]
+async fn a_conflict_is_final() {
+    let app = TestApp::start().await;
+    app.behave("/exchange_orders", json!([{"do": "respond", "status": 409}])).await;
+    app.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
+    let failed = app.failed().await;
+    assert_eq!(
+        (reason(&failed), failed.rma_identifier.as_str()),
+        (FailureReason::AlreadyExists, "R-1")
+    );
+    app.wait_until_idle().await;
+    assert_eq!(app.journal("/exchange_orders").await.len(), 1, "there is no retry");
+    let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
+    assert_eq!(shown["state"], "already_exists");
+    let (_, listed) = app.get("/v1/exchange_orders?state=already_exists", "acme").await;
+    assert_eq!(listed["exchange_orders"].as_array().unwrap().len(), 1);
+    // The units are refunded, so the order can be neither replayed nor abandoned.
+    let operator = app.issuer.token(None, "operator");
+    let replay = format!("/v1/deliveries/{}/replay", shown["delivery"].as_str().unwrap());
+    for (path, expected) in [
+        (replay.as_str(), StatusCode::NOT_FOUND),
+        ("/v1/exchange_orders/1001/abandon", StatusCode::CONFLICT),
+    ] {
+        let (status, _) = app.send(Method::POST, path, &operator, Some("acme")).await;
+        assert_eq!(status, expected, "{path}");
+    }
+    app.confirm(&confirmed("R-2", "1001", &[carded("L2", 1)])).await;
+    assert_eq!(reason(&app.failed().await), FailureReason::AlreadyExchanged);
+    app.wait_until_idle().await;
+}

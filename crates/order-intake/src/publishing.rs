@@ -1,0 +1,123 @@
+//! Publishing orders: validate a message, queue it for the writer and report the result of each order.
+
+use domain::json::FieldError;
+use domain::merchant::Merchant;
+use domain::order::{OrderMessage, OrderOutcome, OrderPolicy, OrderSnapshot, OrderStored};
+use platform::http::JsonSource;
+use platform::{ErrorKind, Failure, Problem};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::App;
+use crate::write_batch::{Publication, Published};
+
+/// The result of each order of a message.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PublishedOrders {
+    #[schema(example = "2 orders: 1 stored, 1 unchanged")]
+    message: String,
+    /// In the order of the message.
+    orders: Vec<PublishedOrder>,
+    /// Amounts that do not add up, for example refunds above the amount paid, and order discounts that
+    /// no line carries. The orders are stored anyway.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    warnings: Vec<FieldError>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PublishedOrder {
+    identifier: String,
+    result: OrderOutcome,
+}
+
+/// Stores the orders of a message.
+pub(crate) async fn publish(
+    app: &App,
+    merchant: &Merchant,
+    source: JsonSource,
+) -> Result<PublishedOrders, Problem> {
+    let JsonSource { document, bytes, memory } = source;
+    let received_at = app.clock.now();
+    let policy = OrderPolicy {
+        strict_amounts: merchant.settings.strict_amounts,
+        strict_refund_dates: merchant.settings.strict_refund_dates,
+    };
+    let OrderMessage { snapshots, warnings } = OrderMessage::read(&document, policy, received_at)?;
+    drop(document);
+    let identifiers: Vec<_> = snapshots.iter().map(|it| it.order.identifier.clone()).collect();
+    let mut orders = Vec::with_capacity(snapshots.len());
+    for (snapshot, document) in snapshots.into_iter().zip(order_documents(&bytes)?) {
+        let merchant = merchant.identifier.clone();
+        let stored = OrderStored { merchant, order: snapshot.order };
+        let event = app.outbox.serialize(received_at, &stored)?;
+        let snapshot = OrderSnapshot { order: stored.order, ..snapshot };
+        orders.push(Published { snapshot, document: document.get().to_owned(), event });
+    }
+    let merchant = merchant.identifier.clone();
+    let publication = Publication { merchant, policy, received_at, orders, _memory: memory };
+    let outcomes = app.write_queue.submit(publication).await??;
+    let message = summary(&outcomes);
+    let orders = identifiers.into_iter().zip(outcomes);
+    let orders = orders.map(|(identifier, result)| PublishedOrder { identifier, result });
+    Ok(PublishedOrders { message, orders: orders.collect(), warnings })
+}
+
+/// The message with the JSON text of each order unchanged.
+#[derive(Deserialize)]
+struct RawMessage<'a> {
+    #[serde(borrow)]
+    returns_portal_order: RawOrders<'a>,
+}
+
+#[derive(Deserialize)]
+struct RawOrders<'a> {
+    #[serde(borrow)]
+    orders: Vec<&'a RawValue>,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("a valid message could not be split into its orders")]
+struct InvalidRawMessage(#[from] serde_json::Error);
+
+impl Failure for InvalidRawMessage {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Internal
+    }
+}
+
+fn order_documents(message: &[u8]) -> Result<Vec<&RawValue>, InvalidRawMessage> {
+    Ok(serde_json::from_slice::<RawMessage<'_>>(message)?.returns_portal_order.orders)
+}
+
+fn summary(outcomes: &[OrderOutcome]) -> String {
+    let kinds = [
+        (OrderOutcome::Stored, "stored"),
+        (OrderOutcome::Unchanged, "unchanged"),
+        (OrderOutcome::Stale, "stale"),
+    ];
+    let counted: Vec<_> = kinds
+        .into_iter()
+        .map(|(kind, word)| (outcomes.iter().filter(|it| **it == kind).count(), word))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    let orders = if outcomes.len() == 1 { "order" } else { "orders" };
+    format!("{} {orders}: {}", outcomes.len(), counted.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_counts_orders_by_result() {
+        use OrderOutcome::{Stale, Stored, Unchanged};
+        assert_eq!(summary(&[Stored]), "1 order: 1 stored");
+        assert_eq!(
+            summary(&[Stale, Stored, Unchanged, Stored]),
+            "4 orders: 2 stored, 1 unchanged, 1 stale"
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! The command line of a service.
+
+use std::{collections::HashMap, ffi::OsString, path::PathBuf, process::ExitCode};
+
+use anyhow::Context as _;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::{
+    Clock, Running, Service,
+    config::{self, Settings},
+    database, health, http, openapi,
+    running::check_database_url,
+    telemetry::Telemetry,
+};
+
+/// mimalloc is faster than the allocator of the system for the many small allocations of a request.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Cli {
+    /// A TOML file with settings; the environment overrides it.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the service until SIGTERM or Ctrl-C
+    Serve,
+    /// Apply the migrations to the database, then exit
+    Migrate,
+    /// Print the OpenAPI document as YAML
+    Openapi,
+    /// Print the embedded settings with their comments
+    Defaults,
+    /// Read and check the settings as `serve` does, then exit
+    Check,
+    /// Check that the service on this machine is alive
+    Health,
+}
+
+/// The whole `main` of a service.
+pub fn run<S: Service>() -> ExitCode {
+    let matches = Cli::command().name(S::NAME).about(S::ABOUT).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    // For libraries that use the TLS provider of the process. It may be installed already.
+    drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&error.into()),
+    };
+    match runtime.block_on(execute::<S>(cli)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
+    }
+}
+
+fn fail(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    ExitCode::FAILURE
+}
+
+#[expect(clippy::print_stdout, reason = "these commands print their result")]
+async fn execute<S: Service>(cli: Cli) -> anyhow::Result<()> {
+    match cli.command {
+        Command::Openapi => print!("{}", openapi::<S>().to_yaml()?),
+        Command::Defaults => {
+            println!("{}", include_str!("../default.toml"));
+            S::DEFAULTS.iter().for_each(|text| println!("{text}"));
+        }
+        Command::Check => {
+            let (settings, _) = load::<S>(cli.config)?;
+            http::check(&settings.http).context("settings")?;
+            check_database_url::<S>(&settings.database).context("settings")?;
+            println!("{}: the settings are good", S::NAME);
+        }
+        Command::Health => {
+            let file = cli.config.as_deref();
+            let http = config::load_http(S::NAME, S::DEFAULTS, file, environment());
+            health::ask(&http.context("settings")?).await?;
+        }
+        Command::Migrate => {
+            let (settings, _) = load::<S>(cli.config)?;
+            let applied = database::migrate(S::NAME, &settings.database, S::migrations()).await?;
+            println!("{}: {} migrations ran", S::NAME, applied.len());
+        }
+        Command::Serve => {
+            let (settings, own) = load::<S>(cli.config)?;
+            let telemetry = Telemetry::start(S::NAME, &settings.telemetry)?;
+            raise_open_files_limit();
+            let served = serve::<S>(settings, own).await;
+            if let Err(error) = &served {
+                tracing::error!(error = format!("{error:#}"), "{} cannot continue", S::NAME);
+            }
+            telemetry.finish();
+            served?;
+        }
+    }
+    Ok(())
+}
+
+fn load<S: Service>(file: Option<PathBuf>) -> anyhow::Result<(Settings, S::Settings)> {
+    config::load(S::NAME, S::DEFAULTS, file.as_deref(), environment()).context("settings")
+}
+
+/// The environment variables. Invalid UTF-8 is replaced, and then rejected by the parser of the setting.
+fn environment() -> HashMap<String, String> {
+    let text = |part: OsString| part.to_string_lossy().into_owned();
+    std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect()
+}
+
+/// Raises the limit of open files to its maximum: a service may have thousands of connections.
+fn raise_open_files_limit() {
+    match rlimit::increase_nofile_limit(u64::MAX) {
+        Ok(files) => tracing::debug!(files, "the limit of open files is {files}"),
+        Err(error) => tracing::debug!(%error, "the limit of open files was not raised"),
+    }
+}
+
+async fn serve<S: Service>(settings: Settings, own: S::Settings) -> anyhow::Result<()> {
+    let (mut terminate, mut interrupt) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut running = Running::start::<S>(settings, own, Clock::system()).await?;
+    tracing::info!(url = running.url, "{} listens on {}", S::NAME, running.url);
+    let is_healthy = tokio::select! {
+        _ = terminate.recv() => true,
+        _ = interrupt.recv() => true,
+        () = running.failed() => false,
+    };
+    tracing::info!("{} is shutting down", S::NAME);
+    let all_stopped = running.stop().await;
+    anyhow::ensure!(is_healthy, "a part of the service failed");
+    anyhow::ensure!(all_stopped, "some tasks did not stop in time");
+    tracing::info!("{} has shut down", S::NAME);
+    Ok(())
+}

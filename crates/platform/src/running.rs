@@ -1,0 +1,116 @@
+//! A running service: its server, its tasks and its shutdown.
+//!
+//! Shutdown: readiness turns false, the server stops accepting connections and finishes its requests,
+//! then the tasks stop.
+
+use std::{sync::Arc, time::Duration};
+
+use actix_web::dev::ServerHandle;
+use tokio::{task::JoinHandle, time::Instant};
+
+use crate::{
+    Clock, Process, Service, Tasks, chain,
+    config::Settings,
+    database::{self, Pool},
+    health::Health,
+    http,
+    identity::Verifier,
+    limits::PerAddress,
+    migration_check::check_migrations,
+};
+
+/// Time from the signal to the exit. Requests in flight may take 15 seconds; tasks get the rest.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(24);
+
+/// A service that runs.
+pub struct Running {
+    pub url: String,
+    tasks: Tasks,
+    health: Health,
+    server: ServerHandle,
+    serving: JoinHandle<std::io::Result<()>>,
+}
+
+impl Running {
+    /// Starts the service `S` in this process.
+    pub async fn start<S: Service>(
+        settings: Settings,
+        own: S::Settings,
+        clock: Clock,
+    ) -> anyhow::Result<Self> {
+        let (tasks, health) = (Tasks::default(), Health::default());
+        let pool = open_database::<S>(&settings.database, &tasks, &health).await?;
+        let process = Process { pool, tasks, clock, health, http: settings.http };
+        let (service, verifier) = S::start(&process, own).await?;
+        let Process { tasks, clock, health, http, .. } = process;
+        add_token_checks(&verifier, &health);
+        let limits = Arc::new(PerAddress::new(settings.limits, clock));
+        let bound = http::bind(&http, limits, Arc::new(service), verifier, health.clone(), &tasks)?;
+        let url = format!("{}://{}", bound.scheme, bound.address);
+        let server = bound.server.handle();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the server is owned by `Running` and joined in `stop`"
+        )]
+        let serving = tokio::spawn(bound.server);
+        Ok(Self { url, tasks, health, server, serving })
+    }
+
+    /// Resolves when a part of the service failed and the service cannot continue.
+    pub async fn failed(&mut self) {
+        tokio::select! {
+            () = self.tasks.failed() => {}
+            _ = &mut self.serving => {}
+        }
+    }
+
+    /// Finishes requests and tasks in flight. Returns whether all ended in time.
+    pub async fn stop(self) -> bool {
+        let end = Instant::now() + SHUTDOWN_GRACE;
+        self.health.drain();
+        self.server.stop(true).await;
+        self.tasks.drain(end.saturating_duration_since(Instant::now())).await
+    }
+}
+
+/// Creates the pool. A service with `database.url` is ready only while its database is available.
+async fn open_database<S: Service>(
+    settings: &database::Settings,
+    tasks: &Tasks,
+    health: &Health,
+) -> anyhow::Result<Pool> {
+    let pool = Pool::new(S::NAME, settings)?;
+    check_database_url::<S>(settings)?;
+    if settings.url.is_none() {
+        return Ok(pool);
+    }
+    check_migrations::<S>(settings, tasks, health).await?;
+    pool.record_metrics(tasks);
+    let pinged = pool.clone();
+    health.add("database", move || {
+        let pool = pinged.clone();
+        async move { pool.ping().await.map_err(|error| chain(&error)) }
+    });
+    Ok(pool)
+}
+
+/// Only a service without tables may have no `database.url`.
+pub(crate) fn check_database_url<S: Service>(settings: &database::Settings) -> anyhow::Result<()> {
+    let has_url = settings.url.is_some() || S::migrations().is_empty();
+    anyhow::ensure!(has_url, "database.url is empty, and {} has tables", S::NAME);
+    Ok(())
+}
+
+/// A service is ready when it can check tokens.
+fn add_token_checks(verifier: &Arc<Verifier>, health: &Health) {
+    let keys = verifier.clone();
+    health.add("keys", move || {
+        let known = keys.has_keys();
+        async move { known.then_some(()).ok_or_else(|| "no signing keys yet".to_owned()) }
+    });
+    let revocations = verifier.clone();
+    health.add("revocations", move || {
+        let known = revocations.revocations().are_known();
+        async move { known.then_some(()).ok_or_else(|| "not read yet".to_owned()) }
+    });
+}

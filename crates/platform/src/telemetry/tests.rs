@@ -1,0 +1,88 @@
+//! Tests of logs and traces together.
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
+
+use serde_json::Value;
+use tracing::{info_span, subscriber::with_default};
+
+use super::*;
+
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+
+/// Runs `work` within a span of [`TRACE`].
+fn in_trace<T>(work: impl FnOnce() -> T) -> T {
+    let span = info_span!("test");
+    adopt(&span, Some(&format!("00-{TRACE}-b7ad6b7169203331-01")));
+    span.in_scope(work)
+}
+
+/// Runs `work` with this log filter and format, and returns the result and the log.
+fn logged<T>(log: &str, format: Format, work: impl FnOnce() -> T) -> (T, String) {
+    let settings = Settings { log: log.to_owned(), format, otlp_endpoint: None, sample_ratio: 1.0 };
+    global::set_text_map_propagator(TraceContextPropagator::new());
+    let tracer = traces::tracer_provider("test", &settings).unwrap();
+    let buffer = LogBuffer::default();
+    let writer = buffer.clone();
+    let subscriber = subscriber(&settings, &tracer, move || writer.clone()).unwrap();
+    let result = with_default(subscriber, work);
+    let log = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+    (result, log)
+}
+
+#[derive(Clone, Default)]
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for LogBuffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_trace_is_passed_on_when_the_log_is_off() {
+    let (passed_on, log) = logged("off", Format::Text, || in_trace(traceparent));
+    let passed_on = passed_on.unwrap_or_default();
+    assert!(passed_on.contains(TRACE), "{passed_on:?}");
+    assert_eq!(log, "");
+}
+
+#[test]
+fn the_body_of_a_returned_message_is_never_logged() {
+    for filter in ["trace", "lapin::returned_messages=trace,lapin=trace"] {
+        let ((), log) = logged(filter, Format::Text, || {
+            tracing::warn!(target: "lapin::channels", "channel closed");
+            tracing::warn!(target: "lapin::returned_messages", message = "Ada Lovelace");
+        });
+        let has = |text| log.contains(text);
+        assert!(has("channel closed") && !has("Ada Lovelace"), "{filter}: {log}");
+    }
+}
+
+#[test]
+fn a_request_that_cannot_be_parsed_is_not_logged_as_an_error() {
+    let ((), log) = logged("info", Format::Text, || {
+        tracing::error!(target: "actix_http::h1::dispatcher", "stream error: invalid HTTP version");
+        tracing::error!(target: "actix_server::worker", "worker died");
+    });
+    assert!(log.contains("worker died") && !log.contains("stream error"), "{log}");
+}
+
+#[test]
+fn a_line_of_the_log_has_the_id_of_its_trace() {
+    let ((), log) = logged("info", Format::Json, || {
+        tracing::info!("outside");
+        in_trace(|| tracing::info!(brace = "}", "inside"));
+    });
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [outside, inside] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!((&outside["message"], &outside["trace_id"]), (&"outside".into(), &Value::Null));
+    assert_eq!((&inside["message"], &inside["trace_id"]), (&"inside".into(), &TRACE.into()));
+    assert_eq!(inside["brace"], "}");
+}

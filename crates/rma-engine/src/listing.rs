@@ -1,0 +1,85 @@
+//! Pages of returns and of timelines.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, Datelike as _};
+use diesel_async::AsyncPgConnection;
+use domain::merchant::Merchant;
+use domain::returns::Rma;
+use platform::Timestamp;
+use platform::http::{BadCursor, PageLimit};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::error::Error;
+use crate::returns::find;
+use crate::store::search::{Search, search};
+use crate::store::timeline::{self, TimelineEntry};
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Returns {
+    /// Newest first.
+    returns: Vec<Rma>,
+    /// Value of `after` for the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Timeline {
+    /// Oldest first.
+    entries: Vec<TimelineEntry>,
+    /// Value of `after` for the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// A page of the merchant's returns.
+pub(crate) async fn list_returns(
+    conn: &mut AsyncPgConnection,
+    merchant: &Merchant,
+    wanted: &Search,
+    limit: PageLimit,
+) -> Result<Returns, Error> {
+    let (mut returns, is_truncated) =
+        search(conn, &merchant.identifier, wanted, limit.rows()).await?;
+    let next = limit.next_of(&mut returns, is_truncated, cursor);
+    Ok(Returns { returns, next })
+}
+
+/// A page of a return's timeline.
+pub(crate) async fn timeline(
+    conn: &mut AsyncPgConnection,
+    merchant: &Merchant,
+    rma_identifier: &str,
+    after: i64,
+    limit: PageLimit,
+) -> Result<Timeline, Error> {
+    let rma = find(conn, merchant, rma_identifier).await?.rma_identifier;
+    let (mut entries, is_truncated) =
+        timeline::page(conn, &merchant.identifier, &rma, after, limit.rows()).await?;
+    let next = limit.next_of(&mut entries, is_truncated, |last| last.position.to_string());
+    Ok(Timeline { entries, next })
+}
+
+/// Whether PostgreSQL can store the time and it is in the range that the API accepts.
+pub(crate) fn is_plausible(time: Timestamp) -> bool {
+    (1..=9999).contains(&time.year())
+}
+
+/// Cursor of a return in the list: creation time in microseconds and identifier.
+fn cursor(rma: &Rma) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{} {}", rma.created_at.timestamp_micros(), rma.rma_identifier))
+}
+
+pub(crate) fn read_cursor(text: &str) -> Result<(Timestamp, String), BadCursor> {
+    let read = || {
+        let text = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
+        let (time, identifier) = text.split_once(' ')?;
+        let time = DateTime::from_timestamp_micros(time.parse().ok()?)?;
+        // A cursor is not checked like the rest of the URL, and PostgreSQL cannot store NUL.
+        let is_ours = is_plausible(time) && !identifier.contains('\0');
+        is_ours.then(|| (time, identifier.to_owned()))
+    };
+    read().ok_or(BadCursor)
+}

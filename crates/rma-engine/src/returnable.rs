@@ -1,0 +1,184 @@
+//! The units of an order that can be returned, and the choices that a shopper has.
+
+use std::iter::Peekable;
+use std::sync::Arc;
+use std::{mem, vec};
+
+use chrono::{DateTime, Utc};
+use domain::merchant::{Merchant, ReturnPolicy, Settings};
+use domain::returns::{
+    Amounts, Ineligible, Resolution, ReturnMethod, UnitFacts, UnitId, check_eligibility,
+    check_method, window_ends_at,
+};
+use platform::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::error::Error;
+use crate::order_units::{OrderUnits, UnitRef, UnitView};
+
+/// Minimum bytes of a body chunk, except the last.
+const MIN_CHUNK_BYTES: usize = 32 * 1024;
+/// Start of the list of units in the JSON text.
+const UNITS: &str = r#""units":["#;
+
+/// The units of an order and the choices of the shopper.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReturnableOrder {
+    order_identifier: String,
+    /// `updated_at` of the order snapshot.
+    order_updated_at: DateTime<Utc>,
+    #[schema(example = "USD")]
+    currency: String,
+    /// The original order of an exchange order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    original_order_identifier: Option<String>,
+    /// Whether the shopper can choose an exchange or a gift card. An order can have one exchange.
+    exchange_possible: bool,
+    units: Vec<ReturnableUnit>,
+    #[serde(flatten)]
+    policy: ReturnPolicy,
+}
+
+/// A unit and whether it can be returned.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReturnableUnit {
+    #[serde(flatten)]
+    id: UnitId,
+    sku: String,
+    title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variant_identifier: Option<String>,
+    unit_price_amount_cents: i64,
+    returnable: bool,
+    /// Why the unit cannot be returned; absent if it can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ineligible: Option<Ineligible>,
+    /// End of the return window, exclusive.
+    returnable_until: DateTime<Utc>,
+    /// The unit's share of the line's amounts; absent until the unit ships.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    amounts: Option<Amounts>,
+    /// Maximum refund for the unit; absent until the unit ships.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refund_amount_cents: Option<i64>,
+    /// Whether a return reason can offer variants of this product.
+    exchange_offered: bool,
+    /// Methods of the merchant that are not possible for this unit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unavailable_methods: Vec<UnavailableMethod>,
+}
+
+/// A return method that is not possible for a unit, and why.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct UnavailableMethod {
+    method: ReturnMethod,
+    #[serde(flatten)]
+    reason: Ineligible,
+}
+
+/// The JSON of a [`ReturnableOrder`], serialized while it is sent. Each unit repeats the fields of its line,
+/// so a small order may have a body of hundreds of megabytes.
+pub(crate) struct ReturnableJson {
+    order_units: OrderUnits,
+    order: String,
+    merchant: Arc<Merchant>,
+    now: Timestamp,
+    left: Peekable<vec::IntoIter<UnitRef>>,
+    /// JSON before the units, until it is sent; `tail` is the JSON after them.
+    head: String,
+    tail: Option<String>,
+}
+
+impl ReturnableJson {
+    pub(crate) fn open(
+        order_units: OrderUnits,
+        identifier: &str,
+        merchant: Arc<Merchant>,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let no_order = || Error::NoOrder(identifier.to_owned());
+        let projected = order_units.orders.get(identifier).ok_or_else(no_order)?;
+        let unit_refs = OrderUnits::unit_refs(projected);
+        let order = &projected.order;
+        let frame = serde_json::to_string(&ReturnableOrder {
+            order_identifier: order.identifier.clone(),
+            order_updated_at: order.updated_at,
+            currency: order.currency.code().to_owned(),
+            original_order_identifier: projected.original_order_identifier.clone(),
+            exchange_possible: !order_units.is_exchanged(identifier),
+            units: Vec::new(),
+            policy: merchant.settings.in_currency(order.currency.code()).returns.clone(),
+        })?;
+        // Quotes in values are escaped, so the first match is the list.
+        let (head, tail) = frame.split_once(UNITS).ok_or(Error::Corrupt("order"))?;
+        Ok(Self {
+            left: unit_refs.into_iter().peekable(),
+            head: format!("{head}{UNITS}"),
+            tail: Some(tail.to_owned()),
+            order: identifier.to_owned(),
+            order_units,
+            merchant,
+            now,
+        })
+    }
+
+    /// The next chunk; `None` at the end.
+    pub(crate) fn next_chunk(&mut self) -> serde_json::Result<Option<Vec<u8>>> {
+        if self.tail.is_none() {
+            return Ok(None);
+        }
+        let mut chunk = mem::take(&mut self.head).into_bytes();
+        while chunk.len() < MIN_CHUNK_BYTES {
+            let Some(unit_ref) = self.left.next() else {
+                chunk.extend(self.tail.take().unwrap_or_default().into_bytes());
+                break;
+            };
+            if let Some((id, unit)) = self.order_units.at(&self.order, unit_ref) {
+                serde_json::to_writer(&mut chunk, &show_unit(id, &unit, &self.merchant, self.now))?;
+            }
+            if self.left.peek().is_some() {
+                chunk.push(b',');
+            }
+        }
+        Ok(Some(chunk))
+    }
+}
+
+fn show_unit(
+    id: UnitId,
+    unit: &UnitView<'_>,
+    merchant: &Merchant,
+    now: Timestamp,
+) -> ReturnableUnit {
+    // Every returnable unit can be returned for a refund.
+    let (settings, facts) = (&merchant.settings, unit.facts(&Resolution::Refund, None));
+    let ineligible = check_eligibility(&facts, settings, now, None).err();
+    let some_reason_offers = settings.returns.reasons.iter().any(|it| it.offers_exchange);
+    ReturnableUnit {
+        id,
+        sku: unit.sku(),
+        title: unit.line.title.clone(),
+        image_url: unit.line.image_url.clone(),
+        variant_identifier: unit.line.variant_identifier.clone(),
+        unit_price_amount_cents: unit.line.unit_price_amount_cents,
+        returnable: ineligible.is_none(),
+        ineligible,
+        returnable_until: window_ends_at(&facts, settings),
+        amounts: unit.unit.map(|unit| unit.amounts),
+        refund_amount_cents: unit.unit.map(|unit| unit.amounts.paid()),
+        unavailable_methods: unavailable_methods(&facts, settings),
+        exchange_offered: unit.has_variants() && !unit.is_order_exchanged && some_reason_offers,
+    }
+}
+
+fn unavailable_methods(facts: &UnitFacts<'_>, settings: &Settings) -> Vec<UnavailableMethod> {
+    let methods = settings.returns.methods.iter().map(|offer| offer.method);
+    let unavailable = |method| {
+        let reason = check_method(facts, method, settings).err()?;
+        Some(UnavailableMethod { method, reason })
+    };
+    methods.filter_map(unavailable).collect()
+}

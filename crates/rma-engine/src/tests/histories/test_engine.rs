@@ -1,0 +1,238 @@
+//! The service without HTTP, for histories.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Text};
+use diesel_async::{AsyncConnection as _, RunQueryDsl as _};
+use domain::json::Digest;
+use domain::order::Order;
+use domain::returns::{Rma, RmaMessage};
+use platform::idempotency::IdempotencyKey;
+use platform::{ErrorKind, Failure as _, Process, Service as _, config};
+use serde_json::json;
+use testkit::{Database, Namespace, eventually};
+
+use super::actions::{Operation, World};
+use crate::error::Error;
+use crate::order_projection::Snapshot;
+use crate::receiving::Delivered;
+use crate::returns::NewReturn;
+use crate::shipped_units::ShippedUnits;
+use crate::{App, Settings, exchanges, parcels, projection, receiving, returns};
+
+pub(super) struct TestEngine {
+    pub(super) app: App,
+    process: Process,
+    _namespace: Namespace,
+    _database: Database,
+}
+
+/// A message to a merchant.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SentMessage {
+    pub(super) ordering_key: String,
+    pub(super) sequence: i64,
+    pub(super) event: String,
+    pub(super) message: RmaMessage,
+}
+
+/// State that a replay must not change.
+#[derive(Debug, PartialEq)]
+pub(super) struct Records {
+    returns: Vec<Rma>,
+    order: (Order, ShippedUnits),
+    messages: Vec<SentMessage>,
+    confirmed: i64,
+}
+
+/// Whether the action was accepted. A rejected action must fail with a client error.
+pub(super) fn accepted(outcome: &Result<(), Error>) -> bool {
+    let Err(error) = outcome else { return true };
+    let messages =
+        [ErrorKind::Conflict, ErrorKind::Invalid, ErrorKind::Missing].contains(&error.kind());
+    assert!(messages, "{error:?}");
+    false
+}
+
+impl TestEngine {
+    pub(super) async fn open() -> Self {
+        let database = Database::create(App::migrations()).await;
+        let namespace = Namespace::create();
+        let url = database.url();
+        let settings = [
+            ("DATABASE__URL", url.as_str()),
+            ("BROKER__URL", namespace.amqp_url()),
+            ("BROKER__NAMESPACE", &namespace.name),
+            ("IDENTITY__ISSUER", "http://127.0.0.1:9"),
+            ("IDENTITY__JWKS_URL", "http://127.0.0.1:9"),
+            ("SEALING__KEYS", testkit::sealing_keys()),
+            // These merchants have no endpoint that receives messages.
+            ("DELIVERY__RETRY_BASE", "1h"),
+            ("DELIVERY__RETRY_FACTOR", "1"),
+        ];
+        let environment: HashMap<_, _> = settings
+            .iter()
+            .map(|(key, value)| (format!("RMA_ENGINE__{key}"), (*value).to_owned()))
+            .collect();
+        let (_, own) =
+            config::load::<Settings>(App::NAME, App::DEFAULTS, None, environment).unwrap();
+        let process = testkit::process(&database);
+        let (app, _) = App::start(&process, own).await.unwrap();
+        eventually("the service is ready", Duration::from_secs(120), || async {
+            process.health.report().await.ready.then_some(())
+        })
+        .await;
+        Self { app, process, _namespace: namespace, _database: database }
+    }
+
+    pub(super) async fn close(&self) {
+        assert!(self.process.tasks.drain(Duration::from_secs(10)).await, "tasks did not stop");
+    }
+
+    pub(super) async fn run(&self, operation: &Operation, world: &World) -> Result<(), Error> {
+        let (app, merchant) = (&self.app, &world.merchant);
+        let key_of = |operation, key, request: &serde_json::Value| {
+            let id = &merchant.identifier;
+            IdempotencyKey {
+                merchant: id,
+                operation,
+                key,
+                name: "key",
+                request: Digest::of_value(request),
+            }
+        };
+        match operation {
+            Operation::Return { key, request } => {
+                let key = Some(key_of("returns", key, &json!(request)));
+                let new = NewReturn { request: request.clone(), quoted: None, key };
+                returns::create(app, merchant, "test", new).await.map(drop)
+            }
+            Operation::Cancel { rma, units } => {
+                let units = units.as_deref();
+                returns::cancel(app, merchant, "test", rma, units, None).await.map(drop)
+            }
+            Operation::Track(reported) => {
+                parcels::track(app, merchant, "test", reported).await.map(drop)
+            }
+            Operation::Receive { key, rma, receipt } => {
+                let key = Some(key_of("receipts", key, &json!(receipt)));
+                let close = receipt.is_none();
+                let delivered = Delivered { receipt: receipt.clone(), close, key };
+                receiving::receive(app, merchant, "test", rma, &delivered).await.map(drop)
+            }
+            Operation::Project(..) => self.project(&[operation]).await,
+            Operation::Place(placed) => {
+                let now = app.clock.now();
+                let mut conn = app.pool.get().await?;
+                conn.transaction(async |conn| {
+                    exchanges::record_placed(conn, &app.deliveries, placed, now).await
+                })
+                .await
+            }
+            Operation::Fail(failed) => {
+                let now = app.clock.now();
+                let mut conn = app.pool.get().await?;
+                conn.transaction(async |conn| {
+                    exchanges::record_failed(conn, &app.deliveries, failed, now).await
+                })
+                .await
+            }
+        }
+    }
+
+    /// Retries a lost race, like the consumer.
+    pub(super) async fn project(&self, batch: &[&Operation]) -> Result<(), Error> {
+        let snapshots: Vec<_> = batch
+            .iter()
+            .filter_map(|operation| match operation {
+                Operation::Project(stored, sequence) => {
+                    Some(Snapshot { stored, sequence: *sequence })
+                }
+                _ => None,
+            })
+            .collect();
+        let (app, now) = (&self.app, self.app.clock.now());
+        let mut conn = app.pool.get().await?;
+        loop {
+            let projected = conn.transaction(async |conn| {
+                let snapshots = snapshots.iter().copied();
+                projection::project(conn, &app.deliveries, snapshots, now).await
+            });
+            match projected.await {
+                Err(Error::ConcurrentInsert) => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// The merchant's returns, oldest first.
+    pub(super) async fn returns(&self, world: &World) -> Vec<Rma> {
+        let query = "SELECT document AS line FROM returns WHERE merchant = $1 \
+                     ORDER BY created_at, rma_identifier";
+        self.lines(query, world).await.iter().map(|it| serde_json::from_str(it).unwrap()).collect()
+    }
+
+    pub(super) async fn order(&self, world: &World) -> (Order, ShippedUnits) {
+        let order = self.lines("SELECT document AS line FROM orders WHERE merchant = $1", world);
+        let order = serde_json::from_str(&order.await[0]).unwrap();
+        let shipped_units =
+            self.lines("SELECT shipped_units AS line FROM orders WHERE merchant = $1", world);
+        (order, serde_json::from_str(&shipped_units.await[0]).unwrap())
+    }
+
+    pub(super) async fn sent_messages(&self, world: &World) -> Vec<SentMessage> {
+        #[derive(QueryableByName)]
+        struct Row {
+            #[diesel(sql_type = Text)]
+            ordering_key: String,
+            #[diesel(sql_type = BigInt)]
+            sequence: i64,
+            #[diesel(sql_type = Text)]
+            event: String,
+            #[diesel(sql_type = Text)]
+            body: String,
+        }
+        let rows: Vec<Row> = diesel::sql_query(
+            "SELECT ordering_key, sequence, event, convert_from(body, 'UTF8') AS body \
+             FROM delivery_messages WHERE merchant = $1 ORDER BY ordering_key, sequence",
+        )
+        .bind::<Text, _>(world.id().as_str())
+        .load(&mut *self.app.pool.get().await.unwrap())
+        .await
+        .unwrap();
+        let messages = |row: Row| SentMessage {
+            ordering_key: row.ordering_key,
+            sequence: row.sequence,
+            event: row.event,
+            message: serde_json::from_str(&row.body).unwrap(),
+        };
+        rows.into_iter().map(messages).collect()
+    }
+
+    pub(super) async fn records(&self, world: &World) -> Records {
+        // The relay deletes rows of the outbox, so the sequence counts them.
+        let confirmed = "SELECT coalesce(last_value, 0)::text AS line FROM pg_sequences \
+                         WHERE sequencename LIKE 'outbox%' AND $1 <> ''";
+        Records {
+            returns: self.returns(world).await,
+            order: self.order(world).await,
+            messages: self.sent_messages(world).await,
+            confirmed: self.lines(confirmed, world).await[0].parse().unwrap(),
+        }
+    }
+
+    /// The text column `line` of a query about the merchant.
+    pub(super) async fn lines(&self, query: &str, world: &World) -> Vec<String> {
+        #[derive(QueryableByName)]
+        struct Line {
+            #[diesel(sql_type = Text)]
+            line: String,
+        }
+        let mut conn = self.app.pool.get().await.unwrap();
+        let query = diesel::sql_query(query).bind::<Text, _>(world.id().as_str());
+        let lines: Vec<Line> = query.load(&mut *conn).await.unwrap();
+        lines.into_iter().map(|it| it.line).collect()
+    }
+}
