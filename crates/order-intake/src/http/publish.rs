@@ -19,8 +19,8 @@ const API_VERSION: &str = "3";
 /// Publish orders
 ///
 /// Each order is a complete snapshot. The snapshot with the latest `updated_at` wins, and repeating a
-/// snapshot changes nothing. A message is stored as a whole or not at all. Of a refund that was sent
-/// before, only the `rma_identifier` can change.
+/// snapshot changes nothing. A message is stored as a whole or not at all. A refund that was sent
+/// before can change only in its `rma_identifier`.
 #[utoipa::path(
     tag = "orders",
     params(

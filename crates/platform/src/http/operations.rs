@@ -48,8 +48,8 @@ fn methods(item: &PathItem) -> Vec<(Method, NeedsToken)> {
     existing.collect()
 }
 
-/// A public operation has the empty security requirement, or none.
+/// A public operation has no security requirement, or the empty one among others.
 fn needs_token(operation: &Operation) -> NeedsToken {
-    let mut requirements = operation.security.iter().flatten();
-    requirements.any(|requirement| *requirement != SecurityRequirement::default())
+    let requirements = operation.security.as_deref().unwrap_or_default();
+    !requirements.is_empty() && !requirements.contains(&SecurityRequirement::default())
 }
