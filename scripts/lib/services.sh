@@ -131,15 +131,15 @@ start_service() {
     (export_environment "$name" && spawn "$run/pids/$name" "$log" "$bin/$(service_of "$name")" serve)
 }
 
-# await_service SERVICE: waits up to 60 s until the service is ready.
+# await_service SERVICE: waits up to 240 s until the service is ready.
 await_service() {
     local name=$1 url failure
     url=$(service_url "$name")
-    if within 60 ready_or_exited "$name" "$url"; then
+    if within 240 ready_or_exited "$name" "$url"; then
         ! gone "$run/pids/$name" && say "$name is ready at $url" && return
         failure="exited while starting"
     else
-        failure="was not ready within 60 s"
+        failure="was not ready within 240 s"
     fi
     show_tail "$name" "$run/logs/$name.log"
     die "$name $failure: see $run/logs/$name.log"

@@ -78,6 +78,8 @@ pub fn webhook<T: ToSchema>(document: &mut OpenApi, kind: MessageKind) {
         .description(Some(format!("{DESCRIPTION} The default path is `{}`.", kind.default_path())))
         .parameters(Some(HEADERS.map(|header| parameter(kind, header))))
         .request_body(Some(body::<T>(kind)))
+        // The merchant chooses how its endpoint authenticates requests.
+        .securities(Some([]))
         .responses(ResponsesBuilder::new().responses_from_iter(responses).build());
     let item = PathItem::new(HttpMethod::Post, operation);
     document.webhooks.get_or_insert_default().paths.insert(name, item);

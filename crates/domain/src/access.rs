@@ -80,15 +80,10 @@ impl fmt::Display for MerchantId {
     parse_err_fn = UnknownScope::new
 )]
 pub enum Scope {
-    /// Publish and read orders.
     Orders,
-    /// Start, read and cancel returns.
     Returns,
-    /// Report warehouse operations of any merchant.
     Warehouse,
-    /// Report parcel events of any merchant.
     Carrier,
-    /// Operate the service.
     Operator,
 }
 
@@ -98,6 +93,17 @@ impl Scope {
 
     pub fn as_str(self) -> &'static str {
         self.into()
+    }
+
+    /// One sentence for the API documents.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Orders => "Publish and read orders.",
+            Self::Returns => "Start, read and cancel returns.",
+            Self::Warehouse => "Report warehouse operations of any merchant.",
+            Self::Carrier => "Report parcel events of any merchant.",
+            Self::Operator => "Operate the service.",
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::App;
 use crate::error::Error;
 use crate::refunds::{self, RefundAssignment};
 use crate::return_changes::Cause;
-use crate::store::discrepancies::{self, Recorded, Resolution, Search};
+use crate::store::discrepancies::{self, DiscrepancyResolution, Recorded, Search};
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Discrepancies {
@@ -36,7 +36,7 @@ pub(crate) struct RecordedDiscrepancy {
     detail: Discrepancy,
     /// Absent while the discrepancy is open.
     #[serde(skip_serializing_if = "Option::is_none")]
-    resolution: Option<Resolution>,
+    resolution: Option<DiscrepancyResolution>,
 }
 
 /// A person's decision about a discrepancy.
@@ -89,7 +89,7 @@ pub(crate) async fn resolve(
             refunds::assign(app, conn, merchant, &assignment, &cause, now).await?;
         }
         let note = decision.note.clone();
-        let resolution = Resolution { at: now, by: actor.to_owned(), note };
+        let resolution = DiscrepancyResolution { at: now, by: actor.to_owned(), note };
         discrepancies::resolve(conn, id, position, &resolution).await?;
         let resolved = discrepancies::find(conn, id, position).await?;
         Ok(resolved.ok_or_else(missing)?.into())

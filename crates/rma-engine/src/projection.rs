@@ -21,7 +21,7 @@ use crate::affected_returns::AffectedReturns;
 use crate::error::Error;
 use crate::order_projection::{OrderProjection, Snapshot};
 use crate::return_changes::Cause;
-use crate::store::discrepancies::Resolution;
+use crate::store::discrepancies::DiscrepancyResolution;
 use crate::store::orders::{Key, Projected, Rows, StoredOrder};
 use crate::store::returns::{Held, is_held};
 use crate::store::{self, discrepancies};
@@ -193,7 +193,7 @@ impl<'a> ProjectionBatch<'a> {
                 continue;
             };
             for refund in corrected {
-                let resolution = Resolution {
+                let resolution = DiscrepancyResolution {
                     at: now,
                     by: OrderStored::TYPE.to_owned(),
                     note: "the refund now names another return".to_owned(),

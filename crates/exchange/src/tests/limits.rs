@@ -27,7 +27,7 @@ async fn unsent_request_bodies_are_limited() {
     let operator = app.issuer.token(None, "operator");
     let replay = async || {
         let url = format!("{}/v1/replays", app.service.url);
-        let body = json!({"filter": {}, "dry_run": true});
+        let body = json!({"all": true, "dry_run": true});
         let request = app.client.request(Method::POST, url).bearer_auth(&operator).json(&body);
         request.send().await.unwrap().status()
     };

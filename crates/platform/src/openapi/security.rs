@@ -7,11 +7,21 @@ use serde_json::json;
 use utoipa::openapi::{
     OpenApi,
     path::Operation,
-    security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
+    security::{
+        ClientCredentials, Flow, HttpAuthScheme, HttpBuilder, OAuth2, Scopes, SecurityRequirement,
+        SecurityScheme,
+    },
 };
 
 const BEARER: &str = "bearer";
 const BASIC: &str = "basic";
+
+/// The path is fixed; the host is that of the installation.
+const TOKEN_URL: &str = "https://auth.backhaul.example/oauth/token";
+
+const BEARER_RULES: &str = "\
+A bearer token (JWT) that auth issues at `POST /oauth/token`, valid for 25 hours. Its scopes decide \
+which operations it allows. The scope `operator` includes all others.";
 
 const BASIC_RULES: &str = "\
 HTTP Basic authentication with the client id as the user name and the client secret as the password \
@@ -42,22 +52,15 @@ pub(super) fn add_schemes(document: &mut OpenApi) {
         basic_is_used |= used.any(|(scheme, _)| scheme == BASIC);
     }
     let components = document.components.get_or_insert_default();
-    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT");
-    let bearer = bearer.description(Some(bearer_rules())).build();
-    components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
+    let scopes = Scopes::from_iter(Scope::ALL.map(|scope| (scope.as_str(), scope.about())));
+    let flow = Flow::ClientCredentials(ClientCredentials::new(TOKEN_URL, scopes));
+    let bearer = OAuth2::with_description([flow], BEARER_RULES);
+    components.add_security_scheme(BEARER, SecurityScheme::OAuth2(bearer));
     if basic_is_used {
         let basic = HttpBuilder::new().scheme(HttpAuthScheme::Basic);
         let basic = basic.description(Some(BASIC_RULES)).build();
         components.add_security_scheme(BASIC, SecurityScheme::Http(basic));
     }
-}
-
-fn bearer_rules() -> String {
-    let scopes = Scope::ALL.map(|scope| format!("`{scope}`")).join(", ");
-    format!(
-        "A token that auth issues at `POST /oauth/token`, valid for 25 hours. Its scopes decide which \
-         operations it allows: {scopes}. The scope `operator` includes all others."
-    )
 }
 
 /// The schemes of a requirement with their scopes.

@@ -23,12 +23,12 @@ pub(crate) struct Recorded {
     pub(crate) at: DateTime<Utc>,
     pub(crate) discrepancy: Discrepancy,
     /// `None` while the discrepancy is open.
-    pub(crate) resolution: Option<Resolution>,
+    pub(crate) resolution: Option<DiscrepancyResolution>,
 }
 
 /// The end of a discrepancy.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct Resolution {
+pub(crate) struct DiscrepancyResolution {
     pub(crate) at: DateTime<Utc>,
     /// The client, or the type of another service's event.
     pub(crate) by: String,
@@ -113,7 +113,7 @@ impl Row {
     fn read(self) -> Result<Recorded, DatabaseError> {
         let discrepancy = serde_json::from_value(self.detail)
             .map_err(|error| diesel::result::Error::DeserializationError(error.into()))?;
-        let resolution = self.resolved_at.map(|at| Resolution {
+        let resolution = self.resolved_at.map(|at| DiscrepancyResolution {
             at,
             by: self.resolved_by.unwrap_or_default(),
             note: self.resolution_note.unwrap_or_default(),
@@ -188,7 +188,7 @@ pub(crate) async fn resolve(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     position: i64,
-    resolution: &Resolution,
+    resolution: &DiscrepancyResolution,
 ) -> Result<(), DatabaseError> {
     let statement = diesel::sql_query(
         "UPDATE discrepancies SET resolved_at = $3, resolved_by = $4, resolution_note = $5 \
@@ -209,7 +209,7 @@ pub(crate) async fn resolve_refund(
     merchant: &MerchantId,
     order_identifier: &str,
     refund_identifier: &str,
-    resolution: &Resolution,
+    resolution: &DiscrepancyResolution,
 ) -> Result<(), DatabaseError> {
     let statement = diesel::sql_query(
         "UPDATE discrepancies SET resolved_at = $4, resolved_by = $5, resolution_note = $6 \
