@@ -140,17 +140,26 @@ impl TestApp {
         let connection = BrokerConnection::start(&settings.url, &topology, "consumer", &tasks);
         let queue = topology.subscription_queue("rma-engine", "order.stored.v1");
         let mut received: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        // A subscription that fails on a busy machine is opened again and gets its messages again.
         let listening = async {
-            let mut subscription = Subscription::open(&connection, &queue, 500).await.unwrap();
             while received.len() < expected {
-                let batch = subscription.next(500).await.unwrap();
-                for incoming in &batch {
-                    let event: Envelope<OrderStored> =
-                        serde_json::from_slice(&incoming.body).unwrap();
-                    let order = event.data.order.identifier;
-                    received.entry(order).or_default().insert(event.id.to_string());
+                let Ok(mut subscription) = Subscription::open(&connection, &queue, 500).await
+                else {
+                    continue;
+                };
+                while received.len() < expected {
+                    let Ok(batch) = subscription.next(500).await else { break };
+                    for incoming in &batch {
+                        let event: Envelope<OrderStored> =
+                            serde_json::from_slice(&incoming.body).unwrap();
+                        let order = event.data.order.identifier;
+                        received.entry(order).or_default().insert(event.id.to_string());
+                    }
+                    let last = batch.last().unwrap().delivery_tag;
+                    if subscription.ack_up_to(last).await.is_err() {
+                        break;
+                    }
                 }
-                subscription.ack_up_to(batch.last().unwrap().delivery_tag).await.unwrap();
             }
         };
         if tokio::time::timeout(TIMEOUT, listening).await.is_err() {

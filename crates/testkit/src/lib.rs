@@ -29,7 +29,7 @@ pub use connection::{count, try_count};
 pub use contract::check_contract;
 pub use database::{Database, ENDED_SESSIONS};
 pub use issuer::{Issuer, introduce, merchant};
-pub use replica::{Replica, free_port};
+pub use replica::{MEMORY_LIMIT_KIB, Replica, free_port};
 pub use servers::{Server, Servers};
 pub use service::{DELIVERY_SETTINGS, TestService, launch, process, run, sealing_keys, send};
 

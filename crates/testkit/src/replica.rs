@@ -9,6 +9,9 @@ use crate::{Database, Issuer, Namespace, eventually};
 
 const TIMEOUT: Duration = Duration::from_secs(120);
 
+/// The memory limit of [`Replica::start_limited`]: 512 MiB.
+pub const MEMORY_LIMIT_KIB: u64 = 512 * 1024;
+
 /// A running process of a service; killed when dropped.
 pub struct Replica {
     child: Child,
@@ -20,6 +23,28 @@ impl Replica {
     pub async fn start(
         service: &str,
         program: &str,
+        dependencies: (&Database, &Namespace, &Issuer),
+        settings: &[(&str, &str)],
+    ) -> Self {
+        Self::spawn(service, Command::new(program), dependencies, settings).await
+    }
+
+    /// Starts a service that cannot allocate more memory than [`MEMORY_LIMIT_KIB`].
+    pub async fn start_limited(
+        service: &str,
+        program: &str,
+        dependencies: (&Database, &Namespace, &Issuer),
+        settings: &[(&str, &str)],
+    ) -> Self {
+        let limited = format!("ulimit -d {MEMORY_LIMIT_KIB} && exec \"$0\" \"$@\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &limited, program]);
+        Self::spawn(service, command, dependencies, settings).await
+    }
+
+    async fn spawn(
+        service: &str,
+        mut command: Command,
         (database, namespace, issuer): (&Database, &Namespace, &Issuer),
         settings: &[(&str, &str)],
     ) -> Self {
@@ -31,7 +56,6 @@ impl Replica {
             ("BROKER__NAMESPACE", &namespace.name),
         ];
         let prefix = service.to_uppercase().replace('-', "_");
-        let mut command = Command::new(program);
         for (name, value) in places.iter().chain(settings).copied().chain(issuer.settings()) {
             command.env(format!("{prefix}__{name}"), value);
         }
@@ -44,6 +68,13 @@ impl Replica {
         })
         .await;
         replica
+    }
+
+    /// The peak of the resident memory.
+    pub fn peak_memory_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        peak.split_whitespace().next().unwrap().parse().unwrap()
     }
 }
 
