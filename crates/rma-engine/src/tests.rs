@@ -30,7 +30,7 @@ use testkit::{Issuer, TestService, eventually, introduce, merchant};
 use crate::App;
 
 /// Timeout for effects that should be immediate.
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(120);
 
 /// The running service with the merchants acme and rival, and a sandbox that receives their
 /// messages.

@@ -13,7 +13,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use crate::{Database, Namespace, introduce};
 
 /// The time within which a service should have processed an event.
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(120);
 /// The settings with which a service delivers to a merchant on this machine, without delay.
 pub const DELIVERY_SETTINGS: [(&str, &str); 5] = [
     ("SEALING__KEYS", SEALING_KEYS),
