@@ -50,8 +50,11 @@ impl Endpoint {
             let (name, value) = custom_header(name, value)?;
             headers.append(name, value);
         }
-        let values = custom_headers.iter().map(|(_, value)| value.as_str()).chain(url.query());
+        let values = custom_headers.iter().map(|(_, value)| value.clone());
+        let parameters = url.query_pairs().map(|(_, value)| value.into_owned());
         let mut sent_secrets: Vec<_> = values
+            .chain(url.query().map(str::to_owned))
+            .chain(parameters)
             .filter(|value| value.len() >= MIN_SECRET_BYTES)
             .map(SecretString::from)
             .collect();

@@ -36,13 +36,10 @@ impl SettlementObserver for OrderSettlement {
             for settlement in
                 settled.iter().filter(|settled| settled.kind() == MessageKind::ExchangeOrder)
             {
-                match (settlement.decision, settlement.outcome()) {
-                    (Decision::Delivered, _) => self.placed(conn, settlement).await?,
-                    (Decision::Dead, Outcome::AlreadyExists) => {
-                        self.already_exists(conn, settlement).await?;
-                    }
-                    (Decision::Dead, _) => self.undeliverable(conn, settlement).await?,
-                    (Decision::RetryAt(_), _) => {}
+                match settlement.decision {
+                    Decision::Delivered => self.placed(conn, settlement).await?,
+                    Decision::Dead => self.undeliverable(conn, settlement).await?,
+                    Decision::RetryAt(_) => {}
                 }
             }
             Ok(())
@@ -79,42 +76,32 @@ impl OrderSettlement {
         self.outbox.append(conn, now, event).await
     }
 
-    /// Publishes nothing when a replay fails again.
+    /// Leaves the units waiting for an operator, who replays or abandons the order. Publishes nothing
+    /// when a replay fails again.
     async fn undeliverable(
         &self,
         conn: &mut AsyncPgConnection,
         settlement: &Settlement,
     ) -> Result<(), DatabaseError> {
         let (now, id) = (self.clock.now(), settlement.id());
-        let settled = orders::fail(conn, id, &[State::Sending], State::Undeliverable, now).await?;
+        // After a 409 the order may be ours: the response to an earlier attempt can be lost.
+        let (before, after) = match settlement.outcome() {
+            Outcome::AlreadyExists => {
+                (&[State::Sending, State::Undeliverable][..], State::AlreadyExists)
+            }
+            _ => (&[State::Sending][..], State::Undeliverable),
+        };
+        let settled = orders::fail(conn, id, before, after, now).await?;
         let event = settled.map(|order| ExchangeUndeliverable {
             merchant: order.merchant,
             rma_identifier: order.rma_identifier,
             original_order_id: order.original_order_id,
             items: order.items.into_iter().map(|item| item.unit).collect(),
             reason: format!(
-                "the merchant {}; replay delivery {id}",
+                "the merchant {}; replay delivery {id} or abandon the exchange order",
                 settlement.outcome().detail().replace('\0', "\u{FFFD}")
             ),
             at: now,
-        });
-        self.outbox.append(conn, now, event).await
-    }
-
-    /// The units are refunded, so the message is deleted: a replay would order them all the same.
-    async fn already_exists(
-        &self,
-        conn: &mut AsyncPgConnection,
-        settlement: &Settlement,
-    ) -> Result<(), DatabaseError> {
-        let (now, id) = (self.clock.now(), settlement.id());
-        let before = [State::Sending, State::Undeliverable];
-        let settled = orders::fail(conn, id, &before, State::AlreadyExists, now).await?;
-        Deliveries::delete_settled(conn, id).await?;
-        let event = settled.map(|order| {
-            let detail =
-                format!("the merchant has an exchange order for order {}", order.original_order_id);
-            exchange_failed(order, FailureReason::AlreadyExists, &detail, now)
         });
         self.outbox.append(conn, now, event).await
     }
@@ -140,7 +127,7 @@ pub(crate) async fn abandon(
             .ok_or_else(|| Error::NoExchange(named()))?;
         match state {
             State::Abandoned => return Ok(()),
-            State::Undeliverable => {}
+            State::Undeliverable | State::AlreadyExists => {}
             other => {
                 return Err(Error::NotUndeliverable { order: named(), state: other.as_str() });
             }
@@ -148,7 +135,7 @@ pub(crate) async fn abandon(
         if !Deliveries::delete_settled(conn, delivery).await? {
             return Err(Error::BeingReplayed(named()));
         }
-        let before = [State::Undeliverable];
+        let before = [State::Undeliverable, State::AlreadyExists];
         let abandoned = orders::fail(conn, delivery, &before, State::Abandoned, now).await?;
         let event = abandoned.map(|order| {
             let detail =

@@ -132,6 +132,7 @@ async fn large_exchange_orders_in_flight_fit_into_512_mib() {
     acme.endpoints.insert(EXCHANGE_ORDERS, endpoint(false));
     acme.version += 1;
     introduce(&namespace, "exchange", acme).await;
-    wait_for(&pool, "every order arrived", "SELECT count(*) AS n FROM deliveries", 0).await;
+    let accepted = "SELECT count(*) AS n FROM exchange_orders WHERE state = 'placed'";
+    wait_for(&pool, "every order was accepted", accepted, ORDERS).await;
     assert!(replica.peak_memory_kib() < MEMORY_LIMIT_KIB, "{} KiB", replica.peak_memory_kib());
 }

@@ -140,7 +140,20 @@ impl<'a> ProjectionBatch<'a> {
         for projection in &mut self.projections {
             for snapshot in projection.snapshots.clone() {
                 let found = projection.apply(snapshot, held, &mut returns);
-                let merchant = &snapshot.stored.merchant;
+                let OrderStored { merchant, order } = snapshot.stored;
+                // A later snapshot of the same batch corrected these refunds.
+                self.discrepancies.retain(|(owner, it)| {
+                    let Discrepancy::RefundOfUnknownReturn {
+                        order_identifier,
+                        refund_identifier,
+                        ..
+                    } = it
+                    else {
+                        return true;
+                    };
+                    let is_own = *owner == merchant && *order_identifier == order.identifier;
+                    !is_own || !projection.corrected.contains(refund_identifier)
+                });
                 self.discrepancies.extend(found.into_iter().map(|it| (merchant, it)));
             }
         }

@@ -21,7 +21,11 @@ pub(super) fn response_log(
     let mut text = String::from_utf8_lossy(start).into_owned();
     let token = authorization.and_then(|value| value.to_str().ok());
     let token = token.map(|value| value.trim_start_matches("Bearer "));
-    for secret in endpoint.sent_secrets().chain(token).filter(|secret| !secret.is_empty()) {
+    let secrets = endpoint.sent_secrets().chain(token).filter(|secret| !secret.is_empty());
+    let mut secrets: Vec<_> = secrets.collect();
+    // The longest first, so that no part of a longer one stays.
+    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    for secret in secrets {
         // Some JSON libraries escape slashes.
         for written in [secret, &secret.replace('/', "\\/")] {
             if text.contains(written) {

@@ -1,5 +1,7 @@
 //! Facts about waiting deliveries, and their retry at once.
 
+use chrono::TimeDelta;
+use diesel::dsl::min;
 use diesel::prelude::*;
 use diesel::sql_query;
 use diesel::sql_types::{Array, Bool, Integer, Nullable, Text, Timestamptz};
@@ -69,7 +71,15 @@ pub(crate) async fn retry_now(
         .optional()?;
     let Some((merchant, kind, requeues)) = endpoint else { return Ok(false) };
     if requeues == 0 {
-        let time = deliveries::next_attempt_at.eq(now);
+        // Before all others of its endpoint, which may have a backlog and a window of one.
+        let first: Option<Timestamp> = deliveries::table
+            .filter(deliveries::merchant.eq(&merchant).and(deliveries::kind.eq(&kind)))
+            .filter(deliveries::state.eq("ready"))
+            .select(min(deliveries::next_attempt_at))
+            .first(conn)
+            .await?;
+        let before = first.map_or(now, |first| now.min(first - TimeDelta::microseconds(1)));
+        let time = deliveries::next_attempt_at.eq(before);
         diesel::update(deliveries::table.find(id)).set(time).execute(conn).await?;
     }
     let endpoint = delivery_endpoints::table.find((merchant, kind));

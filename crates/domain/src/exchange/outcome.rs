@@ -91,8 +91,6 @@ pub enum FailureReason {
     PriceChanged,
     /// Another return of the order has an exchange order.
     AlreadyExchanged,
-    /// The merchant responded that it has an exchange order for the original order.
-    AlreadyExists,
     /// The merchant did not accept the order, and an operator abandoned it.
     Abandoned,
 }
@@ -102,7 +100,7 @@ impl FailureReason {
     pub fn allows_another_exchange(self) -> bool {
         match self {
             Self::OutOfStock | Self::PriceChanged => true,
-            Self::AlreadyExchanged | Self::AlreadyExists | Self::Abandoned => false,
+            Self::AlreadyExchanged | Self::Abandoned => false,
         }
     }
 }

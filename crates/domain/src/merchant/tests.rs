@@ -245,6 +245,8 @@ fn a_url_has_a_plain_host_and_no_dot_segments() {
     for (url, detail) in [
         ("https:///x", SYNTAX),
         ("https:x", SYNTAX),
+        ("https:/@acme.example/a://b", SYNTAX),
+        ("https:acme.example/x?u=http://y", SYNTAX),
         (r"https://acme.example\\x", SYNTAX),
         (r"https:\\\\acme.example/x", SYNTAX),
         ("https://@acme.example/x", SYNTAX),

@@ -29,9 +29,10 @@ pub(super) fn http_url(guard: &Guard) -> impl FnMut(Field<'_>) -> Option<String>
 /// credentials and dot segments.
 fn check_syntax(text: &str) -> Result<(), &'static str> {
     let is_clean = !text.chars().any(|c| c == '\\' || c.is_whitespace() || c.is_control());
-    let (_, rest) = text.split_once("://").ok_or(NOT_AN_HTTP_URL)?;
+    let (scheme, rest) = text.split_once("://").ok_or(NOT_AN_HTTP_URL)?;
+    let is_http = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    if !is_clean || authority.is_empty() || authority.contains('@') {
+    if !is_clean || !is_http || authority.is_empty() || authority.contains('@') {
         return Err(NOT_AN_HTTP_URL);
     }
     let path = path.split(['?', '#']).next().unwrap_or_default();

@@ -113,6 +113,19 @@ impl<'a> LineUnits<'a> {
         quantity_reduced(order, &self.line.identifier, self.shipped, in_use)
     }
 
+    /// The discount that the line itself carries. A line without shipped units may have no product
+    /// amount yet, but its discount is its own.
+    fn carried_discount(&self) -> i64 {
+        if self.shipped == 0
+            && self.kept.is_empty()
+            && self.line.quantity > self.line.quantity_canceled
+        {
+            return self.line.discount_amount_cents;
+        }
+        let kept: i64 = self.kept.iter().map(|it| it.amounts.discount_amount_cents).sum();
+        kept + self.unassigned.discount_amount_cents
+    }
+
     /// Whether the line has exactly its shipped units.
     fn is_complete(&self) -> bool {
         self.kept.len() <= self.shipped
@@ -122,9 +135,7 @@ impl<'a> LineUnits<'a> {
 /// The part of the order's discount that no unit and no line carries, spread over the lines with
 /// amounts that no unit has, in proportion to those.
 fn spread_order_discount(order: &Order, lines: &[LineUnits<'_>]) -> Vec<i64> {
-    let discount = |amounts: &Amounts| amounts.discount_amount_cents;
-    let kept = lines.iter().flat_map(|line| &line.kept).map(|it| discount(&it.amounts));
-    let carried: i64 = kept.chain(lines.iter().map(|line| discount(&line.unassigned))).sum();
+    let carried: i64 = lines.iter().map(LineUnits::carried_discount).sum();
     let weights: Vec<_> = lines.iter().map(|line| line.unassigned.paid()).collect();
     let rest = order.discount_amount_cents - carried;
     apportion(rest.clamp(0, weights.iter().sum()), &weights)
@@ -154,8 +165,11 @@ fn quantity_reduced(order: &str, line: &str, shipped: usize, in_use: usize) -> O
 fn amounts_changed(order: &Order, lines: &[LineUnits<'_>], paid: &[i64]) -> Vec<Discrepancy> {
     let shipped: Vec<_> =
         lines.iter().zip(paid).filter(|(line, _)| line.shipped + line.kept.len() > 0).collect();
-    let amounts: Vec<_> = lines.iter().map(|line| Amounts::of_line(line.line)).collect();
-    let on_lines: i64 = amounts.iter().map(|it| it.discount_amount_cents).sum();
+    let on_line = |line: &LineUnits<'_>| match line.shipped + line.kept.len() {
+        0 => line.carried_discount(),
+        _ => Amounts::of_line(line.line).discount_amount_cents,
+    };
+    let on_lines: i64 = lines.iter().map(on_line).sum();
     if order.discount_amount_cents <= on_lines {
         let complete = shipped.into_iter().filter(|(line, _)| line.is_complete());
         return complete.filter_map(|(line, paid)| line_changed(order, line.line, *paid)).collect();

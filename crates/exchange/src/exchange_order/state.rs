@@ -20,8 +20,8 @@ pub(crate) enum State {
     Placed,
     /// Delivery to the merchant failed. A replay can still place the exchange order.
     Undeliverable,
-    /// The merchant responded that it has an exchange order for the original order. The units are
-    /// refunded.
+    /// The merchant responded that it has an exchange order for the original order. The units wait for
+    /// an operator, who replays or abandons the order.
     AlreadyExists,
     /// Delivery failed and an operator abandoned the exchange order. The units are refunded.
     Abandoned,

@@ -164,7 +164,7 @@ async fn place_as(
          exchange_order_identifier = COALESCE(NULLIF($3, own.original_order_id), 'X-' || id), \
          total_amount_cents = $4, tax_amount_cents = $5, shipping_amount_cents = $6 \
          FROM confirmations WHERE position = own.confirmation \
-         AND own.delivery = $1 AND own.state IN ('sending', 'undeliverable') \
+         AND own.delivery = $1 AND own.state IN ('sending', 'undeliverable', 'already_exists') \
          RETURNING own.merchant, own.original_order_id, rma_identifier, items, ordered_at, \
          'X-' || id AS own_identifier, exchange_order_identifier",
     )

@@ -8,8 +8,13 @@ use testkit::eventually;
 use super::app::{SOON, TestApp, carded, confirmed};
 
 /// Memory for one body of the largest size: 5 MiB.
-const SMALL_BUDGET: [(&str, &str); 2] =
-    [("HTTP__MAX_INFLIGHT_BYTES", "0"), ("HTTP__MAX_BODY_BYTES", "524288")];
+const SMALL_BUDGET: [(&str, &str); 4] = [
+    ("HTTP__MAX_INFLIGHT_BYTES", "0"),
+    ("HTTP__MAX_BODY_BYTES", "524288"),
+    // On a busy machine the default ends before the test has seen the effect.
+    ("HTTP__BODY_TIMEOUT", "2m"),
+    ("HTTP__REQUEST_TIMEOUT", "2m"),
+];
 
 /// Waits until a request gets this status.
 async fn wait_for_status(app: &TestApp, path: &str, token: &str, status: StatusCode) {

@@ -74,7 +74,7 @@ async fn absent_fields_come_from_the_line_and_then_from_the_header() {
     let mut asn = inbound_asn("IN-1", 1);
     let mut unit = receipt("IN-1", 1);
     for name in names {
-        asn[name] = json!("IN-HEADER9");
+        asn[name] = json!("INHEADER99");
         unit.as_object_mut().unwrap().remove(name);
     }
     let on_line =
@@ -84,7 +84,7 @@ async fn absent_fields_come_from_the_line_and_then_from_the_header() {
     app.accept("/v1/inbound_asns", &asn).await;
     app.accept(PATH, &unit).await;
     let arrivals = app.delivered(1).await;
-    let header = json!("IN-HEADER9");
+    let header = json!("INHEADER99");
     let expected =
         [&header, &on_line["concept"], &on_line["asin"], &on_line["upc"], &header, &header];
     assert_eq!(names.map(|name| &arrivals[0].body[name]), expected);

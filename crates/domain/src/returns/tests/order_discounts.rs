@@ -62,6 +62,18 @@ fn units_keep_their_part_and_the_rest_is_spread_over_later_units() {
 }
 
 #[test]
+fn the_discount_of_a_line_that_has_not_shipped_stays_with_it() {
+    let first = line("L1", 1, amounts(10_000, 0, 0));
+    let waiting = OrderLine { quantity_shipped: 0, ..line("L2", 1, amounts(0, 500, 0)) };
+    let mut units = Units::default();
+    assert_eq!(units.apply(&discounted(500, vec![first.clone(), waiting])), []);
+    assert_eq!(units.paid("L1"), [10_000]);
+    let shipped = line("L2", 1, amounts(5000, 500, 0));
+    assert_eq!(units.apply(&discounted(500, vec![first, shipped])), []);
+    assert_eq!((units.paid("L1"), units.paid("L2")), (vec![10_000], vec![4500]));
+}
+
+#[test]
 fn a_line_that_ships_later_gets_its_part_then() {
     let lines = |shipped| {
         let second = OrderLine { quantity_shipped: shipped, ..line("L2", 1, amounts(1000, 0, 0)) };
