@@ -64,14 +64,12 @@ pub(crate) struct OauthErrorBody {
 
 /// Issue a token
 ///
-/// The client credentials grant. A token is valid for 25 hours: use it until it expires.
+/// The client credentials grant. A token is valid for 25 hours: use it until it expires. The body can
+/// also be form-encoded (`application/x-www-form-urlencoded`), as OAuth libraries send it.
 #[utoipa::path(
     tag = "tokens",
     security(("basic" = []), ()),
-    request_body(content(
-        (TokenRequest = "application/json", example = json!({ "grant_type": "client_credentials", "client_id": "cl_4f1d", "client_secret": "a-client-secret" })),
-        (TokenRequest = "application/x-www-form-urlencoded", example = json!({ "grant_type": "client_credentials", "scope": "orders" })),
-    )),
+    request_body(content = TokenRequest, example = json!({ "grant_type": "client_credentials", "client_id": "cl_4f1d", "client_secret": "a-client-secret" })),
     responses(
         (status = 200, body = TokenResponse),
         (status = 400, description = "invalid_request, unsupported_grant_type or invalid_scope", body = OauthErrorBody),

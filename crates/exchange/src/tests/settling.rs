@@ -60,6 +60,7 @@ async fn a_conflict_is_final() {
     let app = TestApp::start().await;
     app.behave("/exchange_orders", json!([{"do": "respond", "status": 409}])).await;
     app.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
+    assert_eq!(app.undeliverable().await.rma_identifier, "R-1");
     app.wait_until_idle().await;
     assert_eq!(app.journal("/exchange_orders").await.len(), 1, "there is no retry");
     let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
