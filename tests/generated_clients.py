@@ -21,12 +21,21 @@ METHODS = ("get", "put", "post", "delete", "patch")
 documents, folder, types = map(pathlib.Path, sys.argv[1:])
 
 
+class Loader(yaml.SafeLoader):
+    """Reads timestamps as text, as JSON has them."""
+
+    yaml_implicit_resolvers = {
+        first: [it for it in resolvers if it[0] != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
 def main():
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     sys.path.insert(0, str(folder))
     for path in sorted(documents.glob("*.yaml")):
-        document = yaml.safe_load(path.read_text())
+        document = yaml.load(path.read_text(), Loader)
         operations = operations_of(document)
         generate(path)
         check_python(path.stem, operations)
@@ -66,9 +75,11 @@ def module(name):
 
 
 def check_python(name, operations):
-    for tag, operation in operations:
-        tag = re.sub(r"\W+", "_", tag).lower()
-        generated = importlib.import_module(f"{module(name)}.api.{tag}.{operation}")
+    for _, operation in operations:
+        # The generator derives the name of the folder from the tag.
+        files = list((folder / module(name) / "api").glob(f"*/{operation}.py"))
+        assert len(files) == 1, f"{name}: {operation} is generated {len(files)} times"
+        generated = importlib.import_module(f"{module(name)}.api.{files[0].parent.name}.{operation}")
         assert callable(generated.sync_detailed), operation
 
 
@@ -102,7 +113,7 @@ def publish_order(token):
     show_order = importlib.import_module(f"{api}.find_order")
     client = order_intake.AuthenticatedClient(base_url=os.environ["ORDERS_URL"], token=token)
     # The example of the document is a valid message.
-    document = yaml.safe_load((documents / "order-intake.yaml").read_text())
+    document = yaml.load((documents / "order-intake.yaml").read_text(), Loader)
     content = document["paths"]["/returns_portal_orders"]["post"]["requestBody"]["content"]
     example = message.from_dict(content["application/json"]["example"])
     published = publish_orders.sync_detailed(client=client, body=example, api_version=version(publish_orders))
