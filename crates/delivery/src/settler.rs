@@ -1,6 +1,6 @@
 //! Settles the results of attempts in batches: rows, log, windows and events in one transaction.
 //!
-//! Dead letters are published before their rows are marked dead.
+//! A dead letter is published before its `deliveries` row is deleted.
 
 use std::sync::Arc;
 
@@ -19,8 +19,9 @@ use crate::store::{self, Windows};
 /// A batch after [`Settler::settle`].
 pub(crate) struct SettledBatch {
     pub(crate) settler: Settler,
+    /// Settled, or logged as failed. Their broker messages can be acknowledged.
     pub(crate) settled: Vec<Settlement>,
-    /// Dead messages whose dead letter the broker rejected; to be settled later.
+    /// Dead messages whose dead letter could not be published; to be settled later.
     pub(crate) postponed: Vec<Settlement>,
 }
 
