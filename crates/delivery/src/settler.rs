@@ -170,12 +170,18 @@ fn is_transient(error: &DatabaseError) -> bool {
 }
 
 fn log_unsettled(batch: &[Settlement], error: &DatabaseError) {
-    for settlement in batch {
-        tracing::error!(
-            delivery.id = %settlement.id(),
-            error = chain(error),
-            "settling delivery {} failed, it is sent again when its lease expires",
-            settlement.id(),
-        );
+    for id in batch.iter().map(Settlement::id) {
+        if store::is_partition_missing(error) {
+            tracing::warn!(
+                delivery.id = %id,
+                "ignored a duplicate of delivery {id}, whose partition was dropped",
+            );
+        } else {
+            tracing::error!(
+                delivery.id = %id,
+                error = chain(error),
+                "settling delivery {id} failed, it is sent again when its lease expires",
+            );
+        }
     }
 }

@@ -159,7 +159,9 @@ impl Placer {
             if !confirmations::lock(conn, claimed.position).await? {
                 return Ok(());
             }
-            let Some(checked) = checked else { return self.refuse(conn, claimed).await };
+            let Some(checked) = checked else {
+                return self.reject_as_already_exchanged(conn, claimed).await;
+            };
             let confirmed = &claimed.confirmed;
             let now = self.clock.now();
             let units = &checked.units.exchangeable;
@@ -167,7 +169,7 @@ impl Placer {
             let concept = merchant.as_ref().and_then(|it| it.settings.concept.as_deref());
             let decision = match ExchangeOrder::new(confirmed, units, concept, Uuid::new_v4()) {
                 Ok(order) => {
-                    self.order(conn, claimed, checked, &order, now).await?;
+                    self.place_order(conn, claimed, checked, &order, now).await?;
                     Decision::Ordered
                 }
                 Err(_no_units) => Decision::NotExchangeable,
@@ -180,7 +182,8 @@ impl Placer {
         .await
     }
 
-    async fn order(
+    /// Appends the message to the merchant and stores the exchange order.
+    async fn place_order(
         &self,
         conn: &mut AsyncPgConnection,
         claimed: &Claimed,
@@ -201,11 +204,12 @@ impl Placer {
         let delivery = self.deliveries.append(conn, now, &[message]).await?;
         let items: Vec<_> =
             checked.units.exchangeable.iter().map(CheckedUnit::placed_item).collect();
-        let order = NewOrder {
+        let new_order = NewOrder {
             merchant: &confirmed.merchant,
             original_order_id: &confirmed.original_order_id,
             confirmation: claimed.position,
             transaction_id: order.payment.transaction_id,
+            // One message was appended, so there is one id.
             delivery: delivery.first().copied().unwrap_or_default(),
             items: &items,
             message: &body,
@@ -213,10 +217,11 @@ impl Placer {
             price_check: checked.price_check(),
             check_detail: checked.detail.as_deref(),
         };
-        orders::add(conn, &order, now).await
+        orders::add(conn, &new_order, now).await
     }
 
-    async fn refuse(
+    /// Fails all units of a return whose order already has an exchange order.
+    async fn reject_as_already_exchanged(
         &self,
         conn: &mut AsyncPgConnection,
         claimed: &Claimed,

@@ -7,6 +7,7 @@ mod placing;
 mod reading;
 mod settling;
 mod turns;
+mod undeliverable;
 mod variants;
 
 pub(crate) use app::confirmed;

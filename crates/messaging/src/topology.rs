@@ -44,7 +44,7 @@ pub struct Exchange(pub String);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queue {
     pub name: String,
-    /// Routing keys of [`Topology::events_exchange`] that lead here.
+    /// Routing keys of [`Topology::events_exchange`] that are bound to this queue.
     pub bindings: Vec<&'static str>,
 }
 
@@ -62,7 +62,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// The topology of Backhaul.
+    /// A queue for each subscription of a service, and a work queue for each message kind.
     pub fn backhaul(namespace: &str) -> Self {
         let mut topology = Self::empty(namespace);
         for (service, events) in SUBSCRIPTIONS {

@@ -3,7 +3,7 @@
 //! The service owns the newest snapshot of every order and every refund ever published. It consumes
 //! `merchant.changed` and `token.revoked`, and publishes `order.stored`.
 //!
-//! An order that was answered with 200 is stored, and if it changed, its event is in the outbox. A
+//! An order that got a 200 response is stored, and if it changed, its event is in the outbox. A
 //! message is stored as a whole or not at all. Memory use is bounded by the settings.
 
 mod http;

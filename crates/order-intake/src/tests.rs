@@ -48,8 +48,8 @@ impl TestApp {
         let name = merchant.identifier.to_string();
         introduce(&self.service.namespace, "order-intake", merchant).await;
         testkit::eventually("the merchant is known", Duration::from_secs(120), || async {
-            let answer = self.get("/v1/orders/none", &name).await;
-            (answer.status() == StatusCode::NOT_FOUND).then_some(())
+            let response = self.get("/v1/orders/none", &name).await;
+            (response.status() == StatusCode::NOT_FOUND).then_some(())
         })
         .await;
     }
@@ -74,9 +74,9 @@ impl TestApp {
     }
 }
 
-async fn read(answer: Response) -> (StatusCode, Value) {
-    let status = answer.status();
-    (status, answer.json().await.unwrap())
+async fn read(response: Response) -> (StatusCode, Value) {
+    let status = response.status();
+    (status, response.json().await.unwrap())
 }
 
 fn sample_message(count: usize) -> Value {

@@ -2,7 +2,7 @@
 //!
 //! Jobs that arrive while the writer is busy form the next batch. The writer never waits for a batch
 //! to fill up when it is idle; while a batch is in flight it can wait for one of a given weight. Only
-//! one writer may use a queue, because the queue keeps a single wanted weight. A job is answered after
+//! one writer may use a queue, because the queue keeps a single wanted weight. A job gets its result after
 //! its batch was written. A full queue rejects jobs immediately.
 //!
 //! Owners take turns, so an owner with thousands of jobs delays only its own.
@@ -47,22 +47,22 @@ struct Queues<J, A> {
     wanted: usize,
 }
 
-/// A job and the channel for its answer.
+/// A job and the channel for its result.
 pub(crate) struct QueuedWrite<J, A> {
     pub(crate) job: J,
-    answer: oneshot::Sender<(J, A)>,
+    result: oneshot::Sender<(J, A)>,
 }
 
 impl<J, A> QueuedWrite<J, A> {
-    /// Sends the answer, which the caller may no longer wait for. The job is returned to the caller, so
+    /// Sends the result, which the caller may no longer wait for. The job is returned to the caller, so
     /// that the caller's thread frees its memory instead of the writer.
-    pub(crate) fn answer(self, answer: A) {
-        drop(self.answer.send((self.job, answer)));
+    pub(crate) fn finish(self, result: A) {
+        drop(self.result.send((self.job, result)));
     }
 
-    /// Whether the caller has stopped waiting for the answer.
+    /// Whether the caller has stopped waiting for the result.
     pub(crate) fn is_abandoned(&self) -> bool {
-        self.answer.is_closed()
+        self.result.is_closed()
     }
 }
 
@@ -88,24 +88,24 @@ impl<J: Job, A> WriteQueue<J, A> {
         Self { waiting: Mutex::new(waiting), ready: Notify::new(), limits }
     }
 
-    /// Queues a job and waits for its answer.
+    /// Queues a job and waits for its result.
     pub(crate) async fn submit(&self, job: J) -> Result<A, SubmitError> {
-        let (answer, answered) = oneshot::channel();
+        let (result, receiver) = oneshot::channel();
         let enough = {
             let mut waiting = self.lock();
             // An empty queue accepts any job, so that a job above the limit can be processed.
             if waiting.weight > 0 && waiting.weight + job.weight() > self.limits.max_queued {
                 return Err(SubmitError::Full);
             }
-            waiting.push(QueuedWrite { job, answer });
+            waiting.push(QueuedWrite { job, result });
             waiting.weight >= waiting.wanted
         };
         if enough {
             self.ready.notify_one();
         }
-        let (job, answer) = answered.await.map_err(|_gone| SubmitError::WriterStopped)?;
+        let (job, result) = receiver.await.map_err(|_gone| SubmitError::WriterStopped)?;
         drop(job);
-        Ok(answer)
+        Ok(result)
     }
 
     /// Waits until the queued jobs have the wanted weight, then takes the next batch. Cancel safe.
@@ -289,12 +289,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_job_gets_its_own_answer() {
+    async fn each_job_gets_its_own_result() {
         let jobs = queue(10, 100);
         let (a, b) = (submit(&jobs, "a", 1).await, submit(&jobs, "b", 1).await);
         for write in jobs.next_batch(1).await {
-            let answer = format!("{} is done", write.job.0);
-            write.answer(answer);
+            let result = format!("{} is done", write.job.0);
+            write.finish(result);
         }
         assert_eq!(a.await.unwrap().unwrap(), "a is done");
         assert_eq!(b.await.unwrap().unwrap(), "b is done");

@@ -1,6 +1,6 @@
 //! Stores publications, one batch per transaction.
 //!
-//! A publication is answered after its transaction committed. If a batch cannot be written as a whole,
+//! A publication gets its result after its transaction committed. If a batch cannot be written as a whole,
 //! its publications are written one by one, so that an invalid one fails alone.
 
 use std::collections::BTreeSet;
@@ -154,28 +154,28 @@ impl Writer {
             };
             is_usable &= !matches!(&done, (_, Err(WriteError::Database(_))));
             match done {
-                (writes, Ok(answers)) => self.answer(writes, answers),
+                (writes, Ok(results)) => self.finish(writes, results),
                 (writes, Err(error)) => failed.push((writes, error)),
             }
         }
         (failed, is_usable)
     }
 
-    fn answer(&self, writes: QueuedWrites, answers: Vec<PublishResult>) {
-        self.sizes.record(answers.len().try_into().unwrap_or(u64::MAX), &[]);
-        for (write, answer) in writes.into_iter().zip(answers) {
-            self.count(&answer);
-            write.answer(answer);
+    fn finish(&self, writes: QueuedWrites, results: Vec<PublishResult>) {
+        self.sizes.record(results.len().try_into().unwrap_or(u64::MAX), &[]);
+        for (write, result) in writes.into_iter().zip(results) {
+            self.count(&result);
+            write.finish(result);
         }
     }
 
     async fn store_batch(&mut self, writes: QueuedWrites) {
         let max_retries = if writes.len() > 1 { BATCH_RETRIES } else { SINGLE_RETRIES };
         match self.store(&publications(&writes), max_retries).await {
-            Ok(answers) => {
-                let mut outcomes = answers.iter().flatten().flatten();
+            Ok(results) => {
+                let mut outcomes = results.iter().flatten().flatten();
                 self.optimistic = outcomes.all(|outcome| *outcome == OrderOutcome::Stored);
-                self.answer(writes, answers);
+                self.finish(writes, results);
             }
             Err(error) => self.store_individually(writes, error).await,
         }
@@ -191,12 +191,12 @@ impl Writer {
         let mut writes = writes.into_iter().filter(|write| !write.is_abandoned());
         while let Some(write) = writes.next() {
             match self.store(&[&write.job], SINGLE_RETRIES).await {
-                Ok(answers) => self.answer(vec![write], answers),
+                Ok(results) => self.finish(vec![write], results),
                 Err(error) => {
                     timeouts += usize::from(is_timeout(&error));
                     let continues = may_affect_one_write(&error) && timeouts < MAX_TIMEOUTS;
                     let error = PublishError::from(error);
-                    write.answer(Err(error.clone()));
+                    write.finish(Err(error.clone()));
                     if !continues {
                         return reject(writes, error);
                     }
@@ -205,8 +205,8 @@ impl Writer {
         }
     }
 
-    fn count(&self, answer: &PublishResult) {
-        for outcome in answer.iter().flatten() {
+    fn count(&self, result: &PublishResult) {
+        for outcome in result.iter().flatten() {
             let word = match outcome {
                 OrderOutcome::Stored => "stored",
                 OrderOutcome::Unchanged => "unchanged",
@@ -272,7 +272,7 @@ fn reject(
     writes: impl IntoIterator<Item = QueuedWrite<Publication, PublishResult>>,
     error: PublishError,
 ) {
-    writes.into_iter().for_each(|write| write.answer(Err(error.clone())));
+    writes.into_iter().for_each(|write| write.finish(Err(error.clone())));
 }
 
 /// Writes a batch without loading the stored state. Nearly all batches hold only new orders or newer
@@ -284,13 +284,13 @@ async fn write_optimistic(
 ) -> (QueuedWrites, Result<Vec<PublishResult>, WriteError>) {
     let publications = publications(&writes);
     let mut batch = WriteBatch::new(Stored::default());
-    let answers = apply(&mut batch, &publications);
+    let results = apply(&mut batch, &publications);
     let saved = if batch.rows().len() == orders(&writes) {
         save(conn, outbox, &publications, &batch, WriteMode::Optimistic).await
     } else {
         Err(WriteError::Conflict)
     };
-    (writes, saved.map(|()| answers))
+    (writes, saved.map(|()| results))
 }
 
 /// Loads the stored state, decides and writes: two round trips for any number of orders. The write is
@@ -301,14 +301,14 @@ async fn write_checked(
     publications: &[&Publication],
 ) -> Result<Vec<PublishResult>, WriteError> {
     let mut batch = WriteBatch::new(load(conn, publications).await?);
-    let answers = apply(&mut batch, publications);
+    let results = apply(&mut batch, publications);
     save(conn, outbox, publications, &batch, WriteMode::Checked).await?;
-    Ok(answers)
+    Ok(results)
 }
 
 fn apply<'a>(batch: &mut WriteBatch<'a>, publications: &[&'a Publication]) -> Vec<PublishResult> {
-    let answers = publications.iter();
-    answers.map(|it| batch.apply(it).map_err(PublishError::Refunds)).collect()
+    let results = publications.iter();
+    results.map(|it| batch.apply(it).map_err(PublishError::Refunds)).collect()
 }
 
 async fn save(

@@ -1,4 +1,4 @@
-//! A process is killed during an import. Every order that was answered with 200 is stored once and has
+//! A process is killed during an import. Every order that got a 200 response is stored once and has
 //! one event.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue should panic")]
@@ -67,16 +67,16 @@ impl TestApp {
         *service = start(self.port, &self.database, &self.namespace, &self.issuer);
     }
 
-    /// Sends every order until it is answered with 200, and calls `crash` after a third of them.
+    /// Sends every order until it gets a 200 response, and calls `crash` after a third of them.
     async fn import(&self, crash: impl FnOnce(&Self) + Send) {
         let token = self.issuer.token(Some("acme"), "orders");
-        let answered = AtomicUsize::new(0);
+        let responded = AtomicUsize::new(0);
         let sending = stream::iter(messages())
             .map(|message| {
-                let (token, answered) = (&token, &answered);
+                let (token, responded) = (&token, &responded);
                 async move {
                     self.send(token, message).await;
-                    answered.fetch_add(1, Ordering::Relaxed);
+                    responded.fetch_add(1, Ordering::Relaxed);
                 }
             })
             .buffer_unordered(CONCURRENCY)
@@ -84,12 +84,12 @@ impl TestApp {
         let crashing = async {
             let third = ORDERS / ORDERS_PER_MESSAGE / 3;
             eventually("a third is stored", TIMEOUT, || {
-                let enough = answered.load(Ordering::Relaxed) >= third;
+                let enough = responded.load(Ordering::Relaxed) >= third;
                 async move { enough.then_some(()) }
             })
             .await;
             tokio::task::block_in_place(|| crash(self));
-            assert!(answered.load(Ordering::Relaxed) < ORDERS / ORDERS_PER_MESSAGE, "too late");
+            assert!(responded.load(Ordering::Relaxed) < ORDERS / ORDERS_PER_MESSAGE, "too late");
         };
         tokio::join!(sending, crashing);
     }

@@ -56,8 +56,9 @@ impl Failure for BadKey {
 }
 
 impl KeyHeader {
-    /// The key of this request, if it has one.
-    pub fn of<'a>(
+    /// Combines the header with the merchant, the operation and the digest of the request. `None` if the
+    /// request has no header.
+    pub fn key_for<'a>(
         &'a self,
         merchant: &'a MerchantId,
         operation: &'static str,
@@ -89,7 +90,7 @@ pub struct IdempotencyKey<'a> {
     /// Keys of different operations are different keys.
     pub operation: &'static str,
     pub key: &'a str,
-    /// The caller's name of the key, for error messages.
+    /// The name of the field or header with the key, for error messages.
     pub name: &'static str,
     /// The digest of the request: a key belongs to one request.
     pub request: Digest,

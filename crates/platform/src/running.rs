@@ -101,7 +101,7 @@ pub(crate) fn check_database_url<S: Service>(settings: &database::Settings) -> a
     Ok(())
 }
 
-/// A service is ready when it can check tokens.
+/// Readiness requires the keys of tokens and the complete list of revocations.
 fn add_token_checks(verifier: &Arc<Verifier>, health: &Health) {
     let keys = verifier.clone();
     health.add("keys", move || {
@@ -111,6 +111,6 @@ fn add_token_checks(verifier: &Arc<Verifier>, health: &Health) {
     let revocations = verifier.clone();
     health.add("revocations", move || {
         let known = revocations.revocations().are_known();
-        async move { known.then_some(()).ok_or_else(|| "not read yet".to_owned()) }
+        async move { known.then_some(()).ok_or_else(|| "revocations are not loaded yet".to_owned()) }
     });
 }

@@ -41,7 +41,7 @@ fn idempotency_key<'a>(
     // A digest is small; a parsed body may take a hundred times its size.
     let body = Digest::of(document.value());
     let request = Digest::of_value(&json!([path, body.as_bytes()]));
-    header.of(&merchant.identifier, operation, request)
+    header.key_for(&merchant.identifier, operation, request)
 }
 
 /// A response that may be large, with memory reserved until it is sent. Callers still hold a

@@ -9,7 +9,7 @@ use domain::returns::{Discrepancy, UnitId};
 use crate::affected_returns::AffectedReturns;
 use crate::refunds;
 use crate::shipped_units::{AppliedRefund, ShippedUnits};
-use crate::store::orders::Age;
+use crate::store::orders::SnapshotVersion;
 use crate::store::returns::{Held, is_held};
 
 /// A snapshot and the sequence number of its event at order-intake.
@@ -20,7 +20,7 @@ pub(crate) struct Snapshot<'a> {
 }
 
 impl Snapshot<'_> {
-    pub(crate) fn age(&self) -> Age {
+    pub(crate) fn version(&self) -> SnapshotVersion {
         (self.stored.order.updated_at, self.sequence)
     }
 }
@@ -30,8 +30,8 @@ pub(crate) struct OrderProjection<'a> {
     /// At least one, oldest first.
     pub(crate) snapshots: Vec<Snapshot<'a>>,
     pub(crate) shipped_units: ShippedUnits,
-    /// Age of the stored snapshot; `None` for a new order.
-    pub(crate) stored_age: Option<Age>,
+    /// SnapshotVersion of the stored snapshot; `None` for a new order.
+    pub(crate) stored_version: Option<SnapshotVersion>,
     /// Identifiers of unmatched refunds that a snapshot corrected.
     pub(crate) corrected: Vec<String>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct OrderProjection<'a> {
 impl<'a> OrderProjection<'a> {
     /// Whether the stored snapshot is newer. Only new refunds of a late snapshot are applied.
     pub(crate) fn is_late(&self, snapshot: &Snapshot<'_>) -> bool {
-        self.stored_age.is_some_and(|stored_age| snapshot.age() < stored_age)
+        self.stored_version.is_some_and(|stored_version| snapshot.version() < stored_version)
     }
 
     /// New refunds, and unmatched refunds whose return the snapshot corrects.

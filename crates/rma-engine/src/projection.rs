@@ -44,10 +44,10 @@ pub(crate) async fn project(
     let stored_orders = store::orders::lock_stored(conn, &keys, MAX_BATCH_BYTES).await?;
     let mut stored_orders = stored_orders.ok_or(Error::BatchTooLarge)?;
     for (key, snapshots) in &mut orders {
-        let Some(StoredOrder { age, shipped_units }) = stored_orders.get(key) else { continue };
+        let Some(StoredOrder { version, shipped_units }) = stored_orders.get(key) else { continue };
         let has_news =
             |it: &Snapshot<'_>| shipped_units.new_refunds(&it.stored.order).next().is_some();
-        snapshots.retain(|it| *age <= it.age() || has_news(it));
+        snapshots.retain(|it| *version <= it.version() || has_news(it));
     }
     orders.retain(|_, snapshots| !snapshots.is_empty());
     // A unit can be in a return only if its order was stored before.
@@ -95,7 +95,7 @@ fn by_order<'a>(
         orders.entry((merchant.as_str(), order.identifier.as_str())).or_default().push(snapshot);
     }
     for snapshots in orders.values_mut() {
-        snapshots.sort_by_key(Snapshot::age);
+        snapshots.sort_by_key(Snapshot::version);
     }
     orders
 }
@@ -112,12 +112,12 @@ impl<'a> ProjectionBatch<'a> {
         stored_orders: &mut HashMap<Key<'a>, StoredOrder>,
     ) -> Self {
         let projection = |(key, snapshots): (Key<'a>, Vec<Snapshot<'a>>)| {
-            let (stored_age, shipped_units) =
-                stored_orders.remove(&key).map(|it| (it.age, it.shipped_units)).unzip();
+            let (stored_version, shipped_units) =
+                stored_orders.remove(&key).map(|it| (it.version, it.shipped_units)).unzip();
             OrderProjection {
                 snapshots,
                 shipped_units: shipped_units.unwrap_or_default(),
-                stored_age,
+                stored_version,
                 corrected: Vec::new(),
             }
         };
@@ -168,7 +168,7 @@ impl<'a> ProjectionBatch<'a> {
             for snapshot in &projection.snapshots {
                 let OrderStored { merchant, order } = snapshot.stored;
                 let refunds = projection.unapplied_refunds(snapshot);
-                if !refunds.is_empty() && projection.stored_age.is_some() {
+                if !refunds.is_empty() && projection.stored_version.is_some() {
                     orders.push((merchant.as_str(), order.identifier.as_str()));
                 }
                 let names = refunds.iter().filter_map(|refund| refund.rma_identifier.as_deref());
@@ -178,6 +178,8 @@ impl<'a> ProjectionBatch<'a> {
         AffectedReturns::lock(conn, &orders, &named).await
     }
 
+    /// Saves orders and units, resolves the discrepancies of corrected refunds and records the new ones. A
+    /// late snapshot changes only the units.
     async fn write(self, conn: &mut AsyncPgConnection, now: Timestamp) -> Result<(), Error> {
         let (mut new, mut changed) = (Rows::default(), Rows::default());
         for projection in &self.projections {
@@ -193,7 +195,7 @@ impl<'a> ProjectionBatch<'a> {
                 .await?;
                 continue;
             }
-            let rows = if projection.stored_age.is_none() { &mut new } else { &mut changed };
+            let rows = if projection.stored_version.is_none() { &mut new } else { &mut changed };
             rows.push(merchant, order, *sequence, &projection.shipped_units)?;
         }
         store::orders::update(conn, changed).await?;

@@ -64,17 +64,17 @@ impl Namespace {
         });
         let path = format!("queues/{}/{}.{queue}/get", self.broker.virtual_host(), self.name);
         // The console fails now and then while a queue finds its leader: it is asked again.
-        let answer =
-            crate::eventually("the console answers", Duration::from_secs(10), async || {
+        let response =
+            crate::eventually("the console responds", Duration::from_secs(10), async || {
                 let asked = self.broker.request(reqwest::Method::POST, &path).json(&body);
-                let answer = asked.send().await.unwrap();
-                (answer.status() != StatusCode::INTERNAL_SERVER_ERROR).then_some(answer)
+                let response = asked.send().await.unwrap();
+                (response.status() != StatusCode::INTERNAL_SERVER_ERROR).then_some(response)
             })
             .await;
-        if matches!(answer.status(), StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST) {
+        if matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST) {
             return Vec::new();
         }
-        answer.error_for_status().unwrap().json().await.unwrap()
+        response.error_for_status().unwrap().json().await.unwrap()
     }
 
     /// How many take messages off a queue.
@@ -90,8 +90,8 @@ impl Namespace {
 
     async fn about(&self, queue: &str) -> Value {
         let path = format!("queues/{}/{}.{queue}", self.broker.virtual_host(), self.name);
-        let answer = self.broker.request(reqwest::Method::GET, &path).send().await.unwrap();
-        answer.error_for_status().unwrap().json().await.unwrap()
+        let response = self.broker.request(reqwest::Method::GET, &path).send().await.unwrap();
+        response.error_for_status().unwrap().json().await.unwrap()
     }
 
     /// Has a queue take no more than one message, and refuse the others, about from now on.
@@ -121,8 +121,8 @@ impl Namespace {
             "payload_encoding": "string", "properties": {"delivery_mode": 2}
         });
         let path = format!("exchanges/{}/amq.default/publish", self.broker.virtual_host());
-        let answer = self.broker.post(&path, &body).await;
-        assert_eq!(answer["routed"], true, "{queue} does not exist");
+        let response = self.broker.post(&path, &body).await;
+        assert_eq!(response["routed"], true, "{queue} does not exist");
     }
 }
 
@@ -148,8 +148,8 @@ impl Broker {
     }
 
     async fn post(&self, path: &str, body: &Value) -> Value {
-        let answer = self.request(reqwest::Method::POST, path).json(body).send().await.unwrap();
-        answer.error_for_status().unwrap().json().await.unwrap()
+        let response = self.request(reqwest::Method::POST, path).json(body).send().await.unwrap();
+        response.error_for_status().unwrap().json().await.unwrap()
     }
 
     /// Deletes everything under a prefix.

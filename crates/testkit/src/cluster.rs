@@ -79,8 +79,8 @@ impl Cluster {
     pub async fn members(&self, queue: &str) -> usize {
         let client = platform::http_client(Duration::from_secs(120)).unwrap();
         let asked = client.get(format!("{}/queues/%2f/{queue}", self.api));
-        let answer = asked.basic_auth("backhaul", Some("cluster")).send().await.unwrap();
-        let queue: serde_json::Value = answer.error_for_status().unwrap().json().await.unwrap();
+        let response = asked.basic_auth("backhaul", Some("cluster")).send().await.unwrap();
+        let queue: serde_json::Value = response.error_for_status().unwrap().json().await.unwrap();
         queue["members"].as_array().map_or(0, Vec::len)
     }
 
@@ -112,7 +112,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // Also one that did not answer in time; of one that was never started there is nothing to end.
+        // A node that did not become ready in time is stopped too. Stopping an unstarted node does nothing.
         for node in 0..NODES.len() {
             self.control(node, &["kill"]);
             self.control(node, &["stop", "--wipe"]);

@@ -14,8 +14,8 @@ pub(crate) fn settings(url: String) -> Settings {
     Settings {
         url: Some(SecretString::from(url)),
         max_connections: 8,
-        acquire_timeout: Duration::from_secs(5),
-        statement_timeout: Duration::from_secs(5),
+        acquire_timeout: Duration::from_secs(60),
+        statement_timeout: Duration::from_secs(60),
     }
 }
 

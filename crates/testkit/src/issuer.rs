@@ -45,7 +45,7 @@ impl Issuer {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 // The client may have disconnected; the next request is still served.
-                answer(stream, &jwks.to_string()).unwrap_or_else(|error| eprintln!("{error}"));
+                respond(stream, &jwks.to_string()).unwrap_or_else(|error| eprintln!("{error}"));
             }
         });
         let der = key.to_pkcs8v1().unwrap();
@@ -117,7 +117,7 @@ pub fn merchant(identifier: &str) -> Merchant {
     merchant
 }
 
-fn answer(stream: TcpStream, body: &str) -> std::io::Result<()> {
+fn respond(stream: TcpStream, body: &str) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     while reader.read_line(&mut line)? > 2 {

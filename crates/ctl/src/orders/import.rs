@@ -71,7 +71,7 @@ impl Summary {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { files, intake, batch, parallel, report } = arguments;
     let importer = Importer {
-        intake: IntakeClient::connect(&intake, &Settings::load()?)?,
+        intake: IntakeClient::from_arguments(&intake, &Settings::load()?)?,
         batch: usize::try_from(batch).unwrap_or(MAX_ORDERS),
         parallel: usize::try_from(parallel).unwrap_or(1),
         report,

@@ -1,9 +1,9 @@
 //! A client for the order intake, with tokens, rate limits and retries.
 //!
-//! A 429 pauses all messages for as long as the service asks, without a limit on the number of
-//! pauses. Other transient failures (5xx, no response) are retried three times with back-off. A message
-//! of several orders that times out or is malformed as a whole is reported as too large, so that the
-//! caller sends it in parts.
+//! A 429 pauses all requests for the time in `Retry-After`, without a limit on the number of pauses.
+//! Other transient failures (5xx, no response) are retried three times with back-off. A request with
+//! several orders that times out, or that is rejected as a whole as malformed, is reported as too large,
+//! so that the caller sends its orders in smaller requests.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -30,7 +30,7 @@ use crate::settings::Settings;
 
 const RETRIES: u32 = 3;
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The order intake accepts a little more than this from one merchant at a time.
+/// The importer's own limit, below the one that the order intake has for a merchant.
 const MAX_INFLIGHT_BYTES: u32 = 5 * 1024 * 1024;
 /// Pause after a 429 without `Retry-After`.
 const DEFAULT_RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -93,7 +93,11 @@ enum NextAction {
 }
 
 impl IntakeClient {
-    pub(crate) fn connect(arguments: &IntakeArgs, settings: &Settings) -> anyhow::Result<Self> {
+    /// A client with the URL and credentials of the arguments, or else of the settings.
+    pub(crate) fn from_arguments(
+        arguments: &IntakeArgs,
+        settings: &Settings,
+    ) -> anyhow::Result<Self> {
         let orders = ORDERS.with_flag("--orders-url");
         let url = resolve(arguments.orders_url.as_ref(), settings, orders)?;
         Self::new(url, arguments.client.token_client(settings, MERCHANT)?)

@@ -9,7 +9,7 @@ use testkit::eventually;
 use crate::ordering_keys::nothing_overtook;
 use crate::test_app::{TIMEOUT, TestApp, count, message};
 
-/// Waits until the merchant has this many unanswered requests. They are new, so the broker still has
+/// Waits until the merchant has this many requests without a response. They are new, so the broker still has
 /// their messages.
 async fn in_flight(app: &TestApp, requests: usize) {
     eventually("requests are in flight", TIMEOUT, async || {

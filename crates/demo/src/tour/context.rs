@@ -75,7 +75,7 @@ impl DemoContext {
         })
     }
 
-    /// Polls until `check` returns a value.
+    /// Calls `check` until it returns a value or the timeout passes. `expected` begins the error message.
     pub(super) async fn poll<F>(&self, expected: &str, check: F) -> anyhow::Result<Value>
     where
         F: AsyncFn() -> anyhow::Result<Option<Value>>,

@@ -1,19 +1,20 @@
 //! A parsed document as one flat list of nodes, without an allocation per value.
 //!
 //! Invariant: the nodes of a container's content follow it, and the container holds the index
-//! after the last of them. A member of an object is a string node and then its value.
+//! of the first node after them. A member of an object is a string node and then its value.
 
 use serde::{Serialize, Serializer};
 use serde_json::{Number, Value};
 
-/// An offset, length or index. The parser rejects longer bodies.
+/// An offset, length or index. The parser rejects bodies that are too long for it.
 type Count = u32;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tree {
     /// The body.
     body: Box<str>,
-    /// The concatenated strings that were written with escapes.
+    /// Concatenated strings that are not slices of `body`: those with escapes, and all strings of a
+    /// document that was not parsed from a text.
     unescaped: String,
     nodes: Vec<Node>,
 }
@@ -71,7 +72,7 @@ impl Tree {
     }
 
     pub(super) fn root(&self) -> JsonValue<'_> {
-        self.json(0)
+        self.value_at(0)
     }
 
     pub(super) fn push(&mut self, node: Node) {
@@ -155,7 +156,7 @@ impl Tree {
         length == text.len() && self.text(at) == text
     }
 
-    fn json(&self, at: usize) -> JsonValue<'_> {
+    fn value_at(&self, at: usize) -> JsonValue<'_> {
         match self.nodes.get(at) {
             None | Some(Node::Null) => JsonValue::Null,
             Some(Node::Bool(boolean)) => JsonValue::Bool(*boolean),
@@ -277,7 +278,7 @@ impl<'a> Elements<'a> {
     pub fn iter(self) -> impl Iterator<Item = JsonValue<'a>> {
         let Self { tree, first, length } = self;
         let indexes = std::iter::successors(Some(first), move |at| Some(tree.after(*at)));
-        indexes.take(length).map(|at| tree.json(at))
+        indexes.take(length).map(|at| tree.value_at(at))
     }
 }
 
@@ -300,11 +301,11 @@ impl<'a> Members<'a> {
 
     pub fn get(self, key: &str) -> Option<JsonValue<'a>> {
         let at = self.key_indexes().find(|at| self.tree.is_text(*at, key))?;
-        Some(self.tree.json(at + 1))
+        Some(self.tree.value_at(at + 1))
     }
 
     pub fn iter(self) -> impl Iterator<Item = (&'a str, JsonValue<'a>)> {
-        self.key_indexes().map(move |at| (self.tree.text(at), self.tree.json(at + 1)))
+        self.key_indexes().map(move |at| (self.tree.text(at), self.tree.value_at(at + 1)))
     }
 
     fn key_indexes(self) -> impl Iterator<Item = usize> {

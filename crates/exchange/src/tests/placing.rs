@@ -2,17 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use domain::event::Event as _;
 use domain::exchange::{ExchangeFailed, FailureReason, exchange_order_schema};
 use domain::merchant::Merchant;
-use domain::returns::{RefundType, ReturnConfirmed, UnitId};
+use domain::returns::{RefundType, ReturnConfirmed};
 use messaging::Envelope;
 use platform::Clock;
-use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use testkit::eventually;
 
-use super::app::{SOON, TestApp, carded, confirmed, exchanged, reason};
+use super::app::{TestApp, carded, confirmed, exchanged, reason};
 
 /// Fields that the contract lists for a replacement variant, a gift card, its returned items and the
 /// exchange order.
@@ -274,137 +271,6 @@ async fn an_identifier_is_generated_if_the_merchant_returns_none() {
     let placed = app.placed().await;
     assert!(placed.exchange_order_identifier.starts_with("X-"), "{placed:?}");
     app.wait_until_idle().await;
-}
-
-#[tokio::test]
-async fn a_replay_places_an_undeliverable_order() {
-    let app = TestApp::with_settings(&[("DELIVERY__RETRIES", "2")]).await;
-    let refusing = json!([{"do": "respond", "status": 503, "times": 6}]);
-    app.behave("/exchange_orders", refusing).await;
-    app.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
-    let undeliverable = app.undeliverable().await;
-    assert_eq!(undeliverable.rma_identifier, "R-1");
-    let unit = UnitId {
-        order_identifier: "1001".to_owned(),
-        order_line_item_identifier: "L1".to_owned(),
-        unit: 1,
-    };
-    assert_eq!(undeliverable.items, [unit]);
-    let why = &undeliverable.reason;
-    assert!(why.starts_with("the merchant responded with 503"), "{why}");
-    let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
-    assert_eq!(shown["state"], "undeliverable");
-    let delivery = shown["delivery"].as_str().unwrap();
-    let replay = format!("{}/v1/deliveries/{delivery}/replay", app.service.url);
-    let operator = app.issuer.token(None, "operator");
-    let again = async || {
-        let response = app.client.post(&replay).bearer_auth(&operator).send().await.unwrap();
-        assert!(response.status().is_success(), "{}", response.status());
-    };
-    // Another return fails while the exchange order is undeliverable.
-    app.confirm(&confirmed("R-2", "1001", &[carded("L2", 1)])).await;
-    assert_eq!(reason(&app.failed().await), FailureReason::AlreadyExchanged);
-    again().await;
-    eventually("the replay failed, too", SOON, async || {
-        (app.journal("/exchange_orders").await.len() == 6).then_some(())
-    })
-    .await;
-    app.wait_until_idle().await;
-    again().await;
-    let placed = app.placed().await;
-    assert_eq!((placed.rma_identifier.as_str(), placed.items.len()), ("R-1", 1));
-    app.wait_until_idle().await;
-    let arrived = app.journal("/exchange_orders").await;
-    let ids: BTreeSet<_> =
-        arrived.iter().map(|entry| entry.headers["webhook-id"].to_string()).collect();
-    assert_eq!((arrived.len(), ids.len()), (7, 1));
-}
-
-#[tokio::test]
-async fn an_operator_abandons_an_undeliverable_order() {
-    let app =
-        TestApp::with_settings(&[("DELIVERY__RETRIES", "1"), ("DELIVERY__ATTEMPT_TIMEOUT", "5s")])
-            .await;
-    let refusing = json!([{"do": "respond", "status": 503, "times": 2}, {"do": "hang"}]);
-    app.behave("/exchange_orders", refusing).await;
-    app.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
-    app.undeliverable().await;
-    app.wait_until_idle().await;
-    let operator = app.issuer.token(None, "operator");
-    let post = async |path: &str| app.send(Method::POST, path, &operator, Some("acme")).await;
-    let abandon = "/v1/exchange_orders/1001/abandon";
-    let merchants_own = app.issuer.token(Some("acme"), "returns");
-    let (status, _) = app.send(Method::POST, abandon, &merchants_own, None).await;
-    assert_eq!(status, StatusCode::FORBIDDEN);
-    assert_eq!(post("/v1/exchange_orders/1002/abandon").await.0, StatusCode::NOT_FOUND);
-
-    // The order cannot be abandoned while its delivery is in flight.
-    let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
-    let replay = format!("/v1/deliveries/{}/replay", shown["delivery"].as_str().unwrap());
-    assert_eq!(post(&replay).await.0, StatusCode::ACCEPTED);
-    assert_eq!(post(abandon).await.0, StatusCode::CONFLICT);
-    let refusing = json!([{"do": "respond", "status": 503, "times": "always"}]);
-    app.behave("/exchange_orders", refusing).await;
-    app.wait_until_idle().await;
-
-    for _ in 0..2 {
-        let (status, ended) = post(abandon).await;
-        assert_eq!((status, &ended["state"]), (StatusCode::OK, &json!("abandoned")));
-        assert_eq!(ended["message"]["original_order_id"], "1001");
-    }
-    let failed = app.failed().await;
-    assert_eq!((reason(&failed), failed.items.len()), (FailureReason::Abandoned, 1));
-    assert_eq!(failed.rma_identifier, "R-1");
-    assert_eq!(post(&replay).await.0, StatusCode::NOT_FOUND);
-    app.confirm(&confirmed("R-2", "1001", &[carded("L2", 1)])).await;
-    assert_eq!(reason(&app.failed().await), FailureReason::AlreadyExchanged);
-    let (_, listed) = app.get("/v1/exchange_orders?state=abandoned", "acme").await;
-    assert_eq!(listed["exchange_orders"][0]["rma_identifier"], "R-1");
-    app.wait_until_idle().await;
-
-    app.request_sandbox(Method::DELETE, "/behaviour", &Value::Null).await;
-    app.confirm(&confirmed("R-3", "1003", &[carded("L1", 1)])).await;
-    app.placed().await;
-    assert_eq!(post("/v1/exchange_orders/1003/abandon").await.0, StatusCode::CONFLICT);
-    app.wait_until_idle().await;
-}
-
-#[tokio::test]
-async fn a_confirmation_that_cannot_become_an_order_is_dead_lettered() {
-    let app = TestApp::start().await;
-    let mut nameless = confirmed("R-1", "1001", &[carded("L1", 1)]);
-    nameless.gift_card = None;
-    app.confirm(&nameless).await;
-    app.confirm(&confirmed("R-2", "1002", &[])).await;
-    app.confirm(&confirmed("R-3", "1003", &[carded("L1", 1)])).await;
-    assert_eq!(app.placed().await.original_order_id, "1003");
-    let dead = format!("exchange.{}.dead", ReturnConfirmed::TYPE);
-    eventually("both events are dead-lettered", SOON, async || {
-        (app.service.namespace.peek(&dead).await.len() == 2).then_some(())
-    })
-    .await;
-    app.wait_until_idle().await;
-}
-
-#[tokio::test]
-async fn an_unreadable_confirmation_does_not_block_others() {
-    let app = TestApp::start().await;
-    let good = confirmed("R-2", "1002", &[carded("L1", 1)]);
-    // In one statement, so that they are claimed together.
-    let both = format!(
-        "INSERT INTO confirmations (merchant, original_order_id, rma_identifier, state, document, \
-             received_at, claimed_until) \
-         SELECT 'acme', original_order_id, rma_identifier, 'waiting', document, now(), now() \
-         FROM (VALUES ('1001', 'R-1', '{{}}'), ('1002', 'R-2', '{}')) \
-             AS new (original_order_id, rma_identifier, document)",
-        json!(good),
-    );
-    app.execute(&both).await;
-    assert_eq!(app.placed().await.original_order_id, "1002");
-    app.wait_until_idle().await;
-    let (_, unreadable) = app.get("/v1/exchange_orders?state=unreadable", "acme").await;
-    assert_eq!(unreadable["exchange_orders"].as_array().unwrap().len(), 1);
-    assert_eq!(unreadable["exchange_orders"][0]["original_order_id"], "1001");
 }
 
 #[tokio::test]

@@ -57,8 +57,8 @@ async fn the_next_batch_is_sent_before_the_first_is_committed() {
     let orders = samples(2);
     check(&writer.publish("acme", one(&orders[0])).await, &[OrderOutcome::Stored]);
     let newer = updated_in(&orders[0], 2027);
-    let answers = publish_while_blocked(&writer, &newer, &orders[1], "COMMIT").await;
-    answers.iter().for_each(|answer| check(answer, &[OrderOutcome::Stored]));
+    let results = publish_while_blocked(&writer, &newer, &orders[1], "COMMIT").await;
+    results.iter().for_each(|result| check(result, &[OrderOutcome::Stored]));
     assert_eq!(writer.events().await.len(), 3);
 }
 
@@ -121,16 +121,16 @@ async fn a_timed_out_order_fails_alone() {
     let hold = format!("BEGIN; SELECT FROM orders WHERE identifier = '{held}' FOR UPDATE");
     holder.batch_execute(&hold).await.unwrap();
     let newer = updated_in(&orders[0], 2027);
-    let answers = publish(vec![orders[2].clone(), newer, orders[3].clone()]).await;
-    let [before, Err(timed_out), behind] = &answers[..] else { panic!("{answers:?}") };
+    let results = publish(vec![orders[2].clone(), newer, orders[3].clone()]).await;
+    let [before, Err(timed_out), behind] = &results[..] else { panic!("{results:?}") };
     assert_eq!(timed_out.kind(), ErrorKind::Unavailable);
-    [before, behind].into_iter().for_each(|answer| check(answer, &[OrderOutcome::Stored]));
+    [before, behind].into_iter().for_each(|result| check(result, &[OrderOutcome::Stored]));
 
     // After several timeouts the rest of the batch is rejected immediately.
     holder.batch_execute("COMMIT; BEGIN; SELECT FROM orders FOR UPDATE").await.unwrap();
     let newer = orders[..3].iter().map(|order| updated_in(order, 2027));
-    let answers = publish(newer.chain([orders[4].clone()]).collect()).await;
-    answers.iter().for_each(|answer| assert!(answer.is_err(), "{answers:?}"));
+    let results = publish(newer.chain([orders[4].clone()]).collect()).await;
+    results.iter().for_each(|result| assert!(result.is_err(), "{results:?}"));
 }
 
 #[tokio::test]
@@ -141,8 +141,8 @@ async fn batches_fail_with_their_connection_and_the_next_is_stored() {
     let newer = updated_in(&orders[0], 2027);
     let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                WHERE datname = current_database() AND wait_event_type = 'Lock'; COMMIT";
-    for answer in publish_while_blocked(&writer, &newer, &orders[1], cut).await {
-        let Err(error @ PublishError::Database(_)) = answer else { panic!("{answer:?}") };
+    for result in publish_while_blocked(&writer, &newer, &orders[1], cut).await {
+        let Err(error @ PublishError::Database(_)) = result else { panic!("{result:?}") };
         assert_eq!(error.kind(), ErrorKind::Unavailable);
     }
     check(&writer.publish("acme", &[newer, orders[1].clone()]).await, &[OrderOutcome::Stored; 2]);
@@ -165,9 +165,9 @@ async fn concurrent_writers_of_one_order_lose_nothing() {
     let publications = (0..60).map(|second| writer.publication("acme", &[snapshot(second)]));
     let queues = queues.iter().cycle();
     let waiting = publications.zip(queues).map(|(publication, queue)| queue.submit(publication));
-    let answers = futures_util::future::join_all(waiting).await;
+    let results = futures_util::future::join_all(waiting).await;
     assert!(tasks.drain(Duration::from_secs(5)).await);
-    let stored = answers.iter().filter(|answer| match answer.as_ref().unwrap() {
+    let stored = results.iter().filter(|result| match result.as_ref().unwrap() {
         Ok(outcomes) => outcomes == &[OrderOutcome::Stored],
         Err(error) => panic!("{error}"),
     });
@@ -191,8 +191,8 @@ async fn an_event_draws_its_sequence_number_after_locking_the_order() {
         writer.wait_until_blocked().await;
         other.batch_execute("SELECT nextval('outbox_sequence_seq'); COMMIT").await.unwrap();
     };
-    let (answer, ()) = tokio::join!(publishing, drawing);
-    check(&answer, &[OrderOutcome::Stored]);
+    let (result, ()) = tokio::join!(publishing, drawing);
+    check(&result, &[OrderOutcome::Stored]);
     let positions =
         writer.lines("SELECT sequence::text AS line FROM outbox ORDER BY sequence").await;
     assert_eq!(positions, ["1", "3"]);

@@ -5,8 +5,8 @@ use futures_util::future::join_all;
 
 use super::*;
 
-fn retry_after(answer: &Response) -> u64 {
-    answer.headers()["retry-after"].to_str().unwrap().parse().unwrap()
+fn retry_after(response: &Response) -> u64 {
+    response.headers()["retry-after"].to_str().unwrap().parse().unwrap()
 }
 
 /// Sends a request without a token, forwarded by a proxy.
@@ -18,8 +18,8 @@ async fn send_unauthenticated(app: &TestApp, forwarded_for: &str) -> Response {
 async fn requests_are_limited_by_address_with_or_without_a_token() {
     let limits = [("LIMITS__REQUESTS_PER_MINUTE", "60"), ("HTTP__TRUSTED_PROXIES", "127.0.0.1")];
     let app = TestApp::with(&limits, merchant("acme")).await;
-    let answers = join_all((0..61).map(|_| send_unauthenticated(&app, "192.0.2.1"))).await;
-    let limited: Vec<_> = answers.iter().filter(|answer| answer.status() == 429).collect();
+    let responses = join_all((0..61).map(|_| send_unauthenticated(&app, "192.0.2.1"))).await;
+    let limited: Vec<_> = responses.iter().filter(|response| response.status() == 429).collect();
     assert_eq!(limited.len(), 1);
     assert!((1..=61).contains(&retry_after(limited[0])));
     assert_eq!(send_unauthenticated(&app, "192.0.2.2").await.status(), 401);
@@ -30,11 +30,11 @@ async fn requests_are_limited_by_address_with_or_without_a_token() {
 async fn only_trusted_proxies_may_forward_addresses() {
     let app = TestApp::with(&[("LIMITS__REQUESTS_PER_MINUTE", "50")], merchant("acme")).await;
     let addresses = (0..60).map(|host| format!("192.0.2.{host}"));
-    let answers = addresses.map(|address| {
+    let responses = addresses.map(|address| {
         let app = &app;
         async move { send_unauthenticated(app, &address).await.status().as_u16() }
     });
-    assert!(join_all(answers).await.contains(&429));
+    assert!(join_all(responses).await.contains(&429));
 }
 
 #[tokio::test]
@@ -68,8 +68,8 @@ async fn unread_responses_are_bounded() {
     let app = TestApp::with(&limits, merchant("acme")).await;
     for order in &mut sample_orders(4) {
         order["padding"] = json!(" ".repeat(900_000));
-        let (status, answer) = app.publish("acme", &enclose(std::slice::from_ref(order))).await;
-        assert_eq!(status, 200, "{answer}");
+        let (status, response) = app.publish("acme", &enclose(std::slice::from_ref(order))).await;
+        assert_eq!(status, 200, "{response}");
     }
     // More than the buffers of the connection take.
     let asked = format!(
@@ -79,8 +79,8 @@ async fn unread_responses_are_bounded() {
     .repeat(8);
     let unread = join_all((0..3).map(|_| app.service.raw_connection(&asked))).await;
     let page = async |status: u16| {
-        let answer = app.get("/v1/orders", "acme").await;
-        (answer.status() == status).then_some(answer)
+        let response = app.get("/v1/orders", "acme").await;
+        (response.status() == status).then_some(response)
     };
     let refused =
         testkit::eventually("the memory is used up", Duration::from_secs(120), || page(503)).await;
@@ -90,7 +90,7 @@ async fn unread_responses_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_full_write_queue_answers_503_immediately() {
+async fn a_full_write_queue_responds_with_503_at_once() {
     let app = TestApp::with(&[("STORING__MAX_QUEUED_ORDERS", "10")], merchant("acme")).await;
     let pool = app.service.database.pool();
     let mut conn = pool.get().await.unwrap();
@@ -101,17 +101,17 @@ async fn a_full_write_queue_answers_503_immediately() {
         let mut statuses = Vec::new();
         let sent = messages.iter().map(|message| async {
             let request = app.request().bearer_auth(app.token("acme"));
-            let answer = request.body(message.to_string()).send().await.unwrap();
-            if answer.status() == 503 {
+            let response = request.body(message.to_string()).send().await.unwrap();
+            if response.status() == 503 {
                 refused.notify_one();
             }
-            answer
+            response
         });
-        for answer in join_all(sent).await {
-            if answer.status() == 503 {
-                assert_eq!(retry_after(&answer), 1);
+        for response in join_all(sent).await {
+            if response.status() == 503 {
+                assert_eq!(retry_after(&response), 1);
             }
-            statuses.push(answer.status().as_u16());
+            statuses.push(response.status().as_u16());
         }
         statuses
     };
@@ -130,8 +130,8 @@ async fn concurrent_duplicates_are_stored_once() {
     let app = TestApp::start().await;
     let messages: Vec<_> = sample_orders(60).chunks(3).map(enclose).collect();
     let sent = messages.iter().chain(&messages).map(|message| app.publish("acme", message));
-    for (status, answer) in join_all(sent).await {
-        assert_eq!(status, StatusCode::OK, "{answer}");
+    for (status, response) in join_all(sent).await {
+        assert_eq!(status, StatusCode::OK, "{response}");
     }
     let queue = "rma-engine.order.stored.v1";
     testkit::eventually("sixty events", Duration::from_secs(120), || async {

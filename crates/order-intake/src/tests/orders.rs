@@ -5,10 +5,10 @@ use std::slice::from_ref as one;
 use super::*;
 
 async fn identifiers(app: &TestApp, query: &str) -> Vec<String> {
-    let answer = app.get(&format!("/v1/orders{query}"), "acme").await;
-    assert_eq!(answer.status(), StatusCode::OK, "{query}");
-    let answer: Value = answer.json().await.unwrap();
-    let orders = answer["orders"].as_array().unwrap();
+    let response = app.get(&format!("/v1/orders{query}"), "acme").await;
+    assert_eq!(response.status(), StatusCode::OK, "{query}");
+    let response: Value = response.json().await.unwrap();
+    let orders = response["orders"].as_array().unwrap();
     orders.iter().map(|order| order["identifier"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -98,7 +98,7 @@ async fn an_invalid_query_is_rejected() {
     let cursors = ["after=%21", "after=YQBi"];
     let others = ["limit=0", "limit=201", "limit=x", "unknown=1", "identifier=%00"];
     for query in cursors.into_iter().chain(others) {
-        let answer = app.get(&format!("/v1/orders?{query}"), "acme").await;
-        assert_eq!(answer.status(), StatusCode::BAD_REQUEST, "{query}");
+        let response = app.get(&format!("/v1/orders?{query}"), "acme").await;
+        assert_eq!(response.status(), StatusCode::BAD_REQUEST, "{query}");
     }
 }

@@ -18,10 +18,10 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 async fn orders_are_stored_and_their_events_reach_the_queue() {
     let app = TestApp::start().await;
     let message = sample_message(3);
-    let (status, answer) = app.publish("acme", &message).await;
-    assert_eq!((status, &answer["message"]), (StatusCode::OK, &json!("3 orders: 3 stored")));
+    let (status, response) = app.publish("acme", &message).await;
+    assert_eq!((status, &response["message"]), (StatusCode::OK, &json!("3 orders: 3 stored")));
     let identifiers: Vec<_> = sample_orders(3).iter().map(|it| it["identifier"].clone()).collect();
-    let results = answer["orders"].as_array().unwrap();
+    let results = response["orders"].as_array().unwrap();
     let published: Vec<_> = results.iter().map(|it| it["identifier"].clone()).collect();
     assert_eq!(published, identifiers);
 
@@ -47,18 +47,18 @@ async fn one_invalid_order_rejects_the_whole_message_with_all_errors() {
     orders[1]["currency"] = json!("DOLLARS");
     orders[3].as_object_mut().unwrap().remove("refunds");
     let message = enclose(&orders);
-    let (status, answer) = app.publish("acme", &message).await;
+    let (status, response) = app.publish("acme", &message).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
-    assert_eq!(answer["message"], "3 fields are not valid");
+    assert_eq!(response["message"], "3 fields are not valid");
     let now = platform::Clock::system().now();
     let expected =
         OrderMessage::read(&Document::from(message), OrderPolicy::default(), now).unwrap_err();
-    assert_eq!(answer["errors"], json!(expected.errors));
+    assert_eq!(response["errors"], json!(expected.errors));
     assert_eq!(
-        answer["errors"][2],
+        response["errors"][2],
         json!({ "field": "$.returns_portal_order.orders[3].refunds", "code": "missing_field" })
     );
-    assert!(answer["request_id"].is_string());
+    assert!(response["request_id"].is_string());
     let listed: Value = app.get("/v1/orders", "acme").await.json().await.unwrap();
     assert_eq!(listed, json!({ "orders": [] }));
 }
@@ -68,10 +68,10 @@ async fn unauthorized_requests_are_rejected_with_a_reason() {
     let app = TestApp::start().await;
     let body = sample_message(1).to_string();
     let refused = async |request: RequestBuilder| {
-        let answer = request.body(body.clone()).send().await.unwrap();
-        let challenge = answer.headers().get("www-authenticate").is_some();
-        let (status, answer) = read(answer).await;
-        (status.as_u16(), challenge, answer["message"].as_str().unwrap().to_owned())
+        let response = request.body(body.clone()).send().await.unwrap();
+        let challenge = response.headers().get("www-authenticate").is_some();
+        let (status, response) = read(response).await;
+        (status.as_u16(), challenge, response["message"].as_str().unwrap().to_owned())
     };
     let token = |token: String| app.request().bearer_auth(token);
     let case = |status, challenge, message: &str| (status, challenge, message.to_owned());
@@ -98,8 +98,8 @@ async fn the_authorization_scheme_is_case_insensitive() {
     let app = TestApp::start().await;
     let token = format!("bEARER {}", app.token("acme"));
     let request = app.request().header("Authorization", token);
-    let answer = request.body(sample_message(1).to_string()).send().await.unwrap();
-    assert_eq!(answer.status(), StatusCode::OK);
+    let response = request.body(sample_message(1).to_string()).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
 }
 
 #[tokio::test]
@@ -111,8 +111,8 @@ async fn headers_are_checked() {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let (status, answer) = read(request.body("{}").send().await.unwrap()).await;
-        (status.as_u16(), answer["message"].as_str().unwrap().to_owned())
+        let (status, response) = read(request.body("{}").send().await.unwrap()).await;
+        (status.as_u16(), response["message"].as_str().unwrap().to_owned())
     };
     let json = ("Content-Type", "application/json");
     let version = (400, "the Api-Version header must be 3".to_owned());
@@ -131,16 +131,16 @@ async fn headers_are_checked() {
 async fn invalid_bodies_are_rejected_with_a_reason() {
     const MIB: usize = 1024 * 1024;
     let app = TestApp::start().await;
-    let answer = async |body: Vec<u8>, gzipped: bool| {
+    let response = async |body: Vec<u8>, gzipped: bool| {
         let mut request = app.request().bearer_auth(app.token("acme")).body(body);
         if gzipped {
             request = request.header("Content-Encoding", "gzip");
         }
-        let (status, answer) = read(request.send().await.unwrap()).await;
-        (status.as_u16(), answer["message"].as_str().unwrap().to_owned())
+        let (status, response) = read(request.send().await.unwrap()).await;
+        (status.as_u16(), response["message"].as_str().unwrap().to_owned())
     };
     let check = async |body: &[u8], status: u16, words: &str| {
-        let (seen, message) = answer(body.to_vec(), false).await;
+        let (seen, message) = response(body.to_vec(), false).await;
         assert!(seen == status && message.contains(words), "{seen} {message}");
     };
     check(b"", 400, "the body is empty").await;
@@ -162,18 +162,18 @@ async fn invalid_bodies_are_rejected_with_a_reason() {
     }
 
     let good = sample_message(1).to_string();
-    assert_eq!(answer(gzip(good.as_bytes()), true).await.0, 200);
-    assert_eq!(answer(gzip(&vec![b' '; 5 * MIB + 1]), true).await.0, 413);
+    assert_eq!(response(gzip(good.as_bytes()), true).await.0, 200);
+    assert_eq!(response(gzip(&vec![b' '; 5 * MIB + 1]), true).await.0, 413);
     let half = gzip(good.as_bytes());
-    assert_eq!(answer(half[..half.len() / 2].to_vec(), true).await.0, 400);
-    assert_eq!(answer(good.into_bytes(), true).await.0, 400);
+    assert_eq!(response(half[..half.len() / 2].to_vec(), true).await.0, 400);
+    assert_eq!(response(good.into_bytes(), true).await.0, 400);
 }
 
 #[tokio::test]
 async fn a_message_may_hold_five_hundred_orders() {
     let app = TestApp::start().await;
-    let (status, answer) = app.publish("acme", &sample_message(500)).await;
-    assert_eq!((status, &answer["message"]), (StatusCode::OK, &json!("500 orders: 500 stored")));
+    let (status, response) = app.publish("acme", &sample_message(500)).await;
+    assert_eq!((status, &response["message"]), (StatusCode::OK, &json!("500 orders: 500 stored")));
     let (status, _) = app.publish("acme", &sample_message(501)).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
 }

@@ -85,9 +85,9 @@ async fn snapshots_of_one_order_in_one_batch_are_applied_in_order() {
         writer.publication("acme", &[first.clone(), second.clone(), first.clone()]),
         writer.publication("acme", one(&second)),
     ];
-    let answers = writer.publish_batch(publications).await;
-    check(&answers[0], &[OrderOutcome::Stored, OrderOutcome::Stored, OrderOutcome::Stale]);
-    check(&answers[1], &[OrderOutcome::Unchanged]);
+    let results = writer.publish_batch(publications).await;
+    check(&results[0], &[OrderOutcome::Stored, OrderOutcome::Stored, OrderOutcome::Stale]);
+    check(&results[1], &[OrderOutcome::Unchanged]);
     assert_eq!(writer.events().await.len(), 2);
     let stored = writer.lines("SELECT document::jsonb ->> 'updated_at' AS line FROM orders").await;
     assert_eq!(stored, ["2026-01-02T00:00:00Z"]);
@@ -142,8 +142,8 @@ async fn conflicts_are_found_before_anything_is_written() {
         }),
     ] {
         let newest = with(changed, |order| order["updated_at"] = json!("2028-01-01T00:00:00Z"));
-        let answer = writer.publish("acme", &[newest]).await;
-        assert!(matches!(answer, Err(PublishError::Refunds(_))), "{answer:?}");
+        let result = writer.publish("acme", &[newest]).await;
+        assert!(matches!(result, Err(PublishError::Refunds(_))), "{result:?}");
     }
     let positions =
         writer.lines("SELECT sequence::text AS line FROM outbox ORDER BY sequence").await;
@@ -161,11 +161,11 @@ async fn a_changed_refund_rejects_its_message_and_no_other() {
         writer.publication("acme", &[others[1].clone(), changed]),
         writer.publication("acme", &others[2..]),
     ];
-    let answers = writer.publish_batch(publications).await;
-    check(&answers[0], &[OrderOutcome::Stored]);
-    let Err(PublishError::Refunds(invalid)) = &answers[1] else { panic!("{:?}", answers[1]) };
+    let results = writer.publish_batch(publications).await;
+    check(&results[0], &[OrderOutcome::Stored]);
+    let Err(PublishError::Refunds(invalid)) = &results[1] else { panic!("{:?}", results[1]) };
     assert_eq!(invalid.errors[0].field, "$.returns_portal_order.orders[1].refunds[0]");
-    check(&answers[2], &[OrderOutcome::Stored; 2]);
+    check(&results[2], &[OrderOutcome::Stored; 2]);
     assert_eq!(writer.events().await.len(), 4);
 }
 
@@ -174,16 +174,16 @@ async fn a_refund_belongs_to_one_order() {
     let writer = TestWriter::start().await;
     let order = refunded();
     let other = with(order.clone(), |order| order["identifier"] = json!("another"));
-    let answers = writer
+    let results = writer
         .publish_batch(vec![
             writer.publication("acme", one(&order)),
             writer.publication("acme", one(&other)),
             writer.publication("rival", &[other]),
         ])
         .await;
-    check(&answers[0], &[OrderOutcome::Stored]);
-    assert!(matches!(answers[1], Err(PublishError::Refunds(_))));
-    check(&answers[2], &[OrderOutcome::Stored]);
+    check(&results[0], &[OrderOutcome::Stored]);
+    assert!(matches!(results[1], Err(PublishError::Refunds(_))));
+    check(&results[2], &[OrderOutcome::Stored]);
 }
 
 #[tokio::test]
@@ -194,16 +194,16 @@ async fn a_line_of_a_refund_belongs_to_one_refund() {
         order["identifier"] = json!("another");
         order["refunds"][0]["identifier"] = json!("another refund");
     });
-    let answers = writer
+    let results = writer
         .publish_batch(vec![
             writer.publication("acme", one(&order)),
             writer.publication("acme", one(&other)),
             writer.publication("rival", one(&other)),
         ])
         .await;
-    check(&answers[0], &[OrderOutcome::Stored]);
-    assert!(matches!(answers[1], Err(PublishError::Refunds(_))));
-    check(&answers[2], &[OrderOutcome::Stored]);
+    check(&results[0], &[OrderOutcome::Stored]);
+    assert!(matches!(results[1], Err(PublishError::Refunds(_))));
+    check(&results[2], &[OrderOutcome::Stored]);
     // The result is the same when the first order is already stored.
     let late = writer.publish("acme", one(&other)).await;
     let Err(PublishError::Refunds(invalid)) = late else { panic!("{late:?}") };
@@ -220,9 +220,9 @@ async fn an_unstorable_order_fails_alone() {
     let mut publications: Vec<_> =
         orders.iter().map(|order| writer.publication("acme", one(order))).collect();
     publications[1].orders[0].document = "PostgreSQL takes no \0".to_owned();
-    let answers = writer.publish_batch(publications).await;
-    check(&answers[0], &[OrderOutcome::Stored]);
-    assert!(matches!(answers[1], Err(PublishError::Database(_))));
-    check(&answers[2], &[OrderOutcome::Stored]);
+    let results = writer.publish_batch(publications).await;
+    check(&results[0], &[OrderOutcome::Stored]);
+    assert!(matches!(results[1], Err(PublishError::Database(_))));
+    check(&results[2], &[OrderOutcome::Stored]);
     assert_eq!(writer.events().await.len(), 2);
 }

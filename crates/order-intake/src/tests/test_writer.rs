@@ -87,8 +87,8 @@ impl TestWriter {
     /// Publishes all publications in one batch and returns their results.
     pub(super) async fn publish_batch(&self, publications: Vec<Publication>) -> Vec<PublishResult> {
         let waiting = publications.into_iter().map(|publication| self.queue.submit(publication));
-        let answers = self.with_writer(futures_util::future::join_all(waiting)).await;
-        answers.into_iter().map(Result::unwrap).collect()
+        let results = self.with_writer(futures_util::future::join_all(waiting)).await;
+        results.into_iter().map(Result::unwrap).collect()
     }
 
     pub(super) async fn publish(&self, merchant: &str, orders: &[Value]) -> PublishResult {
@@ -162,6 +162,6 @@ pub(super) fn with(mut order: Value, change: impl FnOnce(&mut Value)) -> Value {
 }
 
 #[track_caller]
-pub(super) fn check(answer: &PublishResult, expected: &[OrderOutcome]) {
-    assert_eq!(answer.as_ref().unwrap(), expected);
+pub(super) fn check(result: &PublishResult, expected: &[OrderOutcome]) {
+    assert_eq!(result.as_ref().unwrap(), expected);
 }

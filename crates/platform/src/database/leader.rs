@@ -9,16 +9,18 @@ use tokio_util::sync::CancellationToken;
 use super::{DatabaseError, Pool};
 use crate::{chain, retry::Backoff};
 
-/// Milliseconds between polls after a wake-up. The wake-up comes from inside the writer's
-/// transaction, so the first polls may run before the commit.
+/// Delays in milliseconds of the polls at the start, after found work and after a wake-up, before polling
+/// slows down to `poll_interval`. The wake-up comes from inside the writer's transaction, so the first
+/// polls may run before the commit.
 const POLL_DELAYS: [u64; 6] = [0, 1, 3, 6, 15, 30];
 
 /// Result of one poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PollOutcome {
-    /// The poll found work, and there may be more.
+    /// The poll found work. The next poll follows at once.
     Busy,
-    /// The poll found a full batch. The next poll waits this long, so that batches stay large.
+    /// The poll found a full batch. The next poll follows after this time, and wake-ups are ignored until
+    /// then, so that the next batch is large too.
     Saturated(Duration),
     Idle,
 }
@@ -39,8 +41,8 @@ pub trait LeaderTask {
 }
 
 impl Pool {
-    /// Runs the task while this replica leads, and tries to become the leader while it does not.
-    /// Polls when woken, and every `poll_interval`.
+    /// Polls while this replica holds the lock, when woken and every `poll_interval`. A replica without
+    /// the lock tries to get it every `poll_interval`.
     pub async fn run_as_leader<T: LeaderTask>(
         self,
         mut task: T,

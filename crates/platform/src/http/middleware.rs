@@ -84,9 +84,13 @@ pub(super) async fn observe(
 fn record(span: &Span, method: String, route: String, status: u16, elapsed: Duration) {
     let elapsed_ms = elapsed.as_millis();
     if status >= 400 {
-        span.in_scope(|| tracing::info!(status, elapsed_ms, "{method} {route} answered {status}"));
+        span.in_scope(|| {
+            tracing::info!(status, elapsed_ms, "{method} {route} responded with {status}")
+        });
     } else if tracing::enabled!(tracing::Level::DEBUG) {
-        span.in_scope(|| tracing::debug!(status, elapsed_ms, "{method} {route} answered {status}"));
+        span.in_scope(|| {
+            tracing::debug!(status, elapsed_ms, "{method} {route} responded with {status}")
+        });
     }
     let labels = [
         KeyValue::new("method", label(&method)),

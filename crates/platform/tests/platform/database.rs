@@ -19,17 +19,17 @@ async fn a_database_that_is_down_gives_503_within_a_second_and_the_process_heals
     let mirror = start(&[("DATABASE__URL", &url)]).await;
     let ask =
         async |path: &str| client().get(format!("{}{path}", mirror.url)).send().await.unwrap();
-    eventually("the database answers", Duration::from_secs(120), async || {
+    eventually("the database responses", Duration::from_secs(120), async || {
         (ask("/database").await.status() == StatusCode::OK).then_some(())
     })
     .await;
     tokio::task::block_in_place(|| servers.kill(Server::Postgres));
     for _ in 0..5 {
         let started = Instant::now();
-        let answer = ask("/database").await;
-        assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let response = ask("/database").await;
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert!(started.elapsed() < Duration::from_millis(1500), "{:?}", started.elapsed());
-        assert!(answer.headers().contains_key("retry-after"));
+        assert!(response.headers().contains_key("retry-after"));
         assert_eq!(ask("/readyz").await.status(), StatusCode::SERVICE_UNAVAILABLE);
         let served = ask("/readyz?exclude=broker").await;
         assert_eq!(served.status(), StatusCode::SERVICE_UNAVAILABLE);
@@ -81,8 +81,8 @@ async fn a_database_that_comes_late_is_asked_for_its_migrations() {
     let hidden = Hidden::create().await;
     let mirror = start(&[("DATABASE__URL", &hidden.database.url())]).await;
     let migrations = async || {
-        let answer = client().get(format!("{}/readyz", mirror.url)).send().await.unwrap();
-        answer.json::<Value>().await.unwrap()["parts"]["migrations"].clone()
+        let response = client().get(format!("{}/readyz", mirror.url)).send().await.unwrap();
+        response.json::<Value>().await.unwrap()["parts"]["migrations"].clone()
     };
     assert_eq!(migrations().await, "not known yet");
     hidden.show().await;
@@ -153,7 +153,7 @@ async fn a_lock_of_an_abandoned_request_is_released() {
     let database = Database::create(Vec::new()).await;
     let (impatient, other) = (database.pool(), database.pool());
     for round in 0..50 {
-        // Somewhere between asking and being answered.
+        // Between the request for the lock and its response.
         let timeout = Duration::from_micros(round * 40);
         drop(tokio::time::timeout(timeout, impatient.try_lead(LOCK)).await);
     }

@@ -19,10 +19,10 @@ async fn raw(url: &str, bytes: &str) -> (String, Duration) {
 /// Sends these bytes; returns the response until the server closes the connection, and the time.
 async fn send(mut stream: TcpStream, bytes: &str) -> (String, Duration) {
     stream.write_all(bytes.as_bytes()).await.unwrap();
-    let (started, mut answer) = (Instant::now(), Vec::new());
-    let read = tokio::time::timeout(Duration::from_secs(15), stream.read_to_end(&mut answer));
+    let (started, mut response) = (Instant::now(), Vec::new());
+    let read = tokio::time::timeout(Duration::from_secs(15), stream.read_to_end(&mut response));
     read.await.expect("the server did not close the connection of a slow client").unwrap();
-    (String::from_utf8_lossy(&answer).into_owned(), started.elapsed())
+    (String::from_utf8_lossy(&response).into_owned(), started.elapsed())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -33,12 +33,12 @@ async fn a_slow_client_is_disconnected() {
         ("HTTP__KEEP_ALIVE", "1s"),
     ])
     .await;
-    let (answer, took) = raw(&mirror.url, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Ty").await;
-    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
+    let (response, took) = raw(&mirror.url, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Ty").await;
+    assert!(response.is_empty() || response.starts_with("HTTP/1.1 408"), "{response}");
     assert!(took < Duration::from_secs(8), "{took:?}");
     let half = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"a\":";
-    let (answer, took) = raw(&mirror.url, half).await;
-    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    let (response, took) = raw(&mirror.url, half).await;
+    assert!(response.starts_with("HTTP/1.1 408"), "{response}");
     assert!(took < Duration::from_secs(8), "{took:?}");
     // The second request of a connection, too.
     let mut stream = TcpStream::connect(mirror.url.strip_prefix("http://").unwrap()).await.unwrap();
@@ -58,10 +58,10 @@ async fn bodies_are_bounded_and_read_strictly() {
         client().post(format!("{}/echo", mirror.url)).header(header::CONTENT_TYPE, kind).body(body)
     };
     let check = async |request: reqwest::RequestBuilder, status: StatusCode| {
-        let answer = request.send().await.unwrap();
-        assert_eq!(answer.status(), status);
-        assert!(answer.headers().contains_key("x-request-id"));
-        let body: Value = answer.json().await.unwrap();
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), status);
+        assert!(response.headers().contains_key("x-request-id"));
+        let body: Value = response.json().await.unwrap();
         assert!(
             status.is_success() || (body["message"].is_string() && body["request_id"].is_string()),
             "{body}"
@@ -93,15 +93,15 @@ async fn bodies_are_bounded_and_read_strictly() {
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_paths_and_methods_get_404_and_405() {
     let mirror = start(&[]).await;
-    let answer = client().get(format!("{}/nowhere", mirror.url)).send().await.unwrap();
-    assert_eq!(answer.status(), StatusCode::NOT_FOUND);
-    let answer = client().get(format!("{}/echo", mirror.url)).send().await.unwrap();
+    let response = client().get(format!("{}/nowhere", mirror.url)).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::NOT_FOUND);
+    let response = client().get(format!("{}/echo", mirror.url)).send().await.unwrap();
     assert_eq!(
-        (answer.status(), &answer.headers()[header::ALLOW]),
+        (response.status(), &response.headers()[header::ALLOW]),
         (StatusCode::METHOD_NOT_ALLOWED, &"POST".parse().unwrap())
     );
-    let answer = client().get(format!("{}/linger/soon", mirror.url)).send().await.unwrap();
-    assert_eq!(answer.status(), StatusCode::NOT_FOUND);
+    let response = client().get(format!("{}/linger/soon", mirror.url)).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::NOT_FOUND);
     let document: Value = client()
         .get(format!("{}/openapi.json", mirror.url))
         .send()
@@ -115,13 +115,13 @@ async fn unknown_paths_and_methods_get_404_and_405() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_takes_too_long_is_answered_anyway() {
+async fn a_request_that_takes_too_long_gets_503() {
     let mirror = start(&[("HTTP__REQUEST_TIMEOUT", "200ms")]).await;
-    let answer = client().get(format!("{}/linger/60000", mirror.url)).send().await.unwrap();
-    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
-    assert!(answer.headers().contains_key(header::RETRY_AFTER));
-    let id = answer.headers()["x-request-id"].to_str().unwrap().to_owned();
-    assert_eq!(answer.json::<Value>().await.unwrap()["request_id"], id);
+    let response = client().get(format!("{}/linger/60000", mirror.url)).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(response.headers().contains_key(header::RETRY_AFTER));
+    let id = response.headers()["x-request-id"].to_str().unwrap().to_owned();
+    assert_eq!(response.json::<Value>().await.unwrap()["request_id"], id);
     let metrics = client().get(format!("{}/metrics", mirror.url)).send().await.unwrap();
     let counted =
         metrics.text().await.unwrap().lines().any(|line| {
@@ -152,13 +152,13 @@ async fn a_request_in_flight_is_finished_before_the_process_ends() {
 async fn the_callers_request_id_is_kept_when_it_is_harmless() {
     let mirror = start(&[]).await;
     let echoed = async |id: &str| {
-        let answer = client()
+        let response = client()
             .get(format!("{}/healthz", mirror.url))
             .header("x-request-id", id)
             .send()
             .await
             .unwrap();
-        answer.headers()["x-request-id"].to_str().unwrap().to_owned()
+        response.headers()["x-request-id"].to_str().unwrap().to_owned()
     };
     assert_eq!(echoed("order-42").await, "order-42");
     assert_ne!(echoed("a b").await, "a b");
@@ -229,8 +229,8 @@ async fn nul_is_in_no_url() {
         ("/address?a=%00", StatusCode::BAD_REQUEST),
         ("/address?a=%2500", StatusCode::OK),
     ] {
-        let answer = client().get(format!("{}{path}", mirror.url)).send().await.unwrap();
-        assert_eq!(answer.status(), status, "{path}");
+        let response = client().get(format!("{}{path}", mirror.url)).send().await.unwrap();
+        assert_eq!(response.status(), status, "{path}");
     }
     assert!(mirror.stop().await);
 }

@@ -87,10 +87,10 @@ pub(crate) type PublishedKeys = Arc<Mutex<Vec<Value>>>;
 pub(crate) fn publish(keys: &PublishedKeys) -> String {
     let keys = web::Data::from(keys.clone());
     let server = HttpServer::new(move || {
-        let answer = |keys: web::Data<Mutex<Vec<Value>>>| async move {
+        let response = |keys: web::Data<Mutex<Vec<Value>>>| async move {
             HttpResponse::Ok().json(json!({ "keys": *keys.lock().unwrap() }))
         };
-        App::new().app_data(keys.clone()).route("/jwks", web::get().to(answer))
+        App::new().app_data(keys.clone()).route("/jwks", web::get().to(response))
     })
     .workers(1)
     .disable_signals()

@@ -20,13 +20,14 @@ use crate::shipped_units::ShippedUnits;
 /// A merchant and an identifier in its systems.
 pub(crate) type Key<'a> = (&'a str, &'a str);
 
-/// Orders snapshots by `updated_at`, then by the sequence number of the event at order-intake.
-pub(crate) type Age = (Timestamp, i64);
+/// Sorts the snapshots of an order: by `updated_at`, then by the sequence number of the event at
+/// order-intake. The larger one is newer.
+pub(crate) type SnapshotVersion = (Timestamp, i64);
 
 /// The stored state that a new snapshot is compared with.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredOrder {
-    pub(crate) age: Age,
+    pub(crate) version: SnapshotVersion,
     pub(crate) shipped_units: ShippedUnits,
 }
 
@@ -85,8 +86,8 @@ pub(crate) async fn lock_stored<'a>(
         let Some(shipped_units) = row.shipped_units else { return Ok(None) };
         let place = usize::try_from(row.place - 1).unwrap_or(usize::MAX);
         if let Some(key) = keys.get(place) {
-            let age = (row.updated_at, row.sequence);
-            stored.insert(*key, StoredOrder { age, shipped_units: read(&shipped_units)? });
+            let version = (row.updated_at, row.sequence);
+            stored.insert(*key, StoredOrder { version, shipped_units: read(&shipped_units)? });
         }
     }
     Ok(Some(stored))

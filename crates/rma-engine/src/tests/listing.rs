@@ -7,9 +7,9 @@ use super::projecting::order;
 use super::*;
 
 async fn found(app: &TestApp, query: &str) -> Vec<String> {
-    let (status, answer) = app.get(&format!("/v1/returns{query}"), "acme").await;
-    assert_eq!(status, StatusCode::OK, "{query}: {answer}");
-    let returns = answer["returns"].as_array().unwrap().iter();
+    let (status, response) = app.get(&format!("/v1/returns{query}"), "acme").await;
+    assert_eq!(status, StatusCode::OK, "{query}: {response}");
+    let returns = response["returns"].as_array().unwrap().iter();
     returns.map(|it| it["rma_identifier"].as_str().unwrap().to_owned()).collect()
 }
 

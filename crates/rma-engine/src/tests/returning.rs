@@ -57,10 +57,10 @@ async fn one_of_two_parallel_returns_of_a_unit_succeeds() {
     let app = TestApp::start().await;
     app.store("acme", &order("A", 1)).await;
     let body = refund_of("A", &[1]);
-    let answers = join_all((0..6).map(|_| app.post("/v1/returns", "acme", &body))).await;
-    let count = |wanted| answers.iter().filter(|(status, _)| *status == wanted).count();
-    assert_eq!((count(StatusCode::CREATED), count(StatusCode::CONFLICT)), (1, 5), "{answers:?}");
-    let refusal = &answers.iter().find(|it| it.0 == StatusCode::CONFLICT).unwrap().1;
+    let responses = join_all((0..6).map(|_| app.post("/v1/returns", "acme", &body))).await;
+    let count = |wanted| responses.iter().filter(|(status, _)| *status == wanted).count();
+    assert_eq!((count(StatusCode::CREATED), count(StatusCode::CONFLICT)), (1, 5), "{responses:?}");
+    let refusal = &responses.iter().find(|it| it.0 == StatusCode::CONFLICT).unwrap().1;
     assert_eq!(refusal["ineligible"][0]["code"], "already_returned");
     assert!(refusal["request_id"].is_string());
     assert_eq!(app.sent_messages().await, ["rma.created"]);
@@ -88,9 +88,9 @@ async fn a_repeated_request_with_the_same_key_gets_the_first_response() {
     let key = [("idempotency-key", "k-1")];
     let body = refund_of("A", &[1]);
     let ask = |merchant, body| app.ask(Method::POST, "/v1/returns", merchant, &key, Some(body));
-    let answers = join_all((0..6).map(|_| ask("acme", &body))).await;
-    assert_eq!(answers[0].0, StatusCode::CREATED);
-    assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+    let responses = join_all((0..6).map(|_| ask("acme", &body))).await;
+    assert_eq!(responses[0].0, StatusCode::CREATED);
+    assert!(responses.iter().all(|response| *response == responses[0]), "{responses:?}");
     let other = refund_of("A", &[2]);
     let (status, refusal) = ask("acme", &other).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);

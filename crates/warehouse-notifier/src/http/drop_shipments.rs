@@ -104,7 +104,7 @@ async fn record(
     let shipment = DropShipment::read(kind, &document)?;
     let (at, merchant) = (app.clock.now(), &merchant.identifier);
     let digest = Digest::of(document.value());
-    let key = key.of(merchant, kind.as_str(), digest);
+    let key = key.key_for(merchant, kind.as_str(), digest);
     let request = Request { merchant, key, digest, at };
     let response = drop_shipments::record(app, request, shipment).await?;
     Ok(json_response(StatusCode::CREATED, response))

@@ -43,7 +43,7 @@ pub(crate) async fn register_asn(
     let digest = Digest::of(document.value());
     drop(document);
     let (at, merchant) = (app.clock.now(), &merchant.identifier);
-    let key = key.of(merchant, "inbound_asns", digest);
+    let key = key.key_for(merchant, "inbound_asns", digest);
     let request = Request { merchant, key, digest, at };
     let response = inbound::register(&app, request, asn).await?;
     Ok(json_response(StatusCode::CREATED, response))

@@ -43,7 +43,7 @@ pub(crate) async fn report_shipment(
     let digest = Digest::of(document.value());
     drop(document);
     let (at, merchant) = (app.clock.now(), &merchant.identifier);
-    let key = key.of(merchant, "outbound_shipments", digest);
+    let key = key.key_for(merchant, "outbound_shipments", digest);
     let request = Request { merchant, key, digest, at };
     let response = outbound::report(&app, request, shipment).await?;
     Ok(json_response(StatusCode::CREATED, response))

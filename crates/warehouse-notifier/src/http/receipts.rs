@@ -58,7 +58,7 @@ pub(crate) async fn receive_units(
     let digest = Digest::of(document.value());
     drop(document);
     let (at, merchant) = (app.clock.now(), &merchant.identifier);
-    let key = key.of(merchant, "receipts", digest);
+    let key = key.key_for(merchant, "receipts", digest);
     let request = Request { merchant, key, digest, at };
     let response = receipts::receive(&app, request, receipts).await?;
     Ok(json_response(StatusCode::CREATED, response))

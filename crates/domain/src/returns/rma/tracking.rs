@@ -111,6 +111,7 @@ impl RmaUnit {
         if number.is_some() || is_first_scan { Transition::Applied(()) } else { Transition::Late }
     }
 
+    /// Sets the number and, for a label, its time. A label without a time keeps the earlier one.
     fn set_tracking_number(&mut self, number: &str, report: &CarrierReport) {
         self.tracking_number = Some(number.to_owned());
         if report.is_label() {

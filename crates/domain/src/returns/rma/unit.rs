@@ -30,7 +30,7 @@ pub struct RmaUnit {
     pub exchange_status: Option<ExchangeStatus>,
     pub exchange_order_identifier: Option<String>,
     pub tracking_number: Option<String>,
-    /// The time of the newest label, if the carrier reported it.
+    /// The latest time of a label that the carrier reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labeled_at: Option<DateTime<Utc>>,
     pub package_tracking_status: Option<TrackingStatus>,
