@@ -18,10 +18,10 @@ use platform::identity::{Access, Caller};
 
 const MAX_OVERLAP_SECONDS: i64 = 30 * 24 * 3600;
 
-/// The client id of the operator. Other callers are rejected.
+/// The operator, for the audit log. Other callers are rejected.
 fn require_operator(caller: &Caller) -> Result<&str, Access> {
     caller.require(Scope::Operator)?;
-    Ok(&caller.claims.client_id)
+    Ok(caller.actor())
 }
 
 fn read_overlap(body: &Object<'_>) -> Option<Option<Duration>> {

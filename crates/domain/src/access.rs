@@ -84,12 +84,26 @@ pub enum Scope {
     Returns,
     Warehouse,
     Carrier,
+    Read,
+    Replay,
+    Manage,
     Operator,
 }
 
 impl Scope {
-    pub const ALL: [Self; 5] =
-        [Self::Orders, Self::Returns, Self::Warehouse, Self::Carrier, Self::Operator];
+    pub const ALL: [Self; 8] = [
+        Self::Orders,
+        Self::Returns,
+        Self::Warehouse,
+        Self::Carrier,
+        Self::Read,
+        Self::Replay,
+        Self::Manage,
+        Self::Operator,
+    ];
+    /// Scopes that a merchant can give to its own clients.
+    pub const OF_MERCHANTS: [Self; 5] =
+        [Self::Orders, Self::Returns, Self::Read, Self::Replay, Self::Manage];
 
     pub fn as_str(self) -> &'static str {
         self.into()
@@ -102,13 +116,16 @@ impl Scope {
             Self::Returns => "Start, read and cancel returns.",
             Self::Warehouse => "Report warehouse operations of any merchant.",
             Self::Carrier => "Report parcel events of any merchant.",
+            Self::Read => "Read orders, returns, deliveries, endpoints and the audit log.",
+            Self::Replay => "Replay and retry deliveries.",
+            Self::Manage => "Manage the endpoints, clients and people of the own merchant.",
             Self::Operator => "Operate the service.",
         }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown scope {0:?}: known are orders, returns, warehouse, carrier, operator")]
+#[error("unknown scope {0:?}: known are orders, returns, warehouse, carrier, read, replay, manage, operator")]
 pub struct UnknownScope(pub String);
 
 impl UnknownScope {

@@ -180,7 +180,7 @@ pub(super) fn new_replay(
 ) -> Result<Replay, Error> {
     Ok(Replay {
         id: store::new_id(now),
-        requested_by: caller.claims.client_id.clone(),
+        requested_by: caller.actor().to_owned(),
         filter: serde_json::to_value(filter)
             .map_err(|error| Error::Malformed(error.to_string()))?,
         force,

@@ -77,7 +77,7 @@ pub(crate) async fn replay_delivery(
     }
     engine.wake.notify_one();
     engine.replayed.notify_one();
-    tracing::info!(delivery.id = %id, by = caller.claims.client_id, "replayed delivery {id}");
+    tracing::info!(delivery.id = %id, by = caller.actor(), "replayed delivery {id}");
     Ok(HttpResponse::Accepted().finish())
 }
 
@@ -125,7 +125,7 @@ pub(crate) async fn retry_delivery(
         return Err(cannot("it is being sent").into());
     }
     engine.wake.notify_one();
-    tracing::info!(delivery.id = %id, by = caller.claims.client_id, "retrying delivery {id} now");
+    tracing::info!(delivery.id = %id, by = caller.actor(), "retrying delivery {id} now");
     Ok(HttpResponse::Accepted().finish())
 }
 

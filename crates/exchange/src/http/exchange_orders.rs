@@ -133,7 +133,7 @@ pub(crate) async fn abandon_exchange_order(
 ) -> Result<web::Json<Details>, Problem> {
     caller.require(Scope::Operator)?;
     let merchant = app.merchants.merchant_for(&caller)?;
-    let (id, actor) = (&merchant.identifier, &caller.claims.client_id);
+    let (id, actor) = (&merchant.identifier, caller.actor());
     order_settlement::abandon(&app, id, &original_order_id, actor).await?;
     show(&app, id, &original_order_id, &request).await
 }

@@ -111,7 +111,7 @@ fn report_rejection(response: &ServiceResponse<BoxBody>, method: &str, route: &s
     let Some(mut rejection) = Rejection::of(response) else { return };
     let request = response.request();
     if let Some(caller) = request.extensions().get::<Caller>() {
-        rejection = rejection.with_client(&caller.claims.client_id, caller.merchant_scope());
+        rejection = rejection.with_client(caller.actor(), caller.merchant_scope());
     }
     rejection.log_and_count(ClientIp::of(request).0, label(method), route);
 }

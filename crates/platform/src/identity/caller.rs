@@ -59,6 +59,18 @@ impl Caller {
         if granted { Ok(()) } else { Err(Access::Scope(scope)) }
     }
 
+    /// Rejects a caller that has none of `scopes`. The error names the first.
+    pub fn require_any(&self, scopes: &[Scope]) -> Result<(), Access> {
+        let first = scopes.first().copied().unwrap_or(Scope::Operator);
+        let granted = scopes.iter().any(|scope| self.require(*scope).is_ok());
+        if granted { Ok(()) } else { self.require(first) }
+    }
+
+    /// The person or client that sent the request, for audit records and logs.
+    pub fn actor(&self) -> &str {
+        &self.claims.sub
+    }
+
     pub fn is_operator(&self) -> bool {
         self.claims.scope.contains(Scope::Operator)
     }
@@ -73,10 +85,10 @@ impl Caller {
         self.merchant.as_ref()
     }
 
-    /// The holder of a quota of shared resources: the merchant of the token, or the client if the token
-    /// has no merchant.
+    /// The holder of a quota of shared resources: the merchant of the token, or the person or client if
+    /// the token has no merchant.
     pub(crate) fn quota_key(&self) -> &str {
-        self.claims.merchant.as_ref().map_or(&self.claims.client_id, MerchantId::as_str)
+        self.claims.merchant.as_ref().map_or(self.actor(), MerchantId::as_str)
     }
 
     /// The caller of a request. The middleware calls this before it reads anything else of a request
@@ -90,7 +102,7 @@ impl Caller {
             request.headers().get(MERCHANT_HEADER).map(|value| value.to_str().unwrap_or("?"));
         let caller = Self::new(claims.clone(), named).inspect_err(|error| {
             if error.kind() == ErrorKind::Denied {
-                let (client, merchant) = (&claims.client_id, claims.merchant.as_ref());
+                let (client, merchant) = (&claims.sub, claims.merchant.as_ref());
                 record(request, Reason::InsufficientScope, Some(client), merchant);
             }
         })?;
@@ -135,7 +147,7 @@ async fn verify(request: &HttpRequest) -> Result<Arc<Claims>, TokenError> {
         && error.kind() == ErrorKind::Unauthenticated
     {
         let claims = verifier.cached(token);
-        let client = claims.as_ref().map(|claims| claims.client_id.as_str());
+        let client = claims.as_ref().map(|claims| claims.sub.as_str());
         let merchant = claims.as_ref().and_then(|claims| claims.merchant.as_ref());
         record(request, Reason::InvalidToken, client, merchant);
     }
@@ -200,5 +212,9 @@ mod tests {
             Caller::new(claims("operator", None), None).unwrap().require(Scope::Returns),
             Ok(())
         );
+        let any = caller.require_any(&[Scope::Read, Scope::Orders]);
+        assert_eq!(any, Ok(()));
+        let none = caller.require_any(&[Scope::Read, Scope::Replay]);
+        assert_eq!(none, Err(Access::Scope(Scope::Read)));
     }
 }

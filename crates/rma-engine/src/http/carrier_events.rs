@@ -74,7 +74,7 @@ pub(crate) async fn report_carrier_event(
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Carrier)?;
     let reported = read(&document)?;
-    let actor = &caller.claims.client_id;
+    let actor = caller.actor();
     Ok(json_response(StatusCode::OK, parcels::track(&app, &merchant, actor, &reported).await?))
 }
 

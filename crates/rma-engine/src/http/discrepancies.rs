@@ -104,7 +104,7 @@ pub(crate) async fn resolve_discrepancy(
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     check_staff(&caller)?;
     let decision = document.read(object(read_decision))?;
-    let actor = &caller.claims.client_id;
+    let actor = caller.actor();
     let resolved = discrepancies::resolve(&app, &merchant, actor, *position, &decision);
     Ok(web::Json(resolved.await?))
 }

@@ -98,7 +98,7 @@ pub(crate) async fn receive_units(
     let merchant = merchant_of(&app, &caller, Scope::Warehouse)?;
     let key = idempotency_key(&header, head.path(), &merchant, "receipts", &document);
     let (receipt, close) = document.read(object(read))?;
-    let actor = &caller.claims.client_id;
+    let actor = caller.actor();
     let delivered = Delivered { receipt, close, key };
     let response = receiving::receive(&app, &merchant, actor, &rma_identifier, &delivered).await?;
     Ok(json_response(StatusCode::OK, response))

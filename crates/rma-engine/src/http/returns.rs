@@ -108,7 +108,7 @@ pub(crate) async fn create_return(
         check_staff(&caller)?;
     }
     let new = NewReturn { request, quoted, key };
-    match returns::create(&app, &merchant, &caller.claims.client_id, new).await {
+    match returns::create(&app, &merchant, caller.actor(), new).await {
         Ok(response) => Ok(json_response(StatusCode::CREATED, response)),
         Err(Error::Conflict(mut conflict)) => {
             conflict.request_id = request_id();
@@ -171,7 +171,7 @@ pub(crate) async fn cancel_return(
 ) -> Result<web::Json<Rma>, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     let (units, reason) = document.read(object(read_cancellation))?;
-    let actor = &caller.claims.client_id;
+    let actor = caller.actor();
     let (units, reason) = (units.as_deref(), reason.as_deref());
     let canceled = returns::cancel(&app, &merchant, actor, &rma_identifier, units, reason);
     Ok(web::Json(canceled.await?))
