@@ -111,6 +111,6 @@ fn add_token_checks(verifier: &Arc<Verifier>, health: &Health) {
     let revocations = verifier.clone();
     health.add("revocations", move || {
         let known = revocations.revocations().are_known();
-        async move { known.then_some(()).ok_or_else(|| "revocations are not loaded yet".to_owned()) }
+        async move { known.then_some(()).ok_or_else(|| "not loaded yet".to_owned()) }
     });
 }

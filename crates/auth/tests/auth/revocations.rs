@@ -87,7 +87,7 @@ async fn no_token_is_accepted_before_the_revocations_are_read() {
     };
     eventually("the replica has the keys", TIMEOUT, async || {
         let parts = readiness().await["parts"].clone();
-        assert_eq!(parts["revocations"], "not read yet");
+        assert_eq!(parts["revocations"], "not loaded yet");
         (parts["keys"] == "ok").then_some(())
     })
     .await;

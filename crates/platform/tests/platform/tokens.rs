@@ -196,7 +196,7 @@ async fn before_the_revocations_are_known_no_token_is_accepted() {
     let ready = format!("{}/readyz", mirror.url);
     eventually("keys were fetched", Duration::from_secs(120), async || {
         let parts = client().get(&ready).send().await.unwrap().text().await.unwrap();
-        assert!(parts.contains(r#""revocations":"not read yet""#), "{parts}");
+        assert!(parts.contains(r#""revocations":"not loaded yet""#), "{parts}");
         parts.contains(r#""keys":"ok""#).then_some(())
     })
     .await;
