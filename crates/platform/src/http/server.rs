@@ -81,11 +81,12 @@ pub(crate) fn bind<S: Service>(
             )
             .configure(S::routes)
             .into_app()
-            .configure(|app| service.share(app))
             .route("/healthz", web::get().to(health::healthz))
             .route("/readyz", web::get().to(health::readyz))
             .route("/metrics", web::get().to(telemetry::metrics))
             .route("/openapi.json", web::get().to(openapi_json))
+            // Last, because web pages have a fallback for all other paths.
+            .configure(|app| service.share(app))
             .default_service(web::to(not_found))
     };
     let workers = if settings.workers == 0 { cores() } else { settings.workers };

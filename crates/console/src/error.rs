@@ -1,0 +1,166 @@
+//! Failures as pages.
+
+use std::fmt;
+
+use actix_web::{HttpRequest, HttpResponse, ResponseError, http::StatusCode, http::header};
+use askama::Template;
+use pages::{
+    api::{ApiError, Service},
+    assets::{ASSETS, AssetUrls},
+};
+use url::form_urlencoded;
+
+use crate::person::repeatable_fields;
+
+/// The reason why a page cannot be shown.
+#[derive(Debug)]
+pub(crate) enum PageError {
+    /// There is no session, or it ended. Signing in leads to `next`.
+    SignedOut { next: String },
+    NotFound,
+    Denied(String),
+    Unavailable(Service),
+    TooManyRequests,
+    Rejected(String),
+    /// The session ended while a form was filled in. The page keeps the fields.
+    SessionEnded { action: String, fields: Vec<(String, String)> },
+    BadForm,
+    FormTooLarge,
+    Internal,
+}
+
+impl From<ApiError> for PageError {
+    fn from(error: ApiError) -> Self {
+        match error {
+            ApiError::Unavailable { service } => Self::Unavailable(service),
+            ApiError::Unauthenticated => Self::SignedOut { next: "/".to_owned() },
+            ApiError::Denied(body) => Self::Denied(body.message),
+            ApiError::NotFound => Self::NotFound,
+            ApiError::Conflict(body) | ApiError::Invalid(body) => Self::Rejected(body.message),
+            ApiError::TooManyRequests => Self::TooManyRequests,
+        }
+    }
+}
+
+impl From<askama::Error> for PageError {
+    fn from(error: askama::Error) -> Self {
+        tracing::error!(%error, "a template cannot be rendered");
+        Self::Internal
+    }
+}
+
+impl fmt::Display for PageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text().0)
+    }
+}
+
+#[derive(Template)]
+#[template(path = "error.html")]
+struct ErrorPage<'a> {
+    page: Bare,
+    title: &'a str,
+    text: &'a str,
+    /// The form to send again.
+    repeat: Option<(&'a str, &'a [(String, String)])>,
+}
+
+/// The part of a page context that pages without a signed-in person have.
+pub(crate) struct Bare {
+    pub(crate) assets: &'static AssetUrls,
+}
+
+impl Bare {
+    pub(crate) fn new() -> Self {
+        Self { assets: &ASSETS }
+    }
+}
+
+impl PageError {
+    pub(crate) fn session_ended(action: &str, body: &[u8]) -> Self {
+        Self::SessionEnded { action: action.to_owned(), fields: repeatable_fields(body) }
+    }
+
+    /// Title and explanation.
+    fn text(&self) -> (&str, String) {
+        match self {
+            Self::SignedOut { .. } => ("Please sign in", String::new()),
+            Self::NotFound => (
+                "This page does not exist",
+                "It may have been removed, or you may not have access to it.".to_owned(),
+            ),
+            Self::Denied(reason) => ("You may not do this", sentence(reason)),
+            Self::Unavailable(service) => (
+                "A service does not respond",
+                format!("The service {service} is not available now. Nothing was changed. Try again in a moment."),
+            ),
+            Self::TooManyRequests => {
+                ("Too many requests", "Wait a minute and try again.".to_owned())
+            }
+            Self::Rejected(reason) => ("This was not possible", sentence(reason)),
+            Self::SessionEnded { .. } => (
+                "Your session ended",
+                "Nothing was changed. Sign in again in a new tab, come back to this page and send the \
+                 form again. Passwords and codes have to be typed again."
+                    .to_owned(),
+            ),
+            Self::BadForm => (
+                "This form is out of date",
+                "Nothing was changed. Go back, reload the page and try again.".to_owned(),
+            ),
+            Self::FormTooLarge => (
+                "This form is too large",
+                "Nothing was changed. A form can have at most 256 kB.".to_owned(),
+            ),
+            Self::Internal => ("Something went wrong", "The error was logged.".to_owned()),
+        }
+    }
+}
+
+/// An error message of a service as a sentence.
+fn sentence(message: &str) -> String {
+    let mut letters = message.chars();
+    let Some(first) = letters.next() else { return "The service gave no reason.".to_owned() };
+    let text: String = first.to_uppercase().chain(letters).collect();
+    if text.ends_with('.') { text } else { text + "." }
+}
+
+impl ResponseError for PageError {
+    fn status_code(&self) -> StatusCode {
+        match self {
+            Self::SignedOut { .. } => StatusCode::SEE_OTHER,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::Denied(_) => StatusCode::FORBIDDEN,
+            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
+            Self::Rejected(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::SessionEnded { .. } => StatusCode::UNAUTHORIZED,
+            Self::BadForm => StatusCode::BAD_REQUEST,
+            Self::FormTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let mut response = HttpResponse::build(self.status_code());
+        if let Self::SignedOut { next } = self {
+            let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
+            return response
+                .insert_header((header::LOCATION, format!("/sign-in?next={next}")))
+                .finish();
+        }
+        let (title, text) = self.text();
+        let repeat = match self {
+            Self::SessionEnded { action, fields } => Some((action.as_str(), fields.as_slice())),
+            _ => None,
+        };
+        let page = ErrorPage { page: Bare::new(), title, text: &text, repeat };
+        response
+            .content_type("text/html; charset=utf-8")
+            .body(page.render().unwrap_or_else(|_| title.to_owned()))
+    }
+}
+
+pub(crate) async fn not_found(_: HttpRequest) -> Result<HttpResponse, PageError> {
+    Err(PageError::NotFound)
+}

@@ -1,0 +1,7 @@
+//! The web console.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    platform::run::<console::App>()
+}

@@ -1,0 +1,205 @@
+//! The signed-in person of a request.
+
+use std::{future::Future, pin::Pin};
+
+use actix_web::{
+    FromRequest, HttpRequest,
+    cookie::{Cookie, SameSite},
+    dev::Payload,
+    web,
+};
+use pages::api::{ApiError, Caller, Service};
+use platform::http::ClientIp;
+use reqwest::Method;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::json;
+use url::form_urlencoded;
+
+use crate::{App, error::PageError, notice::Notice};
+
+/// The cookie with the session. The prefix makes browsers accept it only from this host, over TLS.
+const SESSION: &str = "__Host-session";
+
+/// What a person may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Role {
+    Operator,
+    Support,
+    MerchantAdmin,
+    MerchantViewer,
+}
+
+impl Role {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::Support => "support",
+            Self::MerchantAdmin => "merchant admin",
+            Self::MerchantViewer => "merchant viewer",
+        }
+    }
+}
+
+/// A person as auth describes it.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Person {
+    pub(crate) email: String,
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    pub(crate) merchant: Option<String>,
+    #[serde(default)]
+    pub(crate) totp: bool,
+}
+
+impl Person {
+    pub(crate) fn is_operator(&self) -> bool {
+        self.role == Role::Operator
+    }
+
+    /// Whether the person works with all merchants.
+    pub(crate) fn is_staff(&self) -> bool {
+        matches!(self.role, Role::Operator | Role::Support)
+    }
+
+    pub(crate) fn may_replay(&self) -> bool {
+        self.role != Role::MerchantViewer
+    }
+
+    pub(crate) fn may_manage(&self) -> bool {
+        matches!(self.role, Role::Operator | Role::MerchantAdmin)
+    }
+}
+
+/// The signed-in person, with calls on their behalf.
+#[derive(Debug, Clone)]
+pub(crate) struct SignedIn {
+    pub(crate) person: Person,
+    pub(crate) api: Caller,
+    /// The result of the form that led to this page.
+    pub(crate) notice: Option<Notice>,
+}
+
+impl SignedIn {
+    /// The merchant of a page: the person's own, or the requested one for staff.
+    ///
+    /// A merchant's person that names another merchant gets the page for paths that do not exist.
+    pub(crate) fn merchant<'a>(&'a self, requested: &'a str) -> Result<&'a str, PageError> {
+        match &self.person.merchant {
+            Some(own) if own != requested => Err(PageError::NotFound),
+            _ => Ok(requested),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct SessionToken {
+    access_token: String,
+    person: Person,
+}
+
+impl FromRequest for SignedIn {
+    type Error = PageError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, PageError>>>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        Box::pin(async move { sign_in(&request).await })
+    }
+}
+
+/// A form that a signed-in person sent. If the session ended, the response keeps the fields.
+pub(crate) struct Posted<T> {
+    pub(crate) signed_in: SignedIn,
+    pub(crate) form: T,
+}
+
+impl<T: DeserializeOwned + 'static> FromRequest for Posted<T> {
+    type Error = PageError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, PageError>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        let body = web::Bytes::from_request(&request, payload);
+        Box::pin(async move {
+            let body = body.await.map_err(|_too_large| PageError::FormTooLarge)?;
+            let signed_in = match sign_in(&request).await {
+                Err(PageError::SignedOut { .. }) => {
+                    return Err(PageError::session_ended(request.path(), &body));
+                }
+                result => result?,
+            };
+            let form = serde_html_form::from_bytes(&body).map_err(|error| {
+                tracing::info!(%error, "a form cannot be read");
+                PageError::BadForm
+            })?;
+            Ok(Self { signed_in, form })
+        })
+    }
+}
+
+/// Exchanges the session for a token, so that ending a session has an effect at once.
+async fn sign_in(request: &HttpRequest) -> Result<SignedIn, PageError> {
+    let app = request.app_data::<web::Data<App>>().ok_or(PageError::NotFound)?;
+    let ended = || PageError::SignedOut { next: next(request) };
+    let cookie = request.cookie(SESSION).ok_or_else(ended)?;
+    let address = ClientIp::of(request).0;
+    let anonymous = app.api.caller(address, None);
+    let body = json!({ "session": cookie.value() });
+    let token: SessionToken = anonymous
+        .send_json(Service::Auth, Method::POST, None, "v1/sessions/token", &body)
+        .await
+        .map_err(|error| match error {
+            ApiError::Unauthenticated => ended(),
+            error => error.into(),
+        })?;
+    let api = app.api.caller(address, Some(token.access_token));
+    Ok(SignedIn { person: token.person, api, notice: Notice::of(request.query_string()) })
+}
+
+/// The page to return to after signing in. A form that was sent cannot be repeated.
+fn next(request: &HttpRequest) -> String {
+    match request.method().as_str() {
+        "GET" => request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned(),
+        _ => "/".to_owned(),
+    }
+}
+
+/// The cookie of a new session.
+pub(crate) fn session_cookie(session: String) -> Cookie<'static> {
+    host_cookie(SESSION, session)
+}
+
+/// The session of a request, if it has one.
+pub(crate) fn session_of(request: &HttpRequest) -> Option<String> {
+    request.cookie(SESSION).map(|cookie| cookie.value().to_owned())
+}
+
+/// A cookie that removes the session.
+pub(crate) fn no_session() -> Cookie<'static> {
+    removal(session_cookie(String::new()))
+}
+
+/// A cookie that only this host gets and that scripts cannot read. Browsers delete it when they close.
+pub(crate) fn host_cookie(name: &'static str, value: String) -> Cookie<'static> {
+    Cookie::build(name, value)
+        .path("/")
+        .secure(true)
+        .http_only(true)
+        .same_site(SameSite::Lax)
+        .finish()
+}
+
+pub(crate) fn removal(mut cookie: Cookie<'static>) -> Cookie<'static> {
+    cookie.make_removal();
+    cookie
+}
+
+/// The fields of a form, without passwords and codes.
+pub(crate) fn repeatable_fields(body: &[u8]) -> Vec<(String, String)> {
+    const SECRETS: [&str; 5] = ["password", "current_password", "new_password", "code", "secret"];
+    form_urlencoded::parse(body)
+        .filter(|(name, _)| !SECRETS.contains(&name.as_ref()))
+        .map(|(name, value)| (name.into_owned(), value.into_owned()))
+        .collect()
+}

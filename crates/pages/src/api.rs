@@ -1,0 +1,313 @@
+//! Calls to the services with the signed-in person's token.
+//!
+//! Every call has a deadline of two seconds. A page makes its calls in parallel and shows the parts
+//! whose calls succeed.
+
+use std::{fmt, net::IpAddr, time::Duration};
+
+use reqwest::{Method, StatusCode, header};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use url::Url;
+
+const DEADLINE: Duration = Duration::from_secs(2);
+
+/// The base URLs of the services.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceUrls {
+    pub auth: Url,
+    pub orders: Url,
+    pub returns: Url,
+    pub exchange: Url,
+    pub warehouse: Url,
+}
+
+/// A service that pages call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Service {
+    Auth,
+    OrderIntake,
+    RmaEngine,
+    Exchange,
+    WarehouseNotifier,
+}
+
+impl Service {
+    pub const ALL: [Self; 5] =
+        [Self::Auth, Self::OrderIntake, Self::RmaEngine, Self::Exchange, Self::WarehouseNotifier];
+    /// The services that deliver messages to merchants.
+    pub const DELIVERING: [Self; 3] = [Self::RmaEngine, Self::Exchange, Self::WarehouseNotifier];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auth => "auth",
+            Self::OrderIntake => "order-intake",
+            Self::RmaEngine => "rma-engine",
+            Self::Exchange => "exchange",
+            Self::WarehouseNotifier => "warehouse-notifier",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|service| service.name() == name)
+    }
+}
+
+impl fmt::Display for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The error body of the services.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct ErrorBody {
+    #[serde(default)]
+    pub message: String,
+    #[serde(default)]
+    pub errors: Vec<FieldError>,
+}
+
+/// One error of a 422 response.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct FieldError {
+    pub field: String,
+    #[serde(default)]
+    pub code: String,
+    #[serde(default)]
+    pub detail: Option<String>,
+}
+
+impl ErrorBody {
+    /// The text of the error at `path`, for example `$.url`.
+    pub fn field(&self, path: &str) -> Option<String> {
+        let error = self.errors.iter().find(|error| error.field == path)?;
+        Some(error.detail.clone().unwrap_or_else(|| error.code.clone()))
+    }
+}
+
+/// The reason why a call failed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ApiError {
+    #[error("{service} is not available now")]
+    Unavailable { service: Service },
+    #[error("the session ended")]
+    Unauthenticated,
+    #[error("{}", .0.message)]
+    Denied(ErrorBody),
+    #[error("not found")]
+    NotFound,
+    #[error("{}", .0.message)]
+    Conflict(ErrorBody),
+    #[error("{}", .0.message)]
+    Invalid(ErrorBody),
+    #[error("too many requests, try again later")]
+    TooManyRequests,
+}
+
+/// A part of a page. The page stands without it while its service does not respond.
+#[derive(Debug, Clone)]
+pub enum Part<T> {
+    Loaded(T),
+    Missing(Service),
+}
+
+impl<T> Part<T> {
+    /// Errors other than an unavailable service concern the whole page.
+    pub fn new(result: Result<T, ApiError>) -> Result<Self, ApiError> {
+        match result {
+            Ok(value) => Ok(Self::Loaded(value)),
+            Err(ApiError::Unavailable { service }) => Ok(Self::Missing(service)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The services, as one process calls them.
+#[derive(Debug, Clone)]
+pub struct Api {
+    client: reqwest::Client,
+    urls: ServiceUrls,
+}
+
+impl Api {
+    pub fn new(urls: ServiceUrls) -> anyhow::Result<Self> {
+        Ok(Self { client: platform::http_client(DEADLINE)?, urls })
+    }
+
+    /// Calls on behalf of a browser at `address`; with a token, on behalf of the person.
+    pub fn caller(&self, address: IpAddr, token: Option<String>) -> Caller {
+        Caller { api: self.clone(), address, token }
+    }
+
+    fn base(&self, service: Service) -> &Url {
+        match service {
+            Service::Auth => &self.urls.auth,
+            Service::OrderIntake => &self.urls.orders,
+            Service::RmaEngine => &self.urls.returns,
+            Service::Exchange => &self.urls.exchange,
+            Service::WarehouseNotifier => &self.urls.warehouse,
+        }
+    }
+}
+
+/// Calls on behalf of one browser.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    api: Api,
+    address: IpAddr,
+    token: Option<String>,
+}
+
+/// Query parameters. Empty values are left out.
+pub type Query<'a> = &'a [(&'a str, &'a str)];
+
+impl Caller {
+    pub async fn get<T: DeserializeOwned>(
+        &self,
+        service: Service,
+        path: &str,
+        query: Query<'_>,
+    ) -> Result<T, ApiError> {
+        let query: Vec<_> = query.iter().filter(|(_, value)| !value.is_empty()).collect();
+        self.send(service, self.request(service, Method::GET, path, None).query(&query)).await
+    }
+
+    /// A `GET` request for a resource of one merchant, which operators name in a header.
+    pub async fn get_for<T: DeserializeOwned>(
+        &self,
+        service: Service,
+        merchant: &str,
+        path: &str,
+        query: Query<'_>,
+    ) -> Result<T, ApiError> {
+        let query: Vec<_> = query.iter().filter(|(_, value)| !value.is_empty()).collect();
+        let request = self.request(service, Method::GET, path, Some(merchant)).query(&query);
+        self.send(service, request).await
+    }
+
+    /// A request that changes something.
+    pub async fn send_json<T: DeserializeOwned>(
+        &self,
+        service: Service,
+        method: Method,
+        merchant: Option<&str>,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, ApiError> {
+        self.send(service, self.request(service, method, path, merchant).json(body)).await
+    }
+
+    /// Whether the service is ready.
+    pub async fn is_ready(&self, service: Service) -> bool {
+        let request = self.request(service, Method::GET, "readyz", None);
+        request.send().await.is_ok_and(|response| response.status().is_success())
+    }
+
+    fn request(
+        &self,
+        service: Service,
+        method: Method,
+        path: &str,
+        merchant: Option<&str>,
+    ) -> reqwest::RequestBuilder {
+        let base = self.api.base(service).as_str().trim_end_matches('/').to_owned();
+        let url = format!("{base}/{}", path.trim_start_matches('/'));
+        let mut request = self
+            .api
+            .client
+            .request(method, url)
+            .header("x-forwarded-for", self.address.to_string());
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        if let Some(merchant) = merchant {
+            request = request.header("x-service-id", merchant);
+        }
+        request
+    }
+
+    async fn send<T: DeserializeOwned>(
+        &self,
+        service: Service,
+        request: reqwest::RequestBuilder,
+    ) -> Result<T, ApiError> {
+        let unavailable = |error: reqwest::Error| {
+            tracing::warn!(%service, error = %error.without_url(), "a call to {service} failed");
+            ApiError::Unavailable { service }
+        };
+        let response = request.send().await.map_err(unavailable)?;
+        let status = response.status();
+        let is_json = response
+            .headers()
+            .get(header::CONTENT_TYPE)
+            .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
+        let body = response.bytes().await.map_err(unavailable)?;
+        if status.is_success() {
+            let text: &[u8] = if body.is_empty() { b"null" } else { &body };
+            return serde_json::from_slice(text).map_err(|error| {
+                tracing::error!(%service, %error, "{service} sent a response that cannot be read");
+                ApiError::Unavailable { service }
+            });
+        }
+        let problem = || {
+            if is_json { serde_json::from_slice(&body).unwrap_or_default() } else { ErrorBody::default() }
+        };
+        Err(match status {
+            StatusCode::UNAUTHORIZED => ApiError::Unauthenticated,
+            StatusCode::FORBIDDEN => ApiError::Denied(problem()),
+            StatusCode::NOT_FOUND => ApiError::NotFound,
+            StatusCode::CONFLICT | StatusCode::PRECONDITION_FAILED => ApiError::Conflict(problem()),
+            StatusCode::TOO_MANY_REQUESTS => ApiError::TooManyRequests,
+            status if status.is_client_error() => ApiError::Invalid(problem()),
+            _ => ApiError::Unavailable { service },
+        })
+    }
+}
+
+/// The segments of a path, each percent-encoded.
+#[macro_export]
+macro_rules! path {
+    ($($segment:expr),+ $(,)?) => {{
+        let mut url = $crate::api::path_builder();
+        $( $crate::api::push(&mut url, $segment.as_ref()); )+
+        url
+    }};
+}
+
+#[doc(hidden)]
+pub fn path_builder() -> String {
+    String::new()
+}
+
+#[doc(hidden)]
+pub fn push(path: &mut String, segment: &str) {
+    if !path.is_empty() {
+        path.push('/');
+    }
+    for byte in segment.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            path.push(char::from(byte));
+        } else {
+            path.push_str(&format!("%{byte:02X}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_encoded() {
+        assert_eq!(path!("v1", "orders", "A/B ä?"), "v1/orders/A%2FB%20%C3%A4%3F");
+    }
+
+    #[test]
+    fn an_error_is_found_by_its_path() {
+        let text = r#"{"message": "m", "errors": [{"field": "$.url", "code": "invalid", "detail": "d"}]}"#;
+        let body: ErrorBody = serde_json::from_str(text).unwrap();
+        assert_eq!(body.field("$.url").as_deref(), Some("d"));
+        assert_eq!(body.field("$.other"), None);
+    }
+}

@@ -1,0 +1,65 @@
+//! Style sheet, script and icon, embedded in the binary.
+//!
+//! The URL of an asset contains a digest of its content, so that browsers can keep it for ever.
+
+use std::sync::LazyLock;
+
+use actix_web::{HttpResponse, http::header, web};
+use rust_embed::RustEmbed;
+
+#[derive(RustEmbed)]
+#[folder = "assets"]
+struct Files;
+
+/// The URLs of the assets, for the layout template.
+#[derive(Debug)]
+pub struct AssetUrls {
+    pub style: String,
+    pub script: String,
+    pub icon: String,
+}
+
+/// The URLs of this build.
+pub static ASSETS: LazyLock<AssetUrls> = LazyLock::new(|| AssetUrls {
+    style: url("pages.css"),
+    script: url("pages.js"),
+    icon: url("icon.svg"),
+});
+
+fn url(name: &str) -> String {
+    let digest = Files::get(name).map_or([0; 32], |file| file.metadata.sha256_hash());
+    let short: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    format!("/assets/{short}/{name}")
+}
+
+/// Serves the assets below `/assets`.
+pub fn routes(app: &mut web::ServiceConfig) {
+    app.route("/assets/{digest}/{name}", web::get().to(show_asset));
+}
+
+async fn show_asset(path: web::Path<(String, String)>) -> HttpResponse {
+    let (_, name) = path.into_inner();
+    let Some(file) = Files::get(&name) else { return HttpResponse::NotFound().finish() };
+    let content_type = match name.rsplit_once('.').map(|(_, extension)| extension) {
+        Some("css") => "text/css; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        _ => "application/octet-stream",
+    };
+    HttpResponse::Ok()
+        .insert_header((header::CONTENT_TYPE, content_type))
+        .insert_header((header::CACHE_CONTROL, "public, max-age=31536000, immutable"))
+        .body(file.data.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_asset_exists() {
+        for url in [&ASSETS.style, &ASSETS.script, &ASSETS.icon] {
+            assert!(!url.contains("000000000000"), "{url}");
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The parts that all web pages share: layout, assets, security headers, the check against cross-site
+//! requests, calls to the services, forms, charts and the text of times and counts.
+//!
+//! Pages are rendered on the server and hold no state: every process can answer every request.
+
+pub mod api;
+pub mod assets;
+pub mod chart;
+pub mod form;
+pub mod security;
+pub mod text;

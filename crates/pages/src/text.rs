@@ -1,0 +1,139 @@
+//! Times, counts and amounts as people read them.
+
+use std::fmt;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// A time: relative in the text, exact in the tooltip.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    at: DateTime<Utc>,
+    now: DateTime<Utc>,
+}
+
+impl Moment {
+    pub fn new(at: DateTime<Utc>, now: DateTime<Utc>) -> Self {
+        Self { at, now }
+    }
+
+    /// RFC 3339, for the `datetime` attribute.
+    pub fn iso(&self) -> String {
+        self.at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+    }
+
+    /// For the tooltip.
+    pub fn exact(&self) -> String {
+        self.at.format("%-d %B %Y, %H:%M:%S UTC").to_string()
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let distance = self.now - self.at;
+        if distance.abs() < TimeDelta::seconds(1) {
+            f.write_str("now")
+        } else if distance < TimeDelta::zero() {
+            write!(f, "in {}", Span(-distance))
+        } else {
+            write!(f, "{} ago", Span(distance))
+        }
+    }
+}
+
+/// A span of time with its two largest units: "2 min 10 s".
+#[derive(Debug, Clone, Copy)]
+pub struct Span(pub TimeDelta);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = self.0.num_milliseconds().max(0);
+        if millis < 1000 {
+            return write!(f, "{millis} ms");
+        }
+        let seconds = millis / 1000;
+        let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+        let parts = [(days, "d"), (hours, "h"), (minutes, "min"), (seconds % 60, "s")];
+        let Some(first) = parts.iter().position(|(count, _)| *count > 0) else {
+            return f.write_str("0 s");
+        };
+        let shown: Vec<String> = parts
+            .iter()
+            .skip(first)
+            .take(2)
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, unit)| format!("{count} {unit}"))
+            .collect();
+        f.write_str(&shown.join(" "))
+    }
+}
+
+/// A count with its noun: "1 order", "1,204 orders".
+pub fn count(number: u64, singular: &str, plural: &str) -> String {
+    format!("{} {}", grouped(number), if number == 1 { singular } else { plural })
+}
+
+/// A number with commas between groups of three digits.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// An amount in minor units with its currency: "49.95 EUR".
+pub fn money(minor_units: i64, currency: &str) -> String {
+    let digits: u32 = match currency {
+        "JPY" | "KRW" | "VND" | "CLP" | "ISK" => 0,
+        "BHD" | "KWD" | "OMR" | "TND" | "JOD" => 3,
+        _ => 2,
+    };
+    let unit = 10_u64.pow(digits);
+    let sign = if minor_units < 0 { "-" } else { "" };
+    let (whole, rest) = (minor_units.unsigned_abs() / unit, minor_units.unsigned_abs() % unit);
+    let width = usize::try_from(digits).unwrap_or(2);
+    if digits == 0 {
+        format!("{sign}{} {currency}", grouped(whole))
+    } else {
+        format!("{sign}{}.{rest:0width$} {currency}", grouped(whole))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_show_their_two_largest_units() {
+        for (seconds, text) in
+            [(0, "0 ms"), (5, "5 s"), (130, "2 min 10 s"), (3600, "1 h"), (90_061, "1 d 1 h")]
+        {
+            assert_eq!(Span(TimeDelta::seconds(seconds)).to_string(), text);
+        }
+        assert_eq!(Span(TimeDelta::milliseconds(212)).to_string(), "212 ms");
+    }
+
+    #[test]
+    fn times_are_relative() {
+        let now = Utc::now();
+        let text = |seconds| Moment::new(now + TimeDelta::seconds(seconds), now).to_string();
+        assert_eq!((text(-61), text(0), text(130)), ("1 min 1 s ago".into(), "now".into(), "in 2 min 10 s".into()));
+    }
+
+    #[test]
+    fn counts_have_the_right_noun() {
+        assert_eq!(count(1, "order", "orders"), "1 order");
+        assert_eq!(count(1_204_000, "order", "orders"), "1,204,000 orders");
+    }
+
+    #[test]
+    fn amounts_have_the_digits_of_their_currency() {
+        assert_eq!(money(4995, "EUR"), "49.95 EUR");
+        assert_eq!(money(-5, "USD"), "-0.05 USD");
+        assert_eq!(money(1_250_000, "JPY"), "1,250,000 JPY");
+    }
+}
