@@ -83,6 +83,7 @@ impl Issuer {
             exp,
             scope: scope.parse().unwrap(),
             merchant: merchant.map(|id| id.parse().unwrap()),
+            sid: None,
         };
         let mut header = Header::new(Algorithm::EdDSA);
         (header.typ, header.kid) = (Some(TOKEN_TYPE.to_owned()), Some(KEY_ID.to_owned()));
