@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// Every crate and the workspace crates it may depend on. Dependencies point one way and no service
 /// depends on another. Dev-dependencies are not restricted.
-const ALLOWED: [(&str, &[&str]); 16] = [
+const ALLOWED: [(&str, &[&str]); 18] = [
     ("domain", &[]),
     ("platform", &["domain"]),
     ("messaging", &["domain", "platform"]),
@@ -25,6 +25,8 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("rma-engine", &["delivery", "domain", "merchants", "messaging", "platform"]),
     ("exchange", &["delivery", "domain", "merchants", "messaging", "platform"]),
     ("warehouse-notifier", &["delivery", "domain", "merchants", "messaging", "platform"]),
+    ("pages", &["domain", "platform"]),
+    ("console", &["domain", "pages", "platform"]),
     ("sandbox", &["domain", "platform"]),
     ("ctl", &["delivery", "domain", "platform"]),
     ("demo", &["ctl", "delivery", "domain", "platform"]),

@@ -12,6 +12,7 @@ order-intake        8082  ORDERS_URL
 rma-engine          8083  RMA_URL
 exchange            8084  EXCHANGE_URL
 warehouse-notifier  8085  WAREHOUSE_URL
+console             8086  CONSOLE_URL
 sandbox             8090  SANDBOX_URL
 END
 }
@@ -39,8 +40,8 @@ service_url() {
     echo "${!variable}"
 }
 
-# The sandbox, which plays the merchant, has no database.
-has_database() { [[ $1 != sandbox ]]; }
+# The sandbox, which plays the merchant, and the console have no database.
+has_database() { [[ $1 != sandbox && $1 != console ]]; }
 
 # order-intake stores no secrets and would reject the unknown setting.
 needs_sealing_keys() { [[ $1 != order-intake ]]; }
@@ -59,7 +60,13 @@ export_environment() {
     url=$(service_url "$1")
     export "${prefix}HTTP__HOST=127.0.0.1"
     export "${prefix}HTTP__PORT=${url##*:}"
+    if [[ $name == console ]]; then
+        export CONSOLE__SERVICES__AUTH=$AUTH_URL CONSOLE__SERVICES__ORDERS=$ORDERS_URL CONSOLE__SERVICES__RETURNS=$RMA_URL
+        export CONSOLE__SERVICES__EXCHANGE=$EXCHANGE_URL CONSOLE__SERVICES__WAREHOUSE=$WAREHOUSE_URL
+    fi
     has_database "$name" || return 0
+    # The console names the address of the browser.
+    export "${prefix}HTTP__TRUSTED_PROXIES=127.0.0.0/8"
     export "${prefix}DATABASE__URL=$(database_url "${database:-$(database_name "$name")}")"
     export "${prefix}BROKER__URL=$AMQP_URL"
     export "${prefix}BROKER__NAMESPACE=${BROKER_NAMESPACE:-}"
@@ -79,11 +86,15 @@ export_environment() {
         export "${prefix}BOOTSTRAP__CLIENT_ID=$OPERATOR_CLIENT_ID"
         export "${prefix}BOOTSTRAP__CLIENT_SECRET=$OPERATOR_CLIENT_SECRET"
         export "${prefix}TOKENS__ISSUER=$AUTH_URL"
+        [[ -z ${CONSOLE_URL:-} ]] || export "${prefix}PEOPLE__CONSOLE_URL=$CONSOLE_URL"
     else
         export "${prefix}IDENTITY__ISSUER=$AUTH_URL"
         export "${prefix}IDENTITY__JWKS_URL=$AUTH_URL/.well-known/jwks.json"
     fi
 }
+
+# host_of SERVICE: browsers store the cookie of the console over plain HTTP for localhost only.
+host_of() { [[ $1 == console ]] && echo localhost || echo 127.0.0.1; }
 
 # choose_addresses: sets the URL of each service to its default port, or to the next free port.
 choose_addresses() {
@@ -95,7 +106,7 @@ choose_addresses() {
             while listening "$port" || grep -qx "$port" <<<"$reserved"; do port=$((port + 1)); done
             reserved+=$'\n'$port
         fi
-        printf -v "$variable" 'http://127.0.0.1:%s' "$port"
+        printf -v "$variable" 'http://%s:%s' "$(host_of "$name")" "$port"
     done < <(services_table)
 }
 

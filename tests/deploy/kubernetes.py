@@ -83,10 +83,10 @@ def check(overlay):
         check_references(each, names)
         space = each["metadata"].get("namespace")
         assert each["kind"] == "Namespace" or ("Namespace", space) in names, f"there is no namespace {space}"
-    for service in SERVICES:
+    for service in [*SERVICES, "console"]:
         for kind in ["Deployment", "Service", "PodDisruptionBudget", "ConfigMap"]:
             assert (kind, service) in names, f"{service} has no {kind}"
-        assert ("Job", f"{service}-migrate") in names, f"{service} has no migration job"
+        assert service == "console" or ("Job", f"{service}-migrate") in names, f"{service} has no migration job"
         scaled = {(kind, service) for kind in SCALERS} & names
         assert len(scaled) == 1, f"{service} is scaled by {scaled}"
         deployment = kustomize.find(objects, "Deployment", service)
@@ -97,6 +97,7 @@ def check(overlay):
     for each in objects:
         if each["kind"] in ("Deployment", "Job"):
             check_security(each)
+    check_console_paths(objects)
     check_dns_access(objects)
     check_queue_scaling(objects)
     check_broker_settings(objects)
@@ -133,7 +134,8 @@ def check_references(each, names):
         for rule in each["spec"]["rules"]:
             for path in rule["http"]["paths"]:
                 assert ("Service", path["backend"]["service"]["name"]) in names
-                assert path["path"] not in ("/", "/metrics"), "metrics must not be public"
+                is_all = path["path"] == "/" and path["pathType"] != "Exact"
+                assert not is_all and path["path"] != "/metrics", "metrics must not be public"
         hosts = {rule["host"] for rule in each["spec"]["rules"]}
         assert hosts == {host for tls in each["spec"]["tls"] for host in tls["hosts"]}, "a host has no TLS"
         hashed = each["metadata"]["annotations"].get("nginx.ingress.kubernetes.io/upstream-hash-by")
@@ -155,6 +157,15 @@ def check_security(each):
         assert ":" in container["image"] and not container["image"].endswith(":latest"), f"{name}: {container['image']}"
         if each["kind"] == "Deployment":
             assert {"startupProbe", "livenessProbe", "readinessProbe"} <= set(container), name
+
+
+def check_console_paths(objects):
+    """The ingress routes all pages of the console."""
+    rules = kustomize.find(objects, "Ingress", "console")["spec"]["rules"]
+    routed = {path["path"] for rule in rules for path in rule["http"]["paths"]}
+    sources = "".join(file.read_text() for crate in ["console", "pages"] for file in (ROOT / "crates" / crate / "src").rglob("*.rs"))
+    served = set(re.findall(r'(?:#\[(?:get|post)|\.route|web::resource)\(\s*"(/[a-z-]*)', sources))
+    assert routed == served, f"only in the ingress: {routed - served}; only in the console: {served - routed}"
 
 
 def check_dns_access(objects):

@@ -55,6 +55,9 @@ def compose(services, folder):
         # The health check needs the file, which contains the port.
         health = ["CMD", "/usr/local/bin/program", *stack[service]["command"][:2], "health"]
         assert stack[service]["healthcheck"]["test"] == health, service
+    check("docker-compose.yml, console", "console", {
+        name: value.replace("${OTLP_ENDPOINT:-}", "") for name, value in stack["console"]["environment"].items()
+    })
     sandbox = {name.removeprefix("SANDBOX__"): value for name, value in stack["sandbox"]["environment"].items()}
     assert set(sandbox) <= {"HTTP__HOST", "HTTP__PORT"}, sandbox
     demo(stack, here)
@@ -77,7 +80,7 @@ def demo(stack, here):
         addresses[variable] = f"http://{service}:{port}"
     assert environment == addresses, environment
     # The other services wait for auth.
-    assert set(stack["demo"]["depends_on"]) == {*SERVICES, "sandbox"} - {"auth"}, stack["demo"]["depends_on"]
+    assert set(stack["demo"]["depends_on"]) == {*SERVICES, "console", "sandbox"} - {"auth"}, stack["demo"]["depends_on"]
 
 
 def defaults(service):
@@ -100,13 +103,13 @@ def kubernetes(services, overlay):
     for each in objects:
         for container in kustomize.containers(each) if each["kind"] in ("Deployment", "Job") else []:
             service = container["image"].split("/")[-1].split(":")[0]
-            if service not in services:
+            if service not in [*services, "console"]:
                 continue
             prefix = service.upper().replace("-", "_") + "__"
             environment = {}
             for source in container.get("envFrom", []):
                 environment |= maps[source["configMapRef"]["name"]]
-            for variable in container["env"]:
+            for variable in container.get("env", []):
                 if variable["name"].startswith("SSL_CERT_"):
                     continue
                 environment[variable["name"]] = SAMPLES[variable["name"].removeprefix(prefix)]
@@ -114,6 +117,7 @@ def kubernetes(services, overlay):
 
 
 here = [service for service in SERVICES if (ROOT / "crates" / service).is_dir()]
+defaults("console")
 for service in SERVICES:
     if service not in here:
         print(f"{service} is not part of this checkout: its settings are not checked")

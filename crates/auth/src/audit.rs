@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 pub(crate) struct AuditRecord {
     pub(crate) id: i64,
     created_at: DateTime<Utc>,
-    /// Id of the client that made the change.
+    /// Id of the client, or e-mail address of the person, that made the change.
     actor: String,
     #[schema(example = "merchant.updated")]
     action: String,

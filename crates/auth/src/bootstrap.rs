@@ -86,6 +86,7 @@ async fn ensure_client(
         scopes: [Scope::Operator].into_iter().collect(),
         created_at: now,
         revoked_at: None,
+        last_used_at: None,
     };
     clients::insert(conn, &client).await
 }

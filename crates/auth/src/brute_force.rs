@@ -1,7 +1,8 @@
-//! Protection against guessing client secrets.
+//! Protection against guessing client secrets, passwords and codes.
 //!
-//! An address with too many failed authentications is locked out, first of the client that it tried,
-//! then of all clients. IPv6 addresses count by network.
+//! An address with too many failed authentications is locked out, first of the account that it tried,
+//! then of all accounts. An account is a client id or the e-mail address of a person. IPv6 addresses
+//! count by network.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -12,41 +13,57 @@ use platform::{
 };
 use tokio::time::Instant;
 
-use crate::settings;
+use crate::{error::Error, settings};
 
 const MAX_LOCKOUT: Duration = Duration::from_secs(60);
 const MAX_LOCKOUTS: u64 = 100_000;
 
 pub(crate) struct BruteForceGuard {
-    client_failures: PerMinute<(IpAddr, String)>,
+    account_failures: PerMinute<(IpAddr, String)>,
     address_failures: PerMinute<IpAddr>,
-    /// End of each lockout, for one client or (with `None`) for all clients.
+    /// Codes of a person whose password was right, from all addresses. A code has only six digits.
+    code_attempts: PerMinute<String>,
+    /// End of each lockout, for one account or (with `None`) for all accounts.
     lockouts: Cache<(IpAddr, Option<String>), Instant>,
+    min_failure_latency: Duration,
     clock: Clock,
 }
 
 impl BruteForceGuard {
     pub(crate) fn new(settings: &settings::BruteForce, clock: Clock) -> Self {
         Self {
-            client_failures: PerMinute::new(settings.client_failures_per_minute),
+            account_failures: PerMinute::new(settings.account_failures_per_minute),
             address_failures: PerMinute::new(settings.address_failures_per_minute),
+            code_attempts: PerMinute::new(settings.account_failures_per_minute),
             lockouts: Cache::builder().max_capacity(MAX_LOCKOUTS).time_to_live(MAX_LOCKOUT).build(),
+            min_failure_latency: settings.min_failure_latency,
             clock,
         }
     }
 
-    /// The remaining lockout of an address. `client` is `None` if the presented id is invalid.
-    pub(crate) fn lockout(&self, address: IpAddr, client: Option<&str>) -> Option<Duration> {
+    /// The remaining lockout of an address. `account` is `None` if the presented id is invalid.
+    pub(crate) fn lockout(&self, address: IpAddr, account: Option<&str>) -> Option<Duration> {
         let address = network(address);
-        let keys = [(address, client.map(str::to_owned)), (address, None)];
+        let keys = [(address, account.map(str::to_owned)), (address, None)];
         let ends_at = keys.iter().filter_map(|key| self.lockouts.get(key)).max()?;
         let remaining = ends_at.saturating_duration_since(Instant::now());
         (!remaining.is_zero()).then_some(remaining)
     }
 
-    /// Counts a failed authentication. The number of clients counted for an address is bounded by
+    /// Rejects an address that is locked out.
+    pub(crate) fn check(&self, address: IpAddr, account: Option<&str>) -> Result<(), Error> {
+        self.lockout(address, account).map_or(Ok(()), |remaining| Err(Error::LockedOut(remaining)))
+    }
+
+    /// Counts a failed authentication and waits until it has taken the minimum time.
+    pub(crate) async fn refuse(&self, address: IpAddr, account: Option<&str>, started_at: Instant) {
+        self.record_failure(address, account);
+        tokio::time::sleep_until(started_at + self.min_failure_latency).await;
+    }
+
+    /// Counts a failed authentication. The number of accounts counted for an address is bounded by
     /// the limit of the address.
-    pub(crate) fn record_failure(&self, address: IpAddr, client: Option<&str>) {
+    fn record_failure(&self, address: IpAddr, account: Option<&str>) {
         let address = network(address);
         let now = self.clock.now();
         let ends_at = |wait: Duration| Instant::now() + wait.min(MAX_LOCKOUT);
@@ -54,10 +71,16 @@ impl BruteForceGuard {
             self.lockouts.insert((address, None), ends_at(wait));
             return;
         }
-        let Some(client) = client else { return };
-        if let Err(wait) = self.client_failures.take(&(address, client.to_owned()), now) {
-            self.lockouts.insert((address, Some(client.to_owned())), ends_at(wait));
+        let Some(account) = account else { return };
+        if let Err(wait) = self.account_failures.take(&(address, account.to_owned()), now) {
+            self.lockouts.insert((address, Some(account.to_owned())), ends_at(wait));
         }
+    }
+
+    /// Counts a code that a person entered after the right password. `false` means that the person tried
+    /// too many codes in a minute.
+    pub(crate) fn allows_code(&self, person: &str) -> bool {
+        self.code_attempts.take(&person.to_owned(), self.clock.now()).is_ok()
     }
 }
 
@@ -65,10 +88,10 @@ impl BruteForceGuard {
 mod tests {
     use super::*;
 
-    fn guard(per_client: u32, per_address: u32) -> BruteForceGuard {
+    fn guard(per_account: u32, per_address: u32) -> BruteForceGuard {
         let limit = |number| std::num::NonZeroU32::new(number).unwrap();
         let settings = settings::BruteForce {
-            client_failures_per_minute: limit(per_client),
+            account_failures_per_minute: limit(per_account),
             address_failures_per_minute: limit(per_address),
             min_failure_latency: Duration::ZERO,
         };
@@ -81,9 +104,9 @@ mod tests {
         for guess in 0..1000 {
             guard.record_failure(address, Some(&format!("client-{guess}")));
         }
-        assert_eq!(guard.client_failures.len(), 5);
+        assert_eq!(guard.account_failures.len(), 5);
         guard.record_failure(IpAddr::from([192, 0, 2, 2]), None);
-        assert_eq!((guard.client_failures.len(), guard.address_failures.len()), (5, 2));
+        assert_eq!((guard.account_failures.len(), guard.address_failures.len()), (5, 2));
     }
 
     #[test]

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel_async::AsyncConnection as _;
+use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::{
     access::{MerchantId, Scope, Scopes},
     json::{Object, array, parsed, text},
 };
+use platform::chain;
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -25,6 +26,9 @@ use crate::{
     },
 };
 
+/// `last_used_at` is stored again when the stored time is older than this.
+const LAST_USED_PRECISION: TimeDelta = TimeDelta::minutes(1);
+
 /// An API client.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ClientView {
@@ -35,6 +39,8 @@ pub(crate) struct ClientView {
     scope: String,
     created_at: DateTime<Utc>,
     revoked_at: Option<DateTime<Utc>>,
+    /// Time of the latest token request, to within a minute. Null if the client never got a token.
+    last_used_at: Option<DateTime<Utc>>,
     /// Returned only when the secret is created.
     #[serde(skip_serializing_if = "Option::is_none")]
     client_secret: Option<String>,
@@ -49,6 +55,7 @@ impl ClientView {
             scope: client.scopes.to_string(),
             created_at: client.created_at,
             revoked_at: client.revoked_at,
+            last_used_at: client.last_used_at,
             client_secret,
         }
     }
@@ -64,24 +71,39 @@ pub(crate) struct ClientPage {
 
 /// A client to be created.
 pub(crate) struct NewClient {
-    merchant: Option<MerchantId>,
+    pub(crate) merchant: Option<MerchantId>,
     name: String,
     scopes: Scopes,
 }
 
 impl NewClient {
-    pub(crate) fn read(body: &Object<'_>) -> Option<Self> {
+    /// Reads a client that an operator creates or, with `own`, that this merchant creates.
+    pub(crate) fn read(body: &Object<'_>, own: Option<&MerchantId>) -> Option<Self> {
         body.reject_unknown(&["merchant", "name", "scopes"]);
         let merchant = body.optional("merchant", parsed(1..=63, str::parse::<MerchantId>));
         let name = body.required("name", text(1..=200));
-        let scopes = body.required("scopes", array(1..=5, parsed(1..=20, str::parse::<Scope>)));
-        let (merchant, scopes) = (merchant?, Scopes::from_iter(scopes?));
+        let scope = parsed(1..=20, |text| match text.parse::<Scope>() {
+            Ok(scope) if own.is_some() && !Scope::OF_MERCHANTS.contains(&scope) => {
+                Err(format!("a merchant cannot give the scope {scope}: {}", scopes_of_merchants()))
+            }
+            parsed => parsed.map_err(|error| error.to_string()),
+        });
+        let scopes = body.required("scopes", array(1..=Scope::ALL.len(), scope));
+        let (merchant, scopes) = (merchant?.or_else(|| own.cloned()), Scopes::from_iter(scopes?));
         if merchant.is_some() && scopes.contains(Scope::Operator) {
             body.invalid("scopes", "a client of a merchant cannot be an operator");
             return None;
         }
+        if merchant.is_none() && scopes.contains(Scope::Manage) {
+            body.invalid("merchant", "a client with the scope manage needs a merchant");
+            return None;
+        }
         Some(Self { merchant, name: name?, scopes })
     }
+}
+
+fn scopes_of_merchants() -> String {
+    format!("allowed are {}", Scope::OF_MERCHANTS.map(Scope::as_str).join(", "))
 }
 
 /// Creates a client and its first secret.
@@ -89,7 +111,15 @@ pub(crate) async fn create(app: &App, actor: &str, new: NewClient) -> Result<Cli
     let (now, secret) = (app.clock.now(), credentials::generate_client_secret()?);
     let id = format!("bh_{}", Uuid::now_v7().simple());
     let NewClient { merchant, name, scopes } = new;
-    let client = Client { id, merchant, name, scopes, created_at: now, revoked_at: None };
+    let client = Client {
+        id,
+        merchant,
+        name,
+        scopes,
+        created_at: now,
+        revoked_at: None,
+        last_used_at: None,
+    };
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         clients::insert(conn, &client).await?;
@@ -105,19 +135,20 @@ pub(crate) async fn create(app: &App, actor: &str, new: NewClient) -> Result<Cli
 pub(crate) async fn rotate_secret(
     app: &App,
     actor: &str,
+    own: Option<&MerchantId>,
     id: &str,
     overlap: Duration,
 ) -> Result<ClientView, Error> {
-    // The next start of the service would restore the configured secret.
-    if id == app.settings.bootstrap.client_id {
-        return Err(Error::SecretIsSetting(id.to_owned()));
-    }
     let (now, secret) = (app.clock.now(), credentials::generate_client_secret()?);
     let overlap_ends_at = now + TimeDelta::from_std(overlap).unwrap_or(TimeDelta::zero());
     let mut conn = app.pool.get().await?;
     let client = conn
         .transaction(async |conn| {
-            let client = clients::lock(conn, id).await?;
+            let client = lock(conn, own, id).await?;
+            // The next start of the service would restore the configured secret.
+            if id == app.settings.bootstrap.client_id {
+                return Err(Error::SecretIsSetting(id.to_owned()));
+            }
             if client.revoked_at.is_some() {
                 return Err(Error::ClientRevoked(id.to_owned()));
             }
@@ -138,12 +169,17 @@ pub(crate) async fn rotate_secret(
 }
 
 /// Revokes a client and all its tokens. Revoking it again publishes the revocation again.
-pub(crate) async fn revoke(app: &App, actor: &str, id: &str) -> Result<ClientView, Error> {
+pub(crate) async fn revoke(
+    app: &App,
+    actor: &str,
+    own: Option<&MerchantId>,
+    id: &str,
+) -> Result<ClientView, Error> {
     let now = app.clock.now();
     let mut conn = app.pool.get().await?;
     let (client, revocation) = conn
         .transaction(async |conn| {
-            let mut client = clients::lock(conn, id).await?;
+            let mut client = lock(conn, own, id).await?;
             if client.revoked_at.is_none() {
                 client.revoked_at = Some(now);
                 clients::set_revoked(conn, id, now).await?;
@@ -157,6 +193,42 @@ pub(crate) async fn revoke(app: &App, actor: &str, id: &str) -> Result<ClientVie
     app.verifier.revocations().add(revocation);
     app.client_cache.remove(id).await;
     Ok(ClientView::new(client, None))
+}
+
+/// Locks a client until the transaction ends. With `own`, a client that does not belong to this merchant
+/// counts as missing.
+async fn lock(
+    conn: &mut AsyncPgConnection,
+    own: Option<&MerchantId>,
+    id: &str,
+) -> Result<Client, Error> {
+    let client = clients::lock(conn, id).await?;
+    if own.is_some() && client.merchant.as_ref() != own {
+        return Err(Error::ClientNotFound(id.to_owned()));
+    }
+    Ok(client)
+}
+
+/// Stores the time at which a client got a token, at most once a minute. A failure is only logged,
+/// because the client needs the token more than the time.
+pub(crate) async fn record_use(app: &App, client: &Client) {
+    let now = app.clock.now();
+    if client.last_used_at.is_some_and(|at| now - at < LAST_USED_PRECISION) {
+        return;
+    }
+    let stored = async {
+        let mut conn = app.pool.get().await?;
+        let stored_before = now - LAST_USED_PRECISION;
+        clients::set_last_used(&mut conn, &client.id, now, stored_before).await
+    };
+    match stored.await {
+        // The next request reads the new time.
+        Ok(()) => app.client_cache.remove(&client.id).await,
+        Err(error) => {
+            let error = chain(&error);
+            tracing::warn!(client_id = client.id, error, "storing last_used_at failed");
+        }
+    }
 }
 
 fn record<'a>(

@@ -1,7 +1,7 @@
-//! Client ids, client secrets and signing secrets.
+//! Client ids, client secrets, signing secrets and the tokens of sessions and invitations.
 //!
-//! Every generated secret has 256 random bits, so an unsalted SHA-256 of a client secret is safe to
-//! store. A signing secret is needed again to sign, so it is stored encrypted instead.
+//! Every generated secret has 256 random bits, so an unsalted SHA-256 of it is safe to store. A signing
+//! secret is needed again to sign, so it is stored encrypted instead.
 
 use aws_lc_rs::{
     constant_time::verify_slices_are_equal,
@@ -14,7 +14,6 @@ use base64::{
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
 
-const SECRET_BYTES: usize = 32;
 const MAX_CLIENT_ID_BYTES: usize = 255;
 
 /// Whether a client can have this id. An invalid id never reaches a cache or the database.
@@ -22,19 +21,24 @@ pub(crate) fn is_valid_client_id(id: &str) -> bool {
     id.len() <= MAX_CLIENT_ID_BYTES && !id.chars().any(char::is_control)
 }
 
-fn random_bytes() -> Result<[u8; SECRET_BYTES], Unspecified> {
-    let mut bytes = [0; SECRET_BYTES];
+pub(crate) fn random_bytes<const LENGTH: usize>() -> Result<[u8; LENGTH], Unspecified> {
+    let mut bytes = [0; LENGTH];
     rand::fill(&mut bytes)?;
     Ok(bytes)
 }
 
+/// Generates the token of a session or an invitation: 256 random bits.
+pub(crate) fn generate_token() -> Result<String, Unspecified> {
+    Ok(URL_SAFE_NO_PAD.encode(random_bytes::<32>()?))
+}
+
 pub(crate) fn generate_client_secret() -> Result<String, Unspecified> {
-    Ok(format!("bhs_{}", URL_SAFE_NO_PAD.encode(random_bytes()?)))
+    Ok(format!("bhs_{}", URL_SAFE_NO_PAD.encode(random_bytes::<32>()?)))
 }
 
 /// Generates a secret for signing messages, in the format of Standard Webhooks.
 pub(crate) fn generate_signing_secret() -> Result<String, Unspecified> {
-    Ok(format!("whsec_{}", STANDARD.encode(random_bytes()?)))
+    Ok(format!("whsec_{}", STANDARD.encode(random_bytes::<32>()?)))
 }
 
 pub(crate) fn hash(secret: &str) -> Vec<u8> {

@@ -1,10 +1,18 @@
 //! The errors of this service, each with its [`ErrorKind`].
 
+use std::time::Duration;
+
 use domain::{
     access::MerchantId,
+    json::{FieldError, ValidationError},
     merchant::{Interface, UnknownInterface},
 };
 use platform::{ErrorKind, Failure, database::DatabaseError, sealing::SealError};
+
+use crate::{
+    email::{Email, InvalidEmail},
+    oidc::ProviderError,
+};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -26,6 +34,55 @@ pub(crate) enum Error {
     NoBaseUrl(MerchantId),
     #[error("requests to {0} are not signed, so there is no secret to rotate")]
     NotSigned(Interface),
+    #[error("there is no person {0}")]
+    PersonNotFound(String),
+    #[error("person {0} already exists")]
+    PersonExists(Email),
+    #[error("person {0} is disabled")]
+    PersonDisabled(Email),
+    #[error("person {0} is the last active operator")]
+    LastOperator(Email),
+    #[error("person {0} has a password and no TOTP, which operators need: send a new invitation")]
+    OperatorWithoutTotp(Email),
+    #[error("person {0} has no TOTP, so there are no recovery codes")]
+    NoTotp(Email),
+    #[error("the invitation does not exist, was used or has expired")]
+    InvitationNotFound,
+    #[error("signing in with a password is switched off")]
+    PasswordsDisabled,
+    /// Contains the e-mail address if it belongs to a person. The message is the same for all reasons.
+    #[error("the e-mail address, the password or the code is wrong")]
+    SignInFailed(Option<Email>),
+    #[error("there is no OpenID provider: set oidc.issuer")]
+    NoOidcProvider,
+    /// The message is the same for all reasons; the log has the reason.
+    #[error("signing in with the OpenID provider failed: try again")]
+    OidcFailed,
+    /// Contains one error of `$.groups`.
+    #[error("no group of the person gives a role")]
+    NoRole(Vec<FieldError>),
+    #[error("OpenID provider")]
+    OidcProvider(#[from] ProviderError),
+    #[error("the session does not exist, has ended or has expired")]
+    SessionEnded,
+    #[error("there is no session {0}")]
+    SessionNotFound(String),
+    #[error("this needs the token of a person")]
+    NotAPerson,
+    #[error("too many failed attempts, try again later")]
+    LockedOut(Duration),
+    #[error("too many passwords are being checked")]
+    TooManyPasswords,
+    #[error("there is no signing key yet")]
+    NoSigningKey,
+    #[error(transparent)]
+    Invalid(#[from] ValidationError),
+    #[error("stored e-mail address is invalid")]
+    StoredEmail(#[from] InvalidEmail),
+    #[error("password hash is invalid")]
+    PasswordHash(#[from] argon2::password_hash::Error),
+    #[error("password check was interrupted")]
+    PasswordCheck(#[from] tokio::task::JoinError),
     #[error("encryption of a secret failed")]
     Sealing(#[from] SealError),
     #[error("signing key is invalid")]
@@ -44,22 +101,64 @@ impl From<diesel::result::Error> for Error {
     }
 }
 
+impl From<FieldError> for Error {
+    fn from(error: FieldError) -> Self {
+        ValidationError::from(error).into()
+    }
+}
+
 impl Failure for Error {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::MerchantNotFound(_)
             | Self::ClientNotFound(_)
+            | Self::PersonNotFound(_)
+            | Self::InvitationNotFound
+            | Self::SessionNotFound(_)
+            | Self::NoOidcProvider
             | Self::UnknownInterface(_)
             | Self::EndpointNotFound(..) => ErrorKind::Missing,
             Self::MerchantExists(_)
             | Self::ClientRevoked(_)
             | Self::SecretIsSetting(_)
+            | Self::PersonExists(_)
+            | Self::PersonDisabled(_)
+            | Self::LastOperator(_)
+            | Self::OperatorWithoutTotp(_)
+            | Self::NoTotp(_)
             | Self::NoBaseUrl(_) => ErrorKind::Conflict,
-            Self::NotSigned(_) => ErrorKind::Invalid,
-            Self::Sealing(_) | Self::SigningKey(_) | Self::Random(_) | Self::Json(_) => {
-                ErrorKind::Internal
+            Self::SignInFailed(_) | Self::OidcFailed | Self::SessionEnded => {
+                ErrorKind::Unauthenticated
             }
+            Self::PasswordsDisabled | Self::NoRole(_) | Self::NotAPerson => ErrorKind::Denied,
+            Self::LockedOut(_) => ErrorKind::Limited,
+            Self::TooManyPasswords | Self::NoSigningKey | Self::OidcProvider(_) => {
+                ErrorKind::Unavailable
+            }
+            Self::Invalid(_) | Self::NotSigned(_) => ErrorKind::Invalid,
+            Self::Sealing(_)
+            | Self::SigningKey(_)
+            | Self::StoredEmail(_)
+            | Self::PasswordHash(_)
+            | Self::PasswordCheck(_)
+            | Self::Random(_)
+            | Self::Json(_) => ErrorKind::Internal,
             Self::Database(error) => error.kind(),
+        }
+    }
+
+    fn fields(&self) -> &[FieldError] {
+        match self {
+            Self::Invalid(error) => error.fields(),
+            Self::NoRole(fields) => fields,
+            _ => &[],
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::LockedOut(remaining) => Some(*remaining),
+            _ => None,
         }
     }
 }

@@ -1,20 +1,27 @@
 //! Handlers: parse the request, call the use case, respond.
 
+pub(crate) mod account;
 pub(crate) mod audit;
 pub(crate) mod clients;
 pub(crate) mod endpoints;
+pub(crate) mod invitations;
 pub(crate) mod merchants;
 pub(crate) mod oauth;
+pub(crate) mod oidc;
+pub(crate) mod people;
+pub(crate) mod sessions;
 pub(crate) mod signing_keys;
 pub(crate) mod well_known;
 
 use std::time::Duration;
 
 use domain::{
-    access::Scope,
+    access::{MerchantId, Scope},
     json::{Object, integer},
 };
 use platform::identity::{Access, Caller};
+
+use crate::error::Error;
 
 const MAX_OVERLAP_SECONDS: i64 = 30 * 24 * 3600;
 
@@ -22,6 +29,43 @@ const MAX_OVERLAP_SECONDS: i64 = 30 * 24 * 3600;
 fn require_operator(caller: &Caller) -> Result<&str, Access> {
     caller.require(Scope::Operator)?;
     Ok(caller.actor())
+}
+
+/// The operator, or the person or client that manages its own merchant, for the audit log. Other callers
+/// are rejected. [`check_merchant`] limits the request to that merchant.
+fn require_manage(caller: &Caller) -> Result<&str, Access> {
+    caller.require(Scope::Manage)?;
+    // Only an operator may change the merchant that `X-Service-Id` names.
+    if caller.claims.merchant.is_none() && !caller.is_operator() {
+        return Err(Access::Scope(Scope::Operator));
+    }
+    Ok(caller.actor())
+}
+
+/// Rejects a caller that can neither read nor manage.
+fn require_read(caller: &Caller) -> Result<(), Access> {
+    caller.require_any(&[Scope::Read, Scope::Manage])
+}
+
+/// Limits a request to the merchant of the caller. Another merchant gets the same response as a merchant
+/// that does not exist.
+fn check_merchant(caller: &Caller, merchant: &str) -> Result<(), Error> {
+    match caller.merchant_scope() {
+        Some(own) if own.as_str() != merchant => Err(Error::MerchantNotFound(merchant.to_owned())),
+        _ => Ok(()),
+    }
+}
+
+/// The merchant whose entries a list shows: the one in the query or else that of the caller. `None` means
+/// all merchants.
+fn listed_merchant<'a>(
+    caller: &'a Caller,
+    query: Option<&'a str>,
+) -> Result<Option<&'a str>, Error> {
+    if let Some(merchant) = query {
+        check_merchant(caller, merchant)?;
+    }
+    Ok(query.or(caller.merchant_scope().map(MerchantId::as_str)))
 }
 
 fn read_overlap(body: &Object<'_>) -> Option<Option<Duration>> {

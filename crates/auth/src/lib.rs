@@ -1,32 +1,46 @@
-//! The auth service owns merchants with their settings and endpoints, API clients, signing keys and
-//! revocations. It publishes `merchant.changed.v1` and `token.revoked.v1`, and consumes no events.
+//! The auth service owns merchants with their settings and endpoints, API clients, people with their
+//! invitations and sessions, signing keys and revocations. It publishes `merchant.changed.v1` and `token.revoked.v1`, and consumes no events.
 //!
 //! It guarantees that a secret is returned once and stored hashed or encrypted, that every change is
 //! written to the audit log in its own transaction, and that any service can verify a token offline.
 
+mod account;
 mod audit;
 mod bootstrap;
 mod brute_force;
 mod client_cache;
 mod clients;
 mod credentials;
+mod email;
+mod ended_sessions;
 mod endpoints;
 mod error;
 mod http;
+mod invitations;
 mod merchants;
+mod oidc;
+mod passwords;
+mod people;
+mod recovery_codes;
 mod revocations;
+mod roles;
 mod routes;
 mod schema;
+mod session_tokens;
+mod sessions;
 mod settings;
+mod sign_in;
 mod signing_keys;
 mod store;
 mod tokens;
+mod totp;
 
 use std::sync::Arc;
 
+use actix_web::web;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use domain::merchant::guard::Guard;
-use messaging::{Broker, Outbox, Topology};
+use messaging::{Backlog, Broker, Outbox, Topology};
 use opentelemetry::metrics::Counter;
 use platform::{
     Clock, Process, Service, database::Pool, identity::Verifier, sealing::Sealer, telemetry,
@@ -34,8 +48,8 @@ use platform::{
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::{
-    brute_force::BruteForceGuard, client_cache::ClientCache, settings::Settings,
-    signing_keys::SigningKeys,
+    brute_force::BruteForceGuard, client_cache::ClientCache, oidc::Oidc, passwords::Passwords,
+    session_tokens::SessionTokens, settings::Settings, signing_keys::SigningKeys,
 };
 
 const NAME: &str = "auth";
@@ -46,11 +60,16 @@ pub struct App {
     pool: Pool,
     clock: Clock,
     outbox: Outbox,
+    backlog: Backlog,
     signing_keys: Arc<SigningKeys>,
     verifier: Arc<Verifier>,
     sealer: Arc<Sealer>,
     client_cache: ClientCache,
     brute_force: BruteForceGuard,
+    passwords: Passwords,
+    session_tokens: SessionTokens,
+    /// The OpenID provider, if there is one.
+    oidc: Option<Oidc>,
     /// The rule for merchants' URLs.
     guard: Guard,
     tokens_granted: Counter<u64>,
@@ -59,12 +78,15 @@ pub struct App {
 
 impl Service for App {
     const NAME: &'static str = NAME;
-    const ABOUT: &'static str = "Tokens, merchants, API clients and endpoint settings";
+    const ABOUT: &'static str = "Tokens, merchants, API clients, people and endpoint settings";
     const TAGS: &'static [(&'static str, &'static str)] = &[
-        ("audit", "The log of changes that operators made"),
+        messaging::TAG,
+        ("audit", "The log of changes that people and clients made"),
         ("clients", "API clients and their secrets"),
         ("endpoints", "The URLs of merchants and their signing secrets"),
         ("merchants", "Merchants and their settings"),
+        ("people", "People and their invitations"),
+        ("sessions", "Sign-in, sessions and passwords of people"),
         ("tokens", "OAuth 2.0 access tokens and signing keys"),
     ];
     const DEFAULTS: &'static [&'static str] =
@@ -79,31 +101,42 @@ impl Service for App {
         routes::routes(config);
     }
 
+    fn share(&self, app: &mut web::ServiceConfig) {
+        app.app_data(web::Data::new(self.backlog.clone()));
+    }
+
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let sealer = Arc::new(Sealer::new(&settings.sealing)?);
         let verifier = Arc::new(Verifier::new(&settings.tokens.issuer, process.clock.clone()));
         let topology = Topology::backhaul(&settings.broker.namespace);
         let broker = Broker::start(NAME, process, settings.broker.clone(), topology);
         let outbox = broker.start_relay(NAME, process);
+        let backlog = Backlog::new(NAME, process, &broker, &[]);
         let signing_keys =
             SigningKeys::start(process, &settings.keys, sealer.clone(), verifier.clone());
         revocations::start_polling(process, verifier.clone());
+        sessions::start_clean_up(process);
         bootstrap::start(process, &settings.bootstrap);
         let brute_force = BruteForceGuard::new(&settings.brute_force, process.clock.clone());
+        let oidc = Oidc::new(&settings.oidc, settings.people.console_page("/sign-in/oidc"))?;
         let guard = Guard::new(settings.delivery.https_only, &settings.delivery.allowed_networks);
         let tokens_granted = telemetry::meter()
             .u64_counter("tokens_granted")
-            .with_description("Access tokens that clients got")
+            .with_description("Access tokens that clients and people got")
             .build();
         let app = Self {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
             outbox,
+            backlog,
             signing_keys,
             verifier: verifier.clone(),
             sealer,
             client_cache: ClientCache::new(),
             brute_force,
+            passwords: Passwords::new(settings.people.password_hashers),
+            session_tokens: SessionTokens::new(),
+            oidc,
             guard,
             tokens_granted,
             settings,

@@ -9,7 +9,9 @@ use chrono::{DateTime, Utc};
 use diesel_async::AsyncConnection as _;
 use domain::{
     access::MerchantId,
-    merchant::{Endpoint, Merchant, MerchantChanged, Sealed, Settings, SettingsChange},
+    merchant::{
+        Endpoint, Merchant, MerchantChanged, REDACTED, Sealed, Settings, SettingsChange,
+    },
 };
 use platform::Timestamp;
 use serde::Serialize;
@@ -39,7 +41,7 @@ pub(crate) enum Redacted {
 
 impl fmt::Display for Redacted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
+        f.write_str(REDACTED)
     }
 }
 
@@ -163,7 +165,7 @@ pub(crate) async fn republish(app: &App, actor: &str) -> Result<u64, Error> {
         merchants::increment_versions(conn, next_version(0, now)).await?;
         let (mut after, mut count) = (String::new(), 0);
         loop {
-            let page = merchants::page(conn, &after, REPUBLISH_BATCH_SIZE).await?;
+            let page = merchants::page(conn, None, &after, REPUBLISH_BATCH_SIZE).await?;
             let Some(last) = page.last() else { break };
             after = last.merchant.identifier.to_string();
             count += u64::try_from(page.len()).unwrap_or(0);

@@ -1,5 +1,6 @@
-//! Revocation of tokens and clients. It takes effect at once in this process, and within seconds in
-//! other replicas (which poll the table) and other services (which consume `token.revoked.v1`).
+//! Revocation of tokens, clients and sessions. It takes effect at once in this process, and within
+//! seconds in other replicas (which poll the table) and other services (which consume
+//! `token.revoked.v1`).
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,8 +12,14 @@ use platform::{
     database::Pool,
     identity::{Claims, Verifier},
 };
+use uuid::Uuid;
 
-use crate::{App, error::Error, settings::MAX_TOKEN_LIFETIME, store::revocations};
+use crate::{
+    App,
+    error::Error,
+    settings::{MAX_TOKEN_LIFETIME, PERSON_TOKEN_LIFETIME},
+    store::revocations,
+};
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Every poll also reads this much time before the newest row, because transactions can commit out
@@ -91,6 +98,20 @@ pub(crate) async fn revoke_token(
     let expires_at = DateTime::from_timestamp(claims.exp, 0).unwrap_or(Timestamp::MAX_UTC);
     let revoked = Revoked::Token(claims.jti.clone());
     revoke(app, conn, Revocation { revoked, expires_at }, now).await
+}
+
+/// Revokes the tokens of a session, until the newest of them expires. This takes effect with the next
+/// poll in this process too.
+pub(crate) async fn revoke_session(
+    app: &App,
+    conn: &mut AsyncPgConnection,
+    id: Uuid,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let expires_at = now + PERSON_TOKEN_LIFETIME + CLOCK_SKEW;
+    let revoked = Revoked::Session(id.to_string());
+    revoke(app, conn, Revocation { revoked, expires_at }, now).await?;
+    Ok(())
 }
 
 /// Stores and publishes a revocation in the caller's transaction. A repeated revocation is published

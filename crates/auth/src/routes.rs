@@ -2,13 +2,19 @@
 
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use crate::http::{audit, clients, endpoints, merchants, oauth, signing_keys, well_known};
+use crate::http::{
+    account, audit, clients, endpoints, invitations, merchants, oauth, oidc, people, sessions,
+    signing_keys, well_known,
+};
 
 pub(crate) fn routes(config: &mut ServiceConfig<'_>) {
     config
         .service(oauth::issue_token)
         .service(oauth::revoke_token)
         .service(oauth::introspect_token)
+        .service(oidc::show_sign_in_methods)
+        .service(oidc::start_oidc)
+        .service(oidc::finish_oidc)
         .service(well_known::show_jwks)
         .service(well_known::show_metadata)
         .service(merchants::create_merchant)
@@ -26,6 +32,24 @@ pub(crate) fn routes(config: &mut ServiceConfig<'_>) {
         .service(clients::list_clients)
         .service(clients::rotate_client_secret)
         .service(clients::revoke_client)
+        .service(people::invite_person)
+        .service(people::list_people)
+        .service(people::show_person)
+        .service(people::update_person)
+        .service(people::disable_person)
+        .service(people::enable_person)
+        .service(people::renew_invitation)
+        .service(invitations::show_invitation)
+        .service(invitations::accept_invitation)
+        .service(sessions::start_session)
+        .service(sessions::issue_session_token)
+        .service(sessions::end_session_by_secret)
+        .service(sessions::list_sessions)
+        .service(sessions::end_sessions)
+        .service(sessions::end_session)
+        .service(account::change_password)
+        .service(account::replace_recovery_codes)
         .service(signing_keys::rotate_signing_key)
-        .service(audit::list_audit_records);
+        .service(audit::list_audit_records)
+        .configure(messaging::routes);
 }

@@ -18,6 +18,7 @@ diesel::table! {
         scopes -> Text,
         created_at -> Timestamptz,
         revoked_at -> Nullable<Timestamptz>,
+        last_used_at -> Nullable<Timestamptz>,
     }
 }
 
@@ -28,6 +29,50 @@ diesel::table! {
         hash -> Bytea,
         created_at -> Timestamptz,
         expires_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    people (email) {
+        email -> Text,
+        name -> Text,
+        role -> Text,
+        merchant -> Nullable<Text>,
+        state -> Text,
+        password_hash -> Nullable<Text>,
+        totp_secret -> Nullable<Text>,
+        totp_step -> Nullable<Int8>,
+        created_at -> Timestamptz,
+        last_signed_in_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    recovery_codes (person, hash) {
+        person -> Text,
+        hash -> Bytea,
+    }
+}
+
+diesel::table! {
+    invitations (person) {
+        person -> Text,
+        token_hash -> Bytea,
+        totp_secret -> Text,
+        expires_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    sessions (id) {
+        id -> Uuid,
+        person -> Text,
+        token_hash -> Bytea,
+        created_at -> Timestamptz,
+        last_used_at -> Timestamptz,
+        expires_at -> Timestamptz,
+        address -> Text,
+        user_agent -> Nullable<Text>,
     }
 }
 
@@ -62,4 +107,6 @@ diesel::table! {
     }
 }
 
+diesel::joinable!(sessions -> people (person));
 diesel::allow_tables_to_appear_in_same_query!(clients, client_secrets);
+diesel::allow_tables_to_appear_in_same_query!(people, sessions);

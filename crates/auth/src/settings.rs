@@ -1,30 +1,52 @@
 //! Typed settings; `default.toml` has the defaults and describes each setting.
 
-use std::{num::NonZeroU32, time::Duration};
+use std::{
+    num::{NonZeroU16, NonZeroU32},
+    time::Duration,
+};
 
 use chrono::TimeDelta;
 use ipnet::IpNet;
 use platform::{config::List, sealing};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, de::Error as _};
+use url::Url;
 
-use crate::credentials;
+use crate::{credentials, oidc};
 
 const MIN_SECRET_LENGTH: usize = 20;
 /// Upper bound of `tokens.lifetime`, and so of the lifetime of every token issued so far.
 pub(crate) const MAX_TOKEN_LIFETIME: TimeDelta = TimeDelta::hours(25);
+/// Lifetime of the tokens of people, who get a new one from their session.
+pub(crate) const PERSON_TOKEN_LIFETIME: TimeDelta = TimeDelta::minutes(10);
 
+// `remote = "Self"` derives a function instead of the trait. The trait below calls it and then checks the
+// sections against each other.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct Settings {
     pub(crate) tokens: Tokens,
     pub(crate) keys: Keys,
     pub(crate) secrets: Secrets,
     pub(crate) brute_force: BruteForce,
+    pub(crate) people: People,
     pub(crate) bootstrap: Bootstrap,
+    pub(crate) oidc: oidc::settings::Settings,
     pub(crate) delivery: Delivery,
     pub(crate) sealing: sealing::Settings,
     pub(crate) broker: messaging::Settings,
+}
+
+impl<'de> Deserialize<'de> for Settings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let settings = Self::deserialize(deserializer)?;
+        settings.oidc.check().map_err(D::Error::custom)?;
+        if !settings.people.passwords && !settings.oidc.is_enabled() {
+            let error = "people.passwords is false and oidc.issuer is empty: nobody could sign in";
+            return Err(D::Error::custom(error));
+        }
+        Ok(settings)
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -63,10 +85,42 @@ pub(crate) struct Secrets {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BruteForce {
-    pub(crate) client_failures_per_minute: NonZeroU32,
+    pub(crate) account_failures_per_minute: NonZeroU32,
     pub(crate) address_failures_per_minute: NonZeroU32,
     #[serde(with = "humantime_serde")]
     pub(crate) min_failure_latency: Duration,
+}
+
+/// The sign-in of people.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct People {
+    pub(crate) console_url: Url,
+    #[serde(deserialize_with = "at_most_a_year")]
+    pub(crate) invitation_lifetime: Duration,
+    #[serde(deserialize_with = "at_most_a_year")]
+    pub(crate) session_lifetime: Duration,
+    #[serde(deserialize_with = "at_most_a_year")]
+    pub(crate) session_idle: Duration,
+    pub(crate) passwords: bool,
+    pub(crate) password_hashers: NonZeroU16,
+}
+
+/// A longer time could not be added to a timestamp.
+fn at_most_a_year<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let time: Duration = humantime_serde::deserialize(deserializer)?;
+    if time <= Duration::from_secs(366 * 24 * 3600) {
+        Ok(time)
+    } else {
+        Err(D::Error::custom("the times of [people] must be at most a year"))
+    }
+}
+
+impl People {
+    /// The URL of a page of the console.
+    pub(crate) fn console_page(&self, path: &str) -> String {
+        format!("{}{path}", self.console_url.as_str().trim_end_matches('/'))
+    }
 }
 
 /// The rules for merchants' URLs. Services that deliver messages have the same settings.

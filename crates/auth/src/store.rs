@@ -2,6 +2,10 @@
 
 pub(crate) mod audit;
 pub(crate) mod clients;
+pub(crate) mod invitations;
 pub(crate) mod merchants;
+pub(crate) mod people;
+pub(crate) mod recovery_codes;
 pub(crate) mod revocations;
+pub(crate) mod sessions;
 pub(crate) mod signing_keys;

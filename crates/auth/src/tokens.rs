@@ -21,6 +21,7 @@ use uuid::Uuid;
 use crate::{
     App,
     audit::NewAuditRecord,
+    clients,
     credentials::is_valid_client_id,
     error::Error,
     revocations,
@@ -39,7 +40,7 @@ pub(crate) enum OauthError {
     #[error("the scope is unknown or not granted to the client")]
     InvalidScope,
     #[error("too many failed attempts, try again later")]
-    LockedOut(Duration),
+    LockedOut { client_id: Option<String>, remaining: Duration },
     #[error("temporarily unavailable, try again later")]
     Unavailable,
     #[error("internal error")]
@@ -145,11 +146,13 @@ pub(crate) async fn issue(
         Some(Ok(scopes)) if !scopes.is_empty() && scopes.is_subset(&client.scopes) => scopes,
         Some(_) => return Err(OauthError::InvalidScope),
     };
-    let claims = claims(app, &client, scopes);
+    let lifetime = TimeDelta::from_std(app.settings.tokens.lifetime).unwrap_or(TimeDelta::MAX);
+    let claims = claims(app, &client.id, scopes, client.merchant.clone(), lifetime);
     let token = app.signing_keys.sign(&claims, app.clock.now());
     let token = token.map_err(|error| OauthError::from_cause(&error))?;
     let access_token = token.ok_or(OauthError::Unavailable)?;
     record_grant(app, &claims, address);
+    clients::record_use(app, &client).await;
     Ok(TokenResponse {
         access_token,
         token_type: "Bearer",
@@ -160,8 +163,9 @@ pub(crate) async fn issue(
 }
 
 /// Logs and counts a granted token. The log contains the token's id, not the token.
-fn record_grant(app: &App, claims: &Claims, address: IpAddr) {
+pub(crate) fn record_grant(app: &App, claims: &Claims, address: IpAddr) {
     tracing::info!(
+        subject = claims.sub,
         client_id = claims.client_id,
         merchant = claims.merchant.as_ref().map(MerchantId::as_str),
         scope = %claims.scope,
@@ -172,19 +176,26 @@ fn record_grant(app: &App, claims: &Claims, address: IpAddr) {
     app.tokens_granted.add(1, &[]);
 }
 
-fn claims(app: &App, client: &Client, scope: Scopes) -> Claims {
+/// The claims of a client's token.
+pub(crate) fn claims(
+    app: &App,
+    client_id: &str,
+    scope: Scopes,
+    merchant: Option<MerchantId>,
+    lifetime: TimeDelta,
+) -> Claims {
     let now = app.clock.now();
-    let lifetime = TimeDelta::from_std(app.settings.tokens.lifetime).unwrap_or(TimeDelta::MAX);
     Claims {
         iss: app.settings.tokens.issuer.clone(),
-        sub: client.id.clone(),
+        sub: client_id.to_owned(),
         aud: AUDIENCE.to_owned(),
-        client_id: client.id.clone(),
+        client_id: client_id.to_owned(),
         jti: Uuid::now_v7().to_string(),
         iat: now.timestamp(),
         exp: (now + lifetime).timestamp(),
         scope,
-        merchant: client.merchant.clone(),
+        merchant,
+        sid: None,
     }
 }
 
@@ -200,7 +211,7 @@ pub(crate) async fn authenticate(
     };
     let id = Some(client_id.as_str()).filter(|id| is_valid_client_id(id));
     if let Some(remaining) = app.brute_force.lockout(address, id) {
-        return Err(OauthError::LockedOut(remaining));
+        return Err(OauthError::LockedOut { client_id: id.map(str::to_owned), remaining });
     }
     if let Some(id) = id {
         let client = app.client_cache.authenticate(app, id, client_secret.expose_secret()).await;
@@ -208,8 +219,7 @@ pub(crate) async fn authenticate(
             return Ok(client);
         }
     }
-    app.brute_force.record_failure(address, id);
-    tokio::time::sleep_until(started_at + app.settings.brute_force.min_failure_latency).await;
+    app.brute_force.refuse(address, id, started_at).await;
     Err(OauthError::InvalidClient { client_id: id.map(str::to_owned), used_basic_auth })
 }
 

@@ -1,10 +1,16 @@
 //! One delivery with its message and attempts.
 
-use actix_web::{HttpResponse, get, post, web};
+mod attempts;
+mod neighbours;
+mod request;
+mod sentence;
+mod subjects;
+
+use actix_web::{HttpResponse, get, http::StatusCode, post, web};
 use askama::Template;
-use chrono::{DateTime, Utc};
+use futures_util::future::join;
 use pages::{
-    api::Service,
+    api::{ApiError, Part, Service},
     path,
     text::Moment,
 };
@@ -16,47 +22,28 @@ use uuid::Uuid;
 use crate::{
     App,
     deliveries::Delivery,
-    error::PageError,
+    error::{self, PageError},
+    listing::indented,
     notice::Notice,
-    page::{Page, Section, html},
+    page::{Page, Section, html, html_with},
     person::{Posted, SignedIn},
 };
 
-#[derive(Deserialize)]
-struct AttemptView {
-    replay_number: i32,
-    started_at: DateTime<Utc>,
-    latency_ms: i32,
-    outcome: String,
-    status: Option<i32>,
-    detail: String,
-    response_body: String,
-}
+use attempts::{Attempt, AttemptView};
+use neighbours::Neighbours;
+use request::Request;
+use sentence::sentence;
+use subjects::{Subject, subjects};
 
 #[derive(Deserialize)]
 struct Details {
     #[serde(flatten)]
     delivery: Delivery,
     body: String,
+    #[serde(default)]
     attempts: Vec<AttemptView>,
-}
-
-struct Attempt {
-    view: AttemptView,
-    started: Moment,
-}
-
-impl Attempt {
-    fn tone(&self) -> &'static str {
-        if self.view.outcome == "delivered" { "good" } else { "bad" }
-    }
-
-    fn result(&self) -> String {
-        match self.view.status {
-            Some(status) => format!("Response {status}"),
-            None => self.view.outcome.replace('_', " "),
-        }
-    }
+    #[serde(default)]
+    max_attempts: Option<u32>,
 }
 
 #[derive(Template)]
@@ -64,12 +51,17 @@ impl Attempt {
 struct DeliveryPage {
     page: Page,
     service: Service,
-    details: Details,
+    delivery: Delivery,
     /// One sentence: the state of the delivery and what happens next.
     sentence: String,
     created: Moment,
     attempts: Vec<Attempt>,
     body: String,
+    request: Request,
+    subjects: Vec<Subject>,
+    neighbours: Part<Neighbours>,
+    /// The reason why the message was not sent again.
+    problem: Option<String>,
 }
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
@@ -83,17 +75,40 @@ async fn show_delivery(
     path: web::Path<(String, Uuid)>,
 ) -> Result<HttpResponse, PageError> {
     let (service, id) = delivery_of(path)?;
-    let mut details: Details =
+    let shown = load(&app, &signed_in, service, id, None).await?;
+    html(&shown)
+}
+
+/// Loads everything about a delivery. The message decides about the other calls.
+async fn load(
+    app: &App,
+    signed_in: &SignedIn,
+    service: Service,
+    id: Uuid,
+    problem: Option<String>,
+) -> Result<DeliveryPage, PageError> {
+    let details: Details =
         signed_in.api.get(service, &path!("v1", "deliveries", id.to_string()), &[]).await?;
-    let page = Page::new(&app, &signed_in, Section::Deliveries);
-    let created = page.moment(details.delivery.created_at);
-    let attempts: Vec<_> = std::mem::take(&mut details.attempts)
-        .into_iter()
-        .map(|view| Attempt { started: page.moment(view.started_at), view })
-        .collect();
-    let sentence = sentence(&details.delivery, attempts.len());
-    let body = readable(&details.body);
-    html(&DeliveryPage { page, service, details, sentence, created, attempts, body })
+    let Details { delivery, body, attempts, max_attempts } = details;
+    let (request, neighbours) = join(
+        Request::load(signed_in, &delivery, attempts.last(), &body),
+        Neighbours::load(app, signed_in, service, &delivery),
+    )
+    .await;
+    let page = Page::new(app, signed_in, Section::Deliveries);
+    Ok(DeliveryPage {
+        sentence: sentence(&page, &delivery, &attempts, max_attempts),
+        created: page.moment(delivery.created_at),
+        attempts: Attempt::list(&page, attempts),
+        subjects: subjects(&delivery, &body),
+        body: indented(&body),
+        request: request?,
+        neighbours: neighbours?,
+        page,
+        service,
+        delivery,
+        problem,
+    })
 }
 
 #[derive(Deserialize)]
@@ -105,52 +120,41 @@ struct ReplayForm {
 /// Replays a settled delivery, or sends a pending one now.
 #[post("/deliveries/{service}/{id}/replay")]
 async fn replay_delivery(
+    app: web::Data<App>,
     posted: Posted<ReplayForm>,
     path: web::Path<(String, Uuid)>,
 ) -> Result<HttpResponse, PageError> {
     let Posted { signed_in, form } = posted;
     let (service, id) = delivery_of(path)?;
-    let id = id.to_string();
-    let shown: Delivery = signed_in.api.get(service, &path!("v1", "deliveries", id), &[]).await?;
-    let action = if shown.state == "pending" { "retry" } else { "replay" };
-    let body = if action == "replay" { json!({ "force": form.force }) } else { json!({}) };
-    let _: Value = signed_in
-        .api
-        .send_json(service, Method::POST, None, &path!("v1", "deliveries", id, action), &body)
-        .await?;
-    let notice = if action == "replay" { Notice::Replayed } else { Notice::SentNow };
-    Ok(notice.redirect(&format!("/deliveries/{service}/{id}")))
+    let text = id.to_string();
+    let shown: Delivery = signed_in.api.get(service, &path!("v1", "deliveries", text), &[]).await?;
+    let (notice, path) = if shown.is_pending() {
+        (Notice::SentNow, path!("v1", "deliveries", text, "retry"))
+    } else {
+        let force = if form.force { "?force=true" } else { "" };
+        (Notice::Replayed, path!("v1", "deliveries", text, "replay") + force)
+    };
+    let sent: Result<Value, _> =
+        signed_in.api.send_json(service, Method::POST, None, &path, &json!({})).await;
+    match sent {
+        Ok(_) => Ok(notice.redirect(&format!("/deliveries/{service}/{id}"))),
+        Err(ApiError::Conflict(body)) => {
+            let problem = Some(error::sentence(&body.message));
+            let shown = load(&app, &signed_in, service, id, problem).await?;
+            html_with(StatusCode::CONFLICT, &shown)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn delivery_of(path: web::Path<(String, Uuid)>) -> Result<(Service, Uuid), PageError> {
     let (service, id) = path.into_inner();
-    let service = Service::from_name(&service)
+    Ok((delivering_service(&service)?, id))
+}
+
+/// The service in a URL. Only some services deliver messages.
+pub(crate) fn delivering_service(name: &str) -> Result<Service, PageError> {
+    Service::from_name(name)
         .filter(|service| Service::DELIVERING.contains(service))
-        .ok_or(PageError::NotFound)?;
-    Ok((service, id))
-}
-
-/// The state of a delivery and what happens next.
-fn sentence(delivery: &Delivery, attempts: usize) -> String {
-    let tries = pages::text::count(attempts.try_into().unwrap_or(u64::MAX), "attempt", "attempts");
-    let last = delivery.last_error.as_deref().filter(|error| !error.is_empty());
-    let last = last.map_or_else(|| delivery.last_response(), str::to_owned);
-    match delivery.state.as_str() {
-        "delivered" => format!("Delivered after {tries}."),
-        "dead" => format!("Given up after {tries}. The last one failed: {last}."),
-        _ => {
-            let waiting = delivery.waiting.as_ref().map(|waiting| waiting.detail.as_str());
-            let waiting = waiting.unwrap_or("it is sent next");
-            match attempts {
-                0 => format!("Not attempted yet: {waiting}."),
-                _ => format!("Failed {tries} so far ({last}). Next: {waiting}."),
-            }
-        }
-    }
-}
-
-/// JSON with line breaks, or the text as it is.
-fn readable(body: &str) -> String {
-    let parsed = serde_json::from_str::<Value>(body).ok();
-    parsed.and_then(|json| serde_json::to_string_pretty(&json).ok()).unwrap_or_else(|| body.to_owned())
+        .ok_or(PageError::NotFound)
 }

@@ -37,7 +37,7 @@ impl From<ApiError> for PageError {
             ApiError::Denied(body) => Self::Denied(body.message),
             ApiError::NotFound => Self::NotFound,
             ApiError::Conflict(body) | ApiError::Invalid(body) => Self::Rejected(body.message),
-            ApiError::TooManyRequests => Self::TooManyRequests,
+            ApiError::TooManyRequests { .. } => Self::TooManyRequests,
         }
     }
 }
@@ -118,7 +118,7 @@ impl PageError {
 }
 
 /// An error message of a service as a sentence.
-fn sentence(message: &str) -> String {
+pub(crate) fn sentence(message: &str) -> String {
     let mut letters = message.chars();
     let Some(first) = letters.next() else { return "The service gave no reason.".to_owned() };
     let text: String = first.to_uppercase().chain(letters).collect();

@@ -4,19 +4,40 @@
 //! It owns nothing: it has no database and no broker connection. Every page calls the services over
 //! HTTP with the token of the signed-in person, so a page can show and do only what that person may.
 
+mod account;
+mod audit;
+mod confirm;
 mod deliveries;
 mod delivery;
+mod discrepancies;
+mod endpoint_health;
 mod error;
+mod events;
+mod exchange_orders;
+mod home;
+mod invitation;
+mod listing;
+mod lookup;
+mod merchant;
+mod merchants;
 mod notice;
+mod orders;
+mod overview;
 mod page;
+mod parts;
+mod people;
 mod person;
+mod reference;
+mod replays;
+mod returns;
 mod routes;
+mod sessions;
 mod sign_in;
+mod warehouse;
 
 use std::sync::Arc;
 
 use actix_web::web;
-use diesel_migrations::EmbeddedMigrations;
 use pages::api::{Api, ServiceUrls};
 use platform::{Clock, Process, Service, identity::Verifier};
 use serde::Deserialize;
@@ -39,10 +60,6 @@ impl Service for App {
     const ABOUT: &'static str = "Shows deliveries, orders, returns and settings to people";
     const DEFAULTS: &'static [&'static str] = &[include_str!("../default.toml")];
     type Settings = Settings;
-
-    fn migrations() -> Vec<EmbeddedMigrations> {
-        Vec::new()
-    }
 
     fn routes(_: &mut ServiceConfig<'_>) {
         // Pages are not part of an API document; see `share`.

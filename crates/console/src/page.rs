@@ -1,8 +1,8 @@
 //! The frame of a page: navigation and the signed-in person.
 
-use actix_web::HttpResponse;
+use actix_web::{HttpResponse, http::StatusCode};
 use askama::Template;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use pages::{
     assets::{ASSETS, AssetUrls},
     text::Moment,
@@ -20,6 +20,7 @@ use crate::{
 pub(crate) enum Section {
     Overview,
     Merchants,
+    People,
     Deliveries,
     Replays,
     Lookup,
@@ -51,6 +52,11 @@ impl Page {
         Moment::new(at, self.now)
     }
 
+    /// The time since then; zero if it is to come.
+    pub(crate) fn age(&self, at: DateTime<Utc>) -> TimeDelta {
+        (self.now - at).max(TimeDelta::zero())
+    }
+
     /// The navigation: section, URL and name.
     pub(crate) fn sections(&self) -> Vec<(Section, &'static str, &'static str)> {
         let (deliveries, replays) = (
@@ -71,15 +77,30 @@ impl Page {
         } else {
             vec![(Section::Overview, "/", "Home"), (Section::Merchants, "/merchant", "Settings")]
         };
+        let people = (Section::People, "/people", "People");
         let last = [
             (Section::Audit, "/audit", "Audit"),
             (Section::Reference, "/reference", "API reference"),
         ];
-        first.into_iter().chain([deliveries, replays]).chain(rest).chain(last).collect()
+        let (work, people) = ([deliveries, replays], self.person.is_operator().then_some(people));
+        first.into_iter().chain(work).chain(rest).chain(people).chain(last).collect()
     }
 }
 
 /// A template as a response.
 pub(crate) fn html(template: &impl Template) -> Result<HttpResponse, PageError> {
-    Ok(HttpResponse::Ok().content_type("text/html; charset=utf-8").body(template.render()?))
+    html_with(StatusCode::OK, template)
+}
+
+/// The page of a rejected form, with the errors beside the fields.
+pub(crate) fn rejected(template: &impl Template) -> Result<HttpResponse, PageError> {
+    html_with(StatusCode::UNPROCESSABLE_ENTITY, template)
+}
+
+pub(crate) fn html_with(
+    status: StatusCode,
+    template: &impl Template,
+) -> Result<HttpResponse, PageError> {
+    let body = template.render()?;
+    Ok(HttpResponse::build(status).content_type("text/html; charset=utf-8").body(body))
 }

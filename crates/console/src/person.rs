@@ -31,6 +31,16 @@ pub(crate) enum Role {
 }
 
 impl Role {
+    /// The role in requests to auth.
+    pub(crate) fn value(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::Support => "support",
+            Self::MerchantAdmin => "merchant-admin",
+            Self::MerchantViewer => "merchant-viewer",
+        }
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Operator => "operator",
@@ -197,7 +207,20 @@ pub(crate) fn removal(mut cookie: Cookie<'static>) -> Cookie<'static> {
 
 /// The fields of a form, without passwords and codes.
 pub(crate) fn repeatable_fields(body: &[u8]) -> Vec<(String, String)> {
-    const SECRETS: [&str; 5] = ["password", "current_password", "new_password", "code", "secret"];
+    const SECRETS: [&str; 11] = [
+        "password",
+        "password_again",
+        "current_password",
+        "new_password",
+        "code",
+        "secret",
+        // The credentials and headers of an endpoint.
+        "basic_password",
+        "bearer_token",
+        "api_key",
+        "client_secret",
+        "headers",
+    ];
     form_urlencoded::parse(body)
         .filter(|(name, _)| !SECRETS.contains(&name.as_ref()))
         .map(|(name, value)| (name.into_owned(), value.into_owned()))

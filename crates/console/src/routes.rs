@@ -7,9 +7,10 @@ use actix_web::{
 use pages::{assets, security};
 
 use crate::{
-    deliveries, delivery,
+    account, audit, deliveries, delivery, discrepancies,
     error::{self, PageError},
-    sign_in,
+    events, exchange_orders, invitation, lookup, merchant, merchants, orders, overview, people,
+    reference, replays, returns, sign_in, warehouse,
 };
 
 /// Longest form. The largest field is the body of a request in the API reference.
@@ -26,8 +27,24 @@ pub(crate) fn configure(app: &mut web::ServiceConfig) {
             .app_data(web::FormConfig::default().error_handler(|_, _| PageError::BadForm.into()))
             .configure(assets::routes)
             .configure(sign_in::routes)
+            .configure(invitation::routes)
+            .configure(account::routes)
+            .configure(merchants::routes)
+            .configure(merchant::routes)
+            .configure(people::routes)
+            .configure(audit::routes)
             .configure(deliveries::routes)
             .configure(delivery::routes)
+            .configure(overview::routes)
+            .configure(replays::routes)
+            .configure(events::routes)
+            .configure(lookup::routes)
+            .configure(orders::routes)
+            .configure(returns::routes)
+            .configure(exchange_orders::routes)
+            .configure(warehouse::routes)
+            .configure(discrepancies::routes)
+            .configure(reference::routes)
             .default_service(web::to(error::not_found)),
     );
 }

@@ -1,8 +1,20 @@
-//! Signs people in and out.
+//! Signs people in and out, with a password or with the organisation's identity provider.
 
-use actix_web::{HttpRequest, HttpResponse, get, http::header, post, web};
+mod oidc;
+
+use std::time::Duration;
+
+use actix_web::{
+    HttpRequest, HttpResponse, get,
+    http::{StatusCode, header},
+    post, web,
+};
 use askama::Template;
-use pages::api::{ApiError, Service};
+use chrono::TimeDelta;
+use pages::{
+    api::{ApiError, Caller, Service},
+    text::Span,
+};
 use platform::http::ClientIp;
 use reqwest::Method;
 use serde::Deserialize;
@@ -11,9 +23,15 @@ use serde_json::{Value, json};
 use crate::{
     App,
     error::{Bare, PageError},
-    page::html,
+    page::html_with,
     person::{no_session, session_cookie, session_of},
 };
+
+/// Passwords are hashed slowly on purpose, a few at a time, and the provider has to respond too.
+pub(crate) const SIGN_IN_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Longer descriptions of a browser are cut; auth rejects those of more than 1,000 characters.
+const MAX_USER_AGENT_BYTES: usize = 500;
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
@@ -22,8 +40,20 @@ struct SignInPage {
     next: String,
     email: String,
     message: Option<String>,
-    /// The name of the identity provider, if there is one.
-    provider: Option<String>,
+    methods: SignInMethods,
+}
+
+/// How people can sign in.
+#[derive(Deserialize)]
+struct SignInMethods {
+    password: bool,
+    oidc: Option<Provider>,
+}
+
+/// The identity provider.
+#[derive(Deserialize)]
+struct Provider {
+    name: String,
 }
 
 #[derive(Deserialize)]
@@ -33,14 +63,60 @@ struct Next {
 }
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
-    app.service(show_sign_in).service(sign_in).service(sign_out);
+    app.service(show_sign_in).service(sign_in).service(sign_out).configure(oidc::routes);
+}
+
+/// Calls before anybody is signed in.
+pub(crate) fn anonymous(app: &App, request: &HttpRequest) -> Caller {
+    app.api.caller(ClientIp::of(request).0, None).with_deadline(SIGN_IN_DEADLINE)
+}
+
+/// The browser and system of a request, for the list of sessions.
+pub(crate) fn user_agent(request: &HttpRequest) -> Option<&str> {
+    let text = request.headers().get(header::USER_AGENT)?.to_str().ok()?;
+    text.get(..MAX_USER_AGENT_BYTES).or(Some(text))
+}
+
+/// A try to sign in that failed.
+struct Failed {
+    status: StatusCode,
+    message: String,
+}
+
+impl Failed {
+    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into() }
+    }
+
+    fn too_many(retry_after: Option<Duration>) -> Self {
+        let message = match retry_after.and_then(|wait| TimeDelta::from_std(wait).ok()) {
+            Some(wait) => format!("There were too many attempts. Try again in {}.", Span(wait)),
+            None => "There were too many attempts. Wait some minutes and try again.".to_owned(),
+        };
+        Self::new(StatusCode::TOO_MANY_REQUESTS, message)
+    }
+}
+
+async fn show(
+    api: &Caller,
+    next: &str,
+    email: String,
+    failed: Option<Failed>,
+) -> Result<HttpResponse, PageError> {
+    let methods: SignInMethods = api.get(Service::Auth, "v1/sign_in_methods", &[]).await?;
+    let status = failed.as_ref().map_or(StatusCode::OK, |failed| failed.status);
+    let message = failed.map(|failed| failed.message);
+    let next = own_path(next).to_owned();
+    html_with(status, &SignInPage { page: Bare::new(), next, email, message, methods })
 }
 
 #[get("/sign-in")]
-async fn show_sign_in(query: web::Query<Next>) -> Result<HttpResponse, PageError> {
-    let next = own_path(&query.next).to_owned();
-    let (email, message, provider) = (String::new(), None, None);
-    html(&SignInPage { page: Bare::new(), next, email, message, provider })
+async fn show_sign_in(
+    app: web::Data<App>,
+    request: HttpRequest,
+    query: web::Query<Next>,
+) -> Result<HttpResponse, PageError> {
+    show(&anonymous(&app, &request), &query.next, String::new(), None).await
 }
 
 #[derive(Deserialize)]
@@ -48,12 +124,24 @@ struct SignInForm {
     next: String,
     email: String,
     password: String,
+    #[serde(default)]
     code: String,
 }
 
+/// A session that auth started.
 #[derive(Deserialize)]
 struct NewSession {
     session: String,
+}
+
+impl NewSession {
+    /// Leads to the page that the person asked for.
+    fn redirect(self, next: &str) -> HttpResponse {
+        HttpResponse::SeeOther()
+            .cookie(session_cookie(self.session))
+            .insert_header((header::LOCATION, own_path(next)))
+            .finish()
+    }
 }
 
 #[post("/sign-in")]
@@ -63,54 +151,55 @@ async fn sign_in(
     form: web::Form<SignInForm>,
 ) -> Result<HttpResponse, PageError> {
     let form = form.into_inner();
-    let api = app.api.caller(ClientIp::of(&request).0, None);
-    let body = json!({ "email": form.email, "password": form.password, "totp_code": form.code });
+    let api = anonymous(&app, &request);
+    let code = Some(form.code.trim()).filter(|code| !code.is_empty());
+    let body = json!({
+        "email": form.email.trim(), "password": form.password, "totp_code": code,
+        "user_agent": user_agent(&request),
+    });
     let session: Result<NewSession, _> =
         api.send_json(Service::Auth, Method::POST, None, "v1/sessions", &body).await;
-    let message = match session {
-        Ok(session) => {
-            return Ok(HttpResponse::SeeOther()
-                .cookie(session_cookie(session.session))
-                .insert_header((header::LOCATION, own_path(&form.next)))
-                .finish());
-        }
+    let failed = match session {
+        Ok(session) => return Ok(session.redirect(&form.next)),
         Err(ApiError::Unauthenticated | ApiError::Invalid(_)) => {
-            "The e-mail address, the password or the code is wrong.".to_owned()
+            let message = "The e-mail address, the password or the code is wrong.";
+            Failed::new(StatusCode::UNAUTHORIZED, message)
         }
-        Err(ApiError::TooManyRequests) => {
-            "There were too many attempts. Wait some minutes and try again.".to_owned()
-        }
+        Err(ApiError::TooManyRequests { retry_after }) => Failed::too_many(retry_after),
         Err(error) => return Err(error.into()),
     };
-    let (next, provider) = (own_path(&form.next).to_owned(), None);
-    html(&SignInPage { page: Bare::new(), next, email: form.email, message: Some(message), provider })
+    show(&api, &form.next, form.email, Some(failed)).await
 }
 
 /// Ends the session. A person whose session ended already is signed out too.
 #[post("/sign-out")]
-async fn sign_out(
-    app: web::Data<App>,
-    request: HttpRequest,
-) -> Result<HttpResponse, PageError> {
+async fn sign_out(app: web::Data<App>, request: HttpRequest) -> Result<HttpResponse, PageError> {
     if let Some(session) = session_of(&request) {
-        let api = app.api.caller(ClientIp::of(&request).0, None);
         let body = json!({ "session": session });
-        let ended: Result<Value, _> =
-            api.send_json(Service::Auth, Method::POST, None, "v1/sessions/end", &body).await;
+        let ended: Result<Value, _> = anonymous(&app, &request)
+            .send_json(Service::Auth, Method::POST, None, "v1/sessions/end", &body)
+            .await;
         match ended {
             Ok(_) | Err(ApiError::Unauthenticated | ApiError::NotFound) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(HttpResponse::SeeOther()
+    Ok(signed_out())
+}
+
+/// Leads to the sign-in page and removes the session.
+pub(crate) fn signed_out() -> HttpResponse {
+    HttpResponse::SeeOther()
         .cookie(no_session())
         .insert_header((header::LOCATION, "/sign-in"))
-        .finish())
+        .finish()
 }
 
 /// A path of this site. Anything else could lead to another site.
 fn own_path(next: &str) -> &str {
-    let is_own = next.starts_with('/') && !next.starts_with("//") && !next.contains(['\\', '\r', '\n']);
+    let is_own = next.starts_with('/')
+        && !next.starts_with("//")
+        && !next.contains(['\\', '\r', '\n', '\t']);
     if is_own { next } else { "/" }
 }
 
@@ -126,8 +215,16 @@ mod tests {
             ("https://other.test/", "/"),
             ("//other.test/", "/"),
             ("/\\other.test", "/"),
+            ("/\t/other.test", "/"),
         ] {
             assert_eq!(own_path(next), path);
         }
+    }
+
+    #[test]
+    fn too_many_attempts_name_the_waiting_time() {
+        let message = |wait: Option<u64>| Failed::too_many(wait.map(Duration::from_secs)).message;
+        assert_eq!(message(Some(42)), "There were too many attempts. Try again in 42 s.");
+        assert_eq!(message(None), "There were too many attempts. Wait some minutes and try again.");
     }
 }

@@ -99,6 +99,15 @@ impl ApiClient {
         send(self.request(Method::DELETE, path)).await
     }
 
+    /// Deletes the resources that a query selects.
+    pub(crate) async fn delete_matching(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+    ) -> anyhow::Result<Value> {
+        send(self.request(Method::DELETE, path).query(query)).await
+    }
+
     /// Reads the list `items` page by page, up to `limit` items, and returns it as one page.
     pub(crate) async fn list(
         &self,

@@ -16,6 +16,7 @@ const COLUMNS: &[Column] = &[
     value("name", "/name"),
     value("scope", "/scope"),
     time("created", "/created_at"),
+    time("last used", "/last_used_at"),
     time("revoked", "/revoked_at"),
 ];
 
@@ -132,16 +133,17 @@ mod tests {
     fn clients_are_listed_and_a_new_secret_is_shown() {
         let clients = json!({ "clients": [
             { "client_id": "bh_1", "merchant": "acme", "name": "Shop", "scope": "orders returns",
-              "created_at": "2026-11-15T03:48:13Z", "revoked_at": null, "client_secret": "s3cret" },
+              "created_at": "2026-11-15T03:48:13Z", "last_used_at": "2026-11-16T08:00:00Z",
+              "revoked_at": null, "client_secret": "s3cret" },
             { "client_id": "operator", "merchant": null, "name": "first operator",
               "scope": "operator", "created_at": "2026-11-15T03:48:13Z",
               "revoked_at": "2026-11-16T03:48:13Z" },
         ]});
         let clients = items(&clients, "/clients");
         expect![[r#"
-            CLIENT ID  MERCHANT  NAME            SCOPE           CREATED               REVOKED
-            bh_1       acme      Shop            orders returns  2026-11-15 03:48:13Z  -
-            operator   -         first operator  operator        2026-11-15 03:48:13Z  2026-11-16 03:48:13Z
+            CLIENT ID  MERCHANT  NAME            SCOPE           CREATED               LAST USED             REVOKED
+            bh_1       acme      Shop            orders returns  2026-11-15 03:48:13Z  2026-11-16 08:00:00Z  -
+            operator   -         first operator  operator        2026-11-15 03:48:13Z  -                     2026-11-16 03:48:13Z
         "#]].assert_eq(&table(clients, COLUMNS));
         expect![[r#"
             client id  bh_1
@@ -149,6 +151,7 @@ mod tests {
             name       Shop
             scope      orders returns
             created    2026-11-15 03:48:13Z
+            last used  2026-11-16 08:00:00Z
             revoked    -
 
             client secret: s3cret

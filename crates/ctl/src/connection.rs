@@ -79,8 +79,18 @@ impl ConnectionArgs {
 
     /// Logs in and returns a client for `service`.
     pub(crate) async fn connect(&self, service: Setting) -> anyhow::Result<ApiClient> {
+        self.connect_to(service, false).await
+    }
+
+    /// As [`Self::connect`]; for all merchants, logs in as the operator.
+    pub(crate) async fn connect_to(
+        &self,
+        service: Setting,
+        all_merchants: bool,
+    ) -> anyhow::Result<ApiClient> {
         let settings = Settings::load()?;
-        let client = if self.merchant.is_some() { OPERATOR } else { MERCHANT };
+        let is_operator = all_merchants || self.merchant.is_some();
+        let client = if is_operator { OPERATOR } else { MERCHANT };
         let tokens = self.client.token_client(&settings, client)?;
         let url = resolve(self.service_url.as_ref(), &settings, service)?;
         let client = ApiClient::log_in(&tokens, REQUEST_TIMEOUT).await?.at(url);

@@ -1,5 +1,7 @@
 //! `backhaul deliveries`: messages to merchants, their attempts and replays.
 
+mod dry_run;
+mod hourly;
 mod replay;
 mod report;
 
@@ -18,6 +20,7 @@ use crate::api_client::ApiClient;
 use crate::connection::OperatorArgs;
 use crate::delivery_services::{DeliveryServiceArgs, find, merge_lists};
 use crate::output::{Column, Format, computed, details, items, table, text_at, time, value};
+use hourly::Hourly;
 use replay::Replay;
 use report::Report;
 
@@ -74,6 +77,7 @@ enum Command {
 Examples:
   backhaul deliveries list --state dead
   backhaul deliveries list --merchant acme --outcome timed_out
+  backhaul deliveries list --text RMA-1
   backhaul deliveries list --merchant acme --status 500 --from 2026-01-31T00:00:00Z --json")]
     List(Box<List>),
     /// Show a delivery and every attempt
@@ -95,6 +99,11 @@ Examples:
     Replay(Box<Replay>),
     /// Count attempts by merchant, message kind and status code
     Report(Report),
+    /// Show attempts, failures and durations hour by hour
+    #[command(after_help = "\
+Example:
+  backhaul deliveries hourly rma --merchant acme --hours 48")]
+    Hourly(Hourly),
 }
 
 #[derive(Args)]
@@ -122,11 +131,17 @@ struct Filter {
     #[arg(long, value_name = "CODE")]
     status: Option<u16>,
     /// Only deliveries whose last attempt had this outcome
-    #[arg(long, value_parser = PossibleValuesParser::new(Outcome::NAMES))]
+    #[arg(long, value_parser = PossibleValuesParser::new(Outcome::NAMES.iter().copied()))]
     outcome: Option<String>,
     /// Only messages with this ordering key, for example rma:RMA-1
     #[arg(long, value_name = "KEY")]
     ordering_key: Option<String>,
+    /// Only messages about this return, order or ASN, or with this ID
+    #[arg(long)]
+    text: Option<String>,
+    /// Only messages with this event, for example rma.created
+    #[arg(long)]
+    event: Option<String>,
     /// Created at this time or later
     #[arg(long, value_name = "TIME")]
     from: Option<Timestamp>,
@@ -152,8 +167,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
                 find(&services, async |service| service.trigger(&path, &[]).await).await?;
             format.print(&retried, |_| format!("{id} is due now\n"))
         }
-        Command::Replay(replay) => replay.run(&services).await,
+        Command::Replay(replay) => replay.run(&services, format).await,
         Command::Report(report) => report.run(&services, format).await,
+        Command::Hourly(hourly) => hourly.run(&services, format).await,
     }
 }
 

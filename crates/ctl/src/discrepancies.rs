@@ -11,6 +11,7 @@ use crate::output::{Column, time, value};
 use crate::service_urls::RETURNS;
 
 const COLUMNS: &[Column] = &[
+    value("merchant", "/merchant"),
     value("position", "/position"),
     time("time", "/at"),
     value("kind", "/detail/kind"),
@@ -19,6 +20,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 const FIELDS: &[Column] = &[
+    value("merchant", "/merchant"),
     value("position", "/position"),
     time("time", "/at"),
     value("kind", "/detail/kind"),
@@ -26,6 +28,7 @@ const FIELDS: &[Column] = &[
     time("resolved", "/resolution/at"),
     value("resolved by", "/resolution/by"),
     value("note", "/resolution/note"),
+    value("assigned to", "/resolution/rma_identifier"),
 ];
 
 /// List and resolve discrepancies
@@ -42,7 +45,7 @@ enum Command {
     /// List discrepancies, newest first
     #[command(after_help = "\
 Examples:
-  backhaul discrepancies list --open --merchant acme
+  backhaul discrepancies list --state open --all-merchants
   backhaul discrepancies list --kind refund_of_unknown_return --merchant acme")]
     List(List),
     /// Record that nothing more has to be done about a discrepancy
@@ -65,9 +68,9 @@ A refund that names an unknown return is matched with the right one:
 
 #[derive(Args, Serialize)]
 struct List {
-    /// Only discrepancies that are not resolved
-    #[arg(long)]
-    open: bool,
+    /// Only discrepancies in this state
+    #[arg(long, value_parser = ["open", "resolved"])]
+    state: Option<String>,
     /// Only discrepancies of this kind
     #[arg(long)]
     kind: Option<String>,
@@ -79,6 +82,10 @@ struct List {
     #[arg(long, value_name = "RMA")]
     #[serde(rename = "rma_identifier")]
     rma: Option<String>,
+    /// Search all merchants, as the operator
+    #[arg(long)]
+    #[serde(skip)]
+    all_merchants: bool,
     /// Maximum number of discrepancies
     #[arg(long, value_name = "N", default_value = "50")]
     #[serde(skip)]
@@ -88,7 +95,8 @@ struct List {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let Arguments { connection, command } = arguments;
     let format = connection.format();
-    let client = connection.connect(RETURNS).await?;
+    let all_merchants = matches!(&command, Command::List(list) if list.all_merchants);
+    let client = connection.connect_to(RETURNS, all_merchants).await?;
     match command {
         Command::List(list) => {
             let (path, items) = (["v1", "discrepancies"], "discrepancies");

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::clients::OverlapArgs;
 use crate::connection::OperatorArgs;
 use crate::output::Format;
+pub(crate) use backlog::mark_disabled;
 use view::describe;
 pub(crate) use view::endpoints_table;
 
@@ -62,7 +63,7 @@ Example:
         #[command(flatten)]
         overlap: OverlapArgs,
     },
-    /// Show the state of endpoints and their waiting messages
+    /// Show the state and health of endpoints and their waiting messages
     #[command(after_help = "\
 Examples:
   backhaul endpoint backlog acme
@@ -151,7 +152,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             path.extend((format == Format::Json).then_some("endpoints"));
             let client = operator.connect().await?;
             let mut endpoints = client.get(&path).await?;
-            backlog::mark_disabled(&client, &merchant, &mut endpoints).await;
+            mark_disabled(&client, &merchant, &mut endpoints).await;
             format.print(&endpoints, endpoints_table)?;
         }
         Command::Remove(target) => {

@@ -11,6 +11,7 @@ use crate::output::{Column, computed, details, items, join, table, text_at, time
 use crate::service_urls::EXCHANGE;
 
 const COLUMNS: &[Column] = &[
+    value("merchant", "/merchant"),
     value("order", "/original_order_id"),
     value("rma", "/rma_identifier"),
     time("confirmed", "/received_at"),
@@ -71,7 +72,7 @@ enum Command {
     /// List exchange orders and returns without one, newest first
     #[command(after_help = "\
 Examples:
-  backhaul exchange list --state undeliverable --merchant acme
+  backhaul exchange list --state undeliverable --all-merchants
   backhaul exchange list --rma RMA-1")]
     List(List),
     /// Show the exchange order of an order
@@ -107,7 +108,7 @@ struct List {
     #[arg(long, value_name = "RMA")]
     #[serde(rename = "rma_identifier")]
     rma: Option<String>,
-    /// Only the exchange order with this identifier of the merchant
+    /// Only the exchange order with this identifier
     #[arg(long, value_name = "ORDER")]
     #[serde(rename = "exchange_order_identifier")]
     exchange_order: Option<String>,
@@ -117,6 +118,10 @@ struct List {
         "already_exchanged", "not_exchangeable", "unreadable",
     ])]
     state: Option<String>,
+    /// Search all merchants, as the operator
+    #[arg(long)]
+    #[serde(skip)]
+    all_merchants: bool,
     /// Maximum number of exchange orders
     #[arg(long, value_name = "N", default_value = "50")]
     #[serde(skip)]
@@ -126,7 +131,8 @@ struct List {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let Arguments { connection, command } = arguments;
     let format = connection.format();
-    let exchange = connection.connect(EXCHANGE).await?;
+    let all_merchants = matches!(&command, Command::List(list) if list.all_merchants);
+    let exchange = connection.connect_to(EXCHANGE, all_merchants).await?;
     match command {
         Command::List(list) => {
             let (path, items) = (["v1", "exchange_orders"], "exchange_orders");

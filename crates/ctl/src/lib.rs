@@ -4,6 +4,7 @@
 //! an interrupt. The modules that call the services are public for the `demo` crate.
 
 mod audit;
+mod backlog;
 mod clients;
 mod connection;
 mod deliveries;
@@ -13,8 +14,10 @@ mod endpoints;
 mod exchange;
 mod merchants;
 mod orders;
+mod people;
 mod replays;
 mod returns;
+mod sessions;
 mod token;
 mod verify;
 mod warehouse;
@@ -47,6 +50,8 @@ enum Command {
     Merchant(merchants::Arguments),
     Client(clients::Arguments),
     Endpoint(endpoints::Arguments),
+    Person(people::Arguments),
+    Session(sessions::Arguments),
     Token(token::Arguments),
     Audit(audit::Arguments),
     Returns(returns::Arguments),
@@ -54,6 +59,7 @@ enum Command {
     Exchange(exchange::Arguments),
     Deliveries(deliveries::Arguments),
     Replays(replays::Arguments),
+    Backlog(backlog::Arguments),
     Asn(warehouse::asns::Arguments),
     Shipment(warehouse::shipments::Arguments),
     Receipt(warehouse::receipts::Arguments),
@@ -96,6 +102,8 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Merchant(arguments) => merchants::run(arguments).await?,
         Command::Client(arguments) => clients::run(arguments).await?,
+        Command::Person(arguments) => people::run(arguments).await?,
+        Command::Session(arguments) => sessions::run(arguments).await?,
         Command::Token(arguments) => token::run(arguments).await?,
         Command::Audit(arguments) => audit::run(arguments).await?,
         Command::Returns(arguments) => returns::run(arguments).await?,
@@ -103,6 +111,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Exchange(arguments) => exchange::run(arguments).await?,
         Command::Deliveries(arguments) => deliveries::run(arguments).await?,
         Command::Replays(arguments) => replays::run(arguments).await?,
+        Command::Backlog(arguments) => backlog::run(arguments).await?,
         Command::Asn(arguments) => warehouse::asns::run(arguments).await?,
         Command::Shipment(arguments) => warehouse::shipments::run(arguments).await?,
         Command::Receipt(arguments) => warehouse::receipts::run(arguments).await?,

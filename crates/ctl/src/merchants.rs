@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::api_client::NO_QUERY;
 use crate::connection::OperatorArgs;
-use crate::endpoints::endpoints_table;
+use crate::endpoints::{endpoints_table, mark_disabled};
 use crate::output::{Column, Format, computed, details, items, join, money, text_at, time, value};
 use crate::usage_error;
 
@@ -121,7 +121,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         }
         Command::List => return list(&operator, format).await,
         Command::Show { merchant } => {
-            operator.connect().await?.get(&["v1", "merchants", merchant.as_str()]).await?
+            let client = operator.connect().await?;
+            let mut shown = client.get(&["v1", "merchants", merchant.as_str()]).await?;
+            mark_disabled(&client, &merchant, &mut shown).await;
+            shown
         }
         Command::Set(set) => {
             let Set { merchant, name, settings } = *set;

@@ -8,32 +8,36 @@ use serde_json::{Map, Value};
 use crate::api_client::{ApiClient, NO_QUERY};
 use crate::connection::OperatorArgs;
 use crate::delivery_services::{DeliveryServiceArgs, find, merge_lists};
-use crate::output::{Column, computed, join, time, value};
+use crate::output::{Column, Format, computed, join, time, value};
 
 const COLUMNS: &[Column] = &[
     value("id", "/id"),
-    time("created", "/created_at"),
+    time("started", "/created_at"),
     value("by", "/requested_by"),
     value("state", "/state"),
+    value("matched", "/matched"),
     value("replayed", "/replayed"),
     value("skipped", "/skipped"),
+    value("failed", "/failed"),
     computed("filter", filter),
 ];
 
 const FIELDS: &[Column] = &[
     value("id", "/id"),
     value("requested by", "/requested_by"),
-    time("created", "/created_at"),
+    time("started", "/created_at"),
     value("state", "/state"),
     time("finished", "/finished_at"),
     computed("filter", filter),
     value("force", "/force"),
     value("per second", "/per_second"),
+    value("matched", "/matched"),
     value("replayed", "/replayed"),
     value("skipped", "/skipped"),
+    value("failed", "/failed"),
 ];
 
-/// List and show replays of messages to merchants
+/// List, show, pause, resume and stop replays of messages to merchants
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -53,10 +57,19 @@ enum Command {
         limit: u16,
     },
     /// Show a replay and its progress
-    Show {
-        /// ID of the replay
-        id: String,
-    },
+    Show(Target),
+    /// Stop sending further messages until the replay is resumed
+    Pause(Target),
+    /// Continue a paused replay
+    Resume(Target),
+    /// End a replay; it cannot be resumed
+    Stop(Target),
+}
+
+#[derive(Args)]
+struct Target {
+    /// ID of the replay
+    id: String,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
@@ -78,12 +91,26 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
             format.print_table(&page, "/replays", COLUMNS)?;
             outcome
         }
-        Command::Show { id } => {
+        Command::Show(Target { id }) => {
             let path = ["v1", "replays", &id];
             let replay = find(&services, async |service| service.get(&path).await).await?;
             format.print_details(&replay, FIELDS)
         }
+        Command::Pause(target) => change(&services, &target, "pause", format).await,
+        Command::Resume(target) => change(&services, &target, "resume", format).await,
+        Command::Stop(target) => change(&services, &target, "stop", format).await,
     }
+}
+
+async fn change(
+    services: &[ApiClient],
+    target: &Target,
+    action: &str,
+    format: Format,
+) -> anyhow::Result<()> {
+    let path = ["v1", "replays", &target.id, action];
+    let replay = find(services, async |service| service.trigger(&path, &[]).await).await?;
+    format.print_details(&replay, FIELDS)
 }
 
 /// The conditions of a replay, for example `merchant=acme status=503`.

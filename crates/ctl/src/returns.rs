@@ -32,7 +32,7 @@ enum Command {
     #[command(after_help = "\
 Examples:
   backhaul returns list --status CREATED
-  backhaul returns list --email ada@shopper.example --merchant acme")]
+  backhaul returns list --email ada@shopper.example --all-merchants")]
     List(List),
     /// Show a return with its units and timeline
     Show {
@@ -79,6 +79,10 @@ Example:
 
 #[derive(Args, Serialize)]
 struct List {
+    /// Only the return with this identifier
+    #[arg(long, value_name = "RMA")]
+    #[serde(rename = "rma_identifier")]
+    rma: Option<String>,
     /// Only returns with units of this order
     #[arg(long, value_name = "ORDER")]
     #[serde(rename = "order_identifier")]
@@ -98,6 +102,10 @@ struct List {
     /// Created before this time
     #[arg(long, value_name = "TIME")]
     to: Option<Timestamp>,
+    /// Search all merchants, as the operator
+    #[arg(long)]
+    #[serde(skip)]
+    all_merchants: bool,
     /// Maximum number of returns
     #[arg(long, value_name = "N", default_value = "50")]
     #[serde(skip)]
@@ -107,7 +115,8 @@ struct List {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let Arguments { connection, command } = arguments;
     let format = connection.format();
-    let client = connection.connect(RETURNS).await?;
+    let all_merchants = matches!(&command, Command::List(list) if list.all_merchants);
+    let client = connection.connect_to(RETURNS, all_merchants).await?;
     match command {
         Command::List(list) => {
             let limit = list.limit.get();

@@ -1,40 +1,51 @@
-//! HTTP API for operators of every service that delivers: list, show, retry and replay deliveries,
-//! report on them, list and check endpoints. The token of a merchant reads that merchant's deliveries.
+//! HTTP API of every service that delivers: list, show, retry and replay deliveries, report on them,
+//! list and check endpoints. The token of a merchant is limited to that merchant.
 
+mod access;
 pub(crate) mod check;
+mod dry_run;
+mod endpoint_view;
 pub(crate) mod endpoints;
+mod headers;
+pub(crate) mod hourly;
 pub(crate) mod list;
 mod new_replay;
+pub(crate) mod replay_state;
+mod replay_view;
 pub(crate) mod replays;
 pub(crate) mod report;
 pub(crate) mod resend;
 pub(crate) mod sample;
+pub(crate) mod show;
 mod waiting;
 
 use chrono::{DateTime, Datelike as _, Utc};
-use domain::access::{MerchantId, Scope};
+use domain::access::MerchantId;
 use domain::json::{FieldError, ValidationError};
 use domain::message_kind::MessageKind;
-use platform::identity::{Access, Caller};
 use platform::{ErrorKind, Failure};
 use utoipa_actix_web::service_config::ServiceConfig;
 use uuid::Uuid;
 
 use crate::outcome::Outcome;
-use crate::store::Filter;
+use crate::store::{Filter, ReplayState};
 
 /// The routes of the API. The service must register its [`crate::Deliveries`] as app data, see
 /// `Service::share`.
 pub fn routes(config: &mut ServiceConfig<'_>) {
     config
         .service(list::list_deliveries)
-        .service(list::show_delivery)
+        .service(show::show_delivery)
         .service(resend::replay_delivery)
         .service(resend::retry_delivery)
         .service(replays::start_replay)
         .service(replays::list_replays)
         .service(replays::show_replay)
+        .service(replay_state::pause_replay)
+        .service(replay_state::resume_replay)
+        .service(replay_state::stop_replay)
         .service(report::report_deliveries)
+        .service(hourly::report_hours)
         .service(endpoints::list_endpoints)
         .service(check::check_endpoints);
 }
@@ -47,6 +58,8 @@ pub(crate) enum Error {
     NoMerchant(String),
     #[error("there is no replay {0}")]
     NoReplay(Uuid),
+    #[error("replay {0} is {1}")]
+    ReplayIs(Uuid, ReplayState),
     #[error("delivery {0} is still pending")]
     Pending(Uuid),
     #[error(
@@ -63,7 +76,9 @@ impl Failure for Error {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::NoDelivery(_) | Self::NoReplay(_) | Self::NoMerchant(_) => ErrorKind::Missing,
-            Self::Pending(_) | Self::Superseded(_) | Self::CannotRetry(..) => ErrorKind::Conflict,
+            Self::Pending(_) | Self::Superseded(_) | Self::CannotRetry(..) | Self::ReplayIs(..) => {
+                ErrorKind::Conflict
+            }
             Self::Malformed(_) => ErrorKind::Malformed,
         }
     }
@@ -71,8 +86,12 @@ impl Failure for Error {
 
 /// Rejects values that PostgreSQL cannot store and kinds that do not exist.
 fn check_filter(filter: &Filter) -> Result<(), Error> {
-    if filter.ordering_key.as_ref().is_some_and(|ordering_key| ordering_key.contains('\0')) {
-        return Err(Error::Malformed("ordering_key must not contain NUL".to_owned()));
+    for (name, value) in
+        [("ordering_key", &filter.ordering_key), ("text", &filter.text), ("event", &filter.event)]
+    {
+        if value.as_ref().is_some_and(|value| value.contains('\0')) {
+            return Err(Error::Malformed(format!("{name} must not contain NUL")));
+        }
     }
     check_kind(filter.kind.as_deref())?;
     check_times(&[filter.from, filter.to])
@@ -107,33 +126,4 @@ fn parse_merchant(text: Option<&str>) -> Result<Option<MerchantId>, Error> {
     let parse =
         |text: &str| text.parse().map_err(|error| Error::Malformed(format!("merchant {error}")));
     text.map(parse).transpose()
-}
-
-/// Returns the merchant whose deliveries the caller may read: its own, or, for an operator, the
-/// requested one or all. Messages contain orders and returns, so the client of a merchant needs one
-/// of these scopes.
-fn readable_merchant(
-    caller: &Caller,
-    requested: Option<MerchantId>,
-) -> Result<Option<MerchantId>, Access> {
-    let limit = match caller.merchant_scope() {
-        None => {
-            caller.require(Scope::Operator)?;
-            return Ok(requested);
-        }
-        Some(_) if caller.claims.merchant.is_none() => {
-            caller.require(Scope::Operator)?;
-            caller.merchant_scope()
-        }
-        own => {
-            caller.require(Scope::Orders).or_else(|_refused| caller.require(Scope::Returns))?;
-            own
-        }
-    };
-    match (limit, requested) {
-        (Some(limit), Some(requested)) if *limit != requested => {
-            Err(Access::OtherMerchant(limit.clone()))
-        }
-        (limit, _) => Ok(limit.cloned()),
-    }
 }

@@ -4,6 +4,9 @@
 //! new. An attempt ends within its timeout and always has an [`Outcome`], never an error.
 
 mod call;
+mod classify;
+mod header_log;
+mod masking;
 mod response_log;
 #[cfg(test)]
 mod tests;
@@ -14,16 +17,20 @@ use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::message_kind::MessageKind;
 use reqwest::header::{self, HeaderValue};
-use reqwest::{Method, Response};
+use reqwest::{Method, Request, Response};
 use tokio::time::Instant;
 
 use self::call::Call;
+use self::classify::classify;
+use self::header_log::{request_headers, response_headers};
+use self::masking::SentSecrets;
 use self::response_log::response_log;
-use crate::ack_tracker::SLOW_AFTER;
-use crate::client::{BodyEnd, GuardedClient, RequestError, read_body};
+use crate::client::{GuardedClient, RequestError};
 use crate::endpoint::Endpoint;
 use crate::outcome::{Jitter, Outcome, Signal};
 use crate::tokens::{Generation, Token, Tokens};
+
+pub(crate) use self::header_log::{MessageFacts, derived_headers, parse_headers};
 
 /// A message as the merchant receives it.
 #[derive(Clone, Debug)]
@@ -71,6 +78,15 @@ pub struct Attempt {
     pub response: Bytes,
     /// Start of that body for the attempt log, with our secrets masked.
     pub response_log: String,
+    /// Headers for the attempt log, with secrets masked. Empty if there was no request or no response.
+    pub headers: LoggedHeaders,
+}
+
+/// Headers of an attempt, as lines `name: value`.
+#[derive(Clone, Debug, Default)]
+pub struct LoggedHeaders {
+    pub request: String,
+    pub response: String,
 }
 
 /// HTTP client for merchants' endpoints. Cheap to clone.
@@ -133,22 +149,31 @@ impl EndpointClient {
     ) -> (Attempt, Option<Generation>) {
         let started = Instant::now();
         let (mut generation, mut authorization) = (None, None);
+        let mut headers = LoggedHeaders::default();
         let response = match self.token(endpoint, stale, deadline, jitter).await {
             Err(outcome) => Err(outcome),
             Ok(token) => {
                 (generation, authorization) =
                     token.map(|t| (t.generation, t.authorization)).unzip();
-                let sent = self.send(call, endpoint, authorization.clone(), started_at, deadline);
-                sent.await.map_err(Outcome::from)
+                let (sent, response) =
+                    self.send(call, endpoint, authorization.clone(), started_at, deadline).await;
+                headers.request = sent;
+                response.map_err(Outcome::from)
             }
         };
+        let secrets = SentSecrets::new(endpoint, authorization.as_ref());
         let (outcome, signal, response) = match response {
             Err(outcome) => (outcome.clone(), outcome.signal(), Bytes::new()),
-            Ok(response) => classify(call, response, started_at, started, deadline).await,
+            Ok(response) => {
+                headers.response = response_headers(response.headers(), &secrets);
+                classify(call, response, started_at, started, deadline).await
+            }
         };
         let latency = started.elapsed();
-        let response_log = response_log(&response, endpoint, authorization.as_ref());
-        (Attempt { outcome, signal, started_at, latency, response, response_log }, generation)
+        let response_log = response_log(&response, &secrets);
+        let attempt =
+            Attempt { outcome, signal, started_at, latency, response, response_log, headers };
+        (attempt, generation)
     }
 
     async fn token(
@@ -167,14 +192,13 @@ impl EndpointClient {
         }
     }
 
-    async fn send(
+    fn build(
         &self,
         call: Call<'_>,
         endpoint: &Endpoint,
         authorization: Option<HeaderValue>,
         at: DateTime<Utc>,
-        deadline: Instant,
-    ) -> Result<Response, RequestError> {
+    ) -> Result<Request, RequestError> {
         let mut headers = call
             .headers(endpoint, at)
             .map_err(|error| RequestError::Unreachable(error.to_string()))?;
@@ -188,10 +212,26 @@ impl EndpointClient {
             }
             Call::Fetch(_) => self.client.request(Method::GET, url)?,
         };
-        let request = request.headers(headers).build()?;
+        Ok(request.headers(headers).build()?)
+    }
+
+    /// Sends a request. Returns its headers for the log, or none if it could not be made.
+    async fn send(
+        &self,
+        call: Call<'_>,
+        endpoint: &Endpoint,
+        authorization: Option<HeaderValue>,
+        at: DateTime<Utc>,
+        deadline: Instant,
+    ) -> (String, Result<Response, RequestError>) {
+        let request = match self.build(call, endpoint, authorization, at) {
+            Ok(request) => request,
+            Err(error) => return (String::new(), Err(error)),
+        };
+        let headers = request_headers(&request);
         match tokio::time::timeout_at(deadline, self.client.send(request)).await {
-            Ok(response) => Ok(response?),
-            Err(_) => Err(RequestError::TimedOut),
+            Ok(response) => (headers, response.map_err(RequestError::from)),
+            Err(_) => (headers, Err(RequestError::TimedOut)),
         }
     }
 }
@@ -202,37 +242,4 @@ fn needs_new_token(attempt: &Attempt, endpoint: &Endpoint) -> bool {
 
 fn later(then: DateTime<Utc>, since: Instant) -> DateTime<Utc> {
     then + TimeDelta::from_std(since.elapsed()).unwrap_or_default()
-}
-
-/// Reads the response. The status decides, unless the call requires the body.
-async fn classify(
-    call: Call<'_>,
-    response: Response,
-    started_at: DateTime<Utc>,
-    started: Instant,
-    deadline: Instant,
-) -> (Outcome, Signal, Bytes) {
-    let status = response.status().as_u16();
-    let retry_after =
-        response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
-    let outcome = Outcome::from_status(status, retry_after, later(started_at, started));
-    let (body, end) = read_body(response, call.max_response_bytes(), deadline).await;
-    let outcome = match (&outcome, call, &end) {
-        (Outcome::Delivered { .. }, Call::Fetch(_), BodyEnd::TooLarge) => {
-            Outcome::ResponseTooLarge { status }
-        }
-        (Outcome::Delivered { .. }, _, BodyEnd::Failed(error))
-            if call.response_body() == ResponseBody::Required =>
-        {
-            error.clone().into()
-        }
-        _ => outcome,
-    };
-    // A response that is cut off late occupies the sender about as long as a timeout.
-    let signal = match end {
-        BodyEnd::Failed(RequestError::TimedOut) => Signal::Shrink,
-        BodyEnd::Failed(_) if started.elapsed() >= SLOW_AFTER => Signal::Shrink,
-        BodyEnd::Failed(_) | BodyEnd::Complete | BodyEnd::TooLarge => outcome.signal(),
-    };
-    (outcome, signal, body)
 }

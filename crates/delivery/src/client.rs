@@ -24,6 +24,8 @@ pub const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 /// Idle connections are closed after this time; most servers close theirs after a minute.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
+pub(crate) const USER_AGENT: &str = concat!("backhaul/", env!("CARGO_PKG_VERSION"));
+
 #[derive(Clone, Debug)]
 pub struct GuardedClient {
     http: reqwest::Client,
@@ -42,7 +44,7 @@ impl GuardedClient {
         let guard = Arc::new(guard);
         let builder = || {
             ClientBuilder::new()
-                .user_agent(concat!("backhaul/", env!("CARGO_PKG_VERSION")))
+                .user_agent(USER_AGENT)
                 .dns_resolver(GuardedResolver::new(Arc::clone(&guard), Arc::clone(&resolver)))
                 .tls_backend_preconfigured(tls.clone())
                 .redirect(redirect::Policy::none())

@@ -34,6 +34,8 @@ use crate::store::{self, NewMessage, Partitions};
 const PARTITION_INTERVAL: Duration = Duration::from_secs(10 * 60);
 /// Counts stay long enough to compare two years.
 const COUNT_RETENTION: TimeDelta = TimeDelta::days(800);
+/// The hours of which percentiles can be shown; there is a row for each endpoint, hour and bucket.
+const LATENCY_RETENTION: TimeDelta = TimeDelta::days(30);
 /// Part of the request timeout that an endpoint check leaves for everything but its attempts.
 const CHECK_OVERHEAD: Duration = Duration::from_secs(2);
 
@@ -173,7 +175,8 @@ async fn maintain_once(engine: &Engine) -> Result<(), DatabaseError> {
     let partitions = Partitions { retention_days: engine.settings.retention_days };
     let now = engine.clock.now();
     partitions.maintain(&mut *engine.pool.get().await?, now).await?;
-    delete_older_than(&engine.pool, "delivery_counts", "hour", now - COUNT_RETENTION).await
+    delete_older_than(&engine.pool, "delivery_counts", "hour", now - COUNT_RETENTION).await?;
+    delete_older_than(&engine.pool, "delivery_latencies", "hour", now - LATENCY_RETENTION).await
 }
 
 #[cfg(test)]

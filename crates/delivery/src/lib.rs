@@ -22,6 +22,7 @@ mod deliveries;
 mod dispatcher;
 mod engine;
 mod inflight_budget;
+mod latency;
 mod metrics;
 mod observer;
 mod queue_message;

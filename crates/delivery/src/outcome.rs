@@ -10,6 +10,7 @@ mod tests;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::message_kind::MessageKind;
+use strum::{IntoStaticStr, VariantNames};
 
 use crate::client::RequestError;
 use crate::guard::GuardError;
@@ -21,7 +22,8 @@ pub use schedule::{Jitter, Schedule, ScheduleError};
 const MAX_DETAIL_BYTES: usize = 500;
 
 /// How one HTTP request to a merchant ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, IntoStaticStr, VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum Outcome {
     Delivered {
         status: u16,
@@ -119,37 +121,11 @@ impl Outcome {
     }
 
     /// All names, see [`Outcome::name`].
-    pub const NAMES: [&'static str; 12] = [
-        "delivered",
-        "unauthorized",
-        "rejected",
-        "redirected",
-        "gone",
-        "already_exists",
-        "timed_out",
-        "unreachable",
-        "tls_failed",
-        "address_refused",
-        "response_too_large",
-        "token_refused",
-    ];
+    pub const NAMES: &'static [&'static str] = <Self as VariantNames>::VARIANTS;
 
     /// Name in the attempt log, in metrics, in reports and in filters.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Delivered { .. } => "delivered",
-            Self::Unauthorized => "unauthorized",
-            Self::Rejected { .. } => "rejected",
-            Self::Redirected { .. } => "redirected",
-            Self::Gone => "gone",
-            Self::AlreadyExists => "already_exists",
-            Self::TimedOut => "timed_out",
-            Self::Unreachable(_) => "unreachable",
-            Self::TlsFailed(_) => "tls_failed",
-            Self::AddressRefused(_) => "address_refused",
-            Self::ResponseTooLarge { .. } => "response_too_large",
-            Self::TokenRefused(_) => "token_refused",
-        }
+        self.into()
     }
 
     /// HTTP status code; `None` when there was no response.

@@ -52,7 +52,7 @@ pub(crate) mod tests {
     use platform::Timestamp;
 
     use super::*;
-    use crate::attempt::{Message, ResponseBody};
+    use crate::attempt::{LoggedHeaders, Message, ResponseBody};
     use crate::outcome::Signal;
     use crate::queue_message::DeliveryTag;
 
@@ -90,6 +90,7 @@ pub(crate) mod tests {
             latency: Duration::from_millis(5),
             response: Bytes::new(),
             response_log: String::new(),
+            headers: LoggedHeaders::default(),
         };
         Settlement {
             message,

@@ -3,12 +3,18 @@
 //! Invariant: a message is either in `deliveries`, or one of its attempts settled it. A single
 //! transaction moves it from one to the other. The functions here open no transactions; callers do.
 
+mod advance_replay;
 mod append;
 mod attempts;
 mod backlog;
 mod claim;
+mod endpoint_health;
+mod endpoint_rows;
 mod endpoints;
+mod latencies;
 mod leases;
+mod log_attempts;
+mod matches;
 mod partitions;
 mod replay;
 mod report;
@@ -25,23 +31,29 @@ mod windows;
 use platform::{Timestamp, database::DatabaseError};
 use uuid::Uuid;
 
+pub(crate) use advance_replay::advance_replay;
 pub use append::NewMessage;
 pub(crate) use append::append;
-pub(crate) use attempts::{attempts, first_attempts};
+pub(crate) use attempts::{AttemptRow, attempts, first_attempts};
 pub(crate) use backlog::oldest_due_seconds;
 pub(crate) use claim::{ClaimParams, ClaimedDelivery, Claims, Content, claim_due};
+pub(crate) use endpoint_health::EndpointHealth;
 pub(crate) use endpoints::{
-    DisabledEndpoint, EndpointBacklog, disabled_endpoints, enable_endpoint, endpoint_backlogs,
+    DisabledEndpoint, EndpointDetails, disabled_endpoints, enable_endpoint, endpoint_details,
+    failing_endpoints,
 };
+pub(crate) use latencies::{EndpointBucket, HourBucket, hourly_latencies, recent_latencies};
 pub(crate) use leases::{Queued, expire_leases, release_claim, still_queued};
+pub(crate) use matches::{MatchCount, count, match_counts};
 pub(crate) use partitions::{Partitions, is_partition_missing, min_id_at};
 pub(crate) use replay::{
-    Replay, advance_replay, find_replay, insert_replay, newest_replays, next_due_replay,
+    Replay, ReplayState, change_replay_state, find_replay, insert_replay, newest_replays,
+    next_due_replay,
 };
 pub(crate) use report::{Period, ReportFilter, ReportRow, report};
 pub(crate) use requeue::{Superseded, delete_settled, requeue, superseded_dead_letters};
 pub(crate) use retry::{UnsettledDelivery, retry_now, unsettled};
-pub(crate) use search::{DeliveryRow, Filter, State, body, count, find, newest_first};
+pub(crate) use search::{DeliveryRow, Filter, State, body, find, newest_first, oldest_first};
 pub(crate) use settle::settle;
 pub(crate) use unblock::{OrderingKeyCursor, unblock_heads};
 pub(crate) use windows::Windows;

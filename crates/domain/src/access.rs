@@ -200,7 +200,7 @@ impl fmt::Display for Scopes {
     }
 }
 
-/// The token or client that was revoked.
+/// The token, client or session that was revoked.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", content = "id", rename_all = "lowercase")]
 pub enum Revoked {
@@ -208,9 +208,11 @@ pub enum Revoked {
     Token(String),
     /// All tokens of a client.
     Client(String),
+    /// All tokens of a person's session, identified by its `sid`.
+    Session(String),
 }
 
-/// A revoked token or client.
+/// A revoked token, client or session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Revocation {
     #[serde(flatten)]
@@ -226,6 +228,7 @@ impl Event for Revocation {
         match &self.revoked {
             Revoked::Token(id) => format!("token/{id}"),
             Revoked::Client(id) => format!("client/{id}"),
+            Revoked::Session(id) => format!("session/{id}"),
         }
     }
 }

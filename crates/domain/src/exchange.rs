@@ -4,21 +4,22 @@ mod check;
 mod message;
 mod outcome;
 mod response;
-mod variant_identifier;
 mod variants;
 
 #[cfg(test)]
 mod tests;
 
+pub use crate::variant_identifier::{
+    InvalidVariantIdentifier, MissingPlaceholder, VariantIdentifier,
+};
 pub use check::{CheckedUnit, VariantCheck, VariantLookups, check_variants};
 pub use message::{
     ExchangeItem, ExchangeOrder, GiftCardItem, Item, Payment, ReturnItem, Unplaceable,
     exchange_order_schema,
 };
 pub use outcome::{
-    ExchangeFailed, ExchangePlaced, ExchangeUndeliverable, FailedItem, FailureReason, PlacedItem,
+    ExchangeFailed, ExchangePlaced, ExchangeRenamed, ExchangeUndeliverable, FailedItem,
+    FailureReason, PlacedItem,
 };
 pub use response::{ExchangeOrderResponse, OrderAmounts};
-pub(crate) use variant_identifier::has_placeholder;
-pub use variant_identifier::{InvalidVariantIdentifier, MissingPlaceholder, VariantIdentifier};
 pub use variants::{Attribute, InvalidVariantsResponse, OfferedVariant, Variants, variants_schema};

@@ -14,3 +14,5 @@ pub mod order;
 pub mod returns;
 pub mod schema;
 pub mod warehouse;
+
+mod variant_identifier;

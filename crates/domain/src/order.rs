@@ -16,6 +16,7 @@ mod line_index;
 mod message;
 mod model;
 mod outcome;
+mod read_refund;
 mod refund;
 mod refunded_amounts;
 pub mod sample;

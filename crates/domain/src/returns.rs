@@ -8,6 +8,7 @@ mod carrier_report;
 mod confirmed;
 mod discrepancy;
 mod eligibility;
+mod label;
 mod message;
 mod money;
 mod receipt;
@@ -29,6 +30,7 @@ pub use eligibility::{
     Ineligible, IneligibleCode, StaffOverride, UnitFacts, check_eligibility, check_method,
     window_ends_at,
 };
+pub use label::{Label, LabelKind};
 pub use message::{RmaItem, RmaMessage, ServiceEvent};
 pub use money::{Amounts, RefundFinancials};
 pub use receipt::{Finding, Receipt};

@@ -59,7 +59,8 @@ fn delivery_dead_conforms_to_its_schema() {
 
 #[test]
 fn token_revoked_conforms_to_its_schema() {
-    for revoked in [Revoked::Token("t".into()), Revoked::Client("c".into())] {
+    let revoked = [Revoked::Token("t".into()), Revoked::Client("c".into())];
+    for revoked in revoked.into_iter().chain([Revoked::Session("s".into())]) {
         check(&Revocation { revoked, expires_at: DateTime::UNIX_EPOCH });
     }
 }

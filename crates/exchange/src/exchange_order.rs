@@ -19,7 +19,7 @@ pub(crate) struct ExchangeOrderView {
     pub(crate) original_order_id: String,
     pub(crate) rma_identifier: String,
     pub(crate) state: State,
-    /// Identifier of the new order at the merchant.
+    /// Identifier of the new order at the merchant, or ours if that belongs to another order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) exchange_order_identifier: Option<String>,
     /// Amounts from the merchant's response.

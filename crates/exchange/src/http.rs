@@ -2,3 +2,8 @@
 
 pub(crate) mod exchange_orders;
 pub(crate) mod variants;
+
+use domain::access::Scope;
+
+/// Scopes that read exchange orders and variants.
+const READERS: [Scope; 2] = [Scope::Returns, Scope::Read];

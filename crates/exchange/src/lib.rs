@@ -1,7 +1,7 @@
 //! The exchange service offers variants to shoppers and places exchange orders at merchants.
 //!
 //! It owns confirmed exchanges and their exchange orders. It consumes `return.confirmed`,
-//! `merchant.changed` and `token.revoked`, publishes `exchange.placed`, `exchange.failed` and
+//! `exchange.renamed`, `merchant.changed` and `token.revoked`, publishes `exchange.placed`, `exchange.failed` and
 //! `exchange.undeliverable`, requests variants from merchants and delivers exchange orders to them.
 //!
 //! It guarantees at most one exchange order for each original order of a merchant, and an event for
@@ -15,6 +15,7 @@ mod exchange_orders;
 mod http;
 mod order_settlement;
 mod placing;
+mod renames;
 mod routes;
 mod settings;
 mod store;
@@ -27,7 +28,7 @@ use delivery::Deliveries;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use domain::message_kind::MessageKind;
 use merchants::Merchants;
-use messaging::{Broker, Topology, consume};
+use messaging::{Backlog, Broker, Topology, consume};
 use platform::database::Pool;
 use platform::identity::Verifier;
 use platform::sealing::Sealer;
@@ -39,6 +40,7 @@ use utoipa_actix_web::service_config::ServiceConfig;
 use confirmations::Confirmations;
 use order_settlement::OrderSettlement;
 use placing::{MAX_CONCURRENT_DECISIONS, Placer};
+use renames::Renames;
 use settings::Settings;
 use variant_cache::VariantCache;
 
@@ -50,6 +52,7 @@ pub struct App {
     pool: Pool,
     merchants: Arc<Merchants>,
     deliveries: Deliveries,
+    backlog: Backlog,
     order_settlement: OrderSettlement,
     variant_cache: Arc<VariantCache>,
 }
@@ -59,6 +62,7 @@ impl Service for App {
     const ABOUT: &'static str = "Offers variants to shoppers and places exchange orders";
     const TAGS: &'static [(&'static str, &'static str)] = &[
         delivery::TAG,
+        messaging::TAG,
         ("exchange orders", "Orders for the units that shoppers get in exchange"),
         ("variants", "Variants that shoppers can choose"),
     ];
@@ -80,6 +84,7 @@ impl Service for App {
 
     fn share(&self, app: &mut web::ServiceConfig) {
         app.app_data(web::Data::new(self.deliveries.clone()));
+        app.app_data(web::Data::new(self.backlog.clone()));
     }
 
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
@@ -91,6 +96,8 @@ impl Service for App {
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let outbox = broker.start_relay(Self::NAME, process);
+        let kinds = [MessageKind::ExchangeOrder];
+        let backlog = Backlog::new(Self::NAME, process, &broker, &kinds);
         let order_settlement =
             OrderSettlement { outbox: outbox.clone(), clock: process.clock.clone() };
         let deliveries = Deliveries::start_observed(
@@ -98,7 +105,7 @@ impl Service for App {
             &outbox,
             process,
             (&broker, &merchants, &sealer),
-            &[MessageKind::ExchangeOrder],
+            &kinds,
             delivery,
         )?;
         let variant_cache =
@@ -118,8 +125,10 @@ impl Service for App {
         process.tasks.spawn("placer", |stop| placer.run(stop));
         let clock = process.clock.clone();
         consume(&broker, Self::NAME, process, Confirmations { clock, new_confirmations });
+        consume(&broker, Self::NAME, process, Renames);
         let pool = process.pool.clone();
-        Ok((Self { pool, merchants, deliveries, order_settlement, variant_cache }, verifier))
+        let app = Self { pool, merchants, deliveries, backlog, order_settlement, variant_cache };
+        Ok((app, verifier))
     }
 }
 

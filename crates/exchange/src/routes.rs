@@ -10,5 +10,6 @@ pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
         .service(exchange_orders::list_exchange_orders)
         .service(exchange_orders::show_exchange_order)
         .service(exchange_orders::abandon_exchange_order)
-        .configure(delivery::routes);
+        .configure(delivery::routes)
+        .configure(messaging::routes);
 }

@@ -3,7 +3,10 @@
 use std::{collections::HashMap, sync::Arc};
 
 use arc_swap::ArcSwap;
-use domain::{access::MerchantId, merchant::Merchant};
+use domain::{
+    access::{MerchantId, Scope},
+    merchant::Merchant,
+};
 use platform::{
     ErrorKind, Failure,
     identity::{Access, Caller},
@@ -62,6 +65,24 @@ impl Merchants {
                 MerchantError::Unknown(id.clone())
             }
         })
+    }
+
+    /// The merchant whose records a list shows: the one of the request, else the one that a filter
+    /// names, else `None` for all merchants, which needs the scope `read`. For a caller that is
+    /// limited to a merchant, other merchants do not exist.
+    pub fn listed_for(
+        &self,
+        caller: &Caller,
+        named: Option<&MerchantId>,
+    ) -> Result<Option<Arc<Merchant>>, MerchantError> {
+        let unknown = |id: &MerchantId| MerchantError::Unknown(id.clone());
+        match (caller.merchant_scope(), named) {
+            (Some(own), Some(named)) if own != named => Err(unknown(named)),
+            (Some(_), _) => self.merchant_for(caller).map(Some),
+            (None, Some(named)) => self.get(named).map(Some).ok_or_else(|| unknown(named)),
+            (None, None) if caller.require(Scope::Read).is_ok() => Ok(None),
+            (None, None) => Err(Access::NoMerchant.into()),
+        }
     }
 
     /// A counter of changes; zero until the merchants are loaded from the database.

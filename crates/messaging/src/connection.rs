@@ -130,7 +130,12 @@ impl BrokerConnection {
 
     /// Fails if there is no connection now.
     pub fn state(&self) -> Result<(), BrokerError> {
-        if self.0.borrow().is_some() { Ok(()) } else { Err(BrokerError::Down) }
+        self.current().map(drop)
+    }
+
+    /// The connection, if there is one now.
+    pub(crate) fn current(&self) -> Result<Arc<Session>, BrokerError> {
+        self.0.borrow().clone().ok_or(BrokerError::Down)
     }
 
     /// Waits for a connection, up to [`TIMEOUT`].

@@ -5,6 +5,7 @@
 //! inserts their ids into the inbox. An event is published at least once and handled exactly once.
 //! No other crate uses the RabbitMQ client library.
 
+mod backlog;
 mod broker;
 mod connection;
 mod consumer;
@@ -19,6 +20,7 @@ mod topology;
 
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 
+pub use backlog::{Backlog, BrokerState, QueueBacklog, ServiceBacklog, routes};
 pub use broker::{Broker, Settings};
 pub use connection::{BrokerConnection, BrokerError};
 pub use consumer::consume;
@@ -31,6 +33,9 @@ pub use topology::{Exchange, Queue, Topology};
 
 /// Migrations of the outbox and the inbox, for every service's database.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/messaging");
+
+/// The tag of [`routes`] in API documents, with its description.
+pub const TAG: (&str, &str) = ("backlog", "Events and messages that wait, for operators");
 
 /// Defaults of `[broker]`.
 pub const DEFAULTS: &str = include_str!("../default.toml");

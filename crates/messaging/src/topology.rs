@@ -30,7 +30,10 @@ const SUBSCRIPTIONS: [(&str, &[&str]); 5] = [
             "exchange.undeliverable.v1",
         ],
     ),
-    ("exchange", &["merchant.changed.v1", "token.revoked.v1", "return.confirmed.v1"]),
+    (
+        "exchange",
+        &["merchant.changed.v1", "token.revoked.v1", "return.confirmed.v1", "exchange.renamed.v1"],
+    ),
     ("warehouse-notifier", &["merchant.changed.v1", "token.revoked.v1"]),
     // No service consumes this queue; operators and alerts read it.
     ("operators", &["delivery.dead.v1"]),
@@ -102,6 +105,15 @@ impl Topology {
         &self.queues
     }
 
+    /// The queues from which `service` consumes events, and the work queues of `kinds`.
+    pub(crate) fn queues_of(&self, service: &str, kinds: &[MessageKind]) -> Vec<Queue> {
+        let prefix = self.qualified(&format!("{service}."));
+        let work_queues: Vec<_> = kinds.iter().map(|kind| self.qualified(kind.queue())).collect();
+        let is_own =
+            |queue: &&Queue| queue.name.starts_with(&prefix) || work_queues.contains(&queue.name);
+        self.queues.iter().filter(is_own).cloned().collect()
+    }
+
     /// The qualified name of the queue from which `service` consumes `event`.
     pub fn subscription_queue(&self, service: &str, event: &str) -> String {
         self.qualified(&format!("{service}.{event}"))
@@ -144,13 +156,18 @@ impl Topology {
         channel.exchange_declare(short(&events), ExchangeKind::Topic, passive, none).await?;
         for queue in &self.queues {
             for name in [&queue.name, &queue.dead_letter_queue()] {
-                let passive =
-                    QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
-                channel.queue_declare(short(name), passive, FieldTable::default()).await?;
+                inspect_queue(channel, name).await?;
             }
         }
         Ok(())
     }
+}
+
+/// The numbers of messages and consumers of a queue. If the queue does not exist, the broker closes the
+/// channel.
+pub(crate) async fn inspect_queue(channel: &Channel, name: &str) -> lapin::Result<lapin::Queue> {
+    let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
+    channel.queue_declare(short(name), passive, FieldTable::default()).await
 }
 
 async fn declare_queue(channel: &Channel, name: &str, arguments: FieldTable) -> lapin::Result<()> {

@@ -1,37 +1,22 @@
-//! Stored orders, as merchants read them.
+//! Lists and finds stored orders.
 
 use actix_web::HttpRequest;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use chrono::{DateTime, Utc};
 use domain::access::MerchantId;
-use platform::http::{PageLimit, reserve_for_response};
+use platform::http::{BadCursor, PageLimit, reserve_for_response};
 use platform::{ErrorKind, Failure, Problem};
 use serde::Serialize;
-use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::App;
 use crate::store::{self, Search};
-
-/// A stored order.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct StoredOrder {
-    pub(crate) identifier: String,
-    #[schema(example = "Shipped")]
-    pub(crate) status: String,
-    pub(crate) created_at: DateTime<Utc>,
-    pub(crate) updated_at: DateTime<Utc>,
-    /// The time at which this snapshot was received.
-    pub(crate) received_at: DateTime<Utc>,
-    /// The order as it was published, including unknown fields.
-    #[schema(value_type = Object)]
-    pub(crate) document: Box<RawValue>,
-}
+use crate::stored_order::{OrderKey, StoredOrder};
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct StoredOrders {
-    /// Sorted by identifier.
+    /// Sorted by merchant and identifier. A search for a prefix in the orders of all merchants is sorted
+    /// by identifier and merchant.
     orders: Vec<StoredOrder>,
     /// Cursor of the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,22 +33,33 @@ impl Failure for NoSuchOrder {
     }
 }
 
-/// Lists a merchant's orders, sorted by identifier.
+/// Lists orders.
 pub(crate) async fn list(
     app: &App,
     request: &HttpRequest,
-    merchant: &MerchantId,
     search: &Search,
     limit: PageLimit,
 ) -> Result<StoredOrders, Problem> {
     let mut conn = app.pool.get().await?;
-    let found = store::search(&mut conn, merchant, search, limit.rows()).await?;
-    let (mut orders, is_truncated) = found;
-    let next =
-        limit.next_of(&mut orders, is_truncated, |last| URL_SAFE_NO_PAD.encode(&last.identifier));
+    let (mut orders, is_truncated) = store::search(&mut conn, search, limit.rows()).await?;
+    let next = limit.next_of(&mut orders, is_truncated, |last| {
+        URL_SAFE_NO_PAD.encode(format!("{}/{}", last.merchant, last.identifier))
+    });
     // Reserved before the connection is released, so the pool bounds the pages without a reservation.
     reserve_for_response(request, orders.iter().map(|order| order.document.get().len()).sum())?;
     Ok(StoredOrders { orders, next })
+}
+
+/// The order in a cursor. PostgreSQL text cannot contain NUL, so a cursor with NUL is none of ours.
+pub(crate) fn read_cursor(cursor: &str) -> Result<OrderKey, BadCursor> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_invalid| BadCursor)?;
+    let text = String::from_utf8(bytes).map_err(|_invalid| BadCursor)?;
+    let (merchant, identifier) = text.split_once('/').ok_or(BadCursor)?;
+    let merchant = merchant.parse().map_err(|_invalid| BadCursor)?;
+    if identifier.contains('\0') {
+        return Err(BadCursor);
+    }
+    Ok(OrderKey { merchant, identifier: identifier.to_owned() })
 }
 
 /// Finds one of a merchant's orders.
@@ -74,8 +70,12 @@ pub(crate) async fn find(
     identifier: String,
 ) -> Result<StoredOrder, Problem> {
     let mut conn = app.pool.get().await?;
-    let search = Search { identifier: Some(identifier.clone()), ..Search::default() };
-    let (found, _) = store::search(&mut conn, merchant, &search, 1).await?;
+    let search = Search {
+        merchant: Some(merchant.clone()),
+        identifier: Some(identifier.clone()),
+        ..Search::default()
+    };
+    let (found, _) = store::search(&mut conn, &search, 1).await?;
     let order = found.into_iter().next().ok_or(NoSuchOrder(identifier))?;
     reserve_for_response(request, order.document.get().len())?;
     Ok(order)

@@ -1,6 +1,8 @@
 //! Publishing orders: validate a message, queue it for the writer and report the result of each order.
 
-use domain::json::FieldError;
+use chrono::{DateTime, Utc};
+use domain::access::MerchantId;
+use domain::json::{Document, FieldError, JsonValue, ValidationError};
 use domain::merchant::Merchant;
 use domain::order::{OrderMessage, OrderOutcome, OrderPolicy, OrderSnapshot, OrderStored};
 use platform::http::JsonSource;
@@ -10,7 +12,10 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::App;
+use crate::merchant_activity::{MerchantActivity, TimeSpan};
+use crate::rejected_order::RejectedOrder;
 use crate::write_batch::{Publication, Published};
+use crate::writer::PublishError;
 
 /// The result of each order of a message.
 #[derive(Debug, Serialize, ToSchema)]
@@ -39,29 +44,71 @@ pub(crate) async fn publish(
     source: JsonSource,
 ) -> Result<PublishedOrders, Problem> {
     let JsonSource { document, bytes, memory } = source;
-    let received_at = app.clock.now();
+    let (received_at, merchant_id) = (app.clock.now(), &merchant.identifier);
     let policy = OrderPolicy {
         strict_amounts: merchant.settings.strict_amounts,
         strict_refund_dates: merchant.settings.strict_refund_dates,
     };
-    let OrderMessage { snapshots, warnings } = OrderMessage::read(&document, policy, received_at)?;
+    let OrderMessage { snapshots, warnings } = OrderMessage::read(&document, policy, received_at)
+        .inspect_err(|invalid| {
+        record_rejected(app, merchant_id, &order_identifiers(&document), invalid, received_at);
+    })?;
     drop(document);
     let identifiers: Vec<_> = snapshots.iter().map(|it| it.order.identifier.clone()).collect();
-    let mut orders = Vec::with_capacity(snapshots.len());
-    for (snapshot, document) in snapshots.into_iter().zip(order_documents(&bytes)?) {
-        let merchant = merchant.identifier.clone();
-        let stored = OrderStored { merchant, order: snapshot.order };
-        let event = app.outbox.serialize(received_at, &stored)?;
-        let snapshot = OrderSnapshot { order: stored.order, ..snapshot };
-        orders.push(Published { snapshot, document: document.get().to_owned(), event });
-    }
-    let merchant = merchant.identifier.clone();
+    let created = TimeSpan::of(snapshots.iter().map(|it| it.order.created_at));
+    let orders = serialize(app, merchant_id, snapshots, &bytes, received_at)?;
+    let merchant = merchant_id.clone();
     let publication = Publication { merchant, policy, received_at, orders, _memory: memory };
-    let outcomes = app.write_queue.submit(publication).await??;
+    let outcomes = app.write_queue.submit(publication).await?.inspect_err(|error| {
+        if let PublishError::Refunds(invalid) = error {
+            let identifiers: Vec<_> = identifiers.iter().map(|it| Some(it.as_str())).collect();
+            record_rejected(app, merchant_id, &identifiers, invalid, received_at);
+        }
+    })?;
+    if let Some(created) = created {
+        let activity = MerchantActivity::accepted(received_at, created, &outcomes);
+        app.activity.record(merchant_id, activity);
+    }
     let message = summary(&outcomes);
     let orders = identifiers.into_iter().zip(outcomes);
     let orders = orders.map(|(identifier, result)| PublishedOrder { identifier, result });
     Ok(PublishedOrders { message, orders: orders.collect(), warnings })
+}
+
+/// The orders with their JSON text and their events.
+fn serialize(
+    app: &App,
+    merchant: &MerchantId,
+    snapshots: Vec<OrderSnapshot>,
+    message: &[u8],
+    received_at: DateTime<Utc>,
+) -> Result<Vec<Published>, Problem> {
+    let mut orders = Vec::with_capacity(snapshots.len());
+    for (snapshot, document) in snapshots.into_iter().zip(order_documents(message)?) {
+        let stored = OrderStored { merchant: merchant.clone(), order: snapshot.order };
+        let event = app.outbox.serialize(received_at, &stored)?;
+        let snapshot = OrderSnapshot { order: stored.order, ..snapshot };
+        orders.push(Published { snapshot, document: document.get().to_owned(), event });
+    }
+    Ok(orders)
+}
+
+fn record_rejected(
+    app: &App,
+    merchant: &MerchantId,
+    identifiers: &[Option<&str>],
+    invalid: &ValidationError,
+    at: DateTime<Utc>,
+) {
+    let rejected = RejectedOrder::of_message(identifiers, invalid, at);
+    let orders = identifiers.len().max(1);
+    app.activity.record(merchant, MerchantActivity::rejected(at, orders, rejected));
+}
+
+/// The identifiers of the orders in an invalid message, as far as they can be read.
+fn order_identifiers(document: &Document) -> Vec<Option<&str>> {
+    let orders = OrderMessage::documents(document.value());
+    orders.map(|order| order.get("identifier").and_then(JsonValue::as_str)).collect()
 }
 
 /// The message with the JSON text of each order unchanged.

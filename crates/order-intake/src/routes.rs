@@ -2,11 +2,14 @@
 
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use crate::http::{orders, publish};
+use crate::http::{orders, publish, summary};
 
 pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
     config
         .service(publish::publish_orders)
         .service(orders::list_orders)
-        .service(orders::find_order);
+        // Before the order of any identifier.
+        .service(summary::summarize_orders)
+        .service(orders::find_order)
+        .configure(messaging::routes);
 }

@@ -1,10 +1,13 @@
+mod backlog;
 mod concurrency;
 mod contract;
 mod limits;
 mod orders;
 mod publishing;
 mod rules;
+mod searching;
 mod storing;
+mod summary;
 mod test_writer;
 
 use std::time::Duration;

@@ -3,24 +3,28 @@
 //! A publication gets its result after its transaction committed. If a batch cannot be written as a whole,
 //! its publications are written one by one, so that an invalid one fails alone.
 
-use std::collections::BTreeSet;
+mod metrics;
+mod publish_error;
+mod save;
+
 use std::sync::Arc;
 
 use diesel_async::pooled_connection::PoolableConnection as _;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
-use domain::json::ValidationError;
-use domain::order::{OrderOutcome, OrderSnapshot};
+use domain::order::OrderOutcome;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesOrdered;
 use messaging::Outbox;
-use opentelemetry::KeyValue;
-use opentelemetry::metrics::{Counter, Histogram};
-use platform::database::{DatabaseError, Pool, timed_out};
-use platform::{ErrorKind, Failure, chain, telemetry};
+use platform::chain;
+use platform::database::{DatabaseError, Pool};
 use tokio_util::sync::CancellationToken;
 
-use crate::store::{self, WriteError, WriteMode};
-use crate::write_batch::{Publication, Published, Stored, WriteBatch};
+use self::metrics::Metrics;
+pub(crate) use self::publish_error::{PublishError, PublishResult};
+use self::publish_error::{is_timeout, may_affect_one_write};
+use self::save::{QueuedWrites, publications, write_checked, write_optimistic};
+use crate::store::{self, WriteError};
+use crate::write_batch::Publication;
 use crate::write_queue::{Job as _, QueuedWrite, WriteQueue};
 
 /// Batches sent to PostgreSQL: the one that it executes and the next.
@@ -32,32 +36,17 @@ const SINGLE_RETRIES: usize = 20;
 /// Timeouts among publications written one by one, before the rest of the batch is rejected.
 const MAX_TIMEOUTS: usize = 2;
 
-/// The outcome of each order of a publication, or the reason why none was stored.
-pub(crate) type PublishResult = Result<Vec<OrderOutcome>, PublishError>;
-
-/// The reason why a publication was not stored.
-#[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum PublishError {
-    #[error(transparent)]
-    Refunds(ValidationError),
-    #[error("orders could not be stored")]
-    Database(#[source] Arc<DatabaseError>),
-    #[error("other writers keep changing the same orders")]
-    Contended,
-}
-
 /// Takes batches from the queue and stores them.
 pub(crate) struct Writer {
     pool: Pool,
     /// A dedicated connection, so that readers cannot exhaust the pool and block the writer.
     conn: Option<AsyncPgConnection>,
-    /// Whether all orders of the last batch were stored, so that [`WriteMode::Optimistic`] is likely to
+    /// Whether all orders of the last batch were stored, so that [`store::WriteMode::Optimistic`] is likely to
     /// succeed again.
     optimistic: bool,
     outbox: Outbox,
     queue: Arc<WriteQueue<Publication, PublishResult>>,
-    orders: Counter<u64>,
-    sizes: Histogram<u64>,
+    metrics: Metrics,
 }
 
 impl Writer {
@@ -66,23 +55,7 @@ impl Writer {
         outbox: Outbox,
         queue: Arc<WriteQueue<Publication, PublishResult>>,
     ) -> Self {
-        let meter = telemetry::meter();
-        Self {
-            pool,
-            conn: None,
-            optimistic: true,
-            outbox,
-            queue,
-            orders: meter
-                .u64_counter("orders_received")
-                .with_description("Orders from merchants by result: stored, unchanged or stale")
-                .build(),
-            sizes: meter
-                .u64_histogram("order_write_batch_requests")
-                .with_description("Requests whose orders were stored in one transaction")
-                .with_boundaries(vec![1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0])
-                .build(),
-        }
+        Self { pool, conn: None, optimistic: true, outbox, queue, metrics: Metrics::new() }
     }
 
     /// Stores batches until `stop` is canceled, then drains the queue.
@@ -123,7 +96,7 @@ impl Writer {
         }
     }
 
-    /// Stores this batch and the following ones in [`WriteMode::Optimistic`], until one fails. Returns the
+    /// Stores this batch and the following ones in [`store::WriteMode::Optimistic`], until one fails. Returns the
     /// batches that were not stored, and whether the connection can be used again.
     ///
     /// The next batch is sent before the current one is committed, once it is as large. PostgreSQL is
@@ -162,11 +135,8 @@ impl Writer {
     }
 
     fn finish(&self, writes: QueuedWrites, results: Vec<PublishResult>) {
-        self.sizes.record(results.len().try_into().unwrap_or(u64::MAX), &[]);
-        for (write, result) in writes.into_iter().zip(results) {
-            self.count(&result);
-            write.finish(result);
-        }
+        self.metrics.record_batch(&results);
+        writes.into_iter().zip(results).for_each(|(write, result)| write.finish(result));
     }
 
     async fn store_batch(&mut self, writes: QueuedWrites) {
@@ -205,18 +175,7 @@ impl Writer {
         }
     }
 
-    fn count(&self, result: &PublishResult) {
-        for outcome in result.iter().flatten() {
-            let word = match outcome {
-                OrderOutcome::Stored => "stored",
-                OrderOutcome::Unchanged => "unchanged",
-                OrderOutcome::Stale => "stale",
-            };
-            self.orders.add(1, &[KeyValue::new("result", word)]);
-        }
-    }
-
-    /// Stores publications in [`WriteMode::Checked`], with retries after conflicts.
+    /// Stores publications in [`store::WriteMode::Checked`], with retries after conflicts.
     async fn store(
         &mut self,
         publications: &[&Publication],
@@ -254,18 +213,8 @@ impl Writer {
     }
 }
 
-type QueuedWrites = Vec<QueuedWrite<Publication, PublishResult>>;
-
-fn publications(writes: &QueuedWrites) -> Vec<&Publication> {
-    writes.iter().map(|write| &write.job).collect()
-}
-
 fn weight(writes: &QueuedWrites) -> usize {
     writes.iter().map(|write| write.job.weight()).sum()
-}
-
-fn orders(writes: &QueuedWrites) -> usize {
-    writes.iter().map(|write| write.job.orders.len()).sum()
 }
 
 fn reject(
@@ -273,112 +222,4 @@ fn reject(
     error: PublishError,
 ) {
     writes.into_iter().for_each(|write| write.finish(Err(error.clone())));
-}
-
-/// Writes a batch without loading the stored state. Nearly all batches hold only new orders or newer
-/// snapshots, and take one round trip.
-async fn write_optimistic(
-    conn: &AsyncPgConnection,
-    outbox: &Outbox,
-    writes: QueuedWrites,
-) -> (QueuedWrites, Result<Vec<PublishResult>, WriteError>) {
-    let publications = publications(&writes);
-    let mut batch = WriteBatch::new(Stored::default());
-    let results = apply(&mut batch, &publications);
-    let saved = if batch.rows().len() == orders(&writes) {
-        save(conn, outbox, &publications, &batch, WriteMode::Optimistic).await
-    } else {
-        Err(WriteError::Conflict)
-    };
-    (writes, saved.map(|()| results))
-}
-
-/// Loads the stored state, decides and writes: two round trips for any number of orders. The write is
-/// one atomic statement.
-async fn write_checked(
-    conn: &AsyncPgConnection,
-    outbox: &Outbox,
-    publications: &[&Publication],
-) -> Result<Vec<PublishResult>, WriteError> {
-    let mut batch = WriteBatch::new(load(conn, publications).await?);
-    let results = apply(&mut batch, publications);
-    save(conn, outbox, publications, &batch, WriteMode::Checked).await?;
-    Ok(results)
-}
-
-fn apply<'a>(batch: &mut WriteBatch<'a>, publications: &[&'a Publication]) -> Vec<PublishResult> {
-    let results = publications.iter();
-    results.map(|it| batch.apply(it).map_err(PublishError::Refunds)).collect()
-}
-
-async fn save(
-    conn: &AsyncPgConnection,
-    outbox: &Outbox,
-    publications: &[&Publication],
-    batch: &WriteBatch<'_>,
-    mode: WriteMode,
-) -> Result<(), WriteError> {
-    match publications.iter().map(|publication| publication.received_at).max() {
-        Some(now) => store::write(conn, outbox, batch, mode, now).await,
-        None => Ok(()),
-    }
-}
-
-/// Loads the stored state of all orders and refunds in these publications.
-async fn load<'a>(
-    conn: &AsyncPgConnection,
-    publications: &[&'a Publication],
-) -> Result<Stored<'a>, DatabaseError> {
-    let (mut orders, mut refunds, mut lines) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    for publication in publications {
-        let merchant = publication.merchant.as_str();
-        for Published { snapshot: OrderSnapshot { order, .. }, .. } in &publication.orders {
-            orders.insert((merchant, order.identifier.as_str()));
-            for refund in &order.refunds {
-                refunds.insert((merchant, refund.identifier.as_str()));
-                let of_refund = refund.refund_line_items.iter();
-                lines.extend(of_refund.map(|line| (merchant, line.identifier.as_str())));
-            }
-        }
-    }
-    let [orders, refunds, lines] = [orders, refunds, lines].map(Vec::from_iter);
-    store::known(conn, &orders, &refunds, &lines).await
-}
-
-/// Whether publications of the batch could succeed one by one.
-fn may_affect_one_write(error: &WriteError) -> bool {
-    match error {
-        WriteError::Conflict => true,
-        WriteError::Database(failure) => failure.kind() == ErrorKind::Internal || is_timeout(error),
-    }
-}
-
-fn is_timeout(error: &WriteError) -> bool {
-    matches!(error, WriteError::Database(error) if timed_out(error))
-}
-
-impl From<WriteError> for PublishError {
-    fn from(error: WriteError) -> Self {
-        match error {
-            WriteError::Database(error) => Self::Database(Arc::new(error)),
-            WriteError::Conflict => Self::Contended,
-        }
-    }
-}
-
-impl Failure for PublishError {
-    fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Refunds(_) => ErrorKind::Invalid,
-            Self::Database(error) => error.kind(),
-            Self::Contended => ErrorKind::Unavailable,
-        }
-    }
-
-    fn fields(&self) -> &[domain::json::FieldError] {
-        match self {
-            Self::Refunds(invalid) => invalid.fields(),
-            _ => &[],
-        }
-    }
 }

@@ -3,10 +3,14 @@
  * Additions to the server-rendered pages. Every page works without this module.
  *
  * - `data-copy="ID"` on a button copies the text of the element with that id.
- * - `data-live="SECONDS"` on an element with an id replaces its content with the current one.
- * - `data-newest="ID"` on a list shows a link when a newer entry exists; the list itself stays as it is.
+ * - `data-live="SECONDS"` on an element with an id replaces its content with the current one. An element
+ *   that a person reads, selects or operates keeps its content. Open `details` with an id stay open.
+ * - `data-newest="ID"` on a list shows the element `#newer` when a newer entry exists; the list itself
+ *   stays as it is.
  * - `data-check` on a form shows the browser's messages beside the fields.
  */
+
+/** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} FormField */
 
 /** @type {{ createHTML(text: string): string }} */
 const policy =
@@ -14,93 +18,165 @@ const policy =
   globalThis.trustedTypes?.createPolicy("pages", { createHTML: (/** @type {string} */ text) => text }) ??
   { createHTML: (text) => text };
 
+/** Pauses between refreshes, in milliseconds. A server that does not respond is asked less often. */
+const SLOWEST = 60_000;
+/** A page that nobody uses stops refreshing, so that its session can end. */
+const UNUSED = 10 * 60_000;
+
+let usedAt = Date.now();
+
 /**
  * Loads the page at the current URL again.
- * @returns {Promise<Document | null>} null if the session ended or the server does not respond
+ * @returns {Promise<Document | "ended" | "unavailable">}
  */
-async function reload() {
+async function load() {
   try {
-    const response = await fetch(location.href, { headers: { accept: "text/html" } });
-    if (!response.ok || response.redirected) return null;
+    const response = await fetch(location.href, { headers: { accept: "text/html" }, redirect: "manual" });
+    if (response.type === "opaqueredirect" || response.status === 401 || response.status === 404) return "ended";
+    if (!response.ok) return "unavailable";
     return new DOMParser().parseFromString(policy.createHTML(await response.text()), "text/html");
   } catch {
-    return null;
+    return "unavailable";
   }
 }
 
-/** @param {HTMLElement} element */
+/**
+ * Whether a person operates the element or selects text in it.
+ * @param {Element} element
+ */
 function isInUse(element) {
   const selection = getSelection();
   const selects = selection !== null && !selection.isCollapsed && selection.containsNode(element, true);
-  return element.contains(document.activeElement) || element.querySelector("details[open]") !== null || selects;
+  return selects || element.contains(document.activeElement) || element.matches(":active");
 }
 
-async function refresh() {
-  const page = await reload();
-  if (page === null) return;
+/**
+ * Replaces the content of an element by that of its current version.
+ * @param {Element} element
+ * @param {Element} fresh
+ */
+function update(element, fresh) {
+  for (const details of element.querySelectorAll("details[open][id]")) {
+    fresh.querySelector(`#${CSS.escape(details.id)}`)?.setAttribute("open", "");
+  }
+  showCopyButtons(fresh);
+  if (fresh.innerHTML !== element.innerHTML) element.replaceChildren(...fresh.childNodes);
+}
+
+/** @param {Document} page the current version of this page */
+function show(page) {
   for (const element of document.querySelectorAll("[data-live]")) {
     const fresh = page.getElementById(element.id);
-    if (!(element instanceof HTMLElement) || fresh === null || isInUse(element)) continue;
-    if (fresh.innerHTML !== element.innerHTML) {
-      element.replaceChildren(...fresh.childNodes);
-      enhance(element);
-    }
+    if (fresh !== null && !isInUse(element)) update(element, fresh);
   }
-  const list = document.querySelector("[data-newest]");
+  const shown = document.querySelector("[data-newest]")?.getAttribute("data-newest");
   const newest = page.querySelector("[data-newest]")?.getAttribute("data-newest");
-  if (list !== null && newest && newest !== list.getAttribute("data-newest")) {
-    document.getElementById("newer")?.removeAttribute("hidden");
-  }
+  if (newest && newest !== shown) document.getElementById("newer")?.removeAttribute("hidden");
+}
+
+/** Refreshes the page while it is visible and in use. */
+function keepCurrent() {
+  const live = [...document.querySelectorAll("[data-live], [data-newest]")];
+  if (live.length === 0) return;
+  const interval = Math.min(...live.map((element) => Number(element.getAttribute("data-live")) || 10)) * 1000;
+  let pause = interval;
+  let isLoading = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+
+  const wait = () => {
+    clearTimeout(timer);
+    timer = setTimeout(refresh, pause);
+  };
+  const refresh = async () => {
+    const isUnused = Date.now() - usedAt > UNUSED;
+    if (isLoading || document.hidden || isUnused) return;
+    isLoading = true;
+    const page = await load();
+    isLoading = false;
+    if (page === "ended") return;
+    pause = page === "unavailable" ? Math.min(pause * 2, SLOWEST) : interval;
+    if (page !== "unavailable") show(page);
+    wait();
+  };
+  const resume = () => {
+    const wasUnused = Date.now() - usedAt > UNUSED;
+    usedAt = Date.now();
+    if (wasUnused) void refresh();
+  };
+  for (const event of ["pointermove", "keydown", "scroll"]) addEventListener(event, resume, { passive: true });
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) void refresh();
+  });
+  wait();
+}
+
+/** @param {ParentNode} root */
+function showCopyButtons(root) {
+  if (!navigator.clipboard) return;
+  for (const button of root.querySelectorAll("button[data-copy]")) button.removeAttribute("hidden");
 }
 
 /** @param {HTMLButtonElement} button */
 async function copy(button) {
   const source = document.getElementById(button.dataset.copy ?? "");
   if (source === null) return;
-  await navigator.clipboard.writeText(source.textContent ?? "");
+  const text = source instanceof HTMLInputElement ? source.value : source.textContent;
   const label = button.textContent;
-  button.textContent = "Copied";
+  try {
+    await navigator.clipboard.writeText(text ?? "");
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Not copied";
+  }
   setTimeout(() => {
     button.textContent = label;
   }, 2000);
 }
 
-/** @param {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} field */
+/** @type {(target: EventTarget | null) => target is FormField} */
+const isField = (target) =>
+  target instanceof HTMLInputElement ||
+  target instanceof HTMLSelectElement ||
+  target instanceof HTMLTextAreaElement;
+
+/**
+ * Shows the browser's message beside a field.
+ * @param {FormField} field
+ * @returns {boolean} whether there is a place for the message
+ */
 function check(field) {
   const place = document.getElementById(`${field.id}-error`);
-  if (place === null) return;
-  const valid = field.validity.valid;
-  field.setAttribute("aria-invalid", String(!valid));
-  place.textContent = valid ? "" : field.validationMessage;
+  if (place === null) return false;
+  const described = new Set((field.getAttribute("aria-describedby") ?? "").split(" ").filter(Boolean));
+  field.setAttribute("aria-describedby", [...described.add(place.id)].join(" "));
+  field.setAttribute("aria-invalid", String(!field.validity.valid));
+  place.textContent = field.validity.valid ? "" : field.validationMessage;
+  return true;
 }
 
-/** @param {ParentNode} root */
-function enhance(root) {
-  for (const button of root.querySelectorAll("button[data-copy]")) {
-    if (!(button instanceof HTMLButtonElement)) continue;
-    button.hidden = false;
-    button.addEventListener("click", () => copy(button));
-  }
-  for (const form of root.querySelectorAll("form[data-check]")) {
-    form.addEventListener("change", (event) => {
-      const field = event.target;
-      if (
-        field instanceof HTMLInputElement ||
-        field instanceof HTMLSelectElement ||
-        field instanceof HTMLTextAreaElement
-      ) {
-        check(field);
-      }
-    });
-  }
+/** @param {HTMLFormElement} form */
+function checkForm(form) {
+  form.addEventListener("change", ({ target }) => {
+    if (isField(target)) check(target);
+  });
+  form.addEventListener(
+    "invalid",
+    (event) => {
+      if (!isField(event.target) || !check(event.target)) return;
+      event.preventDefault();
+      if (form.querySelector(":is(input, select, textarea):invalid") === event.target) event.target.focus();
+    },
+    true,
+  );
 }
 
-enhance(document);
-
-const live = document.querySelector("[data-live], [data-newest]");
-if (live !== null) {
-  const seconds = Number(live.getAttribute("data-live") ?? 10) || 10;
-  setInterval(() => {
-    if (document.visibilityState === "visible") void refresh();
-  }, seconds * 1000);
+for (const form of document.querySelectorAll("form[data-check]")) {
+  if (form instanceof HTMLFormElement) checkForm(form);
 }
+showCopyButtons(document);
+document.addEventListener("click", ({ target }) => {
+  const button = target instanceof Element ? target.closest("button[data-copy]") : null;
+  if (button instanceof HTMLButtonElement) void copy(button);
+});
+keepCurrent();

@@ -3,8 +3,13 @@
 //! Every call has a deadline of two seconds. A page makes its calls in parallel and shows the parts
 //! whose calls succeed.
 
-use std::{fmt, net::IpAddr, time::Duration};
+mod raw;
 
+pub use raw::{RawRequest, RawResponse};
+
+use std::{collections::BTreeMap, fmt, net::IpAddr, time::Duration};
+
+use chrono::{DateTime, Utc};
 use reqwest::{Method, StatusCode, header};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use url::Url;
@@ -82,7 +87,11 @@ impl ErrorBody {
     /// The text of the error at `path`, for example `$.url`.
     pub fn field(&self, path: &str) -> Option<String> {
         let error = self.errors.iter().find(|error| error.field == path)?;
-        Some(error.detail.clone().unwrap_or_else(|| error.code.clone()))
+        Some(match (&error.detail, error.code.as_str()) {
+            (Some(detail), _) => detail.clone(),
+            (None, "missing_field") => "is required".to_owned(),
+            (None, code) => code.to_owned(),
+        })
     }
 }
 
@@ -102,7 +111,17 @@ pub enum ApiError {
     #[error("{}", .0.message)]
     Invalid(ErrorBody),
     #[error("too many requests, try again later")]
-    TooManyRequests,
+    TooManyRequests { retry_after: Option<Duration> },
+}
+
+/// The state of a service: whether it can work, and the error of each part or "ok".
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct Readiness {
+    pub ready: bool,
+    #[serde(default)]
+    pub parts: BTreeMap<String, String>,
+    #[serde(default)]
+    pub started_at: Option<DateTime<Utc>>,
 }
 
 /// A part of a page. The page stands without it while its service does not respond.
@@ -137,7 +156,7 @@ impl Api {
 
     /// Calls on behalf of a browser at `address`; with a token, on behalf of the person.
     pub fn caller(&self, address: IpAddr, token: Option<String>) -> Caller {
-        Caller { api: self.clone(), address, token }
+        Caller { api: self.clone(), address, token, deadline: DEADLINE }
     }
 
     fn base(&self, service: Service) -> &Url {
@@ -157,12 +176,19 @@ pub struct Caller {
     api: Api,
     address: IpAddr,
     token: Option<String>,
+    deadline: Duration,
 }
 
 /// Query parameters. Empty values are left out.
 pub type Query<'a> = &'a [(&'a str, &'a str)];
 
 impl Caller {
+    /// Calls that may take longer, because the service itself waits for something.
+    #[must_use]
+    pub fn with_deadline(self, deadline: Duration) -> Self {
+        Self { deadline, ..self }
+    }
+
     pub async fn get<T: DeserializeOwned>(
         &self,
         service: Service,
@@ -198,10 +224,11 @@ impl Caller {
         self.send(service, self.request(service, method, path, merchant).json(body)).await
     }
 
-    /// Whether the service is ready.
-    pub async fn is_ready(&self, service: Service) -> bool {
+    /// Whether the service is ready, with its parts. A service that does not respond gives `None`.
+    pub async fn readiness(&self, service: Service) -> Option<Readiness> {
         let request = self.request(service, Method::GET, "readyz", None);
-        request.send().await.is_ok_and(|response| response.status().is_success())
+        let body = request.send().await.ok()?.bytes().await.ok()?;
+        serde_json::from_slice(&body).ok()
     }
 
     fn request(
@@ -217,6 +244,7 @@ impl Caller {
             .api
             .client
             .request(method, url)
+            .timeout(self.deadline)
             .header("x-forwarded-for", self.address.to_string());
         if let Some(token) = &self.token {
             request = request.bearer_auth(token);
@@ -242,6 +270,7 @@ impl Caller {
             .headers()
             .get(header::CONTENT_TYPE)
             .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
+        let retry_after = retry_after(response.headers());
         let body = response.bytes().await.map_err(unavailable)?;
         if status.is_success() {
             let text: &[u8] = if body.is_empty() { b"null" } else { &body };
@@ -258,11 +287,17 @@ impl Caller {
             StatusCode::FORBIDDEN => ApiError::Denied(problem()),
             StatusCode::NOT_FOUND => ApiError::NotFound,
             StatusCode::CONFLICT | StatusCode::PRECONDITION_FAILED => ApiError::Conflict(problem()),
-            StatusCode::TOO_MANY_REQUESTS => ApiError::TooManyRequests,
+            StatusCode::TOO_MANY_REQUESTS => ApiError::TooManyRequests { retry_after },
             status if status.is_client_error() => ApiError::Invalid(problem()),
             _ => ApiError::Unavailable { service },
         })
     }
+}
+
+/// The waiting time of a `Retry-After` header in seconds, the form that the services send.
+fn retry_after(headers: &header::HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
 }
 
 /// The segments of a path, each percent-encoded.

@@ -1,30 +1,35 @@
-//! Charts as SVG. Each chart stands beside a table with the same figures.
-
-use std::fmt::Write as _;
+//! Charts as SVG. Each chart stands beside a table with the same figures, so a reader of the text
+//! misses nothing.
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 170.0;
 const LEFT: f64 = 52.0;
 const BOTTOM: f64 = 24.0;
 const TOP: f64 = 12.0;
+/// Every fourth interval has a label, so that labels do not overlap.
+const LABEL_EVERY: usize = 4;
 
 /// One interval of a chart of successes and failures.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Bar {
     pub good: f64,
     pub bad: f64,
+    /// The text that appears when the pointer is over the bar.
+    pub note: String,
 }
 
 /// A bar for each interval: successes with failures on top.
 pub fn bars(title: &str, labels: &[String], bars: &[Bar]) -> String {
-    let most = bars.iter().map(|bar| bar.good + bar.bad).fold(1.0, f64::max);
-    let mut svg = open(title, labels, most, "");
-    let (step, scale) = (step(bars.len()), plot_height() / most);
+    let highest = bars.iter().map(|bar| bar.good + bar.bad).fold(1.0, f64::max);
+    let mut svg = open(title, labels, highest, "");
+    let (step, scale) = (step(bars.len()), plot_height() / highest);
     let mut x = LEFT + step * 0.15;
     for bar in bars {
         let (good, bad) = (bar.good * scale, bar.bad * scale);
+        svg.push_str(&format!("<g><title>{}</title>", escape(&bar.note)));
         rectangle(&mut svg, "bar-good", (x, base() - good), (step * 0.7, good));
         rectangle(&mut svg, "bar-bad", (x, base() - good - bad), (step * 0.7, bad));
+        svg.push_str("</g>");
         x += step;
     }
     svg + "</svg>"
@@ -33,47 +38,51 @@ pub fn bars(title: &str, labels: &[String], bars: &[Bar]) -> String {
 /// Two lines, for example p50 and p95. An interval without a value interrupts its line.
 pub fn lines(title: &str, labels: &[String], unit: &str, series: [&[Option<f64>]; 2]) -> String {
     let values = series.iter().flat_map(|values| values.iter().flatten().copied());
-    let most = values.fold(1.0, f64::max);
-    let mut svg = open(title, labels, most, unit);
+    let highest = values.fold(1.0, f64::max);
+    let mut svg = open(title, labels, highest, unit);
     let step = step(labels.len());
     for (class, values) in ["line-1", "line-2"].into_iter().zip(series) {
-        let (mut path, mut x, mut is_drawing) = (String::new(), LEFT + step / 2.0, false);
+        let mut path = String::new();
+        let (mut x, mut is_drawing) = (LEFT + step / 2.0, false);
         for value in values {
             if let Some(value) = value {
-                let y = base() - value / most * plot_height();
-                // Writing to a text does not fail.
-                let _ = write!(path, "{}{x:.1} {y:.1}", if is_drawing { "L" } else { "M" });
+                let y = base() - value / highest * plot_height();
+                // A line of no length has a round end, so that a single value is a dot.
+                let start = if is_drawing { "L" } else { "M" };
+                path.push_str(&format!("{start}{x:.1} {y:.1}"));
+                if !is_drawing {
+                    path.push_str("h0");
+                }
             }
             is_drawing = value.is_some();
             x += step;
         }
-        let _ = write!(svg, r#"<path class="{class}" d="{path}"/>"#);
+        svg.push_str(&format!(r#"<path class="{class}" d="{path}"/>"#));
     }
     svg + "</svg>"
 }
 
-fn open(title: &str, labels: &[String], most: f64, unit: &str) -> String {
-    let title = askama::filters::escape(title, askama::filters::Html)
-        .map_or_else(|_| String::new(), |title| title.to_string());
+/// The start of the picture: axes and labels.
+fn open(title: &str, labels: &[String], highest: f64, unit: &str) -> String {
+    let title = escape(title);
     let mut svg = format!(
         r#"<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{title}">"#
     );
     for part in [0.0, 0.5, 1.0] {
         let y = base() - part * plot_height();
-        let _ = write!(svg, r#"<path class="axis" d="M{LEFT} {y:.1}H{WIDTH}"/>"#);
-        let (x, baseline, value) = (LEFT - 6.0, y + 4.0, part * most);
-        let _ = write!(
-            svg,
-            r#"<text x="{x}" y="{baseline:.1}" text-anchor="end">{}{unit}</text>"#,
-            number(value)
-        );
+        let (x, baseline, value) = (LEFT - 6.0, y + 4.0, number(part * highest));
+        svg.push_str(&format!(
+            r#"<path class="axis" d="M{LEFT} {y:.1}H{WIDTH}"/><text x="{x}" y="{baseline:.1}" text-anchor="end">{value}{unit}</text>"#
+        ));
     }
     let step = step(labels.len());
-    let mut x = LEFT + step / 2.0;
+    let (mut x, y) = (LEFT + step / 2.0, HEIGHT - 6.0);
     for (index, label) in labels.iter().enumerate() {
-        if index % 4 == 0 {
-            let y = HEIGHT - 6.0;
-            let _ = write!(svg, r#"<text x="{x:.1}" y="{y}" text-anchor="middle">{label}</text>"#);
+        if index % LABEL_EVERY == 0 {
+            let label = escape(label);
+            svg.push_str(&format!(
+                r#"<text x="{x:.1}" y="{y}" text-anchor="middle">{label}</text>"#
+            ));
         }
         x += step;
     }
@@ -82,11 +91,15 @@ fn open(title: &str, labels: &[String], most: f64, unit: &str) -> String {
 
 fn rectangle(svg: &mut String, class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
     if height > 0.0 {
-        let _ = write!(
-            svg,
+        svg.push_str(&format!(
             r#"<rect class="{class}" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}"/>"#
-        );
+        ));
     }
+}
+
+fn escape(text: &str) -> String {
+    askama::filters::escape(text, askama::filters::Html)
+        .map_or_else(|_| String::new(), |text| text.to_string())
 }
 
 fn step(intervals: usize) -> f64 {
@@ -117,14 +130,26 @@ mod tests {
 
     #[test]
     fn an_interval_without_a_value_interrupts_the_line() {
-        let labels = vec!["0".to_owned(), "1".to_owned(), "2".to_owned()];
-        let svg = lines("t", &labels, "", [&[Some(1.0), None, Some(1.0)], &[None, None, None]]);
-        assert_eq!(svg.matches("d=\"M").count(), 1 + 3, "{svg}");
-        assert!(svg.contains("L") == false, "{svg}");
+        let labels = ["0", "1", "2", "3"].map(str::to_owned);
+        let first = [Some(1.0), None, Some(1.0), Some(2.0)];
+        let svg = lines("t", &labels, " ms", [&first, &[None, None, None, None]]);
+        let line = svg.split(r#"class="line-1" d=""#).nth(1).unwrap().split('"').next().unwrap();
+        assert_eq!((line.matches('M').count(), line.matches('L').count()), (2, 1), "{svg}");
+        assert!(svg.contains(r#"<path class="line-2" d=""/>"#), "{svg}");
+    }
+
+    #[test]
+    fn a_bar_has_a_rectangle_for_each_part_that_is_not_empty() {
+        let labels = ["08:00", "09:00"].map(str::to_owned);
+        let bar = |good, bad| Bar { good, bad, note: "<b>".to_owned() };
+        let svg = bars("\"t\"", &labels, &[bar(3.0, 1.0), bar(2.0, 0.0)]);
+        assert_eq!((svg.matches("bar-good").count(), svg.matches("bar-bad").count()), (2, 1));
+        assert!(!svg.contains("<b>") && svg.contains("aria-label=\"&#34;t&#34;\""), "{svg}");
     }
 
     #[test]
     fn figures_are_short() {
-        assert_eq!((number(1500.0), number(12.0), number(2e6)), ("1.5k".into(), "12".into(), "2M".into()));
+        let texts = [1500.0, 12.0, 2e6, 0.5].map(number);
+        assert_eq!(texts, ["1.5k", "12", "2M", "0.5"]);
     }
 }

@@ -1,5 +1,7 @@
 //! Form values together with their errors, so that a rejected form keeps the typed text.
 
+use serde::Deserialize;
+
 /// One field of a form as the template shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Field {
@@ -19,5 +21,32 @@ impl Field {
 
     pub fn is_valid(&self) -> bool {
         self.error.is_none()
+    }
+}
+
+/// The fields of a form as they were sent, for forms whose fields are not fixed.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(field, _)| field == name)
+    }
+
+    /// The text of a field without white space around it. A missing field is empty.
+    pub fn text(&self, name: &str) -> &str {
+        self.0.iter().find(|(field, _)| field == name).map_or("", |(_, value)| value.trim())
+    }
+
+    /// Whether a check box is ticked. Browsers send only ticked ones.
+    pub fn is_checked(&self, name: &str) -> bool {
+        !self.text(name).is_empty()
+    }
+}
+
+impl FromIterator<(String, String)> for Fields {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(fields: I) -> Self {
+        Self(fields.into_iter().collect())
     }
 }

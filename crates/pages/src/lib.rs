@@ -7,5 +7,6 @@ pub mod api;
 pub mod assets;
 pub mod chart;
 pub mod form;
+pub mod qr;
 pub mod security;
 pub mod text;

@@ -85,13 +85,18 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// An amount in minor units with its currency: "49.95 EUR".
-pub fn money(minor_units: i64, currency: &str) -> String {
-    let digits: u32 = match currency {
+/// The digits behind the decimal point of amounts in a currency.
+pub fn minor_digits(currency: &str) -> u32 {
+    match currency {
         "JPY" | "KRW" | "VND" | "CLP" | "ISK" => 0,
         "BHD" | "KWD" | "OMR" | "TND" | "JOD" => 3,
         _ => 2,
-    };
+    }
+}
+
+/// An amount in minor units with its currency: "49.95 EUR".
+pub fn money(minor_units: i64, currency: &str) -> String {
+    let digits = minor_digits(currency);
     let unit = 10_u64.pow(digits);
     let sign = if minor_units < 0 { "-" } else { "" };
     let (whole, rest) = (minor_units.unsigned_abs() / unit, minor_units.unsigned_abs() % unit);

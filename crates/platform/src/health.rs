@@ -16,7 +16,7 @@ use anyhow::Context as _;
 use futures_util::{FutureExt, future::BoxFuture, future::join_all};
 use serde::{Deserialize, Serialize};
 
-use crate::http;
+use crate::{Timestamp, http};
 
 const TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -27,6 +27,7 @@ type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Syn
 pub struct Health {
     checks: Arc<RwLock<BTreeMap<&'static str, Check>>>,
     draining: Arc<AtomicBool>,
+    started_at: Option<Timestamp>,
 }
 
 /// The response of `/readyz`: each part and its error.
@@ -34,9 +35,17 @@ pub struct Health {
 pub struct Report {
     pub ready: bool,
     pub parts: BTreeMap<&'static str, String>,
+    /// Time at which the process started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
 }
 
 impl Health {
+    /// The health of a process that started at this time.
+    pub fn started(at: Timestamp) -> Self {
+        Self { started_at: Some(at), ..Self::default() }
+    }
+
     /// Adds a part; `check` returns its error, if there is one.
     pub fn add<F, Fut>(&self, part: &'static str, check: F)
     where
@@ -74,6 +83,7 @@ impl Health {
         Report {
             ready,
             parts: parts.into_iter().map(|(part, result)| (part, text(result))).collect(),
+            started_at: self.started_at,
         }
     }
 }

@@ -18,6 +18,7 @@ use jsonwebtoken::{
 };
 use serde::{Deserialize, Deserializer, Serialize};
 use tokio::sync::{Notify, watch};
+use uuid::Uuid;
 
 pub use caller::{Access, Caller};
 pub use keys::Settings;
@@ -44,6 +45,9 @@ pub struct Claims {
     pub scope: Scopes,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merchant: Option<MerchantId>,
+    /// The session of the person to whom the token belongs. A client's token has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sid: Option<Uuid>,
 }
 
 /// The claims that only the check of a token needs.
@@ -168,7 +172,8 @@ impl Verifier {
         if !self.revocations.are_known() {
             return Err(TokenError::NoRevocations);
         }
-        if self.revocations.covers(&claims.jti, &claims.client_id) {
+        let session_ended = claims.sid.is_some_and(|id| self.revocations.covers_session(id));
+        if session_ended || self.revocations.covers(&claims.jti, &claims.client_id) {
             return Err(TokenError::Revoked);
         }
         Ok(claims)

@@ -38,7 +38,7 @@ impl Running {
         own: S::Settings,
         clock: Clock,
     ) -> anyhow::Result<Self> {
-        let (tasks, health) = (Tasks::default(), Health::default());
+        let (tasks, health) = (Tasks::default(), Health::started(clock.now()));
         let pool = open_database::<S>(&settings.database, &tasks, &health).await?;
         let process = Process { pool, tasks, clock, health, http: settings.http };
         let (service, verifier) = S::start(&process, own).await?;

@@ -26,8 +26,11 @@ pub trait Service: Send + Sync + Sized + 'static {
     /// The sections of the service, beside those of the platform.
     type Settings: DeserializeOwned + Send;
 
-    /// The migrations of its tables, in the order in which they must be applied.
-    fn migrations() -> Vec<EmbeddedMigrations>;
+    /// The migrations of its tables, in the order in which they must be applied. A service without a
+    /// database has none.
+    fn migrations() -> Vec<EmbeddedMigrations> {
+        Vec::new()
+    }
     /// The URL table.
     fn routes(config: &mut ServiceConfig<'_>);
     /// Adds the messages that the service sends to merchants to its OpenAPI document.

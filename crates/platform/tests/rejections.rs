@@ -169,6 +169,7 @@ fn signed(private: &EncodingKey, client_id: &str, scope: &str) -> String {
         exp: now + 60,
         scope: scope.parse().unwrap(),
         merchant: Some("acme".parse().unwrap()),
+        sid: None,
     };
     let mut header = Header::new(Algorithm::EdDSA);
     header.typ = Some(TOKEN_TYPE.to_owned());

@@ -12,8 +12,8 @@ use platform::Timestamp;
 
 use crate::error::Error;
 use crate::return_changes::{self, Cause};
+use crate::store::locked_returns::{Locked, load, lock_affected};
 use crate::store::orders::Key;
-use crate::store::returns::{Locked, load, lock_affected};
 
 /// Maximum bytes of returns in one chunk. A single return may be larger.
 const MAX_CHUNK_BYTES: usize = 8 * 1024 * 1024;

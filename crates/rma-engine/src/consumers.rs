@@ -7,7 +7,7 @@ use domain::access::MerchantId;
 use domain::exchange::{ExchangeFailed, ExchangePlaced, ExchangeUndeliverable};
 use domain::order::{OrderLine, OrderStored};
 use domain::warehouse::UnitReceived;
-use messaging::{Broker, Envelope, HandleError, Handler, consume};
+use messaging::{Broker, Envelope, HandleError, Handler, Outbox, consume};
 use platform::{Clock, Process, Service as _};
 
 use crate::order_projection::Snapshot;
@@ -18,7 +18,11 @@ const MAX_EXCHANGE_PREFETCH: u16 = 16;
 
 /// Starts the consumers.
 pub(crate) fn start(app: &App, broker: &Broker, process: &Process) {
-    let deps = || HandlerDeps { deliveries: app.deliveries.clone(), clock: app.clock.clone() };
+    let deps = || HandlerDeps {
+        deliveries: app.deliveries.clone(),
+        outbox: app.outbox.clone(),
+        clock: app.clock.clone(),
+    };
     consume(broker, App::NAME, process, Orders(deps()));
     consume(broker, App::NAME, process, Receipts(deps()));
     consume(broker, App::NAME, process, PlacedExchanges(deps()));
@@ -39,6 +43,7 @@ fn by_return<'e, E>(
 
 struct HandlerDeps {
     deliveries: Deliveries,
+    outbox: Outbox,
     clock: Clock,
 }
 
@@ -66,10 +71,12 @@ impl Handler for Orders {
         conn: &mut AsyncPgConnection,
         events: &[&Envelope<OrderStored>],
     ) -> Result<(), HandleError> {
-        let HandlerDeps { deliveries, clock } = &self.0;
-        let snapshots = events
-            .iter()
-            .map(|event| Snapshot { stored: &event.data, sequence: event.sequence_number() });
+        let HandlerDeps { deliveries, clock, .. } = &self.0;
+        let snapshots = events.iter().map(|event| Snapshot {
+            stored: &event.data,
+            sequence: event.sequence_number(),
+            stored_at: event.time,
+        });
         Ok(projection::project(conn, deliveries, snapshots, clock.now()).await?)
     }
 }
@@ -84,7 +91,7 @@ impl Handler for Receipts {
         conn: &mut AsyncPgConnection,
         events: &[&Envelope<UnitReceived>],
     ) -> Result<(), HandleError> {
-        let HandlerDeps { deliveries, clock } = &self.0;
+        let HandlerDeps { deliveries, clock, .. } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
             receiving::record_unit(conn, deliveries, event, clock.now()).await?;
         }
@@ -104,9 +111,9 @@ impl Handler for PlacedExchanges {
         conn: &mut AsyncPgConnection,
         events: &[&Envelope<ExchangePlaced>],
     ) -> Result<(), HandleError> {
-        let HandlerDeps { deliveries, clock } = &self.0;
+        let HandlerDeps { deliveries, outbox, clock } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
-            exchanges::record_placed(conn, deliveries, event, clock.now()).await?;
+            exchanges::record_placed(conn, deliveries, outbox, event, clock.now()).await?;
         }
         Ok(())
     }
@@ -124,7 +131,7 @@ impl Handler for FailedExchanges {
         conn: &mut AsyncPgConnection,
         events: &[&Envelope<ExchangeFailed>],
     ) -> Result<(), HandleError> {
-        let HandlerDeps { deliveries, clock } = &self.0;
+        let HandlerDeps { deliveries, clock, .. } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
             exchanges::record_failed(conn, deliveries, event, clock.now()).await?;
         }
@@ -144,7 +151,7 @@ impl Handler for UndeliverableExchanges {
         conn: &mut AsyncPgConnection,
         events: &[&Envelope<ExchangeUndeliverable>],
     ) -> Result<(), HandleError> {
-        let HandlerDeps { deliveries, clock } = &self.0;
+        let HandlerDeps { deliveries, clock, .. } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
             exchanges::record_undeliverable(conn, deliveries, event, clock.now()).await?;
         }

@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use domain::access::MerchantId;
 use domain::json::{FieldError, ValidationError};
-use domain::merchant::Merchant;
 use domain::returns::Discrepancy;
 use platform::http::PageLimit;
 use serde::Serialize;
@@ -14,7 +14,8 @@ use crate::App;
 use crate::error::Error;
 use crate::refunds::{self, RefundAssignment};
 use crate::return_changes::Cause;
-use crate::store::discrepancies::{self, DiscrepancyResolution, Recorded, Search};
+use crate::store::discrepancies::{self, DiscrepancyResolution, Recorded};
+use crate::store::discrepancy_search::{self, DiscrepancySearch};
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Discrepancies {
@@ -28,6 +29,7 @@ pub(crate) struct Discrepancies {
 /// A recorded discrepancy.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RecordedDiscrepancy {
+    merchant: MerchantId,
     position: i64,
     /// When the discrepancy was first recorded.
     at: DateTime<Utc>,
@@ -47,54 +49,87 @@ pub(crate) struct Decision {
 }
 
 impl From<Recorded> for RecordedDiscrepancy {
-    fn from(Recorded { position, at, discrepancy, resolution }: Recorded) -> Self {
-        Self { position, at, message: discrepancy.to_string(), detail: discrepancy, resolution }
+    fn from(Recorded { merchant, position, at, discrepancy, resolution }: Recorded) -> Self {
+        let message = discrepancy.to_string();
+        Self { merchant, position, at, message, detail: discrepancy, resolution }
     }
 }
 
 pub(crate) async fn list(
     conn: &mut AsyncPgConnection,
-    merchant: &Merchant,
-    search: &Search,
+    search: &DiscrepancySearch,
     limit: PageLimit,
 ) -> Result<Discrepancies, Error> {
-    let id = &merchant.identifier;
-    let mut found = discrepancies::search(conn, id, search, limit.rows()).await?;
+    let mut found = discrepancy_search::search(conn, search, limit.rows()).await?;
     let next = limit.next(&mut found, |last| last.position.to_string());
     Ok(Discrepancies { discrepancies: found.into_iter().map(Into::into).collect(), next })
 }
 
-/// Resolves a discrepancy. Resolving it again changes nothing.
+/// Resolves a discrepancy, of the merchant if one is given. The same decision again changes nothing. A
+/// refund can still be assigned after its discrepancy was resolved with only a note.
 #[tracing::instrument(skip_all, fields(position))]
 pub(crate) async fn resolve(
     app: &App,
-    merchant: &Merchant,
+    merchant: Option<&MerchantId>,
     actor: &str,
     position: i64,
     decision: &Decision,
 ) -> Result<RecordedDiscrepancy, Error> {
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
-        let (now, id) = (app.clock.now(), &merchant.identifier);
         let missing = || Error::NoDiscrepancy(position);
-        let found = discrepancies::find(conn, id, position).await?.ok_or_else(missing)?;
-        if found.resolution.is_some() {
+        let found = discrepancy_search::find(conn, merchant, position).await?;
+        let found = found.ok_or_else(missing)?;
+        if decision.is_made(&found) {
             return Ok(found.into());
         }
+        let resolution = DiscrepancyResolution {
+            at: app.clock.now(),
+            by: actor.to_owned(),
+            note: decision.note.clone(),
+            rma_identifier: decision.rma_identifier.clone(),
+        };
         if let Some(rma_identifier) = &decision.rma_identifier {
-            let assignment = assignment(&found.discrepancy, rma_identifier)?;
-            let detail =
-                json!({ "refund_identifier": assignment.refund_identifier, "note": decision.note });
-            let cause = Cause { actor, action: "refund assigned", detail };
-            refunds::assign(app, conn, merchant, &assignment, &cause, now).await?;
+            assign(app, conn, &found, rma_identifier, &resolution).await?;
         }
-        let note = decision.note.clone();
-        let resolution = DiscrepancyResolution { at: now, by: actor.to_owned(), note };
-        discrepancies::resolve(conn, id, position, &resolution).await?;
-        let resolved = discrepancies::find(conn, id, position).await?;
+        discrepancies::resolve(conn, &found.merchant, position, &resolution).await?;
+        let resolved = discrepancy_search::find(conn, merchant, position).await?;
         Ok(resolved.ok_or_else(missing)?.into())
     })
     .await
+}
+
+impl Decision {
+    /// Whether the discrepancy needs no change: it was resolved, and the refund was assigned to this
+    /// return if the decision names one.
+    fn is_made(&self, found: &Recorded) -> bool {
+        let Some(resolution) = &found.resolution else { return false };
+        self.rma_identifier.is_none() || resolution.rma_identifier == self.rma_identifier
+    }
+}
+
+/// Assigns the refund to a return, and resolves the refund's other discrepancies. The timeline records a
+/// resolution that the assignment replaces.
+async fn assign(
+    app: &App,
+    conn: &mut AsyncPgConnection,
+    found: &Recorded,
+    rma_identifier: &str,
+    resolution: &DiscrepancyResolution,
+) -> Result<(), Error> {
+    let Recorded { merchant, discrepancy, .. } = found;
+    let assignment = assignment(discrepancy, rma_identifier)?;
+    let RefundAssignment { order_identifier, refund_identifier, .. } = assignment;
+    let detail = json!({
+        "refund_identifier": refund_identifier,
+        "note": resolution.note,
+        "earlier_resolution": found.resolution,
+    });
+    let cause = Cause { actor: &resolution.by, action: "refund assigned", detail };
+    refunds::assign(app, conn, merchant, &assignment, &cause, resolution.at).await?;
+    let refunds = [refund_identifier];
+    discrepancies::resolve_refunds(conn, merchant, order_identifier, &refunds, resolution).await?;
+    Ok(())
 }
 
 /// Only a refund that names an unknown return can be assigned to another one.

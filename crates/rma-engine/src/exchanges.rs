@@ -6,8 +6,9 @@ use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::event::Event as _;
-use domain::exchange::{ExchangeFailed, ExchangePlaced, ExchangeUndeliverable};
+use domain::exchange::{ExchangeFailed, ExchangePlaced, ExchangeRenamed, ExchangeUndeliverable};
 use domain::returns::{Discrepancy, Rma, UnitId};
+use messaging::Outbox;
 use platform::Timestamp;
 use serde_json::json;
 
@@ -17,23 +18,25 @@ use crate::store;
 
 /// Records that the merchant accepted an exchange order. The returned units get its identifier and the
 /// refund type of the price that the merchant had for the variant, and returns of the exchange order
-/// name the original order.
+/// name the original order. The exchange service does not know ordinary orders, so it is told if the
+/// identifier in the merchant's response is not used.
 pub(crate) async fn record_placed(
     conn: &mut AsyncPgConnection,
     deliveries: &Deliveries,
+    outbox: &Outbox,
     placed: &ExchangePlaced,
     now: Timestamp,
 ) -> Result<(), Error> {
     let ExchangePlaced { merchant, rma_identifier, original_order_id, .. } = placed;
     let mut rma = find(conn, merchant, rma_identifier).await?;
     let is_taken = placed.exchange_order_identifier == *original_order_id
-        || store::orders::is_other_order(conn, placed).await?;
+        || store::exchange_orders::is_other_order(conn, placed).await?;
     let (rejected, identifier) = if is_taken {
         (Some(&placed.exchange_order_identifier), &placed.own_identifier)
     } else {
         (placed.rejected_identifier.as_ref(), &placed.exchange_order_identifier)
     };
-    store::orders::insert_exchange_order(conn, placed, identifier).await?;
+    store::exchange_orders::insert(conn, placed, identifier).await?;
     let items = placed.items.iter();
     let units: BTreeMap<_, _> = items.map(|it| (it.unit.clone(), it.refund_type)).collect();
     let mut change = rma
@@ -47,10 +50,23 @@ pub(crate) async fn record_placed(
             rejected_identifier: rejected.clone(),
             exchange_order_identifier: identifier.clone(),
         });
+        outbox.append(conn, now, is_taken.then(|| renamed(placed, now))).await?;
     }
     let detail = json!({ "exchange_order_identifier": identifier, "items": placed.items });
     let cause = Cause { actor: ExchangePlaced::TYPE, action: "exchange placed", detail };
     Ok(return_changes::record(conn, deliveries, merchant, &rma, &change, cause, now).await?)
+}
+
+/// The event for an exchange order that has our identifier instead of the merchant's.
+fn renamed(placed: &ExchangePlaced, renamed_at: Timestamp) -> ExchangeRenamed {
+    ExchangeRenamed {
+        merchant: placed.merchant.clone(),
+        rma_identifier: placed.rma_identifier.clone(),
+        original_order_id: placed.original_order_id.clone(),
+        rejected_identifier: placed.exchange_order_identifier.clone(),
+        exchange_order_identifier: placed.own_identifier.clone(),
+        renamed_at,
+    }
 }
 
 /// Records that units are not exchanged. They are refunded instead. Another return of the order may
@@ -73,7 +89,7 @@ pub(crate) async fn record_failed(
         .map(|item| item.unit.clone())
         .collect();
     if !releasable.is_empty() {
-        store::returns::release_exchange(conn, merchant, rma_identifier, &releasable).await?;
+        store::units::release_exchange(conn, merchant, rma_identifier, &releasable).await?;
     }
     let detail = json!({ "items": items });
     let cause = Cause { actor: ExchangeFailed::TYPE, action: "exchange failed", detail };

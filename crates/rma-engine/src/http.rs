@@ -3,6 +3,7 @@
 pub(crate) mod carrier_events;
 pub(crate) mod discrepancies;
 pub(crate) mod listing;
+pub(crate) mod orders;
 pub(crate) mod receipts;
 pub(crate) mod returnable;
 pub(crate) mod returns;
@@ -10,7 +11,7 @@ pub(crate) mod returns;
 use std::sync::Arc;
 
 use actix_web::{HttpRequest, HttpResponse, http::StatusCode};
-use domain::access::Scope;
+use domain::access::{MerchantId, Scope};
 use domain::json::{Digest, Document};
 use domain::merchant::Merchant;
 use platform::Problem;
@@ -23,10 +24,30 @@ use serde_json::json;
 use crate::App;
 use crate::error::Error;
 
+/// Scopes that read returns.
+const READERS: [Scope; 2] = [Scope::Returns, Scope::Read];
+
 /// The merchant that a caller with this scope acts for.
 fn merchant_of(app: &App, caller: &Caller, scope: Scope) -> Result<Arc<Merchant>, Problem> {
     caller.require(scope)?;
     Ok(app.merchants.merchant_for(caller)?)
+}
+
+/// The merchant whose records a caller reads.
+fn readable_merchant(app: &App, caller: &Caller) -> Result<Arc<Merchant>, Problem> {
+    caller.require_any(&READERS)?;
+    Ok(app.merchants.merchant_for(caller)?)
+}
+
+/// The merchant whose records a list shows; `None` for all merchants.
+fn listed_merchant(
+    app: &App,
+    caller: &Caller,
+    named: Option<&MerchantId>,
+) -> Result<Option<MerchantId>, Problem> {
+    caller.require_any(&READERS)?;
+    let merchant = app.merchants.listed_for(caller, named)?;
+    Ok(merchant.map(|merchant| merchant.identifier.clone()))
 }
 
 /// The idempotency key of a request, if it has one. The path is part of the request, because it

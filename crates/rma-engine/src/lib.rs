@@ -1,8 +1,8 @@
 //! The rma-engine service owns returns, the shipped units of orders, the timeline of each return
 //! and the list of discrepancies. It consumes `order.stored.v1`, `unit.received.v1`,
 //! `exchange.placed.v1`, `exchange.failed.v1`, `exchange.undeliverable.v1`, `merchant.changed.v1` and `token.revoked.v1`,
-//! publishes `return.confirmed.v1`, and sends merchants an RMA message for every change of a
-//! return.
+//! publishes `return.confirmed.v1` and `exchange.renamed.v1`, and sends merchants an RMA message for
+//! every change of a return.
 //!
 //! It guarantees that a unit is in at most one return, also under concurrent requests; that
 //! merchants receive each committed change once, in order, and no uncommitted change; and that
@@ -19,6 +19,7 @@ mod http;
 mod listing;
 mod order_projection;
 mod order_units;
+mod order_view;
 mod parcels;
 mod projection;
 mod quote;
@@ -40,7 +41,7 @@ use delivery::Deliveries;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use domain::message_kind::MessageKind;
 use merchants::Merchants;
-use messaging::{Broker, Outbox, Topology};
+use messaging::{Backlog, Broker, Outbox, Topology};
 use platform::database::Pool;
 use platform::identity::{self, Verifier};
 use platform::sealing::{self, Sealer};
@@ -58,6 +59,7 @@ pub struct App {
     clock: Clock,
     merchants: Arc<Merchants>,
     outbox: Outbox,
+    backlog: Backlog,
     deliveries: Deliveries,
 }
 
@@ -77,6 +79,7 @@ impl Service for App {
     const ABOUT: &'static str = "Manages returns and sends RMA messages to merchants";
     const TAGS: &'static [(&'static str, &'static str)] = &[
         delivery::TAG,
+        messaging::TAG,
         ("discrepancies", "Facts that contradict each other, for people to look at"),
         ("parcels", "Reports of carriers about parcels"),
         ("receiving", "Findings of the warehouse about returned units"),
@@ -107,6 +110,7 @@ impl Service for App {
 
     fn share(&self, app: &mut web::ServiceConfig) {
         app.app_data(web::Data::new(self.deliveries.clone()));
+        app.app_data(web::Data::new(self.backlog.clone()));
     }
 
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
@@ -119,6 +123,7 @@ impl Service for App {
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let outbox = broker.start_relay(Self::NAME, process);
         let kinds = [MessageKind::Rma];
+        let backlog = Backlog::new(Self::NAME, process, &broker, &kinds);
         let deliveries =
             Deliveries::start(&outbox, process, &broker, &merchants, &sealer, &kinds, delivery)?;
         let app = Self {
@@ -126,6 +131,7 @@ impl Service for App {
             clock: process.clock.clone(),
             merchants,
             outbox,
+            backlog,
             deliveries,
         };
         consumers::start(&app, &broker, process);

@@ -34,15 +34,13 @@ pub(crate) struct Timeline {
     next: Option<String>,
 }
 
-/// A page of the merchant's returns.
+/// A page of returns.
 pub(crate) async fn list_returns(
     conn: &mut AsyncPgConnection,
-    merchant: &Merchant,
     wanted: &Search,
     limit: PageLimit,
 ) -> Result<Returns, Error> {
-    let (mut returns, is_truncated) =
-        search(conn, &merchant.identifier, wanted, limit.rows()).await?;
+    let (mut returns, is_truncated) = search(conn, wanted, limit.rows()).await?;
     let next = limit.next_of(&mut returns, is_truncated, cursor);
     Ok(Returns { returns, next })
 }

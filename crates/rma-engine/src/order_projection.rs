@@ -5,18 +5,20 @@ use std::collections::BTreeSet;
 use domain::access::MerchantId;
 use domain::order::{Order, OrderStored, Refund};
 use domain::returns::{Discrepancy, UnitId};
+use platform::Timestamp;
 
 use crate::affected_returns::AffectedReturns;
 use crate::refunds;
-use crate::shipped_units::{AppliedRefund, ShippedUnits};
+use crate::shipped_units::ShippedUnits;
 use crate::store::orders::SnapshotVersion;
-use crate::store::returns::{Held, is_held};
+use crate::store::units::{Held, is_held};
 
-/// A snapshot and the sequence number of its event at order-intake.
+/// A snapshot with the sequence number and the time of its event at order-intake.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Snapshot<'a> {
     pub(crate) stored: &'a OrderStored,
     pub(crate) sequence: i64,
+    pub(crate) stored_at: Timestamp,
 }
 
 impl Snapshot<'_> {
@@ -32,8 +34,18 @@ pub(crate) struct OrderProjection<'a> {
     pub(crate) shipped_units: ShippedUnits,
     /// SnapshotVersion of the stored snapshot; `None` for a new order.
     pub(crate) stored_version: Option<SnapshotVersion>,
+    /// Time of the first event about the order.
+    pub(crate) stored_at: Timestamp,
     /// Identifiers of unmatched refunds that a snapshot corrected.
-    pub(crate) corrected: Vec<String>,
+    pub(crate) corrected: BTreeSet<&'a str>,
+}
+
+/// The effect of one snapshot.
+#[derive(Default)]
+pub(crate) struct AppliedSnapshot<'a> {
+    pub(crate) discrepancies: Vec<Discrepancy>,
+    /// Identifiers of unmatched refunds that the snapshot corrected.
+    pub(crate) corrected: BTreeSet<&'a str>,
 }
 
 impl<'a> OrderProjection<'a> {
@@ -54,54 +66,50 @@ impl<'a> OrderProjection<'a> {
         new.chain(corrected.map(|(_, refund)| refund)).collect()
     }
 
-    /// Applies one snapshot and returns the discrepancies.
+    /// Applies one snapshot.
     pub(crate) fn apply(
         &mut self,
         snapshot: Snapshot<'a>,
         held: &Held,
         returns: &mut AffectedReturns,
-    ) -> Vec<Discrepancy> {
+    ) -> AppliedSnapshot<'a> {
         let OrderStored { merchant, order } = snapshot.stored;
-        let mut found = Vec::new();
+        let mut applied = AppliedSnapshot::default();
+        let found = &mut applied.discrepancies;
         if !self.is_late(&snapshot) {
-            found = self.shipped_units.reconcile(order, |unit| is_held(held, merchant, unit));
-            found.extend(renamed_after_match(&self.shipped_units, merchant, order, held));
+            *found = self.shipped_units.reconcile(order, |unit| is_held(held, merchant, unit));
+            found.extend(self.renamed_after_match(merchant, order, held));
         }
         let refunds = self.unapplied_refunds(&snapshot);
         if refunds.is_empty() {
-            return found;
+            return applied;
         }
         let new = self.shipped_units.new_refunds(order);
         let new: BTreeSet<_> = new.map(|refund| refund.identifier.as_str()).collect();
-        let corrected = refunds.iter().filter(|it| !new.contains(it.identifier.as_str()));
-        self.corrected.extend(corrected.map(|refund| refund.identifier.clone()));
         let units = &mut self.shipped_units;
         found.extend(refunds::apply(units, merchant, order, &refunds, held, returns));
         found.extend(units.check_refund_amounts(order, &new));
-        found
+        let identifiers = refunds.iter().map(|refund| refund.identifier.as_str());
+        applied.corrected = identifiers.filter(|identifier| !new.contains(identifier)).collect();
+        self.corrected.extend(&applied.corrected);
+        applied
     }
-}
 
-/// Refunds that were matched and now name a return that none of their units is in.
-fn renamed_after_match(
-    shipped_units: &ShippedUnits,
-    merchant: &MerchantId,
-    order: &Order,
-    held: &Held,
-) -> Vec<Discrepancy> {
-    let discrepancy = |(applied, refund): (&AppliedRefund, &Refund)| {
-        let rma_identifier = refund.rma_identifier.clone().filter(|_| !applied.is_unmatched)?;
+    /// Refunds that were matched and now name a return that none of their units is in.
+    fn renamed_after_match(
+        &self,
+        merchant: &MerchantId,
+        order: &Order,
+        held: &Held,
+    ) -> Vec<Discrepancy> {
         let held = held.get(merchant.as_str());
-        let mut units = shipped_units.covered_by(applied, &order.identifier).into_iter();
-        let is_in_return = |unit: UnitId| {
-            held.and_then(|held| held.get(&unit))
-                .is_some_and(|it| it.rma_identifier == rma_identifier)
-        };
-        (!units.any(is_in_return)).then(|| Discrepancy::RefundNamesOtherReturn {
+        let return_of = |unit: &UnitId| Some(held?.get(unit)?.rma_identifier.as_str());
+        let renamed = self.shipped_units.refunds_of_other_returns(order, return_of);
+        let discrepancy = |refund: &Refund| Discrepancy::RefundNamesOtherReturn {
             refund_identifier: refund.identifier.clone(),
             order_identifier: order.identifier.clone(),
-            rma_identifier: rma_identifier.clone(),
-        })
-    };
-    shipped_units.renamed_refunds(order).filter_map(discrepancy).collect()
+            rma_identifier: refund.rma_identifier.clone().unwrap_or_default(),
+        };
+        renamed.into_iter().map(discrepancy).collect()
+    }
 }

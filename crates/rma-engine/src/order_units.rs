@@ -11,7 +11,7 @@ use platform::database::DatabaseError;
 use crate::shipped_units::{Unit, unit_id};
 use crate::store;
 use crate::store::orders::{Projected, RowLock};
-use crate::store::returns::Holder;
+use crate::store::units::Holder;
 
 pub(crate) struct OrderUnits {
     pub(crate) orders: BTreeMap<String, Projected>,
@@ -48,12 +48,12 @@ impl OrderUnits {
         let identifiers: Vec<_> = orders.iter().copied().collect();
         let found = store::orders::find(conn, merchant, &identifiers, row_lock).await?;
         let keys: Vec<_> = identifiers.iter().map(|order| (merchant.as_str(), *order)).collect();
-        let mut held = store::returns::held(conn, &keys).await?;
+        let mut held = store::units::held(conn, &keys).await?;
         let held = held.remove(merchant.as_str()).unwrap_or_default();
         Ok(Self {
             orders: found.into_iter().map(|it| (it.order.identifier.clone(), it)).collect(),
             held,
-            exchanged: store::returns::exchanged(conn, merchant, &identifiers).await?,
+            exchanged: store::units::exchanged(conn, merchant, &identifiers).await?,
         })
     }
 
@@ -113,6 +113,11 @@ impl OrderUnits {
         orders + self.held.iter().map(held).sum::<usize>()
     }
 
+    /// The return that the unit is in.
+    pub(crate) fn return_of(&self, id: &UnitId) -> Option<&str> {
+        self.held.get(id).map(|holder| holder.rma_identifier.as_str())
+    }
+
     /// Whether the order has an exchange and so cannot have another.
     pub(crate) fn is_exchanged(&self, order: &str) -> bool {
         self.exchanged.contains(order)
@@ -153,6 +158,8 @@ impl<'a> UnitView<'a> {
         PurchasedUnit {
             sku: self.sku(),
             upc: self.line.upc.clone(),
+            title: self.line.title.clone(),
+            image_url: self.line.image_url.clone().filter(|url| !url.is_empty()),
             unit_price_amount_cents: self.line.unit_price_amount_cents,
             amounts: self.unit.map(|unit| unit.amounts).unwrap_or_default(),
             original_order_identifier: self.projected.original_order_identifier.clone(),

@@ -4,7 +4,9 @@
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::json::Digest;
 use domain::merchant::Merchant;
-use domain::returns::{CarrierReport, Rma, TrackingEvent, TransitionError, UnitId};
+use domain::returns::{
+    CarrierReport, Label, LabelKind, Rma, TrackingEvent, TransitionError, UnitId,
+};
 use platform::Timestamp;
 use platform::idempotency::{self, IdempotencyKey};
 use serde::Serialize;
@@ -26,6 +28,7 @@ pub(crate) struct Reported {
     pub(crate) tracking_number: Option<String>,
     pub(crate) units: Option<Vec<UnitId>>,
     pub(crate) label_url: Option<String>,
+    pub(crate) label_kind: Option<LabelKind>,
     pub(crate) occurred_at: Option<Timestamp>,
     pub(crate) detail: Option<String>,
     /// Digest of the whole body.
@@ -135,7 +138,9 @@ impl Reported {
             found += units.as_ref().map_or(0, Vec::len);
             let Self { event, occurred_at, .. } = *self;
             let tracking_number = self.tracking_number.clone();
-            reports.push((rma, CarrierReport { event, tracking_number, units, occurred_at }));
+            let label = self.label(&rma);
+            let report = CarrierReport { event, tracking_number, units, occurred_at, label };
+            reports.push((rma, report));
         }
         // A unit is active in at most one return, so each known unit was found once.
         if found < self.units.as_ref().map_or(0, Vec::len) {
@@ -145,12 +150,19 @@ impl Reported {
         Ok(reports)
     }
 
+    fn label(&self, rma: &Rma) -> Option<Label> {
+        let url = self.label_url.clone().filter(|_| self.event == TrackingEvent::Label)?;
+        let usual = LabelKind::usual_for(rma.return_method);
+        Some(Label { url, kind: self.label_kind.unwrap_or(usual) })
+    }
+
     fn detail(&self) -> serde_json::Value {
         json!({
             "event": self.event,
             "event_identifier": self.event_identifier,
             "tracking_number": self.tracking_number,
             "label_url": self.label_url,
+            "label_kind": self.label_kind,
             "occurred_at": self.occurred_at,
             "detail": self.detail,
         })

@@ -6,7 +6,7 @@
 //! applied only once, whichever snapshot contains it. Among snapshots with the same `updated_at`
 //! the event with the higher sequence number is newer, whichever replica handles it first.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
@@ -22,8 +22,9 @@ use crate::error::Error;
 use crate::order_projection::{OrderProjection, Snapshot};
 use crate::return_changes::Cause;
 use crate::store::discrepancies::DiscrepancyResolution;
-use crate::store::orders::{Key, Projected, Rows, StoredOrder};
-use crate::store::returns::{Held, is_held};
+use crate::store::order_rows::Rows;
+use crate::store::orders::{Key, Projected, StoredOrder};
+use crate::store::units::{Held, is_held};
 use crate::store::{self, discrepancies};
 
 /// Maximum bytes of stored units in one batch. The units of a single order may have more.
@@ -44,16 +45,18 @@ pub(crate) async fn project(
     let stored_orders = store::orders::lock_stored(conn, &keys, MAX_BATCH_BYTES).await?;
     let mut stored_orders = stored_orders.ok_or(Error::BatchTooLarge)?;
     for (key, snapshots) in &mut orders {
-        let Some(StoredOrder { version, shipped_units }) = stored_orders.get(key) else { continue };
-        let has_news =
-            |it: &Snapshot<'_>| shipped_units.new_refunds(&it.stored.order).next().is_some();
-        snapshots.retain(|it| *version <= it.version() || has_news(it));
+        let Some(stored) = stored_orders.get(key) else { continue };
+        let has_news = |it: &Snapshot<'_>| {
+            it.stored_at < stored.stored_at
+                || stored.shipped_units.new_refunds(&it.stored.order).next().is_some()
+        };
+        snapshots.retain(|it| stored.version <= it.version() || has_news(it));
     }
     orders.retain(|_, snapshots| !snapshots.is_empty());
     // A unit can be in a return only if its order was stored before.
     let known: Vec<_> =
         orders.keys().copied().filter(|key| stored_orders.contains_key(key)).collect();
-    let held = store::returns::held(conn, &known).await?;
+    let held = store::units::held(conn, &known).await?;
     let mut batch = ProjectionBatch::open(orders, &mut stored_orders);
     batch.apply(conn, deliveries, &held, now).await?;
     batch.write(conn, now).await
@@ -70,16 +73,16 @@ pub(crate) async fn reconcile_again(
     let key = |it: &Projected| (merchant.to_string(), it.order.identifier.clone());
     let keys: Vec<_> = orders.iter().map(key).collect();
     let keys: Vec<Key<'_>> = keys.iter().map(|(owner, it)| (owner.as_str(), it.as_str())).collect();
-    let held = store::returns::held(conn, &keys).await?;
+    let held = store::units::held(conn, &keys).await?;
     let (mut rows, mut found) = (Rows::default(), Vec::new());
-    for Projected { order, sequence, shipped_units, .. } in &mut orders {
+    for Projected { order, sequence, shipped_units, stored_at, .. } in &mut orders {
         let before = shipped_units.clone();
         found.extend(shipped_units.reconcile(order, |unit| is_held(&held, merchant, unit)));
         if *shipped_units != before {
-            rows.push(merchant, order, *sequence, shipped_units)?;
+            rows.push(merchant, order, *sequence, shipped_units, *stored_at)?;
         }
     }
-    store::orders::update(conn, rows).await?;
+    store::order_rows::update(conn, rows).await?;
     let found: Vec<_> = found.into_iter().map(|it| (merchant, it)).collect();
     Ok(discrepancies::record_once(conn, &found, now).await?)
 }
@@ -112,17 +115,21 @@ impl<'a> ProjectionBatch<'a> {
         stored_orders: &mut HashMap<Key<'a>, StoredOrder>,
     ) -> Self {
         let projection = |(key, snapshots): (Key<'a>, Vec<Snapshot<'a>>)| {
+            let stored = stored_orders.remove(&key);
+            let times = snapshots.iter().map(|it| it.stored_at);
+            let stored_at = times.chain(stored.as_ref().map(|it| it.stored_at)).min()?;
             let (stored_version, shipped_units) =
-                stored_orders.remove(&key).map(|it| (it.version, it.shipped_units)).unzip();
-            OrderProjection {
+                stored.map(|it| (it.version, it.shipped_units)).unzip();
+            Some(OrderProjection {
                 snapshots,
                 shipped_units: shipped_units.unwrap_or_default(),
                 stored_version,
-                corrected: Vec::new(),
-            }
+                stored_at,
+                corrected: BTreeSet::new(),
+            })
         };
         Self {
-            projections: orders.into_iter().map(projection).collect(),
+            projections: orders.into_iter().filter_map(projection).collect(),
             discrepancies: Vec::new(),
         }
     }
@@ -139,22 +146,23 @@ impl<'a> ProjectionBatch<'a> {
         let mut returns = self.lock_affected(conn).await?;
         for projection in &mut self.projections {
             for snapshot in projection.snapshots.clone() {
-                let found = projection.apply(snapshot, held, &mut returns);
+                let applied = projection.apply(snapshot, held, &mut returns);
                 let OrderStored { merchant, order } = snapshot.stored;
-                // A later snapshot of the same batch corrected these refunds.
-                self.discrepancies.retain(|(owner, it)| {
-                    let Discrepancy::RefundOfUnknownReturn {
+                // Refunds of earlier snapshots of the batch that this snapshot corrects.
+                let is_corrected = |it: &Discrepancy| match it {
+                    Discrepancy::RefundOfUnknownReturn {
                         order_identifier,
                         refund_identifier,
                         ..
-                    } = it
-                    else {
-                        return true;
-                    };
-                    let is_own = *owner == merchant && *order_identifier == order.identifier;
-                    !is_own || !projection.corrected.contains(refund_identifier)
-                });
-                self.discrepancies.extend(found.into_iter().map(|it| (merchant, it)));
+                    } => {
+                        *order_identifier == order.identifier
+                            && applied.corrected.contains(refund_identifier.as_str())
+                    }
+                    _ => false,
+                };
+                self.discrepancies.retain(|(owner, it)| *owner != merchant || !is_corrected(it));
+                self.discrepancies
+                    .extend(applied.discrepancies.into_iter().map(|it| (merchant, it)));
             }
         }
         let cause = Cause { actor: OrderStored::TYPE, action: "refund", detail: json!({}) };
@@ -179,27 +187,23 @@ impl<'a> ProjectionBatch<'a> {
     }
 
     /// Saves orders and units, resolves the discrepancies of corrected refunds and records the new ones. A
-    /// late snapshot changes only the units.
+    /// late snapshot changes only the units and the time of the first event.
     async fn write(self, conn: &mut AsyncPgConnection, now: Timestamp) -> Result<(), Error> {
         let (mut new, mut changed) = (Rows::default(), Rows::default());
         for projection in &self.projections {
             let Some(newest) = projection.snapshots.last() else { continue };
-            let Snapshot { stored: OrderStored { merchant, order }, sequence } = newest;
+            let Snapshot { stored: OrderStored { merchant, order }, sequence, .. } = newest;
+            let (units, stored_at) = (&projection.shipped_units, projection.stored_at);
             if projection.is_late(newest) {
-                store::orders::update_units(
-                    conn,
-                    merchant,
-                    &order.identifier,
-                    &projection.shipped_units,
-                )
-                .await?;
+                let identifier = &order.identifier;
+                store::orders::update_units(conn, merchant, identifier, units, stored_at).await?;
                 continue;
             }
             let rows = if projection.stored_version.is_none() { &mut new } else { &mut changed };
-            rows.push(merchant, order, *sequence, &projection.shipped_units)?;
+            rows.push(merchant, order, *sequence, units, stored_at)?;
         }
-        store::orders::update(conn, changed).await?;
-        if !store::orders::insert(conn, new).await? {
+        store::order_rows::update(conn, changed).await?;
+        if !store::order_rows::insert(conn, new).await? {
             return Err(Error::ConcurrentInsert);
         }
         for OrderProjection { snapshots, corrected, .. } in &self.projections {
@@ -207,15 +211,15 @@ impl<'a> ProjectionBatch<'a> {
             else {
                 continue;
             };
-            for refund in corrected {
-                let resolution = DiscrepancyResolution {
-                    at: now,
-                    by: OrderStored::TYPE.to_owned(),
-                    note: "the refund now names another return".to_owned(),
-                };
-                let id = &order.identifier;
-                discrepancies::resolve_refund(conn, merchant, id, refund, &resolution).await?;
-            }
+            let resolution = DiscrepancyResolution {
+                at: now,
+                by: OrderStored::TYPE.to_owned(),
+                note: "the refund now names another return".to_owned(),
+                rma_identifier: None,
+            };
+            let refunds: Vec<_> = corrected.iter().copied().collect();
+            let id = &order.identifier;
+            discrepancies::resolve_refunds(conn, merchant, id, &refunds, &resolution).await?;
         }
         Ok(discrepancies::record_once(conn, &self.discrepancies, now).await?)
     }

@@ -84,7 +84,7 @@ async fn open(
     }
     let units = assessment.units.iter().map(|it| it.unit.clone()).collect();
     let settings = merchant.settings.in_currency(&assessment.currency);
-    let rma = Rma::create(new_identifier(), request, units, &settings, now);
+    let rma = Rma::create(id.clone(), new_identifier(), request, units, &settings, now);
     let email = request.giftee_email.as_deref().or_else(|| {
         order_units.orders.values().find_map(|projected| projected.order.customer.email_address())
     });

@@ -2,10 +2,11 @@
 
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use crate::http::{carrier_events, discrepancies, listing, receipts, returnable, returns};
+use crate::http::{carrier_events, discrepancies, listing, orders, receipts, returnable, returns};
 
 pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
     config
+        .service(orders::show_order)
         .service(returnable::show_returnable)
         .service(returns::quote_return)
         .service(returns::create_return)
@@ -16,5 +17,6 @@ pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
         .service(receipts::receive_units)
         .service(carrier_events::report_carrier_event)
         .service(discrepancies::list_discrepancies)
-        .service(discrepancies::resolve_discrepancy);
+        .service(discrepancies::resolve_discrepancy)
+        .configure(messaging::routes);
 }

@@ -1,16 +1,20 @@
 //! The shipped units of one order with their amounts, the refunds that were applied, and the units
 //! that each refund covers. `domain::returns` decides how they change.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod applied_refund;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use domain::order::{Order, Refund};
 use domain::returns::{
     AddedUnit, Amounts, CandidateUnit, Discrepancy, LineChanges, MatchedRefunds, PaidRefund,
-    RefundedQuantities, RefundedUnit, ShippedUnit, UnitChanges, UnitId, check_refund_amounts,
-    match_unallocated_refunds, reconcile_units, refunded_quantities,
+    RefundedUnit, ShippedUnit, UnitChanges, UnitId, check_refund_amounts,
+    match_unallocated_refunds, reconcile_units,
 };
 use serde::{Deserialize, Serialize};
+
+pub(crate) use applied_refund::AppliedRefund;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ShippedUnits {
@@ -18,19 +22,6 @@ pub(crate) struct ShippedUnits {
     /// Refunds that were applied, in that order, including refunds that covered no unit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     refunds: Vec<AppliedRefund>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct AppliedRefund {
-    identifier: String,
-    quantities: RefundedQuantities,
-    amount_cents: i64,
-    /// The return that the merchant names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) rma_identifier: Option<String>,
-    /// Whether the named return does not exist. The refund can then be matched again.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) is_unmatched: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,27 +85,53 @@ impl ShippedUnits {
         pairs.filter(|(applied, refund)| applied.rma_identifier != refund.rma_identifier)
     }
 
+    /// Matched refunds to which a snapshot gives another return than those that their units are in. Calls
+    /// `return_of` at most once for each unit, however many refunds there are.
+    pub(crate) fn refunds_of_other_returns<'o, 'r>(
+        &self,
+        order: &'o Order,
+        return_of: impl Fn(&UnitId) -> Option<&'r str>,
+    ) -> Vec<&'o Refund> {
+        let places: HashMap<_, _> =
+            self.refunds.iter().map(|it| it.identifier.as_str()).zip(0..).collect();
+        let renamed = self.renamed_refunds(order).filter(|(applied, _)| !applied.is_unmatched);
+        let mut renamed: BTreeMap<usize, &Refund> = renamed
+            .filter(|(_, refund)| refund.rma_identifier.is_some())
+            .filter_map(|(_, refund)| Some((*places.get(refund.identifier.as_str())?, refund)))
+            .collect();
+        if renamed.is_empty() {
+            return Vec::new();
+        }
+        for (id, unit) in self.all(&order.identifier) {
+            let Some(place) = unit.refund else { continue };
+            let Some(refund) = renamed.get(&place) else { continue };
+            if return_of(&id) == refund.rma_identifier.as_deref() {
+                renamed.remove(&place);
+            }
+        }
+        renamed.into_values().collect()
+    }
+
+    /// The applied refunds, in the order in which they were applied.
+    pub(crate) fn refunds(&self) -> &[AppliedRefund] {
+        &self.refunds
+    }
+
     /// An applied refund.
     pub(crate) fn refund(&mut self, identifier: &str) -> Option<&mut AppliedRefund> {
         self.refunds.iter_mut().find(|it| it.identifier == identifier)
     }
 
-    /// Makes the units of an applied refund unrefunded, so that it can be matched again. Units of an
-    /// unmatched refund are in no return.
-    pub(crate) fn uncover(&mut self, refund: &str) {
-        let Some(place) = self.refunds.iter().position(|it| it.identifier == refund) else {
-            return;
+    /// Makes the units of applied refunds unrefunded, so that the refunds can be matched again. Units of
+    /// an unmatched refund are in no return.
+    pub(crate) fn uncover(&mut self, refunds: &HashSet<&str>) {
+        let named = |(place, it): (usize, &AppliedRefund)| {
+            refunds.contains(it.identifier.as_str()).then_some(place)
         };
-        for unit in self.lines.values_mut().flatten().filter(|it| it.refund == Some(place)) {
-            unit.refund = None;
+        let places: HashSet<_> = self.refunds.iter().enumerate().filter_map(named).collect();
+        for unit in self.lines.values_mut().flatten() {
+            unit.refund = unit.refund.filter(|place| !places.contains(place));
         }
-    }
-
-    /// The units that an applied refund covers.
-    pub(crate) fn covered_by(&self, refund: &AppliedRefund, order: &str) -> Vec<UnitId> {
-        let place = self.refunds.iter().position(|it| it.identifier == refund.identifier);
-        let covered = self.all(order).filter(|(_, it)| it.refund.is_some() && it.refund == place);
-        covered.map(|(id, _)| id).collect()
     }
 
     /// Quantities that the applied refunds paid, including refunds that a snapshot omits.
@@ -122,19 +139,21 @@ impl ShippedUnits {
         self.refunds.iter().map(|it| (it.identifier.as_str(), &it.quantities)).collect()
     }
 
-    /// Records a refund as applied.
-    pub(crate) fn record_refund(&mut self, refund: &Refund, is_unmatched: bool) {
-        let applied = AppliedRefund {
-            identifier: refund.identifier.clone(),
-            quantities: refunded_quantities(refund),
-            amount_cents: refund.total_refund_amount_cents,
-            rma_identifier: refund.rma_identifier.clone(),
-            is_unmatched,
+    /// Records refunds as applied. Those that are known are replaced.
+    pub(crate) fn record_refunds(&mut self, refunds: &[&Refund], unmatched: &HashSet<&str>) {
+        let applied = |refund: &Refund| {
+            let is_unmatched = unmatched.contains(refund.identifier.as_str());
+            AppliedRefund::new(refund, is_unmatched)
         };
-        match self.refund(&refund.identifier) {
-            Some(known) => *known = applied,
-            None => self.refunds.push(applied),
+        let mut new: BTreeMap<_, _> =
+            refunds.iter().map(|it| (it.identifier.as_str(), it)).collect();
+        for known in &mut self.refunds {
+            if let Some(refund) = new.remove(known.identifier.as_str()) {
+                *known = applied(refund);
+            }
         }
+        let is_new = |it: &&&Refund| new.contains_key(it.identifier.as_str());
+        self.refunds.extend(refunds.iter().filter(is_new).map(|refund| applied(refund)));
     }
 
     /// Discrepancies of these refunds, which were applied, with the amounts paid.

@@ -1,11 +1,18 @@
 //! Every query of this service. Row types are private; functions take and return domain types.
 
 pub(crate) mod discrepancies;
+pub(crate) mod discrepancy_search;
+pub(crate) mod exchange_orders;
+pub(crate) mod locked_returns;
+pub(crate) mod order_rows;
 pub(crate) mod orders;
 pub(crate) mod returns;
 pub(crate) mod search;
 pub(crate) mod timeline;
+pub(crate) mod units;
 
+use diesel::QueryableByName;
+use diesel::sql_types::Text;
 use platform::database::DatabaseError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,6 +25,16 @@ fn write<T: Serialize>(value: &T) -> Result<String, DatabaseError> {
 
 /// Parses a value from a text column.
 fn read<T: DeserializeOwned>(text: &str) -> Result<T, DatabaseError> {
-    serde_json::from_str(text)
-        .map_err(|error| diesel::result::Error::DeserializationError(error.into()).into())
+    serde_json::from_str(text).map_err(unreadable)
+}
+
+fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> DatabaseError {
+    diesel::result::Error::DeserializationError(Box::new(error)).into()
+}
+
+/// A return as JSON.
+#[derive(QueryableByName)]
+struct DocumentRow {
+    #[diesel(sql_type = Text)]
+    document: String,
 }

@@ -1,15 +1,21 @@
+mod bodies;
 mod canceling;
 mod contract;
+mod discrepancies;
 mod exchanging;
 mod histories;
 mod limits;
 mod listing;
+mod looking_up;
 mod moving;
+mod order_views;
 mod projecting;
 mod quoting;
 mod receiving;
 mod refunding;
+mod renaming;
 mod returning;
+mod search_plans;
 mod shipped_unit_sizes;
 mod transitions;
 
@@ -28,6 +34,7 @@ use serde_json::{Value, json};
 use testkit::{Issuer, TestService, eventually, introduce, merchant};
 
 use crate::App;
+use bodies::{choice, refund_of, unit};
 
 /// Timeout for effects that should be immediate.
 const SOON: Duration = Duration::from_secs(120);
@@ -150,8 +157,7 @@ impl TestApp {
     async fn publish_event_at<E: Event>(&self, event: E, sequence: Option<i64>) {
         let mut envelope = Envelope::new("test", Clock::system().now(), &event);
         envelope.sequence = sequence.map(|number| format!("{number:019}"));
-        let queue = format!("{}.{}", App::NAME, E::TYPE);
-        self.service.namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
+        self.service.publish_envelope(&envelope).await;
     }
 
     async fn publish(&self, merchant: &str, order: &Order) {
@@ -238,27 +244,4 @@ async fn number(conn: &mut AsyncPgConnection, query: &str) -> i64 {
         n: i64,
     }
     diesel::sql_query(query).get_result::<Counted>(conn).await.unwrap().n
-}
-
-/// A unit of the only line of an order.
-fn unit(order: &str, unit: i32) -> Value {
-    json!({
-        "order_identifier": order, "order_line_item_identifier": format!("{order}-1"), "unit": unit,
-    })
-}
-
-/// A unit with a reason and a resolution.
-fn choice(order: &str, number: i32, resolution: &Value) -> Value {
-    let mut choice = unit(order, number);
-    let choice_fields = choice.as_object_mut().unwrap();
-    choice_fields.insert("return_reason".to_owned(), json!("TOO_SMALL"));
-    choice_fields.extend(resolution.as_object().unwrap().clone());
-    choice
-}
-
-/// Request body: return these units of an order by mail for a refund.
-fn refund_of(order: &str, units: &[i32]) -> Value {
-    let refund = json!({ "resolution": "refund" });
-    let units: Vec<_> = units.iter().map(|number| choice(order, *number, &refund)).collect();
-    json!({ "return_method": "mail-back", "units": units })
 }

@@ -43,6 +43,10 @@ impl Namespace {
         &self.broker.amqp
     }
 
+    pub fn api_url(&self) -> &str {
+        &self.broker.api
+    }
+
     pub fn settings(&self) -> Settings {
         Settings {
             url: SecretString::from(self.broker.amqp.clone()),

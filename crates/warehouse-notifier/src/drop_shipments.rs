@@ -3,17 +3,21 @@
 
 use chrono::{DateTime, Utc};
 use delivery::NewMessage;
-use diesel_async::AsyncConnection as _;
+use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use domain::access::MerchantId;
 use domain::warehouse::{DropShipment, DropShipmentKind};
-use platform::idempotency;
+use platform::http::PageLimit;
+use platform::{Timestamp, idempotency};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;
 use crate::error::Error;
+use crate::record_keys;
 use crate::request::Request;
-use crate::store::{drop_shipments as store, new_id};
+use crate::store::drop_shipments::{self as store, ListedDropShipment};
+use crate::store::{new_id, record_keys as keys_store};
 
 /// An accepted confirmation or cancellation.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -30,6 +34,36 @@ impl Accepted {
     }
 }
 
+/// A confirmation or cancellation in a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DropShipmentView {
+    #[schema(value_type = MerchantId)]
+    merchant: String,
+    id: Uuid,
+    /// `confirmation`, `cancellation` or `partial_cancellation`.
+    #[schema(example = "confirmation")]
+    kind: String,
+    /// The merchant's identifier of the order.
+    order: String,
+    created_at: DateTime<Utc>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DropShipmentPage {
+    /// Newest first.
+    drop_shipments: Vec<DropShipmentView>,
+    /// Cursor of the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+impl From<ListedDropShipment> for DropShipmentView {
+    fn from(listed: ListedDropShipment) -> Self {
+        let ListedDropShipment { merchant, id, kind, order_identifier: order, created_at } = listed;
+        Self { merchant, id, kind, order, created_at }
+    }
+}
+
 /// Stores a confirmation or cancellation and enqueues its message. Repeating it returns the first
 /// response.
 pub(crate) async fn record(
@@ -43,36 +77,64 @@ pub(crate) async fn record(
     conn.transaction(async |conn| {
         idempotency::run(conn, request.key.as_ref(), request.at, async |conn| {
             let cancelled = store::lock_order(conn, merchant, &shipment.order).await?;
-            let response = if store::insert(conn, merchant, &shipment, id, at).await? {
+            if store::insert(conn, merchant, &shipment, id, at).await? {
                 if cancelled.is_some() {
                     let detail = format!("order {} was cancelled", shipment.order);
                     return Err(Error::field(shipment.order_field(), detail));
                 }
-                if shipment.kind == DropShipmentKind::Cancellation {
-                    store::cancel_order(conn, merchant, &shipment.order, at).await?;
-                }
-                let message = NewMessage {
-                    merchant: merchant.clone(),
-                    kind: shipment.kind.message_kind(),
-                    ordering_key: Some(format!("order:{}", shipment.order)),
-                    event: shipment.kind.event().to_owned(),
-                    body: shipment.body.clone().into(),
-                };
-                app.deliveries.append(conn, at, &[message]).await?;
-                Accepted::new(id, &shipment.order, at)
-            } else {
-                let stored = store::find(conn, merchant, &shipment).await?;
-                let stored = stored.filter(|stored| stored.digest == shipment.digest.as_bytes());
-                let stored = stored.ok_or_else(|| {
-                    let detail =
-                        format!("{} was already reported with other content", shipment.reference);
-                    Error::field(shipment.reference_field(), detail)
-                })?;
-                Accepted::new(stored.id, &shipment.order, stored.created_at)
-            };
-            Ok(response)
+                apply(app, conn, merchant, &shipment, at).await?;
+                return Ok(Accepted::new(id, &shipment.order, at));
+            }
+            let stored = store::find(conn, merchant, &shipment).await?;
+            let stored = stored.filter(|stored| stored.digest == shipment.digest.as_bytes());
+            let stored = stored.ok_or_else(|| {
+                let detail =
+                    format!("{} was already reported with other content", shipment.reference);
+                Error::field(shipment.reference_field(), detail)
+            })?;
+            Ok(Accepted::new(stored.id, &shipment.order, stored.created_at))
         })
         .await
     })
     .await
+}
+
+/// Applies a confirmation or cancellation that is new.
+async fn apply(
+    app: &App,
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    shipment: &DropShipment,
+    at: Timestamp,
+) -> Result<(), Error> {
+    if shipment.kind == DropShipmentKind::Cancellation {
+        store::cancel_order(conn, merchant, &shipment.order, at).await?;
+    }
+    let message = NewMessage {
+        merchant: merchant.clone(),
+        kind: shipment.kind.message_kind(),
+        ordering_key: Some(format!("order:{}", shipment.order)),
+        event: shipment.kind.event().to_owned(),
+        body: shipment.body.clone().into(),
+    };
+    app.deliveries.append(conn, at, &[message]).await?;
+    let keys = record_keys::of_drop_shipment(shipment);
+    keys_store::insert(conn, merchant, &keys, at).await?;
+    Ok(())
+}
+
+/// Lists confirmations and cancellations, newest first: of all merchants, of one merchant, or of one of its
+/// orders.
+pub(crate) async fn list(
+    app: &App,
+    merchant: Option<&MerchantId>,
+    order: Option<&str>,
+    after: Option<Uuid>,
+    limit: PageLimit,
+) -> Result<DropShipmentPage, Error> {
+    let mut conn = app.pool.get().await?;
+    let mut found = store::page(&mut conn, merchant, order, after, limit.rows()).await?;
+    let next = limit.next(&mut found, |last| last.id.to_string());
+    let drop_shipments = found.into_iter().map(DropShipmentView::from).collect();
+    Ok(DropShipmentPage { drop_shipments, next })
 }

@@ -10,6 +10,8 @@ pub(crate) enum Error {
     Invalid(#[from] ValidationError),
     #[error("there is no {resource} {number}")]
     NotFound { resource: &'static str, number: String },
+    #[error("query: {0}")]
+    Query(&'static str),
     #[error("JSON conversion failed")]
     Json(#[from] serde_json::Error),
     #[error("database")]
@@ -34,6 +36,7 @@ impl Failure for Error {
         match self {
             Self::Invalid(_) => ErrorKind::Invalid,
             Self::NotFound { .. } => ErrorKind::Missing,
+            Self::Query(_) => ErrorKind::Malformed,
             Self::Json(_) => ErrorKind::Internal,
             Self::Database(error) => error.kind(),
         }

@@ -3,19 +3,22 @@
 
 use actix_web::HttpRequest;
 use chrono::{DateTime, Utc};
-use diesel_async::AsyncConnection as _;
+use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::access::MerchantId;
 use domain::json::Digest;
 use domain::warehouse::{Identifier, InboundAsn, InboundHeader, InboundLine};
-use platform::http::{Page, reserve_for_response};
+use platform::http::{PageLimit, reserve_for_response};
 use platform::{Problem, Timestamp, idempotency};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::App;
 use crate::error::Error;
+use crate::list_position::{ListPosition, cursor_of};
+use crate::record_keys;
 use crate::request::Request;
 use crate::store::inbound::{self as store, NewAsn, StoredAsn};
+use crate::store::record_keys as keys_store;
 
 /// A registered ASN.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -60,6 +63,7 @@ pub(crate) struct LineView {
 /// An ASN in a list.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AsnSummary {
+    merchant: MerchantId,
     asn_number: Identifier,
     #[serde(skip_serializing_if = "Option::is_none")]
     shipment_identifier: Option<Identifier>,
@@ -72,7 +76,7 @@ pub(crate) struct AsnSummary {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AsnPage {
-    /// Sorted by number.
+    /// Sorted by merchant and number.
     inbound_asns: Vec<AsnSummary>,
     /// Cursor of the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,15 +93,16 @@ impl AsnView {
 
 impl From<StoredAsn> for AsnSummary {
     fn from(stored: StoredAsn) -> Self {
-        let StoredAsn { header, lines, units, received, created_at, updated_at, .. } = stored;
+        let StoredAsn { merchant, header, lines, units, received, .. } = stored;
         Self {
+            merchant,
             asn_number: header.asn_number,
             shipment_identifier: header.shipment_identifier,
             lines,
             expected: units,
             received,
-            created_at,
-            updated_at,
+            created_at: stored.created_at,
+            updated_at: stored.updated_at,
         }
     }
 }
@@ -143,6 +148,7 @@ pub(crate) async fn register(
         idempotency::run(conn, request.key.as_ref(), request.at, async |conn| {
             let created_at = if store::insert(conn, &new).await? {
                 store::insert_lines(conn, &new).await?;
+                insert_keys(conn, &new).await?;
                 new.at
             } else {
                 let known = store::find(conn, new.merchant, new.number).await?;
@@ -155,6 +161,13 @@ pub(crate) async fn register(
         .await
     })
     .await
+}
+
+/// Makes an ASN findable. The numbers that an ASN had before a change still find it.
+async fn insert_keys(conn: &mut AsyncPgConnection, new: &NewAsn<'_>) -> Result<(), Error> {
+    let keys = record_keys::of_inbound_asn(new.header, new.lines);
+    keys_store::insert(conn, new.merchant, &keys, new.at).await?;
+    Ok(())
 }
 
 fn number_taken(number: &str) -> Error {
@@ -186,6 +199,7 @@ pub(crate) async fn change(
                 ));
             }
             store::replace(conn, &new).await?;
+            insert_keys(conn, &new).await?;
         }
         let known = store::find(conn, merchant, number).await?.ok_or_else(|| not_found(number))?;
         Ok(AsnView::new(known, store::lines(conn, merchant, number).await?))
@@ -208,11 +222,16 @@ pub(crate) async fn show(
     Ok(AsnView::new(known, store::lines(&mut conn, merchant, number).await?))
 }
 
-/// Lists a merchant's ASNs, sorted by number.
-pub(crate) async fn list(app: &App, merchant: &MerchantId, page: &Page) -> Result<AsnPage, Error> {
+/// Lists the ASNs of a merchant or of all merchants, sorted by merchant and number.
+pub(crate) async fn list(
+    app: &App,
+    merchant: Option<&MerchantId>,
+    after: &ListPosition,
+    limit: PageLimit,
+) -> Result<AsnPage, Error> {
     let mut conn = app.pool.get().await?;
-    let mut found = store::page(&mut conn, merchant, page.after(), page.limit.rows()).await?;
-    let next = page.limit.next(&mut found, |stored| stored.header.asn_number.to_string());
+    let mut found = store::page(&mut conn, merchant, after, limit.rows()).await?;
+    let next = limit.next(&mut found, |last| cursor_of(&last.merchant, &last.header.asn_number));
     Ok(AsnPage { inbound_asns: found.into_iter().map(AsnSummary::from).collect(), next })
 }
 

@@ -9,8 +9,11 @@ mod drop_shipments;
 mod error;
 mod http;
 mod inbound;
+mod list_position;
 mod outbound;
 mod receipts;
+mod record_keys;
+mod records;
 mod request;
 mod routes;
 mod store;
@@ -22,7 +25,7 @@ use delivery::Deliveries;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use domain::message_kind::MessageKind;
 use merchants::Merchants;
-use messaging::{Broker, Outbox, Topology};
+use messaging::{Backlog, Broker, Outbox, Topology};
 use platform::database::Pool;
 use platform::identity::{self, Verifier};
 use platform::sealing::{self, Sealer};
@@ -49,6 +52,7 @@ pub struct App {
     clock: Clock,
     merchants: Arc<Merchants>,
     outbox: Outbox,
+    backlog: Backlog,
     deliveries: Deliveries,
 }
 
@@ -68,10 +72,12 @@ impl Service for App {
     const ABOUT: &'static str = "Sends merchants messages about shipments and receipts";
     const TAGS: &'static [(&'static str, &'static str)] = &[
         delivery::TAG,
+        messaging::TAG,
         ("drop shipments", "Orders that a warehouse ships for a merchant"),
         ("inbound ASNs", "Shipments that a warehouse expects"),
         ("outbound shipments", "Shipments that leave a warehouse"),
         ("receipts", "Units that arrive in a warehouse"),
+        ("records", "Search for ASNs, shipments and drop shipments"),
     ];
     const DEFAULTS: &'static [&'static str] =
         &[messaging::DEFAULTS, delivery::DEFAULTS, include_str!("../default.toml")];
@@ -111,6 +117,7 @@ impl Service for App {
 
     fn share(&self, app: &mut web::ServiceConfig) {
         app.app_data(web::Data::new(self.deliveries.clone()));
+        app.app_data(web::Data::new(self.backlog.clone()));
     }
 
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
@@ -122,6 +129,7 @@ impl Service for App {
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let outbox = broker.start_relay(Self::NAME, process);
+        let backlog = Backlog::new(Self::NAME, process, &broker, &KINDS);
         let deliveries =
             Deliveries::start(&outbox, process, &broker, &merchants, &sealer, &KINDS, delivery)?;
         idempotency::delete_expired(process, &keys);
@@ -130,6 +138,7 @@ impl Service for App {
             clock: process.clock.clone(),
             merchants,
             outbox,
+            backlog,
             deliveries,
         };
         Ok((app, verifier))

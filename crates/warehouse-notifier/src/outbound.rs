@@ -1,112 +1,24 @@
 //! Outbound shipments. The merchant receives a shipment when it is reported and whenever it changes.
 
-use chrono::{DateTime, Utc};
+mod views;
+
 use delivery::NewMessage;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::access::MerchantId;
 use domain::message_kind::MessageKind;
-use domain::warehouse::{AsnPart, AsnStatus, OutboundHeader, OutboundShipment, ShipmentChange};
-use platform::http::Page;
+use domain::warehouse::{AsnPart, OutboundHeader, OutboundShipment, ShipmentChange};
+use platform::http::PageLimit;
 use platform::{Timestamp, idempotency};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
+use self::views::ShipmentSummary;
+pub(crate) use self::views::{ShipmentPage, ShipmentView};
 use crate::App;
 use crate::error::Error;
+use crate::list_position::{ListPosition, cursor_of};
+use crate::record_keys;
 use crate::request::Request;
-use crate::store::outbound::{self as store, Lock, NewShipment, StoredShipment};
-
-/// A shipment and the messages that it is split into.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-pub(crate) struct ShipmentView {
-    #[schema(example = "ASN-1001")]
-    asn_number: String,
-    #[schema(example = "freight")]
-    shipment_type: String,
-    status: AsnStatus,
-    ship_date: DateTime<Utc>,
-    shipment_identifier: String,
-    channel: String,
-    units: usize,
-    /// In order of delivery.
-    messages: Vec<MessageView>,
-    created_at: DateTime<Utc>,
-    updated_at: DateTime<Utc>,
-}
-
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-pub(crate) struct MessageView {
-    /// The shipment's number, with a suffix if the shipment has several messages.
-    asn_number: String,
-    units: usize,
-}
-
-/// A shipment in a list.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ShipmentSummary {
-    asn_number: String,
-    shipment_type: String,
-    status: AsnStatus,
-    ship_date: DateTime<Utc>,
-    units: i32,
-    created_at: DateTime<Utc>,
-    updated_at: DateTime<Utc>,
-}
-
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ShipmentPage {
-    /// Sorted by number.
-    outbound_shipments: Vec<ShipmentSummary>,
-    /// Cursor of the next page; absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
-}
-
-impl ShipmentView {
-    /// The view of a shipment that was just reported.
-    pub(crate) fn new(
-        shipment_type: &str,
-        header: &OutboundHeader,
-        parts: &[AsnPart],
-        created_at: DateTime<Utc>,
-    ) -> Self {
-        let message =
-            |part: &AsnPart| MessageView { asn_number: part.asn_number.clone(), units: part.units };
-        Self {
-            asn_number: header.asn_number.clone(),
-            shipment_type: shipment_type.to_owned(),
-            status: header.status,
-            ship_date: header.ship_date,
-            shipment_identifier: header.shipment_identifier.clone(),
-            channel: header.channel.clone(),
-            units: parts.iter().map(|part| part.units).sum(),
-            messages: parts.iter().map(message).collect(),
-            created_at,
-            updated_at: created_at,
-        }
-    }
-
-    /// The view of a stored shipment.
-    pub(crate) fn from_stored(stored: &StoredShipment, parts: &[AsnPart]) -> Self {
-        let StoredShipment { shipment_type, header, created_at, updated_at, .. } = stored;
-        Self { updated_at: *updated_at, ..Self::new(shipment_type, header, parts, *created_at) }
-    }
-}
-
-impl From<StoredShipment> for ShipmentSummary {
-    fn from(stored: StoredShipment) -> Self {
-        let StoredShipment { asn_number, shipment_type, header, units, .. } = stored;
-        Self {
-            asn_number,
-            shipment_type,
-            status: header.status,
-            ship_date: header.ship_date,
-            units,
-            created_at: stored.created_at,
-            updated_at: stored.updated_at,
-        }
-    }
-}
+use crate::store::outbound::{self as store, Lock, NewShipment};
+use crate::store::{outbound_parts as parts_store, record_keys as keys_store};
 
 /// Stores a shipment and enqueues its messages. Reporting the same shipment again returns the first
 /// response.
@@ -116,6 +28,7 @@ pub(crate) async fn report(
     shipment: OutboundShipment,
 ) -> Result<String, Error> {
     let parts = shipment.split()?;
+    let keys = record_keys::of_outbound_shipment(&shipment);
     let OutboundShipment { shipment_type, mut header, cartons } = shipment;
     drop(cartons);
     header.timestamp.get_or_insert(request.at);
@@ -132,12 +45,13 @@ pub(crate) async fn report(
     conn.transaction(async |conn| {
         idempotency::run(conn, request.key.as_ref(), request.at, async |conn| {
             if parts.len() > 1 {
-                store::lock_splitting(conn, merchant).await?;
+                parts_store::lock(conn, merchant).await?;
             }
             let created_at = if store::insert(conn, &new).await? {
-                if !store::insert_parts(conn, &new).await? {
+                if !parts_store::insert(conn, &new).await? {
                     return Err(number_taken(&header));
                 }
+                keys_store::insert(conn, merchant, &keys, at).await?;
                 enqueue_messages(app, conn, merchant, &header, &parts, at).await?;
                 at
             } else {
@@ -180,13 +94,13 @@ pub(crate) async fn change(
             .await?
             .ok_or_else(|| not_found(number))?;
         let parts = if known.header.change(change, now)? {
-            let parts = store::parts(conn, merchant, number).await?;
+            let parts = parts_store::load(conn, merchant, number).await?;
             store::change(conn, merchant, &known.header, now).await?;
             known.updated_at = now;
             enqueue_messages(app, conn, merchant, &known.header, &parts, now).await?;
             parts
         } else {
-            store::part_numbers(conn, merchant, number).await?
+            parts_store::load_numbers(conn, merchant, number).await?
         };
         Ok(ShipmentView::from_stored(&known, &parts))
     })
@@ -202,24 +116,23 @@ pub(crate) async fn show(
     let mut conn = app.pool.get().await?;
     let known = store::find(&mut conn, merchant, number, Lock::None).await?;
     let known = known.ok_or_else(|| not_found(number))?;
-    let parts = store::part_numbers(&mut conn, merchant, number).await?;
+    let parts = parts_store::load_numbers(&mut conn, merchant, number).await?;
     Ok(ShipmentView::from_stored(&known, &parts))
 }
 
-/// Lists a merchant's shipments, sorted by number.
+/// Lists the shipments of a merchant or of all merchants, sorted by merchant and number.
 pub(crate) async fn list(
     app: &App,
-    merchant: &MerchantId,
-    page: &Page,
+    merchant: Option<&MerchantId>,
+    after: &ListPosition,
+    limit: PageLimit,
 ) -> Result<ShipmentPage, Error> {
     let mut conn = app.pool.get().await?;
-    let (mut found, is_truncated) =
-        store::page(&mut conn, merchant, page.after(), page.limit.rows()).await?;
-    let next = page.limit.next_of(&mut found, is_truncated, |stored| stored.asn_number.clone());
-    Ok(ShipmentPage {
-        outbound_shipments: found.into_iter().map(ShipmentSummary::from).collect(),
-        next,
-    })
+    let (mut found, is_truncated) = store::page(&mut conn, merchant, after, limit.rows()).await?;
+    let next =
+        limit.next_of(&mut found, is_truncated, |last| cursor_of(&last.merchant, &last.asn_number));
+    let outbound_shipments = found.into_iter().map(ShipmentSummary::from).collect();
+    Ok(ShipmentPage { outbound_shipments, next })
 }
 
 fn not_found(number: &str) -> Error {

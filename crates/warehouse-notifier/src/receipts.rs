@@ -17,9 +17,10 @@ use uuid::Uuid;
 
 use crate::App;
 use crate::error::Error;
+use crate::record_keys;
 use crate::request::Request;
-use crate::store::new_id;
 use crate::store::receipts::{self as store, NewReceipt, StoredReceipt};
+use crate::store::{new_id, record_keys as keys_store};
 
 /// The receipts of a request.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -70,6 +71,8 @@ impl From<StoredReceipt> for ReceiptView {
 /// A receipt with its message.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ReceiptDetails {
+    #[schema(value_type = MerchantId)]
+    merchant: String,
     id: Uuid,
     received_at: DateTime<Utc>,
     /// The message to the merchant.
@@ -89,8 +92,8 @@ impl TryFrom<StoredReceipt> for ReceiptDetails {
     type Error = Error;
 
     fn try_from(stored: StoredReceipt) -> Result<Self, Error> {
-        let StoredReceipt { id, received_at, message, .. } = stored;
-        Ok(Self { id, received_at, message: serde_json::from_str(&message)? })
+        let StoredReceipt { merchant, id, received_at, message, .. } = stored;
+        Ok(Self { merchant, id, received_at, message: serde_json::from_str(&message)? })
     }
 }
 
@@ -109,6 +112,8 @@ pub(crate) async fn receive(
                 new.push(new_receipt(receipt, new_id(request.at))?);
             }
             let stored = store::insert(conn, request.merchant, &new, request.at).await?;
+            let keys = completed.iter().flat_map(record_keys::of_receipt).collect();
+            keys_store::insert(conn, request.merchant, &keys, request.at).await?;
             enqueue_messages(app, conn, &request, &completed, &new, &stored).await?;
             received_units(conn, &request, &new, &stored).await
         })
@@ -225,10 +230,10 @@ async fn received_units(
     Ok(ReceivedUnits::new(new.iter().map(view).collect()))
 }
 
-/// Lists a merchant's receipts of one ASN or of all ASNs, newest first.
+/// Lists receipts, newest first: of all merchants, of one merchant, or of one of its ASNs.
 pub(crate) async fn list(
     app: &App,
-    merchant: &MerchantId,
+    merchant: Option<&MerchantId>,
     asn_number: Option<&str>,
     after: Option<Uuid>,
     limit: PageLimit,

@@ -2,7 +2,7 @@
 
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use crate::http::{drop_shipments, inbound, outbound, receipts};
+use crate::http::{drop_shipments, inbound, outbound, receipts, records};
 
 pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
     config
@@ -18,6 +18,9 @@ pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
         .service(receipts::list_receipts)
         .service(drop_shipments::confirm_drop_shipment)
         .service(drop_shipments::cancel_drop_shipment)
-        .service(drop_shipments::cancel_drop_shipment_partially);
+        .service(drop_shipments::cancel_drop_shipment_partially)
+        .service(drop_shipments::list_drop_shipments)
+        .service(records::find_records);
     delivery::routes(config);
+    messaging::routes(config);
 }

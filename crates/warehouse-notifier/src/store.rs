@@ -3,9 +3,12 @@
 pub(crate) mod drop_shipments;
 pub(crate) mod inbound;
 pub(crate) mod outbound;
+pub(crate) mod outbound_parts;
 pub(crate) mod receipts;
+pub(crate) mod record_keys;
 
 use platform::Timestamp;
+use platform::database::DatabaseError;
 use uuid::Uuid;
 
 /// Creates a version 7 UUID, so that ids sort by time.
@@ -18,4 +21,9 @@ pub(crate) fn new_id(now: Timestamp) -> Uuid {
 /// Converts a count to the type of its column.
 pub(crate) fn count(number: usize) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+/// The error of a column whose value cannot be read.
+fn unreadable<E: std::error::Error + Send + Sync + 'static>(error: E) -> DatabaseError {
+    diesel::result::Error::DeserializationError(error.into()).into()
 }

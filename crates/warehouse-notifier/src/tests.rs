@@ -3,6 +3,7 @@ mod contract;
 mod drop_shipments;
 mod inbound;
 mod outbound;
+mod reading;
 mod receipts;
 mod volume;
 

@@ -1,6 +1,10 @@
 DROP TABLE audit_records;
 DROP TABLE revocations;
 DROP TABLE signing_keys;
+DROP TABLE sessions;
+DROP TABLE invitations;
+DROP TABLE recovery_codes;
+DROP TABLE people;
 DROP TABLE client_secrets;
 DROP TABLE clients;
 DROP TABLE merchants;

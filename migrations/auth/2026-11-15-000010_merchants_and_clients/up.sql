@@ -14,7 +14,9 @@ CREATE TABLE clients (
     name TEXT NOT NULL,
     scopes TEXT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
-    revoked_at TIMESTAMPTZ
+    revoked_at TIMESTAMPTZ,
+    -- The latest token request, to within a minute.
+    last_used_at TIMESTAMPTZ
 );
 
 CREATE INDEX clients_merchant ON clients (merchant, id);
@@ -29,6 +31,66 @@ CREATE TABLE client_secrets (
 
 CREATE INDEX client_secrets_client ON client_secrets (client_id);
 
+-- People who sign in to the console. A person from the identity provider has no password.
+CREATE TABLE people (
+    -- In lower case.
+    email TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    role TEXT NOT NULL,
+    merchant TEXT CONSTRAINT people_merchant_fkey REFERENCES merchants (identifier),
+    state TEXT NOT NULL,
+    -- Argon2id in the PHC format.
+    password_hash TEXT,
+    -- Encrypted.
+    totp_secret TEXT,
+    -- The time step of the last accepted code. A code of this or an earlier step is refused.
+    totp_step BIGINT,
+    created_at TIMESTAMPTZ NOT NULL,
+    last_signed_in_at TIMESTAMPTZ,
+    CONSTRAINT people_role CHECK (role IN ('operator', 'support', 'merchant-admin', 'merchant-viewer')),
+    CONSTRAINT people_role_merchant CHECK ((merchant IS NOT NULL) = (role IN ('merchant-admin', 'merchant-viewer'))),
+    CONSTRAINT people_state CHECK (state IN ('invited', 'active', 'disabled')),
+    -- An operator with a password also needs a second factor.
+    CONSTRAINT people_operator_totp CHECK (role <> 'operator' OR password_hash IS NULL OR totp_secret IS NOT NULL)
+);
+
+CREATE INDEX people_merchant ON people (merchant, email);
+CREATE INDEX people_operators ON people (email) WHERE role = 'operator' AND state = 'active';
+
+-- Codes that replace a TOTP code once. A used code is deleted.
+CREATE TABLE recovery_codes (
+    person TEXT NOT NULL CONSTRAINT recovery_codes_person_fkey REFERENCES people (email),
+    hash BYTEA NOT NULL,
+    PRIMARY KEY (person, hash)
+);
+
+-- Invitations that were not used yet. A person has at most one.
+CREATE TABLE invitations (
+    person TEXT PRIMARY KEY CONSTRAINT invitations_person_fkey REFERENCES people (email),
+    token_hash BYTEA NOT NULL CONSTRAINT invitations_token_hash_key UNIQUE,
+    -- Encrypted.
+    totp_secret TEXT NOT NULL,
+    expires_at TIMESTAMPTZ NOT NULL
+);
+
+CREATE INDEX invitations_expires_at ON invitations (expires_at);
+
+-- Sessions of people. A session that ended is deleted.
+CREATE TABLE sessions (
+    id UUID PRIMARY KEY,
+    person TEXT NOT NULL CONSTRAINT sessions_person_fkey REFERENCES people (email),
+    token_hash BYTEA NOT NULL CONSTRAINT sessions_token_hash_key UNIQUE,
+    created_at TIMESTAMPTZ NOT NULL,
+    -- Written at most once a minute.
+    last_used_at TIMESTAMPTZ NOT NULL,
+    expires_at TIMESTAMPTZ NOT NULL,
+    address TEXT NOT NULL,
+    user_agent TEXT
+);
+
+CREATE INDEX sessions_person ON sessions (person, created_at);
+CREATE INDEX sessions_expires_at ON sessions (expires_at);
+
 -- Keys that sign tokens. A key is published from its creation until the tokens that it signed have expired.
 CREATE TABLE signing_keys (
     id TEXT PRIMARY KEY,
@@ -38,7 +100,7 @@ CREATE TABLE signing_keys (
     activates_at TIMESTAMPTZ NOT NULL
 );
 
--- Revoked clients and tokens.
+-- Revoked clients, tokens and sessions.
 CREATE TABLE revocations (
     subject TEXT PRIMARY KEY,
     revocation JSONB NOT NULL,

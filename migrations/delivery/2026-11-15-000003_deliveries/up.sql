@@ -16,7 +16,8 @@ CREATE TABLE delivery_messages (
 ) PARTITION BY RANGE (id);
 
 CREATE INDEX delivery_messages_merchant ON delivery_messages (merchant, id);
-CREATE INDEX delivery_messages_ordering_key ON delivery_messages (merchant, ordering_key, sequence)
+-- The ordering key comes first: operators search it for all merchants.
+CREATE INDEX delivery_messages_ordering_key ON delivery_messages (ordering_key, merchant, sequence)
 WHERE ordering_key IS NOT NULL;
 
 -- One row for each HTTP request, or for an attempt that failed before the request.
@@ -35,6 +36,10 @@ CREATE TABLE delivery_attempts (
     response_body TEXT NOT NULL,
     -- Final state of the delivery, on the attempt that settled it.
     settled TEXT,
+    -- Headers as lines `name: value`, with secrets masked. Request headers that follow from the message
+    -- are left out; there are none if the attempt failed before the request.
+    request_headers TEXT NOT NULL DEFAULT '',
+    response_headers TEXT NOT NULL DEFAULT '',
     CONSTRAINT delivery_attempts_settled CHECK (settled IN ('delivered', 'dead'))
 ) PARTITION BY RANGE (delivery);
 
@@ -79,7 +84,7 @@ CREATE TABLE delivery_ordering_keys (
     PRIMARY KEY (merchant, ordering_key)
 ) WITH (fillfactor = 80);
 
--- Send windows of endpoints.
+-- Send windows and health of endpoints.
 CREATE TABLE delivery_endpoints (
     merchant TEXT NOT NULL,
     kind TEXT NOT NULL,
@@ -95,6 +100,14 @@ CREATE TABLE delivery_endpoints (
     -- Version of the merchant when the endpoint responded 410. A newer version enables it again.
     disabled_at_version BIGINT,
     disabled_at TIMESTAMPTZ,
+    last_success_at TIMESTAMPTZ,
+    last_success_status INTEGER,
+    last_failure_at TIMESTAMPTZ,
+    -- HTTP status code; null when there was no response.
+    last_failure_status INTEGER,
+    last_failure_outcome TEXT,
+    -- Time of the first failure since the endpoint last responded as it should.
+    failing_since TIMESTAMPTZ,
     PRIMARY KEY (merchant, kind),
     CONSTRAINT delivery_endpoints_disabled
     CHECK ((disabled_at_version IS NULL) = (disabled_at IS NULL))
@@ -111,6 +124,21 @@ CREATE TABLE delivery_counts (
     PRIMARY KEY (hour, merchant, kind, outcome, status)
 ) WITH (fillfactor = 70);
 
+-- Attempts per hour by duration, for percentiles. Counts of a bucket can be added up.
+CREATE TABLE delivery_latencies (
+    merchant TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    hour TIMESTAMPTZ NOT NULL,
+    -- Position of the upper bound in `BOUNDS_MS`, see `latency.rs`.
+    bucket SMALLINT NOT NULL,
+    attempts BIGINT NOT NULL,
+    delivered BIGINT NOT NULL,
+    PRIMARY KEY (merchant, kind, hour, bucket)
+) WITH (fillfactor = 70);
+
+-- Rows are inserted in the order of their hours.
+CREATE INDEX delivery_latencies_hour ON delivery_latencies USING brin (hour);
+
 -- Replays and their progress.
 CREATE TABLE delivery_replays (
     id UUID PRIMARY KEY,
@@ -118,14 +146,23 @@ CREATE TABLE delivery_replays (
     filter JSONB NOT NULL,
     force BOOLEAN NOT NULL,
     per_second INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    -- Deliveries that matched the filter when the replay was started, counted up to a limit.
+    matched BIGINT NOT NULL,
     -- Deliveries up to this id are done.
     last_delivery_id UUID NOT NULL,
     replayed BIGINT NOT NULL,
     skipped BIGINT NOT NULL,
+    failed BIGINT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
     advanced_at TIMESTAMPTZ NOT NULL,
     finished_at TIMESTAMPTZ,
-    CONSTRAINT delivery_replays_per_second CHECK (per_second > 0)
+    CONSTRAINT delivery_replays_per_second CHECK (per_second > 0),
+    CONSTRAINT delivery_replays_state
+    CHECK (state IN ('running', 'paused', 'stopped', 'finished')),
+    CONSTRAINT delivery_replays_finished
+    CHECK ((state IN ('stopped', 'finished')) = (finished_at IS NOT NULL))
 );
 
-CREATE INDEX delivery_replays_unfinished ON delivery_replays (id) WHERE finished_at IS NULL;
+CREATE INDEX delivery_replays_running ON delivery_replays (id) WHERE state = 'running';
+CREATE INDEX delivery_replays_merchant ON delivery_replays ((filter ->> 'merchant'), id);

@@ -1,4 +1,5 @@
--- Identifiers use COLLATE "C": bytewise comparison is faster and the same on every machine.
+-- Identifiers use COLLATE "C": bytewise comparison is faster and the same on every machine. Indexes
+-- that begin with an identifier serve searches in one merchant and in all merchants.
 
 -- Confirmed returns that request an exchange, one row for each of their orders.
 CREATE TABLE confirmations (
@@ -18,7 +19,7 @@ CREATE TABLE confirmations (
     -- Trace context of the request that confirmed the return.
     traceparent TEXT,
     CONSTRAINT confirmations_pkey PRIMARY KEY (position),
-    CONSTRAINT confirmations_once UNIQUE (merchant, original_order_id, rma_identifier),
+    CONSTRAINT confirmations_once UNIQUE (original_order_id, merchant, rma_identifier),
     CONSTRAINT confirmations_state
         CHECK (state IN
             ('waiting', 'ordered', 'already_exchanged', 'not_exchangeable', 'unreadable')),
@@ -28,10 +29,10 @@ CREATE TABLE confirmations (
 CREATE INDEX confirmations_next ON confirmations (merchant, position) WHERE state = 'waiting';
 CREATE INDEX confirmations_before ON confirmations (merchant, original_order_id, position)
     WHERE state = 'waiting';
-CREATE INDEX confirmations_by_rma ON confirmations (merchant, rma_identifier);
+CREATE INDEX confirmations_by_rma ON confirmations (rma_identifier, merchant);
 CREATE INDEX confirmations_by_merchant ON confirmations (merchant, position);
 CREATE INDEX confirmations_by_state ON confirmations (merchant, state, position);
--- For operators, who list the confirmations of all merchants.
+-- For lists of all merchants.
 CREATE INDEX confirmations_of_all ON confirmations (state, position);
 
 -- Exchange orders. The primary key allows one for each original order.
@@ -55,7 +56,7 @@ CREATE TABLE exchange_orders (
     ordered_at TIMESTAMPTZ NOT NULL,
     -- Time at which the merchant or an operator last decided the outcome.
     settled_at TIMESTAMPTZ,
-    -- Set when the merchant has accepted the order.
+    -- Set when the merchant has accepted the order. Ours, if the merchant's belongs to another order.
     exchange_order_identifier TEXT COLLATE "C",
     -- Amounts from the merchant's response.
     total_amount_cents BIGINT,
@@ -78,8 +79,8 @@ CREATE TABLE exchange_orders (
 
 -- A merchant's identifier belongs to one exchange order.
 CREATE UNIQUE INDEX exchange_orders_by_name
-    ON exchange_orders (merchant, exchange_order_identifier)
+    ON exchange_orders (exchange_order_identifier, merchant)
     WHERE exchange_order_identifier IS NOT NULL;
 CREATE INDEX exchange_orders_by_state ON exchange_orders (merchant, state, confirmation);
--- For operators, who list the exchange orders of all merchants.
+-- For lists of all merchants.
 CREATE INDEX exchange_orders_of_all ON exchange_orders (state, confirmation);

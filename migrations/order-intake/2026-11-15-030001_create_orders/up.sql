@@ -18,7 +18,9 @@ CREATE TABLE orders (
     CONSTRAINT orders_pkey PRIMARY KEY (merchant, identifier)
 );
 
-CREATE INDEX orders_by_email ON orders (merchant, customer_email, identifier)
+-- For searches in the orders of all merchants. Those of one merchant use the primary key.
+CREATE INDEX orders_by_identifier ON orders (identifier, merchant);
+CREATE INDEX orders_by_email ON orders (customer_email, merchant, identifier)
     WHERE customer_email IS NOT NULL;
 -- fastupdate is off: the insert that fills the pending list would flush all of it, and block other
 -- writers for half a second.
@@ -43,6 +45,40 @@ CREATE TABLE refund_lines (
     -- Digest of the refund's identifier, which may be long and have thousands of lines.
     refund_digest BYTEA NOT NULL,
     CONSTRAINT refund_lines_pkey PRIMARY KEY (merchant, identifier)
+);
+
+-- Numbers of orders that merchants sent, by hour. A task adds them every second; hours are deleted after two
+-- days.
+CREATE TABLE order_counts (
+    merchant TEXT COLLATE "C" NOT NULL,
+    -- The start of the hour.
+    hour TIMESTAMPTZ NOT NULL,
+    -- Orders of accepted messages.
+    received BIGINT NOT NULL,
+    -- Received orders that were new or changed.
+    changed BIGINT NOT NULL,
+    -- Orders of rejected messages.
+    rejected BIGINT NOT NULL,
+    CONSTRAINT order_counts_pkey PRIMARY KEY (merchant, hour)
+);
+
+-- The times of all orders that a merchant sent.
+CREATE TABLE order_times (
+    merchant TEXT COLLATE "C" NOT NULL,
+    oldest_created_at TIMESTAMPTZ NOT NULL,
+    newest_created_at TIMESTAMPTZ NOT NULL,
+    first_received_at TIMESTAMPTZ NOT NULL,
+    last_received_at TIMESTAMPTZ NOT NULL,
+    CONSTRAINT order_times_pkey PRIMARY KEY (merchant)
+);
+
+-- The last rejected orders of each merchant.
+CREATE TABLE rejected_orders (
+    merchant TEXT COLLATE "C" NOT NULL,
+    id BIGINT GENERATED ALWAYS AS IDENTITY,
+    -- JSON: time, identifier and errors.
+    document TEXT NOT NULL,
+    CONSTRAINT rejected_orders_pkey PRIMARY KEY (merchant, id)
 );
 
 -- Rolls back a statement that wrote only some of its rows because another writer was first.

@@ -11,8 +11,9 @@ CREATE TABLE orders (
     -- JSON in TEXT, because queries do not search in it.
     document TEXT NOT NULL,
     shipped_units TEXT NOT NULL,
-    -- The time of the first snapshot: tells an exchange order from an order that existed before it.
-    stored_at TIMESTAMPTZ NOT NULL DEFAULT now(),
+    -- The time of the first event about the order: tells an exchange order from an order that existed
+    -- before it.
+    stored_at TIMESTAMPTZ NOT NULL,
     CONSTRAINT orders_pkey PRIMARY KEY (merchant, identifier)
 );
 
@@ -26,7 +27,8 @@ CREATE TABLE exchange_orders (
     CONSTRAINT exchange_orders_pkey PRIMARY KEY (merchant, identifier)
 );
 
--- Returns as JSON, with the columns that searches use.
+-- Returns as JSON, with the columns that searches use. Indexes that begin with an identifier serve
+-- searches in one merchant and in all merchants.
 CREATE TABLE returns (
     merchant TEXT COLLATE "C" NOT NULL,
     rma_identifier TEXT COLLATE "C" NOT NULL,
@@ -36,12 +38,17 @@ CREATE TABLE returns (
     document TEXT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
     updated_at TIMESTAMPTZ NOT NULL,
-    CONSTRAINT returns_pkey PRIMARY KEY (merchant, rma_identifier)
+    CONSTRAINT returns_pkey PRIMARY KEY (rma_identifier, merchant)
 );
 
 CREATE INDEX returns_by_time ON returns (merchant, created_at, rma_identifier);
 CREATE INDEX returns_by_status ON returns (merchant, status, created_at, rma_identifier);
 CREATE INDEX returns_by_email ON returns (merchant, customer_email, created_at, rma_identifier)
+    WHERE customer_email IS NOT NULL;
+-- For lists of all merchants.
+CREATE INDEX returns_of_all_by_time ON returns (created_at, rma_identifier);
+CREATE INDEX returns_of_all_by_status ON returns (status, created_at, rma_identifier);
+CREATE INDEX returns_of_all_by_email ON returns (customer_email, created_at, rma_identifier)
     WHERE customer_email IS NOT NULL;
 
 -- The units of every return. A held unit cannot be returned again; canceling releases it.
@@ -58,16 +65,16 @@ CREATE TABLE return_units (
     CONSTRAINT return_units_pkey
         PRIMARY KEY (merchant, rma_identifier, order_identifier, line_identifier, unit),
     CONSTRAINT return_units_return_fkey
-        FOREIGN KEY (merchant, rma_identifier) REFERENCES returns (merchant, rma_identifier)
+        FOREIGN KEY (rma_identifier, merchant) REFERENCES returns (rma_identifier, merchant)
 );
 
 -- A unit is in at most one return, also under concurrent requests. Also finds the returns of an
 -- order.
 CREATE UNIQUE INDEX return_units_held
     ON return_units (merchant, order_identifier, line_identifier, unit) WHERE held;
-CREATE INDEX return_units_by_order ON return_units (merchant, order_identifier, rma_identifier);
+CREATE INDEX return_units_by_order ON return_units (order_identifier, merchant, rma_identifier);
 CREATE INDEX return_units_by_tracking_number
-    ON return_units (merchant, tracking_number, rma_identifier) WHERE tracking_number IS NOT NULL;
+    ON return_units (tracking_number, merchant, rma_identifier) WHERE tracking_number IS NOT NULL;
 
 -- The history of every return; delivery is the message to the merchant.
 CREATE TABLE timeline (
@@ -80,7 +87,7 @@ CREATE TABLE timeline (
     detail JSONB NOT NULL,
     delivery UUID,
     CONSTRAINT timeline_return_fkey
-        FOREIGN KEY (merchant, rma_identifier) REFERENCES returns (merchant, rma_identifier)
+        FOREIGN KEY (rma_identifier, merchant) REFERENCES returns (rma_identifier, merchant)
 );
 
 CREATE INDEX timeline_by_return ON timeline (merchant, rma_identifier, position);
@@ -95,8 +102,8 @@ CREATE TRIGGER timeline_is_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ti
 FOR EACH STATEMENT EXECUTE FUNCTION reject_timeline_change();
 
 -- Discrepancies between a merchant's data and ours, for people to look at. Rows with a fingerprint
--- are recorded once, because order snapshots repeat them. Rows of warehouse events have none and
--- are recorded each time.
+-- are recorded once, because order snapshots repeat them. Rows of warehouse events and of refunds of
+-- unknown returns have none and are recorded each time.
 CREATE TABLE discrepancies (
     position BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     merchant TEXT COLLATE "C" NOT NULL,
@@ -108,9 +115,13 @@ CREATE TABLE discrepancies (
     fingerprint BYTEA,
     -- NULL while the discrepancy is open.
     resolved_at TIMESTAMPTZ,
-    -- The client or the event type that resolved it.
+    -- The person, the client or the event type that resolved it.
     resolved_by TEXT,
     resolution_note TEXT,
+    -- The return that a person assigned the refund to.
+    assigned_rma_identifier TEXT COLLATE "C",
+    state TEXT COLLATE "C" NOT NULL GENERATED ALWAYS AS
+        (CASE WHEN resolved_at IS NULL THEN 'open' ELSE 'resolved' END) STORED,
     CONSTRAINT discrepancies_resolution
         CHECK ((resolved_at IS NULL) = (resolved_by IS NULL)
             AND (resolved_at IS NULL) = (resolution_note IS NULL)),
@@ -119,10 +130,17 @@ CREATE TABLE discrepancies (
 
 CREATE INDEX discrepancies_by_merchant ON discrepancies (merchant, position);
 CREATE INDEX discrepancies_by_kind ON discrepancies (merchant, kind, position);
-CREATE INDEX discrepancies_open ON discrepancies (merchant, position) WHERE resolved_at IS NULL;
-CREATE INDEX discrepancies_open_by_kind ON discrepancies (merchant, kind, position)
-    WHERE resolved_at IS NULL;
+CREATE INDEX discrepancies_by_state ON discrepancies (merchant, state, position);
+CREATE INDEX discrepancies_by_kind_and_state ON discrepancies (merchant, kind, state, position);
 CREATE INDEX discrepancies_by_order ON discrepancies (merchant, order_identifier, position)
     WHERE order_identifier IS NOT NULL;
 CREATE INDEX discrepancies_by_return ON discrepancies (merchant, rma_identifier, position)
+    WHERE rma_identifier IS NOT NULL;
+-- For lists of all merchants.
+CREATE INDEX discrepancies_of_all_by_kind ON discrepancies (kind, position);
+CREATE INDEX discrepancies_of_all_by_state ON discrepancies (state, position);
+CREATE INDEX discrepancies_of_all_by_kind_and_state ON discrepancies (kind, state, position);
+CREATE INDEX discrepancies_of_all_by_order ON discrepancies (order_identifier, position)
+    WHERE order_identifier IS NOT NULL;
+CREATE INDEX discrepancies_of_all_by_return ON discrepancies (rma_identifier, position)
     WHERE rma_identifier IS NOT NULL;

@@ -1,3 +1,4 @@
+DROP TABLE record_keys;
 DROP TABLE drop_shipments;
 DROP TABLE drop_orders;
 DROP TABLE outbound_parts;

@@ -42,7 +42,10 @@ CREATE TABLE receipts (
     CONSTRAINT receipts_pkey PRIMARY KEY (merchant, asn_number, unit_identifier)
 );
 
-CREATE INDEX receipts_by_id ON receipts (merchant, id);
+-- For the list of all merchants' receipts.
+CREATE UNIQUE INDEX receipts_by_id ON receipts (id);
+
+CREATE INDEX receipts_by_merchant ON receipts (merchant, id);
 
 CREATE INDEX receipts_by_asn ON receipts (merchant, asn_number, id);
 
@@ -99,4 +102,24 @@ CREATE TABLE drop_shipments (
     CONSTRAINT drop_shipments_pkey PRIMARY KEY (merchant, kind, reference),
     CONSTRAINT drop_shipments_kind
     CHECK (kind IN ('confirmation', 'cancellation', 'partial_cancellation'))
+);
+
+-- For the list of all merchants' drop shipments.
+CREATE UNIQUE INDEX drop_shipments_by_id ON drop_shipments (id);
+
+CREATE INDEX drop_shipments_by_merchant ON drop_shipments (merchant, id);
+
+CREATE INDEX drop_shipments_by_order ON drop_shipments (merchant, order_identifier, id);
+
+-- The keys by which staff find a record: ASN numbers, tracking numbers and order identifiers.
+CREATE TABLE record_keys (
+    -- Digest of the key's name and value, because a tracking number may be too long for an index.
+    key BYTEA NOT NULL,
+    merchant TEXT COLLATE "C" NOT NULL,
+    kind TEXT COLLATE "C" NOT NULL,
+    -- The number of the ASN, or the order identifier of the drop shipment.
+    number TEXT COLLATE "C" NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL,
+    CONSTRAINT record_keys_pkey PRIMARY KEY (key, merchant, kind, number),
+    CONSTRAINT record_keys_kind CHECK (kind IN ('inbound_asn', 'outbound_shipment', 'drop_shipment'))
 );

@@ -1,4 +1,4 @@
-//! The audit log, for operators.
+//! The audit log, for operators and for the merchant that the records concern.
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
@@ -11,7 +11,7 @@ use platform::{
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::require_operator;
+use super::{listed_merchant, require_read};
 use crate::{App, audit::AuditPage, store::audit};
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -29,11 +29,13 @@ pub(crate) struct AuditQuery {
 
 /// List audit records
 ///
-/// The changes that operators made, newest first.
+/// The changes that people and clients made, newest first. A token of a merchant gets the changes that
+/// concern this merchant.
 #[utoipa::path(
-    tag = "audit", security(("bearer" = ["operator"])), params(AuditQuery),
+    tag = "audit", security(("bearer" = ["read"]), ("bearer" = ["manage"]), ("bearer" = ["operator"])), params(AuditQuery),
     responses(
         (status = 200, body = AuditPage), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, description = "The token is for another merchant", body = ErrorBody),
     )
 )]
 #[get("/v1/audit")]
@@ -42,11 +44,12 @@ pub(crate) async fn list_audit_records(
     caller: Caller,
     query: web::Query<AuditQuery>,
 ) -> Result<HttpResponse, Problem> {
-    require_operator(&caller)?;
+    require_read(&caller)?;
     let AuditQuery { merchant, limit, after } = query.into_inner();
+    let merchant = listed_merchant(&caller, merchant.as_deref())?;
     let before = after.unwrap_or(i64::MAX);
     let mut conn = app.pool.get().await?;
-    let mut records = audit::page(&mut conn, merchant.as_deref(), before, limit.rows()).await?;
+    let mut records = audit::page(&mut conn, merchant, before, limit.rows()).await?;
     let next = limit.next(&mut records, |record| record.id.to_string());
     Ok(HttpResponse::Ok().json(AuditPage { records, next }))
 }

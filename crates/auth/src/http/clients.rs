@@ -1,4 +1,4 @@
-//! API clients, for operators.
+//! API clients, for operators and for the merchants that own them.
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
@@ -12,7 +12,10 @@ use platform::{
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{RotateSecretRequest, read_overlap, require_operator};
+use super::{
+    RotateSecretRequest, check_merchant, listed_merchant, read_overlap, require_manage,
+    require_read,
+};
 use crate::{
     App,
     clients::{self, ClientPage, ClientView, NewClient},
@@ -20,7 +23,8 @@ use crate::{
 };
 
 /// A client to be created. A client without a merchant belongs to a warehouse, a carrier or an
-/// operator.
+/// operator. With a token of a merchant the client belongs to this merchant, and its scopes can be
+/// `orders`, `returns`, `read`, `replay` and `manage`. A client with `manage` needs a merchant.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct CreateClientRequest {
@@ -47,7 +51,7 @@ pub(crate) struct ClientQuery {
 ///
 /// Only this response contains the client secret.
 #[utoipa::path(
-    tag = "clients", security(("bearer" = ["operator"])),
+    tag = "clients", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
     request_body(content = CreateClientRequest, example = json!({ "merchant": "acme", "name": "Acme shop", "scopes": ["orders", "returns"] })),
     responses(
         (status = 201, body = ClientView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -59,19 +63,24 @@ pub(crate) async fn create_client(
     app: web::Data<App>,
     Sequential(caller, Json(body)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
-    let actor = require_operator(&caller)?;
-    let new = body.read(object(NewClient::read))?;
+    let actor = require_manage(&caller)?;
+    let own = caller.claims.merchant.as_ref();
+    let new = body.read(object(|body| NewClient::read(body, own)))?;
+    if let Some(merchant) = &new.merchant {
+        check_merchant(&caller, merchant.as_str())?;
+    }
     let client = clients::create(&app, actor, new).await?;
     Ok(HttpResponse::Created().json(client))
 }
 
 /// List clients
 ///
-/// Sorted by client id, without secrets.
+/// Sorted by client id, without secrets. A token of a merchant gets the clients of this merchant.
 #[utoipa::path(
-    tag = "clients", security(("bearer" = ["operator"])), params(ClientQuery),
+    tag = "clients", security(("bearer" = ["read"]), ("bearer" = ["manage"]), ("bearer" = ["operator"])), params(ClientQuery),
     responses(
         (status = 200, body = ClientPage), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, description = "The token is for another merchant", body = ErrorBody),
     )
 )]
 #[get("/v1/clients")]
@@ -80,10 +89,10 @@ pub(crate) async fn list_clients(
     caller: Caller,
     query: web::Query<ClientQuery>,
 ) -> Result<HttpResponse, Problem> {
-    require_operator(&caller)?;
+    require_read(&caller)?;
     let after = query.after.as_deref().unwrap_or("");
     let mut conn = app.pool.get().await?;
-    let merchant = query.merchant.as_deref();
+    let merchant = listed_merchant(&caller, query.merchant.as_deref())?;
     let mut found = store::clients::page(&mut conn, merchant, after, query.limit.rows()).await?;
     let next = query.limit.next(&mut found, |client| client.id.clone());
     let clients = found.into_iter().map(|client| ClientView::new(client, None)).collect();
@@ -94,7 +103,7 @@ pub(crate) async fn list_clients(
 ///
 /// The previous secret stays valid for the overlap. Older secrets expire at once.
 #[utoipa::path(
-    tag = "clients", security(("bearer" = ["operator"])), params(("client" = String, Path)),
+    tag = "clients", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("client" = String, Path)),
     request_body(content = RotateSecretRequest, example = json!({ "overlap_seconds": 86_400 })),
     responses(
         (status = 200, body = ClientView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -108,9 +117,10 @@ pub(crate) async fn rotate_client_secret(
     Sequential(caller, Json(body)): Sequential<Caller, Json>,
     client: web::Path<String>,
 ) -> Result<HttpResponse, Problem> {
-    let actor = require_operator(&caller)?;
+    let actor = require_manage(&caller)?;
+    let own = caller.claims.merchant.as_ref();
     let overlap = body.read(object(read_overlap))?.unwrap_or(app.settings.secrets.overlap);
-    let client = clients::rotate_secret(&app, actor, &client, overlap).await?;
+    let client = clients::rotate_secret(&app, actor, own, &client, overlap).await?;
     Ok(HttpResponse::Ok().json(client))
 }
 
@@ -118,7 +128,7 @@ pub(crate) async fn rotate_client_secret(
 ///
 /// The client gets no new tokens, and all services reject its tokens within seconds.
 #[utoipa::path(
-    tag = "clients", security(("bearer" = ["operator"])), params(("client" = String, Path)),
+    tag = "clients", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("client" = String, Path)),
     responses(
         (status = 200, body = ClientView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
@@ -130,6 +140,7 @@ pub(crate) async fn revoke_client(
     caller: Caller,
     client: web::Path<String>,
 ) -> Result<HttpResponse, Problem> {
-    let client = clients::revoke(&app, require_operator(&caller)?, &client).await?;
+    let (actor, own) = (require_manage(&caller)?, caller.claims.merchant.as_ref());
+    let client = clients::revoke(&app, actor, own, &client).await?;
     Ok(HttpResponse::Ok().json(client))
 }

@@ -1,4 +1,4 @@
-//! Endpoints of merchants, for operators.
+//! Endpoints of merchants, for operators and for the merchants themselves.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use platform::{
 };
 use utoipa::ToSchema;
 
-use super::{RotateSecretRequest, read_overlap, require_operator};
+use super::{RotateSecretRequest, check_merchant, read_overlap, require_manage, require_read};
 use crate::{
     App,
     endpoints::{self, EndpointList, EndpointView},
@@ -50,7 +50,7 @@ fn parse_interface(name: &str) -> Result<Interface, Error> {
 ///
 /// Secrets and credentials are not shown.
 #[utoipa::path(
-    tag = "endpoints", security(("bearer" = ["operator"])), params(("merchant" = String, Path)),
+    tag = "endpoints", security(("bearer" = ["read"]), ("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("merchant" = String, Path)),
     responses(
         (status = 200, body = EndpointList), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
@@ -62,7 +62,8 @@ pub(crate) async fn list_endpoints(
     caller: Caller,
     merchant: web::Path<String>,
 ) -> Result<HttpResponse, Problem> {
-    require_operator(&caller)?;
+    require_read(&caller)?;
+    check_merchant(&caller, &merchant)?;
     Ok(HttpResponse::Ok().json(endpoints::list(&app, &merchant).await?))
 }
 
@@ -71,9 +72,9 @@ pub(crate) async fn list_endpoints(
 /// The response to the first request contains the signing secret; later responses do not. Requests
 /// for variants are not signed, so that endpoint has no signing secret. The values of `headers` and
 /// the queries of `url` and `token_url` are secrets: they are encrypted, and responses contain
-/// `********` instead.
+/// `********` instead. A request with `********` in one of these places is rejected.
 #[utoipa::path(
-    tag = "endpoints", security(("bearer" = ["operator"])),
+    tag = "endpoints", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
     params(("merchant" = String, Path), ("interface" = String, Path, example = "rma")),
     request_body(content = SetEndpointRequest, example = json!({ "url": "https://acme.example/hooks/rmas", "authentication": { "kind": "bearer", "token": "a-secret-token" }, "timeout_ms": 10_000 })),
     responses(
@@ -88,7 +89,8 @@ pub(crate) async fn set_endpoint(
     Sequential(caller, Json(body)): Sequential<Caller, Json>,
     path: EndpointPath,
 ) -> Result<HttpResponse, Problem> {
-    let actor = require_operator(&caller)?;
+    let actor = require_manage(&caller)?;
+    check_merchant(&caller, &path.0)?;
     let interface = parse_interface(&path.1)?;
     let new = body.read(object(|body| Endpoint::read(body, interface, &app.guard)))?;
     let endpoint = endpoints::set(&app, actor, &path.0, interface, new).await?;
@@ -99,7 +101,7 @@ pub(crate) async fn set_endpoint(
 ///
 /// The merchant receives no more messages of this kind.
 #[utoipa::path(
-    tag = "endpoints", security(("bearer" = ["operator"])),
+    tag = "endpoints", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
     params(("merchant" = String, Path), ("interface" = String, Path)),
     responses(
         (status = 204), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -112,7 +114,8 @@ pub(crate) async fn delete_endpoint(
     caller: Caller,
     path: EndpointPath,
 ) -> Result<HttpResponse, Problem> {
-    let actor = require_operator(&caller)?;
+    let actor = require_manage(&caller)?;
+    check_merchant(&caller, &path.0)?;
     endpoints::delete(&app, actor, &path.0, parse_interface(&path.1)?).await?;
     Ok(HttpResponse::NoContent().finish())
 }
@@ -122,7 +125,7 @@ pub(crate) async fn delete_endpoint(
 /// Messages carry signatures of both secrets during the overlap, so that the merchant can switch
 /// without rejecting a message.
 #[utoipa::path(
-    tag = "endpoints", security(("bearer" = ["operator"])),
+    tag = "endpoints", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
     params(("merchant" = String, Path), ("interface" = String, Path)),
     request_body(content = RotateSecretRequest, example = json!({ "overlap_seconds": 86_400 })),
     responses(
@@ -136,7 +139,8 @@ pub(crate) async fn rotate_endpoint_secret(
     Sequential(caller, Json(body)): Sequential<Caller, Json>,
     path: EndpointPath,
 ) -> Result<HttpResponse, Problem> {
-    let actor = require_operator(&caller)?;
+    let actor = require_manage(&caller)?;
+    check_merchant(&caller, &path.0)?;
     let interface = parse_interface(&path.1)?;
     let overlap = body.read(object(read_overlap))?.unwrap_or(app.settings.secrets.overlap);
     let endpoint = endpoints::rotate_secret(&app, actor, &path.0, interface, overlap).await?;
@@ -147,7 +151,7 @@ pub(crate) async fn rotate_endpoint_secret(
 ///
 /// Messages to a paused endpoint wait until it is resumed.
 #[utoipa::path(
-    tag = "endpoints", security(("bearer" = ["operator"])),
+    tag = "endpoints", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
     params(("merchant" = String, Path), ("interface" = String, Path)),
     responses(
         (status = 200, body = MerchantView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -160,7 +164,8 @@ pub(crate) async fn pause_endpoint(
     caller: Caller,
     path: EndpointPath,
 ) -> Result<HttpResponse, Problem> {
-    let actor = require_operator(&caller)?;
+    let actor = require_manage(&caller)?;
+    check_merchant(&caller, &path.0)?;
     let merchant = endpoints::pause(&app, actor, &path.0, parse_interface(&path.1)?).await?;
     Ok(HttpResponse::Ok().json(merchant))
 }
@@ -169,7 +174,7 @@ pub(crate) async fn pause_endpoint(
 ///
 /// Messages that waited while the endpoint was paused are sent in order.
 #[utoipa::path(
-    tag = "endpoints", security(("bearer" = ["operator"])),
+    tag = "endpoints", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
     params(("merchant" = String, Path), ("interface" = String, Path)),
     responses(
         (status = 200, body = MerchantView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -182,7 +187,8 @@ pub(crate) async fn resume_endpoint(
     caller: Caller,
     path: EndpointPath,
 ) -> Result<HttpResponse, Problem> {
-    let actor = require_operator(&caller)?;
+    let actor = require_manage(&caller)?;
+    check_merchant(&caller, &path.0)?;
     let merchant = endpoints::resume(&app, actor, &path.0, parse_interface(&path.1)?).await?;
     Ok(HttpResponse::Ok().json(merchant))
 }

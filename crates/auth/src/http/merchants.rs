@@ -1,7 +1,8 @@
-//! Merchants, for operators. A merchant can read its own settings.
+//! Merchants, for operators. A merchant and support can read settings.
 
 use actix_web::{HttpResponse, get, patch, post, web};
 use domain::{
+    access::Scope,
     json::object,
     merchant::{SettingsChange, read_new_merchant},
 };
@@ -13,7 +14,7 @@ use platform::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::require_operator;
+use super::{check_merchant, require_operator, require_read};
 use crate::{
     App,
     error::Error,
@@ -107,9 +108,9 @@ pub(crate) async fn create_merchant(
 
 /// List merchants
 ///
-/// Sorted by identifier.
+/// Sorted by identifier. A token of a merchant gets this merchant only.
 #[utoipa::path(
-    tag = "merchants", security(("bearer" = ["operator"])), params(Page),
+    tag = "merchants", security(("bearer" = ["read"]), ("bearer" = ["manage"]), ("bearer" = ["operator"])), params(Page),
     responses(
         (status = 200, body = MerchantPage), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
     )
@@ -120,9 +121,10 @@ pub(crate) async fn list_merchants(
     caller: Caller,
     page: web::Query<Page>,
 ) -> Result<HttpResponse, Problem> {
-    require_operator(&caller)?;
+    require_read(&caller)?;
     let mut conn = app.pool.get().await?;
-    let mut found = store::merchants::page(&mut conn, page.after(), page.limit.rows()).await?;
+    let (own, limit) = (caller.merchant_scope(), page.limit.rows());
+    let mut found = store::merchants::page(&mut conn, own, page.after(), limit).await?;
     let next = page.limit.next(&mut found, |stored| stored.merchant.identifier.to_string());
     let merchants = found.into_iter().map(MerchantView::from).collect();
     Ok(HttpResponse::Ok().json(MerchantPage { merchants, next }))
@@ -151,7 +153,7 @@ pub(crate) async fn republish_merchants(
 ///
 /// A token of the merchant itself needs no scope.
 #[utoipa::path(
-    tag = "merchants", security(("bearer" = ["operator"]), ("bearer" = [])), params(("merchant" = String, Path)),
+    tag = "merchants", security(("bearer" = ["read"]), ("bearer" = ["operator"]), ("bearer" = [])), params(("merchant" = String, Path)),
     responses(
         (status = 200, body = MerchantView), (status = 401, body = ErrorBody), (status = 404, body = ErrorBody),
     )
@@ -162,10 +164,9 @@ pub(crate) async fn show_merchant(
     caller: Caller,
     merchant: web::Path<String>,
 ) -> Result<HttpResponse, Problem> {
-    let is_own =
-        caller.claims.merchant.as_ref().is_some_and(|own| own.as_str() == merchant.as_str());
-    if !is_own && !caller.is_operator() {
-        // A merchant must not find out which other merchants exist.
+    check_merchant(&caller, &merchant)?;
+    // A merchant, a warehouse and a carrier must not find out which merchants exist.
+    if caller.claims.merchant.is_none() && caller.require(Scope::Read).is_err() {
         return Err(Error::MerchantNotFound(merchant.into_inner()).into());
     }
     let stored = store::merchants::find(&mut *app.pool.get().await?, &merchant).await?;

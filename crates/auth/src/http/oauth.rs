@@ -177,7 +177,8 @@ fn respond<T: Serialize>(request: &HttpRequest, result: Result<T, OauthError>) -
                 response.insert_header((header::WWW_AUTHENTICATE, "Basic realm=\"backhaul\""));
             }
         }
-        OauthError::LockedOut(remaining) => {
+        OauthError::LockedOut { client_id, remaining } => {
+            rejections::record(request, Reason::LockedOut, client_id.as_deref(), None);
             response.insert_header((header::RETRY_AFTER, (remaining.as_secs() + 1).to_string()));
         }
         OauthError::Unavailable => {
@@ -205,7 +206,7 @@ fn status(error: &OauthError) -> StatusCode {
         | OauthError::UnsupportedGrantType
         | OauthError::InvalidScope => StatusCode::BAD_REQUEST,
         OauthError::InvalidClient { .. } => StatusCode::UNAUTHORIZED,
-        OauthError::LockedOut(_) => StatusCode::TOO_MANY_REQUESTS,
+        OauthError::LockedOut { .. } => StatusCode::TOO_MANY_REQUESTS,
         OauthError::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         OauthError::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
@@ -217,7 +218,7 @@ fn code(error: &OauthError) -> &'static str {
         OauthError::InvalidClient { .. } => "invalid_client",
         OauthError::UnsupportedGrantType => "unsupported_grant_type",
         OauthError::InvalidScope => "invalid_scope",
-        OauthError::LockedOut(_) | OauthError::Unavailable => "temporarily_unavailable",
+        OauthError::LockedOut { .. } | OauthError::Unavailable => "temporarily_unavailable",
         OauthError::Internal => "server_error",
     }
 }

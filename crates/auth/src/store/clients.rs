@@ -20,6 +20,7 @@ pub(crate) struct Client {
     pub(crate) scopes: Scopes,
     pub(crate) created_at: Timestamp,
     pub(crate) revoked_at: Option<Timestamp>,
+    pub(crate) last_used_at: Option<Timestamp>,
 }
 
 /// The hash of a client secret.
@@ -38,6 +39,7 @@ struct Row {
     scopes: String,
     created_at: Timestamp,
     revoked_at: Option<Timestamp>,
+    last_used_at: Option<Timestamp>,
 }
 
 impl From<Row> for Client {
@@ -50,6 +52,7 @@ impl From<Row> for Client {
             scopes: row.scopes.split(' ').filter_map(|scope| scope.parse().ok()).collect(),
             created_at: row.created_at,
             revoked_at: row.revoked_at,
+            last_used_at: row.last_used_at,
         }
     }
 }
@@ -90,6 +93,22 @@ pub(crate) async fn set_revoked(
     now: Timestamp,
 ) -> Result<(), Error> {
     diesel::update(clients::table.find(id)).set(clients::revoked_at.eq(now)).execute(conn).await?;
+    Ok(())
+}
+
+/// Sets `last_used_at`, unless the stored time is later than `stored_before`.
+pub(crate) async fn set_last_used(
+    conn: &mut AsyncPgConnection,
+    id: &str,
+    now: Timestamp,
+    stored_before: Timestamp,
+) -> Result<(), Error> {
+    use diesel::BoolExpressionMethods as _;
+    let is_due = clients::last_used_at.is_null().or(clients::last_used_at.le(stored_before));
+    diesel::update(clients::table.find(id).filter(is_due))
+        .set(clients::last_used_at.eq(now))
+        .execute(conn)
+        .await?;
     Ok(())
 }
 

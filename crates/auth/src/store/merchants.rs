@@ -4,7 +4,7 @@ use diesel::{
     ExpressionMethods as _, OptionalExtension as _, QueryDsl as _, Queryable, sql_types::BigInt,
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
-use domain::merchant::Merchant;
+use domain::{access::MerchantId, merchant::Merchant};
 use platform::{Timestamp, database::DatabaseError};
 use serde_json::Value;
 
@@ -96,15 +96,20 @@ pub(crate) async fn increment_versions(
     Ok(())
 }
 
-/// The next merchants after an identifier.
+/// The next merchants after an identifier, or only the merchant `own`.
 pub(crate) async fn page(
     conn: &mut AsyncPgConnection,
+    own: Option<&MerchantId>,
     after: &str,
     limit: i64,
 ) -> Result<Vec<StoredMerchant>, Error> {
-    let rows = merchants::table
+    let mut query = merchants::table
         .filter(merchants::identifier.gt(after))
         .order(merchants::identifier)
-        .limit(limit);
-    rows.load::<Row>(conn).await?.into_iter().map(StoredMerchant::try_from).collect()
+        .limit(limit)
+        .into_boxed();
+    if let Some(own) = own {
+        query = query.filter(merchants::identifier.eq(own.as_str()));
+    }
+    query.load::<Row>(conn).await?.into_iter().map(StoredMerchant::try_from).collect()
 }

@@ -16,6 +16,7 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 pub(crate) struct TestApp {
     pub(crate) service: TestService,
     pub(crate) http: reqwest::Client,
+    pub(crate) clock: Clock,
     pub(crate) operator_token: String,
 }
 
@@ -36,12 +37,18 @@ impl TestApp {
     }
 
     pub(crate) async fn start_with(settings: &[(&str, &str)]) -> Self {
-        Self::connect(TestService::new::<App>(&with_defaults(settings)).await).await
+        Self::start_with_clock(Clock::system(), settings).await
     }
 
-    async fn connect(service: TestService) -> Self {
+    pub(crate) async fn start_with_clock(clock: Clock, settings: &[(&str, &str)]) -> Self {
+        let settings = with_defaults(settings);
+        let service = TestService::with_clock::<App>(&settings, clock.clone()).await;
+        Self::connect(service, clock).await
+    }
+
+    async fn connect(service: TestService, clock: Clock) -> Self {
         let http = platform::http_client(Duration::from_secs(120)).unwrap();
-        let mut app = Self { service, http, operator_token: String::new() };
+        let mut app = Self { service, http, clock, operator_token: String::new() };
         app.operator_token = eventually("the first operator gets a token", TIMEOUT, async || {
             let (status, body) = app.request_token(OPERATOR, OPERATOR_SECRET).await;
             (status == StatusCode::OK).then(|| text(&body, "access_token"))
@@ -53,9 +60,9 @@ impl TestApp {
     /// Stops the service and starts it again with the same database and broker namespace.
     pub(crate) async fn restart(self) -> Self {
         let (database, namespace) = self.service.stop().await;
-        let settings = with_defaults(&[]);
-        Self::connect(TestService::on::<App>(&settings, Clock::system(), database, namespace).await)
-            .await
+        let (settings, clock) = (with_defaults(&[]), Clock::system());
+        let service = TestService::on::<App>(&settings, clock.clone(), database, namespace).await;
+        Self::connect(service, clock).await
     }
 
     /// Starts another replica and waits until it is ready.
@@ -173,6 +180,6 @@ pub(crate) async fn send(request: RequestBuilder) -> (StatusCode, Value) {
     (status, body)
 }
 
-fn text(body: &Value, field: &str) -> String {
+pub(crate) fn text(body: &Value, field: &str) -> String {
     body[field].as_str().unwrap().to_owned()
 }

@@ -1,9 +1,11 @@
 //! Tests of clients and their secrets.
 
+use chrono::TimeDelta;
 use reqwest::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::app::{OPERATOR, OPERATOR_SECRET, TestApp};
+use crate::person::TestClock;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rotation_keeps_the_previous_secret_and_expires_older_ones() {
@@ -52,5 +54,33 @@ async fn invalid_clients_are_rejected() {
     };
     assert_eq!(create("nobody", "orders").await, StatusCode::NOT_FOUND);
     assert_eq!(create("acme", "operator").await, StatusCode::UNPROCESSABLE_ENTITY);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_use_is_stored_at_most_once_a_minute() {
+    let clock = TestClock::new();
+    let app = TestApp::start_with_clock(clock.clock(), &[]).await;
+    app.create_merchant("acme").await;
+    let (id, secret) = app.create_client(Some("acme"), &["orders"]).await;
+    let last_used_at = async || -> Value {
+        let (_, page) = app.call(Method::GET, "/v1/clients?merchant=acme", None).await;
+        page["clients"][0]["last_used_at"].clone()
+    };
+    assert_eq!(last_used_at().await, Value::Null);
+    assert_eq!(app.request_token(&id, "wrong-secret").await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(last_used_at().await, Value::Null);
+    app.token(&id, &secret).await;
+    let first = last_used_at().await;
+    assert!(first.is_string(), "{first}");
+    app.token(&id, &secret).await;
+    assert_eq!(last_used_at().await, first);
+    clock.advance(TimeDelta::seconds(59));
+    app.token(&id, &secret).await;
+    assert_eq!(last_used_at().await, first);
+    clock.advance(TimeDelta::seconds(1));
+    app.token(&id, &secret).await;
+    let second = last_used_at().await;
+    assert!(second.as_str() > first.as_str(), "{first} {second}");
     app.stop().await;
 }

@@ -48,10 +48,29 @@ async fn check_rejects_the_settings_that_serve_rejects() {
         (("AUTH__SEALING__KEYS", ""), "sealing.keys is empty"),
         (("AUTH__BOOTSTRAP__CLIENT_SECRET", "secret"), "at least 20 characters"),
         (("AUTH__HTTP__HOST", "0.0.0.0"), "http.tls is not set"),
+        (("AUTH__OIDC__ISSUER", "http://id.example"), "oidc.issuer must be an https URL"),
+        (("AUTH__OIDC__ISSUER", "id.example"), "oidc.issuer must be an https URL"),
+        (("AUTH__OIDC__ISSUER", "https://id.example"), "oidc.client_id is empty"),
+        (("AUTH__OIDC__ROLES", "staff=owner"), "\"staff=owner\" is not a role mapping"),
+        (
+            ("AUTH__PEOPLE__PASSWORDS", "false"),
+            "people.passwords is false and oidc.issuer is empty",
+        ),
     ] {
         let stderr = check(&[setting]).await;
         assert!(stderr.contains(expected), "{setting:?}: {stderr}");
     }
+    let oidc = [
+        ("AUTH__OIDC__ISSUER", "https://id.example"),
+        ("AUTH__OIDC__CLIENT_ID", "backhaul"),
+        ("AUTH__OIDC__ROLES", "shop=merchant-admin:acme"),
+        ("AUTH__PEOPLE__PASSWORDS", "false"),
+    ];
+    assert_eq!(check(&oidc).await, "");
+    let stderr = check(&[&oidc[..], &[("AUTH__OIDC__SCOPES", "email")]].concat()).await;
+    assert!(stderr.contains("oidc.scopes must contain openid"), "{stderr}");
+    let stderr = check(&oidc[..2]).await;
+    assert!(stderr.contains("oidc.roles is empty"), "{stderr}");
     let certificate = ("AUTH__HTTP__TLS__CERTIFICATE", "/nowhere/tls.crt");
     let stderr = check(&[certificate, ("AUTH__HTTP__TLS__KEY", "/nowhere/tls.key")]).await;
     assert!(stderr.contains("/nowhere/tls."), "{stderr}");

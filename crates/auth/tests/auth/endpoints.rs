@@ -204,3 +204,29 @@ async fn header_values_and_url_queries_are_secrets() {
     assert_eq!(app.service.database.count(stored).await, 0);
     app.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_placeholder_does_not_overwrite_the_secret_that_it_stands_for() {
+    let app = TestApp::start().await;
+    app.create_merchant("acme").await;
+    let endpoint = json!({"url": "https://acme.example/rmas?key=open-sesame",
+        "headers": {"x-token": "open-sesame"},
+        "authentication": {"kind": "oauth2", "token_url": "https://id.acme.example/token?k=open-sesame",
+            "client_id": "backhaul", "client_secret": "open-sesame"}});
+    let (_, set) = app.call(Method::PUT, ENDPOINT, Some(endpoint)).await;
+    let changes = app.audit_records().await.len();
+    let shown = &set["endpoint"];
+    let copied = json!({"url": shown["url"], "headers": shown["headers"],
+        "authentication": shown["authentication"]});
+    assert_eq!(
+        rejected_fields(&app, copied).await,
+        [
+            "$.url",
+            "$.headers['x-token']",
+            "$.authentication.token_url",
+            "$.authentication.client_secret"
+        ]
+    );
+    assert_eq!(app.audit_records().await.len(), changes);
+    app.stop().await;
+}

@@ -1,12 +1,15 @@
-//! Tests of the log and the metrics of token requests.
+//! Tests of the log and the metrics of token requests and sign-ins.
 
 use std::process::{Child, Command, Stdio};
 
 use reqwest::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 use testkit::{eventually, free_port, sealing_keys};
 
-use crate::app::{TIMEOUT, TestApp, send, token_request};
+use crate::{
+    app::{TIMEOUT, TestApp, send, text, token_request},
+    person::{PASSWORD, code_at},
+};
 
 /// Auth as a process that logs to a file; killed when dropped.
 struct LoggingAuth {
@@ -44,6 +47,10 @@ impl LoggingAuth {
     async fn request_token(&self, app: &TestApp, id: &str, secret: &str) -> (StatusCode, Value) {
         let request = app.http.post(format!("{}/oauth/token", self.url));
         send(request.json(&token_request(id, secret))).await
+    }
+
+    async fn post(&self, app: &TestApp, path: &str, body: Value) -> (StatusCode, Value) {
+        send(app.http.post(format!("{}{path}", self.url)).json(&body)).await
     }
 
     /// Waits for a line that contains a text.
@@ -94,6 +101,81 @@ async fn granted_and_refused_tokens_are_logged_and_counted() {
     let log = std::fs::read_to_string(auth.log.path()).unwrap();
     for hidden in [&secret, "wrong-secret", token["access_token"].as_str().unwrap()] {
         assert!(!log.contains(hidden), "a secret is in the log");
+    }
+    drop(auth);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lockout_is_logged_and_counted_with_the_client() {
+    let app = TestApp::start().await;
+    let (id, secret) = app.create_client(None, &["warehouse"]).await;
+    let auth = LoggingAuth::start(&app).await;
+    let mut failures = 0;
+    while auth.request_token(&app, &id, "guess").await.0 == StatusCode::UNAUTHORIZED {
+        failures += 1;
+        assert!(failures < 100, "the client is not locked out");
+    }
+    let (status, _) = auth.request_token(&app, &id, &secret).await;
+    assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
+    let line = auth.line("request rejected: locked_out").await.to_string();
+    assert!(line.contains(&id) && line.contains("127.0.0.1"), "{line}");
+    let locked_out = "backhaul_http_rejections_total{reason=\"locked_out\"} 2";
+    assert!(auth.metric(&app, locked_out).await);
+    drop(auth);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sign_ins_are_logged_and_counted_without_secrets() {
+    let app = TestApp::start().await;
+    let invitation = app.invite("ada@example.com", "operator", None).await;
+    let auth = LoggingAuth::start(&app).await;
+    let by_token = json!({"token": invitation});
+    let (_, shown) = auth.post(&app, "/v1/invitations/show", by_token).await;
+    let totp_secret = text(&shown["totp"], "secret");
+    let code = code_at(&totp_secret, app.clock.now());
+    let body = json!({"token": invitation, "password": PASSWORD, "totp_code": code});
+    let (status, accepted) = auth.post(&app, "/v1/invitations/accept", body).await;
+    assert_eq!(status, StatusCode::CREATED, "{accepted}");
+    let recovery_code = accepted["recovery_codes"][0].as_str().unwrap();
+    let sign_in = async |email: &str, password: &str, code: &str| {
+        let body = json!({"email": email, "password": password, "totp_code": code});
+        auth.post(&app, "/v1/sessions", body).await
+    };
+    let (_, started) = sign_in("ada@example.com", PASSWORD, recovery_code).await;
+    let session = text(&started, "session");
+    let (_, issued) = auth.post(&app, "/v1/sessions/token", json!({"session": session})).await;
+    sign_in("ada@example.com", "a-wrong-password", "a-wrong-code").await;
+    // People type passwords into the wrong field.
+    sign_in("a-typed-password", "x", "").await;
+    auth.post(&app, "/v1/sessions/token", json!({"session": "a-wrong-session"})).await;
+    auth.post(&app, "/v1/sessions/end", json!({"session": session})).await;
+
+    let line = auth.line("sign_in_failed").await.to_string();
+    assert!(line.contains("ada@example.com") && line.contains("127.0.0.1"), "{line}");
+    let refused = "backhaul_http_rejections_total{reason=\"sign_in_failed\"} 2";
+    assert!(auth.metric(&app, refused).await);
+    let log = std::fs::read_to_string(auth.log.path()).unwrap();
+    let records = json!(app.audit_records().await).to_string();
+    for hidden in [
+        &invitation,
+        PASSWORD,
+        &totp_secret,
+        &format!("\"{code}\""),
+        recovery_code,
+        &recovery_code.replace('-', ""),
+        &text(&accepted, "session"),
+        &session,
+        issued["access_token"].as_str().unwrap(),
+        "a-wrong-password",
+        "a-wrong-code",
+        "a-typed-password",
+        "a-wrong-session",
+        "argon2",
+    ] {
+        assert!(!log.contains(hidden), "a secret is in the log: {hidden}");
+        assert!(!records.contains(hidden), "a secret is in the audit log: {hidden}");
     }
     drop(auth);
     app.stop().await;

@@ -6,13 +6,23 @@
     reason = "a test that cannot continue should panic"
 )]
 
+mod access;
 mod app;
 mod clients;
 mod commands;
 mod endpoints;
+mod invitations;
 mod logs;
+mod managers;
 mod merchants;
+mod oidc;
+mod oidc_provider;
+mod passwords;
+mod people;
+mod person;
 mod revocations;
+mod sessions;
+mod sign_in;
 mod signing_keys;
 mod tokens;
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::app::{OPERATOR, OPERATOR_SECRET, TestApp, form, send, token_request};
 
 const NO_LOCKOUT: [(&str, &str); 2] = [
-    ("BRUTE_FORCE__CLIENT_FAILURES_PER_MINUTE", "1000"),
+    ("BRUTE_FORCE__ACCOUNT_FAILURES_PER_MINUTE", "1000"),
     ("BRUTE_FORCE__ADDRESS_FAILURES_PER_MINUTE", "1000"),
 ];
 const GRANT: &str = "grant_type=client_credentials";
@@ -200,7 +200,7 @@ async fn unknown_clients_and_wrong_secrets_are_indistinguishable() {
 #[tokio::test(flavor = "multi_thread")]
 async fn too_many_failures_lock_out_one_client_only() {
     let app = TestApp::start_with(&[
-        ("BRUTE_FORCE__CLIENT_FAILURES_PER_MINUTE", "3"),
+        ("BRUTE_FORCE__ACCOUNT_FAILURES_PER_MINUTE", "3"),
         ("BRUTE_FORCE__ADDRESS_FAILURES_PER_MINUTE", "1000"),
     ])
     .await;
@@ -219,7 +219,7 @@ async fn too_many_failures_lock_out_one_client_only() {
 #[tokio::test(flavor = "multi_thread")]
 async fn failures_with_many_clients_lock_out_the_address() {
     let app = TestApp::start_with(&[
-        ("BRUTE_FORCE__CLIENT_FAILURES_PER_MINUTE", "3"),
+        ("BRUTE_FORCE__ACCOUNT_FAILURES_PER_MINUTE", "3"),
         ("BRUTE_FORCE__ADDRESS_FAILURES_PER_MINUTE", "5"),
     ])
     .await;

@@ -4,9 +4,10 @@ use clap::{Args, value_parser};
 use serde_json::{Value, json};
 
 use super::Filter;
+use super::dry_run::describe;
 use crate::api_client::ApiClient;
 use crate::delivery_services::{call_each, find};
-use crate::output::print;
+use crate::output::{Format, print};
 use crate::usage_error;
 
 #[derive(Args)]
@@ -22,7 +23,7 @@ pub(super) struct Replay {
     /// Include messages when a newer one with the same ordering key was delivered
     #[arg(long)]
     force: bool,
-    /// Only count the messages
+    /// Only count the messages, by merchant and kind, and show the first ten
     #[arg(long, conflicts_with = "id")]
     dry_run: bool,
     /// Messages per second, up to 1000
@@ -31,7 +32,7 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    pub(super) async fn run(&self, services: &[ApiClient]) -> anyhow::Result<()> {
+    pub(super) async fn run(&self, services: &[ApiClient], format: Format) -> anyhow::Result<()> {
         if let Some(id) = &self.id {
             let path = ["v1", "deliveries", id, "replay"];
             let query = [("force", if self.force { "true" } else { "false" })];
@@ -51,9 +52,12 @@ impl Replay {
         }
         let call = async |service: &ApiClient| service.post(&["v1", "replays"], &body).await;
         let (replays, outcome) = call_each(services, call).await;
+        let response = json!({ "replays": replays });
         // Started replays continue even if another service failed.
-        if !replays.is_empty() {
-            print_json(&json!({ "replays": replays }))?;
+        match replays.as_slice() {
+            [] => {}
+            _ if self.dry_run => format.print(&response, describe)?,
+            _ => print_json(&response)?,
         }
         outcome
     }

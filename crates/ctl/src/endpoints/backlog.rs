@@ -4,12 +4,12 @@
 use clap::Args;
 use domain::access::MerchantId;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::api_client::ApiClient;
 use crate::connection::OperatorArgs;
 use crate::delivery_services::{DeliveryServiceArgs, call_each, merge_lists};
-use crate::output::{Column, items, text_at, time, value};
+use crate::output::{Column, computed, items, text_at, time, value};
 
 const MAX_ENDPOINTS: usize = 1000;
 
@@ -17,9 +17,16 @@ const COLUMNS: &[Column] = &[
     value("merchant", "/merchant"),
     value("kind", "/kind"),
     value("state", "/state"),
-    time("disabled", "/disabled_at"),
+    time("since", "/since"),
+    value("reason", "/reason"),
     value("waiting", "/waiting"),
-    value("in flight", "/in_flight"),
+    time("oldest due", "/oldest_due_at"),
+    computed("in flight", |it| {
+        format!("{} of {}", text_at(it, "/in_flight"), text_at(it, "/window"))
+    }),
+    value("success", "/recent/success_rate"),
+    value("p95 ms", "/recent/p95_ms"),
+    time("last success", "/last_success/at"),
     value("remedy", "/remedy"),
 ];
 
@@ -36,7 +43,7 @@ struct Filter {
     /// Only endpoints of this merchant
     merchant: Option<MerchantId>,
     /// Only endpoints in this state
-    #[arg(long, value_parser = ["active", "paused", "disabled"])]
+    #[arg(long, value_parser = ["ok", "failing", "paused", "disabled"])]
     state: Option<String>,
 }
 
@@ -52,21 +59,32 @@ async fn list(service: &ApiClient, filter: &Filter) -> anyhow::Result<Value> {
     service.list(&["v1", "endpoints"], "endpoints", filter, MAX_ENDPOINTS).await
 }
 
-/// Adds `disabled_at` to the endpoints that a 410 response disabled. Only the delivering services
-/// know them; without their URLs nothing is added.
-pub(super) async fn mark_disabled(client: &ApiClient, merchant: &MerchantId, listed: &mut Value) {
-    let Ok(services) = DeliveryServiceArgs::default().clients(client) else { return };
+/// Adds `disabled_at` to the endpoints of a merchant that a 410 response disabled. Only the delivering
+/// services know them. A warning says that their state could not be read.
+pub(crate) async fn mark_disabled(client: &ApiClient, merchant: &MerchantId, listed: &mut Value) {
+    if listed.get("endpoints").and_then(Value::as_object).is_none_or(Map::is_empty) {
+        return;
+    }
+    if let Err(error) = read_disabled(client, merchant, listed).await {
+        eprintln!("warning: disabled endpoints may be shown as active: {error:#}");
+    }
+}
+
+async fn read_disabled(
+    client: &ApiClient,
+    merchant: &MerchantId,
+    listed: &mut Value,
+) -> anyhow::Result<()> {
+    let services = DeliveryServiceArgs::default().clients(client)?;
     let filter = Filter { merchant: Some(merchant.clone()), state: Some("disabled".to_owned()) };
     let call = async |service: &ApiClient| list(service, &filter).await;
     let (pages, outcome) = call_each(&services, call).await;
     for endpoint in pages.iter().flat_map(|page| items(page, "/endpoints")) {
         let pointer = format!("/endpoints/{}", text_at(endpoint, "/kind"));
         if let Some(Value::Object(listed)) = listed.pointer_mut(&pointer) {
-            let disabled_at = endpoint.get("disabled_at").cloned().unwrap_or_default();
+            let disabled_at = endpoint.get("since").cloned().unwrap_or_default();
             listed.insert("disabled_at".to_owned(), disabled_at);
         }
     }
-    if let Err(error) = outcome {
-        eprintln!("warning: disabled endpoints may be shown as active: {error:#}");
-    }
+    outcome
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::output::{Column, computed, details, items, join, table, text_at, time, value};
 
 pub(super) const COLUMNS: &[Column] = &[
+    value("merchant", "/merchant"),
     value("rma", "/rma_identifier"),
     time("created", "/created_at"),
     value("status", "/status"),
@@ -25,6 +26,7 @@ pub(super) const COLUMNS: &[Column] = &[
 ];
 
 const FIELDS: &[Column] = &[
+    value("merchant", "/merchant"),
     value("rma", "/rma_identifier"),
     value("status", "/status"),
     value("method", "/return_method"),
@@ -42,6 +44,7 @@ const UNIT_COLUMNS: &[Column] = &[
         format!("{order}/{line}:{}", part("/unit"))
     }),
     value("sku", "/sku"),
+    value("title", "/title"),
     value("reason", "/return_reason"),
     value("for", "/refund_type"),
     computed("cents", |unit| match RmaUnit::deserialize(unit) {

@@ -37,8 +37,12 @@ async fn a_message_is_listed_shown_replayed_and_counted() {
     }
     let page = app.json("deliveries list --limit 1 --json").await;
     assert_eq!(page["deliveries"].as_array().unwrap().len(), 1);
-    let none = app.json("deliveries list --ordering-key rma:2 --json").await;
-    assert_eq!(none["deliveries"], json!([]));
+    for none in ["--ordering-key rma:2", "--text 2", "--event rma.refunded"] {
+        let none = app.json(&format!("deliveries list {none} --json")).await;
+        assert_eq!(none["deliveries"], json!([]));
+    }
+    let both = app.json("deliveries list --text 1 --event rma.created --json").await;
+    assert_eq!(both["deliveries"].as_array().unwrap().len(), 2);
 
     let shown = app.text(&format!("deliveries show {dead}")).await;
     assert!(shown.contains("{\"number\":1}") && shown.contains("dead"), "{shown}");
@@ -75,8 +79,13 @@ async fn dead_messages_are_replayed_by_filter() {
     }
     app.respond_with(200).await;
     let replay = "deliveries replay --merchant acme --status 500 --force";
-    let counted = app.json(&format!("{replay} --dry-run")).await;
+    let counted = app.json(&format!("{replay} --dry-run --json")).await;
     assert_eq!(counted["replays"][0]["matches"], 3);
+    let counted = app.text(&format!("{replay} --dry-run")).await;
+    assert!(counted.starts_with("3 messages match; sending them takes about 1 s\n"), "{counted}");
+    for row in ["acme      3\n", "rma   3\n", "  rma:1         rejected  500\n"] {
+        assert!(counted.contains(row), "{row:?} in {counted}");
+    }
     let (first, _) = dead.split_first().unwrap();
     assert_eq!(app.json(&format!("deliveries show {first} --json")).await["state"], "dead");
     let started = app.json(&format!("{replay} --per-second 100")).await;
@@ -84,7 +93,8 @@ async fn dead_messages_are_replayed_by_filter() {
     for id in &dead {
         app.wait_for_state(id, "delivered").await;
     }
-    assert_eq!(app.json("deliveries replay --all --dry-run").await["replays"][0]["matches"], 0);
+    let none = app.json("deliveries replay --all --dry-run --json").await;
+    assert_eq!(none["replays"][0]["matches"], 0);
 
     let id = started["replays"][0]["id"].as_str().unwrap();
     eventually("the replay is finished", TIMEOUT, async || {
@@ -97,6 +107,13 @@ async fn dead_messages_are_replayed_by_filter() {
     assert!(list.contains("merchant=acme") && list.contains("operator"), "{list}");
     let shown = app.text(&format!("replays show {id}")).await;
     assert!(shown.contains("finished") && shown.contains("status=500"), "{shown}");
+    for action in ["pause", "resume", "stop"] {
+        let stderr = app.error(&format!("replays {action} {id}"), 1).await;
+        assert!(stderr.contains(&format!("replay {id} is finished")), "{stderr}");
+    }
+    let hours = app.text("deliveries hourly rma --merchant acme").await;
+    let attempts: u32 = rows(&hours).iter().map(|row| row[2].parse::<u32>().unwrap()).sum();
+    assert_eq!(attempts, 9, "two attempts and a replay of each: {hours}");
 
     app.stop().await;
 }
@@ -157,6 +174,8 @@ async fn invalid_delivery_commands_fail_with_an_error() {
         "deliveries replay --all --per-second 1001",
         "deliveries list --limit 501",
         "deliveries report --by minute",
+        "deliveries hourly letters",
+        "deliveries hourly rma --hours 0",
     ] {
         app.error(misuse, 2).await;
     }
@@ -179,6 +198,21 @@ async fn an_endpoint_that_a_410_disabled_is_shown_and_resumed() {
     assert!(stderr.contains("responded with 410"), "{stderr}");
     let list = app.text("endpoint list acme").await;
     assert!(list.contains("disabled by 410 at"), "{list}");
+    let merchant = app.text("merchant show acme").await;
+    assert!(merchant.contains("disabled by 410 at"), "{merchant}");
+    // Without the URL of the delivering service, the state is not known.
+    app.set("RMA_URL", "");
+    for command in ["merchant show acme", "endpoint list acme"] {
+        let output = app.backhaul(command).await;
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{stderr}");
+        assert!(
+            stderr.starts_with("warning: disabled endpoints may be shown as active: no delivering"),
+            "{stderr}"
+        );
+        assert!(String::from_utf8(output.stdout).unwrap().contains(" active "));
+    }
+    app.set("RMA_URL", &app.delivery_url());
     let backlog = app.json("endpoint backlog --state disabled --json").await;
     assert_eq!(backlog["endpoints"][0]["waiting"], 1, "{backlog}");
     app.text("endpoint resume acme rma").await;

@@ -5,7 +5,7 @@ use delivery::{Deliveries, NewMessage};
 use diesel_migrations::EmbeddedMigrations;
 use domain::message_kind::MessageKind;
 use merchants::Merchants;
-use messaging::{Broker, Topology};
+use messaging::{Backlog, Broker, Topology};
 use platform::database::Pool;
 use platform::identity::{self, Verifier};
 use platform::sealing::{self, Sealer};
@@ -18,6 +18,7 @@ use utoipa_actix_web::service_config::ServiceConfig;
 pub(crate) struct DeliveringService {
     pool: Pool,
     deliveries: Deliveries,
+    backlog: Backlog,
 }
 
 #[derive(Deserialize)]
@@ -41,10 +42,12 @@ impl Service for DeliveringService {
 
     fn routes(config: &mut ServiceConfig<'_>) {
         delivery::routes(config);
+        messaging::routes(config);
     }
 
     fn share(&self, app: &mut web::ServiceConfig) {
         app.app_data(web::Data::new(self.deliveries.clone()));
+        app.app_data(web::Data::new(self.backlog.clone()));
         app.app_data(web::Data::new((self.pool.clone(), self.deliveries.clone())));
         app.route("/messages", web::post().to(append_message));
     }
@@ -59,9 +62,10 @@ impl Service for DeliveringService {
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let sealer = Arc::new(Sealer::new(&sealing)?);
         let kinds = [MessageKind::Rma];
+        let backlog = Backlog::new(Self::NAME, process, &broker, &kinds);
         let deliveries =
             Deliveries::start(&outbox, process, &broker, &merchants, &sealer, &kinds, delivery)?;
-        Ok((Self { pool: process.pool.clone(), deliveries }, verifier))
+        Ok((Self { pool: process.pool.clone(), deliveries, backlog }, verifier))
     }
 }
 

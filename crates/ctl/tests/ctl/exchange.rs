@@ -77,6 +77,10 @@ async fn exchange_orders_and_variants_are_shown() {
     assert_eq!(placed.get("exchange_order_identifier"), Some(&"EX-1001".into()));
     let listed = app.text(&format!("exchange list --original-order 1001 {at}")).await;
     assert_eq!(listed.lines().count(), 3, "{listed}");
+    let all = format!("exchange list --all-merchants --service-url {}", service.url);
+    let listed = app.text(&all).await;
+    assert!(listed.starts_with("MERCHANT") && listed.contains("\nacme"), "{listed}");
+    assert_eq!(listed.lines().count(), 3, "{listed}");
     let shown = app.text(&format!("exchange show 1001 {at}")).await;
     assert!(shown.contains("EX-1001") && shown.contains("\nOTHER RETURNS"), "{shown}");
     assert!(shown.contains("L1:1 UNEVEN_EXCHANGE"), "{shown}");

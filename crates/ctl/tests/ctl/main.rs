@@ -7,8 +7,10 @@
 )]
 
 mod app;
+mod backlog;
 mod commands;
 mod deliveries;
 mod delivering_service;
 mod exchange;
+mod people;
 mod warehouse;

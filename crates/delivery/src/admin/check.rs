@@ -11,16 +11,20 @@ use domain::merchant::Interface;
 use domain::message_kind::{MessageKind, VARIANTS_API_VERSION};
 use futures_util::future::join_all;
 use platform::http::ErrorBody;
-use platform::identity::{Access, Caller};
+use platform::identity::Caller;
 use platform::{Problem, chain};
 use serde::{Deserialize, Serialize};
 use url::Url;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
+use super::access::includes;
+use super::headers::{HeaderView, response_headers};
 use super::{Error, parse_merchant, sample::sample};
 use crate::Deliveries;
-use crate::attempt::{Attempt, Message, Query, ResponseBody};
+use crate::attempt::{
+    Attempt, Message, MessageFacts, Query, ResponseBody, derived_headers, parse_headers,
+};
 use crate::engine::Engine;
 use crate::outcome::{Jitter, Outcome};
 use crate::store::new_id;
@@ -43,9 +47,21 @@ pub(crate) struct EndpointCheckResult {
     /// HTTP status code of the response.
     status: Option<u16>,
     detail: String,
+    /// Headers of the request as sent, by name. Empty if there was no request.
+    request_headers: Vec<HeaderView>,
+    /// The sample. Empty for variants.
+    request_body: String,
+    /// Headers of the response, up to 2 KiB. Empty without a response.
+    response_headers: Vec<HeaderView>,
     /// First bytes of the response body.
     response_body: String,
     latency_ms: u64,
+}
+
+/// The request of a check, apart from the headers that the attempt log contains.
+struct SentRequest {
+    headers: Vec<(String, String)>,
+    body: &'static str,
 }
 
 /// Results of an endpoint check, one for each endpoint.
@@ -58,6 +74,8 @@ pub(crate) struct EndpointCheck {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CheckOptions {
+    /// Only the endpoint of this kind, or `exchange-variants`.
+    kind: Option<String>,
     /// Product whose variants are requested; `SAMPLE-SKU` by default.
     sku: Option<String>,
 }
@@ -67,7 +85,7 @@ pub(crate) struct CheckOptions {
 /// Sends a signed sample of each kind that this service delivers, with the event `sample`. Samples
 /// are not retried and not stored. The exchange service also requests the variants of a product.
 #[utoipa::path(
-    tag = "deliveries", security(("bearer" = ["operator"])), params(("merchant" = String, Path), CheckOptions),
+    tag = "deliveries", security(("bearer" = ["manage"])), params(("merchant" = String, Path), CheckOptions),
     responses(
         (status = 200, body = EndpointCheck), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
@@ -80,23 +98,20 @@ pub(crate) async fn check_endpoints(
     merchant: web::Path<String>,
     query: web::Query<CheckOptions>,
 ) -> Result<HttpResponse, Problem> {
-    caller.require(Scope::Operator)?;
+    caller.require(Scope::Manage)?;
     let engine = &deliveries.0;
     let merchant = parse_merchant(Some(&merchant))?
         .filter(|merchant| engine.merchants.get(merchant).is_some())
+        .filter(|merchant| includes(caller.merchant_scope(), Some(merchant.as_str())))
         .ok_or_else(|| Error::NoMerchant(merchant.into_inner()))?;
-    match caller.merchant_scope() {
-        Some(limit) if *limit != merchant => {
-            return Err(Access::OtherMerchant(limit.clone()).into());
-        }
-        _ => {}
-    }
     let product = VariantIdentifier::parse(query.sku.as_deref().unwrap_or(SAMPLE_SKU))
         .map_err(|error| Error::Malformed(format!("sku: {error}")))?;
     let messages = engine.kinds.iter().map(|kind| Interface::Message(*kind));
     // The service that places exchange orders also requests variants.
     let variants = engine.kinds.contains(&MessageKind::ExchangeOrder);
-    let interfaces = messages.chain(variants.then_some(Interface::Variants));
+    let interfaces = messages
+        .chain(variants.then_some(Interface::Variants))
+        .filter(|interface| query.kind.as_ref().is_none_or(|kind| kind == interface.name()));
     let checks = interfaces.map(|interface| check(engine, &merchant, interface, &product));
     let results = join_all(checks).await;
     Ok(HttpResponse::Ok().json(EndpointCheck { results }))
@@ -120,10 +135,12 @@ async fn check(
     };
     let mut client = engine.endpoint_client.clone();
     client.timeout = resolved.timeout.unwrap_or(client.timeout).min(engine.check_timeout);
-    let attempt = match interface {
+    let (attempt, request) = match interface {
         Interface::Message(kind) => {
             let message = sample_message(merchant, kind, new_id(now));
-            client.deliver(&message, &resolved.endpoint, now, Jitter::draw()).await.1
+            let attempt = client.deliver(&message, &resolved.endpoint, now, Jitter::draw()).await.1;
+            let request = SentRequest::of_message(&message, kind, &attempt);
+            (attempt, request)
         }
         Interface::Variants => {
             let url = match product.expand_url(resolved.endpoint.url()) {
@@ -139,10 +156,12 @@ async fn check(
                 traceparent: platform::telemetry::traceparent(),
                 max_response_bytes: MAX_VARIANTS_BYTES,
             };
-            client.fetch(&query, &resolved.endpoint.with_url(url), now, Jitter::draw()).await
+            let endpoint = resolved.endpoint.with_url(url);
+            let attempt = client.fetch(&query, &endpoint, now, Jitter::draw()).await;
+            (attempt, SentRequest::of_variants(merchant))
         }
     };
-    EndpointCheckResult::sent(interface, resolved.endpoint.url(), attempt)
+    EndpointCheckResult::sent(interface, resolved.endpoint.url(), attempt, request)
 }
 
 fn sample_message(merchant: &MerchantId, kind: MessageKind, id: Uuid) -> Message {
@@ -158,6 +177,26 @@ fn sample_message(merchant: &MerchantId, kind: MessageKind, id: Uuid) -> Message
     }
 }
 
+impl SentRequest {
+    fn of_message(message: &Message, kind: MessageKind, attempt: &Attempt) -> Self {
+        let facts = MessageFacts {
+            id: &message.id,
+            merchant: &message.merchant,
+            event: &message.event,
+            sequence: message.sequence,
+            body_bytes: message.body.len(),
+        };
+        let headers = derived_headers(&facts, attempt.started_at);
+        Self { headers, body: sample(kind) }
+    }
+
+    fn of_variants(merchant: &MerchantId) -> Self {
+        let headers = [("accept", "application/json"), ("x-service-id", merchant.as_str())];
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        Self { headers: headers.map(owned).to_vec(), body: "" }
+    }
+}
+
 impl EndpointCheckResult {
     fn unsent(interface: Interface, outcome: &str, detail: String) -> Self {
         Self {
@@ -167,12 +206,15 @@ impl EndpointCheckResult {
             outcome: outcome.to_owned(),
             status: None,
             detail,
+            request_headers: Vec::new(),
+            request_body: String::new(),
+            response_headers: Vec::new(),
             response_body: String::new(),
             latency_ms: 0,
         }
     }
 
-    fn sent(interface: Interface, url: &Url, attempt: Attempt) -> Self {
+    fn sent(interface: Interface, url: &Url, attempt: Attempt, request: SentRequest) -> Self {
         let is_delivered = matches!(attempt.outcome, Outcome::Delivered { .. });
         let unreadable = match interface {
             Interface::Variants if is_delivered => Variants::read(&attempt.response).err(),
@@ -182,6 +224,13 @@ impl EndpointCheckResult {
             Some(error) => ("invalid_response", chain(error)),
             None => (attempt.outcome.name(), attempt.outcome.detail()),
         };
+        let logged = parse_headers(&attempt.headers.request);
+        let mut request_headers: Vec<_> = logged.map(HeaderView::from).collect();
+        let was_sent = !request_headers.is_empty();
+        if was_sent {
+            request_headers.extend(request.headers.into_iter().map(HeaderView::from));
+            request_headers.sort();
+        }
         // The query string may hold a secret.
         let mut url = url.clone();
         url.set_query(None);
@@ -192,6 +241,9 @@ impl EndpointCheckResult {
             outcome: outcome.to_owned(),
             status: attempt.outcome.status(),
             detail,
+            request_headers,
+            request_body: if was_sent { request.body.to_owned() } else { String::new() },
+            response_headers: response_headers(&attempt.headers.response),
             response_body: attempt.response_log,
             latency_ms: attempt.latency.as_millis().try_into().unwrap_or(u64::MAX),
         }

@@ -1,18 +1,19 @@
-//! Lists and shows deliveries.
+//! Lists deliveries.
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
-use actix_web::{HttpRequest, HttpResponse, get, web};
+use actix_web::{HttpResponse, get, web};
 use chrono::{DateTime, Utc};
 use platform::Problem;
-use platform::http::{ErrorBody, PageLimit, reserve_for_response};
+use platform::http::{ErrorBody, PageLimit};
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
+use super::access::readable_merchant;
 use super::waiting::{Waiting, waiting};
-use super::{Error, check_filter, check_outcome, parse_merchant, readable_merchant};
+use super::{check_filter, check_outcome, parse_merchant};
 use crate::Deliveries;
 use crate::store::{self, DeliveryRow, Filter, State};
 
@@ -31,6 +32,11 @@ pub(crate) struct DeliveryQuery {
     /// status code.
     outcome: Option<String>,
     ordering_key: Option<String>,
+    /// Id of a delivery, an ordering key, or the identifier in one: of a return, order or ASN. The
+    /// whole identifier must match.
+    text: Option<String>,
+    /// For example `rma.created`.
+    event: Option<String>,
     /// Created at this time or later.
     from: Option<DateTime<Utc>>,
     /// Created before this time.
@@ -69,7 +75,7 @@ pub(crate) struct DeliveryView {
 }
 
 impl DeliveryView {
-    fn new(row: DeliveryRow, waiting: Option<Waiting>) -> Self {
+    pub(super) fn new(row: DeliveryRow, waiting: Option<Waiting>) -> Self {
         Self {
             state: row.state(),
             id: row.id,
@@ -99,37 +105,11 @@ pub(crate) struct DeliveryPage {
     next: Option<String>,
 }
 
-/// A request to the merchant, or an attempt that failed before the request.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct AttemptView {
-    /// 0 for the first delivery, 1 for the first replay, and so on.
-    replay_number: i32,
-    number: i32,
-    started_at: DateTime<Utc>,
-    latency_ms: i32,
-    outcome: String,
-    /// HTTP status code of the response.
-    status: Option<i32>,
-    detail: String,
-    /// First bytes of the response body.
-    response_body: String,
-}
-
-/// A delivery with its message body and all attempts.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct DeliveryDetails {
-    #[serde(flatten)]
-    delivery: DeliveryView,
-    /// The message body as sent to the merchant.
-    body: String,
-    attempts: Vec<AttemptView>,
-}
-
 /// List deliveries
 ///
 /// Newest first.
 #[utoipa::path(
-    tag = "deliveries", security(("bearer" = ["orders"]), ("bearer" = ["returns"]), ("bearer" = ["operator"])), params(DeliveryQuery),
+    tag = "deliveries", security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])), params(DeliveryQuery),
     responses(
         (status = 200, body = DeliveryPage), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 422, body = ErrorBody),
@@ -151,64 +131,27 @@ pub(crate) async fn list_deliveries(
         status: query.status,
         outcome: query.outcome,
         ordering_key: query.ordering_key,
+        text: query.text,
+        event: query.event,
         from: query.from,
         to: query.to,
     };
     check_filter(&filter)?;
     check_outcome(filter.outcome.as_deref())?;
-    let mut conn = deliveries.0.pool.get().await?;
+    let engine = &deliveries.0;
+    // A kind of another service would be looked for in the whole history.
+    let is_foreign = |kind: &str| engine.kinds.iter().all(|own| own.name() != kind);
+    if filter.kind.as_deref().is_some_and(is_foreign) {
+        return Ok(HttpResponse::Ok().json(DeliveryPage { deliveries: Vec::new(), next: None }));
+    }
+    let mut conn = engine.pool.get().await?;
     let mut rows = store::newest_first(&mut conn, &filter, query.after, query.limit.rows()).await?;
     let next = query.limit.next(&mut rows, |last| last.id.to_string());
-    let mut waiting = waiting(&deliveries.0, &mut conn, &rows).await?;
+    let mut waiting = waiting(engine, &mut conn, &rows).await?;
     let view = |row: DeliveryRow| {
         let waiting = waiting.remove(&row.id);
         DeliveryView::new(row, waiting)
     };
     let deliveries = rows.into_iter().map(view).collect();
     Ok(HttpResponse::Ok().json(DeliveryPage { deliveries, next }))
-}
-
-/// Show a delivery
-///
-/// With its message body and all attempts.
-#[utoipa::path(
-    tag = "deliveries", security(("bearer" = ["orders"]), ("bearer" = ["returns"]), ("bearer" = ["operator"])), params(("id" = Uuid, Path)),
-    responses(
-        (status = 200, body = DeliveryDetails), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-    )
-)]
-#[get("/v1/deliveries/{id}")]
-pub(crate) async fn show_delivery(
-    deliveries: web::Data<Deliveries>,
-    caller: Caller,
-    id: web::Path<Uuid>,
-    request: HttpRequest,
-) -> Result<HttpResponse, Problem> {
-    let (id, merchant) = (id.into_inner(), readable_merchant(&caller, None)?);
-    let mut conn = deliveries.0.pool.get().await?;
-    let delivery = store::find(&mut conn, id).await?.ok_or(Error::NoDelivery(id))?;
-    if merchant.is_some_and(|merchant| merchant.as_str() != delivery.merchant) {
-        return Err(Error::NoDelivery(id).into());
-    }
-    let body = store::body(&mut conn, id).await?;
-    reserve_for_response(&request, body.len())?;
-    let attempts = store::attempts(&mut conn, id).await?.into_iter().map(|attempt| AttemptView {
-        replay_number: attempt.replay_number,
-        number: attempt.number,
-        started_at: attempt.started_at,
-        latency_ms: attempt.latency_ms,
-        outcome: attempt.outcome,
-        status: attempt.status,
-        detail: attempt.detail,
-        response_body: attempt.response_body,
-    });
-    let rows = [delivery];
-    let waiting = waiting(&deliveries.0, &mut conn, &rows).await?.remove(&id);
-    let [delivery] = rows;
-    Ok(HttpResponse::Ok().json(DeliveryDetails {
-        attempts: attempts.collect(),
-        delivery: DeliveryView::new(delivery, waiting),
-        body: String::from_utf8_lossy(&body).into_owned(),
-    }))
 }

@@ -16,30 +16,46 @@ use crate::store::{Filter, State};
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct NewReplay {
     /// Deliveries to replay: dead ones, or delivered ones if `state` is `delivered`. It names a
-    /// merchant, unless `all` is true.
+    /// merchant, unless `all` is true or the token is limited to one.
     #[schema(required = false)]
     pub(super) filter: Filter,
-    /// Replay deliveries of all merchants.
+    /// Replay deliveries of all merchants, or all of the merchant that the token is limited to.
     #[schema(required = false, default = false)]
     pub(super) all: bool,
     /// Replay deliveries even if a newer message of their ordering key was delivered.
     #[schema(required = false, default = false)]
     pub(super) force: bool,
-    /// Count the deliveries that match, and replay none.
+    /// Count and show the deliveries that match, and replay none.
     #[schema(required = false, default = false)]
     pub(super) dry_run: bool,
     #[schema(required = false, default = 50, minimum = 1, maximum = 1000)]
     pub(super) per_second: i32,
+    /// Number of matches of a dry run. If the number has changed, nothing is replayed.
+    #[schema(required = false, minimum = 0, maximum = 100000)]
+    pub(super) expect_matches: Option<i64>,
+    /// Difference from `expect_matches` that is accepted.
+    #[schema(required = false, default = 0, minimum = 0, maximum = 100000)]
+    pub(super) tolerance: i64,
 }
 
 pub(super) const DEFAULT_PER_SECOND: i32 = 50;
 const MAX_PER_SECOND: i64 = 1000;
+/// Matches are counted no further.
+pub(super) const MAX_COUNTED: i64 = 100_000;
 const MAX_ORDERING_KEY: usize = 1000;
 
 impl NewReplay {
     /// Reads a request. A caller that is limited to one merchant need not name it.
     pub(super) fn read(body: &Object<'_>, is_limited: bool) -> Option<Self> {
-        body.reject_unknown(&["filter", "all", "force", "dry_run", "per_second"]);
+        body.reject_unknown(&[
+            "filter",
+            "all",
+            "force",
+            "dry_run",
+            "per_second",
+            "expect_matches",
+            "tolerance",
+        ]);
         let flag = |name| Some(body.optional(name, boolean)?.unwrap_or_default());
         let all = flag("all");
         let filter = body.optional("filter", object(read_filter));
@@ -53,6 +69,7 @@ impl NewReplay {
             }
         }
         let rate = body.optional("per_second", integer(1..=MAX_PER_SECOND));
+        let tolerance = body.optional("tolerance", integer(0..=MAX_COUNTED));
         read_fields!(Self {
             filter: filter.map(Option::unwrap_or_default),
             all: all,
@@ -61,6 +78,8 @@ impl NewReplay {
             per_second: rate.map(|rate| {
                 rate.and_then(|rate| rate.try_into().ok()).unwrap_or(DEFAULT_PER_SECOND)
             }),
+            expect_matches: body.optional("expect_matches", integer(0..=MAX_COUNTED)),
+            tolerance: tolerance.map(Option::unwrap_or_default),
         })
     }
 }
@@ -74,11 +93,13 @@ fn read_filter(filter: &Object<'_>) -> Option<Filter> {
         "status",
         "outcome",
         "ordering_key",
+        "text",
+        "event",
         "from",
         "to",
     ];
     filter.reject_unknown(&known);
-    let outcomes = Outcome::NAMES.map(|name| (name, name.to_owned()));
+    let outcomes: Vec<_> = Outcome::NAMES.iter().map(|name| (*name, (*name).to_owned())).collect();
     let states = [("dead", State::Dead), ("delivered", State::Delivered)];
     let merchant = |text: &str| text.parse::<MerchantId>().map(String::from);
     let status = filter.optional("status", integer(100..=999));
@@ -91,6 +112,8 @@ fn read_filter(filter: &Object<'_>) -> Option<Filter> {
         status: status.map(|status| status.and_then(|status| status.try_into().ok())),
         outcome: filter.optional("outcome", one_of(&outcomes)),
         ordering_key: filter.optional("ordering_key", text(1..=MAX_ORDERING_KEY)),
+        text: filter.optional("text", text(1..=MAX_ORDERING_KEY)),
+        event: filter.optional("event", text(1..=MAX_ORDERING_KEY)),
         from: filter.optional("from", timestamp),
         to: filter.optional("to", timestamp),
     })
@@ -138,16 +161,19 @@ mod tests {
     #[test]
     fn every_invalid_field_is_reported() {
         let body = r#"{"filter": {"merchant": "A B", "kind": "rmas", "state": "pending",
-            "status": "503", "outcome": "lost", "ordering_key": "", "from": "yesterday",
-            "colour": 1}, "all": 1, "per_second": 1001, "fast": true}"#;
+            "status": "503", "outcome": "lost", "ordering_key": "", "text": 7, "event": "",
+            "from": "yesterday", "colour": 1}, "all": 1, "per_second": 1001, "fast": true,
+            "expect_matches": -1, "tolerance": 100001}"#;
         let errors = read(body, false).unwrap_err();
         let mut fields: Vec<_> =
             errors.iter().filter_map(|error| Some(error.split_once(':')?.0)).collect();
         fields.sort_unstable();
         let expected = [
             "$.all",
+            "$.expect_matches",
             "$.fast",
             "$.filter.colour",
+            "$.filter.event",
             "$.filter.from",
             "$.filter.kind",
             "$.filter.merchant",
@@ -155,7 +181,9 @@ mod tests {
             "$.filter.outcome",
             "$.filter.state",
             "$.filter.status",
+            "$.filter.text",
             "$.per_second",
+            "$.tolerance",
         ];
         assert_eq!(fields, expected);
         check_rejected(

@@ -3,43 +3,38 @@
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpResponse, get, post, web};
-use chrono::{DateTime, Utc};
+use diesel_async::AsyncPgConnection;
 use domain::access::{MerchantId, Scope};
 use domain::json::object;
-use platform::http::{ErrorBody, Json, PageLimit, Sequential};
+use platform::http::{ErrorBody, Json, PageLimit, Sequential, request_id};
 use platform::identity::Caller;
 use platform::{Problem, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-pub(super) use super::new_replay::DEFAULT_PER_SECOND;
+use super::access::{includes, readable_merchant, replayable_merchant};
+use super::dry_run::{DryRun, dry_run};
 use super::new_replay::NewReplay;
-use super::{Error, parse_merchant, readable_merchant};
+pub(super) use super::new_replay::{DEFAULT_PER_SECOND, MAX_COUNTED};
+use super::replay_view::ReplayView;
+use super::{Error, parse_merchant};
 use crate::Deliveries;
-use crate::store::{self, Filter, Replay, State};
+use crate::store::{self, Filter, Replay, ReplayState, State};
 
-/// A dry run counts no further.
-const MAX_COUNTED: i64 = 100_000;
-
-/// Page of a list of replays.
+/// Filter and page of a list of replays.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReplayQuery {
+    merchant: Option<String>,
+    /// `running`, `paused`, `stopped` or `finished`.
+    state: Option<ReplayState>,
     /// Maximum number of entries
     #[serde(default)]
     #[param(inline)]
     limit: PageLimit,
     /// The `next` of the previous page.
     after: Option<Uuid>,
-}
-
-/// State of a replay.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum ReplayState {
-    Running,
-    Finished,
 }
 
 /// A page of replays, newest first.
@@ -51,42 +46,31 @@ pub(crate) struct ReplayPage {
     next: Option<String>,
 }
 
-/// A replay and its progress.
+/// The number of matches differs from the expected one.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ReplayView {
-    id: Uuid,
-    /// Id of the client that requested the replay.
-    requested_by: String,
-    state: ReplayState,
-    filter: Filter,
-    force: bool,
-    per_second: i32,
-    /// Deliveries that are pending again.
-    replayed: i64,
-    /// Deliveries that were superseded or pending already.
-    skipped: i64,
-    created_at: DateTime<Utc>,
-    finished_at: Option<DateTime<Utc>>,
-}
-
-/// Result of a dry run.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct DryRun {
-    /// Number of deliveries that match, counted up to 100,000.
+pub(crate) struct UnexpectedMatches {
+    message: String,
+    /// Deliveries that match now, counted up to 100,000.
     matches: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<String>,
 }
 
 /// Replay deliveries that match a filter
 ///
 /// The replay runs in the background and continues after a restart. `GET /v1/replays/{id}` shows its
-/// progress.
+/// progress. A token that is limited to a merchant replays deliveries of that merchant only.
 #[utoipa::path(
-    tag = "deliveries", security(("bearer" = ["operator"])),
+    tag = "deliveries", security(("bearer" = ["replay"])),
     request_body(content = NewReplay, example = json!({ "filter": { "merchant": "acme", "kind": "rma" }, "per_second": 20 })),
     responses(
         (status = 200, description = "Result of a dry run", body = DryRun),
         (status = 202, description = "The replay has started", body = ReplayView),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (
+            status = 409, body = UnexpectedMatches,
+            description = "The number of matches differs from `expect_matches` by more than `tolerance`",
+        ),
         (status = 415, body = ErrorBody), (status = 422, body = ErrorBody),
     )
 )]
@@ -95,33 +79,50 @@ pub(crate) async fn start_replay(
     deliveries: web::Data<Deliveries>,
     Sequential(caller, Json(body)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
-    caller.require(Scope::Operator)?;
-    let engine = &deliveries.0;
-    let is_limited = caller.merchant_scope().is_some();
-    let NewReplay { mut filter, force, dry_run, per_second, all: _ } =
-        body.read(object(|body| NewReplay::read(body, is_limited)))?;
-    let merchant = parse_merchant(filter.merchant.as_deref())?;
-    filter.merchant = readable_merchant(&caller, merchant)?.map(String::from);
-    filter.state = filter.state.or(Some(State::Dead));
+    caller.require(Scope::Replay)?;
+    let (engine, is_limited) = (&deliveries.0, caller.merchant_scope().is_some());
+    let new = body.read(object(|body| NewReplay::read(body, is_limited)))?;
     let now = engine.clock.now();
-    // A replay leaves out deliveries created after it, or it might never end.
-    filter.to = Some(filter.to.map_or(now, |to| to.min(now)));
+    let filter = limited_filter(&caller, new.filter, now)?;
     let mut conn = engine.pool.get().await?;
-    if dry_run {
-        let matches = store::count(&mut conn, &filter, MAX_COUNTED).await?;
-        return Ok(HttpResponse::Ok().json(DryRun { matches }));
+    if new.dry_run {
+        return Ok(HttpResponse::Ok().json(dry_run(&mut conn, &filter, new.per_second).await?));
     }
-    let replay = new_replay(&caller, &filter, force, per_second, now)?;
+    let matched = store::count(&mut conn, &filter, MAX_COUNTED).await?;
+    let is_unexpected = |expected: i64| (matched - expected).abs() > new.tolerance;
+    if new.expect_matches.is_some_and(is_unexpected) {
+        return Ok(HttpResponse::Conflict().json(UnexpectedMatches::new(matched)));
+    }
+    let replay =
+        Replay { matched, ..new_replay(&caller, &filter, new.force, new.per_second, now)? };
     store::insert_replay(&mut conn, &replay).await?;
     tracing::info!(replay.id = %replay.id, by = replay.requested_by, "started replay {}", replay.id);
-    Ok(HttpResponse::Accepted().json(view(replay)?))
+    Ok(HttpResponse::Accepted().json(ReplayView::new(replay)?))
+}
+
+impl UnexpectedMatches {
+    fn new(matches: i64) -> Self {
+        let message = format!("{matches} deliveries match now, not as many as expected");
+        Self { message, matches, request_id: request_id() }
+    }
+}
+
+/// Limits a filter to the merchant of the caller, to settled deliveries, and to those created by now.
+fn limited_filter(caller: &Caller, mut filter: Filter, now: Timestamp) -> Result<Filter, Problem> {
+    let merchant = parse_merchant(filter.merchant.as_deref())?;
+    filter.merchant = replayable_merchant(caller, merchant)?.map(String::from);
+    filter.state = filter.state.or(Some(State::Dead));
+    // A replay leaves out deliveries created after it, or it might never end.
+    filter.to = Some(filter.to.map_or(now, |to| to.min(now)));
+    Ok(filter)
 }
 
 /// List replays
 ///
-/// Newest first, with the client that requested each, its filter and its progress.
+/// Newest first, with the person or client that requested each, its filter and its progress.
 #[utoipa::path(
-    tag = "deliveries", security(("bearer" = ["operator"])), params(ReplayQuery),
+    tag = "deliveries", security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])),
+    params(ReplayQuery),
     responses(
         (status = 200, body = ReplayPage), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -133,13 +134,13 @@ pub(crate) async fn list_replays(
     caller: Caller,
     query: web::Query<ReplayQuery>,
 ) -> Result<HttpResponse, Problem> {
-    caller.require(Scope::Operator)?;
-    let merchant = caller.merchant_scope().map(MerchantId::as_str);
+    let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
+    let merchant = merchant.as_ref().map(MerchantId::as_str);
     let mut conn = deliveries.0.pool.get().await?;
-    let rows = query.limit.rows();
-    let mut replays = store::newest_replays(&mut conn, merchant, query.after, rows).await?;
+    let (state, rows) = (query.state, query.limit.rows());
+    let mut replays = store::newest_replays(&mut conn, merchant, state, query.after, rows).await?;
     let next = query.limit.next(&mut replays, |last| last.id.to_string());
-    let replays = replays.into_iter().map(view).collect::<Result<_, _>>()?;
+    let replays = replays.into_iter().map(ReplayView::new).collect::<Result<_, _>>()?;
     Ok(HttpResponse::Ok().json(ReplayPage { replays, next }))
 }
 
@@ -147,7 +148,8 @@ pub(crate) async fn list_replays(
 ///
 /// Shows the progress of a replay by filter.
 #[utoipa::path(
-    tag = "deliveries", security(("bearer" = ["operator"])), params(("id" = Uuid, Path)),
+    tag = "deliveries", security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])),
+    params(("id" = Uuid, Path)),
     responses(
         (status = 200, body = ReplayView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
@@ -159,16 +161,24 @@ pub(crate) async fn show_replay(
     caller: Caller,
     id: web::Path<Uuid>,
 ) -> Result<HttpResponse, Problem> {
-    caller.require(Scope::Operator)?;
-    let id = id.into_inner();
+    let merchant = readable_merchant(&caller, None)?;
     let mut conn = deliveries.0.pool.get().await?;
-    let replay = store::find_replay(&mut conn, id).await?.ok_or(Error::NoReplay(id))?;
-    let replay = view(replay)?;
-    let merchant = caller.merchant_scope().map(MerchantId::as_str);
-    if merchant.is_some() && replay.filter.merchant.as_deref() != merchant {
+    let replay = find(&mut conn, merchant.as_ref(), id.into_inner()).await?;
+    Ok(HttpResponse::Ok().json(replay))
+}
+
+/// Finds a replay that a caller limited to `merchant` may see.
+pub(super) async fn find(
+    conn: &mut AsyncPgConnection,
+    merchant: Option<&MerchantId>,
+    id: Uuid,
+) -> Result<ReplayView, Problem> {
+    let replay = store::find_replay(conn, id).await?.ok_or(Error::NoReplay(id))?;
+    let replay = ReplayView::new(replay)?;
+    if !includes(merchant, replay.filter.merchant.as_deref()) {
         return Err(Error::NoReplay(id).into());
     }
-    Ok(HttpResponse::Ok().json(replay))
+    Ok(replay)
 }
 
 pub(super) fn new_replay(
@@ -185,29 +195,14 @@ pub(super) fn new_replay(
             .map_err(|error| Error::Malformed(error.to_string()))?,
         force,
         per_second,
+        state: ReplayState::Running.to_string(),
+        matched: 0,
         last_delivery_id: Uuid::nil(),
         replayed: 0,
         skipped: 0,
+        failed: 0,
         created_at: now,
         advanced_at: now,
         finished_at: None,
-    })
-}
-
-fn view(replay: Replay) -> Result<ReplayView, Problem> {
-    Ok(ReplayView {
-        id: replay.id,
-        requested_by: replay.requested_by,
-        state: match replay.finished_at {
-            Some(_) => ReplayState::Finished,
-            None => ReplayState::Running,
-        },
-        filter: serde_json::from_value(replay.filter).map_err(store::unreadable)?,
-        force: replay.force,
-        per_second: replay.per_second,
-        replayed: replay.replayed,
-        skipped: replay.skipped,
-        created_at: replay.created_at,
-        finished_at: replay.finished_at,
     })
 }

@@ -10,7 +10,8 @@ use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{check_kind, check_times, parse_merchant, readable_merchant};
+use super::access::readable_merchant;
+use super::{check_kind, check_times, parse_merchant};
 use crate::Deliveries;
 use crate::store::{self, Period, ReportFilter, ReportRow};
 
@@ -70,7 +71,7 @@ pub(crate) struct DeliveryReport {
 ///
 /// Counts every attempt, including attempts that failed before the request.
 #[utoipa::path(
-    tag = "deliveries", security(("bearer" = ["orders"]), ("bearer" = ["returns"]), ("bearer" = ["operator"])), params(ReportQuery),
+    tag = "deliveries", security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])), params(ReportQuery),
     responses(
         (status = 200, body = DeliveryReport), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),

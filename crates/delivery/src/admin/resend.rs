@@ -4,7 +4,7 @@
 
 use actix_web::{HttpResponse, post, web};
 use diesel_async::{AsyncConnection, AsyncPgConnection};
-use domain::access::Scope;
+use domain::access::MerchantId;
 use platform::http::ErrorBody;
 use platform::identity::Caller;
 use platform::{Problem, database::DatabaseError};
@@ -13,10 +13,12 @@ use utoipa::IntoParams;
 use uuid::Uuid;
 
 use super::Error;
+use super::access::{includes, replayable_merchant};
+use super::list::DeliveryView;
 use super::replays::{DEFAULT_PER_SECOND, new_replay};
 use super::waiting::{Waiting, WaitingReason, waiting};
 use crate::Deliveries;
-use crate::store::{self, DeliveryRow, Filter, Replay, State, Superseded};
+use crate::store::{self, DeliveryRow, Filter, Replay, ReplayState, State, Superseded};
 
 /// Options for the replay of one delivery.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -29,12 +31,13 @@ pub(crate) struct ReplayOptions {
 
 /// Replay a delivery
 ///
-/// Sends the message again like a new one, under the same id, and purges its dead letter.
+/// Sends the message again like a new one, under the same id, and purges its dead letter. Replaying a
+/// delivery that was replayed and not attempted since changes nothing.
 #[utoipa::path(
-    tag = "deliveries", security(("bearer" = ["operator"])), params(("id" = Uuid, Path), ReplayOptions),
+    tag = "deliveries", security(("bearer" = ["replay"])), params(("id" = Uuid, Path), ReplayOptions),
     responses(
-        (status = 202, description = "The delivery is pending again"), (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+        (status = 202, description = "The delivery is pending again", body = DeliveryView),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
         (status = 409, description = "The delivery is pending already, or superseded", body = ErrorBody),
     )
 )]
@@ -45,47 +48,70 @@ pub(crate) async fn replay_delivery(
     id: web::Path<Uuid>,
     query: web::Query<ReplayOptions>,
 ) -> Result<HttpResponse, Problem> {
-    caller.require(Scope::Operator)?;
+    let merchant = replayable_merchant(&caller, None)?;
     let (id, engine) = (id.into_inner(), &deliveries.0);
     let mut conn = engine.pool.get().await?;
-    let delivery = find(&mut conn, &caller, id).await?;
-    if delivery.state() == State::Pending {
+    let mut delivery = find(&mut conn, merchant.as_ref(), id).await?;
+    if delivery.state() == State::Pending && !delivery.is_replayed() {
         return Err(Error::Pending(id).into());
     }
+    if delivery.state() != State::Pending {
+        let requeued = requeue(&deliveries, &mut conn, &caller, &delivery, query.force).await?;
+        delivery = find(&mut conn, merchant.as_ref(), id).await?;
+        // Another request may have replayed the delivery at the same time.
+        if !requeued && delivery.state() != State::Pending {
+            return Err(Error::Superseded(id).into());
+        }
+    }
+    let rows = [delivery];
+    let waiting = waiting(engine, &mut conn, &rows).await?.remove(&id);
+    let [delivery] = rows;
+    Ok(HttpResponse::Accepted().json(DeliveryView::new(delivery, waiting)))
+}
+
+/// Requeues a settled delivery and records the caller, as for a replay by filter. Returns false if the
+/// delivery is superseded or pending.
+async fn requeue(
+    deliveries: &Deliveries,
+    conn: &mut AsyncPgConnection,
+    caller: &Caller,
+    delivery: &DeliveryRow,
+    force: bool,
+) -> Result<bool, Problem> {
+    let (id, engine) = (delivery.id, &deliveries.0);
     let now = engine.clock.now();
-    let merchant = Some(delivery.merchant);
+    let merchant = Some(delivery.merchant.clone());
     let filter = Filter { delivery: Some(id), merchant, ..Filter::default() };
-    // The row records who replayed the delivery, as for a replay by filter.
     let replay = Replay {
+        state: ReplayState::Finished.to_string(),
+        matched: 1,
         last_delivery_id: id,
         replayed: 1,
         finished_at: Some(now),
-        ..new_replay(&caller, &filter, query.force, DEFAULT_PER_SECOND, now)?
+        ..new_replay(caller, &filter, force, DEFAULT_PER_SECOND, now)?
     };
     let requeued = conn
         .transaction(async |conn| {
-            let superseded = Superseded::forced(query.force);
-            let requeued = store::requeue(conn, now, &[id], superseded).await?;
+            let requeued = store::requeue(conn, now, &[id], Superseded::forced(force)).await?;
             if !requeued.is_empty() {
                 store::insert_replay(conn, &replay).await?;
             }
-            Ok::<_, DatabaseError>(requeued)
+            Ok::<_, DatabaseError>(!requeued.is_empty())
         })
         .await?;
-    if requeued.is_empty() {
-        return Err(Error::Superseded(id).into());
+    if requeued {
+        engine.wake.notify_one();
+        engine.replayed.notify_one();
+        tracing::info!(delivery.id = %id, by = caller.actor(), "replayed delivery {id}");
     }
-    engine.wake.notify_one();
-    engine.replayed.notify_one();
-    tracing::info!(delivery.id = %id, by = caller.actor(), "replayed delivery {id}");
-    Ok(HttpResponse::Accepted().finish())
+    Ok(requeued)
 }
 
 /// Retry a delivery now
 ///
 /// Sends a delivery that waits for its next attempt without waiting for that time.
 #[utoipa::path(
-    tag = "deliveries", security(("bearer" = ["operator"])), params(("id" = Uuid, Path)),
+    tag = "deliveries", security(("bearer" = ["replay"])), params(("id" = Uuid, Path)),
     responses(
         (status = 202, description = "The delivery is due now"), (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
@@ -101,10 +127,10 @@ pub(crate) async fn retry_delivery(
     caller: Caller,
     id: web::Path<Uuid>,
 ) -> Result<HttpResponse, Problem> {
-    caller.require(Scope::Operator)?;
+    let merchant = replayable_merchant(&caller, None)?;
     let (id, engine) = (id.into_inner(), &deliveries.0);
     let mut conn = engine.pool.get().await?;
-    let delivery = find(&mut conn, &caller, id).await?;
+    let delivery = find(&mut conn, merchant.as_ref(), id).await?;
     let cannot = |detail: &str| Error::CannotRetry(id, detail.to_owned());
     let settled = "it is settled, replay it instead";
     match waiting(engine, &mut conn, &[delivery]).await?.remove(&id) {
@@ -129,14 +155,14 @@ pub(crate) async fn retry_delivery(
     Ok(HttpResponse::Accepted().finish())
 }
 
-/// Finds a delivery that the caller may send.
+/// Finds a delivery that a caller limited to `merchant` may send.
 async fn find(
     conn: &mut AsyncPgConnection,
-    caller: &Caller,
+    merchant: Option<&MerchantId>,
     id: Uuid,
 ) -> Result<DeliveryRow, Problem> {
     let delivery = store::find(conn, id).await?.ok_or(Error::NoDelivery(id))?;
-    if caller.merchant_scope().is_some_and(|merchant| merchant.as_str() != delivery.merchant) {
+    if !includes(merchant, Some(&delivery.merchant)) {
         return Err(Error::NoDelivery(id).into());
     }
     Ok(delivery)

@@ -14,10 +14,10 @@ pub(super) enum Call<'a> {
     Fetch(&'a Query),
 }
 
-const EVENT: HeaderName = HeaderName::from_static("x-service-event");
-const SEQUENCE: HeaderName = HeaderName::from_static("x-service-sequence");
+pub(super) const EVENT: HeaderName = HeaderName::from_static("x-service-event");
+pub(super) const SEQUENCE: HeaderName = HeaderName::from_static("x-service-sequence");
 const API_VERSION: HeaderName = HeaderName::from_static("x-service-api-version");
-const SERVICE_ID: HeaderName = HeaderName::from_static("x-service-id");
+pub(super) const SERVICE_ID: HeaderName = HeaderName::from_static("x-service-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 

@@ -1,38 +1,16 @@
 //! Start of a response body for the attempt log, as received, with our secrets masked.
 
-use reqwest::header::HeaderValue;
-
-use crate::endpoint::Endpoint;
+use super::masking::SentSecrets;
 
 /// A merchant's server may respond with a long page of HTML.
 const MAX_LOGGED_BYTES: usize = 4 * 1024;
 /// A secret that begins in the logged part is found if it ends in this part.
 const MAX_SEARCHED_BYTES: usize = 4 * MAX_LOGGED_BYTES;
-const MASK: &str = "********";
 
-/// Returns the start of a body, without the secrets that the request contained: a server may quote
-/// the request.
-pub(super) fn response_log(
-    body: &[u8],
-    endpoint: &Endpoint,
-    authorization: Option<&HeaderValue>,
-) -> String {
+/// Returns the start of a body, without the secrets that the request contained.
+pub(super) fn response_log(body: &[u8], secrets: &SentSecrets<'_>) -> String {
     let start = body.get(..MAX_SEARCHED_BYTES).unwrap_or(body);
-    let mut text = String::from_utf8_lossy(start).into_owned();
-    let token = authorization.and_then(|value| value.to_str().ok());
-    let token = token.map(|value| value.trim_start_matches("Bearer "));
-    let secrets = endpoint.sent_secrets().chain(token).filter(|secret| !secret.is_empty());
-    let mut secrets: Vec<_> = secrets.collect();
-    // The longest first, so that no part of a longer one stays.
-    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-    for secret in secrets {
-        // Some JSON libraries escape slashes.
-        for written in [secret, &secret.replace('/', "\\/")] {
-            if text.contains(written) {
-                text = text.replace(written, MASK);
-            }
-        }
-    }
+    let mut text = secrets.mask(String::from_utf8_lossy(start)).into_owned();
     text.truncate(text.floor_char_boundary(MAX_LOGGED_BYTES));
     text
 }
@@ -41,8 +19,10 @@ pub(super) fn response_log(
 mod tests {
     use std::sync::Arc;
 
+    use reqwest::header::HeaderValue;
+
     use super::*;
-    use crate::endpoint::Authentication;
+    use crate::endpoint::{Authentication, Endpoint};
     use crate::tokens::{ClientCredentials, Placement};
 
     fn endpoint(authentication: &Authentication) -> Endpoint {
@@ -57,7 +37,8 @@ mod tests {
     #[track_caller]
     fn check(authentication: &Authentication, body: &str, expected: &str) {
         let token = HeaderValue::from_static("Bearer t0k3n/x");
-        let logged = response_log(body.as_bytes(), &endpoint(authentication), Some(&token));
+        let endpoint = endpoint(authentication);
+        let logged = response_log(body.as_bytes(), &SentSecrets::new(&endpoint, Some(&token)));
         assert_eq!(logged, expected);
     }
 
@@ -85,16 +66,17 @@ mod tests {
     #[test]
     fn a_body_is_logged_as_received_up_to_4_kib() {
         let body = " { \"a\" : 1 }\r\n\u{fc}".repeat(1000);
-        let logged = response_log(body.as_bytes(), &endpoint(&Authentication::None), None);
+        let endpoint = endpoint(&Authentication::None);
+        let logged = response_log(body.as_bytes(), &SentSecrets::new(&endpoint, None));
         assert!(body.starts_with(&logged));
         assert!((4093..=4096).contains(&logged.len()), "{}", logged.len());
     }
 
     #[test]
     fn a_secret_at_the_end_of_the_logged_part_is_masked() {
-        let bearer = Authentication::Bearer("b34r3r".into());
+        let endpoint = endpoint(&Authentication::Bearer("b34r3r".into()));
         let body = format!("{}b34r3r", "x".repeat(4093));
-        let logged = response_log(body.as_bytes(), &endpoint(&bearer), None);
+        let logged = response_log(body.as_bytes(), &SentSecrets::new(&endpoint, None));
         assert_eq!(logged, format!("{}***", "x".repeat(4093)));
     }
 }

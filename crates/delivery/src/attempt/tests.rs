@@ -1,4 +1,5 @@
 mod connections;
+mod headers;
 mod tokens;
 
 use std::sync::Arc;

@@ -37,6 +37,15 @@ impl Schedule {
         self.exact_delay(number.saturating_sub(1)).map(|delay| jitter.apply(delay))
     }
 
+    /// The delays after the failed attempts, without jitter.
+    pub fn delays(&self) -> impl Iterator<Item = Duration> {
+        (0..self.retries).filter_map(|exponent| self.exact_delay(exponent))
+    }
+
+    pub fn max_attempts(&self) -> u32 {
+        self.retries.saturating_add(1)
+    }
+
     fn exact_delay(&self, exponent: u32) -> Option<Duration> {
         self.base.checked_mul(self.factor.checked_pow(exponent)?)
     }

@@ -44,6 +44,15 @@ fn every_success_status_is_delivered_at_any_attempt() {
 }
 
 #[test]
+fn the_names_of_outcomes_are_part_of_the_api() {
+    let expected = "delivered unauthorized rejected redirected gone already_exists timed_out \
+                    unreachable tls_failed address_refused response_too_large token_refused";
+    assert_eq!(Outcome::NAMES.join(" "), expected);
+    assert_eq!(Outcome::TlsFailed(String::new()).name(), "tls_failed");
+    assert_eq!(status(422).name(), "rejected");
+}
+
+#[test]
 fn a_detail_is_cut_at_500_bytes() {
     for length in [0, 400, 497, 498, 499, 500, 501, 100_000] {
         let why = "é".repeat(length);

@@ -7,7 +7,7 @@ use domain::merchant::Interface;
 use platform::{Timestamp, chain, telemetry};
 use tracing::Instrument as _;
 
-use crate::attempt::{Attempt, ResponseBody};
+use crate::attempt::{Attempt, LoggedHeaders, ResponseBody};
 use crate::engine::Engine;
 use crate::outcome::{Jitter, Outcome, Signal, decide};
 use crate::queue_message::QueueMessage;
@@ -84,6 +84,7 @@ fn unsendable(why: String, now: Timestamp) -> Attempt {
         latency: Duration::ZERO,
         response: Bytes::new(),
         response_log: String::new(),
+        headers: LoggedHeaders::default(),
     }
 }
 

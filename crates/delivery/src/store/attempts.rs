@@ -21,18 +21,31 @@ pub(crate) struct AttemptRow {
     pub(crate) status: Option<i32>,
     pub(crate) detail: String,
     pub(crate) response_body: String,
+    pub(crate) request_headers: String,
+    pub(crate) response_headers: String,
 }
 
-/// Returns the attempts of a delivery, oldest first.
+impl AttemptRow {
+    /// Size of the texts that a merchant's server may have written.
+    pub(crate) fn bytes(&self) -> usize {
+        self.response_body.len() + self.response_headers.len()
+    }
+}
+
+/// Returns the newest attempts of a delivery, oldest first.
 pub(crate) async fn attempts(
     conn: &mut AsyncPgConnection,
     id: Uuid,
+    limit: i64,
 ) -> Result<Vec<AttemptRow>, DatabaseError> {
-    let attempts = delivery_attempts::table
+    let newest = delivery_attempts::table
         .filter(delivery_attempts::delivery.eq(id))
-        .order(delivery_attempts::started_at)
+        .order(delivery_attempts::started_at.desc())
+        .limit(limit)
         .select(AttemptRow::as_select());
-    Ok(attempts.load(conn).await?)
+    let mut attempts: Vec<_> = newest.load(conn).await?;
+    attempts.reverse();
+    Ok(attempts)
 }
 
 /// Returns the time of the first attempt of each delivery that has any.

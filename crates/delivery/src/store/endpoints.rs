@@ -1,11 +1,12 @@
-//! Endpoints that a 410 response disabled, and the backlog of endpoints.
+//! Endpoints that fail or that a 410 response disabled, and the backlog and health of endpoints.
 
 use diesel::prelude::*;
 use diesel::sql_query;
-use diesel::sql_types::{Array, BigInt, Text};
+use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
 
+use super::endpoint_health::EndpointHealth;
 use super::schema::delivery_endpoints;
 
 /// An endpoint that responded 410.
@@ -32,7 +33,28 @@ pub(crate) async fn disabled_endpoints(
     Ok(disabled.load(conn).await?)
 }
 
-/// Enables an endpoint again, unless it responded 410 to a later version of the merchant.
+/// An endpoint whose last attempt failed.
+#[derive(Debug, Queryable)]
+pub(crate) struct FailingEndpoint {
+    pub(crate) merchant: String,
+    pub(crate) kind: String,
+    pub(crate) failing_since: Timestamp,
+}
+
+pub(crate) async fn failing_endpoints(
+    conn: &mut AsyncPgConnection,
+) -> Result<Vec<FailingEndpoint>, DatabaseError> {
+    let failing =
+        delivery_endpoints::table.filter(delivery_endpoints::failing_since.is_not_null()).select((
+            delivery_endpoints::merchant,
+            delivery_endpoints::kind,
+            delivery_endpoints::failing_since.assume_not_null(),
+        ));
+    Ok(failing.load(conn).await?)
+}
+
+/// Enables an endpoint again, unless it responded 410 to a later version of the merchant. It is not
+/// failing until it is tried.
 pub(crate) async fn enable_endpoint(
     conn: &mut AsyncPgConnection,
     disabled: &DisabledEndpoint,
@@ -43,15 +65,16 @@ pub(crate) async fn enable_endpoint(
         .set((
             delivery_endpoints::disabled_at_version.eq(None::<i64>),
             delivery_endpoints::disabled_at.eq(None::<Timestamp>),
+            delivery_endpoints::failing_since.eq(None::<Timestamp>),
         ))
         .execute(conn)
         .await?;
     Ok(())
 }
 
-/// Deliveries of an endpoint that are not settled.
+/// Backlog, window and health of an endpoint.
 #[derive(Debug, QueryableByName)]
-pub(crate) struct EndpointBacklog {
+pub(crate) struct EndpointDetails {
     #[diesel(sql_type = Text)]
     pub(crate) merchant: String,
     #[diesel(sql_type = Text)]
@@ -60,10 +83,17 @@ pub(crate) struct EndpointBacklog {
     pub(crate) waiting: i64,
     #[diesel(sql_type = BigInt)]
     pub(crate) in_flight: i64,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(crate) oldest_due_at: Option<Timestamp>,
+    /// None before the first attempt.
+    #[diesel(sql_type = Nullable<Integer>)]
+    pub(crate) window_size: Option<i32>,
+    #[diesel(embed)]
+    pub(crate) health: EndpointHealth,
 }
 
 /// The window bounds the queued deliveries of an endpoint; the others are counted up to the limit.
-const BACKLOGS: &str = "SELECT given.merchant, given.kind, ( \
+const DETAILS: &str = "SELECT given.merchant, given.kind, ( \
      SELECT count(*) FROM ( \
          SELECT FROM deliveries AS row \
          WHERE row.merchant = given.merchant AND row.kind = given.kind \
@@ -72,19 +102,28 @@ const BACKLOGS: &str = "SELECT given.merchant, given.kind, ( \
  ) AS waiting, ( \
      SELECT count(*) FROM deliveries AS row \
      WHERE row.merchant = given.merchant AND row.kind = given.kind AND row.state = 'queued' \
- ) AS in_flight \
- FROM unnest($1, $2) AS given (merchant, kind)";
+ ) AS in_flight, ( \
+     SELECT next_attempt_at FROM deliveries AS row \
+     WHERE row.merchant = given.merchant AND row.kind = given.kind AND row.state = 'ready' \
+     AND row.next_attempt_at <= $4 ORDER BY next_attempt_at LIMIT 1 \
+ ) AS oldest_due_at, endpoint.window_size, endpoint.last_success_at, \
+ endpoint.last_success_status, endpoint.last_failure_at, endpoint.last_failure_status, \
+ endpoint.last_failure_outcome, endpoint.failing_since \
+ FROM unnest($1, $2) AS given (merchant, kind) \
+ LEFT JOIN delivery_endpoints AS endpoint USING (merchant, kind)";
 
-/// Returns the backlog of each endpoint, counted up to `limit`.
-pub(crate) async fn endpoint_backlogs(
+/// Returns the details of each endpoint, with its waiting deliveries counted up to `limit`.
+pub(crate) async fn endpoint_details(
     conn: &mut AsyncPgConnection,
-    (merchants, kinds): (Vec<&str>, Vec<&str>),
+    (merchants, kinds): (&[&str], &[&str]),
     limit: i64,
-) -> Result<Vec<EndpointBacklog>, DatabaseError> {
-    Ok(sql_query(BACKLOGS)
+    now: Timestamp,
+) -> Result<Vec<EndpointDetails>, DatabaseError> {
+    Ok(sql_query(DETAILS)
         .bind::<Array<Text>, _>(merchants)
         .bind::<Array<Text>, _>(kinds)
         .bind::<BigInt, _>(limit)
+        .bind::<Timestamptz, _>(now)
         .load(conn)
         .await?)
 }

@@ -1,18 +1,59 @@
 //! Replays by filter and their progress.
 
 use chrono::TimeDelta;
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::Text;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use strum::{Display, EnumString, IntoStaticStr};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::requeue::{Superseded, requeue};
 use super::schema::delivery_replays;
-use super::search::{Filter, oldest_first};
-use super::unreadable;
 
-/// A replay, the client that requested it, and its progress.
+/// State of a replay.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    Display,
+    EnumString,
+    IntoStaticStr,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub(crate) enum ReplayState {
+    Running,
+    Paused,
+    /// Ended by a person or client before all deliveries were replayed.
+    Stopped,
+    Finished,
+}
+
+impl ReplayState {
+    pub(crate) fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// Returns the states that can change to this one.
+    fn predecessors(self) -> &'static [Self] {
+        match self {
+            Self::Running => &[Self::Paused],
+            Self::Paused | Self::Finished => &[Self::Running],
+            Self::Stopped => &[Self::Running, Self::Paused],
+        }
+    }
+}
+
+/// A replay, the person or client that requested it, and its progress.
 #[derive(Debug, Queryable, Selectable, Insertable)]
 #[diesel(table_name = delivery_replays)]
 pub(crate) struct Replay {
@@ -21,9 +62,12 @@ pub(crate) struct Replay {
     pub(crate) filter: Value,
     pub(crate) force: bool,
     pub(crate) per_second: i32,
+    pub(crate) state: String,
+    pub(crate) matched: i64,
     pub(crate) last_delivery_id: Uuid,
     pub(crate) replayed: i64,
     pub(crate) skipped: i64,
+    pub(crate) failed: i64,
     pub(crate) created_at: Timestamp,
     pub(crate) advanced_at: Timestamp,
     pub(crate) finished_at: Option<Timestamp>,
@@ -45,10 +89,11 @@ pub(crate) async fn find_replay(
     Ok(replay.first(conn).await.optional()?)
 }
 
-/// Returns a page of replays, newest first, after `after`: all, or those of one merchant.
+/// Returns a page of replays, newest first, after `after`: all, or those of one merchant or state.
 pub(crate) async fn newest_replays(
     conn: &mut AsyncPgConnection,
     merchant: Option<&str>,
+    state: Option<ReplayState>,
     after: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<Replay>, DatabaseError> {
@@ -60,18 +105,44 @@ pub(crate) async fn newest_replays(
         .select(Replay::as_select())
         .into_boxed();
     if let Some(merchant) = merchant {
-        let own = delivery_replays::filter.contains(json!({ "merchant": merchant }));
+        // The text of the expression is that of an index.
+        let own = sql::<Text>("delivery_replays.filter ->> 'merchant'").eq(merchant);
         replays = replays.filter(own);
+    }
+    if let Some(state) = state {
+        replays = replays.filter(delivery_replays::state.eq(state.name()));
     }
     Ok(replays.load(conn).await?)
 }
 
-/// Selects unfinished replays that did not advance within the last second. The rate of a replay is
-/// per second, however many processes advance it.
+/// Changes the state of a replay, and returns the replay. Returns `None` if its state does not allow
+/// the change. A process that advances the replay holds its row, so the change waits for that.
+pub(crate) async fn change_replay_state(
+    conn: &mut AsyncPgConnection,
+    now: Timestamp,
+    id: Uuid,
+    state: ReplayState,
+) -> Result<Option<Replay>, DatabaseError> {
+    let predecessors: Vec<_> = state.predecessors().iter().map(|state| state.name()).collect();
+    let replay =
+        delivery_replays::table.find(id).filter(delivery_replays::state.eq_any(predecessors));
+    let finished_at = (state == ReplayState::Stopped).then_some(now);
+    let change = diesel::update(replay)
+        .set((
+            delivery_replays::state.eq(state.name()),
+            delivery_replays::finished_at.eq(finished_at),
+        ))
+        .returning(Replay::as_returning());
+    Ok(change.get_result(conn).await.optional()?)
+}
+
+/// Selects running replays that did not advance within the last second. The rate of a replay is per
+/// second, however many processes advance it.
 #[diesel::dsl::auto_type(no_type_alias)]
-fn due(now: Timestamp) -> _ {
+pub(super) fn due(now: Timestamp) -> _ {
     let before: Timestamp = now - TimeDelta::seconds(1);
-    delivery_replays::finished_at.is_null().and(delivery_replays::advanced_at.le(before))
+    let running: &'static str = "running";
+    delivery_replays::state.eq(running).and(delivery_replays::advanced_at.le(before))
 }
 
 /// Returns the first replay after `after` that is due.
@@ -85,38 +156,4 @@ pub(crate) async fn next_due_replay(
         .order(delivery_replays::id)
         .select(delivery_replays::id);
     Ok(next.first(conn).await.optional()?)
-}
-
-/// Advances a replay by one second's worth of deliveries, in the caller's transaction. Returns false
-/// if another process just did. Progress commits with the work, so a replay resumes where it stopped.
-pub(crate) async fn advance_replay(
-    conn: &mut AsyncPgConnection,
-    now: Timestamp,
-    id: Uuid,
-) -> Result<bool, DatabaseError> {
-    let unlocked = delivery_replays::table
-        .filter(due(now).and(delivery_replays::id.eq(id)))
-        .select(Replay::as_select())
-        .for_update()
-        .skip_locked();
-    let Some(replay) = unlocked.first(conn).await.optional()? else { return Ok(false) };
-    let filter: Filter = serde_json::from_value(replay.filter).map_err(unreadable)?;
-    let limit = i64::from(replay.per_second);
-    let found = oldest_first(conn, &filter, replay.last_delivery_id, limit).await?;
-    let ids: Vec<_> = found.iter().map(|found| found.id).collect();
-    let requeued = requeue(conn, now, &ids, Superseded::forced(replay.force)).await?;
-    let count = |ids: &[Uuid]| i64::try_from(ids.len()).unwrap_or_default();
-    let (total, replayed) = (count(&ids), count(&requeued));
-    diesel::update(delivery_replays::table.find(id))
-        .set((
-            delivery_replays::last_delivery_id
-                .eq(ids.last().copied().unwrap_or(replay.last_delivery_id)),
-            delivery_replays::replayed.eq(delivery_replays::replayed + replayed),
-            delivery_replays::skipped.eq(delivery_replays::skipped + (total - replayed)),
-            delivery_replays::advanced_at.eq(now),
-            delivery_replays::finished_at.eq((total < limit).then_some(now)),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(true)
 }

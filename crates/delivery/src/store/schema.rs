@@ -34,6 +34,8 @@ diesel::table! {
         status -> Nullable<Int4>,
         detail -> Text,
         response_body -> Text,
+        request_headers -> Text,
+        response_headers -> Text,
     }
 }
 
@@ -44,6 +46,7 @@ diesel::table! {
         not_before -> Timestamptz,
         disabled_at_version -> Nullable<Int8>,
         disabled_at -> Nullable<Timestamptz>,
+        failing_since -> Nullable<Timestamptz>,
     }
 }
 
@@ -54,9 +57,12 @@ diesel::table! {
         filter -> Jsonb,
         force -> Bool,
         per_second -> Int4,
+        state -> Text,
+        matched -> Int8,
         last_delivery_id -> Uuid,
         replayed -> Int8,
         skipped -> Int8,
+        failed -> Int8,
         created_at -> Timestamptz,
         advanced_at -> Timestamptz,
         finished_at -> Nullable<Timestamptz>,

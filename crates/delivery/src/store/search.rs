@@ -8,7 +8,7 @@ use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
 use diesel::sql_query;
-use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
 use serde::{Deserialize, Serialize};
@@ -50,6 +50,12 @@ pub(crate) struct Filter {
     pub(crate) outcome: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ordering_key: Option<String>,
+    /// Id of a delivery, an ordering key, or the identifier in one: of a return, order or ASN.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<String>,
+    /// For example `rma.created`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) event: Option<String>,
     /// Created at this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) from: Option<DateTime<Utc>>,
@@ -79,6 +85,8 @@ pub(crate) struct DeliveryRow {
     pub(crate) next_attempt_at: Option<Timestamp>,
     #[diesel(sql_type = Nullable<Integer>)]
     pub(crate) attempts: Option<i32>,
+    #[diesel(sql_type = Nullable<Integer>)]
+    pub(crate) replay_number: Option<i32>,
     #[diesel(sql_type = Nullable<Text>)]
     pub(crate) settled: Option<String>,
     #[diesel(sql_type = Nullable<Text>)]
@@ -99,25 +107,35 @@ impl DeliveryRow {
             (None, Some(_)) => State::Dead,
         }
     }
+
+    /// Whether the delivery was replayed and has not been attempted since.
+    pub(crate) fn is_replayed(&self) -> bool {
+        self.attempts == Some(0) && self.replay_number.is_some_and(|number| number > 0)
+    }
 }
 
-const SELECT: &str = "SELECT m.id, m.merchant, m.kind, m.ordering_key, m.sequence, m.event, \
+pub(super) const SELECT: &str = "SELECT m.id, m.merchant, m.kind, m.ordering_key, m.sequence, m.event, \
      m.created_at, CASE row.state WHEN 'ready' THEN row.next_attempt_at END AS next_attempt_at, \
-     row.attempts, last.settled, last.outcome, last.status, last.detail, last.started_at \
+     row.attempts, row.replay_number, last.settled, last.outcome, last.status, last.detail, last.started_at \
      FROM delivery_messages AS m LEFT JOIN deliveries AS row ON row.id = m.id \
      LEFT JOIN LATERAL ( \
          SELECT * FROM delivery_attempts WHERE delivery = m.id \
          ORDER BY replay_number DESC, settled IS NOT NULL DESC, started_at DESC LIMIT 1 \
      ) AS last ON true ";
 
-const WHERE: &str = "WHERE m.id >= $1 AND m.id < $2 \
+pub(super) const WHERE: &str = "WHERE m.id >= $1 AND m.id < $2 \
      AND ($3::text IS NULL OR m.merchant = $3) AND ($4::text IS NULL OR m.kind = $4) \
      AND ($5::text IS NULL OR m.ordering_key = $5) AND ($6::integer IS NULL OR last.status = $6) \
-     AND ($7::text IS NULL OR last.outcome = $7) ";
+     AND ($7::text IS NULL OR last.outcome = $7) \
+     AND ($9::text[] IS NULL OR m.ordering_key = ANY ($9) OR m.id = $10) \
+     AND ($11::text IS NULL OR m.event = $11) ";
+
+/// Services begin ordering keys with the type of the identifier that follows.
+const KEY_PREFIXES: [&str; 5] = ["", "rma:", "order:", "asn:", "inbound_asn:"];
 
 impl Filter {
     /// Returns the SQL conditions on state, status and outcome, in a form that can use an index.
-    fn conditions(&self) -> String {
+    pub(super) fn conditions(&self) -> String {
         let mut text = String::new();
         text.push_str(match self.state {
             None => "",
@@ -145,13 +163,19 @@ impl Filter {
     }
 
     /// Returns the ids that can match: from the first, up to but without the second.
-    fn id_range(&self) -> (Uuid, Uuid) {
+    pub(super) fn id_range(&self) -> (Uuid, Uuid) {
         let from = self.from.map_or(Uuid::nil(), min_id_at);
         let to = self.to.map_or(Uuid::max(), min_id_at);
         self.delivery.map_or((from, to), |only| (from.max(only), to.min(successor(only))))
     }
 
-    fn bind(
+    /// Returns the ordering keys that contain the text as their identifier.
+    fn text_keys(&self) -> Option<Vec<String>> {
+        let text = self.text.as_deref()?;
+        Some(KEY_PREFIXES.iter().map(|prefix| format!("{prefix}{text}")).collect())
+    }
+
+    pub(super) fn bind(
         &self,
         statement: String,
         (from, to): (Uuid, Uuid),
@@ -167,6 +191,11 @@ impl Filter {
             .bind::<Nullable<Integer>, _>(self.status.map(i32::from))
             .bind::<Nullable<Text>, _>(self.outcome.as_deref())
             .bind::<BigInt, _>(limit)
+            .bind::<Nullable<Array<Text>>, _>(self.text_keys())
+            .bind::<Nullable<diesel::sql_types::Uuid>, _>(
+                self.text.as_deref().and_then(|text| text.parse::<Uuid>().ok()),
+            )
+            .bind::<Nullable<Text>, _>(self.event.as_deref())
     }
 }
 
@@ -198,25 +227,6 @@ pub(crate) async fn oldest_first(
 
 fn successor(id: Uuid) -> Uuid {
     Uuid::from_u128(id.as_u128().saturating_add(1))
-}
-
-#[derive(QueryableByName)]
-struct Count {
-    #[diesel(sql_type = BigInt)]
-    count: i64,
-}
-
-/// Counts the deliveries that match a filter, up to `limit`.
-pub(crate) async fn count(
-    conn: &mut AsyncPgConnection,
-    filter: &Filter,
-    limit: i64,
-) -> Result<i64, DatabaseError> {
-    let conditions = filter.conditions();
-    let statement =
-        format!("SELECT count(*) FROM ({SELECT}{WHERE}{conditions} LIMIT $8) AS matches");
-    let counted: Count = filter.bind(statement, filter.id_range(), limit).get_result(conn).await?;
-    Ok(counted.count)
 }
 
 pub(crate) async fn find(

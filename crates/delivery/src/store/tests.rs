@@ -1,5 +1,7 @@
 //! Store functions under concurrent transactions, and with clocks that differ.
 
+mod search;
+
 use std::num::NonZeroU32;
 use std::time::Duration;
 

@@ -34,11 +34,16 @@ async fn a_dead_delivery_is_found_replayed_and_its_dead_letter_purged() {
     app.wait_until_settled(TIMEOUT).await;
 
     assert_eq!(app.get("/v1/deliveries").await["deliveries"].as_array().unwrap().len(), 2);
+    let id = format!("text={dead}");
     for query in [
         "state=dead",
         "status=500",
         "outcome=rejected",
         "ordering_key=rma:1&merchant=acme&kind=rma",
+        "text=1",
+        "text=rma:1&merchant=acme",
+        "event=rma.created&text=1",
+        &id,
     ] {
         let page = app.get(&format!("/v1/deliveries?{query}")).await;
         assert_eq!(page["deliveries"].as_array().unwrap().len(), 1, "{query}: {page}");
@@ -49,6 +54,10 @@ async fn a_dead_delivery_is_found_replayed_and_its_dead_letter_purged() {
         "status=404",
         "outcome=timed_out",
         "merchant=other",
+        "kind=outbound-asn",
+        "text=3",
+        "text=rma",
+        "event=rma.refunded",
         "to=2020-01-01T00:00:00Z",
         "from=2100-01-01T00:00:00Z",
     ] {
@@ -59,6 +68,7 @@ async fn a_dead_delivery_is_found_replayed_and_its_dead_letter_purged() {
     let shown = app.get(&format!("/v1/deliveries/{dead}")).await;
     assert_eq!((&shown["state"], &shown["body"]), (&json!("dead"), &json!("{\"number\":1}")));
     assert_eq!(shown["attempts"].as_array().unwrap().len(), 6);
+    check_headers(&shown["attempts"][5], &dead.to_string());
 
     assert_eq!(app.namespace.peek("notify.rma.dead").await.len(), 1);
     let path = format!("/v1/deliveries/{dead}/replay");
@@ -84,6 +94,20 @@ async fn a_dead_delivery_is_found_replayed_and_its_dead_letter_purged() {
     };
     assert_eq!((attempts(500), attempts(200)), (6, 2));
     app.stop().await;
+}
+
+fn check_headers(attempt: &Value, id: &str) {
+    let value = |list: &str, name: &str| {
+        let mut headers = attempt[list].as_array().unwrap().iter();
+        let header = headers.find(|header| header["name"] == name);
+        header.unwrap_or_else(|| panic!("no {name}: {attempt}"))["value"].as_str().unwrap()
+    };
+    assert_eq!(value("request_headers", "webhook-id"), id);
+    assert_eq!(value("request_headers", "x-service-event"), "rma.created");
+    assert_eq!(value("request_headers", "content-length"), "12");
+    assert!(value("request_headers", "webhook-signature").starts_with("v1,"));
+    assert!(value("request_headers", "host").starts_with("127.0.0.1:"));
+    assert_eq!(value("response_headers", "content-type"), "application/json");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -197,11 +221,34 @@ async fn an_endpoint_check_reports_the_outcome() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_check_of_one_kind_shows_the_request_and_the_response() {
+    let app = TestApp::with_api(&[]).await;
+    let path = "/v1/endpoints/acme/check?kind=rma";
+    let (status, check) = app.operator_request(Method::POST, path, &json!({})).await;
+    assert_eq!((status, check["results"].as_array().unwrap().len()), (200, 1), "{check}");
+    let result = &check["results"][0];
+    let sample: Value = serde_json::from_str(result["request_body"].as_str().unwrap()).unwrap();
+    assert_eq!(sample["rma_identifier"], "SAMPLE-RMA");
+    let header = |headers: &Value, name: &str| {
+        let headers = headers.as_array().unwrap();
+        headers.iter().find(|header| header["name"] == name).map(|header| header["value"].clone())
+    };
+    assert_eq!(header(&result["request_headers"], "x-service-event"), Some(json!("sample")));
+    assert!(header(&result["request_headers"], "webhook-signature").is_some(), "{check}");
+    assert!(header(&result["response_headers"], "content-length").is_some(), "{check}");
+    let arrivals = app.received().await;
+    assert_eq!(arrivals.len(), 1, "only the chosen endpoint gets a sample");
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn invalid_filters_are_rejected() {
     let app = TestApp::with_api(&[]).await;
     let none = json!({});
     for query in [
         "ordering_key=%00",
+        "text=%00",
+        "event=%00",
         "kind=%00",
         "kind=rmas",
         "merchant=%00",

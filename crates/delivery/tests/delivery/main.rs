@@ -6,15 +6,18 @@
     reason = "a failed step of a test should panic"
 )]
 
+mod access;
 mod admin;
 mod cluster;
 mod dead_letters;
 mod dispatching;
 mod faults;
+mod health;
 mod memory;
 mod ordering_keys;
 mod outcomes;
 mod partitions;
+mod replay_control;
 mod replays;
 mod shutdown;
 mod test_app;

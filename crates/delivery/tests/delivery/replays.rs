@@ -1,12 +1,10 @@
 //! Replays of one delivery, and of all that match a filter.
 
-use delivery::NewMessage;
 use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
 use platform::Clock;
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::eventually;
-use uuid::Uuid;
 
 use crate::test_app::{TIMEOUT, TestApp, execute, merchant, message, store_merchant, token};
 
@@ -136,7 +134,7 @@ async fn a_failing_replay_delays_no_other() {
 async fn messages_of_an_ordering_key_are_replayed_in_order() {
     let app = TestApp::with_api(&[]).await;
     let batch: Vec<_> = (0..60).map(|n| message(Some("asn:1"), "receipt", n)).collect();
-    let ids = append_dead(&app, &batch).await;
+    let ids = app.append_unsent_dead(&batch).await;
     let request =
         json!({"filter": {"merchant": "acme", "ordering_key": "asn:1"}, "per_second": 50});
     let (status, replay) = app.operator_request(Method::POST, "/v1/replays", &request).await;
@@ -154,29 +152,13 @@ async fn messages_of_an_ordering_key_are_replayed_in_order() {
     app.stop().await;
 }
 
-/// Appends messages and marks them dead in the same transaction.
-async fn append_dead(app: &TestApp, batch: &[NewMessage]) -> Vec<Uuid> {
-    let mut conn = app.pool.get().await.unwrap();
-    let now = Clock::system().now();
-    conn.transaction(async |conn| {
-        let ids = app.replica.deliveries.append(conn, now, batch).await?;
-        conn.batch_execute(
-            "INSERT INTO delivery_attempts SELECT id, 0, 6, next_attempt_at, 1, 'rejected', 422, \
-             '', '', 'dead' FROM deliveries; DELETE FROM deliveries",
-        )
-        .await?;
-        Ok::<_, platform::database::DatabaseError>(ids)
-    })
-    .await
-    .unwrap()
-}
-
 async fn insert_replay(app: &TestApp, filter: &str, per_second: u32) {
     let insert = format!(
         "INSERT INTO delivery_replays (id, requested_by, filter, force, per_second, \
-         last_delivery_id, replayed, skipped, created_at, advanced_at) \
+         state, matched, last_delivery_id, replayed, skipped, failed, created_at, advanced_at) \
          VALUES ('00000000-0000-7000-8000-000000000001', 'operator', '{filter}', false, \
-         {per_second}, '00000000-0000-0000-0000-000000000000', 0, 0, now(), now())"
+         {per_second}, 'running', 0, '00000000-0000-0000-0000-000000000000', 0, 0, 0, now(), \
+         now())"
     );
     execute(&app.pool, &insert).await;
 }
@@ -185,7 +167,7 @@ async fn insert_replay(app: &TestApp, filter: &str, per_second: u32) {
 async fn a_replay_continues_in_another_process() {
     let app = TestApp::start(&[]).await;
     let batch: Vec<_> = (0..30).map(|n| message(None, "rma.created", n)).collect();
-    let ids = append_dead(&app, &batch).await;
+    let ids = app.append_unsent_dead(&batch).await;
     insert_replay(&app, "{}", 5).await;
     eventually("it has begun", TIMEOUT, async || {
         (app.count("SELECT replayed::int8 AS n FROM delivery_replays").await > 0).then_some(())
@@ -209,7 +191,7 @@ async fn a_replay_continues_in_another_process() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replay_of_everything_must_be_requested_explicitly() {
     let app = TestApp::with_api(&[]).await;
-    append_dead(&app, &[message(None, "rma.created", 1)]).await;
+    app.append_unsent_dead(&[message(None, "rma.created", 1)]).await;
     let check = async |body: &Value, expected: u16, field: &str| {
         let (status, response) = app.operator_request(Method::POST, "/v1/replays", body).await;
         assert_eq!(status, expected, "{body}: {response}");
@@ -239,7 +221,7 @@ async fn a_replay_of_everything_must_be_requested_explicitly() {
 #[tokio::test(flavor = "multi_thread")]
 async fn replays_are_listed_newest_first() {
     let app = TestApp::with_api(&[]).await;
-    let dead = append_dead(&app, &[message(None, "rma.created", 1)]).await;
+    let dead = app.append_unsent_dead(&[message(None, "rma.created", 1)]).await;
     let path = format!("/v1/deliveries/{}/replay", dead[0]);
     assert_eq!(app.operator_request(Method::POST, &path, &json!({})).await.0, 202);
     app.wait_until_settled(TIMEOUT).await;
@@ -262,7 +244,10 @@ async fn replays_are_listed_newest_first() {
     assert_eq!(replay["filter"], json!({"delivery": dead[0], "merchant": "acme"}));
     assert_eq!((&replay["replayed"], &replay["state"]), (&json!(1), &json!("finished")));
     assert_eq!(oldest["next"], Value::Null);
-    let own = token("returns", Some("acme"));
-    assert_eq!(app.api_request(&own, Method::GET, "/v1/replays", &json!({})).await.0, 403);
+    for (merchant, expected) in [("acme", 2), ("other", 0)] {
+        let own = token("read", Some(merchant));
+        let (_, page) = app.api_request(&own, Method::GET, "/v1/replays", &json!({})).await;
+        assert_eq!(page["replays"].as_array().unwrap().len(), expected, "{merchant}: {page}");
+    }
     app.stop().await;
 }

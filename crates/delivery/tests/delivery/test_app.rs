@@ -4,6 +4,7 @@ mod api;
 mod deliverer;
 mod merchants;
 mod replica;
+mod settled;
 
 use std::time::Duration;
 

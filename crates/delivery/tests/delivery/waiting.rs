@@ -90,7 +90,8 @@ async fn an_endpoint_that_a_410_disabled_says_so() {
     assert_eq!(page["endpoints"].as_array().unwrap().len(), 1, "{page}");
     assert_eq!((&endpoint["merchant"], &endpoint["kind"]), (&json!("acme"), &json!("rma")));
     assert_eq!((&endpoint["waiting"], &endpoint["in_flight"]), (&json!(1), &json!(0)));
-    assert!(endpoint["disabled_at"].is_string(), "{endpoint}");
+    assert!(endpoint["since"].is_string(), "{endpoint}");
+    assert_eq!(endpoint["reason"], "the endpoint responded with 410");
     let remedy = endpoint["remedy"].as_str().unwrap();
     assert!(remedy.contains("backhaul endpoint resume acme rma"), "{remedy}");
     // The gauge is recorded every 15 seconds.
@@ -116,8 +117,8 @@ async fn an_endpoint_that_a_410_disabled_says_so() {
     store_merchant(&app.pool, &merchant("acme", 2, &app.sandbox.url(""))).await;
     app.wait_until_settled(TIMEOUT).await;
     let page = app.get("/v1/endpoints?merchant=acme").await;
-    assert_eq!(page["endpoints"][0]["state"], "active", "{page}");
-    assert_eq!(page["endpoints"][0]["disabled_at"], Value::Null);
+    assert_eq!(page["endpoints"][0]["state"], "ok", "{page}");
+    assert_eq!(page["endpoints"][0]["since"], Value::Null);
     app.stop().await;
 }
 

@@ -81,6 +81,20 @@ pub struct ExchangeUndeliverable {
     pub at: DateTime<Utc>,
 }
 
+/// The identifier in the merchant's response belongs to another order, so the exchange order has
+/// our identifier.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExchangeRenamed {
+    pub merchant: MerchantId,
+    pub rma_identifier: String,
+    pub original_order_id: String,
+    /// The identifier in the merchant's response.
+    pub rejected_identifier: String,
+    /// Our identifier of the exchange order.
+    pub exchange_order_identifier: String,
+    pub renamed_at: DateTime<Utc>,
+}
+
 /// The reason that a unit is not exchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -115,6 +129,14 @@ impl Event for ExchangePlaced {
 
 impl Event for ExchangeFailed {
     const TYPE: &'static str = "exchange.failed.v1";
+
+    fn subject(&self) -> String {
+        format!("{}/{}", self.merchant, self.original_order_id)
+    }
+}
+
+impl Event for ExchangeRenamed {
+    const TYPE: &'static str = "exchange.renamed.v1";
 
     fn subject(&self) -> String {
         format!("{}/{}", self.merchant, self.original_order_id)

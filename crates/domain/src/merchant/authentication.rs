@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::guard::Guard;
-use super::headers::{basic_username, filled_value, header_value, key_header};
+use super::headers::{
+    basic_username, filled_secret, filled_value, header_value, key_header, secret_value,
+};
 use super::secret_url::SecretUrl;
 use super::urls::secret_url;
 use crate::json::{Object, one_of, variant};
@@ -90,17 +92,17 @@ impl Authentication<String> {
             "basic" => {
                 reject_unknown(&["username", "password"]);
                 let username = document.required("username", basic_username);
-                let password = document.required("password", header_value);
+                let password = document.required("password", secret_value);
                 Some(Self::Basic { username: username?, password: password? })
             }
             "bearer" => {
                 reject_unknown(&["token"]);
-                Some(Self::Bearer { token: document.required("token", filled_value)? })
+                Some(Self::Bearer { token: document.required("token", filled_secret)? })
             }
             "api_key" => {
                 reject_unknown(&["header", "key"]);
                 let header = document.required("header", key_header);
-                let key = document.required("key", filled_value);
+                let key = document.required("key", filled_secret);
                 Some(Self::ApiKey { header: header?, key: key? })
             }
             "oauth2" => Self::read_oauth2(document, guard),
@@ -122,7 +124,7 @@ impl Authentication<String> {
         ]);
         let token_url = document.required("token_url", secret_url(guard));
         let client_id = document.required("client_id", filled_value);
-        let client_secret = document.required("client_secret", header_value);
+        let client_secret = document.required("client_secret", secret_value);
         let scope = document.optional("scope", header_value);
         let credentials_in = document.optional("credentials_in", variant);
         Some(Self::Oauth2 {

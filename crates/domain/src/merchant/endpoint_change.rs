@@ -6,8 +6,8 @@ use super::guard::Guard;
 use super::headers::headers;
 use super::interface::Interface;
 use super::urls::{path, secret_url};
-use crate::exchange::has_placeholder;
 use crate::json::{Field, Object, integer, object};
+use crate::variant_identifier::has_placeholder;
 
 impl Endpoint<String> {
     /// Reads the new state of an endpoint. It has no signing secrets and is not paused.

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use super::endpoint::REDACTED;
 use crate::json::{Field, Object, parsed};
 
 /// The maximum number of headers of an endpoint.
 const MAX_HEADERS: usize = 50;
 const MAX_NAME_CHARS: usize = 100;
 const MAX_VALUE_CHARS: usize = 1000;
+
+pub(super) const IS_REDACTED: &str = "is the placeholder of a secret: send the secret itself";
 
 /// Headers that HTTP or the service sets.
 const RESERVED: [&str; 14] = [
@@ -48,7 +51,7 @@ pub(super) fn headers(field: Field<'_>, document: &Object<'_>) -> Option<BTreeMa
             if is_repeated { Err("another header has the same name") } else { Ok(()) }
         });
         let value =
-            name_checked.map_or_else(|reason| field.invalid(reason), |()| header_value(field));
+            name_checked.map_or_else(|reason| field.invalid(reason), |()| secret_value(field));
         match value {
             Some(value) => drop(headers.insert(name.to_ascii_lowercase(), value)),
             None => is_valid = false,
@@ -90,6 +93,18 @@ pub(super) fn header_value(field: Field<'_>) -> Option<String> {
 pub(super) fn filled_value(field: Field<'_>) -> Option<String> {
     let value = header_value(field)?;
     if value.trim().is_empty() { field.invalid("must not be empty") } else { Some(value) }
+}
+
+/// A secret header value. The placeholder would overwrite the secret that it stands for.
+pub(super) fn secret_value(field: Field<'_>) -> Option<String> {
+    let value = header_value(field)?;
+    if value.trim() == REDACTED { field.invalid(IS_REDACTED) } else { Some(value) }
+}
+
+/// A secret header value that is not blank.
+pub(super) fn filled_secret(field: Field<'_>) -> Option<String> {
+    filled_value(field)?;
+    secret_value(field)
 }
 
 /// The user name of HTTP Basic authentication. A colon would end it (RFC 7617).

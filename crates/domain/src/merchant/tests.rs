@@ -195,6 +195,30 @@ fn every_invalid_field_of_an_endpoint_is_reported() {
 }
 
 #[test]
+fn the_placeholder_of_a_secret_is_not_a_secret() {
+    check_rejected(
+        r#"{"url": "https://acme.example/x?********", "headers": {"x-key": "********", "x-shop": "7"},
+            "authentication": {"kind": "oauth2", "token_url": "https://id.acme.example/token?k=********&v=1",
+                "client_id": "backhaul", "client_secret": "********"}}"#,
+        endpoint,
+        &expect![[r#"
+            $.url: invalid (is the placeholder of a secret: send the secret itself)
+            $.headers['x-key']: invalid (is the placeholder of a secret: send the secret itself)
+            $.authentication.token_url: invalid (is the placeholder of a secret: send the secret itself)
+            $.authentication.client_secret: invalid (is the placeholder of a secret: send the secret itself)"#]],
+    );
+    for (json, field) in [
+        (r#"{"kind": "basic", "username": "u", "password": "********"}"#, "$.password"),
+        (r#"{"kind": "bearer", "token": "********"}"#, "$.token"),
+        (r#"{"kind": "api_key", "header": "x-key", "key": " ******** "}"#, "$.key"),
+    ] {
+        let document = Document::parse(json.as_bytes()).unwrap();
+        let invalid = document.read(object(authentication)).unwrap_err();
+        assert_eq!(invalid.errors[0].field, field);
+    }
+}
+
+#[test]
 fn every_kind_of_authentication_is_read() {
     for json in [
         r#"{"kind": "none"}"#,

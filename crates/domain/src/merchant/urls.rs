@@ -2,7 +2,9 @@
 
 use url::Url;
 
+use super::endpoint::REDACTED;
 use super::guard::Guard;
+use super::headers::IS_REDACTED;
 use super::secret_url::SecretUrl;
 use crate::json::{Field, parsed};
 
@@ -46,10 +48,15 @@ fn has_dot_segment(path: &str) -> bool {
     path.replace("%5c", "/").split('/').any(|segment| matches!(segment, "." | ".."))
 }
 
-/// A URL with a secret query.
+/// A URL with a secret query. The placeholder of a secret, as the query or as a value in it, would
+/// overwrite the secret that it stands for.
 pub(super) fn secret_url(guard: &Guard) -> impl FnMut(Field<'_>) -> Option<SecretUrl<String>> {
     let mut read = http_url(guard);
-    move |field| read(field).map(SecretUrl::from)
+    move |field| {
+        let url: SecretUrl<String> = read(field)?.into();
+        let mut parts = url.query.iter().flat_map(|query| query.split(['&', '=']));
+        if parts.any(|part| part == REDACTED) { field.invalid(IS_REDACTED) } else { Some(url) }
+    }
 }
 
 /// A URL to which paths are appended.

@@ -15,7 +15,8 @@ use super::limits::{
 };
 use super::line::{self, OrderLine};
 use super::line_index::LineIndex;
-use super::refund::{Refund, RefundIndex};
+use super::read_refund::RefundIndex;
+use super::refund::Refund;
 use super::refunded_amounts::RefundedAmounts;
 use super::sums::SumChecks;
 use crate::json::{Field, Object, array, currency, integer, object, one_of, text, timestamp};

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{TrackingEvent, UnitId};
+use super::{Label, TrackingEvent, UnitId};
 
 /// One report. It applies to the first of these that exists: the units it names; the units with
 /// its tracking number; the units without a tracking number (for a label, also those that the
@@ -13,6 +13,8 @@ pub struct CarrierReport {
     pub tracking_number: Option<String>,
     pub units: Option<Vec<UnitId>>,
     pub occurred_at: Option<DateTime<Utc>>,
+    /// The label that the report announces; other events than a label have none.
+    pub label: Option<Label>,
 }
 
 impl CarrierReport {

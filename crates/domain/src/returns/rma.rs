@@ -21,6 +21,7 @@ use super::{
     Discrepancy, ReceivingStatus, ReturnMethod, ReturnRequest, RmaMessage, RmaStatus, ServiceEvent,
     StatusEvent, Transition, TransitionError, UnitId,
 };
+use crate::access::MerchantId;
 use crate::merchant::Settings;
 
 /// The smallest difference between the `updated_at` of two messages. Merchants keep the newest
@@ -30,6 +31,7 @@ const MIN_UPDATE_INTERVAL: TimeDelta = TimeDelta::milliseconds(1);
 /// A return.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Rma {
+    pub merchant: MerchantId,
     pub rma_identifier: String,
     pub status: RmaStatus,
     pub created_at: DateTime<Utc>,
@@ -70,6 +72,7 @@ impl Change {
 impl Rma {
     /// Creates a return that a shopper confirmed. Its first message is [`ServiceEvent::Created`].
     pub fn create(
+        merchant: MerchantId,
         rma_identifier: impl Into<String>,
         request: &ReturnRequest,
         units: Vec<RmaUnit>,
@@ -79,6 +82,7 @@ impl Rma {
         let refund_types = units.iter().map(|unit| unit.refund_type);
         let cost = settings.returns.return_shipping_cost(request.return_method, refund_types);
         Self {
+            merchant,
             rma_identifier: rma_identifier.into(),
             status: RmaStatus::Created,
             created_at: now,

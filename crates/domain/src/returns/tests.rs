@@ -1,6 +1,7 @@
 mod contract;
 mod eligibility;
 mod event_sequences;
+mod labels;
 mod lifecycle;
 mod message;
 mod money;
@@ -122,6 +123,8 @@ fn rma_with(
     let purchased = PurchasedUnit {
         sku: "SHIRT-M".to_owned(),
         upc: Some("0012345".to_owned()),
+        title: "Shirt, M".to_owned(),
+        image_url: None,
         unit_price_amount_cents: 1000,
         amounts: amounts(1000, 100, 80),
         original_order_identifier: None,
@@ -134,7 +137,7 @@ fn rma_with(
         giftee_email: None,
         staff_override: None,
     };
-    Rma::create(identifier, &request, units, settings, minute(0))
+    Rma::create("acme".parse().unwrap(), identifier, &request, units, settings, minute(0))
 }
 
 /// A mail-back return of units for a refund.
@@ -145,7 +148,11 @@ fn rma(identifier: &str, paths: &[&str]) -> Rma {
 
 fn report(event: TrackingEvent, number: Option<&str>) -> CarrierReport {
     let tracking_number = number.map(str::to_owned);
-    CarrierReport { event, tracking_number, units: None, occurred_at: None }
+    CarrierReport { event, tracking_number, units: None, occurred_at: None, label: None }
+}
+
+fn printable(url: &str) -> Label {
+    Label { url: url.to_owned(), kind: LabelKind::Printable }
 }
 
 /// Units whose exchange order was placed as an even exchange.

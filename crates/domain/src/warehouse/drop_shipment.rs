@@ -16,6 +16,7 @@ pub use partial::DropShipmentPartialCancellation;
 use serde::Serialize;
 use strum::IntoStaticStr;
 
+use super::identifier::Identifier;
 use super::limits::MAX_MESSAGE_BYTES;
 use crate::json::{Digest, Document, FieldError, ValidationError, object};
 use crate::message_kind::MessageKind;
@@ -60,6 +61,8 @@ pub struct DropShipment {
     /// The identity of the message: the shipment of a confirmation, the order of a cancellation, or
     /// the digest of a partial cancellation, because an order can have several.
     pub reference: String,
+    /// The tracking number of a confirmation.
+    pub tracking_number: Option<Identifier>,
     /// The digest of the message, without unknown fields of the report.
     pub digest: Digest,
     /// The message as JSON.
@@ -68,11 +71,13 @@ pub struct DropShipment {
 
 impl DropShipment {
     pub fn read(kind: DropShipmentKind, document: &Document) -> Result<Self, ValidationError> {
+        let mut tracking_number = None;
         let (order, reference, (body, digest)) = match kind {
             DropShipmentKind::Confirmation => {
                 let mut message = document.read(object(DropShipmentConfirmation::read))?;
                 message.keep_weight_text(document.text());
                 let shipment = &message.shipment;
+                tracking_number.clone_from(&shipment.tracking_number);
                 (shipment.client_identifier.clone(), shipment.id.to_string(), write(&message)?)
             }
             DropShipmentKind::Cancellation => {
@@ -86,7 +91,7 @@ impl DropShipment {
                 (message.order.client_identifier, hex(&digest), (body, digest))
             }
         };
-        Ok(Self { kind, order: order.to_string(), reference, digest, body })
+        Ok(Self { kind, order: order.to_string(), reference, tracking_number, digest, body })
     }
 
     /// The JSONPath of the merchant's order identifier.

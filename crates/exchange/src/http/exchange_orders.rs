@@ -7,6 +7,7 @@ use platform::http::{BadCursor, ErrorBody, PageLimit, reserve_for_response};
 use platform::identity::Caller;
 use serde::Deserialize;
 
+use super::READERS;
 use crate::App;
 use crate::exchange_order::State;
 use crate::exchange_orders::{self, Details, Page};
@@ -16,11 +17,14 @@ use crate::store::search::Search;
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Listing {
+    /// Filter by merchant
+    #[param(value_type = Option<String>)]
+    merchant: Option<MerchantId>,
     /// Filter by original order
     original_order_id: Option<String>,
     /// Filter by return
     rma_identifier: Option<String>,
-    /// Filter by the merchant's identifier of the new order
+    /// Filter by the identifier of the new order
     exchange_order_identifier: Option<String>,
     /// Filter by state
     state: Option<State>,
@@ -34,23 +38,23 @@ pub(crate) struct Listing {
 
 /// List exchange orders
 ///
-/// Merchants see their own exchange orders. Operators see those of every merchant, or of the merchant
-/// in `X-Service-Id`. The header is required to filter by order or return, because their identifiers
-/// are unique only within one merchant.
+/// Newest first. A token of a merchant lists the merchant's exchange orders. A token without a merchant and
+/// with the scope `read` lists those of every merchant, or of the one in `merchant` or `X-Service-Id`.
 #[utoipa::path(
     tag = "exchange orders",
     params(
         Listing,
-        ("X-Service-Id" = Option<String>, Header, description = "The merchant. Not needed with a token of a merchant. Operators may omit it, except to filter by order or return"),
+        ("X-Service-Id" = Option<String>, Header, description = "The merchant. Not needed with a token of a merchant or with the scope `read`"),
     ),
     responses(
         (status = 200, description = "Exchange orders", body = Page),
         (status = 400, description = "Invalid query", body = ErrorBody),
         (status = 401, description = "No valid token", body = ErrorBody),
         (status = 403, description = "The token may not do this", body = ErrorBody),
+        (status = 404, description = "No such merchant", body = ErrorBody),
         (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
     ),
-    security(("bearer" = ["returns"])),
+    security(("bearer" = ["returns"]), ("bearer" = ["read"])),
 )]
 #[get("/v1/exchange_orders")]
 pub(crate) async fn list_exchange_orders(
@@ -59,12 +63,11 @@ pub(crate) async fn list_exchange_orders(
     listing: web::Query<Listing>,
     request: HttpRequest,
 ) -> Result<web::Json<Page>, Problem> {
-    caller.require(Scope::Returns)?;
+    caller.require_any(&READERS)?;
     let limit = listing.limit;
-    let mut search = listing.into_inner().parse()?;
-    if caller.merchant_scope().is_some() || !caller.is_operator() || search.is_by_name() {
-        search.merchant = Some(app.merchants.merchant_for(&caller)?.identifier.clone());
-    }
+    let merchant = app.merchants.listed_for(&caller, listing.merchant.as_ref())?;
+    let merchant = merchant.map(|merchant| merchant.identifier.clone());
+    let search = Search { merchant, ..listing.into_inner().parse()? };
     let mut conn = app.pool.get().await?;
     let page = exchange_orders::list(&mut conn, &search, limit).await?;
     // Before the connection is returned: the pool then limits the pages without a memory permit.
@@ -89,7 +92,7 @@ pub(crate) async fn list_exchange_orders(
         (status = 404, description = "No such exchange order of this merchant", body = ErrorBody),
         (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
     ),
-    security(("bearer" = ["returns"])),
+    security(("bearer" = ["returns"]), ("bearer" = ["read"])),
 )]
 #[get("/v1/exchange_orders/{original_order_id}")]
 pub(crate) async fn show_exchange_order(
@@ -98,7 +101,7 @@ pub(crate) async fn show_exchange_order(
     original_order_id: web::Path<String>,
     request: HttpRequest,
 ) -> Result<web::Json<Details>, Problem> {
-    caller.require(Scope::Returns)?;
+    caller.require_any(&READERS)?;
     let merchant = app.merchants.merchant_for(&caller)?;
     show(&app, &merchant.identifier, &original_order_id, &request).await
 }
@@ -154,7 +157,7 @@ impl Listing {
     fn parse(self) -> Result<Search, BadCursor> {
         let before = self.after.map(|after| exchange_orders::position(&after).ok_or(BadCursor));
         Ok(Search {
-            merchant: None,
+            merchant: self.merchant,
             original_order_id: self.original_order_id,
             rma_identifier: self.rma_identifier,
             exchange_order_identifier: self.exchange_order_identifier,

@@ -1,12 +1,12 @@
 //! `GET /v1/variants/{variant_identifier}`: the variants that a shopper can choose.
 
 use actix_web::{HttpRequest, HttpResponse, get, web};
-use domain::access::Scope;
 use domain::exchange::VariantIdentifier;
 use platform::Problem;
 use platform::http::{ErrorBody, reserve_for_response};
 use platform::identity::Caller;
 
+use super::READERS;
 use crate::App;
 use crate::error::Error;
 use crate::variant_cache::OfferView;
@@ -28,7 +28,7 @@ use crate::variant_cache::OfferView;
         (status = 403, description = "The token may not do this", body = ErrorBody),
         (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
     ),
-    security(("bearer" = ["returns"])),
+    security(("bearer" = ["returns"]), ("bearer" = ["read"])),
 )]
 #[get("/v1/variants/{variant_identifier}")]
 pub(crate) async fn show_variants(
@@ -37,7 +37,7 @@ pub(crate) async fn show_variants(
     identifier: web::Path<String>,
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    caller.require(Scope::Returns)?;
+    caller.require_any(&READERS)?;
     let merchant = app.merchants.merchant_for(&caller)?;
     let product = VariantIdentifier::parse(&identifier).map_err(Error::from)?;
     let lookup = app.variant_cache.get(&merchant, &product).await;

@@ -5,7 +5,7 @@ use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
 use diesel::{OptionalExtension as _, QueryableByName};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
-use domain::exchange::{ExchangeOrderResponse, PlacedItem};
+use domain::exchange::{ExchangeOrderResponse, ExchangeRenamed, PlacedItem};
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 use uuid::Uuid;
@@ -176,6 +176,23 @@ async fn place_as(
     .bind::<Nullable<BigInt>, _>(amounts.shipping_amount_cents);
     let row: Option<SettledRow> = prepared(update).get_result(conn).await.optional()?;
     row.map(SettledRow::read).transpose()
+}
+
+/// Gives an exchange order our identifier in place of the merchant's. A repeated event changes nothing.
+pub(crate) async fn rename(
+    conn: &mut AsyncPgConnection,
+    renamed: &ExchangeRenamed,
+) -> Result<(), DatabaseError> {
+    let update = diesel::sql_query(
+        "UPDATE exchange_orders SET exchange_order_identifier = $4 \
+         WHERE merchant = $1 AND original_order_id = $2 AND exchange_order_identifier = $3",
+    )
+    .bind::<Text, _>(renamed.merchant.as_str())
+    .bind::<Text, _>(&renamed.original_order_id)
+    .bind::<Text, _>(&renamed.rejected_identifier)
+    .bind::<Text, _>(&renamed.exchange_order_identifier);
+    prepared(update).execute(conn).await?;
+    Ok(())
 }
 
 /// Moves an exchange order into a state without a new order; `None` if it is in none of the states

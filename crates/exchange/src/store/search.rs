@@ -25,15 +25,6 @@ pub(crate) struct Search {
     pub(crate) before: Option<i64>,
 }
 
-impl Search {
-    /// Whether a condition is an identifier, which is unique only within one merchant.
-    pub(crate) fn is_by_name(&self) -> bool {
-        let names =
-            [&self.original_order_id, &self.rma_identifier, &self.exchange_order_identifier];
-        names.into_iter().any(Option::is_some)
-    }
-}
-
 #[derive(QueryableByName)]
 struct Row {
     #[diesel(sql_type = BigInt)]

@@ -1,9 +1,10 @@
 //! Tests of reading exchange orders.
 
-use reqwest::StatusCode;
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use testkit::eventually;
 
-use super::app::{TestApp, carded, confirmed};
+use super::app::{SOON, TestApp, carded, confirmed};
 
 fn orders(page: &Value) -> Vec<&str> {
     let orders = page["exchange_orders"].as_array().unwrap();
@@ -105,20 +106,73 @@ async fn a_page_is_limited_in_bytes() {
 }
 
 #[tokio::test]
-async fn an_operator_must_name_the_merchant_to_search_by_identifier() {
+async fn a_token_without_a_merchant_searches_all_merchants() {
     let app = TestApp::start().await;
     app.confirm(&confirmed("R-1", "1", &[carded("L1", 1)])).await;
     app.placed().await;
+    // Identifiers are unique only within one merchant.
+    let mut of_rival = confirmed("R-1", "1", &[carded("L1", 1)]);
+    of_rival.merchant = "rival".parse().unwrap();
+    app.confirm(&of_rival).await;
+    eventually("rival has an exchange", SOON, async || {
+        let (_, page) = app.get("/v1/exchange_orders", "rival").await;
+        (!orders(&page).is_empty()).then_some(())
+    })
+    .await;
+    let support = app.issuer.token(None, "read replay");
     let operator = app.issuer.token(None, "operator");
-    for query in ["original_order_id=1", "rma_identifier=R-1", "exchange_order_identifier=EX-1"] {
+    let viewer = app.issuer.token(Some("acme"), "read");
+    let merchants = async |query: &str, token: &str| {
         let path = format!("/v1/exchange_orders?{query}");
-        let (status, _) = app.get_with(&path, &operator, None).await;
-        assert_eq!(status, StatusCode::BAD_REQUEST, "{query}");
-        let (_, found) = app.get_with(&path, &operator, Some("acme")).await;
-        assert_eq!(orders(&found), ["1"], "{query}");
+        let (status, page) = app.get_with(&path, token, None).await;
+        assert_eq!(status, StatusCode::OK, "{query}: {page}");
+        let found = page["exchange_orders"].as_array().unwrap().iter();
+        found.map(|order| order["merchant"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for query in ["original_order_id=1", "rma_identifier=R-1", "limit=5"] {
+        for token in [&support, &operator] {
+            assert_eq!(merchants(query, token).await, ["rival", "acme"], "{query}");
+        }
+        assert_eq!(merchants(query, &viewer).await, ["acme"], "{query}");
+        let of_rival = format!("{query}&merchant=rival");
+        assert_eq!(merchants(&of_rival, &support).await, ["rival"], "{query}");
+        let path = format!("/v1/exchange_orders?{of_rival}");
+        let (status, refusal) = app.get_with(&path, &viewer, None).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{query}");
+        assert_eq!(refusal["message"], "there is no merchant rival");
     }
-    let (status, _) = app.get_with("/v1/exchange_orders?state=unreadable", &operator, None).await;
-    assert_eq!(status, StatusCode::OK);
+    assert_eq!(merchants("exchange_order_identifier=EX-1", &support).await, ["acme"]);
+    let portal = app.issuer.token(None, "returns");
+    let (status, _) = app.get_with("/v1/exchange_orders?rma_identifier=R-1", &portal, None).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn the_scope_read_reads_and_does_not_abandon() {
+    let app = TestApp::with_settings(&[("DELIVERY__RETRIES", "0")]).await;
+    let refusing = json!([{"do": "respond", "status": 503, "times": "always"}]);
+    app.behave("/exchange_orders", refusing).await;
+    app.confirm(&confirmed("R-1", "1", &[carded("L1", 1)])).await;
+    app.undeliverable().await;
+    let support = app.issuer.token(None, "read replay");
+    let list = "/v1/exchange_orders?state=undeliverable";
+    let (_, page) = app.get_with(list, &support, None).await;
+    assert_eq!(
+        (orders(&page), &page["exchange_orders"][0]["merchant"]),
+        (vec!["1"], &json!("acme"))
+    );
+    let viewer = app.issuer.token(Some("acme"), "read");
+    for path in ["/v1/exchange_orders/1", "/v1/variants/TEE"] {
+        assert_eq!(app.get_with(path, &viewer, None).await.0, StatusCode::OK, "{path}");
+        assert_eq!(app.get_with(path, &support, Some("acme")).await.0, StatusCode::OK, "{path}");
+        assert_eq!(app.get_with(path, &support, None).await.0, StatusCode::BAD_REQUEST, "{path}");
+    }
+    let foreign = app.issuer.token(Some("rival"), "read");
+    let (status, _) = app.get_with("/v1/exchange_orders/1", &foreign, None).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    let abandon = "/v1/exchange_orders/1/abandon";
+    let (status, _) = app.send(Method::POST, abandon, &support, Some("acme")).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
 //! Tests of the merchant's response to an exchange order.
 
-use domain::exchange::FailureReason;
+use domain::exchange::{ExchangeRenamed, FailureReason};
 use reqwest::Method;
 use serde_json::{Value, json};
+use testkit::eventually;
 
-use super::app::{TestApp, carded, confirmed, reason};
+use super::app::{SOON, TestApp, carded, confirmed, reason};
 
 fn named(name: &str) -> Value {
     json!({"do": "respond", "body": {"order_identifier": name}})
@@ -35,6 +36,46 @@ async fn an_identifier_of_another_order_is_not_used() {
             (&json!("placed"), &json!(placed.own_identifier))
         );
     }
+    app.wait_until_idle().await;
+}
+
+#[tokio::test]
+async fn an_order_has_our_identifier_when_rma_engine_rejects_the_merchants() {
+    let app = TestApp::start().await;
+    app.behave("/exchange_orders", json!([named("N-1"), named("N-1")])).await;
+    app.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
+    let placed = app.placed().await;
+    assert_eq!(placed.exchange_order_identifier, "N-1");
+    let renamed = ExchangeRenamed {
+        merchant: placed.merchant.clone(),
+        rma_identifier: "R-1".to_owned(),
+        original_order_id: "1001".to_owned(),
+        rejected_identifier: "N-1".to_owned(),
+        exchange_order_identifier: placed.own_identifier.clone(),
+        renamed_at: placed.placed_at,
+    };
+    // An event about another identifier changes nothing, and neither does a repeated event.
+    let other = ExchangeRenamed { rejected_identifier: "N-2".to_owned(), ..renamed.clone() };
+    let identifier = async || {
+        let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
+        shown["exchange_order_identifier"].as_str().unwrap().to_owned()
+    };
+    for event in [&other, &renamed, &renamed] {
+        app.service.publish(event).await;
+    }
+    eventually("the order is renamed", SOON, async || {
+        (identifier().await == placed.own_identifier).then_some(())
+    })
+    .await;
+    let found = async |name: &str| {
+        let path = format!("/v1/exchange_orders?exchange_order_identifier={name}");
+        app.get(&path, "acme").await.1["exchange_orders"].as_array().unwrap().len()
+    };
+    assert_eq!((found("N-1").await, found(&placed.own_identifier).await), (0, 1));
+    // Another exchange order can have the identifier, unless rma-engine rejects it again.
+    app.confirm(&confirmed("R-2", "1002", &[carded("L1", 1)])).await;
+    assert_eq!(app.placed().await.exchange_order_identifier, "N-1");
+    assert_eq!(identifier().await, placed.own_identifier);
     app.wait_until_idle().await;
 }
 

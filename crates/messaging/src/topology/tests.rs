@@ -12,7 +12,7 @@ use super::*;
 mod asyncapi;
 
 /// The services that publish each event.
-const PUBLISHERS: [(&str, &[&str]); 9] = [
+const PUBLISHERS: [(&str, &[&str]); 10] = [
     ("merchant.changed.v1", &["auth"]),
     ("token.revoked.v1", &["auth"]),
     ("order.stored.v1", &["order-intake"]),
@@ -20,6 +20,7 @@ const PUBLISHERS: [(&str, &[&str]); 9] = [
     ("exchange.placed.v1", &["exchange"]),
     ("exchange.failed.v1", &["exchange"]),
     ("exchange.undeliverable.v1", &["exchange"]),
+    ("exchange.renamed.v1", &["rma-engine"]),
     ("unit.received.v1", &["warehouse-notifier"]),
     ("delivery.dead.v1", &["exchange", "rma-engine", "warehouse-notifier"]),
 ];

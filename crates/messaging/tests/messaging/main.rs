@@ -6,6 +6,7 @@
     reason = "a test that cannot go on should panic"
 )]
 
+mod backlog;
 mod batches;
 mod definitions;
 mod events;

@@ -1,23 +1,28 @@
 //! `GET /v1/orders`.
 
 use actix_web::{HttpRequest, get, web};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use domain::access::Scope;
+use domain::access::MerchantId;
 use platform::Problem;
 use platform::http::{BadCursor, ErrorBody, PageLimit};
 use platform::identity::Caller;
 use serde::Deserialize;
 
+use super::require_reader;
 use crate::App;
-use crate::orders::{self, StoredOrder, StoredOrders};
+use crate::orders::{self, StoredOrders};
 use crate::store::Search;
+use crate::stored_order::StoredOrder;
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OrderQuery {
+    /// Only orders of this merchant
+    #[param(value_type = Option<String>)]
+    merchant: Option<MerchantId>,
     /// Only the order with this identifier
     identifier: Option<String>,
+    /// Only orders whose identifier starts with this text
+    identifier_prefix: Option<String>,
     /// Only orders of the shopper with this e-mail address, case-insensitive
     customer_email: Option<String>,
     /// Only orders that have a line with this identifier
@@ -32,7 +37,9 @@ pub(crate) struct OrderQuery {
 
 /// List orders
 ///
-/// The newest snapshot of each order of the merchant, sorted by identifier.
+/// The newest snapshot of each order that matches all filters. A token of a merchant finds the merchant's
+/// orders. A token without a merchant and with the scope `read` finds the orders of every merchant, or of
+/// the one in `merchant` or `X-Service-Id`.
 #[utoipa::path(
     tag = "orders",
     params(
@@ -44,9 +51,10 @@ pub(crate) struct OrderQuery {
         (status = 400, description = "The query is invalid", body = ErrorBody),
         (status = 401, description = "The token is missing or invalid", body = ErrorBody),
         (status = 403, description = "The token lacks the required scope", body = ErrorBody),
+        (status = 404, description = "The merchant does not exist", body = ErrorBody),
         (status = 503, description = "Temporarily unavailable; see Retry-After", body = ErrorBody),
     ),
-    security(("bearer" = ["orders"])),
+    security(("bearer" = ["orders"]), ("bearer" = ["read"])),
 )]
 #[get("/v1/orders")]
 pub(crate) async fn list_orders(
@@ -55,12 +63,11 @@ pub(crate) async fn list_orders(
     query: web::Query<OrderQuery>,
     request: HttpRequest,
 ) -> Result<web::Json<StoredOrders>, Problem> {
-    caller.require(Scope::Orders)?;
-    let merchant = app.merchants.merchant_for(&caller)?;
+    require_reader(&caller)?;
+    let merchant = app.merchants.listed_for(&caller, query.merchant.as_ref())?;
     let limit = query.limit;
-    let search = query.into_inner().parse()?;
-    let orders = orders::list(&app, &request, &merchant.identifier, &search, limit).await?;
-    Ok(web::Json(orders))
+    let search = query.into_inner().parse(merchant.map(|merchant| merchant.identifier.clone()))?;
+    Ok(web::Json(orders::list(&app, &request, &search, limit).await?))
 }
 
 /// Show an order
@@ -79,7 +86,7 @@ pub(crate) async fn list_orders(
         (status = 404, description = "The order does not exist", body = ErrorBody),
         (status = 503, description = "Temporarily unavailable; see Retry-After", body = ErrorBody),
     ),
-    security(("bearer" = ["orders"])),
+    security(("bearer" = ["orders"]), ("bearer" = ["read"])),
 )]
 #[get("/v1/orders/{identifier}")]
 pub(crate) async fn find_order(
@@ -88,26 +95,21 @@ pub(crate) async fn find_order(
     identifier: web::Path<String>,
     request: HttpRequest,
 ) -> Result<web::Json<StoredOrder>, Problem> {
-    caller.require(Scope::Orders)?;
+    require_reader(&caller)?;
     let merchant = app.merchants.merchant_for(&caller)?;
     let order = orders::find(&app, &request, &merchant.identifier, identifier.into_inner()).await?;
     Ok(web::Json(order))
 }
 
 impl OrderQuery {
-    fn parse(self) -> Result<Search, BadCursor> {
+    fn parse(self, merchant: Option<MerchantId>) -> Result<Search, BadCursor> {
         Ok(Search {
+            merchant,
             identifier: self.identifier,
+            identifier_prefix: self.identifier_prefix,
             customer_email: self.customer_email.map(|email| email.to_lowercase()),
             line_identifier: self.line_identifier,
-            after: self.after.map(|cursor| decode(&cursor)).transpose()?,
+            after: self.after.map(|cursor| orders::read_cursor(&cursor)).transpose()?,
         })
     }
-}
-
-/// The identifier in a cursor. PostgreSQL text cannot contain NUL, so a cursor with NUL is none of ours.
-fn decode(cursor: &str) -> Result<String, BadCursor> {
-    let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_invalid| BadCursor)?;
-    let identifier = String::from_utf8(bytes).map_err(|_invalid| BadCursor)?;
-    if identifier.contains('\0') { Err(BadCursor) } else { Ok(identifier) }
 }

@@ -5,7 +5,7 @@ use diesel::sql_types::{Array, Binary, Text, Timestamptz};
 use domain::json::Digest;
 use messaging::SqlStatement;
 
-use super::WriteMode;
+use super::write_mode::WriteMode;
 use crate::write_batch::{Key, NewRefund, WriteBatch};
 
 /// New refunds and their lines.

@@ -94,8 +94,8 @@ async fn any_line_identifier_can_be_searched_for() {
 #[tokio::test]
 async fn an_invalid_query_is_rejected() {
     let app = TestApp::start().await;
-    // The second cursor is `a\0b` in base64.
-    let cursors = ["after=%21", "after=YQBi"];
+    // The texts of the cursors in base64 are `ab`, `A/b` and `a/b\0`.
+    let cursors = ["after=%21", "after=YWI", "after=QS9i", "after=YS9iAA"];
     let others = ["limit=0", "limit=201", "limit=x", "unknown=1", "identifier=%00"];
     for query in cursors.into_iter().chain(others) {
         let response = app.get(&format!("/v1/orders?{query}"), "acme").await;

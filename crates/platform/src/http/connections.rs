@@ -6,10 +6,12 @@
 //! do not read it.
 //!
 //! actix-web responds to a request that it cannot parse before any middleware runs, and closes the
-//! connection. So a connection that ends without a request counts as one request of its address.
+//! connection. So a connection that ends without a request, or with one that cannot be parsed, counts as
+//! one request of its address.
 
 use std::{
     any::Any,
+    io::Write as _,
     net::{IpAddr, Shutdown, TcpStream},
     os::fd::AsFd as _,
     sync::{Arc, Mutex, MutexGuard, Weak},
@@ -34,6 +36,7 @@ pub(super) struct Connections {
 /// One connection. actix-web drops it when the connection ends.
 pub(super) struct Connection {
     socket: TcpStream,
+    is_tls: bool,
     peer: IpAddr,
     usage: Mutex<Usage>,
     limits: Arc<PerAddress>,
@@ -60,14 +63,15 @@ impl Connections {
     /// Adds a connection. A connection of an unknown type is served without an idle timeout.
     pub(super) fn add(&self, io: &dyn Any, data: &mut Extensions) {
         type Plain = rt::net::TcpStream;
-        let tls = || io.downcast_ref::<TlsStream<Plain>>().map(|tls| tls.get_ref().0);
-        let Some(stream) = io.downcast_ref::<Plain>().or_else(tls) else { return };
+        let tls = io.downcast_ref::<TlsStream<Plain>>().map(|tls| tls.get_ref().0);
+        let Some(stream) = tls.or_else(|| io.downcast_ref::<Plain>()) else { return };
         let Ok(peer) = stream.peer_addr() else { return };
         let Ok(socket) = stream.as_fd().try_clone_to_owned() else { return };
         let usage =
             Usage { has_had_request: false, active_requests: 0, idle_since: Instant::now() };
         let connection = Arc::new(Connection {
             socket: socket.into(),
+            is_tls: tls.is_some(),
             peer: peer.ip().to_canonical(),
             usage: Mutex::new(usage),
             limits: self.limits.clone(),
@@ -92,9 +96,24 @@ impl Connections {
     }
 }
 
+impl Connection {
+    /// Whether actix-web ended the connection with an error. It shuts the socket down after the last
+    /// response, when the client closes the connection, and after a timeout, but not after an error.
+    /// A socket that was shut down accepts no bytes, not even none.
+    fn ended_with_error(&self) -> bool {
+        let is_open = (&self.socket).write(&[]).is_ok();
+        // TLS clients often close the connection without the notice that TLS requires, which is an error.
+        is_open && !(self.is_tls && self.is_closed_by_client())
+    }
+
+    fn is_closed_by_client(&self) -> bool {
+        matches!(self.socket.peek(&mut [0]), Ok(0))
+    }
+}
+
 impl Drop for Connection {
     fn drop(&mut self) {
-        if !lock(&self.usage).has_had_request {
+        if !lock(&self.usage).has_had_request || self.ended_with_error() {
             // The limit takes effect on the next request of the address.
             self.limits.count(self.peer).ok();
         }

@@ -21,6 +21,10 @@ pub enum Reason {
     RateLimited,
     /// The client id or the client secret is wrong.
     InvalidClient,
+    /// A person could not sign in.
+    SignInFailed,
+    /// Too many wrong secrets came from this address.
+    LockedOut,
 }
 
 impl Reason {
@@ -31,6 +35,8 @@ impl Reason {
             Self::InsufficientScope => "insufficient_scope",
             Self::RateLimited => "rate_limited",
             Self::InvalidClient => "invalid_client",
+            Self::SignInFailed => "sign_in_failed",
+            Self::LockedOut => "locked_out",
         }
     }
 

@@ -175,6 +175,7 @@ mod tests {
             exp: 1,
             scope: scope.parse().unwrap(),
             merchant: merchant.map(|id| id.parse().unwrap()),
+            sid: None,
         })
     }
 

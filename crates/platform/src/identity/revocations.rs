@@ -1,4 +1,4 @@
-//! Revoked tokens and clients, kept in memory until their tokens expire. The owner fills the list. No
+//! Revoked tokens, clients and sessions, kept in memory until their tokens expire. The owner fills the list. No
 //! token is accepted until the owner marks the list as complete.
 
 use std::{
@@ -10,6 +10,7 @@ use std::{
 };
 
 use domain::access::{Revocation, Revoked};
+use uuid::Uuid;
 
 use crate::Timestamp;
 
@@ -41,6 +42,12 @@ impl Revocations {
         !revoked.is_empty()
             && (revoked.contains_key(&Revoked::Token(token.to_owned()))
                 || revoked.contains_key(&Revoked::Client(client.to_owned())))
+    }
+
+    /// Whether the session of a person ended before it expired.
+    pub fn covers_session(&self, id: Uuid) -> bool {
+        let revoked = self.revoked.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        !revoked.is_empty() && revoked.contains_key(&Revoked::Session(id.to_string()))
     }
 
     /// Deletes the revocations whose tokens have expired.

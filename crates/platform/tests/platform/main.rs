@@ -8,6 +8,7 @@
 
 mod authentication;
 mod database;
+mod rate_limits;
 mod server;
 mod tls;
 mod tokens;

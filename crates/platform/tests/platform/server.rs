@@ -1,4 +1,4 @@
-//! Slow clients, large bodies, unknown paths, timeouts and rate limits.
+//! Slow clients, large bodies, unknown paths and timeouts.
 
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,13 @@ use tokio::{
 
 use crate::{client, start};
 
-async fn raw(url: &str, bytes: &str) -> (String, Duration) {
+pub(crate) async fn raw(url: &str, bytes: &str) -> (String, Duration) {
     let stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).await.unwrap();
     send(stream, bytes).await
 }
 
 /// Sends these bytes; returns the response until the server closes the connection, and the time.
-async fn send(mut stream: TcpStream, bytes: &str) -> (String, Duration) {
+pub(crate) async fn send(mut stream: TcpStream, bytes: &str) -> (String, Duration) {
     stream.write_all(bytes.as_bytes()).await.unwrap();
     let (started, mut response) = (Instant::now(), Vec::new());
     let read = tokio::time::timeout(Duration::from_secs(15), stream.read_to_end(&mut response));
@@ -183,42 +183,6 @@ async fn only_trusted_proxies_name_the_client_and_only_in_the_header_they_write(
     assert_eq!(asked(&[trusted]).await, json!("198.51.100.7"));
     let other = ("HTTP__PROXY_HEADER", "forwarded");
     assert_eq!(asked(&[trusted, other]).await, json!("203.0.113.1"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_address_has_a_limit_of_requests_per_minute() {
-    let mirror =
-        start(&[("LIMITS__REQUESTS_PER_MINUTE", "2"), ("HTTP__TRUSTED_PROXIES", "127.0.0.1")])
-            .await;
-    let send = async |path: &str, address: &str| {
-        let request = client().get(format!("{}{path}", mirror.url));
-        request.header("x-forwarded-for", address).send().await.unwrap()
-    };
-    for probe in ["/healthz", "/metrics", "/healthz"] {
-        assert_eq!(send(probe, "192.0.2.1").await.status(), StatusCode::OK);
-    }
-    assert_eq!(send("/address", "192.0.2.1").await.status(), StatusCode::OK);
-    assert_eq!(send("/nowhere", "192.0.2.1").await.status(), StatusCode::NOT_FOUND);
-    let limited = send("/address", "192.0.2.1").await;
-    assert_eq!(limited.status(), StatusCode::TOO_MANY_REQUESTS);
-    let pause: u64 = limited.headers()[header::RETRY_AFTER].to_str().unwrap().parse().unwrap();
-    assert!((1..=61).contains(&pause), "{pause}");
-    assert!(limited.json::<Value>().await.unwrap()["request_id"].is_string());
-    assert_eq!(send("/healthz", "192.0.2.1").await.status(), StatusCode::OK);
-    assert_eq!(send("/address", "192.0.2.2").await.status(), StatusCode::OK);
-    assert!(mirror.stop().await);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn requests_that_cannot_be_parsed_count_against_the_rate_limit() {
-    let mirror = start(&[("LIMITS__REQUESTS_PER_MINUTE", "2")]).await;
-    for malformed in ["GET /address HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\nbad header\r\n\r\n"] {
-        let (response, _) = raw(&mirror.url, malformed).await;
-        assert!(response.starts_with("HTTP/1.1 400"), "{response}");
-    }
-    let limited = client().get(format!("{}/address", mirror.url)).send().await.unwrap();
-    assert_eq!(limited.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert!(mirror.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]

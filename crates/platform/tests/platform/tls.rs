@@ -17,7 +17,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 use crate::start;
 
 /// A self-signed certificate for localhost, written to the folder; returned for clients to trust.
-fn certificate(folder: &Path, serial: u64) -> CertificateDer<'static> {
+pub(crate) fn certificate(folder: &Path, serial: u64) -> CertificateDer<'static> {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     params.serial_number = Some(SerialNumber::from(serial));
@@ -28,7 +28,7 @@ fn certificate(folder: &Path, serial: u64) -> CertificateDer<'static> {
 }
 
 /// Shakes hands.
-async fn connect(
+pub(crate) async fn connect(
     url: &str,
     trusted: &[CertificateDer<'static>],
     versions: &[&'static rustls::SupportedProtocolVersion],

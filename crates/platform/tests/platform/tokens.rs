@@ -51,6 +51,7 @@ impl Key {
             exp: now + 60,
             scope: "orders".parse().unwrap(),
             merchant: None,
+            sid: None,
         };
         let mut header = Header::new(Algorithm::EdDSA);
         header.typ = Some("at+jwt".to_owned());

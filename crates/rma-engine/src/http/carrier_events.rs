@@ -5,9 +5,10 @@ use actix_web::{HttpResponse, post, web};
 use chrono::{DateTime, Utc};
 use domain::access::Scope;
 use domain::json::{
-    Digest, Document, Object, ValidationError, array, object, one_of, text, timestamp,
+    Digest, Document, Object, ValidationError, array, object, one_of, parsed, text, timestamp,
+    variant,
 };
-use domain::returns::{MAX_UNITS, TrackingEvent, UnitId};
+use domain::returns::{Label, LabelKind, MAX_UNITS, TrackingEvent, UnitId};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Sequential, json_response};
 use platform::identity::Caller;
@@ -17,13 +18,14 @@ use super::merchant_of;
 use crate::App;
 use crate::parcels::{self, Reported, Tracked};
 
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 9] = [
     "event_identifier",
     "event",
     "rma_identifier",
     "tracking_number",
     "units",
     "label_url",
+    "label_kind",
     "occurred_at",
     "detail",
 ];
@@ -43,8 +45,11 @@ pub(crate) struct CarrierEvent {
     tracking_number: Option<String>,
     #[schema(min_items = 1, max_items = 1000)]
     units: Option<Vec<UnitId>>,
+    /// With `label`: an http or https URL at which the shopper gets the label.
     #[schema(max_length = 2048)]
     label_url: Option<String>,
+    /// Defaults to `qr_code` for express returns and to `printable` for others.
+    label_kind: Option<LabelKind>,
     /// Orders labels: the newest unused label replaces older ones.
     occurred_at: Option<DateTime<Utc>>,
     #[schema(max_length = 1000)]
@@ -91,7 +96,8 @@ fn read_body(body: &Object<'_>, digest: Digest) -> Option<Reported> {
     let rma_identifier = body.optional("rma_identifier", text(1..=255));
     let tracking_number = body.optional("tracking_number", text(1..=255));
     let units = body.optional("units", array(1..=MAX_UNITS, object(UnitId::read)));
-    let label_url = body.optional("label_url", text(1..=2_048));
+    let label_url = body.optional("label_url", parsed(1..=2_048, Label::parse_url));
+    let label_kind = body.optional("label_kind", variant);
     let occurred_at = body.optional("occurred_at", timestamp);
     let detail = body.optional("detail", text(0..=1_000));
     if !body.has("rma_identifier") && !body.has("tracking_number") {
@@ -104,6 +110,7 @@ fn read_body(body: &Object<'_>, digest: Digest) -> Option<Reported> {
         tracking_number: tracking_number?,
         units: units?,
         label_url: label_url?,
+        label_kind: label_kind?,
         occurred_at: occurred_at?,
         detail: detail?,
         digest,

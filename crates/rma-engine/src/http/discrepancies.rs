@@ -3,7 +3,7 @@
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
-use domain::access::Scope;
+use domain::access::{MerchantId, Scope};
 use domain::json::{Object, object, text};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, PageLimit, Sequential};
@@ -11,22 +11,23 @@ use platform::identity::Caller;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{budgeted_response, check_staff, merchant_of};
+use super::{budgeted_response, check_staff, listed_merchant};
 use crate::App;
 use crate::discrepancies::{self, Decision, Discrepancies, RecordedDiscrepancy};
-use crate::store::discrepancies::Search;
+use crate::store::discrepancy_search::{DiscrepancySearch, DiscrepancyState};
 
 /// Filters for discrepancies; all given filters must match.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DiscrepancyQuery {
+    /// Discrepancies of this merchant.
+    #[param(value_type = Option<String>)]
+    merchant: Option<MerchantId>,
     /// For example `refund_of_unknown_return`.
     kind: Option<String>,
     order_identifier: Option<String>,
     rma_identifier: Option<String>,
-    /// Only discrepancies that are not resolved.
-    #[serde(default)]
-    open: bool,
+    state: Option<DiscrepancyState>,
     /// Maximum number of entries
     #[serde(default)]
     #[param(inline)]
@@ -49,16 +50,19 @@ pub(crate) struct NewResolution {
 
 /// List discrepancies
 ///
-/// Facts that contradict each other, for example refunds of unknown returns, newest first.
+/// Facts that contradict each other, for example refunds of unknown returns, newest first. A token of a
+/// merchant lists the merchant's discrepancies. A token without a merchant and with the scope `read` lists
+/// those of every merchant, or of the one in `merchant` or `X-Service-Id`.
 #[utoipa::path(
-    tag = "discrepancies", security(("bearer" = ["returns"])),
+    tag = "discrepancies", security(("bearer" = ["returns"]), ("bearer" = ["read"])),
     params(
         DiscrepancyQuery,
         ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
         (status = 200, body = Discrepancies), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody), (status = 503, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 404, description = "No such merchant", body = ErrorBody),
+        (status = 503, body = ErrorBody),
     ),
 )]
 #[get("/v1/discrepancies")]
@@ -68,28 +72,35 @@ pub(crate) async fn list_discrepancies(
     query: web::Query<DiscrepancyQuery>,
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
-    let DiscrepancyQuery { kind, order_identifier, rma_identifier, open, limit, after } =
-        query.into_inner();
-    let wanted = Search { kind, order_identifier, rma_identifier, is_open: open, before: after };
+    let query = query.into_inner();
+    let wanted = DiscrepancySearch {
+        merchant: listed_merchant(&app, &caller, query.merchant.as_ref())?,
+        kind: query.kind,
+        order_identifier: query.order_identifier,
+        rma_identifier: query.rma_identifier,
+        state: query.state,
+        before: query.after,
+    };
     let mut conn = app.pool.get().await?;
-    budgeted_response(&head, &discrepancies::list(&mut conn, &merchant, &wanted, limit).await?)
+    budgeted_response(&head, &discrepancies::list(&mut conn, &wanted, query.limit).await?)
 }
 
 /// Resolve a discrepancy
 ///
 /// Records who looked at it and why nothing more has to be done. With `rma_identifier`, a refund that
-/// names an unknown return is matched with that return. Possible for the merchant and for operators, not
-/// for portals.
+/// names an unknown return is matched with that return, also if the discrepancy was resolved with only a
+/// note before. Possible for the merchant and for operators, not for portals. Operators need not name the
+/// merchant.
 #[utoipa::path(
-    tag = "discrepancies", security(("bearer" = ["returns"])),
+    tag = "discrepancies",
+    security(("bearer" = ["manage"]), ("bearer" = ["returns"]), ("bearer" = ["operator"])),
     params(
         ("position" = i64, Path),
         ("X-Service-Id" = Option<String>, Header),
     ),
     request_body(content = NewResolution, example = json!({ "note": "The merchant mistyped the RMA", "rma_identifier": "RMA-0123456789ABCDEF" })),
     responses(
-        (status = 200, description = "The discrepancy; resolving it again changes nothing", body = RecordedDiscrepancy),
+        (status = 200, description = "The discrepancy; the same decision again changes nothing", body = RecordedDiscrepancy),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody), (status = 409, description = "The refund was matched already", body = ErrorBody),
         (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
@@ -101,11 +112,13 @@ pub(crate) async fn resolve_discrepancy(
     position: web::Path<i64>,
     Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<web::Json<RecordedDiscrepancy>, Problem> {
-    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
+    caller.require_any(&[Scope::Manage, Scope::Returns])?;
     check_staff(&caller)?;
+    let merchant = app.merchants.listed_for(&caller, None)?;
+    let merchant = merchant.as_ref().map(|merchant| &merchant.identifier);
     let decision = document.read(object(read_decision))?;
     let actor = caller.actor();
-    let resolved = discrepancies::resolve(&app, &merchant, actor, *position, &decision);
+    let resolved = discrepancies::resolve(&app, merchant, actor, *position, &decision);
     Ok(web::Json(resolved.await?))
 }
 

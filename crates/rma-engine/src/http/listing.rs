@@ -4,7 +4,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, get, web};
 use chrono::{DateTime, Utc};
-use domain::access::Scope;
+use domain::access::MerchantId;
 use domain::returns::RmaStatus;
 use platform::Problem;
 use platform::http::{ErrorBody, PageLimit};
@@ -12,7 +12,7 @@ use platform::identity::Caller;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{budgeted_response, merchant_of};
+use super::{budgeted_response, listed_merchant, readable_merchant};
 use crate::App;
 use crate::error::Error;
 use crate::listing::{self, Returns, Timeline, is_plausible, read_cursor};
@@ -22,6 +22,10 @@ use crate::store::search::Search;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Listing {
+    /// Returns of this merchant.
+    #[param(value_type = Option<String>)]
+    merchant: Option<MerchantId>,
+    rma_identifier: Option<String>,
     /// Returns with units of this order.
     order_identifier: Option<String>,
     status: Option<RmaStatus>,
@@ -55,16 +59,19 @@ pub(crate) struct TimelineQuery {
 
 /// List returns
 ///
-/// The returns of the merchant that match all filters, newest first.
+/// The returns that match all filters, newest first. A token of a merchant finds the merchant's returns. A
+/// token without a merchant and with the scope `read` finds the returns of every merchant, or of the one
+/// in `merchant` or `X-Service-Id`.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = ["returns"])),
+    tag = "returns", security(("bearer" = ["returns"]), ("bearer" = ["read"])),
     params(
         Listing,
         ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
         (status = 200, body = Returns), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody), (status = 503, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 404, description = "No such merchant", body = ErrorBody),
+        (status = 503, body = ErrorBody),
     ),
 )]
 #[get("/v1/returns")]
@@ -74,19 +81,20 @@ pub(crate) async fn list_returns(
     query: web::Query<Listing>,
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
+    let merchant = listed_merchant(&app, &caller, query.merchant.as_ref())?;
     let limit = query.limit;
-    let wanted = query.into_inner().parse()?;
+    let wanted = Search { merchant, ..query.into_inner().parse()? };
     let mut conn = app.pool.get().await?;
-    let found = listing::list_returns(&mut conn, &merchant, &wanted, limit).await?;
+    let found = listing::list_returns(&mut conn, &wanted, limit).await?;
     budgeted_response(&head, &found)
 }
 
 /// Show the timeline of a return
 ///
-/// Every change of the return with its time and its cause, oldest first.
+/// Every change of the return with its time, the person, client or event that caused it, and the message
+/// that the merchant was sent, oldest first.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = ["returns"])),
+    tag = "returns", security(("bearer" = ["returns"]), ("bearer" = ["read"])),
     params(
         ("rma_identifier" = String, Path),
         TimelineQuery,
@@ -105,7 +113,7 @@ pub(crate) async fn show_timeline(
     query: web::Query<TimelineQuery>,
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
+    let merchant = readable_merchant(&app, &caller)?;
     let TimelineQuery { limit, after } = query.into_inner();
     let mut conn = app.pool.get().await?;
     let after = after.unwrap_or(0);
@@ -119,6 +127,8 @@ impl Listing {
             return Err(Error::Malformed("from and to must lie in the years 1 to 9999").into());
         }
         Ok(Search {
+            merchant: self.merchant,
+            rma_identifier: self.rma_identifier,
             order_identifier: self.order_identifier,
             status: self.status,
             email: self.email.map(|email| email.to_lowercase()),

@@ -8,12 +8,11 @@ use std::task::{Context, Poll};
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, get, web};
-use domain::access::Scope;
 use platform::Problem;
 use platform::http::{ErrorBody, reserve_for_response};
 use platform::identity::Caller;
 
-use super::merchant_of;
+use super::readable_merchant;
 use crate::App;
 use crate::order_units::OrderUnits;
 use crate::returnable::{ReturnableJson, ReturnableOrder};
@@ -36,7 +35,7 @@ use crate::store::orders::RowLock;
         (status = 404, description = "No such order of this merchant", body = ErrorBody),
         (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
     ),
-    security(("bearer" = ["returns"])),
+    security(("bearer" = ["returns"]), ("bearer" = ["read"])),
 )]
 #[get("/v1/orders/{identifier}/returnable")]
 pub(crate) async fn show_returnable(
@@ -45,7 +44,7 @@ pub(crate) async fn show_returnable(
     identifier: web::Path<String>,
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
+    let merchant = readable_merchant(&app, &caller)?;
     let identifier = identifier.into_inner();
     let wanted = BTreeSet::from([identifier.as_str()]);
     let mut conn = app.pool.get().await?;

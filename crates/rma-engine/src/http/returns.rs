@@ -12,7 +12,7 @@ use platform::identity::Caller;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{budgeted_response, check_staff, idempotency_key, merchant_of};
+use super::{budgeted_response, check_staff, idempotency_key, merchant_of, readable_merchant};
 use crate::App;
 use crate::error::Error;
 use crate::quote::Quote;
@@ -122,7 +122,7 @@ pub(crate) async fn create_return(
 ///
 /// Shows the return with the state of each unit.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = ["returns"])),
+    tag = "returns", security(("bearer" = ["returns"]), ("bearer" = ["read"])),
     params(
         ("rma_identifier" = String, Path),
         ("X-Service-Id" = Option<String>, Header),
@@ -140,7 +140,7 @@ pub(crate) async fn show_return(
     rma_identifier: web::Path<String>,
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
+    let merchant = readable_merchant(&app, &caller)?;
     let mut conn = app.pool.get().await?;
     budgeted_response(&head, &returns::find(&mut conn, &merchant, &rma_identifier).await?)
 }
@@ -148,7 +148,7 @@ pub(crate) async fn show_return(
 /// Cancel a return or some of its units
 ///
 /// Possible until the carrier has a parcel or the warehouse has a unit. Canceled units can be
-/// returned again.
+/// returned again. The timeline records the person or client.
 #[utoipa::path(
     tag = "returns", security(("bearer" = ["returns"])),
     params(

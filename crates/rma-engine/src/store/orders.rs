@@ -9,7 +9,6 @@ use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use domain::exchange::ExchangePlaced;
 use domain::order::Order;
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
@@ -28,6 +27,8 @@ pub(crate) type SnapshotVersion = (Timestamp, i64);
 #[derive(Debug, Clone)]
 pub(crate) struct StoredOrder {
     pub(crate) version: SnapshotVersion,
+    /// Time of the first event about the order.
+    pub(crate) stored_at: Timestamp,
     pub(crate) shipped_units: ShippedUnits,
 }
 
@@ -38,6 +39,8 @@ pub(crate) struct Projected {
     /// Sequence number of the event with the snapshot.
     pub(crate) sequence: i64,
     pub(crate) shipped_units: ShippedUnits,
+    /// Time of the first event about the order.
+    pub(crate) stored_at: Timestamp,
     /// The original order of an exchange order.
     pub(crate) original_order_identifier: Option<String>,
     /// Stored size in bytes.
@@ -52,6 +55,8 @@ struct StoredRow {
     updated_at: Timestamp,
     #[diesel(sql_type = BigInt)]
     sequence: i64,
+    #[diesel(sql_type = Timestamptz)]
+    stored_at: Timestamp,
     /// `NULL` if the stored units are too large together.
     #[diesel(sql_type = Nullable<Text>)]
     shipped_units: Option<String>,
@@ -69,10 +74,10 @@ pub(crate) async fn lock_stored<'a>(
     let most = if keys.len() > 1 { i64::try_from(most).unwrap_or(i64::MAX) } else { i64::MAX };
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
-        "SELECT asked.place, stored.updated_at, stored.sequence, \
+        "SELECT asked.place, stored.updated_at, stored.sequence, stored.stored_at, \
              CASE WHEN sum(octet_length(stored.shipped_units)) OVER () <= $3 THEN stored.shipped_units END AS shipped_units \
          FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
-             SELECT updated_at, sequence, shipped_units FROM orders \
+             SELECT updated_at, sequence, stored_at, shipped_units FROM orders \
              WHERE orders.merchant = asked.merchant AND orders.identifier = asked.identifier \
              FOR NO KEY UPDATE \
          ) AS stored",
@@ -86,99 +91,30 @@ pub(crate) async fn lock_stored<'a>(
         let Some(shipped_units) = row.shipped_units else { return Ok(None) };
         let place = usize::try_from(row.place - 1).unwrap_or(usize::MAX);
         if let Some(key) = keys.get(place) {
-            let version = (row.updated_at, row.sequence);
-            stored.insert(*key, StoredOrder { version, shipped_units: read(&shipped_units)? });
+            let (version, stored_at) = ((row.updated_at, row.sequence), row.stored_at);
+            let shipped_units = read(&shipped_units)?;
+            stored.insert(*key, StoredOrder { version, stored_at, shipped_units });
         }
     }
     Ok(Some(stored))
 }
 
-/// Columns of the orders to write.
-#[derive(Default)]
-pub(crate) struct Rows<'a> {
-    merchants: Vec<&'a str>,
-    identifiers: Vec<&'a str>,
-    updated_at: Vec<Timestamp>,
-    sequences: Vec<i64>,
-    documents: Vec<String>,
-    shipped_units: Vec<String>,
-}
-
-impl<'a> Rows<'a> {
-    pub(crate) fn push(
-        &mut self,
-        merchant: &'a MerchantId,
-        order: &'a Order,
-        sequence: i64,
-        shipped_units: &ShippedUnits,
-    ) -> Result<(), DatabaseError> {
-        self.merchants.push(merchant.as_str());
-        self.identifiers.push(&order.identifier);
-        self.updated_at.push(order.updated_at);
-        self.sequences.push(sequence);
-        self.documents.push(write(order)?);
-        self.shipped_units.push(write(shipped_units)?);
-        Ok(())
-    }
-}
-
-/// Inserts new orders. Returns `false` if another transaction has inserted one of them.
-pub(crate) async fn insert(
-    conn: &mut AsyncPgConnection,
-    rows: Rows<'_>,
-) -> Result<bool, DatabaseError> {
-    let expected = rows.identifiers.len();
-    Ok(store(conn, rows, "DO NOTHING").await? == expected)
-}
-
-/// Replaces locked orders. `ON CONFLICT` finds each row by its key; with an `UPDATE` and a join, a
-/// plan that was made while the table was empty would read the whole table.
-pub(crate) async fn update(
-    conn: &mut AsyncPgConnection,
-    rows: Rows<'_>,
-) -> Result<(), DatabaseError> {
-    let replace = "DO UPDATE SET updated_at = excluded.updated_at, sequence = excluded.sequence, \
-                       document = excluded.document, shipped_units = excluded.shipped_units";
-    store(conn, rows, replace).await?;
-    Ok(())
-}
-
-/// Returns the number of written rows.
-async fn store(
-    conn: &mut AsyncPgConnection,
-    rows: Rows<'_>,
-    if_there: &'static str,
-) -> Result<usize, DatabaseError> {
-    if rows.identifiers.is_empty() {
-        return Ok(0);
-    }
-    let statement = diesel::sql_query(format!(
-        "INSERT INTO orders (merchant, identifier, updated_at, sequence, document, shipped_units) \
-         SELECT * FROM unnest($1, $2, $3, $4, $5, $6) \
-         ON CONFLICT ON CONSTRAINT orders_pkey {if_there}"
-    ))
-    .bind::<Array<Text>, _>(rows.merchants)
-    .bind::<Array<Text>, _>(rows.identifiers)
-    .bind::<Array<Timestamptz>, _>(rows.updated_at)
-    .bind::<Array<BigInt>, _>(rows.sequences)
-    .bind::<Array<Text>, _>(rows.documents)
-    .bind::<Array<Text>, _>(rows.shipped_units);
-    Ok(prepared(statement).execute(conn).await?)
-}
-
-/// Replaces only the units of a locked order.
+/// Replaces the units of a locked order, and the time of its first event. The snapshot stays.
 pub(crate) async fn update_units(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     identifier: &str,
     shipped_units: &ShippedUnits,
+    stored_at: Timestamp,
 ) -> Result<(), DatabaseError> {
     let statement = diesel::sql_query(
-        "UPDATE orders SET shipped_units = $3 WHERE merchant = $1 AND identifier = $2",
+        "UPDATE orders SET shipped_units = $3, stored_at = $4 \
+         WHERE merchant = $1 AND identifier = $2",
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Text, _>(identifier)
-    .bind::<Text, _>(write(shipped_units)?);
+    .bind::<Text, _>(write(shipped_units)?)
+    .bind::<Timestamptz, _>(stored_at);
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -199,6 +135,8 @@ struct ProjectedRow {
     sequence: i64,
     #[diesel(sql_type = Text)]
     shipped_units: String,
+    #[diesel(sql_type = Timestamptz)]
+    stored_at: Timestamp,
     #[diesel(sql_type = Nullable<Text>)]
     original_order_identifier: Option<String>,
 }
@@ -215,7 +153,7 @@ pub(crate) async fn find(
         RowLock::Update => " FOR NO KEY UPDATE OF orders",
     };
     let query = diesel::sql_query(format!(
-        "SELECT orders.document, orders.sequence, orders.shipped_units, \
+        "SELECT orders.document, orders.sequence, orders.shipped_units, orders.stored_at, \
              exchange_orders.original_order_identifier \
          FROM orders LEFT JOIN exchange_orders USING (merchant, identifier) \
          WHERE orders.merchant = $1 AND orders.identifier = ANY ($2) \
@@ -229,48 +167,10 @@ pub(crate) async fn find(
             order: read(&row.document)?,
             sequence: row.sequence,
             shipped_units: read(&row.shipped_units)?,
+            stored_at: row.stored_at,
             original_order_identifier: row.original_order_identifier,
             weight: row.document.len() + row.shipped_units.len(),
         })
     };
     rows.into_iter().map(projected).collect()
-}
-
-/// Whether the identifier in the merchant's response belongs to another order: to another exchange
-/// order, or to an order that was stored before the exchange order was requested.
-pub(crate) async fn is_other_order(
-    conn: &mut AsyncPgConnection,
-    placed: &ExchangePlaced,
-) -> Result<bool, DatabaseError> {
-    let query = diesel::sql_query(
-        "SELECT identifier FROM exchange_orders \
-         WHERE merchant = $1 AND identifier = $2 AND rma_identifier <> $3 \
-         UNION ALL SELECT identifier FROM orders \
-         WHERE merchant = $1 AND identifier = $2 AND stored_at < $4",
-    )
-    .bind::<Text, _>(placed.merchant.as_str())
-    .bind::<Text, _>(&placed.exchange_order_identifier)
-    .bind::<Text, _>(&placed.rma_identifier)
-    .bind::<Timestamptz, _>(placed.ordered_at);
-    Ok(prepared(query).execute(conn).await? > 0)
-}
-
-/// Records an exchange order and its original order.
-pub(crate) async fn insert_exchange_order(
-    conn: &mut AsyncPgConnection,
-    placed: &ExchangePlaced,
-    identifier: &str,
-) -> Result<(), DatabaseError> {
-    let statement = diesel::sql_query(
-        "INSERT INTO exchange_orders (merchant, identifier, original_order_identifier, \
-             rma_identifier, placed_at) \
-         VALUES ($1, $2, $3, $4, $5) ON CONFLICT ON CONSTRAINT exchange_orders_pkey DO NOTHING",
-    )
-    .bind::<Text, _>(placed.merchant.as_str())
-    .bind::<Text, _>(identifier)
-    .bind::<Text, _>(&placed.original_order_id)
-    .bind::<Text, _>(&placed.rma_identifier)
-    .bind::<Timestamptz, _>(placed.placed_at);
-    prepared(statement).execute(conn).await?;
-    Ok(())
 }

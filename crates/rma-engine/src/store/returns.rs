@@ -1,17 +1,16 @@
-//! Returns and the units they hold.
+//! Returns with their units.
 
-use std::collections::{BTreeSet, HashMap};
-
-use diesel::QueryableByName;
-use diesel::sql_types::{Array, Bool, Integer, Nullable, Text, Timestamptz};
+use chrono::{DateTime, Utc};
+use diesel::sql_types::{Array, BigInt, Bool, Integer, Nullable, Text, Timestamptz};
+use diesel::{OptionalExtension as _, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use domain::returns::{Rma, UnitId};
+use domain::returns::{Rma, RmaStatus};
 use platform::database::{DatabaseError, prepared};
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::orders::Key;
-use super::{read, write};
-use crate::shipped_units::unit_id;
+use super::{DocumentRow, read, unreadable, write};
 
 /// Unique index: a unit is in at most one return.
 const HELD: &str = "return_units_held";
@@ -67,7 +66,7 @@ pub(crate) async fn insert(
 }
 
 /// Saves a locked return. Canceled units become returnable again. `exchanged` stays as it is; see
-/// [`release_exchange`].
+/// [`release_exchange`](super::units::release_exchange).
 pub(crate) async fn save(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -105,54 +104,6 @@ pub(crate) async fn save(
     Ok(())
 }
 
-/// Records that nothing was ordered for these units, so that another return of their order may have
-/// an exchange.
-pub(crate) async fn release_exchange(
-    conn: &mut AsyncPgConnection,
-    merchant: &MerchantId,
-    rma_identifier: &str,
-    units: &[UnitId],
-) -> Result<(), DatabaseError> {
-    let orders: Vec<_> = units.iter().map(|unit| unit.order_identifier.as_str()).collect();
-    let lines: Vec<_> = units.iter().map(|it| it.order_line_item_identifier.as_str()).collect();
-    let numbers: Vec<_> = units.iter().map(|unit| unit.unit).collect();
-    let statement = diesel::sql_query(
-        "UPDATE return_units SET exchanged = false \
-         WHERE merchant = $1 AND rma_identifier = $2 \
-             AND (order_identifier, line_identifier, unit) IN (SELECT * FROM unnest($3, $4, $5))",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(rma_identifier)
-    .bind::<Array<Text>, _>(orders)
-    .bind::<Array<Text>, _>(lines)
-    .bind::<Array<Integer>, _>(numbers);
-    prepared(statement).execute(conn).await?;
-    Ok(())
-}
-
-#[derive(QueryableByName)]
-struct ExchangedRow {
-    #[diesel(sql_type = Text)]
-    order_identifier: String,
-}
-
-/// Orders that cannot have another exchange: one was requested and not released, even if its return
-/// was canceled.
-pub(crate) async fn exchanged(
-    conn: &mut AsyncPgConnection,
-    merchant: &MerchantId,
-    orders: &[&str],
-) -> Result<BTreeSet<String>, DatabaseError> {
-    let query = diesel::sql_query(
-        "SELECT DISTINCT order_identifier FROM return_units \
-         WHERE merchant = $1 AND order_identifier = ANY ($2) AND exchanged",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(orders);
-    let rows: Vec<ExchangedRow> = prepared(query).load(conn).await?;
-    Ok(rows.into_iter().map(|row| row.order_identifier).collect())
-}
-
 #[derive(Default)]
 struct UnitColumns<'a> {
     orders: Vec<&'a str>,
@@ -176,147 +127,6 @@ impl<'a> UnitColumns<'a> {
         }
         columns
     }
-}
-
-#[derive(QueryableByName)]
-struct HeldRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    rma_identifier: String,
-    #[diesel(sql_type = Text)]
-    order_identifier: String,
-    #[diesel(sql_type = Text)]
-    line_identifier: String,
-    #[diesel(sql_type = Integer)]
-    unit: i32,
-}
-
-/// The return that a unit is in.
-#[derive(Debug, Clone)]
-pub(crate) struct Holder {
-    pub(crate) rma_identifier: String,
-}
-
-/// Units in returns that are not canceled, by merchant, then by unit.
-pub(crate) type Held = HashMap<String, HashMap<UnitId, Holder>>;
-
-/// The held units of these orders. `OFFSET 0` keeps PostgreSQL from turning the lookups into a
-/// join, so a plan that was made while the table was empty stays good.
-pub(crate) async fn held(
-    conn: &mut AsyncPgConnection,
-    orders: &[Key<'_>],
-) -> Result<Held, DatabaseError> {
-    let mut held = Held::new();
-    if orders.is_empty() {
-        return Ok(held);
-    }
-    let (merchants, identifiers): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
-    let query = diesel::sql_query(
-        "SELECT units.* FROM unnest($1, $2) AS asked (merchant, order_identifier), LATERAL ( \
-             SELECT merchant, rma_identifier, order_identifier, line_identifier, unit \
-             FROM return_units AS own WHERE own.merchant = asked.merchant \
-             AND own.order_identifier = asked.order_identifier AND held OFFSET 0 \
-         ) AS units",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers);
-    let rows: Vec<HeldRow> = prepared(query).load(conn).await?;
-    for row in rows {
-        let unit = unit_id(&row.order_identifier, &row.line_identifier, row.unit);
-        let holder = Holder { rma_identifier: row.rma_identifier };
-        held.entry(row.merchant).or_default().insert(unit, holder);
-    }
-    Ok(held)
-}
-
-/// Whether the unit is in a return that is not canceled.
-pub(crate) fn is_held(held: &Held, merchant: &MerchantId, unit: &UnitId) -> bool {
-    held.get(merchant.as_str()).is_some_and(|units| units.contains_key(unit))
-}
-
-/// A locked return and its size in bytes.
-#[derive(Debug, Clone)]
-pub(crate) struct Locked {
-    pub(crate) merchant: String,
-    pub(crate) rma_identifier: String,
-    pub(crate) weight: usize,
-}
-
-#[derive(QueryableByName)]
-struct LockedRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    rma_identifier: String,
-    #[diesel(sql_type = Integer)]
-    weight: i32,
-}
-
-/// Locks the returns that hold units of these orders, and the named returns, in key order. See
-/// [`held`] for `OFFSET 0`.
-pub(crate) async fn lock_affected(
-    conn: &mut AsyncPgConnection,
-    orders: &[Key<'_>],
-    named: &[Key<'_>],
-) -> Result<Vec<Locked>, DatabaseError> {
-    let (order_merchants, orders): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
-    let (named_merchants, named): (Vec<_>, Vec<_>) = named.iter().copied().unzip();
-    let query = diesel::sql_query(
-        "WITH affected (merchant, rma_identifier) AS ( \
-             SELECT units.* FROM unnest($1, $2) AS asked (merchant, order_identifier), LATERAL ( \
-                 SELECT merchant, rma_identifier FROM return_units AS own \
-                 WHERE own.merchant = asked.merchant \
-                 AND own.order_identifier = asked.order_identifier AND held OFFSET 0 \
-             ) AS units \
-             UNION SELECT * FROM unnest($3, $4) \
-         ), sorted AS ( \
-             SELECT * FROM affected ORDER BY merchant, rma_identifier \
-         ) \
-         SELECT kept.* FROM sorted, LATERAL ( \
-             SELECT merchant, rma_identifier, octet_length(document) AS weight \
-             FROM returns AS own \
-             WHERE own.merchant = sorted.merchant AND own.rma_identifier = sorted.rma_identifier \
-             FOR NO KEY UPDATE \
-         ) AS kept",
-    )
-    .bind::<Array<Text>, _>(order_merchants)
-    .bind::<Array<Text>, _>(orders)
-    .bind::<Array<Text>, _>(named_merchants)
-    .bind::<Array<Text>, _>(named);
-    let rows: Vec<LockedRow> = prepared(query).load(conn).await?;
-    let locked = |LockedRow { merchant, rma_identifier, weight }| {
-        let weight = usize::try_from(weight).unwrap_or_default();
-        Locked { merchant, rma_identifier, weight }
-    };
-    Ok(rows.into_iter().map(locked).collect())
-}
-
-#[derive(QueryableByName)]
-struct DocumentRow {
-    #[diesel(sql_type = Text)]
-    document: String,
-}
-
-/// Loads locked returns, in the given order. See [`held`] for `OFFSET 0`.
-pub(crate) async fn load(
-    conn: &mut AsyncPgConnection,
-    locked: &[Locked],
-) -> Result<Vec<Rma>, DatabaseError> {
-    let key = |it: &Locked| (it.merchant.clone(), it.rma_identifier.clone());
-    let (merchants, identifiers): (Vec<_>, Vec<_>) = locked.iter().map(key).unzip();
-    let query = diesel::sql_query(
-        "SELECT kept.document FROM unnest($1, $2) WITH ORDINALITY \
-             AS asked (merchant, rma_identifier, place), LATERAL ( \
-             SELECT document FROM returns AS own \
-             WHERE own.merchant = asked.merchant AND own.rma_identifier = asked.rma_identifier \
-             OFFSET 0 \
-         ) AS kept ORDER BY asked.place",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers);
-    let rows: Vec<DocumentRow> = prepared(query).load(conn).await?;
-    rows.into_iter().map(|row| read(&row.document)).collect()
 }
 
 /// Locks one of a merchant's returns.
@@ -362,7 +172,6 @@ async fn one(
     rma_identifier: &str,
     lock: &str,
 ) -> Result<Option<Rma>, DatabaseError> {
-    use diesel::OptionalExtension as _;
     let query = diesel::sql_query(format!(
         "SELECT document FROM returns WHERE merchant = $1 AND rma_identifier = $2{lock}"
     ))
@@ -370,4 +179,50 @@ async fn one(
     .bind::<Text, _>(rma_identifier);
     let row: Option<DocumentRow> = prepared(query).get_result(conn).await.optional()?;
     row.map(|row| read(&row.document)).transpose()
+}
+
+/// A return in the view of an order.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReturnSummary {
+    rma_identifier: String,
+    status: RmaStatus,
+    created_at: DateTime<Utc>,
+    /// Time of the last change that the merchant was sent.
+    updated_at: DateTime<Utc>,
+}
+
+#[derive(QueryableByName)]
+struct SummaryRow {
+    #[diesel(sql_type = Text)]
+    rma_identifier: String,
+    #[diesel(sql_type = Text)]
+    status: String,
+    #[diesel(sql_type = Timestamptz)]
+    created_at: DateTime<Utc>,
+    #[diesel(sql_type = Timestamptz)]
+    updated_at: DateTime<Utc>,
+}
+
+/// The newest returns with units of an order.
+pub(crate) async fn of_order(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    order_identifier: &str,
+    most: i64,
+) -> Result<Vec<ReturnSummary>, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT rma_identifier, status, created_at, updated_at FROM returns \
+         WHERE merchant = $1 AND rma_identifier IN ( \
+             SELECT rma_identifier FROM return_units WHERE merchant = $1 AND order_identifier = $2) \
+         ORDER BY created_at DESC, rma_identifier DESC LIMIT $3",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(order_identifier)
+    .bind::<BigInt, _>(most);
+    let rows: Vec<SummaryRow> = prepared(query).load(conn).await?;
+    let summary = |SummaryRow { rma_identifier, status, created_at, updated_at }| {
+        let status = status.parse().map_err(unreadable)?;
+        Ok(ReturnSummary { rma_identifier, status, created_at, updated_at })
+    };
+    rows.into_iter().map(summary).collect()
 }

@@ -1,4 +1,4 @@
-//! Search for returns, newest first, in pages.
+//! Search for returns, newest first, in pages, in one merchant or in all.
 
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Text, Timestamptz};
@@ -15,6 +15,8 @@ const NEWEST_FIRST: &str = "created_at DESC, rma_identifier DESC";
 /// Filters; `None` matches every return.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
+    pub(crate) merchant: Option<MerchantId>,
+    pub(crate) rma_identifier: Option<String>,
     pub(crate) order_identifier: Option<String>,
     pub(crate) status: Option<RmaStatus>,
     /// In lower case.
@@ -41,28 +43,29 @@ struct Row {
 /// the page.
 pub(crate) async fn search(
     conn: &mut AsyncPgConnection,
-    merchant: &MerchantId,
     search: &Search,
     most: i64,
 ) -> Result<(Vec<Rma>, bool), DatabaseError> {
     let (prefix, suffix) = limit_page_bytes(NEWEST_FIRST);
-    let mut query = diesel::sql_query(prefix)
-        .into_boxed()
-        .sql(
-            "SELECT document, created_at, rma_identifier, octet_length(document) AS weight \
-             FROM returns WHERE merchant = $1",
-        )
-        .bind::<Text, _>(merchant.as_str());
-    let mut bound = 1;
-    // Unused filters are not in the query, so that PostgreSQL picks the right index.
+    let mut query = diesel::sql_query(prefix).into_boxed().sql(
+        "SELECT document, created_at, rma_identifier, octet_length(document) AS weight \
+         FROM returns WHERE true",
+    );
+    let mut bound = 0;
+    let merchant = search.merchant.as_ref().map(MerchantId::as_str);
+    // The merchant is the first parameter, if there is one.
+    let of_merchant = merchant.map_or("", |_| " AND merchant = $1");
     let of_unit = |column: &str, place: i32| {
         format!(
-            "rma_identifier IN (SELECT rma_identifier FROM return_units \
-             WHERE merchant = $1 AND {column} = ${place})"
+            "(rma_identifier, merchant) IN (SELECT rma_identifier, merchant FROM return_units \
+             WHERE {column} = ${place}{of_merchant})"
         )
     };
     let status = search.status.map(RmaStatus::as_str);
+    // Unused filters are not in the query, so that PostgreSQL picks the right index.
     let texts = [
+        (merchant, "merchant"),
+        (search.rma_identifier.as_deref(), "rma_identifier"),
         (search.order_identifier.as_deref(), "order_identifier"),
         (search.tracking_number.as_deref(), "tracking_number"),
         (status, "status"),

@@ -30,7 +30,7 @@ pub(crate) struct TimelineEntry {
     pub(crate) position: i64,
     #[diesel(sql_type = Timestamptz)]
     pub(crate) at: DateTime<Utc>,
-    /// The client or the event type that caused the entry.
+    /// The person, the client or the event type that caused the entry.
     #[diesel(sql_type = Text)]
     pub(crate) actor: String,
     /// Event of the message, or the action if there is no message.
@@ -39,7 +39,7 @@ pub(crate) struct TimelineEntry {
     pub(crate) event: String,
     #[diesel(sql_type = Jsonb)]
     pub(crate) detail: Value,
-    /// `webhook-id` of the message to the merchant.
+    /// The message to the merchant, sent as `webhook-id`; `/v1/deliveries/{id}` shows whether it arrived.
     #[diesel(sql_type = Nullable<diesel::sql_types::Uuid>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) delivery: Option<Uuid>,

@@ -8,7 +8,7 @@ use domain::returns::{RefundType, UnitId};
 use super::projecting::order;
 use super::*;
 
-fn exchange_of(order: &str, units: &[i32]) -> Value {
+pub(super) fn exchange_of(order: &str, units: &[i32]) -> Value {
     let variant = json!({ "sku": "TEE-M", "title": "Tee, M", "unit_price_amount_cents": 2000 });
     let exchange = json!({ "resolution": "exchange", "variant": variant });
     let units: Vec<_> = units.iter().map(|number| choice(order, *number, &exchange)).collect();
@@ -19,7 +19,7 @@ fn id(order: &str, number: i32) -> UnitId {
     serde_json::from_value(unit(order, number)).unwrap()
 }
 
-fn placed(rma: &str, original: &str, exchange: &str, units: &[i32]) -> ExchangePlaced {
+pub(super) fn placed(rma: &str, original: &str, exchange: &str, units: &[i32]) -> ExchangePlaced {
     ExchangePlaced {
         merchant: "acme".parse().unwrap(),
         rma_identifier: rma.to_owned(),
@@ -66,7 +66,7 @@ fn undeliverable(rma: &str, original: &str, units: &[i32]) -> ExchangeUndelivera
     }
 }
 
-async fn until_progress(app: &TestApp, rma: &str, progress: &[&str]) -> Value {
+pub(super) async fn until_progress(app: &TestApp, rma: &str, progress: &[&str]) -> Value {
     eventually("the exchange goes on", SOON, || async {
         let shown = app.show(rma).await;
         let units = shown["units"].as_array().unwrap().iter();
@@ -153,6 +153,7 @@ async fn units_of_a_failed_exchange_are_refunded() {
         ("A", FailureReason::OutOfStock, true),
         ("B", FailureReason::AlreadyExchanged, false),
         ("C", FailureReason::Abandoned, false),
+        ("D", FailureReason::PriceChanged, true),
     ] {
         app.store("acme", &order(name, 3)).await;
         let rma = app.start_return(&exchange_of(name, &[1, 2])).await;
@@ -225,22 +226,6 @@ async fn an_undeliverable_exchange_is_visible_on_the_return_and_its_timeline() {
     assert_eq!(last["actor"], "exchange.undeliverable.v1");
     assert_eq!(last["detail"]["reason"], "responded with 503");
     assert_eq!(app.sent_messages().await, ["rma.created"]);
-}
-
-#[tokio::test]
-async fn an_exchange_order_does_not_get_the_identifier_of_another_order() {
-    let app = TestApp::start().await;
-    app.store("acme", &order("A", 2)).await;
-    app.store("acme", &order("OLD", 1)).await;
-    let rma = app.start_return(&exchange_of("A", &[1])).await;
-    app.publish_event(placed(&rma, "A", "OLD", &[1])).await;
-    let shown = until_progress(&app, &rma, &["placed"]).await;
-    assert_eq!(shown["units"][0]["exchange_order_identifier"], "X-A");
-    let (_, listed) = app.get("/v1/discrepancies", "acme").await;
-    let message = "exchange order X-A: OLD is the identifier of another order";
-    assert_eq!(listed["discrepancies"][0]["message"], message);
-    let second = app.start_return(&refund_of("OLD", &[1])).await;
-    assert_eq!(app.show(&second).await["units"][0]["original_order_identifier"], Value::Null);
 }
 
 #[tokio::test]

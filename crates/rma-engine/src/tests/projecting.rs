@@ -300,19 +300,19 @@ async fn a_query_plan_from_an_empty_table_stays_good() {
 
 /// Every query that finds several orders or returns at once.
 async fn look_up(conn: &mut AsyncPgConnection) {
-    use crate::store::{orders, returns};
+    use crate::store::{locked_returns, order_rows, orders, units};
     let (acme, order) = ("acme".parse().unwrap(), order("B", 1));
     let keys = [("acme", "B"), ("acme", "C")];
     orders::lock_stored(conn, &keys, 1).await.unwrap();
-    returns::held(conn, &keys).await.unwrap();
-    returns::lock_affected(conn, &keys, &keys).await.unwrap();
-    let locked = keys.map(|(merchant, rma)| returns::Locked {
+    units::held(conn, &keys).await.unwrap();
+    locked_returns::lock_affected(conn, &keys, &keys).await.unwrap();
+    let locked = keys.map(|(merchant, rma)| locked_returns::Locked {
         merchant: merchant.to_owned(),
         rma_identifier: rma.to_owned(),
         weight: 2,
     });
-    returns::load(conn, &locked).await.unwrap();
-    let mut rows = orders::Rows::default();
-    rows.push(&acme, &order, 0, &ShippedUnits::default()).unwrap();
-    orders::update(conn, rows).await.unwrap();
+    locked_returns::load(conn, &locked).await.unwrap();
+    let mut rows = order_rows::Rows::default();
+    rows.push(&acme, &order, 0, &ShippedUnits::default(), order.updated_at).unwrap();
+    order_rows::update(conn, rows).await.unwrap();
 }

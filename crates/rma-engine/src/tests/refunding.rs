@@ -51,19 +51,19 @@ async fn a_return_without_held_units_is_not_locked() {
 }
 
 /// Kinds of the open discrepancies, newest first.
-async fn open_kinds(app: &TestApp) -> Vec<String> {
-    let (status, listed) = app.get("/v1/discrepancies?open=true", "acme").await;
+pub(super) async fn open_kinds(app: &TestApp) -> Vec<String> {
+    let (status, listed) = app.get("/v1/discrepancies?state=open", "acme").await;
     assert_eq!(status, StatusCode::OK);
     let found = listed["discrepancies"].as_array().unwrap().iter();
     found.map(|it| it["detail"]["kind"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn newest(app: &TestApp) -> Value {
+pub(super) async fn newest(app: &TestApp) -> Value {
     app.get("/v1/discrepancies", "acme").await.1["discrepancies"][0].clone()
 }
 
 /// A later snapshot in which the last refund names this return.
-fn renamed(order: &Order, rma: &str) -> Order {
+pub(super) fn renamed(order: &Order, rma: &str) -> Order {
     let mut order = later(order, 1);
     order.refunds.last_mut().unwrap().rma_identifier = Some(rma.to_owned());
     order

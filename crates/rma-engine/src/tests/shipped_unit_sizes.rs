@@ -1,9 +1,15 @@
 //! Sizes of stored units, and how many bytes of them are in memory at once.
 
+use std::cell::Cell;
+
 use diesel_async::SimpleAsyncConnection as _;
 
 use super::projecting::{later, order, refunded};
 use super::*;
+use crate::affected_returns::AffectedReturns;
+use crate::refunds;
+use crate::shipped_units::ShippedUnits;
+use crate::store::units::Held;
 
 const SIZES: &str = "SELECT max(octet_length(shipped_units))::bigint AS n FROM orders";
 
@@ -54,4 +60,44 @@ async fn large_orders_are_loaded_one_by_one() {
     }
     let transactions = "SELECT count(DISTINCT xmin::text) AS n FROM orders";
     assert_eq!(app.number(transactions).await, 4);
+}
+
+/// At this size, work for each pair of a refund and a unit would take many minutes.
+#[test]
+fn renamed_refunds_need_one_look_at_each_unit() {
+    const UNITS: i64 = 50_000;
+    let acme = "acme".parse().unwrap();
+    let mut order = order("A", UNITS);
+    let refund = refunded(&order, "R", 1, None).refunds.remove(0);
+    order.refunds = (0..UNITS)
+        .map(|number| {
+            let mut refund = refund.clone();
+            refund.identifier = format!("R{number}");
+            refund
+        })
+        .collect();
+    let mut shipped_units = ShippedUnits::default();
+    shipped_units.reconcile(&order, |_| false);
+    let apply = |shipped_units: &mut ShippedUnits, order: &Order| {
+        let (refunds, mut returns) =
+            (order.refunds.iter().collect::<Vec<_>>(), AffectedReturns::default());
+        refunds::apply(shipped_units, &acme, order, &refunds, &Held::new(), &mut returns)
+    };
+    assert!(apply(&mut shipped_units, &order).is_empty());
+    let renamed = |to: &str| {
+        let mut order = order.clone();
+        order.refunds.iter_mut().for_each(|it| it.rma_identifier = Some(to.to_owned()));
+        order
+    };
+    let looks = Cell::new(0);
+    let in_return = |_: &domain::returns::UnitId| {
+        looks.set(looks.get() + 1);
+        Some("RMA-1")
+    };
+    let others =
+        |name: &str| shipped_units.refunds_of_other_returns(&renamed(name), in_return).len();
+    assert_eq!((others("RMA-1"), looks.take()), (0, UNITS));
+    assert_eq!((i64::try_from(others("RMA-2")).unwrap(), looks.take()), (UNITS, UNITS));
+    // All of them are matched again, under a name that no return has.
+    assert_eq!(apply(&mut shipped_units, &renamed("RMA-3")).len(), usize::try_from(UNITS).unwrap());
 }

@@ -1,21 +1,39 @@
 //! `/v1/drop_shipments`: confirmations and cancellations of orders that a warehouse ships for a merchant.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, post, web};
+use actix_web::{HttpResponse, get, post, web};
+use domain::access::MerchantId;
 use domain::json::Digest;
 use domain::warehouse::{
     DropShipment, DropShipmentCancellation, DropShipmentConfirmation, DropShipmentKind,
     DropShipmentPartialCancellation, sample,
 };
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Sequential, json_response};
+use platform::http::{BadCursor, ErrorBody, Json, PageLimit, Sequential, json_response};
 use platform::idempotency::KeyHeader;
-use platform::identity::Caller;
+use platform::identity::{Access, Caller};
+use serde::Deserialize;
 
-use super::warehouse;
+use super::{listed, warehouse};
 use crate::App;
-use crate::drop_shipments::{self, Accepted};
+use crate::drop_shipments::{self, Accepted, DropShipmentPage};
 use crate::request::Request;
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DropShipmentQuery {
+    /// Only drop shipments of this merchant
+    #[param(value_type = Option<String>)]
+    merchant: Option<MerchantId>,
+    /// Only drop shipments of this order of the merchant
+    order_identifier: Option<String>,
+    /// Maximum number of entries
+    #[serde(default)]
+    #[param(inline)]
+    limit: PageLimit,
+    /// The `next` of the previous page
+    after: Option<String>,
+}
 
 /// Confirm that a drop shipment left
 ///
@@ -91,6 +109,42 @@ pub(crate) async fn cancel_drop_shipment_partially(
     Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     record(&app, &caller, DropShipmentKind::PartialCancellation, key, body).await
+}
+
+/// List drop shipments
+///
+/// The confirmations and cancellations of the merchant, or of one order, newest first. A token without a
+/// merchant and with the scope `read` can list those of all merchants; an order needs its merchant in
+/// `merchant` or `X-Service-Id`.
+#[utoipa::path(
+    tag = "drop shipments",
+    security(("bearer" = ["warehouse"]), ("bearer" = ["orders"]), ("bearer" = ["read"])),
+    params(
+        DropShipmentQuery,
+        ("X-Service-Id" = Option<String>, Header),
+    ),
+    responses(
+        (status = 200, body = DropShipmentPage), (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, description = "The merchant does not exist", body = ErrorBody),
+        (status = 503, body = ErrorBody),
+    )
+)]
+#[get("/v1/drop_shipments")]
+pub(crate) async fn list_drop_shipments(
+    app: web::Data<App>,
+    caller: Caller,
+    query: web::Query<DropShipmentQuery>,
+) -> Result<HttpResponse, Problem> {
+    let DropShipmentQuery { merchant, order_identifier: order, limit, after } = query.into_inner();
+    let merchant = listed(&app, &caller, merchant.as_ref())?;
+    if merchant.is_none() && order.is_some() {
+        return Err(Access::NoMerchant.into());
+    }
+    let after = after.map(|after| after.parse()).transpose().map_err(|_invalid| BadCursor)?;
+    let (merchant, order) = (merchant.as_ref(), order.as_deref());
+    let response = drop_shipments::list(&app, merchant, order, after, limit).await?;
+    Ok(HttpResponse::Ok().json(response))
 }
 
 async fn record(

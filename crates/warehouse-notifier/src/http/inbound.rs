@@ -5,13 +5,14 @@ use actix_web::{HttpRequest, HttpResponse, get, post, put, web};
 use domain::json::Digest;
 use domain::warehouse::{InboundAsn, sample};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Page, Sequential, json_response};
+use platform::http::{ErrorBody, Json, Sequential, json_response};
 use platform::idempotency::KeyHeader;
 use platform::identity::Caller;
 
-use super::warehouse_or_merchant;
+use super::{ListQuery, listed, reader, warehouse_or_merchant};
 use crate::App;
 use crate::inbound::{self, AsnPage, AsnView, Registered};
+use crate::list_position::ListPosition;
 use crate::request::Request;
 
 /// Register an ASN
@@ -83,7 +84,8 @@ pub(crate) async fn change_asn(
 ///
 /// Shows the number of units expected and received for each line.
 #[utoipa::path(
-    tag = "inbound ASNs", security(("bearer" = ["warehouse"]), ("bearer" = ["orders"])),
+    tag = "inbound ASNs",
+    security(("bearer" = ["warehouse"]), ("bearer" = ["orders"]), ("bearer" = ["read"])),
     params(
         ("asn_number" = String, Path),
         ("X-Service-Id" = Option<String>, Header),
@@ -101,23 +103,27 @@ pub(crate) async fn show_asn(
     asn_number: web::Path<String>,
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let merchant = warehouse_or_merchant(&app, &caller)?;
+    let merchant = reader(&app, &caller)?;
     let response = inbound::show(&app, &request, &merchant.identifier, &asn_number).await?;
     Ok(HttpResponse::Ok().json(response))
 }
 
 /// List ASNs
 ///
-/// Sorted by ASN number.
+/// Sorted by merchant and ASN number. A token of a merchant finds the merchant's ASNs. A token without a
+/// merchant and with the scope `read` finds those of every merchant, or of the one in `merchant` or
+/// `X-Service-Id`.
 #[utoipa::path(
-    tag = "inbound ASNs", security(("bearer" = ["warehouse"]), ("bearer" = ["orders"])),
+    tag = "inbound ASNs",
+    security(("bearer" = ["warehouse"]), ("bearer" = ["orders"]), ("bearer" = ["read"])),
     params(
-        Page,
+        ListQuery,
         ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
         (status = 200, body = AsnPage), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, description = "The merchant does not exist", body = ErrorBody),
         (status = 503, body = ErrorBody),
     )
 )]
@@ -125,9 +131,10 @@ pub(crate) async fn show_asn(
 pub(crate) async fn list_asns(
     app: web::Data<App>,
     caller: Caller,
-    page: web::Query<Page>,
+    query: web::Query<ListQuery>,
 ) -> Result<HttpResponse, Problem> {
-    let merchant = warehouse_or_merchant(&app, &caller)?;
-    let response = inbound::list(&app, &merchant.identifier, &page).await?;
+    let merchant = listed(&app, &caller, query.merchant.as_ref())?;
+    let after = ListPosition::read(query.after.as_deref())?;
+    let response = inbound::list(&app, merchant.as_ref(), &after, query.limit).await?;
     Ok(HttpResponse::Ok().json(response))
 }

@@ -5,12 +5,13 @@ use actix_web::{HttpResponse, get, patch, post, web};
 use domain::json::Digest;
 use domain::warehouse::{OutboundShipment, ShipmentChange, sample};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Page, Sequential, json_response};
+use platform::http::{ErrorBody, Json, Sequential, json_response};
 use platform::idempotency::KeyHeader;
 use platform::identity::Caller;
 
-use super::{warehouse, warehouse_or_merchant};
+use super::{ListQuery, listed, reader, warehouse};
 use crate::App;
+use crate::list_position::ListPosition;
 use crate::outbound::{self, ShipmentPage, ShipmentView};
 use crate::request::Request;
 
@@ -83,7 +84,8 @@ pub(crate) async fn change_shipment(
 ///
 /// Shows the shipment with its current date and status and its messages.
 #[utoipa::path(
-    tag = "outbound shipments", security(("bearer" = ["warehouse"]), ("bearer" = ["orders"])),
+    tag = "outbound shipments",
+    security(("bearer" = ["warehouse"]), ("bearer" = ["orders"]), ("bearer" = ["read"])),
     params(
         ("asn_number" = String, Path),
         ("X-Service-Id" = Option<String>, Header),
@@ -100,23 +102,27 @@ pub(crate) async fn show_shipment(
     caller: Caller,
     asn_number: web::Path<String>,
 ) -> Result<HttpResponse, Problem> {
-    let merchant = warehouse_or_merchant(&app, &caller)?;
+    let merchant = reader(&app, &caller)?;
     let response = outbound::show(&app, &merchant.identifier, &asn_number).await?;
     Ok(HttpResponse::Ok().json(response))
 }
 
 /// List shipments
 ///
-/// Sorted by ASN number.
+/// Sorted by merchant and ASN number. A token of a merchant finds the merchant's shipments. A token without a
+/// merchant and with the scope `read` finds those of every merchant, or of the one in `merchant` or
+/// `X-Service-Id`.
 #[utoipa::path(
-    tag = "outbound shipments", security(("bearer" = ["warehouse"]), ("bearer" = ["orders"])),
+    tag = "outbound shipments",
+    security(("bearer" = ["warehouse"]), ("bearer" = ["orders"]), ("bearer" = ["read"])),
     params(
-        Page,
+        ListQuery,
         ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
         (status = 200, body = ShipmentPage), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, description = "The merchant does not exist", body = ErrorBody),
         (status = 503, body = ErrorBody),
     )
 )]
@@ -124,9 +130,10 @@ pub(crate) async fn show_shipment(
 pub(crate) async fn list_shipments(
     app: web::Data<App>,
     caller: Caller,
-    page: web::Query<Page>,
+    query: web::Query<ListQuery>,
 ) -> Result<HttpResponse, Problem> {
-    let merchant = warehouse_or_merchant(&app, &caller)?;
-    let response = outbound::list(&app, &merchant.identifier, &page).await?;
+    let merchant = listed(&app, &caller, query.merchant.as_ref())?;
+    let after = ListPosition::read(query.after.as_deref())?;
+    let response = outbound::list(&app, merchant.as_ref(), &after, query.limit).await?;
     Ok(HttpResponse::Ok().json(response))
 }

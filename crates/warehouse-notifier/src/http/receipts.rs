@@ -2,15 +2,16 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, post, web};
+use domain::access::MerchantId;
 use domain::json::Digest;
 use domain::warehouse::{ReceiptBatch, ReceiptsRequest, sample};
 use platform::Problem;
 use platform::http::{BadCursor, ErrorBody, Json, PageLimit, Sequential, json_response};
 use platform::idempotency::KeyHeader;
-use platform::identity::Caller;
+use platform::identity::{Access, Caller};
 use serde::Deserialize;
 
-use super::{warehouse, warehouse_or_merchant};
+use super::{listed, warehouse};
 use crate::App;
 use crate::receipts::{self, ReceiptPage, ReceivedUnits};
 use crate::request::Request;
@@ -18,7 +19,10 @@ use crate::request::Request;
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReceiptQuery {
-    /// Only receipts of this ASN
+    /// Only receipts of this merchant
+    #[param(value_type = Option<String>)]
+    merchant: Option<MerchantId>,
+    /// Only receipts of this ASN of the merchant
     asn_number: Option<String>,
     /// Maximum number of entries
     #[serde(default)]
@@ -66,9 +70,11 @@ pub(crate) async fn receive_units(
 
 /// List receipts
 ///
-/// The receipts of the merchant, or of one ASN, newest first.
+/// The receipts of the merchant, or of one ASN, newest first. A token without a merchant and with the scope
+/// `read` can list the receipts of all merchants; an ASN needs its merchant in `merchant` or `X-Service-Id`.
 #[utoipa::path(
-    tag = "receipts", security(("bearer" = ["warehouse"]), ("bearer" = ["orders"])),
+    tag = "receipts",
+    security(("bearer" = ["warehouse"]), ("bearer" = ["orders"]), ("bearer" = ["read"])),
     params(
         ReceiptQuery,
         ("X-Service-Id" = Option<String>, Header),
@@ -76,6 +82,7 @@ pub(crate) async fn receive_units(
     responses(
         (status = 200, body = ReceiptPage), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, description = "The merchant does not exist", body = ErrorBody),
         (status = 503, body = ErrorBody),
     )
 )]
@@ -85,11 +92,14 @@ pub(crate) async fn list_receipts(
     caller: Caller,
     listing: web::Query<ReceiptQuery>,
 ) -> Result<HttpResponse, Problem> {
-    let merchant = warehouse_or_merchant(&app, &caller)?;
-    let ReceiptQuery { asn_number, limit, after } = listing.into_inner();
+    let ReceiptQuery { merchant, asn_number, limit, after } = listing.into_inner();
+    let merchant = listed(&app, &caller, merchant.as_ref())?;
+    if merchant.is_none() && asn_number.is_some() {
+        return Err(Access::NoMerchant.into());
+    }
     let after = after.map(|after| after.parse()).transpose();
     let after = after.map_err(|_invalid| BadCursor)?;
-    let response =
-        receipts::list(&app, &merchant.identifier, asn_number.as_deref(), after, limit).await?;
+    let (merchant, asn_number) = (merchant.as_ref(), asn_number.as_deref());
+    let response = receipts::list(&app, merchant, asn_number, after, limit).await?;
     Ok(HttpResponse::Ok().json(response))
 }

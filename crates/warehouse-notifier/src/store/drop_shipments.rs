@@ -1,7 +1,7 @@
 //! Confirmations and cancellations of drop shipments.
 
 use diesel::QueryableByName;
-use diesel::sql_types::{Binary, Nullable, Text, Timestamptz};
+use diesel::sql_types::{BigInt, Binary, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::warehouse::DropShipment;
@@ -98,4 +98,48 @@ pub(crate) async fn insert(
     .bind::<Binary, _>(shipment.digest.as_bytes().as_slice())
     .bind::<Timestamptz, _>(at);
     Ok(prepared(statement).execute(conn).await? == 1)
+}
+
+/// A confirmation or cancellation in a list.
+#[derive(QueryableByName)]
+pub(crate) struct ListedDropShipment {
+    #[diesel(sql_type = Text)]
+    pub(crate) merchant: String,
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    pub(crate) id: Uuid,
+    #[diesel(sql_type = Text)]
+    pub(crate) kind: String,
+    #[diesel(sql_type = Text)]
+    pub(crate) order_identifier: String,
+    #[diesel(sql_type = Timestamptz)]
+    pub(crate) created_at: Timestamp,
+}
+
+/// Loads a page, newest first: of all merchants, of one merchant, or of one of its orders.
+pub(crate) async fn page(
+    conn: &mut AsyncPgConnection,
+    merchant: Option<&MerchantId>,
+    order: Option<&str>,
+    before: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<ListedDropShipment>, DatabaseError> {
+    let conditions = match (merchant, order) {
+        (Some(_), Some(_)) => " AND merchant = $3 AND order_identifier = $4",
+        (Some(_), None) => " AND merchant = $3",
+        (None, _) => "",
+    };
+    let query = diesel::sql_query(format!(
+        "SELECT merchant, id, kind, order_identifier, created_at FROM drop_shipments \
+         WHERE id < $1{conditions} ORDER BY id DESC LIMIT $2"
+    ))
+    .into_boxed()
+    .bind::<diesel::sql_types::Uuid, _>(before.unwrap_or(Uuid::max()))
+    .bind::<BigInt, _>(limit);
+    let values = merchant.map(|merchant| [Some(merchant.as_str()), order]);
+    let query = values
+        .into_iter()
+        .flatten()
+        .flatten()
+        .fold(query, |query, value| query.bind::<Text, _>(value));
+    Ok(prepared(query).load(conn).await?)
 }

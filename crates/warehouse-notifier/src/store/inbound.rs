@@ -9,8 +9,9 @@ use domain::warehouse::{InboundHeader, InboundLine};
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 
-use super::count;
+use super::{count, unreadable};
 use crate::error::Error;
+use crate::list_position::ListPosition;
 
 /// An ASN to be stored.
 pub(crate) struct NewAsn<'a> {
@@ -26,6 +27,7 @@ pub(crate) struct NewAsn<'a> {
 /// A stored ASN without its lines.
 #[derive(Debug)]
 pub(crate) struct StoredAsn {
+    pub(crate) merchant: MerchantId,
     pub(crate) header: InboundHeader,
     pub(crate) lines: i32,
     pub(crate) units: i64,
@@ -37,6 +39,8 @@ pub(crate) struct StoredAsn {
 
 #[derive(QueryableByName)]
 struct AsnRow {
+    #[diesel(sql_type = Text)]
+    merchant: String,
     #[diesel(sql_type = Text)]
     header: String,
     #[diesel(sql_type = Integer)]
@@ -53,11 +57,11 @@ struct AsnRow {
     updated_at: Timestamp,
 }
 
-const ASN: &str = "SELECT header, lines, units, digest, created_at, updated_at, \
+const ASN: &str = "SELECT merchant, header, lines, units, digest, created_at, updated_at, \
     (SELECT count(*) FROM receipts \
      WHERE receipts.merchant = asns.merchant AND receipts.asn_number = asns.asn_number \
      AND NOT receipts.rejected) AS received \
-    FROM inbound_asns AS asns WHERE merchant = $1";
+    FROM inbound_asns AS asns";
 
 /// Stores an ASN, unless its number is already used.
 pub(crate) async fn insert(conn: &mut AsyncPgConnection, new: &NewAsn<'_>) -> Result<bool, Error> {
@@ -127,7 +131,7 @@ pub(crate) async fn find(
     merchant: &MerchantId,
     number: &str,
 ) -> Result<Option<StoredAsn>, Error> {
-    let query = diesel::sql_query(format!("{ASN} AND asn_number = $2"))
+    let query = diesel::sql_query(format!("{ASN} WHERE merchant = $1 AND asn_number = $2"))
         .bind::<Text, _>(merchant.as_str())
         .bind::<Text, _>(number);
     let found: Vec<AsnRow> = prepared(query).load(conn).await?;
@@ -149,18 +153,26 @@ pub(crate) async fn lock(
     Ok(())
 }
 
-/// Loads a page of a merchant's ASNs, sorted by number.
+/// Loads a page of the ASNs of a merchant or of all merchants, sorted by merchant and number.
 pub(crate) async fn page(
     conn: &mut AsyncPgConnection,
-    merchant: &MerchantId,
-    after: &str,
+    merchant: Option<&MerchantId>,
+    after: &ListPosition,
     limit: i64,
 ) -> Result<Vec<StoredAsn>, Error> {
-    let query =
-        diesel::sql_query(format!("{ASN} AND asn_number > $2 ORDER BY asn_number LIMIT $3"))
-            .bind::<Text, _>(merchant.as_str())
-            .bind::<Text, _>(after)
-            .bind::<BigInt, _>(limit);
+    let condition = if merchant.is_some() { " AND merchant = $4" } else { "" };
+    let query = diesel::sql_query(format!(
+        "{ASN} WHERE (merchant, asn_number) > ($1, $2){condition} \
+         ORDER BY merchant, asn_number LIMIT $3"
+    ))
+    .into_boxed()
+    .bind::<Text, _>(&after.merchant)
+    .bind::<Text, _>(&after.number)
+    .bind::<BigInt, _>(limit);
+    let query = match merchant {
+        Some(merchant) => query.bind::<Text, _>(merchant.as_str()),
+        None => query,
+    };
     let found: Vec<AsnRow> = prepared(query).load(conn).await?;
     found.into_iter().map(StoredAsn::try_from).collect()
 }
@@ -218,8 +230,9 @@ impl TryFrom<AsnRow> for StoredAsn {
     type Error = Error;
 
     fn try_from(row: AsnRow) -> Result<Self, Error> {
-        let AsnRow { header, lines, units, received, digest, created_at, updated_at } = row;
+        let AsnRow { header, lines, units, received, digest, created_at, updated_at, .. } = row;
+        let merchant = row.merchant.parse().map_err(unreadable)?;
         let header = serde_json::from_str(&header)?;
-        Ok(Self { header, lines, units, received, digest, created_at, updated_at })
+        Ok(Self { merchant, header, lines, units, received, digest, created_at, updated_at })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use diesel::QueryableByName;
-use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Bool, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::warehouse::{InboundHeader, InboundLine};
@@ -27,6 +27,8 @@ pub(crate) struct NewReceipt {
 /// A stored receipt.
 #[derive(Debug, Clone, QueryableByName)]
 pub(crate) struct StoredReceipt {
+    #[diesel(sql_type = Text)]
+    pub(crate) merchant: String,
     #[diesel(sql_type = diesel::sql_types::Uuid)]
     pub(crate) id: Uuid,
     #[diesel(sql_type = Text)]
@@ -155,7 +157,8 @@ pub(crate) async fn find(
     let (numbers, units): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
         "SELECT known.* FROM unnest($2, $3) AS requested (asn_number, unit_identifier), LATERAL ( \
-             SELECT id, asn_number, line_identifier, unit_identifier, '' AS message, received_at \
+             SELECT merchant, id, asn_number, line_identifier, unit_identifier, '' AS message, \
+                 received_at \
              FROM receipts AS own WHERE own.merchant = $1 AND own.asn_number = requested.asn_number \
              AND own.unit_identifier = requested.unit_identifier LIMIT 1 \
          ) AS known",
@@ -166,23 +169,32 @@ pub(crate) async fn find(
     Ok(prepared(query).load(conn).await?)
 }
 
-/// Loads a page of a merchant's receipts of one ASN or of all ASNs, newest first.
+/// Loads a page of receipts, newest first: of all merchants, of one merchant, or of one of its ASNs.
 pub(crate) async fn page(
     conn: &mut AsyncPgConnection,
-    merchant: &MerchantId,
+    merchant: Option<&MerchantId>,
     asn_number: Option<&str>,
     before: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<StoredReceipt>, DatabaseError> {
     // An unused condition is left out of the query, so that PostgreSQL uses the right index.
-    let asn_condition = if asn_number.is_some() { "asn_number = $2" } else { "$2::text IS NULL" };
+    let conditions = match (merchant, asn_number) {
+        (Some(_), Some(_)) => " AND merchant = $3 AND asn_number = $4",
+        (Some(_), None) => " AND merchant = $3",
+        (None, _) => "",
+    };
     let query = diesel::sql_query(format!(
-        "SELECT id, asn_number, line_identifier, unit_identifier, message, received_at \
-         FROM receipts WHERE merchant = $1 AND {asn_condition} AND id < $3 ORDER BY id DESC LIMIT $4"
+        "SELECT merchant, id, asn_number, line_identifier, unit_identifier, message, received_at \
+         FROM receipts WHERE id < $1{conditions} ORDER BY id DESC LIMIT $2"
     ))
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Nullable<Text>, _>(asn_number)
+    .into_boxed()
     .bind::<diesel::sql_types::Uuid, _>(before.unwrap_or(Uuid::max()))
     .bind::<BigInt, _>(limit);
+    let values = merchant.map(|merchant| [Some(merchant.as_str()), asn_number]);
+    let query = values
+        .into_iter()
+        .flatten()
+        .flatten()
+        .fold(query, |query, value| query.bind::<Text, _>(value));
     Ok(prepared(query).load(conn).await?)
 }

@@ -69,7 +69,13 @@ async fn malformed_requests_get_client_errors() {
     for path in [
         "/v1/outbound_shipments?limit=0",
         "/v1/outbound_shipments?after=%00",
+        "/v1/outbound_shipments?after=x",
         "/v1/inbound_asns?limit=201",
+        "/v1/inbound_asns?after=x",
+        "/v1/drop_shipments?after=x",
+        "/v1/warehouse_records",
+        "/v1/warehouse_records?asn_number=A&tracking_number=1",
+        "/v1/warehouse_records?asn_number=A&after=acme/x",
         "/v1/receipts?after=x",
         "/v1/receipts?asn_number=%00",
         "/v1/receipts?unknown=1",

@@ -25,6 +25,7 @@ pub(crate) fn token(scope: &str, merchant: Option<&str>) -> String {
         exp: now + 600,
         scope: scope.parse().unwrap(),
         merchant: merchant.map(|id| id.parse().unwrap()),
+        sid: None,
     };
     let mut header = Header::new(Algorithm::EdDSA);
     header.typ = Some(TOKEN_TYPE.into());

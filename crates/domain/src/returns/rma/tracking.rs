@@ -105,17 +105,34 @@ impl RmaUnit {
         if let Some(number) = number {
             self.set_tracking_number(number, report);
         }
+        // The carrier may give another label for the same number.
+        let is_relabeled = is_new_label && report.label.is_some() && report.label != self.label;
+        if is_relabeled {
+            self.set_label(report);
+        }
         // A scan after a failure keeps the status, but proves that the carrier has the parcel.
         let is_first_scan = self.failed_before_scan && report.event.is_scan();
         self.failed_before_scan &= !is_first_scan;
-        if number.is_some() || is_first_scan { Transition::Applied(()) } else { Transition::Late }
+        let is_changed = number.is_some() || is_relabeled || is_first_scan;
+        if is_changed { Transition::Applied(()) } else { Transition::Late }
     }
 
-    /// Sets the number and, for a label, its time. A label without a time keeps the earlier one.
+    /// Sets the number. The label of another number does not apply any more.
     fn set_tracking_number(&mut self, number: &str, report: &CarrierReport) {
+        if self.tracking_number.as_deref() != Some(number) {
+            self.label = None;
+        }
         self.tracking_number = Some(number.to_owned());
         if report.is_label() {
-            self.labeled_at = report.occurred_at.or(self.labeled_at);
+            self.set_label(report);
+        }
+    }
+
+    /// Sets the label and its time. A label without a URL or a time keeps the earlier one.
+    fn set_label(&mut self, report: &CarrierReport) {
+        self.labeled_at = report.occurred_at.or(self.labeled_at);
+        if let Some(label) = &report.label {
+            self.label = Some(label.clone());
         }
     }
 }

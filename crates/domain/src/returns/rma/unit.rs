@@ -6,7 +6,7 @@ use strum::{Display, EnumString, VariantArray};
 use utoipa::ToSchema;
 
 use crate::returns::{
-    Amounts, ReceivingStatus, RefundFinancials, RefundType, RequestedUnit, Resolution, RmaItem,
+    Amounts, Label, ReceivingStatus, RefundFinancials, RefundType, RequestedUnit, Resolution, RmaItem,
     TrackingStatus, UnitId,
 };
 
@@ -19,6 +19,11 @@ pub struct RmaUnit {
     pub sku: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upc: Option<String>,
+    /// The product's title when the unit was returned.
+    #[serde(default)]
+    pub title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_url: Option<String>,
     pub return_reason: String,
     #[serde(flatten)]
     pub resolution: Resolution,
@@ -33,6 +38,9 @@ pub struct RmaUnit {
     /// The latest time of a label that the carrier reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labeled_at: Option<DateTime<Utc>>,
+    /// The newest label, if the carrier gave its URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Label>,
     pub package_tracking_status: Option<TrackingStatus>,
     /// Whether the carrier reported a failure before it scanned the parcel.
     #[serde(default)]
@@ -78,6 +86,8 @@ pub struct PurchasedUnit {
     /// The SKU, or the UPC where the order has no SKU.
     pub sku: String,
     pub upc: Option<String>,
+    pub title: String,
+    pub image_url: Option<String>,
     /// The unit price on the order line.
     pub unit_price_amount_cents: i64,
     pub amounts: Amounts,
@@ -93,6 +103,8 @@ impl RmaUnit {
             id: requested.id.clone(),
             sku: purchased.sku,
             upc: purchased.upc,
+            title: purchased.title,
+            image_url: purchased.image_url,
             return_reason: requested.return_reason.clone(),
             resolution: requested.resolution.clone(),
             refund_type,
@@ -102,6 +114,7 @@ impl RmaUnit {
             exchange_order_identifier: None,
             tracking_number: None,
             labeled_at: None,
+            label: None,
             package_tracking_status: None,
             failed_before_scan: false,
             receiving_status: ReceivingStatus::Pending,

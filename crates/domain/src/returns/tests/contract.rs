@@ -10,7 +10,8 @@ use super::*;
 use crate::access::MerchantId;
 use crate::event::Event as _;
 use crate::exchange::{
-    ExchangeFailed, ExchangePlaced, ExchangeUndeliverable, FailedItem, FailureReason, PlacedItem,
+    ExchangeFailed, ExchangePlaced, ExchangeRenamed, ExchangeUndeliverable, FailedItem,
+    FailureReason, PlacedItem,
 };
 use crate::schema::json_schema;
 use crate::warehouse::UnitReceived;
@@ -30,7 +31,7 @@ fn message_schema() -> Value {
 }
 
 /// The schemas of the events about returns and exchanges, by the name of their file.
-fn event_schemas() -> [(&'static str, Value); 5] {
+fn event_schemas() -> [(&'static str, Value); 6] {
     [
         ("return-confirmed", json_schema::<ReturnConfirmed>(ReturnConfirmed::TYPE)),
         ("unit-received", json_schema::<UnitReceived>(UnitReceived::TYPE)),
@@ -40,6 +41,7 @@ fn event_schemas() -> [(&'static str, Value); 5] {
             "exchange-undeliverable",
             json_schema::<ExchangeUndeliverable>(ExchangeUndeliverable::TYPE),
         ),
+        ("exchange-renamed", json_schema::<ExchangeRenamed>(ExchangeRenamed::TYPE)),
     ]
 }
 
@@ -85,7 +87,7 @@ fn exchanged(replacement: Replacement) -> ConfirmedUnit {
 }
 
 /// A sample of each event, in the order of their schemas.
-fn event_samples() -> [Value; 5] {
+fn event_samples() -> [Value; 6] {
     let sample = order("A", vec![line("L1", 1, amounts(1000, 0, 80))]);
     let merchant: MerchantId = "acme".parse().unwrap();
     let rma_identifier = "RMA-1".to_owned();
@@ -130,14 +132,22 @@ fn event_samples() -> [Value; 5] {
     });
     let undeliverable = json!(ExchangeUndeliverable {
         merchant: merchant.clone(),
-        rma_identifier,
+        rma_identifier: rma_identifier.clone(),
         original_order_id: "A".to_owned(),
         items: vec![unit("A/L1/1")],
         reason: "responded with 503".to_owned(),
         at: minute(1),
     });
+    let renamed = json!(ExchangeRenamed {
+        merchant,
+        rma_identifier,
+        original_order_id: "A".to_owned(),
+        rejected_identifier: "1001".to_owned(),
+        exchange_order_identifier: "X-1".to_owned(),
+        renamed_at: minute(1),
+    });
     let received = json!(receiving::unit_received(Some("L1"), None, None));
-    [confirmed, received, placed, failed, undeliverable]
+    [confirmed, received, placed, failed, undeliverable, renamed]
 }
 
 #[test]
@@ -149,8 +159,12 @@ fn events_match_their_schemas() {
         for key in event.as_object().unwrap().keys().filter(|key| *key != "gift_card") {
             let mut invalid = event.clone();
             invalid.as_object_mut().unwrap().remove(key);
-            let is_optional =
-                ["reference_line_identifier", "sku", "rejected_identifier"].contains(&key.as_str());
+            let optional = [
+                ("unit-received", "reference_line_identifier"),
+                ("unit-received", "sku"),
+                ("exchange-placed", "rejected_identifier"),
+            ];
+            let is_optional = optional.contains(&(*name, key.as_str()));
             assert_eq!(schema.is_valid(&invalid), is_optional, "{name} without {key}");
         }
     }

@@ -28,9 +28,13 @@ fn rma_event() -> impl Strategy<Value = RmaEvent> {
     let number = prop::option::of(prop::sample::select(vec!["1Z-1", "1Z-2"]));
     let units = || prop::option::of(prop::collection::vec(any_unit(), 1..3));
     let time = prop::option::of((0..3_i64).prop_map(minute));
-    let track = (event, number, units(), time).prop_map(|(event, number, units, occurred_at)| {
-        RmaEvent::Track(CarrierReport { units, occurred_at, ..report(event, number) })
-    });
+    let url =
+        prop::option::of(prop::sample::select(vec!["https://l.example/1", "https://l.example/2"]));
+    let track =
+        (event, number, units(), time, url).prop_map(|(event, number, units, occurred_at, url)| {
+            let label = url.filter(|_| event == TrackingEvent::Label).map(printable);
+            RmaEvent::Track(CarrierReport { units, occurred_at, label, ..report(event, number) })
+        });
     let finding = (any_unit(), 0..6).prop_map(|(unit, kind)| match kind {
         0 | 1 => Finding::Received { unit },
         2 => Finding::Damaged { unit, note: None },

@@ -17,8 +17,15 @@ use crate::shipped_units::unit_id;
 
 pub(super) const LINES: usize = 2;
 const UNITS: i64 = 4;
-const REASONS: [FailureReason; 3] =
-    [FailureReason::OutOfStock, FailureReason::AlreadyExchanged, FailureReason::Abandoned];
+const REASONS: [FailureReason; 4] = [
+    FailureReason::OutOfStock,
+    FailureReason::PriceChanged,
+    FailureReason::AlreadyExchanged,
+    FailureReason::Abandoned,
+];
+/// The price that a unit was sold for, and another one.
+const PRICES: [(i64, RefundType); 2] =
+    [(2_000, RefundType::EvenExchange), (2_500, RefundType::UnevenExchange)];
 
 /// A random action. Its numbers select among the orders, returns and units that exist when it runs.
 #[derive(Debug, Clone)]
@@ -30,7 +37,7 @@ pub(super) enum Action {
     Close { rma: usize },
     Refund { line: usize, units: i64, rma: Option<usize> },
     Ship { line: usize, units: i64 },
-    Place { rma: usize, unit: usize },
+    Place { rma: usize, unit: usize, price: usize },
     Fail { rma: usize, unit: usize, cause: usize },
 }
 
@@ -50,7 +57,8 @@ pub(super) fn any() -> impl Strategy<Value = Action> {
         3 => (0..LINES, 1..=2_i64, named)
             .prop_map(|(line, units, rma)| Action::Refund { line, units, rma }),
         2 => (0..LINES, 0..=UNITS).prop_map(|(line, units)| Action::Ship { line, units }),
-        1 => (rma.clone(), unit.clone()).prop_map(|(rma, unit)| Action::Place { rma, unit }),
+        1 => (rma.clone(), unit.clone(), 0..PRICES.len())
+            .prop_map(|(rma, unit, price)| Action::Place { rma, unit, price }),
         1 => (rma, unit, 0..REASONS.len()).prop_map(|(rma, unit, cause)| Action::Fail { rma, unit, cause }),
     ]
 }
@@ -144,7 +152,7 @@ impl World {
                 self.ship(line, units);
                 self.snapshot()
             }
-            Action::Place { rma, unit } => Operation::Place(ExchangePlaced {
+            Action::Place { rma, unit, price } => Operation::Place(ExchangePlaced {
                 merchant: self.id().clone(),
                 rma_identifier: named(rma)?,
                 original_order_id: "A".to_owned(),
@@ -153,8 +161,8 @@ impl World {
                 rejected_identifier: None,
                 items: vec![PlacedItem {
                     unit: self.unit(rma, unit)?,
-                    refund_type: RefundType::EvenExchange,
-                    unit_price_amount_cents: Some(2000),
+                    refund_type: PRICES[price].1,
+                    unit_price_amount_cents: Some(PRICES[price].0),
                 }],
                 ordered_at: Clock::system().now(),
                 placed_at: Clock::system().now(),
@@ -191,6 +199,7 @@ impl World {
             tracking_number: Some("1Z".to_owned()),
             units: None,
             label_url: None,
+            label_kind: None,
             occurred_at: None,
             detail: None,
         })))

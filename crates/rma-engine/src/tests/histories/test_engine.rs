@@ -127,7 +127,7 @@ impl TestEngine {
                 let now = app.clock.now();
                 let mut conn = app.pool.get().await?;
                 conn.transaction(async |conn| {
-                    exchanges::record_placed(conn, &app.deliveries, placed, now).await
+                    exchanges::record_placed(conn, &app.deliveries, &app.outbox, placed, now).await
                 })
                 .await
             }
@@ -148,7 +148,8 @@ impl TestEngine {
             .iter()
             .filter_map(|operation| match operation {
                 Operation::Project(stored, sequence) => {
-                    Some(Snapshot { stored, sequence: *sequence })
+                    let stored_at = stored.order.updated_at;
+                    Some(Snapshot { stored, sequence: *sequence, stored_at })
                 }
                 _ => None,
             })

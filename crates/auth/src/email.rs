@@ -1,0 +1,83 @@
+//! E-mail addresses, which identify people.
+
+use std::{fmt, str::FromStr};
+
+pub(crate) const MAX_LENGTH: usize = 254;
+
+/// An e-mail address in lower case.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Email(String);
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("must be an e-mail address, like ada@example.com")]
+pub(crate) struct InvalidEmail;
+
+impl Email {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Email {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for Email {
+    type Err = InvalidEmail;
+
+    /// Accepts the addresses that browsers accept in a form, except those with a slash: the address is
+    /// a segment of URLs.
+    fn from_str(text: &str) -> Result<Self, InvalidEmail> {
+        let (local, domain) = text.split_once('@').ok_or(InvalidEmail)?;
+        let is_local = |c: char| c.is_ascii_alphanumeric() || ".!#$%&'*+=?^_`{|}~-".contains(c);
+        let valid = text.len() <= MAX_LENGTH
+            && !local.is_empty()
+            && local.chars().all(is_local)
+            && domain.split('.').all(is_label);
+        if valid { Ok(Self(text.to_ascii_lowercase())) } else { Err(InvalidEmail) }
+    }
+}
+
+/// Whether a text can be a part of a domain name.
+fn is_label(text: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    (1..=63).contains(&text.len())
+        && text.chars().all(is_allowed)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_checked_and_converted_to_lower_case() {
+        let parsed = |text: &str| text.parse::<Email>().map(|email| email.to_string());
+        assert_eq!(parsed("Ada.Lovelace+x@Example.COM"), Ok("ada.lovelace+x@example.com".into()));
+        assert_eq!(parsed("root@localhost"), Ok("root@localhost".into()));
+        let long = format!("{}@example.com", "a".repeat(MAX_LENGTH));
+        for invalid in [
+            "",
+            "ada",
+            "@example.com",
+            "ada@",
+            "a da@example.com",
+            "ada@exa mple.com",
+            "a@b@c",
+            "ada@.com",
+            "ada@-x.com",
+            "ada@x-.com",
+            "a/b@example.com",
+            "a:b@example.com",
+            "<b>@example.com",
+            "ada@example.com\n",
+            "ädä@example.com",
+            &long,
+        ] {
+            assert_eq!(parsed(invalid), Err(InvalidEmail), "{invalid}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Invitations, for the people who received their links. These operations need no token.
+
+use actix_web::{HttpRequest, HttpResponse, post, web};
+use domain::json::{Object, object, text};
+use platform::{
+    Problem,
+    http::{ClientIp, ErrorBody, Json},
+};
+use utoipa::ToSchema;
+
+use super::sessions::record_rejection;
+use crate::{
+    App,
+    invitations::{self, Acceptance, AcceptedInvitation, InvitationDetails},
+};
+
+/// The token of an invitation.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
+pub(crate) struct ShowInvitationRequest {
+    token: String,
+}
+
+/// The credentials that the invited person chose.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
+pub(crate) struct AcceptInvitationRequest {
+    token: String,
+    /// Neither the e-mail address nor one of the most common passwords.
+    #[schema(min_length = 8, max_length = 128)]
+    password: String,
+    /// A code of the secret that `POST /v1/invitations/show` returned. Operators need it; without it,
+    /// other people sign in with the password alone.
+    #[schema(example = "287082")]
+    totp_code: Option<String>,
+    /// Ignored. The session has the address of the connection.
+    address: Option<String>,
+    /// The browser, for the list of sessions.
+    user_agent: Option<String>,
+}
+
+fn read_token(body: &Object<'_>) -> Option<String> {
+    body.reject_unknown(&["token"]);
+    body.required("token", text(0..=1000))
+}
+
+/// Show an invitation
+///
+/// The person to whom it belongs, and the TOTP secret for an authenticator app.
+#[utoipa::path(
+    tag = "people", security(()),
+    request_body(content = ShowInvitationRequest, example = json!({ "token": "9rYbEvJ4qUs0cUHD3sG0ncYBF5r0cEI0vGZ2T8xG7oA" })),
+    responses(
+        (status = 200, body = InvitationDetails),
+        (status = 404, description = "The invitation does not exist, was used or replaced, or has expired", body = ErrorBody),
+        (status = 422, body = ErrorBody), (status = 429, description = "Too many failures from this address", body = ErrorBody),
+    )
+)]
+#[post("/v1/invitations/show")]
+pub(crate) async fn show_invitation(
+    app: web::Data<App>,
+    request: HttpRequest,
+    ClientIp(address): ClientIp,
+    Json(body): Json,
+) -> Result<HttpResponse, Problem> {
+    let token = body.read(object(read_token))?;
+    let shown = invitations::show(&app, &token, address).await;
+    Ok(HttpResponse::Ok().json(shown.inspect_err(|error| record_rejection(&request, error))?))
+}
+
+/// Accept an invitation
+///
+/// Sets the password and TOTP, ends older sessions of the person and starts a new one. Only this response
+/// contains the recovery codes.
+#[utoipa::path(
+    tag = "people", security(()),
+    request_body(content = AcceptInvitationRequest, example = json!({ "token": "9rYbEvJ4qUs0cUHD3sG0ncYBF5r0cEI0vGZ2T8xG7oA", "password": "a-long-password", "totp_code": "287082" })),
+    responses(
+        (status = 201, body = AcceptedInvitation), (status = 403, description = "Passwords are switched off", body = ErrorBody),
+        (status = 404, description = "The invitation does not exist, was used or replaced, or has expired", body = ErrorBody),
+        (status = 422, body = ErrorBody), (status = 429, description = "Too many failures from this address", body = ErrorBody),
+        (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
+    )
+)]
+#[post("/v1/invitations/accept")]
+pub(crate) async fn accept_invitation(
+    app: web::Data<App>,
+    request: HttpRequest,
+    ClientIp(address): ClientIp,
+    Json(body): Json,
+) -> Result<HttpResponse, Problem> {
+    let acceptance = body.read(object(Acceptance::read))?;
+    let accepted = invitations::accept(&app, acceptance, address).await;
+    Ok(HttpResponse::Created()
+        .json(accepted.inspect_err(|error| record_rejection(&request, error))?))
+}

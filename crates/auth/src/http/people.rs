@@ -1,0 +1,228 @@
+//! People, for operators and for the managers of a merchant.
+
+#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
+
+use actix_web::{HttpResponse, get, patch, post, web};
+use domain::json::object;
+use platform::{
+    Problem,
+    http::{ErrorBody, Json, PageLimit, Sequential},
+    identity::{Access, Caller},
+};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::{listed_merchant, require_manage};
+use crate::{
+    App,
+    email::Email,
+    error::Error,
+    invitations::{self, InvitedPerson},
+    people::{self, Manager, NewPerson, PersonChange, PersonPage, PersonView},
+    roles::Role,
+    store,
+};
+
+/// A person to be invited.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
+pub(crate) struct InvitePersonRequest {
+    #[schema(max_length = 254, example = "ada@acme.example")]
+    email: String,
+    /// The default is the e-mail address.
+    #[schema(min_length = 1, max_length = 200)]
+    name: Option<String>,
+    role: Role,
+    /// Required for the merchant roles, and only for them. The default is the merchant of the token.
+    merchant: Option<String>,
+}
+
+/// A change of a person. Omitted values stay as they are.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
+pub(crate) struct UpdatePersonRequest {
+    #[schema(min_length = 1, max_length = 200)]
+    name: Option<String>,
+    role: Option<Role>,
+    /// A role that belongs to no merchant clears it.
+    merchant: Option<String>,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PersonQuery {
+    /// Only people of this merchant
+    merchant: Option<String>,
+    /// Maximum number of entries
+    #[serde(default)]
+    #[param(inline)]
+    limit: PageLimit,
+    /// The `next` of the previous page
+    after: Option<String>,
+}
+
+/// The sender of a request about other people. Other callers are rejected.
+pub(super) fn manager(caller: &Caller) -> Result<Manager<'_>, Access> {
+    let actor = require_manage(caller)?;
+    let (merchant, is_operator) = (caller.merchant_scope(), caller.is_operator());
+    Ok(Manager { actor, merchant, is_operator })
+}
+
+/// The e-mail address in a URL. Any other text names no person.
+pub(super) fn parse_email(text: &str) -> Result<Email, Error> {
+    text.parse().map_err(|_not_an_address| Error::PersonNotFound(text.to_owned()))
+}
+
+/// Invite a person
+///
+/// Send the link in the response to the person, who sets a password and TOTP with it. Only this response
+/// contains the link. A merchant can invite people of its own only, with the two merchant roles.
+#[utoipa::path(
+    tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
+    request_body(content = InvitePersonRequest, example = json!({ "email": "ada@acme.example", "name": "Ada", "role": "merchant-admin", "merchant": "acme" })),
+    responses(
+        (status = 201, body = InvitedPerson), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, description = "The merchant does not exist", body = ErrorBody),
+        (status = 409, description = "A person with this e-mail address exists", body = ErrorBody), (status = 422, body = ErrorBody),
+    )
+)]
+#[post("/v1/people")]
+pub(crate) async fn invite_person(
+    app: web::Data<App>,
+    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+) -> Result<HttpResponse, Problem> {
+    let manager = manager(&caller)?;
+    let new = body.read(object(|body| NewPerson::read(body, &manager)))?;
+    Ok(HttpResponse::Created().json(invitations::invite(&app, &manager, new).await?))
+}
+
+/// List people
+///
+/// Sorted by e-mail address. A token of a merchant gets the people of this merchant.
+#[utoipa::path(
+    tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(PersonQuery),
+    responses(
+        (status = 200, body = PersonPage), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, description = "The token is for another merchant", body = ErrorBody),
+    )
+)]
+#[get("/v1/people")]
+pub(crate) async fn list_people(
+    app: web::Data<App>,
+    caller: Caller,
+    query: web::Query<PersonQuery>,
+) -> Result<HttpResponse, Problem> {
+    require_manage(&caller)?;
+    let merchant = listed_merchant(&caller, query.merchant.as_deref())?;
+    let after = query.after.as_deref().unwrap_or("");
+    let mut conn = app.pool.get().await?;
+    let mut found = store::people::page(&mut conn, merchant, after, query.limit.rows()).await?;
+    let next = query.limit.next(&mut found, |person| person.email.to_string());
+    let people = found.iter().map(PersonView::from).collect();
+    Ok(HttpResponse::Ok().json(PersonPage { people, next }))
+}
+
+/// Show a person
+#[utoipa::path(
+    tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("email" = String, Path)),
+    responses(
+        (status = 200, body = PersonView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+    )
+)]
+#[get("/v1/people/{email}")]
+pub(crate) async fn show_person(
+    app: web::Data<App>,
+    caller: Caller,
+    email: web::Path<String>,
+) -> Result<HttpResponse, Problem> {
+    let person = people::show(&app, &manager(&caller)?, &parse_email(&email)?).await?;
+    Ok(HttpResponse::Ok().json(PersonView::from(&person)))
+}
+
+/// Update a person
+///
+/// Omitted values stay as they are. A new role or merchant ends the person's sessions.
+#[utoipa::path(
+    tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("email" = String, Path)),
+    request_body(content = UpdatePersonRequest, example = json!({ "role": "merchant-viewer" })),
+    responses(
+        (status = 200, body = PersonView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+        (status = 409, description = "The person is the last active operator, or would be an operator with a password and without TOTP", body = ErrorBody),
+        (status = 422, body = ErrorBody),
+    )
+)]
+#[patch("/v1/people/{email}")]
+pub(crate) async fn update_person(
+    app: web::Data<App>,
+    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+    email: web::Path<String>,
+) -> Result<HttpResponse, Problem> {
+    let (manager, email) = (manager(&caller)?, parse_email(&email)?);
+    let change = body.read(object(|body| PersonChange::read(body, &manager)))?;
+    Ok(HttpResponse::Ok().json(people::update(&app, &manager, &email, change).await?))
+}
+
+/// Disable a person
+///
+/// The person cannot sign in any more. All sessions of the person end, and all services reject the
+/// person's tokens within seconds.
+#[utoipa::path(
+    tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("email" = String, Path)),
+    responses(
+        (status = 200, body = PersonView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, body = ErrorBody), (status = 409, description = "The person is the last active operator", body = ErrorBody),
+    )
+)]
+#[post("/v1/people/{email}/disable")]
+pub(crate) async fn disable_person(
+    app: web::Data<App>,
+    caller: Caller,
+    email: web::Path<String>,
+) -> Result<HttpResponse, Problem> {
+    let person = people::disable(&app, &manager(&caller)?, &parse_email(&email)?).await?;
+    Ok(HttpResponse::Ok().json(person))
+}
+
+/// Enable a person
+///
+/// The person can sign in again with the old password. A person who never signed in is `invited` and needs a
+/// new invitation.
+#[utoipa::path(
+    tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("email" = String, Path)),
+    responses(
+        (status = 200, body = PersonView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+    )
+)]
+#[post("/v1/people/{email}/enable")]
+pub(crate) async fn enable_person(
+    app: web::Data<App>,
+    caller: Caller,
+    email: web::Path<String>,
+) -> Result<HttpResponse, Problem> {
+    let person = people::enable(&app, &manager(&caller)?, &parse_email(&email)?).await?;
+    Ok(HttpResponse::Ok().json(person))
+}
+
+/// Invite a person again
+///
+/// For a person who lost the link, the phone or the password. An earlier link is void. The old password works
+/// until the new link is used.
+#[utoipa::path(
+    tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("email" = String, Path)),
+    responses(
+        (status = 201, body = InvitedPerson), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, body = ErrorBody), (status = 409, description = "The person is disabled", body = ErrorBody),
+    )
+)]
+#[post("/v1/people/{email}/invitation")]
+pub(crate) async fn renew_invitation(
+    app: web::Data<App>,
+    caller: Caller,
+    email: web::Path<String>,
+) -> Result<HttpResponse, Problem> {
+    let invited = invitations::renew(&app, &manager(&caller)?, &parse_email(&email)?).await?;
+    Ok(HttpResponse::Created().json(invited))
+}

@@ -1,0 +1,172 @@
+//! Invitations: a link with which a person sets a password and TOTP.
+
+mod acceptance;
+
+use std::net::IpAddr;
+
+use chrono::{DateTime, Utc};
+use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use secrecy::ExposeSecret as _;
+use serde::Serialize;
+use serde_json::json;
+use tokio::time::Instant;
+use utoipa::ToSchema;
+
+pub(crate) use self::acceptance::{Acceptance, AcceptedInvitation, accept};
+use crate::{
+    App, credentials,
+    email::Email,
+    error::Error,
+    people::{self, Manager, NewPerson, PersonView},
+    roles::Role,
+    store::{
+        audit,
+        invitations::{self, Invitation},
+        people::{self as stored_people, Person, State},
+    },
+    totp,
+};
+
+/// A new invitation. Only this response contains its token.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct InvitationView {
+    /// The page of the console where the person accepts the invitation.
+    url: String,
+    token: String,
+    expires_at: DateTime<Utc>,
+}
+
+/// A person with a new invitation.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct InvitedPerson {
+    person: PersonView,
+    invitation: InvitationView,
+}
+
+/// An invitation as the invited person sees it.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct InvitationDetails {
+    #[schema(example = "ada@acme.example")]
+    email: String,
+    name: String,
+    role: Role,
+    merchant: Option<String>,
+    expires_at: DateTime<Utc>,
+    totp: TotpSetup,
+}
+
+/// The secret for an authenticator app. It is the same each time the invitation is shown.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct TotpSetup {
+    /// Whether the person cannot leave TOTP out.
+    required: bool,
+    /// In Base32.
+    secret: String,
+    /// For a QR code.
+    #[schema(
+        example = "otpauth://totp/Backhaul:ada%40acme.example?secret=GEZDGNBVGY3TQOJQ&issuer=Backhaul"
+    )]
+    uri: String,
+}
+
+/// Creates a person and an invitation.
+pub(crate) async fn invite(
+    app: &App,
+    manager: &Manager<'_>,
+    new: NewPerson,
+) -> Result<InvitedPerson, Error> {
+    manager.check_merchant(new.merchant.as_ref())?;
+    let now = app.clock.now();
+    let mut conn = app.pool.get().await?;
+    conn.transaction(async |conn| {
+        let person = people::create(conn, new, State::Invited, now).await?;
+        let invitation = create(app, conn, &person.email).await?;
+        let detail = json!({
+            "name": person.name, "role": person.role, "expires_at": invitation.expires_at,
+        });
+        let record = people::record(manager.actor, "person.invited", &person, detail);
+        audit::insert(conn, record, now).await?;
+        Ok(InvitedPerson { person: PersonView::from(&person), invitation })
+    })
+    .await
+}
+
+/// Invites a person again. An earlier invitation is void; the password stays valid until the new
+/// invitation is accepted.
+pub(crate) async fn renew(
+    app: &App,
+    manager: &Manager<'_>,
+    email: &Email,
+) -> Result<InvitedPerson, Error> {
+    let now = app.clock.now();
+    let mut conn = app.pool.get().await?;
+    conn.transaction(async |conn| {
+        let person = stored_people::lock(conn, email).await?;
+        manager.check(&person)?;
+        if person.state == State::Disabled {
+            return Err(Error::PersonDisabled(person.email));
+        }
+        let invitation = create(app, conn, email).await?;
+        let detail = json!({ "expires_at": invitation.expires_at });
+        let record = people::record(manager.actor, "person.invitation_renewed", &person, detail);
+        audit::insert(conn, record, now).await?;
+        Ok(InvitedPerson { person: PersonView::from(&person), invitation })
+    })
+    .await
+}
+
+async fn create(
+    app: &App,
+    conn: &mut AsyncPgConnection,
+    person: &Email,
+) -> Result<InvitationView, Error> {
+    let (settings, token) = (&app.settings.people, credentials::generate_token()?);
+    let expires_at = app.clock.now() + settings.invitation_lifetime;
+    let totp_secret = totp::seal(&app.sealer, person, &totp::generate_secret()?)?;
+    let invitation = Invitation { person: person.clone(), totp_secret, expires_at };
+    invitations::replace(conn, &invitation, credentials::hash(&token)).await?;
+    let url = settings.console_page(&format!("/invitation?token={token}"));
+    Ok(InvitationView { url, token, expires_at })
+}
+
+/// Shows an invitation to the person who has its token.
+pub(crate) async fn show(
+    app: &App,
+    token: &str,
+    address: IpAddr,
+) -> Result<InvitationDetails, Error> {
+    let (invitation, person) = find(app, token, address).await?;
+    let secret = totp::open(&app.sealer, &person.email, &invitation.totp_secret)?;
+    Ok(InvitationDetails {
+        totp: TotpSetup {
+            required: is_totp_required(&person),
+            uri: totp::uri(&person.email, &secret)?,
+            secret: secret.expose_secret().to_owned(),
+        },
+        email: person.email.to_string(),
+        name: person.name,
+        role: person.role,
+        merchant: person.merchant.map(String::from),
+        expires_at: invitation.expires_at,
+    })
+}
+
+fn is_totp_required(person: &Person) -> bool {
+    person.role == Role::Operator
+}
+
+/// The invitation with this token and its person. All failures are alike.
+async fn find(app: &App, token: &str, address: IpAddr) -> Result<(Invitation, Person), Error> {
+    let (started_at, now) = (Instant::now(), app.clock.now());
+    let mut conn = app.pool.get().await?;
+    let invitation = invitations::find(&mut conn, &credentials::hash(token), now).await?;
+    if let Some(invitation) = invitation
+        && let Some(person) = people::find(&mut conn, &invitation.person).await?
+    {
+        return Ok((invitation, person));
+    }
+    drop(conn);
+    app.brute_force.check(address, None)?;
+    app.brute_force.refuse(address, None, started_at).await;
+    Err(Error::InvitationNotFound)
+}

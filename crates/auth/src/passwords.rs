@@ -1,0 +1,204 @@
+//! Passwords of people: the rules for new ones, and their Argon2id hashes.
+//!
+//! A hash needs 19 MiB and some 20 ms of a core, so only a few are computed at the same time. Further
+//! requests wait in a queue that is limited too.
+
+use std::{num::NonZeroU16, sync::Arc};
+
+use argon2::{Argon2, PasswordHash, PasswordHasher as _, PasswordVerifier as _, password_hash};
+use domain::json::{Field, FieldError, text};
+use secrecy::{ExposeSecret as _, SecretString};
+use tokio::sync::Semaphore;
+
+use crate::{credentials, email::Email, error::Error};
+
+/// Requests that can wait for a hasher.
+const MAX_WAITING: usize = 64;
+/// Verified when there is no password, so that this takes as long as with one. No password has this hash.
+const NO_PASSWORD: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$\
+                           AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+/// One on each line, in lower case, with at least eight characters.
+const COMMON_PASSWORDS: &str = include_str!("common_passwords.txt");
+
+/// Reads a new password. [`check`] has further rules for it.
+pub(crate) fn read_new(field: Field<'_>) -> Option<SecretString> {
+    text(8..=128)(field).map(SecretString::from)
+}
+
+/// Rejects a password that is easy to guess.
+pub(crate) fn check(field: &str, password: &SecretString, email: &Email) -> Result<(), FieldError> {
+    let password = password.expose_secret().to_lowercase();
+    if password == email.as_str() {
+        return Err(FieldError::invalid(field, "must not be the e-mail address"));
+    }
+    if COMMON_PASSWORDS.lines().any(|common| common == password) {
+        return Err(FieldError::invalid(field, "is one of the most common passwords"));
+    }
+    Ok(())
+}
+
+/// The error of a wrong password of a signed-in person.
+pub(crate) fn wrong(field: &str) -> FieldError {
+    FieldError::invalid(field, "is not the password of this person")
+}
+
+/// Computes hashes, a limited number at a time.
+pub(crate) struct Passwords {
+    hashers: Arc<Semaphore>,
+    /// Requests that wait or have a hasher.
+    admitted: Arc<Semaphore>,
+}
+
+impl Passwords {
+    pub(crate) fn new(hashers: NonZeroU16) -> Self {
+        let hashers = usize::from(hashers.get());
+        Self {
+            hashers: Arc::new(Semaphore::new(hashers)),
+            admitted: Arc::new(Semaphore::new(hashers + MAX_WAITING)),
+        }
+    }
+
+    /// The hash of a password with a new salt, in the PHC format.
+    pub(crate) async fn hash(&self, password: SecretString) -> Result<String, Error> {
+        let salt = credentials::random_bytes::<16>()?;
+        // The default is Argon2id with the parameters that OWASP recommends: 19 MiB, 2 passes, 1 thread.
+        let hash = self.run(move || -> Result<PasswordHash, password_hash::Error> {
+            Argon2::default().hash_password_with_salt(password.expose_secret().as_bytes(), &salt)
+        });
+        Ok(hash.await??.to_string())
+    }
+
+    /// Whether a password has a hash. Without a hash the result is `false`, after the same time.
+    pub(crate) async fn matches(
+        &self,
+        password: SecretString,
+        hash: Option<&str>,
+    ) -> Result<bool, Error> {
+        let hash = hash.unwrap_or(NO_PASSWORD).to_owned();
+        let verified = self.run(move || {
+            Argon2::default().verify_password(password.expose_secret().as_bytes(), hash.as_str())
+        });
+        match verified.await? {
+            Ok(()) => Ok(true),
+            Err(password_hash::Error::PasswordInvalid) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Runs `work` on a blocking thread as soon as there is a hasher. The permits belong to the work, which
+    /// goes on when its request is cancelled.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let admitted = self.admitted.clone().try_acquire_owned();
+        let admitted = admitted.map_err(|_full| Error::TooManyPasswords)?;
+        let hasher = self.hashers.clone().acquire_owned().await;
+        let hasher = hasher.map_err(|_closed| Error::TooManyPasswords)?;
+        let done = tokio::task::spawn_blocking(move || {
+            let _permits = (admitted, hasher);
+            work()
+        });
+        Ok(done.await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        collections::HashSet,
+        sync::{
+            Barrier,
+            atomic::{AtomicUsize, Ordering::SeqCst},
+            mpsc,
+        },
+    };
+
+    use super::*;
+
+    fn secret(text: &str) -> SecretString {
+        SecretString::from(text)
+    }
+
+    fn passwords(hashers: u16) -> Passwords {
+        Passwords::new(NonZeroU16::new(hashers).unwrap())
+    }
+
+    #[tokio::test]
+    async fn only_the_hashed_password_matches() {
+        let passwords = passwords(1);
+        let hash = passwords.hash(secret("correct horse")).await.unwrap();
+        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
+        assert_ne!(passwords.hash(secret("correct horse")).await.unwrap(), hash);
+        assert!(passwords.matches(secret("correct horse"), Some(&hash)).await.unwrap());
+        assert!(!passwords.matches(secret("correct hors"), Some(&hash)).await.unwrap());
+        assert!(!passwords.matches(secret(""), None).await.unwrap());
+        assert!(passwords.matches(secret("x"), Some("damaged")).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_limited_number_of_hashes_is_computed_at_a_time() {
+        let passwords = passwords(2);
+        let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        // Each piece of work waits for another one, so two always run together.
+        let pair = Arc::new(Barrier::new(2));
+        let work = || {
+            let (running, most, pair) = (running.clone(), most.clone(), pair.clone());
+            passwords.run(move || {
+                most.fetch_max(running.fetch_add(1, SeqCst) + 1, SeqCst);
+                pair.wait();
+                running.fetch_sub(1, SeqCst);
+            })
+        };
+        let (a, b, c, d, e, f) = tokio::join!(work(), work(), work(), work(), work(), work());
+        assert!([a, b, c, d, e, f].into_iter().all(|done| done.is_ok()));
+        assert_eq!(most.load(SeqCst), 2);
+    }
+
+    #[tokio::test]
+    async fn requests_beyond_the_queue_are_rejected() {
+        let passwords = passwords(1);
+        let (release, released) = mpsc::channel::<()>();
+        let mut running = Box::pin(passwords.run(move || released.recv()));
+        assert!(poll_once(&mut running).is_none());
+        let mut waiting: Vec<_> =
+            (0..MAX_WAITING).map(|_| Box::pin(passwords.run(|| ()))).collect();
+        assert!(waiting.iter_mut().all(|request| poll_once(request).is_none()));
+        let rejected = passwords.run(|| ()).await;
+        assert!(matches!(rejected, Err(Error::TooManyPasswords)));
+        release.send(()).unwrap();
+        running.await.unwrap().unwrap();
+        for request in waiting {
+            request.await.unwrap();
+        }
+        passwords.run(|| ()).await.unwrap();
+    }
+
+    /// Polls a future once.
+    fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        match std::pin::Pin::new(future).poll(&mut context) {
+            std::task::Poll::Ready(output) => Some(output),
+            std::task::Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn guessable_passwords_are_rejected() {
+        let email: Email = "ada@example.com".parse().unwrap();
+        let check = |password: &str| check("$.password", &secret(password), &email).is_ok();
+        assert!(check("correct horse battery"));
+        for guessable in ["Ada@Example.com", "password", "Password1", "12345678", "QWERTYUIOP"] {
+            assert!(!check(guessable), "{guessable}");
+        }
+    }
+
+    #[test]
+    fn common_passwords_are_listed_once_and_could_be_chosen() {
+        let mut listed = HashSet::new();
+        for password in COMMON_PASSWORDS.lines() {
+            assert!(password.chars().count() >= 8 && password == password.to_lowercase());
+            assert!(listed.insert(password), "{password} is listed twice");
+        }
+    }
+}

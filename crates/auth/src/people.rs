@@ -1,0 +1,214 @@
+//! People: find, create, change, disable and enable them.
+//!
+//! Other merchants' people do not exist for the manager of a merchant.
+
+mod request;
+
+use chrono::{DateTime, Utc};
+use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use domain::access::MerchantId;
+use platform::Timestamp;
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+pub(crate) use self::request::{Manager, NewPerson, PersonChange};
+pub(crate) use crate::store::people::find;
+use crate::{
+    App,
+    audit::NewAuditRecord,
+    email::Email,
+    ended_sessions,
+    error::Error,
+    roles::Role,
+    store::{
+        audit, invitations,
+        people::{self, Person, State},
+    },
+};
+
+/// A person.
+#[derive(Clone, Serialize, ToSchema)]
+pub(crate) struct PersonView {
+    #[schema(example = "ada@acme.example")]
+    email: String,
+    name: String,
+    role: Role,
+    merchant: Option<String>,
+    state: State,
+    /// Whether the person signs in with a TOTP code.
+    totp: bool,
+    created_at: DateTime<Utc>,
+    last_signed_in_at: Option<DateTime<Utc>>,
+}
+
+impl From<&Person> for PersonView {
+    fn from(person: &Person) -> Self {
+        Self {
+            email: person.email.to_string(),
+            name: person.name.clone(),
+            role: person.role,
+            merchant: person.merchant.as_ref().map(MerchantId::to_string),
+            state: person.state,
+            totp: person.totp_secret.is_some(),
+            created_at: person.created_at,
+            last_signed_in_at: person.last_signed_in_at,
+        }
+    }
+}
+
+/// A page of people.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct PersonPage {
+    pub(crate) people: Vec<PersonView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
+}
+
+/// Creates a person without a password, in the caller's transaction.
+pub(crate) async fn create(
+    conn: &mut AsyncPgConnection,
+    new: NewPerson,
+    state: State,
+    now: Timestamp,
+) -> Result<Person, Error> {
+    let NewPerson { email, name, role, merchant } = new;
+    let person = Person {
+        email,
+        name,
+        role,
+        merchant,
+        state,
+        password_hash: None,
+        totp_secret: None,
+        totp_step: None,
+        created_at: now,
+        last_signed_in_at: None,
+    };
+    people::insert(conn, &person).await?;
+    Ok(person)
+}
+
+/// Locks a person for a change. The operators are locked first, so that two transactions can neither
+/// block each other nor remove the last two operators.
+pub(crate) async fn lock(conn: &mut AsyncPgConnection, email: &Email) -> Result<Person, Error> {
+    people::lock_active_operators(conn).await?;
+    people::lock(conn, email).await
+}
+
+pub(crate) async fn show(app: &App, manager: &Manager<'_>, email: &Email) -> Result<Person, Error> {
+    let person = find(&mut *app.pool.get().await?, email).await?;
+    let person = person.ok_or_else(|| Error::PersonNotFound(email.to_string()))?;
+    manager.check(&person)?;
+    Ok(person)
+}
+
+pub(crate) async fn update(
+    app: &App,
+    manager: &Manager<'_>,
+    email: &Email,
+    requested: PersonChange,
+) -> Result<PersonView, Error> {
+    manager.check_merchant(requested.merchant.as_ref().and_then(Option::as_ref))?;
+    let mut conn = app.pool.get().await?;
+    conn.transaction(async |conn| {
+        let mut person = lock(conn, email).await?;
+        manager.check(&person)?;
+        change(app, conn, manager.actor, &mut person, requested).await?;
+        Ok(PersonView::from(&person))
+    })
+    .await
+}
+
+/// Changes a person that [`lock`] locked. A new role or merchant ends the person's sessions.
+pub(crate) async fn change(
+    app: &App,
+    conn: &mut AsyncPgConnection,
+    actor: &str,
+    person: &mut Person,
+    requested: PersonChange,
+) -> Result<(), Error> {
+    let (now, before) = (app.clock.now(), person.clone());
+    requested.apply(person)?;
+    let has_new_rights = (before.role, &before.merchant) != (person.role, &person.merchant);
+    if !has_new_rights && before.name == person.name {
+        return Ok(());
+    }
+    people::save(conn, person).await?;
+    if has_new_rights {
+        check_operator_remains(conn, &before).await?;
+        ended_sessions::end_all(app, conn, actor, person, None).await?;
+    }
+    let detail = json!({ "name": person.name, "role": person.role, "merchant": person.merchant });
+    audit::insert(conn, record(actor, "person.updated", person, detail), now).await
+}
+
+/// Disables a person: the person cannot sign in, and all sessions end.
+pub(crate) async fn disable(
+    app: &App,
+    manager: &Manager<'_>,
+    email: &Email,
+) -> Result<PersonView, Error> {
+    let now = app.clock.now();
+    let mut conn = app.pool.get().await?;
+    conn.transaction(async |conn| {
+        let before = lock(conn, email).await?;
+        manager.check(&before)?;
+        let person = Person { state: State::Disabled, ..before.clone() };
+        if before.state != State::Disabled {
+            people::save(conn, &person).await?;
+            check_operator_remains(conn, &before).await?;
+            invitations::delete(conn, email).await?;
+            ended_sessions::end_all(app, conn, manager.actor, &person, None).await?;
+            let record = record(manager.actor, "person.disabled", &person, json!({}));
+            audit::insert(conn, record, now).await?;
+        }
+        Ok(PersonView::from(&person))
+    })
+    .await
+}
+
+/// Enables a person with the old password. A person who never signed in is invited again.
+pub(crate) async fn enable(
+    app: &App,
+    manager: &Manager<'_>,
+    email: &Email,
+) -> Result<PersonView, Error> {
+    let now = app.clock.now();
+    let mut conn = app.pool.get().await?;
+    conn.transaction(async |conn| {
+        let mut person = lock(conn, email).await?;
+        manager.check(&person)?;
+        if person.state == State::Disabled {
+            let never_signed_in = person.last_signed_in_at.is_none();
+            person.state = if never_signed_in { State::Invited } else { State::Active };
+            people::save(conn, &person).await?;
+            let record = record(manager.actor, "person.enabled", &person, json!({}));
+            audit::insert(conn, record, now).await?;
+        }
+        Ok(PersonView::from(&person))
+    })
+    .await
+}
+
+/// Rejects a change that removed the last active operator. `before` is the person before the change.
+async fn check_operator_remains(
+    conn: &mut AsyncPgConnection,
+    before: &Person,
+) -> Result<(), Error> {
+    let was_operator = before.role == Role::Operator && before.state == State::Active;
+    if was_operator && people::lock_active_operators(conn).await?.is_empty() {
+        return Err(Error::LastOperator(before.email.clone()));
+    }
+    Ok(())
+}
+
+pub(crate) fn record<'a>(
+    actor: &'a str,
+    action: &'static str,
+    person: &'a Person,
+    detail: Value,
+) -> NewAuditRecord<'a> {
+    let subject = format!("person/{}", person.email);
+    NewAuditRecord { actor, action, subject, merchant: person.merchant.as_ref(), detail }
+}

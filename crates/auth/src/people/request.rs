@@ -1,0 +1,127 @@
+//! Requests to create and change people.
+//!
+//! A manager is an operator, or a person or client of one merchant that may manage it.
+
+use domain::{
+    access::MerchantId,
+    json::{Code, Field, FieldError, Object, parsed, text, variant},
+};
+
+use crate::{
+    email::{self, Email},
+    error::Error,
+    roles::Role,
+    store::people::Person,
+};
+
+const NO_MERCHANT: &str = "must be null, because the role belongs to no merchant";
+
+/// The sender of a request about other people.
+pub(crate) struct Manager<'a> {
+    pub(crate) actor: &'a str,
+    /// The merchant to which the request is limited.
+    pub(crate) merchant: Option<&'a MerchantId>,
+    pub(crate) is_operator: bool,
+}
+
+impl Manager<'_> {
+    /// Another merchant's person gets the same error as a person that does not exist.
+    pub(crate) fn check(&self, person: &Person) -> Result<(), Error> {
+        match self.merchant {
+            Some(own) if person.merchant.as_ref() != Some(own) => {
+                Err(Error::PersonNotFound(person.email.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn check_merchant(&self, merchant: Option<&MerchantId>) -> Result<(), Error> {
+        match (self.merchant, merchant) {
+            (Some(own), Some(other)) if own != other => {
+                Err(Error::MerchantNotFound(other.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads a role that the manager may give.
+    fn read_role(&self, field: Field<'_>) -> Option<Role> {
+        let role: Role = variant(field)?;
+        if !self.is_operator && !role.is_of_merchant() {
+            return field.invalid("must be merchant-admin or merchant-viewer");
+        }
+        Some(role)
+    }
+}
+
+/// A person to be created.
+pub(crate) struct NewPerson {
+    pub(crate) email: Email,
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    pub(crate) merchant: Option<MerchantId>,
+}
+
+impl NewPerson {
+    /// The default of `merchant` is the merchant of the manager, that of `name` is the e-mail address.
+    pub(crate) fn read(body: &Object<'_>, manager: &Manager<'_>) -> Option<Self> {
+        body.reject_unknown(&["email", "name", "role", "merchant"]);
+        let email = body.required("email", parsed(1..=email::MAX_LENGTH, str::parse::<Email>));
+        let name = body.optional("name", text(1..=200));
+        let role = body.required("role", |field| manager.read_role(field));
+        let merchant = body.optional("merchant", parsed(1..=63, str::parse::<MerchantId>));
+        let (email, name, role, mut merchant) = (email?, name?, role?, merchant?);
+        if role.is_of_merchant() && merchant.is_none() {
+            merchant = manager.merchant.cloned();
+        }
+        match (role.is_of_merchant(), &merchant) {
+            (true, None) => {
+                body.missing("merchant");
+                return None;
+            }
+            (false, Some(_)) => {
+                body.invalid("merchant", NO_MERCHANT);
+                return None;
+            }
+            _ => {}
+        }
+        Some(Self { name: name.unwrap_or_else(|| email.to_string()), email, role, merchant })
+    }
+}
+
+/// A change of a person. Values that are `None` stay as they are.
+#[derive(Default)]
+pub(crate) struct PersonChange {
+    pub(crate) name: Option<String>,
+    pub(crate) role: Option<Role>,
+    /// The inner `None` clears the merchant.
+    pub(crate) merchant: Option<Option<MerchantId>>,
+}
+
+impl PersonChange {
+    pub(crate) fn read(body: &Object<'_>, manager: &Manager<'_>) -> Option<Self> {
+        body.reject_unknown(&["name", "role", "merchant"]);
+        let name = body.optional("name", text(1..=200));
+        let role = body.optional("role", |field| manager.read_role(field));
+        let merchant = body.clearable("merchant", parsed(1..=63, str::parse::<MerchantId>));
+        Some(Self { name: name?, role: role?, merchant: merchant? })
+    }
+
+    /// A role that belongs to no merchant clears the merchant.
+    pub(super) fn apply(self, person: &mut Person) -> Result<(), FieldError> {
+        let role = self.role.unwrap_or(person.role);
+        let kept = person.merchant.clone().filter(|_| role.is_of_merchant());
+        let merchant = self.merchant.unwrap_or(kept);
+        match (role.is_of_merchant(), &merchant) {
+            (true, None) => {
+                let field = "$.merchant".to_owned();
+                return Err(FieldError { field, code: Code::MissingField, detail: None });
+            }
+            (false, Some(_)) => return Err(FieldError::invalid("$.merchant", NO_MERCHANT)),
+            _ => {}
+        }
+        person.name = self.name.unwrap_or_else(|| person.name.clone());
+        (person.role, person.merchant) = (role, merchant);
+        Ok(())
+    }
+}

@@ -1,0 +1,182 @@
+//! Tests of invitations.
+
+use chrono::TimeDelta;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use testkit::eventually;
+
+use crate::{
+    app::{OPERATOR, OPERATOR_SECRET, TIMEOUT, TestApp, text},
+    person::{NO_LOCKOUT, PASSWORD, TestClock, code_at, invalid_fields},
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invitation_shows_the_same_secret_each_time_and_works_once() {
+    let app = TestApp::start().await;
+    let token = app.invite("ada@example.com", "operator", None).await;
+    let show = async || app.post("/v1/invitations/show", json!({"token": token})).await;
+    let (status, shown) = show().await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(show().await.1, shown);
+    assert_eq!((&shown["email"], &shown["role"]), (&json!("ada@example.com"), &json!("operator")));
+    assert_eq!(shown["totp"]["required"], true);
+    let uri = text(&shown["totp"], "uri");
+    assert!(uri.starts_with("otpauth://totp/Backhaul:ada%40example.com?"), "{uri}");
+
+    app.accept(&token).await;
+    assert_eq!(show().await.0, StatusCode::NOT_FOUND);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn used_replaced_expired_voided_and_unknown_invitations_are_alike() {
+    let clock = TestClock::new();
+    let mut app = TestApp::start_with_clock(clock.clock(), &NO_LOCKOUT).await;
+    let expired = app.invite("expired@example.com", "support", None).await;
+    clock.advance(TimeDelta::hours(72));
+    app.operator_token = app.token(OPERATOR, OPERATOR_SECRET).await;
+    let used = app.invite("used@example.com", "support", None).await;
+    app.accept(&used).await;
+    let replaced = app.invite("replaced@example.com", "support", None).await;
+    app.call(Method::POST, "/v1/people/replaced@example.com/invitation", None).await;
+    let voided = app.invite("voided@example.com", "support", None).await;
+    app.call(Method::POST, "/v1/people/voided@example.com/disable", None).await;
+    let mut bodies = Vec::new();
+    for token in [&expired, &used, &replaced, &voided, "unknown", ""] {
+        for (path, body) in [
+            ("/v1/invitations/show", json!({"token": token})),
+            ("/v1/invitations/accept", json!({"token": token, "password": PASSWORD})),
+        ] {
+            let (status, mut response) = app.post(path, body).await;
+            assert_eq!(status, StatusCode::NOT_FOUND, "{response}");
+            response.as_object_mut().unwrap().remove("request_id");
+            bodies.push(response);
+        }
+    }
+    bodies.dedup();
+    assert_eq!(bodies.len(), 1, "{bodies:?}");
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_acceptances_at_the_same_time_one_succeeds() {
+    let app = TestApp::start().await;
+    let token = app.invite("ada@example.com", "support", None).await;
+    let accept = async |password: &str| {
+        let body = json!({"token": token, "password": password});
+        app.post("/v1/invitations/accept", body).await.0
+    };
+    let (one, two) = tokio::join!(accept("one long password"), accept("another password"));
+    let mut statuses = [one, two];
+    statuses.sort();
+    assert_eq!(statuses, [StatusCode::CREATED, StatusCode::NOT_FOUND]);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_acceptance_names_every_invalid_field() {
+    let app = TestApp::start().await;
+    let token = app.invite("adalovelace@example.com", "operator", None).await;
+    let accept = async |password: &str, code: Value| {
+        let body = json!({"token": token, "password": password, "totp_code": code});
+        let (status, body) = app.post("/v1/invitations/accept", body).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{body}");
+        body
+    };
+    for password in ["AdaLovelace@Example.com", "Password123", "12345678"] {
+        let body = accept(password, Value::Null).await;
+        assert_eq!(invalid_fields(&body), ["$.password", "$.totp_code"]);
+    }
+    for password in ["seven77", "", &"x".repeat(129)] {
+        assert_eq!(invalid_fields(&accept(password, Value::Null).await), ["$.password"]);
+    }
+    let body = accept(PASSWORD, Value::Null).await;
+    assert_eq!(
+        (invalid_fields(&body), &body["errors"][0]["code"]),
+        (vec!["$.totp_code"], &json!("missing_field"))
+    );
+    let body = accept(PASSWORD, json!("12345")).await;
+    assert_eq!(
+        (invalid_fields(&body), &body["errors"][0]["code"]),
+        (vec!["$.totp_code"], &json!("invalid"))
+    );
+    app.accept(&token).await;
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_old_password_works_until_the_new_invitation_is_accepted() {
+    let clock = TestClock::new();
+    let app = TestApp::start_with_clock(clock.clock(), &[]).await;
+    let ada = app.person("ada@example.com", "operator", None).await;
+    let path = "/v1/people/ada@example.com/invitation";
+    let (status, invited) = app.call(Method::POST, path, None).await;
+    assert_eq!((status, &invited["person"]["state"]), (StatusCode::CREATED, &json!("active")));
+    clock.advance(TimeDelta::seconds(30));
+    let code = code_at(&ada.secret, app.clock.now());
+    let (status, started) = app.sign_in(&ada.email, PASSWORD, Some(&code)).await;
+    assert_eq!(status, StatusCode::CREATED);
+
+    let token = text(&invited["invitation"], "token");
+    let (_, shown) = app.post("/v1/invitations/show", json!({"token": token})).await;
+    let secret = text(&shown["totp"], "secret");
+    assert_ne!(secret, ada.secret);
+    let body = json!({"token": token, "password": "another long password",
+        "totp_code": code_at(&secret, app.clock.now())});
+    let (status, accepted) = app.post("/v1/invitations/accept", body).await;
+    assert_eq!(status, StatusCode::CREATED, "{accepted}");
+    assert!(!app.is_signed_in(&text(&started, "session")).await, "older sessions end");
+    assert!(app.is_signed_in(&text(&accepted, "session")).await);
+    clock.advance(TimeDelta::seconds(30));
+    let old_code = code_at(&ada.secret, app.clock.now());
+    let refused = app.sign_in(&ada.email, PASSWORD, Some(&old_code)).await.0;
+    assert_eq!(refused, StatusCode::UNAUTHORIZED);
+    for (password, secret, status) in [
+        ("another long password", &ada.secret, StatusCode::UNAUTHORIZED),
+        ("another long password", &secret, StatusCode::CREATED),
+    ] {
+        let code = code_at(secret, app.clock.now());
+        assert_eq!(app.sign_in(&ada.email, password, Some(&code)).await.0, status);
+    }
+    let refused =
+        app.sign_in(&ada.email, "another long password", Some(&ada.recovery_codes[0])).await;
+    assert_eq!(refused.0, StatusCode::UNAUTHORIZED, "old recovery codes are void");
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disabled_person_is_not_invited_and_returns_to_the_state_before() {
+    let app = TestApp::start().await;
+    app.invite("ada@example.com", "support", None).await;
+    let call = async |path: &str| {
+        app.call(Method::POST, &format!("/v1/people/ada@example.com/{path}"), None).await
+    };
+    assert_eq!(call("disable").await.1["state"], "disabled");
+    assert_eq!(call("invitation").await.0, StatusCode::CONFLICT);
+    assert_eq!(call("enable").await.1["state"], "invited");
+    assert_eq!(call("invitation").await.0, StatusCode::CREATED);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn expired_invitations_and_sessions_are_deleted() {
+    let app = TestApp::start().await;
+    app.person("ada@example.com", "support", None).await;
+    app.invite("bea@example.com", "support", None).await;
+    let database = &app.service.database;
+    for table in ["invitations", "sessions"] {
+        let sql = format!("UPDATE {table} SET expires_at = expires_at - INTERVAL '100 hours'");
+        database.execute_raw(&sql).await;
+    }
+    // The task runs at startup and every minute.
+    let app = app.restart().await;
+    eventually("the rows are deleted", TIMEOUT, async || {
+        let query =
+            "SELECT (SELECT count(*) FROM invitations) + (SELECT count(*) FROM sessions) AS n";
+        (app.service.database.count(query).await == 0).then_some(())
+    })
+    .await;
+    let (_, page) = app.call(Method::GET, "/v1/people", None).await;
+    assert_eq!(page["people"].as_array().unwrap().len(), 2, "people stay");
+    app.stop().await;
+}

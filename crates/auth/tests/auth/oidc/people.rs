@@ -1,0 +1,107 @@
+//! Tests of the people who sign in with an OpenID provider.
+
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+
+use super::{EMAIL, OidcApp, assert_refused};
+use crate::{app::send, person::PASSWORD};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_is_created_and_updated_at_each_sign_in() {
+    let app = OidcApp::start().await;
+    let (status, methods) = send(app.app.request(Method::GET, "/v1/sign_in_methods")).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(methods, json!({"password": true, "oidc": {"name": "Example ID"}}));
+
+    let (status, signed_in) = app.sign_in_with(|_| ()).await;
+    assert_eq!(status, StatusCode::CREATED, "{signed_in}");
+    let person = &signed_in["person"];
+    assert_eq!((&person["email"], &person["name"]), (&json!(EMAIL), &json!("Ada")));
+    assert_eq!((&person["role"], &person["state"]), (&json!("support"), &json!("active")));
+    let session = signed_in["session"].as_str().unwrap();
+    let token = app.app.session_token(session).await;
+    let (status, _) = app.app.call_as(&token, Method::GET, "/v1/merchants/acme", None).await;
+    assert_eq!(status, StatusCode::OK);
+
+    // The first mapping decides. Another role ends the sessions of the person.
+    let (status, signed_in) = app
+        .sign_in_with(|claims| {
+            claims["groups"] = json!(["staff", "shop"]);
+            claims["email"] = json!("ADA@example.com");
+            claims["name"] = json!("Ada Lovelace");
+        })
+        .await;
+    assert_eq!(status, StatusCode::CREATED, "{signed_in}");
+    let person = app.person().await;
+    assert_eq!((&person["role"], &person["merchant"]), (&json!("merchant-admin"), &json!("acme")));
+    assert_eq!(person["name"], "Ada Lovelace");
+    assert!(!app.app.is_signed_in(session).await);
+
+    // A group can come as a string; a missing name changes nothing.
+    let (status, _) = app
+        .sign_in_with(|claims| {
+            claims["groups"] = json!("staff");
+            claims.as_object_mut().unwrap().remove("name");
+        })
+        .await;
+    assert_eq!(status, StatusCode::CREATED);
+    let person = app.person().await;
+    assert_eq!((&person["role"], &person["name"]), (&json!("support"), &json!("Ada Lovelace")));
+    let audited = app.app.audited().await;
+    let by_provider = audited.iter().filter(|(_, actor)| actor == "oidc");
+    let actions: Vec<_> = by_provider.map(|(action, _)| action.as_str()).collect();
+    let updated = ["session.ended", "person.updated"];
+    assert_eq!(actions, [&["person.created"][..], &updated, &updated].concat());
+
+    let disable = format!("/v1/people/{EMAIL}/disable");
+    assert_eq!(app.app.call(Method::POST, &disable, None).await.0, StatusCode::OK);
+    assert_refused(app.sign_in_with(|_| ()).await, "disabled");
+    assert_eq!(app.person().await["state"], "disabled");
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_without_a_mapped_group_is_denied() {
+    let app = OidcApp::start().await;
+    for groups in [json!(["visitors"]), json!([]), json!(null), json!(7)] {
+        let (status, body) = app.sign_in_with(|claims| claims["groups"] = groups.clone()).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{groups}: {body}");
+        assert_eq!(body["errors"][0]["field"], "$.groups", "{body}");
+    }
+    assert_eq!(app.person().await["message"], format!("there is no person {EMAIL}"));
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_without_its_merchant_gives_no_role() {
+    let app = OidcApp::start_with(&[("OIDC__ROLES", "staff=merchant-viewer:closed")]).await;
+    let (status, body) = app.sign_in_with(|_| ()).await;
+    assert_eq!(status, StatusCode::FORBIDDEN, "{body}");
+    assert!(body["errors"][0]["detail"].as_str().unwrap().contains("merchant closed"), "{body}");
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invited_person_and_a_new_operator_sign_in_with_the_provider() {
+    let app = OidcApp::start().await;
+    app.app.invite(EMAIL, "support", None).await;
+    assert_eq!(app.sign_in_with(|_| ()).await.0, StatusCode::CREATED);
+    assert_eq!(app.person().await["state"], "active");
+
+    let email = "joe@acme.example";
+    app.app.person(email, "merchant-viewer", Some("acme")).await;
+    assert_eq!(app.app.sign_in(email, PASSWORD, None).await.0, StatusCode::CREATED);
+    let sign_in = async |groups: &str| {
+        app.sign_in_with(|claims| {
+            (claims["email"], claims["groups"]) = (json!(email), json!([groups]));
+        })
+        .await
+    };
+    // An operator must not sign in with a password alone.
+    let (status, signed_in) = sign_in("admins").await;
+    assert_eq!((status, &signed_in["person"]["role"]), (StatusCode::CREATED, &json!("operator")));
+    assert_eq!(app.app.sign_in(email, PASSWORD, None).await.0, StatusCode::UNAUTHORIZED);
+    let (status, body) = sign_in("staff").await;
+    assert_eq!(status, StatusCode::CONFLICT, "{body}");
+    app.stop().await;
+}

@@ -1,0 +1,165 @@
+//! The own account: sessions, password and recovery codes.
+
+use actix_web::{HttpResponse, get, post, web};
+use askama::Template;
+use pages::{
+    api::{ApiError, ErrorBody, Part, Service},
+    form::Field,
+};
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    App,
+    error::{PageError, sentence},
+    invitation::recovery_codes,
+    notice::Notice,
+    page::{Page, Section, html, rejected},
+    person::{Posted, SignedIn},
+    sessions::{self, SessionList, SessionRow},
+    sign_in::{SIGN_IN_DEADLINE, signed_out},
+};
+
+#[derive(Template)]
+#[template(path = "account.html")]
+struct AccountPage {
+    page: Page,
+    sessions: Part<Vec<SessionRow>>,
+    /// The URL under which sessions are ended.
+    end_session: &'static str,
+    errors: AccountErrors,
+}
+
+/// The errors of the two forms. Passwords are never sent back.
+#[derive(Default)]
+struct AccountErrors {
+    current_password: Field,
+    new_password: Field,
+    password_again: Field,
+    /// The password in the form for new recovery codes.
+    password: Field,
+}
+
+pub(crate) fn routes(app: &mut web::ServiceConfig) {
+    app.service(show_account)
+        .service(end_session)
+        .service(end_all_sessions)
+        .service(change_password)
+        .service(replace_recovery_codes);
+}
+
+async fn load(
+    app: &App,
+    signed_in: &SignedIn,
+    errors: AccountErrors,
+) -> Result<AccountPage, PageError> {
+    let page = Page::new(app, signed_in, Section::Account);
+    let sessions = match Part::new(SessionList::load(signed_in, "").await)? {
+        Part::Loaded(list) => Part::Loaded(list.rows(&page)),
+        Part::Missing(service) => Part::Missing(service),
+    };
+    Ok(AccountPage { page, sessions, end_session: "/account/sessions", errors })
+}
+
+#[get("/account")]
+async fn show_account(app: web::Data<App>, signed_in: SignedIn) -> Result<HttpResponse, PageError> {
+    html(&load(&app, &signed_in, AccountErrors::default()).await?)
+}
+
+#[derive(Deserialize)]
+struct NoFields {}
+
+#[post("/account/sessions/{id}/end")]
+async fn end_session(
+    posted: Posted<NoFields>,
+    id: web::Path<String>,
+) -> Result<HttpResponse, PageError> {
+    // If it was the current session, the next page is the one to sign in.
+    sessions::end(&posted.signed_in, &id).await?;
+    Ok(Notice::SessionEnded.redirect("/account"))
+}
+
+#[post("/account/sessions/end")]
+async fn end_all_sessions(posted: Posted<NoFields>) -> Result<HttpResponse, PageError> {
+    sessions::end_all(&posted.signed_in, None).await?;
+    Ok(signed_out())
+}
+
+#[derive(Deserialize)]
+struct PasswordForm {
+    current_password: String,
+    new_password: String,
+    password_again: String,
+}
+
+/// Changes the password. Auth ends all other sessions.
+#[post("/account/password")]
+async fn change_password(
+    app: web::Data<App>,
+    posted: Posted<PasswordForm>,
+) -> Result<HttpResponse, PageError> {
+    let Posted { signed_in, form } = posted;
+    let mut errors = AccountErrors::default();
+    if form.new_password != form.password_again {
+        errors.password_again.reject("The two passwords are different.");
+        return rejected(&load(&app, &signed_in, errors).await?);
+    }
+    let body = json!({
+        "current_password": form.current_password, "new_password": form.new_password,
+    });
+    let changed: Result<Value, _> = signed_in
+        .api
+        .clone()
+        .with_deadline(SIGN_IN_DEADLINE)
+        .send_json(Service::Auth, Method::POST, None, "v1/password", &body)
+        .await;
+    match changed {
+        Ok(_) => Ok(Notice::PasswordChanged.redirect("/account")),
+        Err(ApiError::Invalid(body)) => {
+            errors.current_password.error = error(&body, "$.current_password");
+            errors.new_password.error = error(&body, "$.new_password");
+            rejected(&load(&app, &signed_in, errors).await?)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn error(body: &ErrorBody, field: &str) -> Option<String> {
+    body.field(field).map(|text| sentence(&text))
+}
+
+#[derive(Deserialize)]
+struct CodesForm {
+    password: String,
+}
+
+#[derive(Deserialize)]
+struct NewCodes {
+    recovery_codes: Vec<String>,
+}
+
+#[post("/account/recovery-codes")]
+async fn replace_recovery_codes(
+    app: web::Data<App>,
+    posted: Posted<CodesForm>,
+) -> Result<HttpResponse, PageError> {
+    let Posted { signed_in, form } = posted;
+    let body = json!({ "password": form.password });
+    let replaced: Result<NewCodes, _> = signed_in
+        .api
+        .clone()
+        .with_deadline(SIGN_IN_DEADLINE)
+        .send_json(Service::Auth, Method::POST, None, "v1/recovery_codes", &body)
+        .await;
+    match replaced {
+        Ok(new) => recovery_codes(signed_in.person.email, new.recovery_codes),
+        Err(ApiError::Invalid(body)) => {
+            let text = error(&body, "$.password").unwrap_or_else(|| sentence(&body.message));
+            let password = Field { value: String::new(), error: Some(text) };
+            let errors = AccountErrors { password, ..AccountErrors::default() };
+            rejected(&load(&app, &signed_in, errors).await?)
+        }
+        Err(error) => Err(error.into()),
+    }
+}

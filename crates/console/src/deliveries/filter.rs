@@ -1,0 +1,216 @@
+//! The filter of deliveries, as it stands in the URL.
+
+use chrono::{DateTime, NaiveDateTime, SecondsFormat, Utc};
+use domain::message_kind::MessageKind;
+use serde::Deserialize;
+
+use crate::listing::query_string;
+
+/// The outcomes of an attempt, in the API and in words.
+pub(crate) const OUTCOMES: [(&str, &str); 12] = [
+    ("delivered", "delivered"),
+    ("rejected", "rejected (4xx or 5xx)"),
+    ("timed_out", "timed out"),
+    ("unreachable", "not reachable"),
+    ("unauthorized", "unauthorized (401)"),
+    ("gone", "gone (410)"),
+    ("redirected", "redirected (3xx)"),
+    ("already_exists", "exists already (409)"),
+    ("tls_failed", "TLS failed"),
+    ("address_refused", "address not allowed"),
+    ("response_too_large", "response too large"),
+    ("token_refused", "no token from the merchant"),
+];
+
+/// An outcome in words.
+pub(crate) fn outcome_words(outcome: &str) -> &str {
+    OUTCOMES.iter().find(|(name, _)| *name == outcome).map_or(outcome, |(_, words)| words)
+}
+
+/// The states of deliveries in a list, with their names.
+pub(crate) const STATES: &[(&str, &str)] =
+    &[("", "Any"), ("pending", "pending"), ("delivered", "delivered"), ("dead", "dead")];
+
+/// The kinds of message.
+pub(crate) fn kinds() -> [&'static str; MessageKind::ALL.len()] {
+    MessageKind::ALL.map(MessageKind::name)
+}
+
+/// The filter. Every field is part of the URL, as it was typed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(crate) struct DeliveryFilter {
+    pub(crate) merchant: String,
+    pub(crate) kind: String,
+    pub(crate) state: String,
+    pub(crate) status: String,
+    pub(crate) outcome: String,
+    pub(crate) event: String,
+    pub(crate) ordering_key: String,
+    /// An order, an RMA, an ASN or the id of a message.
+    pub(crate) text: String,
+    pub(crate) from: String,
+    pub(crate) to: String,
+    /// The last delivery of the previous page.
+    pub(crate) after: String,
+}
+
+/// The fields of a filter that are not valid, each with the reason.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct FilterErrors(Vec<(&'static str, &'static str)>);
+
+impl FilterErrors {
+    pub(crate) fn of(&self, field: &str) -> Option<&'static str> {
+        self.0.iter().find(|(name, _)| *name == field).map(|(_, reason)| *reason)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl DeliveryFilter {
+    /// The filter without spaces around its values, which are easily copied along.
+    pub(crate) fn trimmed(mut self) -> Self {
+        for value in [
+            &mut self.merchant,
+            &mut self.status,
+            &mut self.event,
+            &mut self.ordering_key,
+            &mut self.text,
+        ] {
+            *value = value.trim().to_owned();
+        }
+        self
+    }
+
+    /// All fields of the form.
+    pub(crate) fn pairs(&self) -> [(&'static str, &str); 10] {
+        [
+            ("merchant", &self.merchant),
+            ("kind", &self.kind),
+            ("state", &self.state),
+            ("status", &self.status),
+            ("outcome", &self.outcome),
+            ("event", &self.event),
+            ("ordering_key", &self.ordering_key),
+            ("text", &self.text),
+            ("from", &self.from),
+            ("to", &self.to),
+        ]
+    }
+
+    /// The filter as the query of a URL, without the page.
+    pub(crate) fn query(&self) -> String {
+        query_string(&self.pairs())
+    }
+
+    /// The query of the page after `last`.
+    pub(crate) fn older(&self, last: &str) -> String {
+        let pairs = self.pairs().into_iter().chain([("after", last)]);
+        query_string(&pairs.collect::<Vec<_>>())
+    }
+
+    pub(crate) fn errors(&self) -> FilterErrors {
+        let mut errors = Vec::new();
+        let is_status = |text: &str| text.parse().is_ok_and(|code| (100..=999_u16).contains(&code));
+        if !self.status.is_empty() && !is_status(&self.status) {
+            errors.push(("status", "Write a status code with three digits, for example 503."));
+        }
+        let (from, to) = (parse_time(&self.from), parse_time(&self.to));
+        for (name, text, time) in [("from", &self.from, from), ("to", &self.to, to)] {
+            if !text.is_empty() && time.is_none() {
+                errors.push((name, "Write a date and a time, for example 2026-11-16T08:00."));
+            }
+        }
+        if from.zip(to).is_some_and(|(from, to)| from >= to) {
+            errors.push(("to", "This must be later than the start."));
+        }
+        FilterErrors(errors)
+    }
+
+    /// The fields as the services read them: times in RFC 3339.
+    pub(crate) fn request(&self) -> Vec<(&'static str, String)> {
+        let text = |(name, value): (&'static str, &str)| {
+            let value = match name {
+                "from" | "to" => rfc3339(value),
+                _ => value.to_owned(),
+            };
+            (name, value)
+        };
+        self.pairs().into_iter().filter(|(_, value)| !value.is_empty()).map(text).collect()
+    }
+
+    /// The value of the field `from` for a `datetime-local` input.
+    pub(crate) fn from_input(&self) -> String {
+        input_value(&self.from)
+    }
+
+    /// The value of the field `to` for a `datetime-local` input.
+    pub(crate) fn to_input(&self) -> String {
+        input_value(&self.to)
+    }
+}
+
+/// A time of a form. Times without a zone are in UTC.
+pub(crate) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
+    let local = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f"]
+        .into_iter()
+        .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
+    let zoned = || Some(DateTime::parse_from_rfc3339(text).ok()?.to_utc());
+    local.map(|time| time.and_utc()).or_else(zoned)
+}
+
+fn rfc3339(text: &str) -> String {
+    let time = parse_time(text);
+    time.map_or_else(|| text.to_owned(), |time| time.to_rfc3339_opts(SecondsFormat::AutoSi, true))
+}
+
+fn input_value(text: &str) -> String {
+    let time = parse_time(text);
+    time.map(|time| time.format("%Y-%m-%dT%H:%M:%S").to_string()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filter(pairs: &[(&str, &str)]) -> DeliveryFilter {
+        serde_html_form::from_str(&query_string(pairs)).unwrap()
+    }
+
+    #[test]
+    fn times_of_forms_are_in_utc() {
+        for (typed, sent) in [
+            ("2026-11-16T08:00", "2026-11-16T08:00:00Z"),
+            ("2026-11-16T08:00:30", "2026-11-16T08:00:30Z"),
+            ("2026-11-16T08:00:00+01:00", "2026-11-16T07:00:00Z"),
+        ] {
+            let filter = filter(&[("from", typed)]);
+            assert_eq!(filter.request(), [("from", sent.to_owned())]);
+            assert!(filter.errors().is_empty(), "{typed}");
+        }
+        assert_eq!(filter(&[("to", "2026-11-16T08:00Z")]).to_input(), "");
+        let zoned = filter(&[("to", "2026-11-16T08:00:00Z")]);
+        assert_eq!(zoned.to_input(), "2026-11-16T08:00:00");
+    }
+
+    #[test]
+    fn errors_name_their_field() {
+        let wrong = filter(&[("status", "5xx"), ("from", "today"), ("to", "2026-11-16T08:00")]);
+        let errors = wrong.errors();
+        assert!(errors.of("status").is_some() && errors.of("from").is_some());
+        assert_eq!((errors.of("to"), errors.of("kind")), (None, None));
+        let reversed = filter(&[("from", "2026-11-16T09:00"), ("to", "2026-11-16T08:00")]);
+        assert!(reversed.errors().of("to").is_some());
+    }
+
+    #[test]
+    fn the_url_has_the_filter_as_it_was_typed() {
+        let typed = filter(&[("merchant", " acme "), ("from", "2026-11-16T08:00"), ("state", "")]);
+        let query = typed.trimmed().query();
+        assert_eq!(query, "merchant=acme&from=2026-11-16T08%3A00");
+        let again: DeliveryFilter = serde_html_form::from_str(&query).unwrap();
+        assert_eq!(again.older("7"), format!("{query}&after=7"));
+    }
+}

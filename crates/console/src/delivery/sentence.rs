@@ -1,0 +1,166 @@
+//! The state of a delivery and what happens next, in a sentence.
+
+use pages::text::count;
+
+use super::attempts::AttemptView;
+use crate::{deliveries::Delivery, page::Page};
+
+/// The state of a delivery and what happens next. `max_attempts` is the length of the retry schedule.
+pub(super) fn sentence(
+    page: &Page,
+    delivery: &Delivery,
+    attempts: &[AttemptView],
+    max_attempts: Option<u32>,
+) -> String {
+    let next = delivery.next_attempt_at.map(|at| page.moment(at).to_string());
+    describe(delivery, attempts, max_attempts, next.as_deref())
+}
+
+fn describe(
+    delivery: &Delivery,
+    attempts: &[AttemptView],
+    max_attempts: Option<u32>,
+    next: Option<&str>,
+) -> String {
+    // Attempts before the last replay do not count.
+    let replay = attempts.last().map_or(0, |last| last.replay_number);
+    let current = attempts.iter().filter(|attempt| attempt.replay_number == replay).count();
+    let reason = attempts.last().map(reason);
+    match delivery.state.as_str() {
+        "delivered" if current == 1 => "Delivered at the first attempt.".to_owned(),
+        "delivered" => format!("Delivered at attempt {current}; the others failed."),
+        "dead" => {
+            let reason = reason.unwrap_or_default();
+            let tries = count(current.try_into().unwrap_or(u64::MAX), "attempt", "attempts");
+            format!("Failed {tries} and was given up, because {reason}.")
+        }
+        _ => pending(delivery, reason.as_deref(), max_attempts, next),
+    }
+}
+
+fn pending(
+    delivery: &Delivery,
+    reason: Option<&str>,
+    max_attempts: Option<u32>,
+    next: Option<&str>,
+) -> String {
+    let failed = delivery.attempt_count.unwrap_or(0);
+    let next = next_step(delivery, next);
+    let (0, None) = (failed, reason) else {
+        let because = reason.map(|reason| format!(" because {reason}")).unwrap_or_default();
+        return match (failed, max_attempts) {
+            (0, _) => format!("Replayed; {next}."),
+            (failed, Some(all)) if failed <= all => {
+                format!("Failed {failed} of {all} attempts; {next}{because}.")
+            }
+            (failed, _) => {
+                format!("Failed {}; {next}{because}.", count(failed.into(), "attempt", "attempts"))
+            }
+        };
+    };
+    format!("Not attempted yet; {next}.")
+}
+
+/// The next event of a pending delivery.
+fn next_step(delivery: &Delivery, next: Option<&str>) -> String {
+    let waiting = delivery.waiting.as_ref();
+    let text = match waiting.map(|waiting| waiting.reason.as_str()) {
+        Some("sending") => "it is being sent now",
+        Some("endpoint_disabled") => {
+            "it waits, because the endpoint responded with 410 and is disabled"
+        }
+        Some("endpoint_paused") => "it waits, because the endpoint is paused",
+        Some("behind_another") => "it waits for an earlier message of its ordering key",
+        Some("window_full") => "it waits until the endpoint has responded to other messages",
+        Some("due") => "it is sent next",
+        Some("next_attempt") if next.is_some() => "",
+        _ => waiting.map_or("it is sent next", |waiting| waiting.detail.as_str()),
+    };
+    match (text, next) {
+        ("", Some(next)) => format!("next attempt {next}"),
+        (text, _) => text.to_owned(),
+    }
+}
+
+/// The reason why an attempt failed, as the end of a sentence.
+fn reason(attempt: &AttemptView) -> String {
+    let reason = match (attempt.outcome.as_str(), attempt.status) {
+        ("response_too_large", _) => "the response of the endpoint was too large",
+        (_, Some(status)) => return format!("the endpoint responded with {status}"),
+        ("timed_out", _) => "the endpoint did not respond in time",
+        ("unreachable", _) => "the endpoint was not reachable",
+        ("tls_failed", _) => "the TLS connection to the endpoint failed",
+        ("address_refused", _) => "the address of the endpoint is not allowed",
+        ("token_refused", _) => "the merchant's token server issued no token",
+        _ => return attempt.outcome.replace('_', " "),
+    };
+    reason.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn delivery(state: &str, attempt_count: Option<u32>, waiting: Option<&str>) -> Delivery {
+        let waiting = waiting.map(|reason| json!({ "reason": reason, "detail": "the detail" }));
+        serde_json::from_value(json!({
+            "id": "01980a4c-7c1e-7000-8000-000000000001", "merchant": "acme", "kind": "rma",
+            "event": "rma.created", "state": state, "created_at": "2026-11-16T08:00:00Z",
+            "attempt_count": attempt_count, "waiting": waiting,
+        }))
+        .unwrap()
+    }
+
+    fn attempts(outcomes: &[(u32, &str, Option<u16>)]) -> Vec<AttemptView> {
+        let attempt = |(replay_number, outcome, status): &(u32, &str, Option<u16>)| {
+            serde_json::from_value(json!({
+                "replay_number": replay_number, "started_at": "2026-11-16T08:00:00Z",
+                "outcome": outcome, "status": status,
+            }))
+            .unwrap()
+        };
+        outcomes.iter().map(attempt).collect()
+    }
+
+    #[test]
+    fn a_pending_delivery_says_what_happens_next_and_why() {
+        let failed = attempts(&[(0, "rejected", Some(503)); 3]);
+        let text = |delivery, attempts: &[_], all| {
+            describe(&delivery, attempts, all, Some("in 2 min 10 s"))
+        };
+        assert_eq!(
+            text(delivery("pending", Some(3), Some("next_attempt")), &failed, Some(6)),
+            "Failed 3 of 6 attempts; next attempt in 2 min 10 s because the endpoint responded with 503."
+        );
+        assert_eq!(
+            text(delivery("pending", Some(1), Some("endpoint_failing")), &failed, None),
+            "Failed 1 attempt; the detail because the endpoint responded with 503."
+        );
+        assert_eq!(
+            text(delivery("pending", Some(0), Some("due")), &[], Some(6)),
+            "Not attempted yet; it is sent next."
+        );
+        assert_eq!(
+            text(delivery("pending", Some(0), Some("sending")), &failed, Some(6)),
+            "Replayed; it is being sent now."
+        );
+    }
+
+    #[test]
+    fn a_settled_delivery_says_how_it_ended() {
+        let text = |state, outcomes: &[_]| {
+            describe(&delivery(state, None, None), &attempts(outcomes), Some(6), None)
+        };
+        let ok = (1, "delivered", Some(200));
+        assert_eq!(text("delivered", &[ok]), "Delivered at the first attempt.");
+        let dead = [(0, "rejected", Some(500)), (0, "timed_out", None)];
+        assert_eq!(
+            text("dead", &dead),
+            "Failed 2 attempts and was given up, because the endpoint did not respond in time."
+        );
+        let replayed = [dead[0], dead[1], (1, "timed_out", None), ok];
+        assert_eq!(text("delivered", &replayed), "Delivered at attempt 2; the others failed.");
+    }
+}

@@ -1,0 +1,146 @@
+//! One discrepancy, and the form that settles it with a note or assigns its refund to a return.
+
+use actix_web::{HttpResponse, get, post, web};
+use askama::Template;
+use pages::{
+    api::{ApiError, Service},
+    form::Field,
+    path,
+};
+use reqwest::Method;
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::{Value, json};
+
+use super::{Discrepancy, DiscrepancyPage, DiscrepancyRow, PATH, url};
+use crate::{
+    App,
+    error::{PageError, sentence},
+    listing::load,
+    notice::Notice,
+    page::{Page, Section, html, rejected},
+    person::{Posted, SignedIn},
+};
+
+pub(super) fn routes(app: &mut web::ServiceConfig) {
+    app.service(show_discrepancy).service(settle_discrepancy);
+}
+
+#[derive(Template)]
+#[template(path = "discrepancy.html")]
+struct DiscrepancyDetailsPage {
+    page: Page,
+    row: DiscrepancyRow,
+    form: SettleFields,
+}
+
+#[derive(Default)]
+struct SettleFields {
+    note: Field,
+    rma_identifier: Field,
+    /// The reason why the discrepancy was not settled.
+    problem: Option<String>,
+}
+
+#[get("/merchants/{merchant}/discrepancies/{position}")]
+async fn show_discrepancy(
+    app: web::Data<App>,
+    signed_in: SignedIn,
+    path: web::Path<(String, i64)>,
+) -> Result<HttpResponse, PageError> {
+    let (merchant, position) = path.into_inner();
+    let discrepancy = find(&signed_in, &merchant, position).await?;
+    let page = Page::new(&app, &signed_in, Section::Discrepancies);
+    let row = discrepancy.row(&page);
+    html(&DiscrepancyDetailsPage { page, row, form: SettleFields::default() })
+}
+
+#[derive(Deserialize)]
+struct SettleForm {
+    #[serde(default)]
+    note: String,
+    #[serde(default)]
+    rma_identifier: String,
+}
+
+#[post("/merchants/{merchant}/discrepancies/{position}")]
+async fn settle_discrepancy(
+    app: web::Data<App>,
+    posted: Posted<SettleForm>,
+    path: web::Path<(String, i64)>,
+) -> Result<HttpResponse, PageError> {
+    let Posted { signed_in, form } = posted;
+    let (merchant, position) = path.into_inner();
+    let own = signed_in.merchant(&merchant)?;
+    let resolve_path = path!("v1", "discrepancies", position.to_string(), "resolve");
+    let settled: Result<IgnoredAny, _> = signed_in
+        .api
+        .send_json(Service::RmaEngine, Method::POST, Some(own), &resolve_path, &form.body())
+        .await;
+    let mut fields = form.fields();
+    match settled {
+        Ok(_) => return Ok(Notice::DiscrepancySettled.redirect(&url(&merchant, position))),
+        Err(ApiError::Conflict(body)) => fields.problem = Some(sentence(&body.message)),
+        Err(ApiError::Invalid(body)) => {
+            fields.note.error = body.field("$.note");
+            fields.rma_identifier.error = body.field("$.rma_identifier");
+            if fields.note.is_valid() && fields.rma_identifier.is_valid() {
+                fields.problem = Some(sentence(&body.message));
+            }
+        }
+        Err(ApiError::NotFound) if !form.rma_identifier.trim().is_empty() => {
+            // The discrepancy exists if it can be shown, so the return does not.
+            fields.rma_identifier.reject("there is no such return");
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let discrepancy = find(&signed_in, &merchant, position).await?;
+    let page = Page::new(&app, &signed_in, Section::Discrepancies);
+    let row = discrepancy.row(&page);
+    rejected(&DiscrepancyDetailsPage { page, row, form: fields })
+}
+
+impl SettleForm {
+    fn body(&self) -> Value {
+        let (note, rma) = (self.note.trim(), self.rma_identifier.trim());
+        if rma.is_empty() {
+            json!({ "note": note })
+        } else {
+            json!({ "note": note, "rma_identifier": rma })
+        }
+    }
+
+    fn fields(&self) -> SettleFields {
+        SettleFields {
+            note: Field::new(self.note.as_str()),
+            rma_identifier: Field::new(self.rma_identifier.as_str()),
+            problem: None,
+        }
+    }
+}
+
+/// Finds one discrepancy in the list, which is sorted by position, newest first.
+async fn find(
+    signed_in: &SignedIn,
+    merchant: &str,
+    position: i64,
+) -> Result<Discrepancy, PageError> {
+    let own = signed_in.merchant(merchant)?;
+    let after = position.saturating_add(1).to_string();
+    let query = [("after", after.as_str()), ("limit", "1")];
+    let list: DiscrepancyPage =
+        load(signed_in, Service::RmaEngine, Some(own), PATH, &query).await?;
+    let found = list.discrepancies.into_iter().find(|one| one.position == position);
+    found.ok_or(PageError::NotFound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_return_is_sent_only_if_one_is_named() {
+        let form = |rma: &str| SettleForm { note: " ok ".into(), rma_identifier: rma.into() };
+        assert_eq!(form(" ").body(), json!({ "note": "ok" }));
+        assert_eq!(form("RMA-1").body(), json!({ "note": "ok", "rma_identifier": "RMA-1" }));
+    }
+}

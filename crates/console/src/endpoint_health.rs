@@ -1,0 +1,150 @@
+//! Endpoints with their health.
+
+use std::cmp::Reverse;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use pages::text::{Moment, Span};
+use serde::Deserialize;
+
+use crate::page::Page;
+
+/// An endpoint as the services describe it.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Endpoint {
+    pub(crate) merchant: String,
+    pub(crate) kind: String,
+    pub(crate) state: String,
+    #[serde(default)]
+    pub(crate) reason: Option<String>,
+    #[serde(default)]
+    pub(crate) since: Option<DateTime<Utc>>,
+    #[serde(default)]
+    pub(crate) waiting: u64,
+    #[serde(default)]
+    pub(crate) oldest_due_at: Option<DateTime<Utc>>,
+    /// The number of messages that may be sent at the same time.
+    #[serde(default)]
+    pub(crate) window: Option<u64>,
+    #[serde(default)]
+    recent: Option<Recent>,
+    #[serde(default)]
+    pub(crate) last_success: Option<LastSuccess>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Recent {
+    success_rate: f64,
+    p95_ms: u32,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct LastSuccess {
+    pub(crate) at: DateTime<Utc>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct EndpointList {
+    pub(crate) endpoints: Vec<Endpoint>,
+}
+
+impl Endpoint {
+    pub(crate) fn tone(&self) -> &'static str {
+        match self.state.as_str() {
+            "ok" => "good",
+            "paused" => "warn",
+            _ => "bad",
+        }
+    }
+
+    pub(crate) fn success_rate(&self) -> Option<String> {
+        let recent = self.recent.as_ref()?;
+        Some(format!("{:.1} %", recent.success_rate * 100.0))
+    }
+
+    pub(crate) fn p95(&self) -> Option<Span> {
+        let recent = self.recent.as_ref()?;
+        Some(Span(TimeDelta::milliseconds(recent.p95_ms.into())))
+    }
+
+    /// How much an endpoint needs attention; 0 if it needs none.
+    fn severity(&self) -> u8 {
+        let fails_often = self.recent.as_ref().is_some_and(|recent| recent.success_rate < 0.99);
+        match self.state.as_str() {
+            "disabled" => 3,
+            "failing" => 2,
+            "ok" if fails_often => 1,
+            _ => 0,
+        }
+    }
+}
+
+/// An endpoint in a list.
+pub(crate) struct EndpointRow {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) since: Option<Moment>,
+    pub(crate) oldest_due: Option<Moment>,
+    pub(crate) last_success: Option<Moment>,
+}
+
+impl EndpointRow {
+    pub(crate) fn new(page: &Page, endpoint: Endpoint) -> Self {
+        Self {
+            since: endpoint.since.map(|at| page.moment(at)),
+            oldest_due: endpoint.oldest_due_at.map(|at| page.moment(at)),
+            last_success: endpoint.last_success.as_ref().map(|last| page.moment(last.at)),
+            endpoint,
+        }
+    }
+
+    /// The endpoints that need attention most.
+    pub(crate) fn worst(page: &Page, endpoints: Vec<Endpoint>, limit: usize) -> Vec<Self> {
+        let worst = worst(endpoints, limit).into_iter();
+        worst.map(|endpoint| Self::new(page, endpoint)).collect()
+    }
+}
+
+fn worst(mut endpoints: Vec<Endpoint>, limit: usize) -> Vec<Endpoint> {
+    endpoints.retain(|endpoint| endpoint.severity() > 0);
+    endpoints.sort_by(|a, b| (&a.merchant, &a.kind).cmp(&(&b.merchant, &b.kind)));
+    endpoints.dedup_by(|a, b| (&a.merchant, &a.kind) == (&b.merchant, &b.kind));
+    endpoints.sort_by_key(|endpoint| Reverse((endpoint.severity(), endpoint.waiting)));
+    endpoints.truncate(limit);
+    endpoints
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn endpoint(merchant: &str, state: &str, waiting: u64, success_rate: f64) -> Endpoint {
+        serde_json::from_value(json!({
+            "merchant": merchant, "kind": "rma", "state": state, "waiting": waiting,
+            "recent": { "success_rate": success_rate, "p95_ms": 210 },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn the_worst_endpoints_come_first_and_once() {
+        let endpoints = vec![
+            endpoint("fine", "ok", 0, 1.0),
+            endpoint("paused", "paused", 5, 1.0),
+            endpoint("slow", "ok", 0, 0.9),
+            endpoint("down", "failing", 3, 0.0),
+            endpoint("down", "failing", 3, 0.0),
+            endpoint("gone", "disabled", 0, 0.0),
+            endpoint("worse", "failing", 9, 0.0),
+        ];
+        let names: Vec<_> = worst(endpoints, 3).into_iter().map(|one| one.merchant).collect();
+        assert_eq!(names, ["gone", "worse", "down"]);
+    }
+
+    #[test]
+    fn health_reads_as_text() {
+        let endpoint = endpoint("a", "ok", 0, 0.998);
+        assert_eq!(endpoint.success_rate().as_deref(), Some("99.8 %"));
+        assert_eq!(endpoint.p95().map(|span| span.to_string()).as_deref(), Some("210 ms"));
+    }
+}

@@ -1,0 +1,182 @@
+//! The event catalogue: every message that a merchant can receive, with a sample, its headers, and the
+//! times of the attempts.
+//!
+//! Samples and descriptions come from the OpenAPI documents of the services, so they are those of the
+//! running version.
+
+mod schedule;
+
+use std::collections::BTreeMap;
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use domain::message_kind::MessageKind;
+use futures_util::future::join;
+use pages::api::Service;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{
+    App,
+    error::PageError,
+    listing::indented,
+    page::{Page, Section, html},
+    parts::{Loaded, each},
+    person::SignedIn,
+};
+
+use schedule::{RetryRow, Schedule, retry_rows};
+
+#[derive(Deserialize)]
+struct Document {
+    #[serde(default)]
+    webhooks: BTreeMap<String, Webhook>,
+}
+
+#[derive(Deserialize)]
+struct Webhook {
+    post: Operation,
+}
+
+#[derive(Deserialize)]
+struct Operation {
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    parameters: Vec<Parameter>,
+    #[serde(default, rename = "requestBody")]
+    request_body: Body,
+    #[serde(default)]
+    responses: BTreeMap<String, Response>,
+}
+
+#[derive(Deserialize)]
+struct Parameter {
+    name: String,
+    #[serde(default)]
+    description: String,
+}
+
+#[derive(Default, Deserialize)]
+struct Body {
+    #[serde(default)]
+    content: BTreeMap<String, Media>,
+}
+
+#[derive(Deserialize)]
+struct Media {
+    #[serde(default)]
+    example: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Response {
+    #[serde(default)]
+    description: String,
+}
+
+/// A kind of message.
+struct Event {
+    kind: MessageKind,
+    description: String,
+    sample: String,
+    /// Status codes and what they mean.
+    responses: Vec<(String, String)>,
+}
+
+#[derive(Template)]
+#[template(path = "events.html")]
+struct EventsPage {
+    page: Page,
+    events: Vec<Event>,
+    /// Names and descriptions.
+    headers: Vec<(String, String)>,
+    retries: Vec<RetryRow>,
+    missing: Vec<Service>,
+}
+
+pub(crate) fn routes(app: &mut web::ServiceConfig) {
+    app.service(list_events);
+}
+
+#[get("/events")]
+async fn list_events(app: web::Data<App>, signed_in: SignedIn) -> Result<HttpResponse, PageError> {
+    let page = Page::new(&app, &signed_in, Section::Reference);
+    let api = &signed_in.api;
+    let (documents, schedules) = join(
+        each::<Document>(api, &Service::DELIVERING, "openapi.json", &[]),
+        each::<Schedule>(api, &Service::DELIVERING, "v1/endpoints", &[("limit", "1")]),
+    )
+    .await;
+    let (documents, schedules): (Loaded<(Service, Document)>, Loaded<(Service, Schedule)>) =
+        (documents?, schedules?);
+    let mut webhooks: BTreeMap<String, Operation> = BTreeMap::new();
+    for (_, document) in documents.entries {
+        let operations = document.webhooks.into_iter().map(|(name, webhook)| (name, webhook.post));
+        webhooks.extend(operations);
+    }
+    let headers = webhooks.values().next().map(|one| one.headers()).unwrap_or_default();
+    let events = MessageKind::ALL.into_iter().filter_map(|kind| {
+        // OpenAPI names do not have hyphens.
+        Some(Event::new(kind, webhooks.remove(&kind.name().replace('-', "_"))?))
+    });
+    html(&EventsPage {
+        page,
+        events: events.collect(),
+        headers,
+        retries: retry_rows(schedules.entries.into_iter().map(|(_, schedule)| schedule)),
+        missing: documents.missing,
+    })
+}
+
+impl Operation {
+    /// Names and descriptions of the headers.
+    fn headers(&self) -> Vec<(String, String)> {
+        let header = |one: &Parameter| (one.name.clone(), plain(&one.description));
+        self.parameters.iter().map(header).collect()
+    }
+}
+
+impl Event {
+    fn new(kind: MessageKind, operation: Operation) -> Self {
+        let example = operation.request_body.content.into_values().find_map(|media| media.example);
+        let responses = operation.responses.into_iter();
+        Self {
+            kind,
+            description: plain(&operation.description),
+            sample: example.map(|example| indented(example.get())).unwrap_or_default(),
+            responses: responses
+                .map(|(status, response)| {
+                    let status = if status == "default" { "any other".to_owned() } else { status };
+                    (status, plain(&response.description))
+                })
+                .collect(),
+        }
+    }
+}
+
+/// A description without marks of code.
+fn plain(text: &str) -> String {
+    text.replace('`', "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_has_the_sample_of_its_document() {
+        let text = r#"{"webhooks": {"rma": {"post": {
+            "description": "The default path is `/rmas`.",
+            "parameters": [{"name": "webhook-id", "description": "The id."}],
+            "requestBody": {"content": {"application/json": {"example": {"b": 1, "a": 2}}}},
+            "responses": {"2XX": {"description": "Delivered"}, "default": {"description": "Retried"}}
+        }}}, "paths": {}}"#;
+        let mut document: Document = serde_json::from_str(text).unwrap();
+        let event = Event::new(MessageKind::Rma, document.webhooks.remove("rma").unwrap().post);
+        assert_eq!(event.description, "The default path is /rmas.");
+        assert_eq!(event.sample, "{\n  \"b\": 1,\n  \"a\": 2\n}");
+        let statuses: Vec<_> = event.responses.iter().map(|(status, _)| status.as_str()).collect();
+        assert_eq!(statuses, ["2XX", "any other"]);
+    }
+}

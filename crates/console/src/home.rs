@@ -1,0 +1,108 @@
+//! The start page of a merchant's people: the next step of the onboarding, the health of the endpoints
+//! and recent failures.
+
+mod checklist;
+mod facts;
+mod step;
+mod steps;
+
+use actix_web::HttpResponse;
+use askama::Template;
+use futures_util::future::{join, join4};
+use pages::{
+    api::{Part, Service},
+    path,
+};
+
+use crate::{
+    App,
+    deliveries::{DeliveryFilter, Entry, Search},
+    endpoint_health::{Endpoint, EndpointList, EndpointRow},
+    error::PageError,
+    page::{Page, Section, html},
+    parts::{Loaded, each},
+    person::SignedIn,
+};
+
+use checklist::Checklist;
+use facts::{ClientList, Facts, MerchantView, OrderSummary, ReturnList};
+use step::StepState;
+
+const FAILURES: usize = 5;
+
+#[derive(Template)]
+#[template(path = "home.html")]
+struct HomePage {
+    page: Page,
+    merchant: String,
+    name: String,
+    checklist: Checklist,
+    endpoints: Loaded<EndpointRow>,
+    failures: Loaded<Entry>,
+}
+
+pub(crate) async fn show(
+    app: &App,
+    signed_in: &SignedIn,
+    merchant: &str,
+) -> Result<HttpResponse, PageError> {
+    let page = Page::new(app, signed_in, Section::Overview);
+    let (facts, (endpoints, failures)) = join(
+        load_facts(signed_in, merchant),
+        join(load_endpoints(signed_in, merchant), load_failures(signed_in, &page)),
+    )
+    .await;
+    let (facts, endpoints, failures) = (facts?, endpoints?, failures?);
+    let checklist = Checklist::new(&page, merchant, &facts, &endpoints);
+    let name = match &facts.merchant {
+        Part::Loaded(merchant) => merchant.name.clone(),
+        Part::Missing(_) => merchant.to_owned(),
+    };
+    let rows = endpoints.entries.into_iter().map(|endpoint| EndpointRow::new(&page, endpoint));
+    html(&HomePage {
+        endpoints: Loaded { entries: rows.collect(), missing: endpoints.missing },
+        merchant: merchant.to_owned(),
+        page,
+        name,
+        checklist,
+        failures,
+    })
+}
+
+async fn load_facts(signed_in: &SignedIn, merchant: &str) -> Result<Facts, PageError> {
+    let api = &signed_in.api;
+    let (path, clients_query) =
+        (path!("v1", "merchants", merchant), [("merchant", merchant), ("limit", "100")]);
+    let (settings, clients, orders, returns) = join4(
+        api.get::<MerchantView>(Service::Auth, &path, &[]),
+        api.get::<ClientList>(Service::Auth, "v1/clients", &clients_query),
+        api.get_for::<OrderSummary>(Service::OrderIntake, merchant, "v1/orders/summary", &[]),
+        api.get_for::<ReturnList>(Service::RmaEngine, merchant, "v1/returns", &[("limit", "1")]),
+    )
+    .await;
+    Ok(Facts {
+        merchant: Part::new(settings)?,
+        clients: Part::new(clients)?,
+        orders: Part::new(orders)?,
+        returns: Part::new(returns)?,
+    })
+}
+
+async fn load_endpoints(
+    signed_in: &SignedIn,
+    merchant: &str,
+) -> Result<Loaded<Endpoint>, PageError> {
+    let query = [("merchant", merchant), ("limit", "200")];
+    let lists: Loaded<(Service, EndpointList)> =
+        each(&signed_in.api, &Service::DELIVERING, "v1/endpoints", &query).await?;
+    let entries = lists.entries.into_iter().flat_map(|(_, list)| list.endpoints);
+    Ok(Loaded { entries: entries.collect(), missing: lists.missing })
+}
+
+async fn load_failures(signed_in: &SignedIn, page: &Page) -> Result<Loaded<Entry>, PageError> {
+    let filter = DeliveryFilter { state: "dead".to_owned(), ..DeliveryFilter::default() };
+    let found = Search::new(&filter).limit(FAILURES).load(signed_in).await?;
+    let entries = found.deliveries.into_iter();
+    let entries = entries.map(|(service, delivery)| Entry::new(page, service, delivery));
+    Ok(Loaded { entries: entries.collect(), missing: found.unavailable })
+}

@@ -1,0 +1,193 @@
+//! The pages of one merchant: settings, endpoints, clients, people and audit log.
+//!
+//! Staff come here from the list of merchants. A merchant's person reaches the same pages of the own
+//! merchant, also under `/merchant`.
+
+mod audit;
+mod client_form;
+mod clients;
+mod endpoint_actions;
+mod endpoint_form;
+mod endpoints;
+mod people;
+mod policy_form;
+mod sample;
+mod set_endpoint;
+mod settings;
+mod settings_form;
+
+use std::collections::BTreeMap;
+
+use actix_web::{HttpRequest, HttpResponse, get, web};
+use chrono::{DateTime, Utc};
+use pages::{
+    api::{ApiError, Service},
+    path,
+};
+use serde::Deserialize;
+
+use crate::{
+    App,
+    error::PageError,
+    notice::redirect,
+    page::{Page, Section},
+    person::{Person, SignedIn},
+};
+
+pub(crate) use settings_form::Settings;
+
+/// A merchant as auth describes it.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Merchant {
+    pub(crate) identifier: String,
+    #[serde(flatten)]
+    pub(crate) settings: Settings,
+    #[serde(default)]
+    pub(crate) endpoints: BTreeMap<String, EndpointView>,
+    pub(crate) created_at: DateTime<Utc>,
+}
+
+/// An endpoint as auth describes it. Secrets are placeholders.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct EndpointView {
+    url: Option<String>,
+    path: Option<String>,
+    headers: BTreeMap<String, String>,
+    authentication: AuthenticationView,
+    timeout_ms: Option<u32>,
+    pub(crate) paused: bool,
+    signing_secrets: Vec<SigningSecretView>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct AuthenticationView {
+    kind: String,
+    username: String,
+    header: String,
+    token_url: String,
+    client_id: String,
+    scope: Option<String>,
+    credentials_in: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct SigningSecretView {
+    expires_at: Option<DateTime<Utc>>,
+}
+
+impl EndpointView {
+    /// The end of the previous signing secret, after a rotation.
+    fn old_secret_ends_at(&self) -> Option<DateTime<Utc>> {
+        self.signing_secrets.iter().filter_map(|secret| secret.expires_at).max()
+    }
+}
+
+impl Merchant {
+    pub(crate) async fn load(signed_in: &SignedIn, id: &str) -> Result<Self, ApiError> {
+        signed_in.api.get(Service::Auth, &path!("v1", "merchants", id), &[]).await
+    }
+}
+
+/// A tab of a merchant's pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tab {
+    Settings,
+    Endpoints,
+    Clients,
+    People,
+    Audit,
+}
+
+/// The head of a merchant's pages: title and tabs.
+struct Frame {
+    id: String,
+    name: String,
+    /// URL, name and whether it is the current tab.
+    tabs: Vec<(String, &'static str, bool)>,
+}
+
+impl Frame {
+    fn new(person: &Person, merchant: &Merchant, current: Tab) -> Self {
+        let id = merchant.identifier.clone();
+        let tab =
+            |tab: Tab, path: &str, name| (format!("/merchants/{id}{path}"), name, tab == current);
+        let mut tabs = vec![
+            tab(Tab::Settings, "", "Settings"),
+            tab(Tab::Endpoints, "/endpoints", "Endpoints"),
+            tab(Tab::Clients, "/clients", "Clients"),
+        ];
+        if person.may_manage() {
+            tabs.push(tab(Tab::People, "/people", "People"));
+        }
+        tabs.push((format!("/deliveries?merchant={id}"), "Deliveries", false));
+        tabs.push(tab(Tab::Audit, "/audit", "Audit"));
+        Self { id, name: merchant.settings.name.clone(), tabs }
+    }
+
+    /// The URL of a page of this merchant.
+    fn url(&self, path: &str) -> String {
+        format!("/merchants/{}{path}", self.id)
+    }
+
+    /// The URL of an entry of a list.
+    fn entry_url(&self, list: &str, entry: &str) -> String {
+        format!("/{}", path!("merchants", self.id, list, entry))
+    }
+}
+
+pub(crate) fn routes(app: &mut web::ServiceConfig) {
+    app.service(show_own)
+        .service(show_own_page)
+        .configure(settings::routes)
+        .configure(endpoints::routes)
+        .configure(set_endpoint::routes)
+        .configure(endpoint_actions::routes)
+        .configure(sample::routes)
+        .configure(clients::routes)
+        .configure(client_form::routes)
+        .configure(people::routes)
+        .configure(audit::routes);
+}
+
+fn page(app: &App, signed_in: &SignedIn) -> Page {
+    Page::new(app, signed_in, Section::Merchants)
+}
+
+/// Rejects a person who may not change the merchant, before a form is filled in for nothing.
+fn require_manage(signed_in: &SignedIn) -> Result<(), PageError> {
+    if signed_in.person.may_manage() {
+        Ok(())
+    } else {
+        Err(PageError::Denied("your role can only read this merchant".to_owned()))
+    }
+}
+
+/// Leads a merchant's person to the own merchant.
+#[get("/merchant")]
+async fn show_own(signed_in: SignedIn) -> HttpResponse {
+    own_page(&signed_in, "", "")
+}
+
+#[get("/merchant/{page:.*}")]
+async fn show_own_page(
+    request: HttpRequest,
+    signed_in: SignedIn,
+    path: web::Path<String>,
+) -> Result<HttpResponse, PageError> {
+    // The path goes into a URL, so it may only have the characters of our own pages.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_/".contains(c);
+    if !path.chars().all(is_plain) {
+        return Err(PageError::NotFound);
+    }
+    Ok(own_page(&signed_in, &format!("/{path}"), request.query_string()))
+}
+
+fn own_page(signed_in: &SignedIn, path: &str, query: &str) -> HttpResponse {
+    match &signed_in.person.merchant {
+        Some(own) if query.is_empty() => redirect(&format!("/merchants/{own}{path}")),
+        Some(own) => redirect(&format!("/merchants/{own}{path}?{query}")),
+        None => redirect("/merchants"),
+    }
+}

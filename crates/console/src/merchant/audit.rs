@@ -1,0 +1,45 @@
+//! The audit log of a merchant.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use futures_util::future::join;
+
+use super::{Frame, Merchant, Tab, page};
+use crate::{
+    App,
+    audit::{AuditFilter, AuditList, AuditRow},
+    error::PageError,
+    page::{Page, html},
+    person::SignedIn,
+};
+
+#[derive(Template)]
+#[template(path = "merchant_audit.html")]
+struct AuditPage {
+    page: Page,
+    merchant: Frame,
+    filter: AuditFilter,
+    records: Vec<AuditRow>,
+    older: Option<String>,
+}
+
+pub(super) fn routes(app: &mut web::ServiceConfig) {
+    app.service(list_audit);
+}
+
+#[get("/merchants/{merchant}/audit")]
+async fn list_audit(
+    app: web::Data<App>,
+    signed_in: SignedIn,
+    merchant: web::Path<String>,
+    filter: web::Query<AuditFilter>,
+) -> Result<HttpResponse, PageError> {
+    let id = signed_in.merchant(&merchant)?;
+    let filter = filter.into_inner();
+    let (found, list) =
+        join(Merchant::load(&signed_in, id), AuditList::load(&signed_in, id, &filter.after)).await;
+    let (found, page) = (found?, page(&app, &signed_in));
+    let (records, older) = list?.rows(&page);
+    let merchant = Frame::new(&signed_in.person, &found, Tab::Audit);
+    html(&AuditPage { page, merchant, filter, records, older })
+}

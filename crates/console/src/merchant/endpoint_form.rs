@@ -1,0 +1,207 @@
+//! The form that sets an endpoint.
+//!
+//! Auth replaces an endpoint as a whole and never shows its secrets, so every change needs them again.
+
+use pages::{
+    api::ErrorBody,
+    form::{Field, Fields},
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    EndpointView,
+    settings_form::{error_below, optional},
+};
+use crate::error::sentence;
+
+const TYPE_AGAIN: &str = "Type the secret. A stored one is never shown and cannot be kept.";
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct EndpointForm {
+    pub(super) url: Field,
+    pub(super) path: Field,
+    pub(super) timeout_ms: Field,
+    /// `none`, `basic`, `bearer`, `api_key` or `oauth2`.
+    pub(super) authentication: Field,
+    pub(super) username: Field,
+    pub(super) basic_password: Field,
+    pub(super) bearer_token: Field,
+    pub(super) key_header: Field,
+    pub(super) api_key: Field,
+    pub(super) token_url: Field,
+    pub(super) client_id: Field,
+    pub(super) client_secret: Field,
+    pub(super) scope: Field,
+    /// `basic` or `body`.
+    pub(super) credentials_in: Field,
+    /// One header a line: `name: value`.
+    pub(super) headers: Field,
+    /// The reason why the whole form was rejected.
+    pub(super) message: Option<String>,
+}
+
+impl EndpointForm {
+    /// The form with the present endpoint, without its secrets.
+    pub(super) fn of(endpoint: &EndpointView) -> Self {
+        let authentication = &endpoint.authentication;
+        let kind = if authentication.kind.is_empty() { "none" } else { &authentication.kind };
+        let headers: Vec<_> = endpoint.headers.keys().map(|name| format!("{name}: ")).collect();
+        Self {
+            url: Field::new(without_query(endpoint.url.as_deref().unwrap_or_default())),
+            path: Field::new(endpoint.path.clone().unwrap_or_default()),
+            timeout_ms: Field::new(
+                endpoint.timeout_ms.map(|millis| millis.to_string()).unwrap_or_default(),
+            ),
+            authentication: Field::new(kind),
+            username: Field::new(authentication.username.as_str()),
+            key_header: Field::new(authentication.header.as_str()),
+            token_url: Field::new(without_query(&authentication.token_url)),
+            client_id: Field::new(authentication.client_id.as_str()),
+            scope: Field::new(authentication.scope.clone().unwrap_or_default()),
+            credentials_in: Field::new(match authentication.credentials_in.as_str() {
+                "body" => "body",
+                _ => "basic",
+            }),
+            headers: Field::new(headers.join("\n")),
+            ..Self::default()
+        }
+    }
+
+    /// The form as it was sent.
+    pub(super) fn read(fields: &Fields) -> Self {
+        let field = |name| Field::new(fields.text(name));
+        Self {
+            url: field("url"),
+            path: field("path"),
+            timeout_ms: field("timeout_ms"),
+            authentication: field("authentication"),
+            username: field("username"),
+            basic_password: field("basic_password"),
+            bearer_token: field("bearer_token"),
+            key_header: field("key_header"),
+            api_key: field("api_key"),
+            token_url: field("token_url"),
+            client_id: field("client_id"),
+            client_secret: field("client_secret"),
+            scope: field("scope"),
+            credentials_in: field("credentials_in"),
+            headers: field("headers"),
+            message: None,
+        }
+    }
+
+    /// The request, or `None` after an error was put beside a field.
+    pub(super) fn body(&mut self) -> Option<Value> {
+        let timeout = match self.timeout_ms.value.as_str() {
+            "" => Some(None),
+            text => text.parse::<u32>().ok().map(Some),
+        };
+        if timeout.is_none() {
+            self.timeout_ms.reject("Must be a whole number of milliseconds.");
+        }
+        let headers = read_headers(&mut self.headers);
+        let authentication = self.authentication();
+        if timeout.is_none() || headers.is_none() || authentication.is_none() {
+            self.message = Some("Some fields are not valid. Nothing was changed.".to_owned());
+        }
+        Some(json!({
+            "url": optional(&self.url),
+            "path": optional(&self.path),
+            "timeout_ms": timeout?,
+            "headers": headers?,
+            "authentication": authentication?,
+        }))
+    }
+
+    fn authentication(&mut self) -> Option<Value> {
+        let kind = self.authentication.value.clone();
+        let secret = match kind.as_str() {
+            "basic" => &mut self.basic_password,
+            "bearer" => &mut self.bearer_token,
+            "api_key" => &mut self.api_key,
+            "oauth2" => &mut self.client_secret,
+            _ => return Some(json!({ "kind": "none" })),
+        };
+        if secret.value.is_empty() {
+            secret.reject(TYPE_AGAIN);
+            return None;
+        }
+        let secret = secret.value.clone();
+        Some(match kind.as_str() {
+            "basic" => {
+                json!({ "kind": kind, "username": self.username.value, "password": secret })
+            }
+            "bearer" => json!({ "kind": kind, "token": secret }),
+            "api_key" => json!({ "kind": kind, "header": self.key_header.value, "key": secret }),
+            _ => json!({
+                "kind": kind, "token_url": self.token_url.value, "client_id": self.client_id.value,
+                "client_secret": secret, "scope": optional(&self.scope),
+                "credentials_in": self.credentials_in.value,
+            }),
+        })
+    }
+
+    /// Puts the errors of auth beside the fields.
+    pub(super) fn reject(&mut self, body: &ErrorBody) {
+        let secret = match self.authentication.value.as_str() {
+            "basic" => (&mut self.basic_password, "$.authentication.password"),
+            "bearer" => (&mut self.bearer_token, "$.authentication.token"),
+            "api_key" => (&mut self.api_key, "$.authentication.key"),
+            _ => (&mut self.client_secret, "$.authentication.client_secret"),
+        };
+        let fields = [
+            secret,
+            (&mut self.url, "$.url"),
+            (&mut self.path, "$.path"),
+            (&mut self.timeout_ms, "$.timeout_ms"),
+            (&mut self.authentication, "$.authentication.kind"),
+            (&mut self.username, "$.authentication.username"),
+            (&mut self.key_header, "$.authentication.header"),
+            (&mut self.token_url, "$.authentication.token_url"),
+            (&mut self.client_id, "$.authentication.client_id"),
+            (&mut self.scope, "$.authentication.scope"),
+            (&mut self.credentials_in, "$.authentication.credentials_in"),
+        ];
+        for (field, path) in fields {
+            field.error = body.field(path).map(|text| sentence(&text));
+        }
+        self.headers.error = error_below(body, "$.headers");
+        self.message = Some(sentence(&body.message));
+    }
+
+    /// Removes the values of headers before the form is sent back. They are secrets.
+    pub(super) fn hide_headers(&mut self) {
+        let names = self.headers.value.lines().map(|line| {
+            line.split_once(':').map_or_else(|| line.to_owned(), |(name, _)| format!("{name}: "))
+        });
+        self.headers.value = names.collect::<Vec<_>>().join("\n");
+    }
+}
+
+/// A URL without its query, which is a secret.
+fn without_query(url: &str) -> &str {
+    url.split_once('?').map_or(url, |(base, _)| base)
+}
+
+fn read_headers(field: &mut Field) -> Option<Map<String, Value>> {
+    let mut headers = Map::new();
+    for line in field.value.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let error = match line.split_once(':').map(|(name, value)| (name.trim(), value.trim())) {
+            Some((name, value)) if !name.is_empty() && !value.is_empty() => headers
+                .insert(name.to_owned(), value.into())
+                .map(|_| format!("{name} is there twice.")),
+            Some((name, _)) if !name.is_empty() => {
+                Some(format!("Type the value of {name}, or remove the line."))
+            }
+            _ => Some("Each line needs a name, a colon and a value.".to_owned()),
+        };
+        if let Some(error) = error {
+            field.reject(error);
+            return None;
+        }
+    }
+    Some(headers)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,61 @@
+use super::*;
+
+fn form(pairs: &[(&str, &str)]) -> EndpointForm {
+    let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    EndpointForm::read(&pairs.collect())
+}
+
+#[test]
+fn the_body_has_the_chosen_authentication_only() {
+    let mut form = form(&[
+        ("url", "https://acme.example/rmas"),
+        ("timeout_ms", "5000"),
+        ("authentication", "api_key"),
+        ("key_header", "x-key"),
+        ("api_key", "k"),
+        ("bearer_token", "ignored"),
+        ("headers", "X-A: 1\r\n\r\nx-b: a: b"),
+    ]);
+    let expected = json!({
+        "url": "https://acme.example/rmas", "path": null, "timeout_ms": 5000,
+        "headers": { "X-A": "1", "x-b": "a: b" },
+        "authentication": { "kind": "api_key", "header": "x-key", "key": "k" },
+    });
+    assert_eq!(form.body(), Some(expected));
+}
+
+#[test]
+fn a_change_needs_every_secret_again() {
+    let endpoint: EndpointView = serde_json::from_value(json!({
+        "url": "https://acme.example/rmas?********", "path": null, "timeout_ms": null,
+        "headers": { "x-key": "********" },
+        "authentication": { "kind": "basic", "username": "u", "password": "********" },
+    }))
+    .unwrap();
+    let mut form = EndpointForm::of(&endpoint);
+    assert_eq!(form.url.value, "https://acme.example/rmas");
+    assert_eq!(form.headers.value, "x-key: ");
+    assert_eq!(form.body(), None);
+    assert_eq!(form.headers.error.as_deref(), Some("Type the value of x-key, or remove the line."));
+    assert_eq!(form.basic_password.error.as_deref(), Some(TYPE_AGAIN));
+    assert!(!format!("{form:?}").contains("********"));
+}
+
+#[test]
+fn header_values_are_not_sent_back() {
+    let mut form = form(&[("headers", "X-A: secret\nno colon")]);
+    form.hide_headers();
+    assert_eq!(form.headers.value, "X-A: \nno colon");
+}
+
+#[test]
+fn errors_of_auth_are_beside_their_fields() {
+    let mut form = form(&[("authentication", "bearer"), ("bearer_token", "t")]);
+    let text = r#"{"message": "the request is invalid", "errors": [
+        {"field": "$.authentication.token", "code": "invalid", "detail": "must be printable ASCII"},
+        {"field": "$.headers.host", "code": "invalid", "detail": "this header is set by the service"}]}"#;
+    form.reject(&serde_json::from_str(text).unwrap());
+    assert_eq!(form.bearer_token.error.as_deref(), Some("Must be printable ASCII."));
+    assert_eq!(form.headers.error.as_deref(), Some("This header is set by the service."));
+    assert!(form.client_secret.is_valid());
+}

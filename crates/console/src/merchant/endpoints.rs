@@ -1,0 +1,247 @@
+//! The endpoints of a merchant: one row for each interface, with state and health.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use chrono::{DateTime, Utc};
+use domain::{merchant::Interface, message_kind::MessageKind};
+use futures_util::future::join;
+use pages::{
+    api::Service,
+    text::{Moment, grouped},
+};
+
+use super::{EndpointView, Frame, Merchant, Tab, page};
+use crate::{
+    App,
+    endpoint_health::{Endpoint, EndpointList},
+    error::{PageError, sentence},
+    page::{Page, html},
+    parts,
+    person::SignedIn,
+};
+
+/// One row of the table.
+struct EndpointRow {
+    interface: Interface,
+    title: &'static str,
+    /// The URL without secrets; `None` if the endpoint is not set.
+    url: Option<String>,
+    /// Tone and name.
+    state: (&'static str, &'static str),
+    why: Option<String>,
+    since: Option<Moment>,
+    health: Option<HealthTexts>,
+    can_resume: bool,
+    can_pause: bool,
+    is_signed: bool,
+    /// The end of the previous signing secret during a rotation.
+    old_secret_ends: Option<Moment>,
+}
+
+/// The figures of an endpoint as text.
+struct HealthTexts {
+    success_rate: String,
+    p95: String,
+    oldest_due: Option<Moment>,
+    waiting: String,
+    window: String,
+}
+
+impl HealthTexts {
+    fn new(page: &Page, endpoint: &Endpoint) -> Self {
+        let none = || "–".to_owned();
+        Self {
+            success_rate: endpoint.success_rate().unwrap_or_else(none),
+            p95: endpoint.p95().map_or_else(none, |span| span.to_string()),
+            oldest_due: endpoint.oldest_due_at.map(|at| page.moment(at)),
+            waiting: grouped(endpoint.waiting),
+            window: endpoint.window.map_or_else(none, grouped),
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "merchant_endpoints.html")]
+struct EndpointsPage {
+    page: Page,
+    merchant: Frame,
+    rows: Vec<EndpointRow>,
+    unavailable: Vec<Service>,
+}
+
+pub(super) fn routes(app: &mut web::ServiceConfig) {
+    app.service(list_endpoints);
+}
+
+#[get("/merchants/{merchant}/endpoints")]
+async fn list_endpoints(
+    app: web::Data<App>,
+    signed_in: SignedIn,
+    merchant: web::Path<String>,
+) -> Result<HttpResponse, PageError> {
+    let id = signed_in.merchant(&merchant)?;
+    let query = [("merchant", id), ("limit", "200")];
+    let (found, health) = join(
+        Merchant::load(&signed_in, id),
+        parts::each::<EndpointList>(&signed_in.api, &Service::DELIVERING, "v1/endpoints", &query),
+    )
+    .await;
+    let (found, health) = (found?, health?);
+    let page = page(&app, &signed_in);
+    let list = HealthList {
+        endpoints: health.entries.into_iter().flat_map(|(_, list)| list.endpoints).collect(),
+        unavailable: health.missing,
+    };
+    let now = app.clock.now();
+    let rows =
+        Interface::all().map(|interface| row(&page, now, &found, &list, interface)).collect();
+    let merchant = Frame::new(&signed_in.person, &found, Tab::Endpoints);
+    html(&EndpointsPage { page, merchant, rows, unavailable: list.unavailable })
+}
+
+/// The health of a merchant's endpoints.
+struct HealthList {
+    endpoints: Vec<Endpoint>,
+    /// The services that did not respond.
+    unavailable: Vec<Service>,
+}
+
+fn row(
+    page: &Page,
+    now: DateTime<Utc>,
+    merchant: &Merchant,
+    list: &HealthList,
+    interface: Interface,
+) -> EndpointRow {
+    let endpoint = merchant.endpoints.get(interface.name());
+    let health = list.endpoints.iter().find(|health| health.kind == interface.name());
+    let is_known = !list.unavailable.contains(&service_of(interface));
+    let state = state(endpoint, health, is_known);
+    let (is_set, is_stopped) = (endpoint.is_some(), matches!(state.1, "paused" | "disabled"));
+    let base_url = merchant.settings.base_url.as_deref();
+    EndpointRow {
+        interface,
+        title: title(interface),
+        url: endpoint.map(|endpoint| shown_url(base_url, endpoint, interface)),
+        state,
+        why: why(state.1, health.and_then(|health| health.reason.as_deref())),
+        since: health.and_then(|health| health.since).map(|at| page.moment(at)),
+        health: health.map(|health| HealthTexts::new(page, health)),
+        can_resume: is_set && is_stopped,
+        can_pause: is_set && !is_stopped,
+        is_signed: interface != Interface::Variants,
+        old_secret_ends: endpoint
+            .and_then(EndpointView::old_secret_ends_at)
+            .filter(|at| *at > now)
+            .map(|at| page.moment(at)),
+    }
+}
+
+/// Tone and name of a state.
+fn state(
+    endpoint: Option<&EndpointView>,
+    health: Option<&Endpoint>,
+    is_known: bool,
+) -> (&'static str, &'static str) {
+    let Some(endpoint) = endpoint else { return ("", "not set") };
+    match health.map(|health| health.state.as_str()) {
+        Some("disabled") => ("bad", "disabled"),
+        _ if endpoint.paused => ("warn", "paused"),
+        Some("failing") => ("bad", "failing"),
+        Some(_) => ("good", "ok"),
+        None if is_known => ("info", "set"),
+        None => ("", "not known"),
+    }
+}
+
+/// The state in one sentence.
+fn why(state: &str, reason: Option<&str>) -> Option<String> {
+    match state {
+        "failing" => Some(sentence(reason.unwrap_or("the last attempt failed"))),
+        "paused" => Some("Messages wait until you resume it.".to_owned()),
+        "disabled" => {
+            let reason = sentence(reason.unwrap_or("the endpoint responded with 410"));
+            Some(format!("{reason} Messages wait until you set its new URL or resume it."))
+        }
+        _ => None,
+    }
+}
+
+/// The URL of an endpoint: its own, or the base URL with its path.
+fn shown_url(base_url: Option<&str>, endpoint: &EndpointView, interface: Interface) -> String {
+    match &endpoint.url {
+        Some(url) => url.clone(),
+        None => {
+            let base = base_url.unwrap_or_default().trim_end_matches('/');
+            let path = endpoint.path.as_deref().unwrap_or(interface.default_path());
+            format!("{base}{path}")
+        }
+    }
+}
+
+/// The service that sends to an endpoint.
+pub(super) fn service_of(interface: Interface) -> Service {
+    match interface {
+        Interface::Message(MessageKind::Rma) => Service::RmaEngine,
+        Interface::Message(MessageKind::ExchangeOrder) | Interface::Variants => Service::Exchange,
+        Interface::Message(_) => Service::WarehouseNotifier,
+    }
+}
+
+/// The interface in plain words.
+pub(super) fn title(interface: Interface) -> &'static str {
+    match interface {
+        Interface::Message(kind) => match kind {
+            MessageKind::Rma => "Returns",
+            MessageKind::ExchangeOrder => "Exchange orders",
+            MessageKind::OutboundAsn => "Outbound ASNs",
+            MessageKind::InventoryReceipt => "Inventory receipts",
+            MessageKind::DropShipmentConfirmation => "Drop shipment confirmations",
+            MessageKind::DropShipmentCancellation => "Drop shipment cancellations",
+            MessageKind::DropShipmentPartialCancellation => "Drop shipment partial cancellations",
+        },
+        Interface::Variants => "Exchange variants",
+    }
+}
+
+/// The interface in a URL.
+pub(super) fn interface_of(name: &str) -> Result<Interface, PageError> {
+    name.parse().map_err(|_unknown| PageError::NotFound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RMA: Interface = Interface::Message(MessageKind::Rma);
+
+    fn health(state: &str) -> Endpoint {
+        let json = serde_json::json!({ "merchant": "acme", "kind": "rma", "state": state });
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn the_state_of_an_endpoint_has_a_name() {
+        let set = EndpointView::default();
+        let paused = EndpointView { paused: true, ..EndpointView::default() };
+        let name = |endpoint, health: Option<&str>, is_known| {
+            state(endpoint, health.map(self::health).as_ref(), is_known).1
+        };
+        assert_eq!(name(None, None, true), "not set");
+        assert_eq!(name(Some(&set), None, true), "set");
+        assert_eq!(name(Some(&set), None, false), "not known");
+        assert_eq!(name(Some(&set), Some("ok"), true), "ok");
+        assert_eq!(name(Some(&set), Some("failing"), true), "failing");
+        assert_eq!(name(Some(&paused), Some("failing"), true), "paused");
+        assert_eq!(name(Some(&paused), Some("disabled"), true), "disabled");
+    }
+
+    #[test]
+    fn an_endpoint_without_a_url_is_below_the_base_url() {
+        let endpoint = EndpointView::default();
+        let base = Some("https://acme.example/hooks/");
+        assert_eq!(shown_url(base, &endpoint, RMA), "https://acme.example/hooks/rmas");
+        let endpoint = EndpointView { path: Some("/r".to_owned()), ..EndpointView::default() };
+        assert_eq!(shown_url(base, &endpoint, RMA), "https://acme.example/hooks/r");
+    }
+}

@@ -1,0 +1,50 @@
+//! The people of a merchant.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use futures_util::future::join;
+use serde::Deserialize;
+
+use super::{Frame, Merchant, Tab, page};
+use crate::{
+    App,
+    error::PageError,
+    page::{Page, html},
+    people::{PersonPage, PersonRow},
+    person::SignedIn,
+};
+
+#[derive(Template)]
+#[template(path = "merchant_people.html")]
+struct PeoplePage {
+    page: Page,
+    merchant: Frame,
+    people: Vec<PersonRow>,
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct After {
+    #[serde(default)]
+    after: String,
+}
+
+pub(super) fn routes(app: &mut web::ServiceConfig) {
+    app.service(list_people);
+}
+
+#[get("/merchants/{merchant}/people")]
+async fn list_people(
+    app: web::Data<App>,
+    signed_in: SignedIn,
+    merchant: web::Path<String>,
+    query: web::Query<After>,
+) -> Result<HttpResponse, PageError> {
+    let id = signed_in.merchant(&merchant)?;
+    let (found, list) =
+        join(Merchant::load(&signed_in, id), PersonPage::load(&signed_in, id, &query.after)).await;
+    let (found, page) = (found?, page(&app, &signed_in));
+    let (people, next) = list?.rows(&page);
+    let merchant = Frame::new(&signed_in.person, &found, Tab::People);
+    html(&PeoplePage { page, merchant, people, next })
+}

@@ -1,0 +1,148 @@
+//! Sets an endpoint.
+
+use actix_web::{HttpResponse, get, post, web};
+use askama::Template;
+use domain::merchant::Interface;
+use pages::{
+    api::{ApiError, Service},
+    form::Fields,
+    path,
+};
+use reqwest::Method;
+use serde::Deserialize;
+
+use super::{
+    Frame, Merchant, Tab,
+    endpoint_form::EndpointForm,
+    endpoints::{interface_of, title},
+    page, require_manage,
+};
+use crate::{
+    App,
+    confirm::SecretPage,
+    error::{PageError, sentence},
+    notice::Notice,
+    page::{Page, html, rejected},
+    person::{Posted, SignedIn},
+};
+
+/// The merchant and the interface in a URL.
+pub(super) type EndpointPath = web::Path<(String, String)>;
+
+#[derive(Template)]
+#[template(path = "merchant_endpoint.html")]
+struct EndpointPage {
+    page: Page,
+    merchant: Frame,
+    interface: Interface,
+    title: &'static str,
+    /// Whether the endpoint exists.
+    is_set: bool,
+    /// Whether the stored URL has a query, which is not shown.
+    has_query: bool,
+    base_url: Option<String>,
+    form: EndpointForm,
+}
+
+pub(super) fn routes(app: &mut web::ServiceConfig) {
+    app.service(show_endpoint).service(set_endpoint);
+}
+
+/// The page; `form` is a rejected form, if there is one.
+async fn load(
+    app: &App,
+    signed_in: &SignedIn,
+    (merchant, interface): (&str, Interface),
+    form: Option<EndpointForm>,
+) -> Result<EndpointPage, PageError> {
+    let found = Merchant::load(signed_in, merchant).await?;
+    let endpoint = found.endpoints.get(interface.name());
+    let url = endpoint.and_then(|endpoint| endpoint.url.as_deref());
+    Ok(EndpointPage {
+        page: page(app, signed_in),
+        merchant: Frame::new(&signed_in.person, &found, Tab::Endpoints),
+        interface,
+        title: title(interface),
+        is_set: endpoint.is_some(),
+        has_query: url.is_some_and(|url| url.contains('?')),
+        base_url: found.settings.base_url.clone(),
+        form: form.unwrap_or_else(|| EndpointForm::of(&endpoint.cloned().unwrap_or_default())),
+    })
+}
+
+#[get("/merchants/{merchant}/endpoints/{interface}")]
+async fn show_endpoint(
+    app: web::Data<App>,
+    signed_in: SignedIn,
+    path: EndpointPath,
+) -> Result<HttpResponse, PageError> {
+    let interface = interface_of(&path.1)?;
+    let merchant = signed_in.merchant(&path.0)?;
+    require_manage(&signed_in)?;
+    html(&load(&app, &signed_in, (merchant, interface), None).await?)
+}
+
+#[derive(Deserialize)]
+struct SetEndpoint {
+    signing_secret: Option<String>,
+}
+
+#[post("/merchants/{merchant}/endpoints/{interface}")]
+async fn set_endpoint(
+    app: web::Data<App>,
+    posted: Posted<Fields>,
+    path: EndpointPath,
+) -> Result<HttpResponse, PageError> {
+    let Posted { signed_in, form } = posted;
+    let interface = interface_of(&path.1)?;
+    let merchant = signed_in.merchant(&path.0)?;
+    let mut form = EndpointForm::read(&form);
+    if let Some(body) = form.body() {
+        let url = path!("v1", "merchants", merchant, "endpoints", interface.name());
+        let set: Result<SetEndpoint, _> =
+            signed_in.api.send_json(Service::Auth, Method::PUT, None, &url, &body).await;
+        match set {
+            Ok(set) => return saved(&app, &signed_in, (merchant, interface), set),
+            Err(ApiError::Invalid(body)) => form.reject(&body),
+            Err(ApiError::Conflict(body)) => form.url.reject(sentence(&body.message)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    form.hide_headers();
+    rejected(&load(&app, &signed_in, (merchant, interface), Some(form)).await?)
+}
+
+/// A new endpoint has a new signing secret, which is shown once.
+fn saved(
+    app: &App,
+    signed_in: &SignedIn,
+    (merchant, interface): (&str, Interface),
+    set: SetEndpoint,
+) -> Result<HttpResponse, PageError> {
+    let list = format!("/{}", path!("merchants", merchant, "endpoints"));
+    match set.signing_secret {
+        Some(secret) => show_signing_secret(app, signed_in, interface, secret, list),
+        None => Ok(Notice::EndpointSet.redirect(&list)),
+    }
+}
+
+/// Shows a new signing secret once.
+pub(super) fn show_signing_secret(
+    app: &App,
+    signed_in: &SignedIn,
+    interface: Interface,
+    secret: String,
+    list: String,
+) -> Result<HttpResponse, PageError> {
+    html(&SecretPage {
+        page: page(app, signed_in),
+        title: format!("Signing secret for {}", title(interface)),
+        text:
+            "Store this secret where your endpoint can read it. It is shown only now. Verify the \
+               signature of every message with it."
+                .to_owned(),
+        values: vec![("Signing secret", secret)],
+        signs_messages: true,
+        next: (list, "I have stored it"),
+    })
+}

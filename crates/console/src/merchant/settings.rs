@@ -1,0 +1,186 @@
+//! The settings of a merchant: a form for operators, facts for others.
+
+use actix_web::{HttpResponse, get, post, web};
+use askama::Template;
+use pages::{
+    api::{ApiError, Service},
+    form::Fields,
+    path,
+    text::{count, money},
+};
+use reqwest::Method;
+use serde_json::Value;
+
+use super::{Frame, Merchant, Settings, Tab, page, settings_form::SettingsForm};
+use crate::{
+    App,
+    error::{PageError, sentence},
+    notice::Notice,
+    page::{Page, html, rejected},
+    person::{Posted, SignedIn},
+};
+
+#[derive(Template)]
+#[template(path = "merchant_settings.html")]
+struct SettingsPage {
+    page: Page,
+    merchant: Frame,
+    form: SettingsForm,
+    facts: Vec<(&'static str, String)>,
+}
+
+pub(super) fn routes(app: &mut web::ServiceConfig) {
+    app.service(show_settings).service(change_settings);
+}
+
+#[get("/merchants/{merchant}")]
+async fn show_settings(
+    app: web::Data<App>,
+    signed_in: SignedIn,
+    merchant: web::Path<String>,
+) -> Result<HttpResponse, PageError> {
+    let found = Merchant::load(&signed_in, signed_in.merchant(&merchant)?).await?;
+    html(&settings_page(&app, &signed_in, &found, None))
+}
+
+/// The page; `form` is a rejected form, if there is one.
+fn settings_page(
+    app: &App,
+    signed_in: &SignedIn,
+    merchant: &Merchant,
+    form: Option<SettingsForm>,
+) -> SettingsPage {
+    SettingsPage {
+        page: page(app, signed_in),
+        merchant: Frame::new(&signed_in.person, merchant, Tab::Settings),
+        form: form.unwrap_or_else(|| SettingsForm::of(&merchant.settings)),
+        facts: facts(&merchant.settings),
+    }
+}
+
+#[post("/merchants/{merchant}")]
+async fn change_settings(
+    app: web::Data<App>,
+    posted: Posted<Fields>,
+    merchant: web::Path<String>,
+) -> Result<HttpResponse, PageError> {
+    let Posted { signed_in, form } = posted;
+    let id = signed_in.merchant(&merchant)?;
+    let mut form = SettingsForm::read(&form);
+    if let Some(body) = form.body() {
+        let path = path!("v1", "merchants", id);
+        let changed: Result<Value, _> =
+            signed_in.api.send_json(Service::Auth, Method::PATCH, None, &path, &body).await;
+        match changed {
+            Ok(_) => {
+                let url = format!("/{}", path!("merchants", id));
+                return Ok(Notice::SettingsSaved.redirect(&url));
+            }
+            Err(ApiError::Invalid(body)) => form.reject(&body),
+            Err(ApiError::Conflict(body)) => form.message = Some(sentence(&body.message)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let found = Merchant::load(&signed_in, id).await?;
+    rejected(&settings_page(&app, &signed_in, &found, Some(form)))
+}
+
+/// The settings in words, for people who cannot change them.
+fn facts(settings: &Settings) -> Vec<(&'static str, String)> {
+    let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "not set".to_owned());
+    let yes_no = |is_on: bool, yes: &str, no: &str| (if is_on { yes } else { no }).to_owned();
+    let returns = &settings.returns;
+    let method = |offer: &super::policy_form::Method| {
+        format!("{} for {}", offer.method, money(offer.shipping_cost_cents, &settings.currency))
+    };
+    let reasons = returns.reasons.iter().map(|reason| reason.label.as_str()).collect::<Vec<_>>();
+    let card = returns.gift_card.as_ref().map_or_else(
+        || "not offered".to_owned(),
+        |card| {
+            format!(
+                "{} with a bonus of {}",
+                card.sku,
+                money(card.bonus_credit_amount_cents, &settings.currency)
+            )
+        },
+    );
+    let contact = settings.support_contact.as_ref().map(|contact| contact.email.clone());
+    let weight = settings.express_max_weight.map(|weight| weight.to_string());
+    vec![
+        ("Time zone", settings.time_zone.clone()),
+        ("Currency", settings.currency.clone()),
+        ("Contact for undeliverable messages", text(&contact)),
+        ("Base URL of endpoints", text(&settings.base_url)),
+        ("Return window", count(settings.return_window_days.into(), "day", "days")),
+        ("Tags that forbid a return", text(&list(&settings.final_sale_tags))),
+        ("Reasons", reasons.join(", ")),
+        ("Methods", returns.methods.iter().map(method).collect::<Vec<_>>().join(", ")),
+        ("Heaviest unit for express-returns", text(&weight)),
+        (
+            "Shipping if every unit is exchanged",
+            yes_no(returns.free_exchange_shipping, "free", "at the cost of the method"),
+        ),
+        ("Gift card", card),
+        ("Concept of exchange items", text(&settings.concept)),
+        (
+            "Receiving",
+            yes_no(
+                settings.managed_receiving,
+                "Backhaul receives returned units",
+                "the merchant receives returned units",
+            ),
+        ),
+        (
+            "Orders whose sums do not add up",
+            yes_no(settings.strict_amounts, "rejected", "stored with a warning"),
+        ),
+        (
+            "New refunds dated in the past",
+            yes_no(settings.strict_refund_dates, "rejected", "stored"),
+        ),
+    ]
+}
+
+fn list(entries: &[String]) -> Option<String> {
+    (!entries.is_empty()).then(|| entries.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn settings_are_facts_in_words() {
+        let settings: Settings = serde_json::from_value(json!({
+            "name": "Acme", "time_zone": "UTC", "currency": "EUR", "return_window_days": 30,
+            "returns": {
+                "methods": [{ "method": "mail-back", "shipping_cost_cents": 595 }],
+                "reasons": [{ "code": "A", "label": "Too small" }],
+            },
+        }))
+        .unwrap();
+        let facts = facts(&settings);
+        for fact in [
+            ("Methods", "mail-back for 5.95 EUR"),
+            ("Return window", "30 days"),
+            ("Base URL of endpoints", "not set"),
+            ("Gift card", "not offered"),
+        ] {
+            assert!(facts.contains(&(fact.0, fact.1.to_owned())), "{fact:?} in {facts:?}");
+        }
+    }
+
+    #[test]
+    fn the_form_sends_what_it_shows() {
+        let settings: Settings = serde_json::from_value(json!({
+            "name": "Acme", "time_zone": "UTC", "currency": "EUR", "return_window_days": 30,
+            "final_sale_tags": ["a", "b"], "express_max_weight": 2.5,
+            "support_contact": { "email": "a@acme.example", "name": null, "phone": null },
+        }))
+        .unwrap();
+        let body = SettingsForm::of(&settings).body().unwrap();
+        assert_eq!(serde_json::from_value::<Settings>(body).unwrap(), settings);
+    }
+}

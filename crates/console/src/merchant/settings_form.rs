@@ -1,0 +1,197 @@
+//! The settings of a merchant as a form.
+
+use pages::{
+    api::ErrorBody,
+    form::{Field, Fields},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::policy_form::{Policy, PolicyForm};
+use crate::error::sentence;
+
+/// The settings as auth describes them.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Settings {
+    pub(crate) name: String,
+    pub(super) time_zone: String,
+    pub(super) currency: String,
+    pub(super) managed_receiving: bool,
+    pub(super) return_window_days: u32,
+    pub(super) final_sale_tags: Vec<String>,
+    pub(super) express_max_weight: Option<f64>,
+    pub(super) concept: Option<String>,
+    pub(super) returns: Policy,
+    pub(super) strict_amounts: bool,
+    pub(super) strict_refund_dates: bool,
+    pub(super) support_contact: Option<Contact>,
+    pub(super) base_url: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(super) struct Contact {
+    pub(super) email: String,
+    pub(super) name: Option<String>,
+    pub(super) phone: Option<String>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct SettingsForm {
+    pub(super) name: Field,
+    pub(super) time_zone: Field,
+    pub(super) currency: Field,
+    pub(super) return_window_days: Field,
+    /// One tag a line.
+    pub(super) final_sale_tags: Field,
+    pub(super) express_max_weight: Field,
+    pub(super) concept: Field,
+    pub(super) base_url: Field,
+    pub(super) contact_email: Field,
+    pub(super) contact_name: Field,
+    pub(super) contact_phone: Field,
+    pub(super) managed_receiving: bool,
+    pub(super) strict_amounts: bool,
+    pub(super) strict_refund_dates: bool,
+    pub(super) policy: PolicyForm,
+    /// The reason why the whole form was rejected.
+    pub(super) message: Option<String>,
+}
+
+impl SettingsForm {
+    /// The form with the present settings.
+    pub(super) fn of(settings: &Settings) -> Self {
+        let optional = |text: &Option<String>| Field::new(text.clone().unwrap_or_default());
+        let contact = settings.support_contact.clone().unwrap_or_default();
+        Self {
+            name: Field::new(settings.name.as_str()),
+            time_zone: Field::new(settings.time_zone.as_str()),
+            currency: Field::new(settings.currency.as_str()),
+            return_window_days: Field::new(settings.return_window_days.to_string()),
+            final_sale_tags: Field::new(settings.final_sale_tags.join("\n")),
+            express_max_weight: Field::new(
+                settings.express_max_weight.map(|weight| weight.to_string()).unwrap_or_default(),
+            ),
+            concept: optional(&settings.concept),
+            base_url: optional(&settings.base_url),
+            contact_email: Field::new(contact.email),
+            contact_name: optional(&contact.name),
+            contact_phone: optional(&contact.phone),
+            managed_receiving: settings.managed_receiving,
+            strict_amounts: settings.strict_amounts,
+            strict_refund_dates: settings.strict_refund_dates,
+            policy: PolicyForm::of(&settings.returns, &settings.currency),
+            message: None,
+        }
+    }
+
+    /// The form as it was sent.
+    pub(super) fn read(fields: &Fields) -> Self {
+        let field = |name| Field::new(fields.text(name));
+        Self {
+            name: field("name"),
+            time_zone: field("time_zone"),
+            currency: Field::new(fields.text("currency").to_uppercase()),
+            return_window_days: field("return_window_days"),
+            final_sale_tags: field("final_sale_tags"),
+            express_max_weight: field("express_max_weight"),
+            concept: field("concept"),
+            base_url: field("base_url"),
+            contact_email: field("contact_email"),
+            contact_name: field("contact_name"),
+            contact_phone: field("contact_phone"),
+            managed_receiving: fields.is_checked("managed_receiving"),
+            strict_amounts: fields.is_checked("strict_amounts"),
+            strict_refund_dates: fields.is_checked("strict_refund_dates"),
+            policy: PolicyForm::read(fields),
+            message: None,
+        }
+    }
+
+    /// The request, or `None` after an error was put beside a field.
+    pub(super) fn body(&mut self) -> Option<Value> {
+        let days = number::<u32>(&mut self.return_window_days, "Must be a whole number of days.");
+        let weight = match self.express_max_weight.value.as_str() {
+            "" => Some(None),
+            _ => number::<f64>(&mut self.express_max_weight, "Must be a number.").map(Some),
+        };
+        let policy = self.policy.body(&self.currency.value);
+        if days.is_none() || weight.is_none() || policy.is_none() {
+            self.message = Some("Some fields are not valid. Nothing was changed.".to_owned());
+        }
+        let tags: Vec<_> = self
+            .final_sale_tags
+            .value
+            .lines()
+            .map(str::trim)
+            .filter(|tag| !tag.is_empty())
+            .collect();
+        Some(json!({
+            "name": self.name.value,
+            "time_zone": self.time_zone.value,
+            "currency": self.currency.value,
+            "managed_receiving": self.managed_receiving,
+            "return_window_days": days?,
+            "final_sale_tags": tags,
+            "express_max_weight": weight?,
+            "concept": optional(&self.concept),
+            "returns": policy?,
+            "strict_amounts": self.strict_amounts,
+            "strict_refund_dates": self.strict_refund_dates,
+            "support_contact": self.contact(),
+            "base_url": optional(&self.base_url),
+        }))
+    }
+
+    fn contact(&self) -> Option<Value> {
+        let fields = [&self.contact_email, &self.contact_name, &self.contact_phone];
+        fields.iter().any(|field| !field.value.is_empty()).then(|| {
+            json!({
+                "email": self.contact_email.value,
+                "name": optional(&self.contact_name),
+                "phone": optional(&self.contact_phone),
+            })
+        })
+    }
+
+    /// Puts the errors of auth beside the fields.
+    pub(super) fn reject(&mut self, body: &ErrorBody) {
+        let fields = [
+            (&mut self.name, "$.name"),
+            (&mut self.time_zone, "$.time_zone"),
+            (&mut self.currency, "$.currency"),
+            (&mut self.return_window_days, "$.return_window_days"),
+            (&mut self.express_max_weight, "$.express_max_weight"),
+            (&mut self.concept, "$.concept"),
+            (&mut self.base_url, "$.base_url"),
+            (&mut self.contact_email, "$.support_contact.email"),
+            (&mut self.contact_name, "$.support_contact.name"),
+            (&mut self.contact_phone, "$.support_contact.phone"),
+        ];
+        for (field, path) in fields {
+            field.error = body.field(path).map(|text| sentence(&text));
+        }
+        self.final_sale_tags.error = error_below(body, "$.final_sale_tags");
+        self.policy.reject(body);
+        self.message = Some(sentence(&body.message));
+    }
+}
+
+/// The first error of a list or of one of its entries.
+pub(super) fn error_below(body: &ErrorBody, path: &str) -> Option<String> {
+    let error = body.errors.iter().find(|error| error.field.starts_with(path))?;
+    body.field(&error.field).map(|text| sentence(&text))
+}
+
+pub(super) fn optional(field: &Field) -> Option<&str> {
+    Some(field.value.as_str()).filter(|text| !text.is_empty())
+}
+
+fn number<T: std::str::FromStr>(field: &mut Field, error: &str) -> Option<T> {
+    let number = field.value.replace(',', ".").parse().ok();
+    if number.is_none() {
+        field.reject(error);
+    }
+    number
+}

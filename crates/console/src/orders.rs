@@ -1,0 +1,90 @@
+//! An order: the snapshot that the merchant sent, its units, refunds, returns and exchange orders.
+
+mod document;
+mod snapshot;
+mod units;
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use futures_util::future::join5;
+use pages::{
+    api::{Part, Service},
+    path,
+};
+
+use crate::{
+    App,
+    discrepancies::{DiscrepancyPage, DiscrepancyRow},
+    error::PageError,
+    exchange_orders::{ExchangeOrderPage, ExchangeOrderRow},
+    listing::{found, load},
+    page::{Page, Section, html},
+    person::SignedIn,
+    warehouse::{WarehouseRecord, find_records},
+};
+use snapshot::{Snapshot, StoredOrder};
+use units::{OrderUnits, OrderView};
+
+pub(crate) fn routes(app: &mut web::ServiceConfig) {
+    app.service(show_order);
+}
+
+#[derive(Template)]
+#[template(path = "order.html")]
+struct OrderPage {
+    page: Page,
+    merchant: String,
+    identifier: String,
+    snapshot: Part<Snapshot>,
+    /// Nothing while rma-engine does not know the order.
+    units: Part<Option<OrderUnits>>,
+    exchange_orders: Part<Vec<ExchangeOrderRow>>,
+    discrepancies: Part<Vec<DiscrepancyRow>>,
+    records: Part<Vec<WarehouseRecord>>,
+}
+
+#[get("/merchants/{merchant}/orders/{order}")]
+async fn show_order(
+    app: web::Data<App>,
+    signed_in: SignedIn,
+    path: web::Path<(String, String)>,
+) -> Result<HttpResponse, PageError> {
+    let (merchant, identifier) = path.into_inner();
+    let own = Some(signed_in.merchant(&merchant)?);
+    let order_path = path!("v1", "orders", identifier);
+    let of_order = [("original_order_id", identifier.as_str())];
+    let about_order = [("order_identifier", identifier.as_str()), ("state", "open")];
+    let (stored, view, exchange_orders, discrepancies, records) = join5(
+        load::<StoredOrder>(&signed_in, Service::OrderIntake, own, &order_path, &[]),
+        load::<OrderView>(&signed_in, Service::RmaEngine, own, &order_path, &[]),
+        load::<ExchangeOrderPage>(
+            &signed_in,
+            Service::Exchange,
+            own,
+            "v1/exchange_orders",
+            &of_order,
+        ),
+        load::<DiscrepancyPage>(
+            &signed_in,
+            Service::RmaEngine,
+            own,
+            "v1/discrepancies",
+            &about_order,
+        ),
+        find_records(&signed_in, &merchant, "order_identifier", &identifier),
+    )
+    .await;
+    let page = Page::new(&app, &signed_in, Section::Lookup);
+    let exchange_orders = exchange_orders.map(|list| list.rows(&page));
+    let discrepancies = discrepancies.map(|list| list.rows(&page));
+    html(&OrderPage {
+        snapshot: Part::new(stored.map(|stored| Snapshot::new(stored, &page)))?,
+        units: Part::new(found(view).map(|view| view.map(|view| OrderUnits::new(view, &page))))?,
+        exchange_orders: Part::new(exchange_orders)?,
+        discrepancies: Part::new(discrepancies)?,
+        records: Part::new(records)?,
+        page,
+        merchant,
+        identifier,
+    })
+}

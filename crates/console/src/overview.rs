@@ -1,0 +1,113 @@
+//! The start page of staff: the state of the whole installation at a glance.
+//!
+//! Every part comes from a call of its own. All calls run in parallel, and a part whose service does
+//! not respond says so.
+
+mod backlog;
+mod figures;
+mod latency;
+#[cfg(test)]
+mod scratch;
+mod services;
+mod traffic;
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use futures_util::future::{join, join5};
+use pages::api::{Caller, Service};
+
+use crate::{
+    App,
+    endpoint_health::{Endpoint, EndpointList, EndpointRow},
+    error::PageError,
+    home,
+    page::{Page, Section, html},
+    parts::{Loaded, each},
+    person::SignedIn,
+    replays::{ReplayEntry, ReplayList},
+};
+
+use backlog::{Backlog, QueueRow};
+use figures::Figure;
+use services::ServiceRow;
+use traffic::{HourlyReport, Traffic};
+
+const WORST: usize = 10;
+
+#[derive(Template)]
+#[template(path = "overview.html")]
+struct OverviewPage {
+    page: Page,
+    figures: Vec<Figure>,
+    services: Vec<ServiceRow>,
+    queues: Loaded<QueueRow>,
+    traffic: Traffic,
+    traffic_missing: Vec<Service>,
+    endpoints: Loaded<EndpointRow>,
+    replays: Loaded<ReplayEntry>,
+}
+
+pub(crate) fn routes(app: &mut web::ServiceConfig) {
+    app.service(show_start);
+}
+
+/// The overview for staff, the home page for a merchant's people.
+#[get("/")]
+async fn show_start(app: web::Data<App>, signed_in: SignedIn) -> Result<HttpResponse, PageError> {
+    match signed_in.person.merchant.clone() {
+        Some(merchant) => home::show(&app, &signed_in, &merchant).await,
+        None => show_overview(&app, &signed_in).await,
+    }
+}
+
+async fn show_overview(app: &App, signed_in: &SignedIn) -> Result<HttpResponse, PageError> {
+    let (api, page) = (&signed_in.api, Page::new(app, signed_in, Section::Overview));
+    let (services, backlogs, hours, endpoints, replays) = join5(
+        ServiceRow::load(api, &page),
+        each::<Backlog>(api, &Service::ALL, "v1/backlog", &[]),
+        each::<HourlyReport>(api, &Service::DELIVERING, "v1/reports/hourly", &[("hours", "24")]),
+        load_endpoints(api),
+        each::<ReplayList>(api, &Service::DELIVERING, "v1/replays", &[("state", "running")]),
+    )
+    .await;
+    let (backlogs, hours, endpoints, replays) = (backlogs?, hours?, endpoints?, replays?);
+    let traffic = Traffic::new(hours.entries.into_iter().map(|(_, report)| report));
+    let figures = figures::figures(&page, &services, &backlogs, &endpoints, &traffic);
+    let running = replays.entries.into_iter().flat_map(|(service, list)| {
+        let page = &page;
+        list.replays.into_iter().map(move |replay| ReplayEntry::new(page, service, replay))
+    });
+    html(&OverviewPage {
+        figures,
+        services,
+        queues: Loaded { missing: backlogs.missing, entries: QueueRow::list(backlogs.entries) },
+        traffic,
+        traffic_missing: hours.missing,
+        replays: Loaded { entries: running.collect(), missing: replays.missing },
+        endpoints: Loaded {
+            entries: EndpointRow::worst(&page, endpoints.entries, WORST),
+            missing: endpoints.missing,
+        },
+        page,
+    })
+}
+
+/// Loads the endpoints that may need attention. Bad ones are asked for by their state, because a list
+/// of all endpoints has many pages.
+async fn load_endpoints(api: &Caller) -> Result<Loaded<Endpoint>, PageError> {
+    let list = async |query: [(&'static str, &'static str); 2]| {
+        each::<EndpointList>(api, &Service::DELIVERING, "v1/endpoints", &query).await
+    };
+    let (first, (failing, disabled)) = join(
+        list([("state", ""), ("limit", "200")]),
+        join(
+            list([("state", "failing"), ("limit", "50")]),
+            list([("state", "disabled"), ("limit", "50")]),
+        ),
+    )
+    .await;
+    let (first, failing, disabled) = (first?, failing?, disabled?);
+    let entries = [first.entries, failing.entries, disabled.entries].into_iter().flatten();
+    let entries = entries.flat_map(|(_, list)| list.endpoints).collect();
+    Ok(Loaded { entries, missing: first.missing })
+}

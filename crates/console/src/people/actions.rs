@@ -1,0 +1,132 @@
+//! Disables and enables a person, makes a new link, ends sessions.
+
+use actix_web::{HttpResponse, get, post, web};
+use pages::{api::Service, path};
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{invite, section, url_of};
+use crate::{
+    App,
+    confirm::Confirmation,
+    error::PageError,
+    notice::Notice,
+    page::Page,
+    person::{Posted, SignedIn},
+    sessions,
+};
+
+pub(super) fn routes(app: &mut web::ServiceConfig) {
+    app.service(ask_to_disable)
+        .service(disable)
+        .service(enable)
+        .service(ask_for_link)
+        .service(renew_link)
+        .service(end_session)
+        .service(end_all_sessions);
+}
+
+#[derive(Deserialize)]
+struct NoFields {}
+
+fn confirmation(
+    app: &App,
+    signed_in: &SignedIn,
+    email: &str,
+    (title, button): (String, &'static str),
+    effects: &[&str],
+) -> Result<HttpResponse, PageError> {
+    Confirmation {
+        page: Page::new(app, signed_in, section(signed_in)),
+        title,
+        effects: effects.iter().map(|effect| (*effect).to_owned()).collect(),
+        button,
+        asks_overlap: false,
+        back: url_of(email),
+    }
+    .show()
+}
+
+/// Sends a change without a body.
+async fn change(signed_in: &SignedIn, email: &str, action: &str) -> Result<(), PageError> {
+    let path = path!("v1", "people", email, action);
+    let _: Value =
+        signed_in.api.send_json(Service::Auth, Method::POST, None, &path, &json!({})).await?;
+    Ok(())
+}
+
+#[get("/people/{email}/disable")]
+async fn ask_to_disable(
+    app: web::Data<App>,
+    signed_in: SignedIn,
+    email: web::Path<String>,
+) -> Result<HttpResponse, PageError> {
+    let effects = [
+        "The person cannot sign in any more, and all their sessions end now.",
+        "An invitation link that was not used stops working. The audit log keeps what the person did.",
+        "You can enable the person again later.",
+    ];
+    let title = format!("Disable {email}?");
+    confirmation(&app, &signed_in, &email, (title, "Disable"), &effects)
+}
+
+#[post("/people/{email}/disable")]
+async fn disable(
+    posted: Posted<NoFields>,
+    email: web::Path<String>,
+) -> Result<HttpResponse, PageError> {
+    change(&posted.signed_in, &email, "disable").await?;
+    Ok(Notice::PersonDisabled.redirect(&url_of(&email)))
+}
+
+#[post("/people/{email}/enable")]
+async fn enable(
+    posted: Posted<NoFields>,
+    email: web::Path<String>,
+) -> Result<HttpResponse, PageError> {
+    change(&posted.signed_in, &email, "enable").await?;
+    Ok(Notice::PersonEnabled.redirect(&url_of(&email)))
+}
+
+#[get("/people/{email}/invitation")]
+async fn ask_for_link(
+    app: web::Data<App>,
+    signed_in: SignedIn,
+    email: web::Path<String>,
+) -> Result<HttpResponse, PageError> {
+    let effects = [
+        "With the new link the person sets a new password and sets up the authenticator app again.",
+        "An earlier link stops working. The present password works until the new link is used.",
+    ];
+    let title = format!("Make a new invitation link for {email}?");
+    confirmation(&app, &signed_in, &email, (title, "Make a new link"), &effects)
+}
+
+#[post("/people/{email}/invitation")]
+async fn renew_link(
+    app: web::Data<App>,
+    posted: Posted<NoFields>,
+    email: web::Path<String>,
+) -> Result<HttpResponse, PageError> {
+    invite::renew(&app, &posted.signed_in, &email).await
+}
+
+#[post("/people/{email}/sessions/{id}/end")]
+async fn end_session(
+    posted: Posted<NoFields>,
+    path: web::Path<(String, String)>,
+) -> Result<HttpResponse, PageError> {
+    let (email, id) = path.into_inner();
+    sessions::end(&posted.signed_in, &id).await?;
+    Ok(Notice::SessionEnded.redirect(&url_of(&email)))
+}
+
+#[post("/people/{email}/sessions/end")]
+async fn end_all_sessions(
+    posted: Posted<NoFields>,
+    email: web::Path<String>,
+) -> Result<HttpResponse, PageError> {
+    sessions::end_all(&posted.signed_in, Some(email.as_str())).await?;
+    Ok(Notice::SessionsEnded.redirect(&url_of(&email)))
+}

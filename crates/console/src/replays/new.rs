@@ -1,0 +1,229 @@
+//! Starts a replay: filter, dry run, confirmation by typing the number of deliveries.
+
+use actix_web::{HttpResponse, get, http::StatusCode, post, web};
+use askama::Template;
+use pages::{
+    api::{ApiError, Service},
+    text::{count, grouped},
+};
+use reqwest::Method;
+use serde::Deserialize;
+
+use super::{
+    form::{NewReplay, Problems, STATES},
+    preview::{DEADLINE, Preview, read_expected, tolerance},
+    progress::replay_url,
+    wire::Replay,
+};
+use crate::{
+    App,
+    deliveries::{DeliveryFilter, FilterErrors},
+    error::{PageError, sentence},
+    notice::Notice,
+    page::{Page, Section, html_with},
+    person::{Posted, SignedIn},
+};
+
+#[derive(Template)]
+#[template(path = "replay_new.html")]
+struct NewReplayPage {
+    page: Page,
+    form: NewReplay,
+    filter: DeliveryFilter,
+    states: &'static [(&'static str, &'static str)],
+    errors: FilterErrors,
+    per_second_error: Option<&'static str>,
+    hint: Option<&'static str>,
+    preview: Option<Preview>,
+    confirmation: Confirmation,
+}
+
+/// The state of the confirmation.
+#[derive(Default)]
+struct Confirmation {
+    typed: String,
+    typed_error: Option<String>,
+    /// The reason why nothing, or not everything, was started.
+    problem: Option<String>,
+    /// Replays that were started before another one was rejected.
+    started: Vec<(Service, Replay)>,
+}
+
+pub(super) fn routes(app: &mut web::ServiceConfig) {
+    app.service(new_replay).service(start_replay);
+}
+
+#[get("/replays/new")]
+async fn new_replay(
+    app: web::Data<App>,
+    signed_in: SignedIn,
+    form: web::Query<NewReplay>,
+) -> Result<HttpResponse, PageError> {
+    let form = form.into_inner();
+    show(&app, &signed_in, form, Confirmation::default(), StatusCode::OK).await
+}
+
+/// Shows the form, and the deliveries that match if the form is valid.
+async fn show(
+    app: &App,
+    signed_in: &SignedIn,
+    form: NewReplay,
+    confirmation: Confirmation,
+    status: StatusCode,
+) -> Result<HttpResponse, PageError> {
+    let form = checked(signed_in, form)?;
+    let page = Page::new(app, signed_in, Section::Replays);
+    let problems = form.problems();
+    let preview = if problems.is_empty() {
+        Some(Preview::load(&page, signed_in, &form).await?)
+    } else {
+        None
+    };
+    let Problems { fields: errors, per_second: per_second_error, hint } = problems;
+    let (filter, states) = (form.filter.clone(), STATES);
+    let shown = NewReplayPage {
+        page,
+        form,
+        filter,
+        states,
+        errors,
+        per_second_error,
+        hint,
+        preview,
+        confirmation,
+    };
+    html_with(status, &shown)
+}
+
+/// Limits the form to the merchant of the person.
+fn checked(signed_in: &SignedIn, form: NewReplay) -> Result<NewReplay, PageError> {
+    if !signed_in.person.may_replay() {
+        return Err(PageError::Denied(
+            "Your role can read deliveries, but not replay them".to_owned(),
+        ));
+    }
+    if !form.filter.merchant.is_empty() {
+        signed_in.merchant(&form.filter.merchant)?;
+    }
+    Ok(form.completed(signed_in.person.merchant.as_deref()))
+}
+
+#[derive(Deserialize)]
+struct StartForm {
+    #[serde(flatten)]
+    new: NewReplay,
+    #[serde(default)]
+    expected: String,
+    #[serde(default)]
+    typed: String,
+}
+
+#[post("/replays/new")]
+async fn start_replay(
+    app: web::Data<App>,
+    posted: Posted<StartForm>,
+) -> Result<HttpResponse, PageError> {
+    let Posted { signed_in, form: StartForm { new, expected, typed } } = posted;
+    let new = checked(&signed_in, new)?;
+    let expected = read_expected(&expected).ok_or(PageError::BadForm)?;
+    let total: u64 = expected.iter().map(|(_, matches)| matches).sum();
+    let mut confirmation = Confirmation { typed, ..Confirmation::default() };
+    if !new.problems().is_empty() || !is_confirmed(&confirmation.typed, total) {
+        let error = format!("Type {} to confirm.", grouped(total));
+        confirmation.typed_error = Some(error);
+        return show(&app, &signed_in, new, confirmation, StatusCode::UNPROCESSABLE_ENTITY).await;
+    }
+    for (service, matches) in expected {
+        match start(&signed_in, &new, service, matches).await {
+            Ok(replay) => confirmation.started.push((service, replay)),
+            Err(error) => {
+                confirmation.problem = Some(confirmation.explain(service, matches, error)?);
+                confirmation.typed.clear();
+                return show(&app, &signed_in, new, confirmation, StatusCode::CONFLICT).await;
+            }
+        }
+    }
+    let url = replay_url(&confirmation.started).ok_or(PageError::BadForm)?;
+    Ok(Notice::ReplayStarted.redirect(&url))
+}
+
+async fn start(
+    signed_in: &SignedIn,
+    new: &NewReplay,
+    service: Service,
+    matches: u64,
+) -> Result<Replay, ApiError> {
+    let (api, body) =
+        (signed_in.api.clone().with_deadline(DEADLINE), new.start(matches, tolerance(matches)));
+    api.send_json(service, Method::POST, None, "v1/replays", &body).await
+}
+
+/// Whether the typed text is this number. People copy it with its commas.
+fn is_confirmed(typed: &str, total: u64) -> bool {
+    let digits = typed.replace([',', ' '], "");
+    total > 0 && digits.parse() == Ok(total)
+}
+
+impl Confirmation {
+    /// The reason why a service did not start its replay. Errors before the first replay are those of
+    /// the page, because nothing was changed.
+    fn explain(
+        &self,
+        service: Service,
+        matches: u64,
+        error: ApiError,
+    ) -> Result<String, PageError> {
+        let reason = match error {
+            ApiError::Conflict(body) => format!(
+                "You confirmed {}. {} Look at the new numbers and confirm again.",
+                count(matches, "delivery", "deliveries"),
+                sentence(&body.message)
+            ),
+            error if self.started.is_empty() => return Err(error.into()),
+            error => sentence(&error.to_string()),
+        };
+        let part = if self.started.is_empty() {
+            "Nothing was started.".to_owned()
+        } else {
+            format!("The replay of {service} was not started.")
+        };
+        Ok(format!("{part} {reason}"))
+    }
+
+    fn started_url(&self) -> Option<String> {
+        replay_url(&self.started)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pages::api::ErrorBody;
+
+    use super::*;
+
+    #[test]
+    fn the_number_confirms_with_and_without_commas() {
+        for (typed, is_right) in
+            [("1204", true), (" 1,204 ", true), ("1205", false), ("", false), ("all", false)]
+        {
+            assert_eq!(is_confirmed(typed, 1204), is_right, "{typed}");
+        }
+        assert!(!is_confirmed("0", 0));
+    }
+
+    #[test]
+    fn a_changed_number_is_explained() {
+        let conflict = || {
+            let message = "1300 deliveries match now, not as many as expected".to_owned();
+            ApiError::Conflict(ErrorBody { message, errors: Vec::new() })
+        };
+        let text = Confirmation::default().explain(Service::Exchange, 1204, conflict()).unwrap();
+        assert_eq!(
+            text,
+            "Nothing was started. You confirmed 1,204 deliveries. 1300 deliveries match now, not as \
+             many as expected. Look at the new numbers and confirm again."
+        );
+        let away = ApiError::Unavailable { service: Service::Exchange };
+        assert!(Confirmation::default().explain(Service::Exchange, 1, away).is_err());
+    }
+}

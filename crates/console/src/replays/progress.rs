@@ -1,0 +1,223 @@
+//! The progress of replays, and the buttons that pause, resume and stop them.
+
+use actix_web::{HttpResponse, get, http::StatusCode, post, web};
+use askama::Template;
+use futures_util::future::join_all;
+use pages::{
+    api::{ApiError, Part, Service},
+    path,
+    text::Moment,
+};
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::wire::Replay;
+use crate::{
+    App,
+    confirm::Confirmation,
+    delivery::delivering_service,
+    error::{PageError, sentence},
+    notice::Notice,
+    page::{Page, Section, html_with},
+    person::{Posted, SignedIn},
+};
+
+/// A replay of one service.
+struct Progress {
+    service: Service,
+    replay: Replay,
+    words: String,
+    created: Moment,
+    finished: Option<Moment>,
+}
+
+#[derive(Template)]
+#[template(path = "replay.html")]
+struct ReplayPage {
+    page: Page,
+    /// The replays that were started together.
+    replays: Vec<Part<Progress>>,
+    also: String,
+    /// The reason why a button had no effect.
+    problem: Option<String>,
+}
+
+/// Other replays that the page shows: `exchange:ID,warehouse-notifier:ID`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Together {
+    also: String,
+}
+
+/// The page of replays that were started together.
+pub(super) fn replay_url(replays: &[(Service, Replay)]) -> Option<String> {
+    let ((service, first), others) = replays.split_first()?;
+    let also = others.iter().map(|(service, replay)| format!("{service}:{}", replay.id));
+    Some(own_url(*service, first.id, &also.collect::<Vec<_>>().join(",")))
+}
+
+fn own_url(service: Service, id: Uuid, also: &str) -> String {
+    match crate::listing::query_string(&[("also", also)]) {
+        query if query.is_empty() => format!("/replays/{service}/{id}"),
+        query => format!("/replays/{service}/{id}?{query}"),
+    }
+}
+
+pub(super) fn routes(app: &mut web::ServiceConfig) {
+    app.service(show_replay)
+        .service(pause_replay)
+        .service(resume_replay)
+        .service(confirm_stop)
+        .service(stop_replay);
+}
+
+#[get("/replays/{service}/{id}")]
+async fn show_replay(
+    app: web::Data<App>,
+    signed_in: SignedIn,
+    path: web::Path<(String, Uuid)>,
+    together: web::Query<Together>,
+) -> Result<HttpResponse, PageError> {
+    let (service, id) = path.into_inner();
+    let own = (delivering_service(&service)?, id);
+    show(&app, &signed_in, own, together.into_inner(), None).await
+}
+
+async fn show(
+    app: &App,
+    signed_in: &SignedIn,
+    own: (Service, Uuid),
+    together: Together,
+    problem: Option<String>,
+) -> Result<HttpResponse, PageError> {
+    let page = Page::new(app, signed_in, Section::Replays);
+    let others = others(&together.also).ok_or(PageError::NotFound)?;
+    let loaded = join_all([own].into_iter().chain(others).map(async |(service, id)| {
+        let replay = signed_in.api.get(service, &path!("v1", "replays", id.to_string()), &[]).await;
+        Part::new(replay.map(|replay| Progress::new(&page, service, replay)))
+    }))
+    .await;
+    let replays = loaded.into_iter().collect::<Result<_, ApiError>>()?;
+    let status = if problem.is_some() { StatusCode::CONFLICT } else { StatusCode::OK };
+    html_with(status, &ReplayPage { page, replays, also: together.also, problem })
+}
+
+fn others(also: &str) -> Option<Vec<(Service, Uuid)>> {
+    let one = |text: &str| {
+        let (service, id) = text.split_once(':')?;
+        Some((delivering_service(service).ok()?, id.parse().ok()?))
+    };
+    also.split(',').filter(|text| !text.is_empty()).map(one).collect()
+}
+
+impl Progress {
+    fn new(page: &Page, service: Service, replay: Replay) -> Self {
+        Self {
+            service,
+            words: replay.filter.words(replay.created_at),
+            created: page.moment(replay.created_at),
+            finished: replay.finished_at.map(|at| page.moment(at)),
+            replay,
+        }
+    }
+
+    fn action(&self, action: &str) -> String {
+        format!("/replays/{}/{}/{action}", self.service, self.replay.id)
+    }
+}
+
+#[post("/replays/{service}/{id}/pause")]
+async fn pause_replay(
+    app: web::Data<App>,
+    posted: Posted<Together>,
+    path: web::Path<(String, Uuid)>,
+) -> Result<HttpResponse, PageError> {
+    change(&app, posted, path, "pause", Notice::ReplayPaused).await
+}
+
+#[post("/replays/{service}/{id}/resume")]
+async fn resume_replay(
+    app: web::Data<App>,
+    posted: Posted<Together>,
+    path: web::Path<(String, Uuid)>,
+) -> Result<HttpResponse, PageError> {
+    change(&app, posted, path, "resume", Notice::ReplayResumed).await
+}
+
+#[post("/replays/{service}/{id}/stop")]
+async fn stop_replay(
+    app: web::Data<App>,
+    posted: Posted<Together>,
+    path: web::Path<(String, Uuid)>,
+) -> Result<HttpResponse, PageError> {
+    change(&app, posted, path, "stop", Notice::ReplayStopped).await
+}
+
+async fn change(
+    app: &App,
+    Posted { signed_in, form: together }: Posted<Together>,
+    path: web::Path<(String, Uuid)>,
+    action: &str,
+    notice: Notice,
+) -> Result<HttpResponse, PageError> {
+    let (service, id) = path.into_inner();
+    let service = delivering_service(&service)?;
+    let path = path!("v1", "replays", id.to_string(), action);
+    let changed: Result<Replay, _> =
+        signed_in.api.send_json(service, Method::POST, None, &path, &json!({})).await;
+    match changed {
+        Ok(_) => Ok(notice.redirect(&own_url(service, id, &together.also))),
+        Err(ApiError::Conflict(body)) => {
+            let problem = Some(sentence(&body.message));
+            show(app, &signed_in, (service, id), together, problem).await
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Asks before a replay is stopped, because it cannot be resumed.
+#[get("/replays/{service}/{id}/stop")]
+async fn confirm_stop(
+    app: web::Data<App>,
+    signed_in: SignedIn,
+    path: web::Path<(String, Uuid)>,
+) -> Result<HttpResponse, PageError> {
+    let (service, id) = path.into_inner();
+    let service = delivering_service(&service)?;
+    let replay: Replay =
+        signed_in.api.get(service, &path!("v1", "replays", id.to_string()), &[]).await?;
+    let effects = vec![
+        format!("The replay of {} ends.", replay.filter.words(replay.created_at)),
+        format!("So far: {}. Deliveries that are sent again already continue.", replay.result()),
+        "A stopped replay cannot be resumed. To continue later, pause it instead.".to_owned(),
+    ];
+    Confirmation {
+        page: Page::new(&app, &signed_in, Section::Replays),
+        title: "Stop this replay".to_owned(),
+        effects,
+        button: "Stop the replay",
+        asks_overlap: false,
+        back: own_url(service, id, ""),
+    }
+    .show()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replays_that_started_together_share_a_page() {
+        let id = Uuid::nil();
+        let also = format!("exchange:{id},warehouse-notifier:{id}");
+        let expected = [(Service::Exchange, id), (Service::WarehouseNotifier, id)];
+        assert_eq!(others(&also).unwrap(), expected);
+        assert_eq!(others(""), Some(Vec::new()));
+        assert_eq!(others("auth:1"), None);
+        let url = own_url(Service::RmaEngine, id, &also);
+        assert!(url.starts_with(&format!("/replays/rma-engine/{id}?also=exchange%3A")), "{url}");
+        assert_eq!(own_url(Service::RmaEngine, id, ""), format!("/replays/rma-engine/{id}"));
+    }
+}

@@ -1,0 +1,192 @@
+//! A return: units, parcels, timeline, exchange orders and the reasons why it waits.
+
+mod cancel;
+mod timeline;
+mod units;
+mod waiting;
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use chrono::{DateTime, Utc};
+use futures_util::future::join5;
+use pages::{
+    api::{ApiError, Part, Service},
+    path,
+    text::Moment,
+};
+use serde::Deserialize;
+
+use crate::{
+    App,
+    discrepancies::{DiscrepancyPage, DiscrepancyRow},
+    error::PageError,
+    exchange_orders::{ExchangeOrderPage, ExchangeOrderRow},
+    listing::{amount, load, words},
+    page::{Page, Section, html},
+    person::SignedIn,
+};
+use timeline::{Deliveries, Step, Timeline};
+use units::{Parcel, Unit, UnitRow, parcels};
+
+pub(crate) fn routes(app: &mut web::ServiceConfig) {
+    app.service(show_return).configure(cancel::routes);
+}
+
+/// A return as rma-engine describes it.
+#[derive(Debug, Deserialize)]
+struct Return {
+    rma_identifier: String,
+    status: String,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+    return_method: String,
+    #[serde(default)]
+    return_shipping_cost_cents: i64,
+    giftee_email: Option<String>,
+    #[serde(default)]
+    managed_receiving: bool,
+    receiving_closed_at: Option<DateTime<Utc>>,
+    canceled_at: Option<DateTime<Utc>>,
+    units: Vec<Unit>,
+}
+
+impl Return {
+    /// Units that were not canceled. For a canceled return, the units that it ended with.
+    fn active_units(&self) -> impl Iterator<Item = &Unit> {
+        self.units.iter().filter(|unit| unit.canceled_at == self.canceled_at)
+    }
+
+    fn is_cancelable(&self) -> bool {
+        self.status == "CREATED"
+    }
+}
+
+/// The colour of a return's status.
+pub(crate) fn status_tone(status: &str) -> &'static str {
+    match status {
+        "REFUNDED" => "good",
+        "PARTIAL_REFUND" => "warn",
+        "CREATED" => "info",
+        _ => "",
+    }
+}
+
+pub(crate) fn status_words(status: &str) -> String {
+    words(status)
+}
+
+#[derive(Deserialize)]
+struct Later {
+    /// The last timeline entry of the previous page.
+    #[serde(default)]
+    after: String,
+}
+
+#[derive(Template)]
+#[template(path = "return.html")]
+struct ReturnPage {
+    page: Page,
+    merchant: String,
+    rma: Return,
+    status: String,
+    tone: &'static str,
+    created: Moment,
+    updated: Moment,
+    shipping_cost: String,
+    waiting: Vec<String>,
+    units: Vec<UnitRow>,
+    parcels: Vec<Parcel>,
+    timeline: Part<(Vec<Step>, Option<String>)>,
+    exchange_orders: Part<Vec<ExchangeOrderRow>>,
+    discrepancies: Part<Vec<DiscrepancyRow>>,
+}
+
+#[get("/merchants/{merchant}/returns/{rma}")]
+async fn show_return(
+    app: web::Data<App>,
+    signed_in: SignedIn,
+    path: web::Path<(String, String)>,
+    later: web::Query<Later>,
+) -> Result<HttpResponse, PageError> {
+    let (merchant, identifier) = path.into_inner();
+    let own = Some(signed_in.merchant(&merchant)?);
+    let page = Page::new(&app, &signed_in, Section::Lookup);
+    let of_return = [("rma_identifier", identifier.as_str())];
+    let open = [("rma_identifier", identifier.as_str()), ("state", "open")];
+    let timeline_path = path!("v1", "returns", identifier, "timeline");
+    let timeline_page = [("limit", "200"), ("after", later.after.as_str())];
+    let (rma, timeline, deliveries, exchange_orders, discrepancies) = join5(
+        with_currency(&signed_in, &merchant, &identifier),
+        load::<Timeline>(&signed_in, Service::RmaEngine, own, &timeline_path, &timeline_page),
+        Deliveries::load(&signed_in, &merchant, &identifier),
+        load::<ExchangeOrderPage>(
+            &signed_in,
+            Service::Exchange,
+            own,
+            "v1/exchange_orders",
+            &of_return,
+        ),
+        load::<DiscrepancyPage>(&signed_in, Service::RmaEngine, own, "v1/discrepancies", &open),
+    )
+    .await;
+    let (rma, currency) = rma?;
+    let currency = currency.as_deref();
+    let steps = timeline.map(|timeline| {
+        let next = timeline.next.clone();
+        (timeline.steps(deliveries.unwrap_or_default(), &page), next)
+    });
+    html(&ReturnPage {
+        status: status_words(&rma.status),
+        tone: status_tone(&rma.status),
+        created: page.moment(rma.created_at),
+        updated: page.moment(rma.updated_at),
+        shipping_cost: amount(rma.return_shipping_cost_cents, currency),
+        waiting: waiting::reasons(&rma),
+        units: rma.units.iter().map(|unit| unit.row(&rma, &merchant, currency)).collect(),
+        parcels: parcels(&rma, &page),
+        timeline: Part::new(steps)?,
+        exchange_orders: Part::new(exchange_orders.map(|list| list.rows(&page)))?,
+        discrepancies: Part::new(discrepancies.map(|list| list.rows(&page)))?,
+        page,
+        merchant,
+        rma,
+    })
+}
+
+#[derive(Deserialize)]
+struct OrderCurrency {
+    currency: String,
+}
+
+/// The return, and the currency of its order, which the return does not name. Amounts are shown without a
+/// currency if it cannot be found out.
+async fn with_currency(
+    signed_in: &SignedIn,
+    merchant: &str,
+    identifier: &str,
+) -> Result<(Return, Option<String>), ApiError> {
+    let rma = load_return(signed_in, merchant, identifier).await?;
+    let order = rma.units.first().map(|unit| unit.order_identifier.as_str()).unwrap_or_default();
+    let path = path!("v1", "orders", order);
+    let order: Result<OrderCurrency, _> =
+        load(signed_in, Service::RmaEngine, Some(merchant), &path, &[]).await;
+    Ok((rma, order.ok().map(|order| order.currency)))
+}
+
+async fn load_return(
+    signed_in: &SignedIn,
+    merchant: &str,
+    identifier: &str,
+) -> Result<Return, ApiError> {
+    let path = path!("v1", "returns", identifier);
+    load(signed_in, Service::RmaEngine, Some(merchant), &path, &[]).await
+}
+
+#[cfg(test)]
+fn sample(status: &str, units: serde_json::Value) -> Return {
+    let rma = serde_json::json!({
+        "rma_identifier": "RMA-1", "status": status, "created_at": "2026-01-01T00:00:00Z",
+        "updated_at": "2026-01-01T00:00:00Z", "return_method": "mail-back", "units": units,
+    });
+    serde_json::from_value(rma).unwrap()
+}

@@ -1,0 +1,97 @@
+//! Cancels a return, after a page that says what happens.
+
+use actix_web::{HttpResponse, get, post, web};
+use askama::Template;
+use pages::{
+    api::{ApiError, Service},
+    form::Field,
+    path,
+};
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Return, load_return};
+use crate::{
+    App,
+    error::{PageError, sentence},
+    notice::Notice,
+    page::{Page, Section, html, rejected},
+    person::{Person, Posted, SignedIn},
+};
+
+pub(super) fn routes(app: &mut web::ServiceConfig) {
+    app.service(confirm_cancel).service(cancel_return);
+}
+
+#[derive(Template)]
+#[template(path = "return_cancel.html")]
+struct CancelPage {
+    page: Page,
+    merchant: String,
+    rma: Return,
+    reason: Field,
+    /// The reason why the return was not canceled.
+    problem: Option<String>,
+}
+
+#[get("/merchants/{merchant}/returns/{rma}/cancel")]
+async fn confirm_cancel(
+    app: web::Data<App>,
+    signed_in: SignedIn,
+    path: web::Path<(String, String)>,
+) -> Result<HttpResponse, PageError> {
+    let (merchant, identifier) = path.into_inner();
+    check_role(&signed_in.person)?;
+    let rma = load_return(&signed_in, signed_in.merchant(&merchant)?, &identifier).await?;
+    let page = Page::new(&app, &signed_in, Section::Lookup);
+    html(&CancelPage { page, merchant, rma, reason: Field::default(), problem: None })
+}
+
+#[derive(Deserialize)]
+struct CancelForm {
+    #[serde(default)]
+    reason: String,
+}
+
+#[post("/merchants/{merchant}/returns/{rma}/cancel")]
+async fn cancel_return(
+    app: web::Data<App>,
+    posted: Posted<CancelForm>,
+    path: web::Path<(String, String)>,
+) -> Result<HttpResponse, PageError> {
+    let Posted { signed_in, form } = posted;
+    let (merchant, identifier) = path.into_inner();
+    let own = signed_in.merchant(&merchant)?;
+    let reason = form.reason.trim();
+    let body = if reason.is_empty() { json!({}) } else { json!({ "reason": reason }) };
+    let cancel_path = path!("v1", "returns", identifier, "cancel");
+    let canceled: Result<Value, _> = signed_in
+        .api
+        .send_json(Service::RmaEngine, Method::POST, Some(own), &cancel_path, &body)
+        .await;
+    let mut reason = Field::new(form.reason);
+    let problem = match canceled {
+        Ok(_) => {
+            let shown = path!("merchants", merchant, "returns", identifier);
+            return Ok(Notice::ReturnCanceled.redirect(&format!("/{shown}")));
+        }
+        Err(ApiError::Conflict(body)) => Some(sentence(&body.message)),
+        Err(ApiError::Invalid(body)) => {
+            reason.error = body.field("$.reason");
+            reason.is_valid().then(|| sentence(&body.message))
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let rma = load_return(&signed_in, own, &identifier).await?;
+    let page = Page::new(&app, &signed_in, Section::Lookup);
+    rejected(&CancelPage { page, merchant, rma, reason, problem })
+}
+
+fn check_role(person: &Person) -> Result<(), PageError> {
+    if person.may_manage() {
+        Ok(())
+    } else {
+        Err(PageError::Denied("your role cannot cancel returns".to_owned()))
+    }
+}

@@ -1,0 +1,242 @@
+//! The timeline of a return: when, who, what, and whether the merchant's message arrived.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use pages::{
+    api::{ApiError, Service},
+    text::Moment,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::{
+    error::sentence,
+    listing::{load, web_url, words},
+    page::Page,
+    person::SignedIn,
+};
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Timeline {
+    entries: Vec<Entry>,
+    pub(super) next: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Entry {
+    at: DateTime<Utc>,
+    actor: String,
+    event: String,
+    #[serde(default)]
+    detail: Value,
+    delivery: Option<Uuid>,
+}
+
+/// The deliveries of the return's messages by identifier.
+#[derive(Debug, Default)]
+pub(super) struct Deliveries(HashMap<Uuid, Message>);
+
+#[derive(Debug, Deserialize)]
+struct MessagePage {
+    deliveries: Vec<Message>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Message {
+    id: Uuid,
+    state: String,
+    last_status: Option<i32>,
+    last_outcome: Option<String>,
+}
+
+/// An entry on the page.
+pub(super) struct Step {
+    pub(super) at: Moment,
+    pub(super) headline: String,
+    pub(super) who: String,
+    /// Details in sentences.
+    pub(super) notes: Vec<String>,
+    pub(super) label_url: Option<String>,
+    pub(super) tone: &'static str,
+    pub(super) message: Option<SentMessage>,
+}
+
+/// The message to the merchant about an entry.
+pub(super) struct SentMessage {
+    pub(super) id: Uuid,
+    pub(super) event: String,
+    pub(super) tone: &'static str,
+    pub(super) state: String,
+}
+
+impl Deliveries {
+    pub(super) async fn load(
+        signed_in: &SignedIn,
+        merchant: &str,
+        rma: &str,
+    ) -> Result<Self, ApiError> {
+        let key = format!("rma:{rma}");
+        let query = [("merchant", merchant), ("ordering_key", key.as_str()), ("limit", "200")];
+        let page: MessagePage =
+            load(signed_in, Service::RmaEngine, None, "v1/deliveries", &query).await?;
+        Ok(Self(page.deliveries.into_iter().map(|message| (message.id, message)).collect()))
+    }
+}
+
+impl Timeline {
+    pub(super) fn steps(self, deliveries: Deliveries, page: &Page) -> Vec<Step> {
+        let step = |entry: Entry| {
+            let known = entry.delivery.and_then(|id| deliveries.0.get(&id));
+            let message = entry.delivery.map(|id| sent_message(id, &entry.event, known));
+            Step {
+                at: page.moment(entry.at),
+                headline: headline(&entry.event, &entry.detail),
+                who: who(&entry.actor),
+                notes: notes(&entry.detail),
+                label_url: web_url(text(&entry.detail, "label_url")).map(str::to_owned),
+                tone: message.as_ref().map_or("", |message| message.tone),
+                message,
+            }
+        };
+        self.entries.into_iter().map(step).collect()
+    }
+}
+
+fn sent_message(id: Uuid, event: &str, known: Option<&Message>) -> SentMessage {
+    let (tone, state) = match known {
+        None => ("", "was sent".to_owned()),
+        Some(message) => match (message.state.as_str(), message.last_status, &message.last_outcome)
+        {
+            ("delivered", ..) => ("good", "arrived".to_owned()),
+            ("dead", Some(status), _) => ("bad", format!("did not arrive: response {status}")),
+            ("dead", None, Some(outcome)) => ("bad", format!("did not arrive: {}", words(outcome))),
+            ("dead", None, None) => ("bad", "did not arrive".to_owned()),
+            (_, Some(status), _) => ("warn", format!("has not arrived yet: response {status}")),
+            _ => ("warn", "has not arrived yet".to_owned()),
+        },
+    };
+    SentMessage { id, event: event.to_owned(), tone, state }
+}
+
+/// The change in a few words.
+fn headline(event: &str, detail: &Value) -> String {
+    let carrier = text(detail, "event").filter(|_| text(detail, "cause") == Some("carrier report"));
+    let text = match (event, carrier) {
+        (_, Some("label")) => "The carrier created a label",
+        (_, Some("not_dropped_off")) => "The parcel was not handed over in time",
+        (_, Some("accepted")) => "The parcel was handed over",
+        (_, Some("in_transit")) => "The parcel is on its way",
+        (_, Some("delivered")) => "The parcel arrived",
+        (_, Some("returned")) => "The parcel went back to the shopper",
+        (_, Some("failure")) => "The carrier reports a problem",
+        ("rma.created", _) => "The return was created",
+        ("rma.received" | "receipt", _) => "The warehouse reported units",
+        ("rma.refunded" | "refund", _) => "The merchant refunded units",
+        ("rma.canceled" | "cancellation", _) => "Units were canceled",
+        ("rma.exchange_placed", _) => "The merchant accepted the exchange order",
+        ("rma.exchange_failed", _) => "Units are refunded instead of exchanged",
+        ("exchange undeliverable", _) => "The exchange order could not be delivered",
+        ("receiving closed", _) => "Receiving was closed",
+        ("refund assigned", _) => "A refund was assigned to this return",
+        (event, _) => {
+            return sentence(&words(event.trim_start_matches("rma.")))
+                .trim_end_matches('.')
+                .to_owned();
+        }
+    };
+    text.to_owned()
+}
+
+/// The person or service behind an entry.
+fn who(actor: &str) -> String {
+    let known = match actor {
+        "order.stored.v1" => "the merchant, with an order snapshot",
+        "unit.received.v1" => "the warehouse",
+        actor if actor.starts_with("exchange.") => "the service exchange",
+        actor => actor,
+    };
+    known.to_owned()
+}
+
+/// The details that people look for.
+fn notes(detail: &Value) -> Vec<String> {
+    let field = |name: &str, label: &str| Some(format!("{label} {}.", text(detail, name)?));
+    let units = |name: &str| detail.get(name).and_then(Value::as_array).map_or(0, Vec::len);
+    let staff = detail
+        .get("override")
+        .and_then(|it| Some(format!("Allowed by {}: {}.", text(it, "by")?, text(it, "reason")?)));
+    let late = match units("late") {
+        0 => None,
+        1 => Some("The report came too late for 1 unit.".to_owned()),
+        late => Some(format!("The report came too late for {late} units.")),
+    };
+    let changed = match units("units") {
+        0 => None,
+        1 => Some("1 unit.".to_owned()),
+        units => Some(format!("{units} units.")),
+    };
+    [
+        changed,
+        field("tracking_number", "Tracking number"),
+        field("exchange_order_identifier", "Exchange order"),
+        field("refund_identifier", "Refund"),
+        field("asn_number", "ASN"),
+        field("condition", "Condition"),
+        field("reject_reason", "Rejected:"),
+        field("reason", "Reason:"),
+        field("note", "Note:"),
+        field("detail", "The carrier says:"),
+        field("refused", "Not applied:"),
+        staff,
+        late,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn text<'a>(detail: &'a Value, name: &str) -> Option<&'a str> {
+    detail.get(name)?.as_str().filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_says_what_happened() {
+        let label = json!({ "cause": "carrier report", "event": "label", "tracking_number": "1Z", "units": [{}, {}] });
+        assert_eq!(headline("rma.tracking_updated", &label), "The carrier created a label");
+        assert_eq!(notes(&label), ["2 units.", "Tracking number 1Z."]);
+        assert_eq!(headline("rma.refunded", &json!({})), "The merchant refunded units");
+        assert_eq!(headline("some new event", &json!({})), "Some new event");
+        let canceled = json!({ "cause": "cancellation", "reason": "kept", "late": [{}] });
+        assert_eq!(notes(&canceled), ["Reason: kept.", "The report came too late for 1 unit."]);
+    }
+
+    #[test]
+    fn an_entry_says_whether_its_message_arrived() {
+        let sent = |state: &str, status: Option<i32>| {
+            let known = Message {
+                id: Uuid::nil(),
+                state: state.into(),
+                last_status: status,
+                last_outcome: None,
+            };
+            sent_message(Uuid::nil(), "rma.created", Some(&known)).state
+        };
+        assert_eq!(sent("delivered", Some(200)), "arrived");
+        assert_eq!(sent("dead", Some(503)), "did not arrive: response 503");
+        assert_eq!(sent("pending", None), "has not arrived yet");
+    }
+
+    #[test]
+    fn services_are_named_by_what_they_do() {
+        assert_eq!(who("exchange.placed.v1"), "the service exchange");
+        assert_eq!(who("ada@shop.test"), "ada@shop.test");
+    }
+}

@@ -1,0 +1,205 @@
+//! `backhaul person`: the people who sign in to the console.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use domain::access::MerchantId;
+use serde_json::{Map, Value, json};
+
+use crate::connection::OperatorArgs;
+use crate::output::{Column, details, text_at, time, time_at, value};
+
+const ROLES: [&str; 4] = ["operator", "support", "merchant-admin", "merchant-viewer"];
+
+const COLUMNS: &[Column] = &[
+    value("e-mail", "/email"),
+    value("name", "/name"),
+    value("role", "/role"),
+    value("merchant", "/merchant"),
+    value("state", "/state"),
+    value("TOTP", "/totp"),
+    time("created", "/created_at"),
+    time("last signed in", "/last_signed_in_at"),
+];
+
+/// Invite, list and change the people who sign in to the console
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    operator: OperatorArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Invite a person and show the link of the invitation once
+    ///
+    /// With --renew, a person who exists gets a new link and sets the password and TOTP
+    /// again. The old password works until then.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  backhaul person invite ada@backhaul.example --role operator --name 'Ada Lovelace'
+  backhaul person invite joe@acme.example --role merchant-admin --merchant acme
+  backhaul person invite joe@acme.example --renew    (lost the phone or the password)"
+    )]
+    Invite(Invite),
+    /// List the people of one merchant, or all
+    List {
+        /// Only people of this merchant
+        merchant: Option<MerchantId>,
+    },
+    /// Show a person
+    Show(Person),
+    /// Give a person another role; the person's sessions end
+    #[command(after_help = "\
+Examples:
+  backhaul person role joe@acme.example merchant-viewer --merchant acme
+  backhaul person role ada@backhaul.example support")]
+    Role {
+        #[command(flatten)]
+        person: Person,
+        #[arg(value_parser = PossibleValuesParser::new(ROLES))]
+        role: String,
+        /// Merchant of a merchant-admin or a merchant-viewer
+        #[arg(long)]
+        merchant: Option<MerchantId>,
+    },
+    /// Stop a person from signing in and end the person's sessions
+    Disable(Person),
+    /// Allow a disabled person to sign in again
+    Enable(Person),
+}
+
+#[derive(Args)]
+struct Person {
+    /// E-mail address of the person
+    email: String,
+}
+
+impl Person {
+    fn path<'a>(&'a self, action: &[&'a str]) -> Vec<&'a str> {
+        [&["v1", "people", &self.email], action].concat()
+    }
+}
+
+#[derive(Args)]
+struct Invite {
+    #[command(flatten)]
+    person: Person,
+    #[arg(
+        long,
+        required_unless_present = "renew",
+        value_parser = PossibleValuesParser::new(ROLES)
+    )]
+    role: Option<String>,
+    /// Merchant of a merchant-admin or a merchant-viewer
+    #[arg(long)]
+    merchant: Option<MerchantId>,
+    /// Display name
+    #[arg(long)]
+    name: Option<String>,
+    /// Create a new link for a person who exists
+    #[arg(long, conflicts_with_all = ["role", "merchant", "name"])]
+    renew: bool,
+}
+
+impl Invite {
+    fn body(&self) -> Value {
+        let mut body = Map::new();
+        body.insert("email".to_owned(), json!(self.person.email));
+        body.insert("role".to_owned(), json!(self.role));
+        body.extend(
+            self.merchant.as_ref().map(|merchant| ("merchant".to_owned(), json!(merchant))),
+        );
+        body.extend(self.name.as_ref().map(|name| ("name".to_owned(), json!(name))));
+        body.into()
+    }
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let Arguments { operator, command } = arguments;
+    let (format, auth) = (operator.format(), operator.connect().await?);
+    let person = match command {
+        Command::Invite(invite) => {
+            let response = if invite.renew {
+                auth.post(&invite.person.path(&["invitation"]), &json!({})).await?
+            } else {
+                auth.post(&["v1", "people"], &invite.body()).await?
+            };
+            return format.print(&response, describe_invitation);
+        }
+        Command::List { merchant } => {
+            let query = [("merchant", merchant)];
+            let people = auth.list(&["v1", "people"], "people", &query, usize::MAX).await?;
+            return format.print_table(&people, "/people", COLUMNS);
+        }
+        Command::Show(person) => auth.get(&person.path(&[])).await?,
+        Command::Role { person, role, merchant } => {
+            let change = json!({ "role": role, "merchant": merchant });
+            auth.patch(&person.path(&[]), &change).await?
+        }
+        Command::Disable(person) => auth.post(&person.path(&["disable"]), &json!({})).await?,
+        Command::Enable(person) => auth.post(&person.path(&["enable"]), &json!({})).await?,
+    };
+    format.print_details(&person, COLUMNS)
+}
+
+/// The person, then the link with its expiry and the next step.
+fn describe_invitation(response: &Value) -> String {
+    let person = response.get("person").unwrap_or(&Value::Null);
+    format!(
+        "{}\ninvitation: {}\nSend this link to {} by a secure channel. It works once, expires at {}\n\
+         and is not shown again. The person sets a password there and signs in to the console.\n",
+        details(person, COLUMNS),
+        text_at(response, "/invitation/url"),
+        text_at(person, "/email"),
+        time_at(response, "/invitation/expires_at"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::output::table;
+
+    fn joe() -> Value {
+        json!({ "email": "joe@acme.example", "name": "Joe", "role": "merchant-admin",
+            "merchant": "acme", "state": "invited", "totp": false,
+            "created_at": "2026-11-15T03:48:13Z", "last_signed_in_at": null })
+    }
+
+    #[test]
+    fn an_invitation_is_shown_with_its_link_and_the_next_step() {
+        let response = json!({ "person": joe(), "invitation": {
+            "url": "http://localhost:8086/invitation?token=t0ken", "token": "t0ken",
+            "expires_at": "2026-11-18T03:48:13Z" } });
+        expect![[r#"
+            e-mail          joe@acme.example
+            name            Joe
+            role            merchant-admin
+            merchant        acme
+            state           invited
+            TOTP            no
+            created         2026-11-15 03:48:13Z
+            last signed in  -
+
+            invitation: http://localhost:8086/invitation?token=t0ken
+            Send this link to joe@acme.example by a secure channel. It works once, expires at 2026-11-18 03:48:13Z
+            and is not shown again. The person sets a password there and signs in to the console.
+        "#]]
+        .assert_eq(&describe_invitation(&response));
+    }
+
+    #[test]
+    fn people_are_listed() {
+        expect![[r#"
+            E-MAIL            NAME  ROLE            MERCHANT  STATE    TOTP  CREATED               LAST SIGNED IN
+            joe@acme.example  Joe   merchant-admin  acme      invited  no    2026-11-15 03:48:13Z  -
+        "#]]
+        .assert_eq(&table([&joe()], COLUMNS));
+    }
+}

@@ -1,0 +1,137 @@
+//! Reports attempts and their durations hour by hour.
+
+#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
+
+use std::collections::HashMap;
+
+use actix_web::{HttpResponse, get, web};
+use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
+use domain::access::MerchantId;
+use platform::http::ErrorBody;
+use platform::identity::Caller;
+use platform::{Problem, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::access::readable_merchant;
+use super::{Error, check_kind, parse_merchant};
+use crate::Deliveries;
+use crate::latency::Histogram;
+use crate::store::{self, HourBucket};
+
+const HOUR: TimeDelta = TimeDelta::hours(1);
+const DEFAULT_HOURS: u16 = 24;
+/// Hours are kept for 30 days.
+const MAX_HOURS: u16 = 720;
+
+/// Filter and length of an hourly report.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HourlyQuery {
+    merchant: Option<String>,
+    /// For example `rma`.
+    kind: Option<String>,
+    /// Number of hours, including the current one.
+    #[serde(default = "default_hours")]
+    #[param(minimum = 1, maximum = 720, default = 24)]
+    hours: u16,
+}
+
+fn default_hours() -> u16 {
+    DEFAULT_HOURS
+}
+
+/// Attempts of one hour.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct HourReport {
+    period_start_at: DateTime<Utc>,
+    attempts: i64,
+    /// Attempts that delivered their message.
+    delivered: i64,
+    /// All other attempts.
+    failed: i64,
+    /// Median duration of an attempt in milliseconds, failed ones included. Null without attempts.
+    p50_ms: Option<i64>,
+    /// Duration that 95 % of the attempts did not exceed.
+    p95_ms: Option<i64>,
+    /// Histogram of the durations, without empty buckets. Histograms can be added up, percentiles
+    /// cannot.
+    durations: Vec<DurationBucket>,
+}
+
+/// Attempts that took longer than `from_ms` and at most `to_ms`.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct DurationBucket {
+    from_ms: i64,
+    /// Null for the longest durations.
+    to_ms: Option<i64>,
+    attempts: i64,
+}
+
+impl HourReport {
+    fn new(hour: Timestamp, histogram: &Histogram) -> Self {
+        Self {
+            period_start_at: hour,
+            attempts: histogram.attempts,
+            delivered: histogram.delivered,
+            failed: histogram.attempts - histogram.delivered,
+            p50_ms: histogram.percentile_ms(50),
+            p95_ms: histogram.percentile_ms(95),
+            durations: histogram
+                .buckets()
+                .into_iter()
+                .map(|(from_ms, to_ms, attempts)| DurationBucket { from_ms, to_ms, attempts })
+                .collect(),
+        }
+    }
+}
+
+/// Attempts hour by hour, oldest first. Hours without attempts are included.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct HourlyReport {
+    hours: Vec<HourReport>,
+}
+
+/// Report deliveries by hour
+///
+/// Counts every attempt, and estimates percentiles of their durations from a histogram.
+#[utoipa::path(
+    tag = "deliveries", security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])),
+    params(HourlyQuery),
+    responses(
+        (status = 200, body = HourlyReport), (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+    )
+)]
+#[get("/v1/reports/hourly")]
+pub(crate) async fn report_hours(
+    deliveries: web::Data<Deliveries>,
+    caller: Caller,
+    query: web::Query<HourlyQuery>,
+) -> Result<HttpResponse, Problem> {
+    let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
+    check_kind(query.kind.as_deref())?;
+    if !(1..=MAX_HOURS).contains(&query.hours) {
+        return Err(Error::Malformed(format!("hours must be between 1 and {MAX_HOURS}")).into());
+    }
+    let now = deliveries.0.clock.now();
+    let current = now.duration_trunc(HOUR).unwrap_or(now);
+    let first = current - HOUR * (i32::from(query.hours) - 1);
+    let mut conn = deliveries.0.pool.get().await?;
+    let (merchant, kind) = (merchant.as_ref().map(MerchantId::as_str), query.kind.as_deref());
+    let buckets = store::hourly_latencies(&mut conn, first, merchant, kind).await?;
+    let histograms = by_hour(&buckets);
+    let hours = std::iter::successors(Some(first), |hour| Some(*hour + HOUR));
+    let empty = Histogram::default();
+    let report = |hour| HourReport::new(hour, histograms.get(&hour).unwrap_or(&empty));
+    let hours = hours.take(query.hours.into()).map(report).collect();
+    Ok(HttpResponse::Ok().json(HourlyReport { hours }))
+}
+
+fn by_hour(buckets: &[HourBucket]) -> HashMap<Timestamp, Histogram> {
+    let mut hours = HashMap::<_, Histogram>::new();
+    for HourBucket { hour, bucket, attempts, delivered } in buckets {
+        hours.entry(*hour).or_default().add(*bucket, *attempts, *delivered);
+    }
+    hours
+}

@@ -1,0 +1,98 @@
+//! Pauses, resumes and stops replays.
+
+use actix_web::{HttpResponse, post, web};
+use platform::Problem;
+use platform::http::ErrorBody;
+use platform::identity::Caller;
+use uuid::Uuid;
+
+use super::Error;
+use super::access::replayable_merchant;
+use super::replay_view::ReplayView;
+use super::replays::find;
+use crate::Deliveries;
+use crate::store::{self, ReplayState};
+
+/// Pause a replay
+///
+/// It sends no further deliveries until it is resumed. Deliveries that are pending already are sent.
+#[utoipa::path(
+    tag = "deliveries", security(("bearer" = ["replay"])), params(("id" = Uuid, Path)),
+    responses(
+        (status = 200, description = "The replay is paused", body = ReplayView),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+        (status = 409, description = "The replay is stopped or finished", body = ErrorBody),
+    )
+)]
+#[post("/v1/replays/{id}/pause")]
+pub(crate) async fn pause_replay(
+    deliveries: web::Data<Deliveries>,
+    caller: Caller,
+    id: web::Path<Uuid>,
+) -> Result<HttpResponse, Problem> {
+    change(&deliveries, &caller, *id, ReplayState::Paused).await
+}
+
+/// Resume a replay
+///
+/// It continues where it was paused.
+#[utoipa::path(
+    tag = "deliveries", security(("bearer" = ["replay"])), params(("id" = Uuid, Path)),
+    responses(
+        (status = 200, description = "The replay is running", body = ReplayView),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+        (status = 409, description = "The replay is stopped or finished", body = ErrorBody),
+    )
+)]
+#[post("/v1/replays/{id}/resume")]
+pub(crate) async fn resume_replay(
+    deliveries: web::Data<Deliveries>,
+    caller: Caller,
+    id: web::Path<Uuid>,
+) -> Result<HttpResponse, Problem> {
+    change(&deliveries, &caller, *id, ReplayState::Running).await
+}
+
+/// Stop a replay
+///
+/// It cannot be resumed. Deliveries that are pending already are sent.
+#[utoipa::path(
+    tag = "deliveries", security(("bearer" = ["replay"])), params(("id" = Uuid, Path)),
+    responses(
+        (status = 200, description = "The replay is stopped", body = ReplayView),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+        (status = 409, description = "The replay is finished", body = ErrorBody),
+    )
+)]
+#[post("/v1/replays/{id}/stop")]
+pub(crate) async fn stop_replay(
+    deliveries: web::Data<Deliveries>,
+    caller: Caller,
+    id: web::Path<Uuid>,
+) -> Result<HttpResponse, Problem> {
+    change(&deliveries, &caller, *id, ReplayState::Stopped).await
+}
+
+/// Changes the state of a replay. A replay that is in that state already stays so.
+async fn change(
+    deliveries: &Deliveries,
+    caller: &Caller,
+    id: Uuid,
+    state: ReplayState,
+) -> Result<HttpResponse, Problem> {
+    let merchant = replayable_merchant(caller, None)?;
+    let engine = &deliveries.0;
+    let mut conn = engine.pool.get().await?;
+    find(&mut conn, merchant.as_ref(), id).await?;
+    let now = engine.clock.now();
+    if let Some(changed) = store::change_replay_state(&mut conn, now, id, state).await? {
+        tracing::info!(replay.id = %id, by = caller.actor(), "replay {id} is {state}");
+        return Ok(HttpResponse::Ok().json(ReplayView::new(changed)?));
+    }
+    let replay = find(&mut conn, merchant.as_ref(), id).await?;
+    if replay.state == state {
+        Ok(HttpResponse::Ok().json(replay))
+    } else {
+        Err(Error::ReplayIs(id, replay.state).into())
+    }
+}

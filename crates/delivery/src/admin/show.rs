@@ -1,0 +1,119 @@
+//! Shows a delivery with its attempts.
+
+use actix_web::{HttpRequest, HttpResponse, get, web};
+use chrono::{DateTime, Utc};
+use platform::Problem;
+use platform::http::{ErrorBody, reserve_for_response};
+use platform::identity::Caller;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::Error;
+use super::access::{includes, readable_merchant};
+use super::headers::{HeaderView, request_headers, response_headers};
+use super::list::DeliveryView;
+use super::waiting::waiting;
+use crate::Deliveries;
+use crate::attempt::MessageFacts;
+use crate::store::{self, AttemptRow};
+
+/// Every replay adds attempts. The newest are shown.
+const MAX_SHOWN_ATTEMPTS: i64 = 100;
+
+/// A request to the merchant, or an attempt that failed before the request.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AttemptView {
+    /// 0 for the first delivery, 1 for the first replay, and so on.
+    replay_number: i32,
+    number: i32,
+    started_at: DateTime<Utc>,
+    latency_ms: i32,
+    outcome: String,
+    /// HTTP status code of the response.
+    status: Option<i32>,
+    detail: String,
+    /// Headers of the request as sent, by name. Empty if the attempt failed before the request.
+    request_headers: Vec<HeaderView>,
+    /// Headers of the response, up to 2 KiB. Empty without a response.
+    response_headers: Vec<HeaderView>,
+    /// First bytes of the response body.
+    response_body: String,
+}
+
+impl AttemptView {
+    fn new(row: AttemptRow, message: &MessageFacts<'_>) -> Self {
+        Self {
+            replay_number: row.replay_number,
+            number: row.number,
+            started_at: row.started_at,
+            latency_ms: row.latency_ms,
+            outcome: row.outcome,
+            status: row.status,
+            detail: row.detail,
+            request_headers: request_headers(&row.request_headers, message, row.started_at),
+            response_headers: response_headers(&row.response_headers),
+            response_body: row.response_body,
+        }
+    }
+}
+
+/// A delivery with its message body and its attempts.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct DeliveryDetails {
+    #[serde(flatten)]
+    delivery: DeliveryView,
+    /// The message body as sent to the merchant.
+    body: String,
+    /// The newest 100 attempts, oldest first.
+    attempts: Vec<AttemptView>,
+    /// Attempts after which a delivery is dead. A replay starts again.
+    max_attempts: u32,
+}
+
+/// Show a delivery
+///
+/// With its message body and its attempts.
+#[utoipa::path(
+    tag = "deliveries", security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])),
+    params(("id" = Uuid, Path)),
+    responses(
+        (status = 200, body = DeliveryDetails), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+    )
+)]
+#[get("/v1/deliveries/{id}")]
+pub(crate) async fn show_delivery(
+    deliveries: web::Data<Deliveries>,
+    caller: Caller,
+    id: web::Path<Uuid>,
+    request: HttpRequest,
+) -> Result<HttpResponse, Problem> {
+    let (id, merchant) = (id.into_inner(), readable_merchant(&caller, None)?);
+    let mut conn = deliveries.0.pool.get().await?;
+    let delivery = store::find(&mut conn, id).await?.ok_or(Error::NoDelivery(id))?;
+    if !includes(merchant.as_ref(), Some(&delivery.merchant)) {
+        return Err(Error::NoDelivery(id).into());
+    }
+    let body = store::body(&mut conn, id).await?;
+    let attempts = store::attempts(&mut conn, id, MAX_SHOWN_ATTEMPTS).await?;
+    let bytes: usize = attempts.iter().map(AttemptRow::bytes).sum();
+    reserve_for_response(&request, body.len() + bytes)?;
+    let message = MessageFacts {
+        id: &id.to_string(),
+        merchant: &delivery.merchant,
+        event: &delivery.event,
+        sequence: delivery.sequence,
+        body_bytes: body.len(),
+    };
+    let attempts = attempts.into_iter().map(|row| AttemptView::new(row, &message)).collect();
+    let rows = [delivery];
+    let waiting = waiting(&deliveries.0, &mut conn, &rows).await?.remove(&id);
+    let [delivery] = rows;
+    Ok(HttpResponse::Ok().json(DeliveryDetails {
+        attempts,
+        max_attempts: deliveries.0.schedule.max_attempts(),
+        delivery: DeliveryView::new(delivery, waiting),
+        body: String::from_utf8_lossy(&body).into_owned(),
+    }))
+}

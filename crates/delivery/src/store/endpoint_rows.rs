@@ -1,0 +1,116 @@
+//! Rows of `delivery_endpoints`: locked, and saved with their new window and health.
+
+use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz};
+use diesel::{QueryableByName, sql_query};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use domain::message_kind::MessageKind;
+use platform::{
+    Timestamp,
+    database::{DatabaseError, prepared},
+};
+
+use super::endpoint_health::EndpointHealth;
+use super::settle::column;
+
+/// Window and health of an endpoint, as stored.
+#[derive(QueryableByName)]
+pub(super) struct EndpointRow {
+    #[diesel(sql_type = Text)]
+    pub(super) merchant: String,
+    #[diesel(sql_type = Text)]
+    pub(super) kind: String,
+    #[diesel(sql_type = Integer)]
+    pub(super) window_size: i32,
+    #[diesel(sql_type = Integer)]
+    pub(super) slow_start_threshold: i32,
+    #[diesel(sql_type = Integer)]
+    pub(super) window_acks: i32,
+    #[diesel(sql_type = Integer)]
+    pub(super) failed_probes: i32,
+    #[diesel(sql_type = Timestamptz)]
+    pub(super) not_before: Timestamp,
+    #[diesel(embed)]
+    pub(super) health: EndpointHealth,
+}
+
+/// Version of the merchant and time at which its endpoint responded 410.
+pub(super) type Disabled = (i64, Timestamp);
+
+/// New state of an endpoint.
+pub(super) struct EndpointUpdate<'a> {
+    pub(super) merchant: &'a str,
+    pub(super) kind: MessageKind,
+    pub(super) window: [i32; 4],
+    pub(super) not_before: Timestamp,
+    pub(super) disabled: Option<Disabled>,
+    pub(super) health: EndpointHealth,
+}
+
+/// The lateral subquery locks rows in the order of the keys, so that two replicas do not deadlock.
+const LOCK_ENDPOINTS: &str = "SELECT endpoint.* FROM unnest($1, $2) AS given (merchant, kind), LATERAL ( \
+     SELECT merchant, kind, window_size, slow_start_threshold, window_acks, failed_probes, \
+     not_before, last_success_at, last_success_status, last_failure_at, last_failure_status, \
+     last_failure_outcome, failing_since FROM delivery_endpoints AS row \
+     WHERE row.merchant = given.merchant AND row.kind = given.kind FOR UPDATE \
+ ) AS endpoint";
+
+pub(super) async fn lock_endpoints<'k, 'm: 'k>(
+    conn: &mut AsyncPgConnection,
+    endpoints: impl Iterator<Item = &'k (&'m str, MessageKind)>,
+) -> Result<Vec<EndpointRow>, DatabaseError> {
+    let (merchants, kinds): (Vec<_>, Vec<_>) =
+        endpoints.map(|(merchant, kind)| (*merchant, kind.name())).unzip();
+    let statement =
+        sql_query(LOCK_ENDPOINTS).bind::<Array<Text>, _>(merchants).bind::<Array<Text>, _>(kinds);
+    Ok(prepared(statement).load(conn).await?)
+}
+
+const SAVE: &str = "INSERT INTO delivery_endpoints AS endpoint \
+     (merchant, kind, window_size, slow_start_threshold, window_acks, failed_probes, not_before, \
+     disabled_at_version, disabled_at, last_success_at, last_success_status, last_failure_at, \
+     last_failure_status, last_failure_outcome, failing_since) \
+     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
+     ON CONFLICT (merchant, kind) DO UPDATE SET window_size = excluded.window_size, \
+     slow_start_threshold = excluded.slow_start_threshold, window_acks = excluded.window_acks, \
+     failed_probes = excluded.failed_probes, not_before = excluded.not_before, \
+     disabled_at_version = \
+         GREATEST(excluded.disabled_at_version, endpoint.disabled_at_version), \
+     disabled_at = COALESCE(endpoint.disabled_at, excluded.disabled_at), \
+     last_success_at = excluded.last_success_at, \
+     last_success_status = excluded.last_success_status, \
+     last_failure_at = excluded.last_failure_at, \
+     last_failure_status = excluded.last_failure_status, \
+     last_failure_outcome = excluded.last_failure_outcome, \
+     failing_since = excluded.failing_since";
+
+pub(super) async fn save_endpoints(
+    conn: &mut AsyncPgConnection,
+    updates: &[EndpointUpdate<'_>],
+) -> Result<(), DatabaseError> {
+    type Time = Nullable<Timestamptz>;
+    let part = |index: usize| {
+        column(updates, move |update| update.window.get(index).copied().unwrap_or_default())
+    };
+    let statement = sql_query(SAVE)
+        .bind::<Array<Text>, _>(column(updates, |update| update.merchant))
+        .bind::<Array<Text>, _>(column(updates, |update| update.kind.name()))
+        .bind::<Array<Integer>, _>(part(0))
+        .bind::<Array<Integer>, _>(part(1))
+        .bind::<Array<Integer>, _>(part(2))
+        .bind::<Array<Integer>, _>(part(3))
+        .bind::<Array<Timestamptz>, _>(column(updates, |update| update.not_before))
+        .bind::<Array<Nullable<BigInt>>, _>(column(updates, |update| {
+            update.disabled.map(|(version, _)| version)
+        }))
+        .bind::<Array<Time>, _>(column(updates, |update| update.disabled.map(|(_, at)| at)))
+        .bind::<Array<Time>, _>(column(updates, |it| it.health.last_success_at))
+        .bind::<Array<Nullable<Integer>>, _>(column(updates, |it| it.health.last_success_status))
+        .bind::<Array<Time>, _>(column(updates, |it| it.health.last_failure_at))
+        .bind::<Array<Nullable<Integer>>, _>(column(updates, |it| it.health.last_failure_status))
+        .bind::<Array<Nullable<Text>>, _>(column(updates, |it| {
+            it.health.last_failure_outcome.as_deref()
+        }))
+        .bind::<Array<Time>, _>(column(updates, |it| it.health.failing_since));
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}

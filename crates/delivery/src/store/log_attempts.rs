@@ -1,0 +1,103 @@
+//! Logs the attempts of a batch and counts them, in one statement.
+
+use std::collections::HashSet;
+
+use diesel::sql_query;
+use diesel::sql_types::{Array, Integer, Nullable, SmallInt, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use platform::database::{DatabaseError, prepared};
+use uuid::Uuid;
+
+use super::settle::column;
+use crate::attempt::Attempt;
+use crate::latency;
+use crate::outcome::Decision;
+use crate::settlement::Settlement;
+
+/// A row of `delivery_attempts`: the request, and the final state that it gave the delivery.
+struct AttemptRow<'a> {
+    settlement: &'a Settlement,
+    attempt: &'a Attempt,
+    settled: Option<&'static str>,
+}
+
+fn attempt_rows<'a>(batch: &'a [Settlement], settled: &HashSet<Uuid>) -> Vec<AttemptRow<'a>> {
+    let mut rows = Vec::with_capacity(batch.len());
+    for settlement in batch {
+        let final_state = match settlement.decision {
+            Decision::Delivered => Some("delivered"),
+            Decision::Dead => Some("dead"),
+            Decision::RetryAt(_) => None,
+        };
+        let unauthorized = settlement.unauthorized.iter();
+        rows.extend(unauthorized.map(|attempt| AttemptRow { settlement, attempt, settled: None }));
+        rows.push(AttemptRow {
+            settlement,
+            attempt: &settlement.attempt,
+            settled: final_state.filter(|_| settled.contains(&settlement.id())),
+        });
+    }
+    rows
+}
+
+/// Counts are merged within the batch. All transactions lock rows in the same order: the statement
+/// runs its main query before the others, and each one sorts its rows.
+const LOG_ATTEMPTS: &str = "WITH given AS ( \
+     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
+     AS given (merchant, kind, delivery, replay_number, number, started_at, latency_ms, bucket, \
+     outcome, status, detail, response_body, settled, request_headers, response_headers) \
+ ), logged AS ( \
+     INSERT INTO delivery_attempts (delivery, replay_number, number, started_at, latency_ms, \
+     outcome, status, detail, response_body, settled, request_headers, response_headers) \
+     SELECT delivery, replay_number, number, started_at, latency_ms, outcome, status, detail, \
+     response_body, settled, request_headers, response_headers FROM given \
+ ), counted AS ( \
+     INSERT INTO delivery_counts AS known (hour, merchant, kind, outcome, status, attempts) \
+     SELECT date_trunc('hour', started_at, 'UTC'), merchant, kind, outcome, \
+     COALESCE(status, 0), count(*) FROM given GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5 \
+     ON CONFLICT (hour, merchant, kind, outcome, status) \
+     DO UPDATE SET attempts = known.attempts + excluded.attempts \
+ ) \
+ INSERT INTO delivery_latencies AS known (merchant, kind, hour, bucket, attempts, delivered) \
+ SELECT merchant, kind, date_trunc('hour', started_at, 'UTC'), bucket, count(*), \
+ count(*) FILTER (WHERE outcome = 'delivered') FROM given GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4 \
+ ON CONFLICT (merchant, kind, hour, bucket) \
+ DO UPDATE SET attempts = known.attempts + excluded.attempts, \
+ delivered = known.delivered + excluded.delivered";
+
+/// Logs the attempts of a batch, and counts them for the reports.
+pub(super) async fn log_attempts(
+    conn: &mut AsyncPgConnection,
+    batch: &[Settlement],
+    settled: &HashSet<Uuid>,
+) -> Result<(), DatabaseError> {
+    let rows = attempt_rows(batch, settled);
+    let statement = sql_query(LOG_ATTEMPTS)
+        .bind::<Array<Text>, _>(column(&rows, |row| row.settlement.merchant()))
+        .bind::<Array<Text>, _>(column(&rows, |row| row.settlement.kind().name()))
+        .bind::<Array<diesel::sql_types::Uuid>, _>(column(&rows, |row| row.settlement.id()))
+        .bind::<Array<Integer>, _>(column(&rows, |row| row.settlement.message.replay_number))
+        .bind::<Array<Integer>, _>(column(&rows, |row| row.settlement.message.attempt_number))
+        .bind::<Array<Timestamptz>, _>(column(&rows, |row| row.attempt.started_at))
+        .bind::<Array<Integer>, _>(column(&rows, |row| {
+            i32::try_from(row.attempt.latency.as_millis()).unwrap_or(i32::MAX)
+        }))
+        .bind::<Array<SmallInt>, _>(column(&rows, |row| latency::bucket(row.attempt.latency)))
+        .bind::<Array<Text>, _>(column(&rows, |row| row.attempt.outcome.name()))
+        .bind::<Array<Nullable<Integer>>, _>(column(&rows, |row| {
+            row.attempt.outcome.status().map(i32::from)
+        }))
+        .bind::<Array<Text>, _>(column(&rows, |row| printable(&row.attempt.outcome.detail())))
+        .bind::<Array<Text>, _>(column(&rows, |row| printable(&row.attempt.response_log)))
+        .bind::<Array<Nullable<Text>>, _>(column(&rows, |row| row.settled))
+        // Header values contain no NUL.
+        .bind::<Array<Text>, _>(column(&rows, |row| row.attempt.headers.request.as_str()))
+        .bind::<Array<Text>, _>(column(&rows, |row| row.attempt.headers.response.as_str()));
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// Replaces NUL, which PostgreSQL does not store in text.
+fn printable(text: &str) -> String {
+    text.replace('\0', "\u{FFFD}")
+}

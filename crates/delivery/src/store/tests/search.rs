@@ -1,0 +1,55 @@
+//! Searches of the history, and counts of attempts.
+
+use super::*;
+use crate::outcome::Outcome;
+use crate::store::{Filter, newest_first};
+
+#[tokio::test]
+async fn a_text_is_found_by_an_index() {
+    const MESSAGES: usize = 5000;
+    let now = Clock::system().now();
+    let (_database, pool) = database(now).await;
+    let mut conn = pool.dedicated().await.unwrap();
+    let messages: Vec<_> =
+        (0..MESSAGES).map(|number| message(Some(&format!("order:{number}")))).collect();
+    let ids = super::super::append(&mut conn, now, &messages).await.unwrap();
+    conn.batch_execute("ANALYZE delivery_messages").await.unwrap();
+    for text in ["order:77".to_owned(), "77".to_owned(), ids[77].to_string()] {
+        let filter = Filter { text: Some(text.clone()), ..Filter::default() };
+        conn.batch_execute("BEGIN").await.unwrap();
+        let found = newest_first(&mut conn, &filter, None, 50).await.unwrap();
+        let read = "SELECT sum(seq_tup_read + COALESCE(idx_tup_fetch, 0))::text AS text \
+                    FROM pg_stat_xact_user_tables WHERE relname LIKE 'delivery_messages_%'";
+        let read: usize = query_text(&mut conn, read).await.parse().unwrap();
+        conn.batch_execute("COMMIT").await.unwrap();
+        assert_eq!(found.iter().map(|row| row.id).collect::<Vec<_>>(), [ids[77]], "{text}");
+        assert!((1..20).contains(&read), "{text}: read {read} rows");
+    }
+}
+
+#[tokio::test]
+async fn attempts_of_a_batch_are_merged_by_hour_and_duration() {
+    let now = Clock::system().now();
+    let (_database, pool) = database(now).await;
+    let mut conn = pool.get().await.unwrap();
+    let attempt = |millis, outcome| {
+        let id = crate::store::new_id(now);
+        let mut settlement = settlement(id, Decision::Dead, Signal::Hold, now);
+        settlement.attempt.latency = Duration::from_millis(millis);
+        settlement.attempt.outcome = outcome;
+        settlement
+    };
+    let delivered = Outcome::Delivered { status: 200 };
+    let batch = [
+        attempt(100, delivered.clone()),
+        attempt(110, delivered.clone()),
+        attempt(120, Outcome::TimedOut),
+        attempt(3000, delivered),
+    ];
+    let rows = "SELECT string_agg(concat_ws(' ', merchant, kind, bucket, attempts, delivered), \
+                ', ' ORDER BY bucket) AS text FROM delivery_latencies";
+    for expected in ["acme rma 13 3 2, acme rma 23 1 1", "acme rma 13 6 4, acme rma 23 2 2"] {
+        super::super::settle(&mut conn, &mut windows(), &batch).await.unwrap();
+        assert_eq!(query_text(&mut conn, rows).await, expected);
+    }
+}

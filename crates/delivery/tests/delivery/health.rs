@@ -1,0 +1,114 @@
+//! Health of endpoints, and attempts hour by hour.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use testkit::{Database, Namespace, eventually};
+
+use crate::test_app::{TIMEOUT, TestApp, execute, message, migrations};
+
+async fn endpoint(app: &TestApp) -> Value {
+    app.get("/v1/endpoints?merchant=acme").await["endpoints"][0].take()
+}
+
+/// Returns a sum over the hours of a report. The test may run at the turn of an hour.
+fn sum(report: &Value, name: &str) -> i64 {
+    report["hours"].as_array().unwrap().iter().map(|hour| hour[name].as_i64().unwrap()).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_shows_its_health() {
+    let app = TestApp::with_api(&[]).await;
+    let new = endpoint(&app).await;
+    assert_eq!((&new["state"], &new["window"]), (&json!("ok"), &json!(8)), "{new}");
+    for field in ["reason", "since", "recent", "last_success", "last_failure", "oldest_due_at"] {
+        assert_eq!(new[field], Value::Null, "{field}");
+    }
+
+    app.append_dead(message(Some("rma:1"), "rma.created", 1)).await;
+    let failing = endpoint(&app).await;
+    assert_eq!(failing["state"], "failing", "{failing}");
+    assert_eq!(failing["reason"], "the endpoint responded with 500");
+    let failure = &failing["last_failure"];
+    assert_eq!((&failure["status"], &failure["outcome"]), (&json!(500), &json!("rejected")));
+    let time = |value: &Value| value.as_str().unwrap().parse::<platform::Timestamp>().unwrap();
+    assert!(time(&failing["since"]) < time(&failure["at"]), "{failing}");
+    let recent = &failing["recent"];
+    assert_eq!((&recent["attempts"], &recent["success_rate"]), (&json!(6), &json!(0.0)));
+    assert_eq!((&failing["window"], &failing["last_success"]), (&json!(1), &Value::Null));
+    let listed = app.get("/v1/endpoints?state=failing").await;
+    assert_eq!(listed["endpoints"].as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(app.get("/v1/endpoints?state=ok").await["endpoints"], json!([]));
+
+    app.append(&[message(Some("rma:2"), "rma.created", 2)]).await;
+    app.wait_until_settled(TIMEOUT).await;
+    let healthy = endpoint(&app).await;
+    assert_eq!((&healthy["state"], &healthy["since"]), (&json!("ok"), &Value::Null), "{healthy}");
+    assert_eq!(healthy["last_success"]["status"], 200, "{healthy}");
+    assert_eq!(healthy["last_failure"]["status"], 500, "{healthy}");
+    assert_eq!(healthy["recent"]["success_rate"], 0.1428, "{healthy}");
+    assert!(healthy["recent"]["p95_ms"].as_i64().unwrap() >= 1, "{healthy}");
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_waiting_message_shows_since_when_it_is_due() {
+    let app = TestApp::with_api(&[]).await;
+    execute(
+        &app.pool,
+        "INSERT INTO delivery_endpoints (merchant, kind, window_size, slow_start_threshold, \
+         window_acks, failed_probes, not_before) \
+         VALUES ('acme', 'rma', 1, 1, 0, 1, now() + INTERVAL '1 hour')",
+    )
+    .await;
+    app.append(&[message(None, "rma.created", 1), message(None, "rma.created", 2)]).await;
+    let later = "UPDATE deliveries SET next_attempt_at = next_attempt_at + INTERVAL '1 hour' \
+                 WHERE id = (SELECT max(id::text)::uuid FROM deliveries)";
+    execute(&app.pool, later).await;
+    let endpoint = endpoint(&app).await;
+    assert_eq!((&endpoint["waiting"], &endpoint["window"]), (&json!(2), &json!(1)), "{endpoint}");
+    let due_at: platform::Timestamp = endpoint["oldest_due_at"].as_str().unwrap().parse().unwrap();
+    assert!(due_at <= platform::Clock::system().now(), "{endpoint}");
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn attempts_are_reported_hour_by_hour() {
+    let app = TestApp::with_api(&[]).await;
+    app.append_dead(message(Some("rma:1"), "rma.created", 1)).await;
+    app.append(&[message(None, "rma.created", 2), message(None, "rma.created", 3)]).await;
+    app.wait_until_settled(TIMEOUT).await;
+    let report = app.get("/v1/reports/hourly?merchant=acme&kind=rma").await;
+    let hours = report["hours"].as_array().unwrap();
+    assert_eq!((hours.len(), &hours[0]["attempts"]), (24, &json!(0)), "{report}");
+    assert_eq!((&hours[0]["p50_ms"], &hours[0]["p95_ms"]), (&Value::Null, &Value::Null));
+    assert_eq!(["attempts", "delivered", "failed"].map(|name| sum(&report, name)), [8, 2, 6]);
+    let busy = hours.iter().rfind(|hour| hour["attempts"] != 0).unwrap();
+    let (p50, p95) = (busy["p50_ms"].as_i64().unwrap(), busy["p95_ms"].as_i64().unwrap());
+    assert!(1 <= p50 && p50 <= p95, "{busy}");
+    assert_eq!(sum(&app.get("/v1/reports/hourly?hours=2").await, "attempts"), 8);
+    for none in ["kind=exchange-order", "merchant=nobody"] {
+        let report = app.get(&format!("/v1/reports/hourly?{none}")).await;
+        assert_eq!(sum(&report, "attempts"), 0, "{none}");
+    }
+    for invalid in ["hours=0", "hours=721", "kind=rmas", "merchant=%00"] {
+        let path = format!("/v1/reports/hourly?{invalid}");
+        assert_eq!(app.operator_request(Method::GET, &path, &json!({})).await.0, 400, "{invalid}");
+    }
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hours_are_kept_for_thirty_days() {
+    let database = Database::create(migrations()).await;
+    let old = "INSERT INTO delivery_latencies SELECT 'acme', 'rma', \
+               date_trunc('hour', now()) - days * INTERVAL '1 day', 3, 1, 1 \
+               FROM unnest(ARRAY[29, 31, 400]) AS days";
+    execute(&database.pool(), old).await;
+    let app = TestApp::start_on(database, Namespace::create(), &[]).await;
+    eventually("the old hours are deleted", TIMEOUT, async || {
+        let kept = app.count("SELECT count(*) AS n FROM delivery_latencies").await;
+        (kept == 1).then_some(())
+    })
+    .await;
+    app.stop().await;
+}

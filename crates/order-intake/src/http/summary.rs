@@ -1,0 +1,36 @@
+//! `GET /v1/orders/summary`.
+
+use actix_web::{HttpRequest, get, web};
+use platform::Problem;
+use platform::http::ErrorBody;
+use platform::identity::Caller;
+
+use super::require_reader;
+use crate::App;
+use crate::summary::{self, OrderSummary};
+
+/// Summarize orders
+///
+/// The number and the times of the merchant's orders, the orders of the last 24 hours, and the last
+/// rejected orders with their errors. Orders of the last second may be missing.
+#[utoipa::path(
+    tag = "orders",
+    params(("X-Service-Id" = Option<String>, Header)),
+    responses(
+        (status = 200, description = "The summary", body = OrderSummary),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The token lacks the required scope", body = ErrorBody),
+        (status = 503, description = "Temporarily unavailable; see Retry-After", body = ErrorBody),
+    ),
+    security(("bearer" = ["orders"]), ("bearer" = ["read"])),
+)]
+#[get("/v1/orders/summary")]
+pub(crate) async fn summarize_orders(
+    app: web::Data<App>,
+    caller: Caller,
+    request: HttpRequest,
+) -> Result<web::Json<OrderSummary>, Problem> {
+    require_reader(&caller)?;
+    let merchant = app.merchants.merchant_for(&caller)?;
+    Ok(web::Json(summary::summarize(&app, &request, &merchant.identifier).await?))
+}

@@ -1,0 +1,209 @@
+//! The orders that merchants sent, and the summary of a merchant's orders.
+
+use diesel::QueryableByName;
+use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
+use diesel_async::{AsyncConnection as _, AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use platform::Timestamp;
+use platform::database::{DatabaseError, prepared};
+
+use super::error::unreadable;
+use crate::merchant_activity::{MAX_REJECTED, MerchantActivity, OrderCounts, OrderTimes, TimeSpan};
+use crate::rejected_order::RejectedOrder;
+
+/// Adds the activity of a merchant.
+pub(crate) async fn add_activity(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    activity: &MerchantActivity,
+) -> Result<(), DatabaseError> {
+    conn.transaction(async |conn| {
+        add_counts(conn, merchant, activity).await?;
+        if let Some(times) = activity.times {
+            add_times(conn, merchant, times).await?;
+        }
+        if !activity.rejected.is_empty() {
+            add_rejected(conn, merchant, &activity.rejected).await?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Adds counts, and deletes those of the day before yesterday.
+async fn add_counts(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    activity: &MerchantActivity,
+) -> Result<(), DatabaseError> {
+    let hours: Vec<_> = activity.hours.keys().copied().collect();
+    let counts = |count: fn(&OrderCounts) -> i64| activity.hours.values().map(count).collect();
+    let statement = diesel::sql_query(
+        "WITH deleted AS ( \
+             DELETE FROM order_counts WHERE merchant = $1 \
+                 AND hour < (SELECT max(hour) FROM unnest($2) AS new (hour)) - INTERVAL '48 hours' \
+         ) \
+         INSERT INTO order_counts AS known (merchant, hour, received, changed, rejected) \
+         SELECT $1, * FROM unnest($2, $3, $4, $5) \
+         ON CONFLICT ON CONSTRAINT order_counts_pkey DO UPDATE SET \
+             received = known.received + excluded.received, \
+             changed = known.changed + excluded.changed, \
+             rejected = known.rejected + excluded.rejected",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Timestamptz>, _>(hours)
+    .bind::<Array<BigInt>, Vec<i64>>(counts(|counts| counts.received))
+    .bind::<Array<BigInt>, Vec<i64>>(counts(|counts| counts.changed))
+    .bind::<Array<BigInt>, Vec<i64>>(counts(|counts| counts.rejected));
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+async fn add_times(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    OrderTimes { created, received }: OrderTimes,
+) -> Result<(), DatabaseError> {
+    let statement = diesel::sql_query(
+        "INSERT INTO order_times AS known \
+             (merchant, oldest_created_at, newest_created_at, first_received_at, last_received_at) \
+         VALUES ($1, $2, $3, $4, $5) \
+         ON CONFLICT ON CONSTRAINT order_times_pkey DO UPDATE SET \
+             oldest_created_at = least(known.oldest_created_at, excluded.oldest_created_at), \
+             newest_created_at = greatest(known.newest_created_at, excluded.newest_created_at), \
+             first_received_at = least(known.first_received_at, excluded.first_received_at), \
+             last_received_at = greatest(known.last_received_at, excluded.last_received_at)",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Timestamptz, _>(created.oldest)
+    .bind::<Timestamptz, _>(created.newest)
+    .bind::<Timestamptz, _>(received.oldest)
+    .bind::<Timestamptz, _>(received.newest);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// Adds rejected orders, and deletes all but the last [`MAX_REJECTED`].
+async fn add_rejected(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    rejected: &[RejectedOrder],
+) -> Result<(), DatabaseError> {
+    let documents: Result<Vec<_>, _> = rejected.iter().map(serde_json::to_string).collect();
+    let documents =
+        documents.map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
+    let statement = diesel::sql_query(
+        "INSERT INTO rejected_orders (merchant, document) SELECT $1, * FROM unnest($2)",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(documents);
+    prepared(statement).execute(conn).await?;
+    let statement = diesel::sql_query(
+        "DELETE FROM rejected_orders WHERE merchant = $1 AND id <= ( \
+             SELECT id FROM rejected_orders WHERE merchant = $1 ORDER BY id DESC OFFSET $2 LIMIT 1 \
+         )",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<BigInt, _>(i64::try_from(MAX_REJECTED).unwrap_or(i64::MAX));
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+#[derive(QueryableByName)]
+struct CountRow {
+    #[diesel(sql_type = BigInt)]
+    count: i64,
+}
+
+/// The number of a merchant's orders, counted up to `limit`.
+pub(crate) async fn count_orders(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    limit: i64,
+) -> Result<i64, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT count(*) AS count FROM (SELECT FROM orders WHERE merchant = $1 LIMIT $2) AS counted",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<BigInt, _>(limit);
+    let CountRow { count } = prepared(query).get_result(conn).await?;
+    Ok(count)
+}
+
+#[derive(QueryableByName)]
+struct TimesRow {
+    #[diesel(sql_type = Timestamptz)]
+    oldest_created_at: Timestamp,
+    #[diesel(sql_type = Timestamptz)]
+    newest_created_at: Timestamp,
+    #[diesel(sql_type = Timestamptz)]
+    first_received_at: Timestamp,
+    #[diesel(sql_type = Timestamptz)]
+    last_received_at: Timestamp,
+}
+
+/// The times of a merchant's orders, if there are any.
+pub(crate) async fn order_times(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+) -> Result<Option<OrderTimes>, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT oldest_created_at, newest_created_at, first_received_at, last_received_at \
+         FROM order_times WHERE merchant = $1",
+    )
+    .bind::<Text, _>(merchant.as_str());
+    let rows: Vec<TimesRow> = prepared(query).load(conn).await?;
+    Ok(rows.into_iter().next().map(|row| OrderTimes {
+        created: TimeSpan { oldest: row.oldest_created_at, newest: row.newest_created_at },
+        received: TimeSpan { oldest: row.first_received_at, newest: row.last_received_at },
+    }))
+}
+
+#[derive(QueryableByName)]
+struct CountsRow {
+    #[diesel(sql_type = BigInt)]
+    received: i64,
+    #[diesel(sql_type = BigInt)]
+    changed: i64,
+    #[diesel(sql_type = BigInt)]
+    rejected: i64,
+}
+
+/// The numbers of orders that a merchant sent since a full hour.
+pub(crate) async fn counts_since(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    since: Timestamp,
+) -> Result<OrderCounts, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT coalesce(sum(received), 0)::bigint AS received, \
+             coalesce(sum(changed), 0)::bigint AS changed, \
+             coalesce(sum(rejected), 0)::bigint AS rejected \
+         FROM order_counts WHERE merchant = $1 AND hour >= $2",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Timestamptz, _>(since);
+    let CountsRow { received, changed, rejected } = prepared(query).get_result(conn).await?;
+    Ok(OrderCounts { received, changed, rejected })
+}
+
+#[derive(QueryableByName)]
+struct RejectedRow {
+    #[diesel(sql_type = Text)]
+    document: String,
+}
+
+/// The last rejected orders of a merchant, newest first.
+pub(crate) async fn rejected_orders(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+) -> Result<Vec<RejectedOrder>, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT document FROM rejected_orders WHERE merchant = $1 ORDER BY id DESC LIMIT $2",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<BigInt, _>(i64::try_from(MAX_REJECTED).unwrap_or(i64::MAX));
+    let rows: Vec<RejectedRow> = prepared(query).load(conn).await?;
+    let orders: Result<_, _> = rows.iter().map(|row| serde_json::from_str(&row.document)).collect();
+    Ok(orders.map_err(unreadable)?)
+}

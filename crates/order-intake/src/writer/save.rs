@@ -1,0 +1,93 @@
+//! Decides the outcomes of a batch and saves it.
+
+use std::collections::BTreeSet;
+
+use diesel_async::AsyncPgConnection;
+use domain::order::OrderSnapshot;
+use messaging::Outbox;
+use platform::database::DatabaseError;
+
+use super::publish_error::{PublishError, PublishResult};
+use crate::store::{self, WriteError, WriteMode};
+use crate::write_batch::{Publication, Published, Stored, WriteBatch};
+use crate::write_queue::QueuedWrite;
+
+pub(super) type QueuedWrites = Vec<QueuedWrite<Publication, PublishResult>>;
+
+pub(super) fn publications(writes: &QueuedWrites) -> Vec<&Publication> {
+    writes.iter().map(|write| &write.job).collect()
+}
+
+fn orders(writes: &QueuedWrites) -> usize {
+    writes.iter().map(|write| write.job.orders.len()).sum()
+}
+
+/// Writes a batch without loading the stored state. Nearly all batches hold only new orders or newer
+/// snapshots, and take one round trip.
+pub(super) async fn write_optimistic(
+    conn: &AsyncPgConnection,
+    outbox: &Outbox,
+    writes: QueuedWrites,
+) -> (QueuedWrites, Result<Vec<PublishResult>, WriteError>) {
+    let publications = publications(&writes);
+    let mut batch = WriteBatch::new(Stored::default());
+    let results = apply(&mut batch, &publications);
+    let saved = if batch.rows().len() == orders(&writes) {
+        save(conn, outbox, &publications, &batch, WriteMode::Optimistic).await
+    } else {
+        Err(WriteError::Conflict)
+    };
+    (writes, saved.map(|()| results))
+}
+
+/// Loads the stored state, decides and writes: two round trips for any number of orders. The write is
+/// one atomic statement.
+pub(super) async fn write_checked(
+    conn: &AsyncPgConnection,
+    outbox: &Outbox,
+    publications: &[&Publication],
+) -> Result<Vec<PublishResult>, WriteError> {
+    let mut batch = WriteBatch::new(load(conn, publications).await?);
+    let results = apply(&mut batch, publications);
+    save(conn, outbox, publications, &batch, WriteMode::Checked).await?;
+    Ok(results)
+}
+
+fn apply<'a>(batch: &mut WriteBatch<'a>, publications: &[&'a Publication]) -> Vec<PublishResult> {
+    let results = publications.iter();
+    results.map(|it| batch.apply(it).map_err(PublishError::Refunds)).collect()
+}
+
+async fn save(
+    conn: &AsyncPgConnection,
+    outbox: &Outbox,
+    publications: &[&Publication],
+    batch: &WriteBatch<'_>,
+    mode: WriteMode,
+) -> Result<(), WriteError> {
+    match publications.iter().map(|publication| publication.received_at).max() {
+        Some(now) => store::write(conn, outbox, batch, mode, now).await,
+        None => Ok(()),
+    }
+}
+
+/// Loads the stored state of all orders and refunds in these publications.
+async fn load<'a>(
+    conn: &AsyncPgConnection,
+    publications: &[&'a Publication],
+) -> Result<Stored<'a>, DatabaseError> {
+    let (mut orders, mut refunds, mut lines) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for publication in publications {
+        let merchant = publication.merchant.as_str();
+        for Published { snapshot: OrderSnapshot { order, .. }, .. } in &publication.orders {
+            orders.insert((merchant, order.identifier.as_str()));
+            for refund in &order.refunds {
+                refunds.insert((merchant, refund.identifier.as_str()));
+                let of_refund = refund.refund_line_items.iter();
+                lines.extend(of_refund.map(|line| (merchant, line.identifier.as_str())));
+            }
+        }
+    }
+    let [orders, refunds, lines] = [orders, refunds, lines].map(Vec::from_iter);
+    store::known(conn, &orders, &refunds, &lines).await
+}

@@ -1,0 +1,127 @@
+//! Search for discrepancies, newest first, in one merchant or in all.
+
+use diesel::sql_types::{BigInt, Jsonb, Nullable, Text, Timestamptz};
+use diesel::{OptionalExtension as _, QueryableByName};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use platform::Timestamp;
+use platform::database::{DatabaseError, prepared};
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::discrepancies::{DiscrepancyResolution, Recorded};
+use super::unreadable;
+
+const COLUMNS: &str = "merchant, position, at, detail, resolved_at, resolved_by, resolution_note, \
+     assigned_rma_identifier";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum DiscrepancyState {
+    Open,
+    Resolved,
+}
+
+impl DiscrepancyState {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Resolved => "resolved",
+        }
+    }
+}
+
+/// Filters; `None` matches every discrepancy.
+#[derive(Debug, Default)]
+pub(crate) struct DiscrepancySearch {
+    pub(crate) merchant: Option<MerchantId>,
+    pub(crate) kind: Option<String>,
+    pub(crate) order_identifier: Option<String>,
+    pub(crate) rma_identifier: Option<String>,
+    pub(crate) state: Option<DiscrepancyState>,
+    /// Only positions before this one.
+    pub(crate) before: Option<i64>,
+}
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = Text)]
+    merchant: String,
+    #[diesel(sql_type = BigInt)]
+    position: i64,
+    #[diesel(sql_type = Timestamptz)]
+    at: Timestamp,
+    #[diesel(sql_type = Jsonb)]
+    detail: Value,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    resolved_at: Option<Timestamp>,
+    #[diesel(sql_type = Nullable<Text>)]
+    resolved_by: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    resolution_note: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    assigned_rma_identifier: Option<String>,
+}
+
+impl Row {
+    fn read(self) -> Result<Recorded, DatabaseError> {
+        let resolution = self.resolved_at.map(|at| DiscrepancyResolution {
+            at,
+            by: self.resolved_by.unwrap_or_default(),
+            note: self.resolution_note.unwrap_or_default(),
+            rma_identifier: self.assigned_rma_identifier,
+        });
+        Ok(Recorded {
+            merchant: self.merchant.parse().map_err(unreadable)?,
+            position: self.position,
+            at: self.at,
+            discrepancy: serde_json::from_value(self.detail).map_err(unreadable)?,
+            resolution,
+        })
+    }
+}
+
+/// Finds discrepancies, newest first.
+pub(crate) async fn search(
+    conn: &mut AsyncPgConnection,
+    search: &DiscrepancySearch,
+    most: i64,
+) -> Result<Vec<Recorded>, DatabaseError> {
+    let before = search.before.unwrap_or(i64::MAX);
+    let select = format!("SELECT {COLUMNS} FROM discrepancies WHERE position < $1");
+    let mut query = diesel::sql_query(select).into_boxed().bind::<BigInt, _>(before);
+    let mut bound = 1;
+    // Unused filters are not in the query, so that PostgreSQL picks the right index.
+    let texts = [
+        (search.merchant.as_ref().map(MerchantId::as_str), "merchant"),
+        (search.kind.as_deref(), "kind"),
+        (search.order_identifier.as_deref(), "order_identifier"),
+        (search.rma_identifier.as_deref(), "rma_identifier"),
+        (search.state.map(DiscrepancyState::as_str), "state"),
+    ];
+    for (value, column) in texts {
+        let Some(value) = value else { continue };
+        bound += 1;
+        query = query.sql(format!(" AND {column} = ${bound}")).bind::<Text, _>(value);
+    }
+    query =
+        query.sql(format!(" ORDER BY position DESC LIMIT ${}", bound + 1)).bind::<BigInt, _>(most);
+    let rows: Vec<Row> = prepared(query).load(conn).await?;
+    rows.into_iter().map(Row::read).collect()
+}
+
+/// Finds a discrepancy, of the merchant if one is given.
+pub(crate) async fn find(
+    conn: &mut AsyncPgConnection,
+    merchant: Option<&MerchantId>,
+    position: i64,
+) -> Result<Option<Recorded>, DatabaseError> {
+    let query = diesel::sql_query(format!(
+        "SELECT {COLUMNS} FROM discrepancies WHERE position = $1 AND merchant = coalesce($2, merchant)"
+    ))
+    .bind::<BigInt, _>(position)
+    .bind::<Nullable<Text>, _>(merchant.map(MerchantId::as_str));
+    let row: Option<Row> = prepared(query).get_result(conn).await.optional()?;
+    row.map(Row::read).transpose()
+}

@@ -1,0 +1,118 @@
+//! The units of orders that are in returns.
+
+use std::collections::{BTreeSet, HashMap};
+
+use diesel::QueryableByName;
+use diesel::sql_types::{Array, Integer, Text};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use domain::returns::UnitId;
+use platform::database::{DatabaseError, prepared};
+
+use super::orders::Key;
+use crate::shipped_units::unit_id;
+
+#[derive(QueryableByName)]
+struct HeldRow {
+    #[diesel(sql_type = Text)]
+    merchant: String,
+    #[diesel(sql_type = Text)]
+    rma_identifier: String,
+    #[diesel(sql_type = Text)]
+    order_identifier: String,
+    #[diesel(sql_type = Text)]
+    line_identifier: String,
+    #[diesel(sql_type = Integer)]
+    unit: i32,
+}
+
+/// The return that a unit is in.
+#[derive(Debug, Clone)]
+pub(crate) struct Holder {
+    pub(crate) rma_identifier: String,
+}
+
+/// Units in returns that are not canceled, by merchant, then by unit.
+pub(crate) type Held = HashMap<String, HashMap<UnitId, Holder>>;
+
+/// The held units of these orders. `OFFSET 0` keeps PostgreSQL from turning the lookups into a
+/// join, so a plan that was made while the table was empty stays good.
+pub(crate) async fn held(
+    conn: &mut AsyncPgConnection,
+    orders: &[Key<'_>],
+) -> Result<Held, DatabaseError> {
+    let mut held = Held::new();
+    if orders.is_empty() {
+        return Ok(held);
+    }
+    let (merchants, identifiers): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
+    let query = diesel::sql_query(
+        "SELECT units.* FROM unnest($1, $2) AS asked (merchant, order_identifier), LATERAL ( \
+             SELECT merchant, rma_identifier, order_identifier, line_identifier, unit \
+             FROM return_units AS own WHERE own.merchant = asked.merchant \
+             AND own.order_identifier = asked.order_identifier AND held OFFSET 0 \
+         ) AS units",
+    )
+    .bind::<Array<Text>, _>(merchants)
+    .bind::<Array<Text>, _>(identifiers);
+    let rows: Vec<HeldRow> = prepared(query).load(conn).await?;
+    for row in rows {
+        let unit = unit_id(&row.order_identifier, &row.line_identifier, row.unit);
+        let holder = Holder { rma_identifier: row.rma_identifier };
+        held.entry(row.merchant).or_default().insert(unit, holder);
+    }
+    Ok(held)
+}
+
+/// Whether the unit is in a return that is not canceled.
+pub(crate) fn is_held(held: &Held, merchant: &MerchantId, unit: &UnitId) -> bool {
+    held.get(merchant.as_str()).is_some_and(|units| units.contains_key(unit))
+}
+
+#[derive(QueryableByName)]
+struct ExchangedRow {
+    #[diesel(sql_type = Text)]
+    order_identifier: String,
+}
+
+/// Orders that cannot have another exchange: one was requested and not released, even if its return
+/// was canceled.
+pub(crate) async fn exchanged(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    orders: &[&str],
+) -> Result<BTreeSet<String>, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT DISTINCT order_identifier FROM return_units \
+         WHERE merchant = $1 AND order_identifier = ANY ($2) AND exchanged",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(orders);
+    let rows: Vec<ExchangedRow> = prepared(query).load(conn).await?;
+    Ok(rows.into_iter().map(|row| row.order_identifier).collect())
+}
+
+/// Records that nothing was ordered for these units, so that another return of their order may have
+/// an exchange.
+pub(crate) async fn release_exchange(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    rma_identifier: &str,
+    units: &[UnitId],
+) -> Result<(), DatabaseError> {
+    let orders: Vec<_> = units.iter().map(|unit| unit.order_identifier.as_str()).collect();
+    let lines: Vec<_> = units.iter().map(|it| it.order_line_item_identifier.as_str()).collect();
+    let numbers: Vec<_> = units.iter().map(|unit| unit.unit).collect();
+    let statement = diesel::sql_query(
+        "UPDATE return_units SET exchanged = false \
+         WHERE merchant = $1 AND rma_identifier = $2 \
+             AND (order_identifier, line_identifier, unit) IN (SELECT * FROM unnest($3, $4, $5))",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(rma_identifier)
+    .bind::<Array<Text>, _>(orders)
+    .bind::<Array<Text>, _>(lines)
+    .bind::<Array<Integer>, _>(numbers);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! Exchange orders that the merchant names like another order.
+
+use chrono::TimeDelta;
+use domain::exchange::ExchangeRenamed;
+use platform::Timestamp;
+
+use super::exchanging::{exchange_of, placed, until_progress};
+use super::projecting::{later, order};
+use super::*;
+
+/// Publishes an order whose event has this time, and waits until it is projected.
+async fn store_at(app: &TestApp, order: &Order, time: Timestamp) {
+    let stored = OrderStored { merchant: "acme".parse().unwrap(), order: order.clone() };
+    app.service.publish_envelope(&Envelope::new("test", time, &stored)).await;
+    app.projected("acme", order).await;
+}
+
+/// The events that the exchange service gets, once there is one of each order.
+async fn renames(app: &TestApp, expected: usize) -> Vec<ExchangeRenamed> {
+    let events = eventually("the exchange service is told", SOON, || async {
+        let events = app.service.namespace.peek("exchange.exchange.renamed.v1").await;
+        (events.len() >= expected).then_some(events)
+    })
+    .await;
+    let data = |event: &Value| {
+        let event: Value = serde_json::from_str(event["payload"].as_str().unwrap()).unwrap();
+        serde_json::from_value(event["data"].clone()).unwrap()
+    };
+    events.iter().map(data).collect()
+}
+
+#[tokio::test]
+async fn an_exchange_order_does_not_get_the_identifier_of_another_order() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 2)).await;
+    app.store("acme", &order("OLD", 1)).await;
+    let rma = app.start_return(&exchange_of("A", &[1])).await;
+    app.publish_event(placed(&rma, "A", "OLD", &[1])).await;
+    let shown = until_progress(&app, &rma, &["placed"]).await;
+    assert_eq!(shown["units"][0]["exchange_order_identifier"], "X-A");
+    let (_, listed) = app.get("/v1/discrepancies", "acme").await;
+    let message = "exchange order X-A: OLD is the identifier of another order";
+    assert_eq!(listed["discrepancies"][0]["message"], message);
+    let second = app.start_return(&refund_of("OLD", &[1])).await;
+    assert_eq!(app.show(&second).await["units"][0]["original_order_identifier"], Value::Null);
+}
+
+#[tokio::test]
+async fn the_exchange_service_is_told_once_of_our_identifier() {
+    let app = TestApp::start().await;
+    for name in ["A", "B", "OLD"] {
+        app.store("acme", &order(name, 2)).await;
+    }
+    let first = app.start_return(&exchange_of("A", &[1])).await;
+    let second = app.start_return(&exchange_of("B", &[1])).await;
+    // A repeated event, and an identifier that the exchange service has rejected itself.
+    let taken = placed(&first, "A", "OLD", &[1]);
+    app.publish_event(taken.clone()).await;
+    app.publish_event(taken).await;
+    let mut rejected = placed(&second, "B", "X-B", &[1]);
+    rejected.rejected_identifier = Some("A".to_owned());
+    app.publish_event(rejected).await;
+    until_progress(&app, &second, &["placed"]).await;
+    until_progress(&app, &first, &["placed"]).await;
+    let late = "SELECT count(*) AS n FROM timeline WHERE detail ? 'late'";
+    eventually("the repeated event is handled", SOON, || async {
+        (app.number(late).await == 1).then_some(())
+    })
+    .await;
+    assert_eq!(app.number("SELECT count(*) AS n FROM discrepancies").await, 2);
+    eventually("all events are published", SOON, || async {
+        (app.number("SELECT count(*) AS n FROM outbox").await == 0).then_some(())
+    })
+    .await;
+    let renames = renames(&app, 1).await;
+    let told: Vec<_> = renames
+        .iter()
+        .map(|it| {
+            let names = (it.rejected_identifier.as_str(), it.exchange_order_identifier.as_str());
+            (it.rma_identifier.as_str(), it.original_order_id.as_str(), names)
+        })
+        .collect();
+    assert_eq!(told, [(first.as_str(), "A", ("OLD", "X-A"))]);
+}
+
+#[tokio::test]
+async fn an_order_is_older_than_the_exchange_if_its_event_is() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 3)).await;
+    let ordered_at = Clock::system().now() - TimeDelta::minutes(30);
+    // Both orders are projected long after the exchange order was requested.
+    store_at(&app, &order("OLD", 1), ordered_at - TimeDelta::minutes(1)).await;
+    store_at(&app, &order("NEW", 1), ordered_at + TimeDelta::minutes(1)).await;
+    // The first event of LATE arrives after the second.
+    let late = order("LATE", 1);
+    store_at(&app, &later(&late, 1), ordered_at + TimeDelta::minutes(1)).await;
+    let stored = OrderStored { merchant: "acme".parse().unwrap(), order: late };
+    let first = Envelope::new("test", ordered_at - TimeDelta::minutes(1), &stored);
+    app.service.publish_envelope(&first).await;
+    // The queue is handled in order.
+    app.store("acme", &order("B", 3)).await;
+    app.store("acme", &order("C", 3)).await;
+    for (original, named, expected) in
+        [("A", "OLD", "X-A"), ("B", "NEW", "NEW"), ("C", "LATE", "X-C")]
+    {
+        let rma = app.start_return(&exchange_of(original, &[1])).await;
+        let mut event = placed(&rma, original, named, &[1]);
+        event.ordered_at = ordered_at;
+        app.publish_event(event).await;
+        let shown = until_progress(&app, &rma, &["placed"]).await;
+        assert_eq!(shown["units"][0]["exchange_order_identifier"], expected, "{named}");
+    }
+}

@@ -1,0 +1,64 @@
+//! Finds records by ASN number, tracking number or order identifier.
+
+use chrono::{DateTime, Utc};
+use domain::access::MerchantId;
+use platform::http::{BadCursor, PageLimit};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::App;
+use crate::error::Error;
+use crate::record_keys::{Key, RecordKind};
+use crate::store::record_keys::{self as store, FoundRecord, RecordPosition};
+
+/// A record of a merchant.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RecordView {
+    merchant: MerchantId,
+    kind: RecordKind,
+    /// The number of the ASN, or the order identifier of a drop shipment.
+    number: String,
+    /// The time at which the record first had the number that was searched for.
+    created_at: DateTime<Utc>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RecordPage {
+    /// Sorted by merchant, kind and number.
+    records: Vec<RecordView>,
+    /// Cursor of the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+impl From<FoundRecord> for RecordView {
+    fn from(found: FoundRecord) -> Self {
+        let FoundRecord { merchant, record, created_at } = found;
+        Self { merchant, kind: record.kind, number: record.number, created_at }
+    }
+}
+
+/// Finds the records of a merchant, or of all merchants, that have a key.
+pub(crate) async fn find(
+    app: &App,
+    merchant: Option<&MerchantId>,
+    key: &Key,
+    after: &RecordPosition,
+    limit: PageLimit,
+) -> Result<RecordPage, Error> {
+    let mut conn = app.pool.get().await?;
+    let mut found = store::find(&mut conn, merchant, key, after, limit.rows()).await?;
+    let next = limit.next(&mut found, |FoundRecord { merchant, record, .. }| {
+        let kind: &str = record.kind.into();
+        format!("{merchant}/{kind}/{}", record.number)
+    });
+    Ok(RecordPage { records: found.into_iter().map(RecordView::from).collect(), next })
+}
+
+/// The position in a cursor.
+pub(crate) fn read_cursor(cursor: &str) -> Result<RecordPosition, BadCursor> {
+    let (merchant, rest) = cursor.split_once('/').ok_or(BadCursor)?;
+    let (kind, number) = rest.split_once('/').ok_or(BadCursor)?;
+    let [merchant, kind, number] = [merchant, kind, number].map(str::to_owned);
+    Ok(RecordPosition { merchant, kind, number })
+}

@@ -1,0 +1,104 @@
+//! The parts of outbound shipments: the messages that a shipment is split into.
+
+use diesel::QueryableByName;
+use diesel::sql_types::{Array, Integer, Text};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use domain::warehouse::AsnPart;
+use platform::database::{DatabaseError, prepared};
+
+use super::count;
+use super::outbound::NewShipment;
+
+/// Locks the splitting of a merchant's shipments until the end of the transaction. Two concurrent
+/// transactions would not see the numbers that the other one uses for its parts.
+pub(crate) async fn lock(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+) -> Result<(), DatabaseError> {
+    const SPLIT_LOCK: i32 = 0x0063_7574;
+    let lock = diesel::sql_query("SELECT pg_advisory_xact_lock($1, hashtext($2))")
+        .bind::<Integer, _>(SPLIT_LOCK)
+        .bind::<Text, _>(merchant.as_str());
+    prepared(lock).execute(conn).await?;
+    Ok(())
+}
+
+/// Stores the parts of a shipment. Returns false if a number is already used by a part or a shipment.
+pub(crate) async fn insert(
+    conn: &mut AsyncPgConnection,
+    new: &NewShipment<'_>,
+) -> Result<bool, DatabaseError> {
+    let numbers: Vec<_> = new.parts.iter().map(|part| part.asn_number.as_str()).collect();
+    let positions: Vec<_> = (0..new.parts.len()).map(count).collect();
+    let units: Vec<_> = new.parts.iter().map(|part| count(part.units)).collect();
+    let cartons: Vec<_> = new.parts.iter().map(|part| part.cartons.as_str()).collect();
+    let statement = diesel::sql_query(
+        "INSERT INTO outbound_parts (merchant, asn_number, shipment, position, units, cartons) \
+         SELECT $1, asn_number, $2, position, units, cartons \
+         FROM unnest($3, $4, $5, $6) AS new (asn_number, position, units, cartons) \
+         WHERE asn_number = $2 OR NOT EXISTS ( \
+             SELECT FROM outbound_shipments AS other \
+             WHERE other.merchant = $1 AND other.asn_number = new.asn_number \
+         ) \
+         ORDER BY asn_number \
+         ON CONFLICT ON CONSTRAINT outbound_parts_pkey DO NOTHING",
+    )
+    .bind::<Text, _>(new.merchant.as_str())
+    .bind::<Text, _>(&new.header.asn_number)
+    .bind::<Array<Text>, _>(numbers)
+    .bind::<Array<Integer>, _>(positions)
+    .bind::<Array<Integer>, _>(units)
+    .bind::<Array<Text>, _>(cartons);
+    Ok(prepared(statement).execute(conn).await? == new.parts.len())
+}
+
+#[derive(QueryableByName)]
+struct PartRow {
+    #[diesel(sql_type = Text)]
+    asn_number: String,
+    #[diesel(sql_type = Integer)]
+    units: i32,
+    #[diesel(sql_type = Text)]
+    cartons: String,
+}
+
+/// Loads the parts of a shipment in order, with their cartons.
+pub(crate) async fn load(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    shipment: &str,
+) -> Result<Vec<AsnPart>, DatabaseError> {
+    let columns = "asn_number, units, cartons";
+    load_parts(conn, merchant, shipment, columns).await
+}
+
+/// Loads the parts of a shipment in order, without their cartons.
+pub(crate) async fn load_numbers(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    shipment: &str,
+) -> Result<Vec<AsnPart>, DatabaseError> {
+    let columns = "asn_number, units, '' AS cartons";
+    load_parts(conn, merchant, shipment, columns).await
+}
+
+async fn load_parts(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    shipment: &str,
+    columns: &'static str,
+) -> Result<Vec<AsnPart>, DatabaseError> {
+    let query = diesel::sql_query(format!(
+        "SELECT {columns} FROM outbound_parts WHERE merchant = $1 AND shipment = $2 ORDER BY position"
+    ))
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(shipment);
+    let rows: Vec<PartRow> = prepared(query).load(conn).await?;
+    let part = |PartRow { asn_number, units, cartons }| AsnPart {
+        asn_number,
+        units: usize::try_from(units).unwrap_or_default(),
+        cartons,
+    };
+    Ok(rows.into_iter().map(part).collect())
+}

@@ -1,0 +1,225 @@
+// What people do in the console, in a real browser, with and without JavaScript.
+
+import assert from "node:assert/strict";
+import { eventually, launch, open, run, totp } from "./browser.mjs";
+import { invite, person, signIn } from "./people.mjs";
+import { delivery, publishOrder, setShop, startReturn } from "./shop.mjs";
+
+const suffix = Date.now();
+const PASSWORD = "a long and quiet sentence";
+const browser = await launch();
+
+/** Opens a window, runs a test in it and checks that no page did anything wrong. */
+async function inWindow(options, test) {
+  const { page, context, problems } = await open(browser, options);
+  try {
+    await test(page, context);
+    assert.deepEqual(problems, []);
+  } finally {
+    await context.close();
+  }
+}
+
+const heading = (page) => page.getByRole("heading", { level: 1 }).innerText();
+const press = (page, name) => page.getByRole("button", { name, exact: true }).click();
+
+/** Accepts an invitation as a person would. @returns the key of the authenticator app */
+async function accept(page, url) {
+  await page.goto(url);
+  const secret = await page.locator("#secret").innerText();
+  await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
+  await page.getByLabel("The same password again").fill("something else");
+  await page.getByLabel("Code that the app shows now").fill(totp(secret));
+  await press(page, "Set up my account");
+  // A rejected form says why, beside the field.
+  assert.match(await page.locator("#password_again-error").innerText(), /\w/);
+  await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
+  await page.getByLabel("The same password again").fill(PASSWORD);
+  await page.getByLabel("Code that the app shows now").fill(totp(secret));
+  await press(page, "Set up my account");
+  assert.equal(await heading(page), "Your recovery codes");
+  const codes = (await page.locator("#codes").innerText()).trim().split(/\s+/);
+  assert.equal(codes.length, 10);
+  await page.getByRole("link", { name: "I have stored them" }).click();
+  return { secret, codes };
+}
+
+async function signInAs(page, email, code) {
+  await page.goto("/sign-in");
+  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByLabel("Code from your authenticator app").fill(code);
+  await press(page, "Sign in");
+}
+
+/** A dead delivery of the demo merchant. @returns the RMA identifier */
+async function deadLetter(name) {
+  const order = `WEB-${name}-${suffix}`;
+  await publishOrder(order);
+  await setShop(false);
+  const rma = await startReturn(order, 1);
+  await delivery(rma, "dead");
+  await setShop(true);
+  return rma;
+}
+
+/** From an invitation to a message that is delivered. */
+async function fixDelivery(javaScriptEnabled) {
+  const name = javaScriptEnabled ? "js" : "plain";
+  const rma = await deadLetter(name);
+  const email = `operator-${name}-${suffix}@example.com`;
+  const { url } = await invite(email, "operator");
+  await inWindow({ javaScriptEnabled }, async (page) => {
+    const { secret, codes } = await accept(page, url);
+    await press(page, "Sign out");
+    assert.equal(await heading(page), "Sign in to Backhaul");
+    await signInAs(page, email, "000000");
+    await page.getByText("is wrong").waitFor();
+    await signInAs(page, email, codes[0]);
+    assert.equal(await heading(page), "Overview");
+    assert.notEqual(secret, "");
+
+    await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Deliveries" }).click();
+    await page.getByLabel("State").selectOption("dead");
+    await page.getByLabel("Ordering key").fill(`rma:${rma}`);
+    await press(page, "Show");
+    await page.getByRole("row").filter({ hasText: `rma:${rma}` }).getByRole("link").first().click();
+    assert.match(await page.locator("#summary").innerText(), /503/);
+    assert.equal(await page.locator("ol.timeline > li").count(), 6);
+
+    await page.getByRole("link", { name: `rma:${rma}` }).click();
+    await page.getByRole("link", { name: "Replay these" }).click();
+    await page.getByRole("heading", { name: "1 delivery matches" }).waitFor();
+    await page.getByLabel("Type 1 to confirm").fill("7");
+    await press(page, "Replay 1 delivery");
+    assert.match(await page.locator("#typed-error").innerText(), /\w/);
+    await page.getByLabel("Type 1 to confirm").fill("1");
+    await press(page, "Replay 1 delivery");
+    await page.getByText("Started by").waitFor();
+    await delivery(rma, "delivered");
+    await eventually("the page shows the end of the replay", async () => {
+      if (!javaScriptEnabled) await page.reload();
+      return /finished/.test(await page.locator("main").innerText());
+    });
+    assert.match(await page.locator("main").innerText(), new RegExp(email));
+
+    await page.goto(`/lookup?q=${rma}`);
+    assert.match(await page.locator("main").innerText(), new RegExp(rma));
+    await page.goto("/account");
+    assert.match(await page.locator("main").innerText(), /This session|this one|current/i);
+    await press(page, "Sign out");
+    await page.goto("/deliveries");
+    assert.equal(await heading(page), "Sign in to Backhaul");
+  });
+}
+
+await run({
+  "from an invitation to a delivered message": () => fixDelivery(true),
+  "the same without JavaScript": () => fixDelivery(false),
+
+  "a merchant's person sees their own merchant only": async () => {
+    const rma = await deadLetter("own");
+    const { session } = await person(`admin-${suffix}@example.com`, "merchant-admin", process.env.MERCHANT_ID);
+    await inWindow({}, async (page, context) => {
+      await signIn(context, session);
+      await page.goto(`/deliveries?ordering_key=rma:${rma}`);
+      await page.getByRole("row").filter({ hasText: `rma:${rma}` }).getByRole("link").first().click();
+      await press(page, "Replay");
+      await delivery(rma, "delivered");
+      const other = "another-merchant";
+      for (const path of [
+        `/merchants/${other}`, `/merchants/${other}/endpoints`, `/merchants/${other}/clients`, `/merchants/${other}/people`,
+        `/merchants/${other}/audit`, `/merchants/${other}/orders/X`, `/merchants/${other}/returns/X`,
+      ]) {
+        const response = await page.goto(path);
+        assert.equal(response.status(), 404, path);
+      }
+      assert.equal((await page.goto("/merchants/new")).status() < 400, false);
+    });
+  },
+
+  "a viewer changes nothing": async () => {
+    const { session } = await person(`viewer-${suffix}@example.com`, "merchant-viewer", process.env.MERCHANT_ID);
+    await inWindow({}, async (page, context) => {
+      await signIn(context, session);
+      for (const path of ["/", "/deliveries", "/merchant", "/merchant/endpoints", "/merchant/clients"]) {
+        await page.goto(path);
+        const actions = page.locator("main form[method=post] button");
+        assert.deepEqual(await actions.allInnerTexts(), [], path);
+      }
+    });
+  },
+
+  "an ended session keeps the form": async () => {
+    const someone = await person(`ended-${suffix}@example.com`, "operator");
+    await inWindow({}, async (page, context) => {
+      await signIn(context, someone.session);
+      await page.goto("/people");
+      await page.getByRole("link", { name: /invite/i }).first().click();
+      await page.getByLabel("E-mail address").fill(`kept-${suffix}@example.com`);
+      await page.getByLabel("Role").selectOption("support");
+      const second = await context.newPage();
+      await second.goto("/account");
+      await second.getByRole("button", { name: "Sign out everywhere" }).click();
+      await page.locator("main form[method=post] button[type=submit], main form[method=post] button").last().click();
+      assert.equal(await heading(page), "Your session ended");
+      const kept = await page.locator("input[type=hidden]").evaluateAll((inputs) => inputs.map((input) => input.value));
+      assert.ok(kept.includes(`kept-${suffix}@example.com`), String(kept));
+    });
+  },
+
+  "forms of other sites are refused": async () => {
+    const { session } = await person(`csrf-${suffix}@example.com`, "operator");
+    for (const path of ["/sign-in", "/sign-out", "/invitation", "/account/password", "/people", "/replays/new", "/no-such-page"]) {
+      for (const headers of [{ "sec-fetch-site": "cross-site" }, { origin: "https://other.example" }]) {
+        const response = await fetch(process.env.CONSOLE_URL + path, {
+          method: "POST",
+          headers: { ...headers, cookie: `__Host-session=${session}`, "content-type": "application/x-www-form-urlencoded" },
+          body: "a=b",
+          redirect: "manual",
+        });
+        assert.equal(response.status, 403, `${path} ${JSON.stringify(headers)}`);
+      }
+    }
+  },
+
+  "headers and cookies": async () => {
+    const response = await fetch(`${process.env.CONSOLE_URL}/sign-in`);
+    const header = (name) => response.headers.get(name);
+    assert.match(header("content-security-policy"), /default-src 'none'.*require-trusted-types-for 'script'/);
+    assert.equal(header("cache-control"), "no-store");
+    assert.equal(header("x-content-type-options"), "nosniff");
+    const page = await response.text();
+    const [, style] = page.match(/href="(\/assets\/[^"]+\.css)"/);
+    const [, script] = page.match(/src="(\/assets\/[^"]+\.js)"/);
+    const size = async (path) => {
+      const answer = await fetch(process.env.CONSOLE_URL + path, { headers: { "accept-encoding": "gzip" } });
+      assert.match(answer.headers.get("cache-control"), /immutable/);
+      return Number((await answer.arrayBuffer()).byteLength);
+    };
+    assert.ok((await size(script)) < 8_000, "the script is too large");
+    assert.ok((await size(style)) < 30_000, "the style sheet is too large");
+  },
+
+  "markup in every field is shown as text": async () => {
+    const order = `WEB-MARKUP-${suffix}`;
+    const markup = `<script>throw 1</script><img src=x onerror="throw 2">"'&amp;`;
+    await publishOrder(order, markup);
+    const rma = await startReturn(order, 1);
+    const { session } = await person(`markup-${suffix}@example.com`, "operator");
+    await inWindow({}, async (page, context) => {
+      await signIn(context, session);
+      const merchant = process.env.MERCHANT_ID;
+      for (const path of [
+        `/lookup?q=${encodeURIComponent(markup)}`, `/deliveries?merchant=${merchant}&ordering_key=${encodeURIComponent(markup)}`,
+        `/merchants/${merchant}/orders/${order}`, `/merchants/${merchant}/returns/${rma}`, `/deliveries?text=${encodeURIComponent(markup)}`,
+      ]) {
+        await page.goto(path);
+        assert.equal(await page.locator("main img, main script").count(), 0, path);
+      }
+      await page.goto(`/merchants/${merchant}/orders/${order}`);
+      assert.match(await page.locator("main").innerText(), /<script>throw 1<\/script>/);
+    });
+  },
+});
+await browser.close();
