@@ -21,7 +21,7 @@ const FLAGS = [
   "--disable-sync",
 ];
 /** Waits are generous, because the machine may be busy. */
-const PATIENCE = 60_000;
+const TIMEOUT = 60_000;
 
 /** @returns {Promise<import("playwright-core").Browser>} */
 export function launch() {
@@ -35,7 +35,7 @@ export function launch() {
  */
 export async function open(browser, options = {}) {
   const context = await browser.newContext({ baseURL: process.env.CONSOLE_URL, ...options });
-  context.setDefaultTimeout(PATIENCE);
+  context.setDefaultTimeout(TIMEOUT);
   const page = await context.newPage();
   /** @type {string[]} */
   const problems = [];
@@ -91,11 +91,11 @@ export async function token(id, secret) {
 
 /** Waits until `check` returns a value. */
 export async function eventually(what, check) {
-  const end = Date.now() + PATIENCE;
+  const end = Date.now() + TIMEOUT;
   for (;;) {
     const value = await check();
     if (value) return value;
-    assert.ok(Date.now() < end, `not within ${PATIENCE / 1000} s: ${what}`);
+    assert.ok(Date.now() < end, `not within ${TIMEOUT / 1000} s: ${what}`);
     await new Promise((resume) => setTimeout(resume, 200));
   }
 }

@@ -1,4 +1,4 @@
-// What people do in the console, in a real browser, with and without JavaScript.
+// Journeys of people through the console, in a real browser, with and without JavaScript.
 
 import assert from "node:assert/strict";
 import { eventually, launch, open, run, totp } from "./browser.mjs";
@@ -154,14 +154,13 @@ await run({
     const someone = await person(`ended-${suffix}@example.com`, "operator");
     await inWindow({}, async (page, context) => {
       await signIn(context, someone.session);
-      await page.goto("/people");
-      await page.getByRole("link", { name: /invite/i }).first().click();
+      await page.goto("/people/new");
       await page.getByLabel("E-mail address").fill(`kept-${suffix}@example.com`);
       await page.getByLabel("Role").selectOption("support");
       const second = await context.newPage();
       await second.goto("/account");
       await second.getByRole("button", { name: "Sign out everywhere" }).click();
-      await page.locator("main form[method=post] button[type=submit], main form[method=post] button").last().click();
+      await press(page, "Make an invitation link");
       assert.equal(await heading(page), "Your session ended");
       const kept = await page.locator("input[type=hidden]").evaluateAll((inputs) => inputs.map((input) => input.value));
       assert.ok(kept.includes(`kept-${suffix}@example.com`), String(kept));
@@ -193,9 +192,9 @@ await run({
     const [, style] = page.match(/href="(\/assets\/[^"]+\.css)"/);
     const [, script] = page.match(/src="(\/assets\/[^"]+\.js)"/);
     const size = async (path) => {
-      const answer = await fetch(process.env.CONSOLE_URL + path, { headers: { "accept-encoding": "gzip" } });
-      assert.match(answer.headers.get("cache-control"), /immutable/);
-      return Number((await answer.arrayBuffer()).byteLength);
+      const response = await fetch(process.env.CONSOLE_URL + path, { headers: { "accept-encoding": "gzip" } });
+      assert.match(response.headers.get("cache-control"), /immutable/);
+      return Number((await response.arrayBuffer()).byteLength);
     };
     assert.ok((await size(script)) < 8_000, "the script is too large");
     assert.ok((await size(style)) < 30_000, "the style sheet is too large");

@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use chrono::{DateTime, TimeDelta, Utc};
-use pages::text::{Moment, Span};
+use chrono::{DateTime, Utc};
+use pages::text::{Moment, latency};
 use serde::Deserialize;
 
 use crate::page::Page;
@@ -61,9 +61,8 @@ impl Endpoint {
         Some(format!("{:.1} %", recent.success_rate * 100.0))
     }
 
-    pub(crate) fn p95(&self) -> Option<Span> {
-        let recent = self.recent.as_ref()?;
-        Some(Span(TimeDelta::milliseconds(recent.p95_ms.into())))
+    pub(crate) fn p95(&self) -> Option<String> {
+        Some(latency(self.recent.as_ref()?.p95_ms))
     }
 
     /// How much an endpoint needs attention; 0 if it needs none.
@@ -145,6 +144,6 @@ mod tests {
     fn health_reads_as_text() {
         let endpoint = endpoint("a", "ok", 0, 0.998);
         assert_eq!(endpoint.success_rate().as_deref(), Some("99.8 %"));
-        assert_eq!(endpoint.p95().map(|span| span.to_string()).as_deref(), Some("210 ms"));
+        assert_eq!(endpoint.p95().as_deref(), Some("210 ms"));
     }
 }

@@ -6,8 +6,6 @@
 mod backlog;
 mod figures;
 mod latency;
-#[cfg(test)]
-mod scratch;
 mod services;
 mod traffic;
 

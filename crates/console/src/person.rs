@@ -20,7 +20,7 @@ use crate::{App, error::PageError, notice::Notice};
 /// The cookie with the session. The prefix makes browsers accept it only from this host, over TLS.
 const SESSION: &str = "__Host-session";
 
-/// What a person may do.
+/// The role decides which actions a person may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Role {

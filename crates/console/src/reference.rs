@@ -6,8 +6,6 @@ mod document;
 mod prose;
 mod request_form;
 mod schema;
-#[cfg(test)]
-mod smoke_tmp;
 
 use actix_web::{HttpResponse, get, post, web};
 use askama::Template;
@@ -174,7 +172,7 @@ impl OperationPage {
         Self {
             responses: responses.collect(),
             is_denied: !may_call(page.person.role, &operation.scopes()),
-            about: paragraphs(&operation.description),
+            about: description(&operation),
             curl: curl::command(service, &form.request(&operation)),
             body_fields,
             outcome: None,
@@ -184,6 +182,13 @@ impl OperationPage {
             form,
         }
     }
+}
+
+/// The description without the generated sentence about scopes, which the page shows on its own.
+fn description(operation: &Operation) -> Vec<Paragraph> {
+    let parts = operation.description.split("\n\n");
+    let kept: Vec<_> = parts.filter(|part| !part.starts_with("Requires the scope ")).collect();
+    paragraphs(&kept.join("\n\n"))
 }
 
 impl Outcome {

@@ -93,7 +93,8 @@ struct ReturnPage {
     created: Moment,
     updated: Moment,
     shipping_cost: String,
-    waiting: Vec<String>,
+    /// Tone and sentence.
+    waiting: Vec<(&'static str, String)>,
     units: Vec<UnitRow>,
     parcels: Vec<Parcel>,
     timeline: Part<(Vec<Step>, Option<String>)>,

@@ -14,7 +14,7 @@
 
 /** @type {{ createHTML(text: string): string }} */
 const policy =
-  // @ts-ignore Trusted Types are not part of TypeScript's DOM library.
+  // @ts-expect-error Trusted Types are not part of TypeScript's DOM library.
   globalThis.trustedTypes?.createPolicy("pages", { createHTML: (/** @type {string} */ text) => text }) ??
   { createHTML: (text) => text };
 

@@ -1,7 +1,7 @@
 //! Charts as SVG. Each chart stands beside a table with the same figures, so a reader of the text
 //! misses nothing.
 
-const WIDTH: f64 = 720.0;
+const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 170.0;
 const LEFT: f64 = 52.0;
 const BOTTOM: f64 = 24.0;
@@ -116,7 +116,10 @@ fn base() -> f64 {
 
 /// A figure for the axis: "1.5k" for 1,500.
 fn number(value: f64) -> String {
-    let short = |value: f64| format!("{value:.1}").trim_end_matches(".0").to_owned();
+    let short = |value: f64| match value {
+        value if value >= 100.0 => format!("{value:.0}"),
+        value => format!("{value:.1}").trim_end_matches(".0").to_owned(),
+    };
     match value {
         value if value >= 1e6 => short(value / 1e6) + "M",
         value if value >= 1e3 => short(value / 1e3) + "k",
@@ -149,7 +152,7 @@ mod tests {
 
     #[test]
     fn figures_are_short() {
-        let texts = [1500.0, 12.0, 2e6, 0.5].map(number);
-        assert_eq!(texts, ["1.5k", "12", "2M", "0.5"]);
+        let texts = [1500.0, 184.4, 12.0, 2e6, 0.5].map(number);
+        assert_eq!(texts, ["1.5k", "184", "12", "2M", "0.5"]);
     }
 }

@@ -67,6 +67,15 @@ impl fmt::Display for Span {
     }
 }
 
+/// The duration of a request: "212 ms", "1.2 s".
+pub fn latency(millis: u32) -> String {
+    match millis {
+        0..1000 => format!("{millis} ms"),
+        1000..60_000 => format!("{}.{} s", millis / 1000, millis % 1000 / 100),
+        _ => Span(TimeDelta::milliseconds(millis.into())).to_string(),
+    }
+}
+
 /// A count with its noun: "1 order", "1,204 orders".
 pub fn count(number: u64, singular: &str, plural: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { singular } else { plural })
@@ -123,10 +132,16 @@ mod tests {
     }
 
     #[test]
+    fn durations_of_requests_have_a_decimal() {
+        let texts = [212, 1204, 59_999, 61_000].map(latency);
+        assert_eq!(texts, ["212 ms", "1.2 s", "59.9 s", "1 min 1 s"]);
+    }
+
+    #[test]
     fn times_are_relative() {
-        let now = Utc::now();
+        let now: DateTime<Utc> = "2026-11-16T08:00:00Z".parse().unwrap();
         let text = |seconds| Moment::new(now + TimeDelta::seconds(seconds), now).to_string();
-        assert_eq!((text(-61), text(0), text(130)), ("1 min 1 s ago".into(), "now".into(), "in 2 min 10 s".into()));
+        assert_eq!([-61, 0, 130].map(text), ["1 min 1 s ago", "now", "in 2 min 10 s"]);
     }
 
     #[test]

@@ -212,13 +212,20 @@ async fn many_people_can_sign_in_at_the_same_time_with_one_hasher() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn passwords_can_be_switched_off() {
-    let app = TestApp::start_with(&[("PEOPLE__PASSWORDS", "false")]).await;
+    let app = TestApp::start_with(&[
+        ("PEOPLE__PASSWORDS", "false"),
+        ("OIDC__ISSUER", "https://id.example.com"),
+        ("OIDC__NAME", "Example ID"),
+        ("OIDC__CLIENT_ID", "backhaul"),
+        ("OIDC__ROLES", "staff=support"),
+    ])
+    .await;
     let token = app.invite("ada@example.com", "support", None).await;
     let body = json!({"token": token, "password": PASSWORD});
     assert_eq!(app.post("/v1/invitations/accept", body).await.0, StatusCode::FORBIDDEN);
     let refused = app.sign_in("ada@example.com", PASSWORD, None).await.0;
     assert_eq!(refused, StatusCode::FORBIDDEN);
     let (_, methods) = send(app.request(Method::GET, "/v1/sign_in_methods")).await;
-    assert_eq!(methods, json!({"password": false, "oidc": null}));
+    assert_eq!(methods, json!({"password": false, "oidc": {"name": "Example ID"}}));
     app.stop().await;
 }

@@ -1,6 +1,6 @@
 //! The filter of deliveries, as it stands in the URL.
 
-use chrono::{DateTime, NaiveDateTime, SecondsFormat, Utc};
+use chrono::{DateTime, NaiveDateTime, SecondsFormat, Timelike as _, Utc};
 use domain::message_kind::MessageKind;
 use serde::Deserialize;
 
@@ -167,8 +167,9 @@ fn rfc3339(text: &str) -> String {
 }
 
 fn input_value(text: &str) -> String {
-    let time = parse_time(text);
-    time.map(|time| time.format("%Y-%m-%dT%H:%M:%S").to_string()).unwrap_or_default()
+    let Some(time) = parse_time(text) else { return String::new() };
+    let format = if time.second() == 0 { "%Y-%m-%dT%H:%M" } else { "%Y-%m-%dT%H:%M:%S" };
+    time.format(format).to_string()
 }
 
 #[cfg(test)]
@@ -191,8 +192,9 @@ mod tests {
             assert!(filter.errors().is_empty(), "{typed}");
         }
         assert_eq!(filter(&[("to", "2026-11-16T08:00Z")]).to_input(), "");
-        let zoned = filter(&[("to", "2026-11-16T08:00:00Z")]);
-        assert_eq!(zoned.to_input(), "2026-11-16T08:00:00");
+        let zoned = filter(&[("from", "2026-11-16T08:00:00Z"), ("to", "2026-11-16T08:00:07Z")]);
+        assert_eq!(zoned.from_input(), "2026-11-16T08:00");
+        assert_eq!(zoned.to_input(), "2026-11-16T08:00:07");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The attempts of a delivery as a timeline.
 
-use chrono::{DateTime, TimeDelta, Utc};
-use pages::text::{Moment, Span};
+use chrono::{DateTime, Utc};
+use pages::text::{Moment, latency};
 use serde::Deserialize;
 
 use crate::{deliveries::outcome_words, page::Page};
@@ -39,7 +39,7 @@ pub(super) struct AttemptView {
 pub(super) struct Attempt {
     pub(super) view: AttemptView,
     pub(super) started: Moment,
-    pub(super) duration: Span,
+    pub(super) duration: String,
 }
 
 impl Attempt {
@@ -47,7 +47,7 @@ impl Attempt {
     pub(super) fn list(page: &Page, views: Vec<AttemptView>) -> Vec<Self> {
         let attempt = |view: AttemptView| Self {
             started: page.moment(view.started_at),
-            duration: Span(TimeDelta::milliseconds(view.latency_ms.into())),
+            duration: latency(view.latency_ms),
             view,
         };
         views.into_iter().rev().map(attempt).collect()

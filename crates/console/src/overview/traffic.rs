@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use pages::{
     chart::{self, Bar},
-    text::{Span, grouped},
+    text::{grouped, latency},
 };
 use serde::Deserialize;
 
@@ -115,10 +115,7 @@ impl Traffic {
     /// The same figures as text, newest hour first.
     pub(crate) fn rows(&self) -> Vec<HourRow> {
         let none = || "–".to_owned();
-        let span = |millis: Option<u32>| {
-            let span = millis.map(|millis| Span(TimeDelta::milliseconds(millis.into())));
-            span.map_or_else(none, |span| span.to_string())
-        };
+        let span = |millis: Option<u32>| millis.map_or_else(none, latency);
         let row = |(at, hour): (&DateTime<Utc>, &Hour)| HourRow {
             label: at.format("%-d %b, %H:%M").to_string(),
             attempts: grouped(hour.attempts()),

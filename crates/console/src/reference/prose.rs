@@ -14,7 +14,8 @@ pub(super) fn paragraphs(text: &str) -> Vec<Paragraph> {
     text.split("\n\n").map(str::trim).filter(|text| !text.is_empty()).map(phrases).collect()
 }
 
-fn phrases(paragraph: &str) -> Paragraph {
+/// The parts of one paragraph.
+pub(super) fn phrases(paragraph: &str) -> Paragraph {
     let parts = paragraph.split('`').enumerate();
     let phrases =
         parts.map(|(index, text)| Phrase { text: text.to_owned(), is_code: index % 2 == 1 });

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
+use super::prose::{Paragraph, phrases};
+
 /// Deeper fields are left out, and so are fields of a schema that contains itself.
 const MAX_DEPTH: usize = 6;
 const MAX_FIELDS: usize = 250;
@@ -22,7 +24,7 @@ pub(super) struct BodyField {
     pub(super) name: String,
     pub(super) kind: String,
     pub(super) is_required: bool,
-    pub(super) about: String,
+    pub(super) about: Paragraph,
 }
 
 impl Schemas {
@@ -142,7 +144,7 @@ impl Table<'_> {
             self.fields.push(BodyField {
                 kind: self.schemas.kind(property),
                 is_required: is_certain && required.contains(&key.as_str()),
-                about: self.about(property),
+                about: phrases(&self.about(property)),
                 name: name.clone(),
             });
             self.add(property, &name, true);

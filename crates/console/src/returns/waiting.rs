@@ -14,13 +14,13 @@ const RECEIPT: &str = "arrived and waits for the warehouse to receive it";
 const REFUND: &str = "arrived and waits for the merchant's refund";
 const KEPT: &str = "stays with the shopper and waits for the merchant's refund";
 
-/// The next events that the return waits for. Empty for a return that is finished.
-pub(super) fn reasons(rma: &Return) -> Vec<String> {
+/// Tone and sentence for each event that the return waits for. Empty for a return that is finished.
+pub(super) fn reasons(rma: &Return) -> Vec<(&'static str, String)> {
     if !matches!(rma.status.as_str(), "CREATED" | "PARTIAL_REFUND") {
         return Vec::new();
     }
     let open: Vec<&Unit> = rma.active_units().filter(|unit| unit.refunded_by.is_none()).collect();
-    let mut counts: Vec<(&str, usize)> = Vec::new();
+    let mut counts: Vec<(&'static str, usize)> = Vec::new();
     let waits = open.iter().filter_map(|unit| exchange(unit));
     for text in waits.chain(open.iter().filter_map(|unit| parcel(rma, unit))) {
         match counts.iter_mut().find(|(known, _)| *known == text) {
@@ -28,7 +28,16 @@ pub(super) fn reasons(rma: &Return) -> Vec<String> {
             None => counts.push((text, 1)),
         }
     }
-    counts.into_iter().map(|(text, units)| sentence(units, open.len(), text)).collect()
+    let shown = |(text, units)| (tone(text), sentence(units, open.len(), text));
+    counts.into_iter().map(shown).collect()
+}
+
+fn tone(text: &str) -> &'static str {
+    match text {
+        UNDELIVERABLE => "bad",
+        PROBLEM | SENT_BACK => "warn",
+        _ => "",
+    }
 }
 
 fn exchange(unit: &Unit) -> Option<&'static str> {
@@ -86,15 +95,16 @@ mod tests {
 
     #[test]
     fn a_return_waits_for_the_next_event_of_each_unit() {
-        let one = |fields| reasons(&sample("CREATED", json!([unit(&fields)])));
-        assert_eq!(one(json!({})), ["The unit waits for the carrier's label."]);
+        let one = |fields| {
+            let mut reasons = reasons(&sample("CREATED", json!([unit(&fields)])));
+            assert_eq!(reasons.len(), 1);
+            reasons.remove(0)
+        };
+        assert_eq!(one(json!({})), ("", "The unit waits for the carrier's label.".to_owned()));
         let labeled = json!({ "tracking_number": "1Z", "package_tracking_status": "PRE_TRANSIT" });
-        assert_eq!(
-            one(labeled),
-            ["The unit has a label and waits for the shopper to hand over the parcel."]
-        );
+        assert!(one(labeled).1.contains("waits for the shopper to hand over the parcel"));
         let arrived = json!({ "tracking_number": "1Z", "package_tracking_status": "DELIVERED" });
-        assert_eq!(one(arrived), ["The unit arrived and waits for the merchant's refund."]);
+        assert_eq!(one(arrived).1, "The unit arrived and waits for the merchant's refund.");
     }
 
     #[test]
@@ -103,10 +113,9 @@ mod tests {
         let mut stuck = moving.clone();
         stuck.as_object_mut().unwrap().insert("exchange_status".into(), json!("undeliverable"));
         let reasons = reasons(&sample("CREATED", json!([unit(&moving), unit(&stuck)])));
-        assert!(
-            reasons[0].starts_with("For 1 of 2 units: it could not be exchanged"),
-            "{reasons:?}"
-        );
-        assert_eq!(reasons[1], "Each of the 2 units is on its way.");
+        let (tone, text) = &reasons[0];
+        assert_eq!(*tone, "bad");
+        assert!(text.starts_with("For 1 of 2 units: it could not be exchanged"), "{text}");
+        assert_eq!(reasons[1], ("", "Each of the 2 units is on its way.".to_owned()));
     }
 }

@@ -19,12 +19,10 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::access::includes;
-use super::headers::{HeaderView, response_headers};
+use super::headers::{HeaderView, request_headers, response_headers};
 use super::{Error, parse_merchant, sample::sample};
 use crate::Deliveries;
-use crate::attempt::{
-    Attempt, Message, MessageFacts, Query, ResponseBody, derived_headers, parse_headers,
-};
+use crate::attempt::{Attempt, Message, MessageFacts, Query, ResponseBody, derived_headers};
 use crate::engine::Engine;
 use crate::outcome::{Jitter, Outcome};
 use crate::store::new_id;
@@ -224,13 +222,8 @@ impl EndpointCheckResult {
             Some(error) => ("invalid_response", chain(error)),
             None => (attempt.outcome.name(), attempt.outcome.detail()),
         };
-        let logged = parse_headers(&attempt.headers.request);
-        let mut request_headers: Vec<_> = logged.map(HeaderView::from).collect();
+        let request_headers = request_headers(&attempt.headers.request, request.headers);
         let was_sent = !request_headers.is_empty();
-        if was_sent {
-            request_headers.extend(request.headers.into_iter().map(HeaderView::from));
-            request_headers.sort();
-        }
         // The query string may hold a secret.
         let mut url = url.clone();
         url.set_query(None);

@@ -1,10 +1,9 @@
 //! Headers of requests and responses, as the API shows them.
 
-use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::attempt::{MessageFacts, derived_headers, parse_headers};
+use crate::attempt::parse_headers;
 
 /// A header of a request or response.
 #[derive(Debug, Serialize, PartialEq, Eq, PartialOrd, Ord, ToSchema)]
@@ -20,20 +19,17 @@ impl From<(String, String)> for HeaderView {
     }
 }
 
-/// Returns the headers of a request that started at `at`, by name; none if no request was made.
-pub(super) fn request_headers(
-    log: &str,
-    message: &MessageFacts<'_>,
-    at: DateTime<Utc>,
-) -> Vec<HeaderView> {
-    let mut headers: Vec<_> = parse_headers(log).map(HeaderView::from).collect();
+/// Returns the logged and the derived headers of a request, by name; none if no request was made.
+pub(super) fn request_headers(log: &str, derived: Vec<(String, String)>) -> Vec<HeaderView> {
+    let mut headers = response_headers(log);
     if !headers.is_empty() {
-        headers.extend(derived_headers(message, at).into_iter().map(HeaderView::from));
+        headers.extend(derived.into_iter().map(HeaderView::from));
         headers.sort();
     }
     headers
 }
 
+/// Returns the logged headers of a response.
 pub(super) fn response_headers(log: &str) -> Vec<HeaderView> {
     parse_headers(log).map(HeaderView::from).collect()
 }

@@ -15,7 +15,7 @@ use super::headers::{HeaderView, request_headers, response_headers};
 use super::list::DeliveryView;
 use super::waiting::waiting;
 use crate::Deliveries;
-use crate::attempt::MessageFacts;
+use crate::attempt::{MessageFacts, derived_headers};
 use crate::store::{self, AttemptRow};
 
 /// Every replay adds attempts. The newest are shown.
@@ -43,6 +43,7 @@ pub(crate) struct AttemptView {
 
 impl AttemptView {
     fn new(row: AttemptRow, message: &MessageFacts<'_>) -> Self {
+        let derived = derived_headers(message, row.started_at);
         Self {
             replay_number: row.replay_number,
             number: row.number,
@@ -51,7 +52,7 @@ impl AttemptView {
             outcome: row.outcome,
             status: row.status,
             detail: row.detail,
-            request_headers: request_headers(&row.request_headers, message, row.started_at),
+            request_headers: request_headers(&row.request_headers, derived),
             response_headers: response_headers(&row.response_headers),
             response_body: row.response_body,
         }

@@ -149,12 +149,11 @@ mod tests {
 
     #[test]
     fn the_end_of_a_prefix_is_after_all_texts_that_have_it() {
-        let end = |prefix: &str| prefix_end(prefix);
-        assert_eq!(end("A-10").as_deref(), Some("A-11"));
-        assert_eq!(end("A9").as_deref(), Some("A:"));
-        assert_eq!(end("\u{d7ff}").as_deref(), Some("\u{e000}"));
-        assert_eq!(end("A\u{10ffff}").as_deref(), Some("B"));
-        assert_eq!(end("\u{10ffff}"), None);
-        assert_eq!(end(""), None);
+        assert_eq!(prefix_end("A-10").as_deref(), Some("A-11"));
+        assert_eq!(prefix_end("A9").as_deref(), Some("A:"));
+        assert_eq!(prefix_end("\u{d7ff}").as_deref(), Some("\u{e000}"));
+        assert_eq!(prefix_end("A\u{10ffff}").as_deref(), Some("B"));
+        assert_eq!(prefix_end("\u{10ffff}"), None);
+        assert_eq!(prefix_end(""), None);
     }
 }

@@ -9,7 +9,7 @@ async fn a_text_is_found_by_an_index() {
     const MESSAGES: usize = 5000;
     let now = Clock::system().now();
     let (_database, pool) = database(now).await;
-    let mut conn = pool.dedicated().await.unwrap();
+    let mut conn = pool.get().await.unwrap();
     let messages: Vec<_> =
         (0..MESSAGES).map(|number| message(Some(&format!("order:{number}")))).collect();
     let ids = super::super::append(&mut conn, now, &messages).await.unwrap();
@@ -17,14 +17,20 @@ async fn a_text_is_found_by_an_index() {
     for text in ["order:77".to_owned(), "77".to_owned(), ids[77].to_string()] {
         let filter = Filter { text: Some(text.clone()), ..Filter::default() };
         conn.batch_execute("BEGIN").await.unwrap();
+        let before = messages_read(&mut conn).await;
         let found = newest_first(&mut conn, &filter, None, 50).await.unwrap();
-        let read = "SELECT sum(seq_tup_read + COALESCE(idx_tup_fetch, 0))::text AS text \
-                    FROM pg_stat_xact_user_tables WHERE relname LIKE 'delivery_messages_%'";
-        let read: usize = query_text(&mut conn, read).await.parse().unwrap();
+        let read = messages_read(&mut conn).await - before;
         conn.batch_execute("COMMIT").await.unwrap();
         assert_eq!(found.iter().map(|row| row.id).collect::<Vec<_>>(), [ids[77]], "{text}");
         assert!((1..20).contains(&read), "{text}: read {read} rows");
     }
+}
+
+/// Returns the number of messages that the connection has read.
+async fn messages_read(conn: &mut AsyncPgConnection) -> usize {
+    let read = "SELECT sum(seq_tup_read + COALESCE(idx_tup_fetch, 0))::text AS text \
+                FROM pg_stat_xact_user_tables WHERE relname LIKE 'delivery_messages_%'";
+    query_text(conn, read).await.parse().unwrap()
 }
 
 #[tokio::test]
