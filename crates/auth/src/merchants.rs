@@ -9,9 +9,7 @@ use chrono::{DateTime, Utc};
 use diesel_async::AsyncConnection as _;
 use domain::{
     access::MerchantId,
-    merchant::{
-        Endpoint, Merchant, MerchantChanged, REDACTED, Sealed, Settings, SettingsChange,
-    },
+    merchant::{Endpoint, Merchant, MerchantChanged, REDACTED, Sealed, Settings, SettingsChange},
 };
 use platform::Timestamp;
 use serde::Serialize;

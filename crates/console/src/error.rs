@@ -16,14 +16,19 @@ use crate::person::repeatable_fields;
 #[derive(Debug)]
 pub(crate) enum PageError {
     /// There is no session, or it ended. Signing in leads to `next`.
-    SignedOut { next: String },
+    SignedOut {
+        next: String,
+    },
     NotFound,
     Denied(String),
     Unavailable(Service),
     TooManyRequests,
     Rejected(String),
     /// The session ended while a form was filled in. The page keeps the fields.
-    SessionEnded { action: String, fields: Vec<(String, String)> },
+    SessionEnded {
+        action: String,
+        fields: Vec<(String, String)>,
+    },
     BadForm,
     FormTooLarge,
     Internal,

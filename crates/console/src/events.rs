@@ -21,7 +21,7 @@ use crate::{
     error::PageError,
     listing::indented,
     page::{Page, Section, html},
-    parts::{Loaded, each},
+    parts::each,
     person::SignedIn,
 };
 
@@ -108,8 +108,7 @@ async fn list_events(app: web::Data<App>, signed_in: SignedIn) -> Result<HttpRes
         each::<Schedule>(api, &Service::DELIVERING, "v1/endpoints", &[("limit", "1")]),
     )
     .await;
-    let (documents, schedules): (Loaded<(Service, Document)>, Loaded<(Service, Schedule)>) =
-        (documents?, schedules?);
+    let (documents, schedules) = (documents?, schedules?);
     let mut webhooks: BTreeMap<String, Operation> = BTreeMap::new();
     for (_, document) in documents.entries {
         let operations = document.webhooks.into_iter().map(|(name, webhook)| (name, webhook.post));

@@ -134,7 +134,7 @@ struct AcceptForm {
 
 impl AcceptForm {
     /// The errors that only this page can find.
-    fn check(&self, totp_required: bool) -> Result<(), AcceptErrors> {
+    fn check(&self, totp_required: bool) -> Result<(), Box<AcceptErrors>> {
         let mut errors = AcceptErrors::default();
         if self.password.is_empty() {
             errors.password.reject("Choose a password.");
@@ -144,7 +144,7 @@ impl AcceptForm {
         if totp_required && self.code.trim().is_empty() {
             errors.code.reject("Type the code that your authenticator app shows.");
         }
-        if errors.is_empty() { Ok(()) } else { Err(errors) }
+        if errors.is_empty() { Ok(()) } else { Err(Box::new(errors)) }
     }
 }
 
@@ -181,7 +181,7 @@ async fn accept_invitation(
     let api = anonymous(&app, &request);
     let Some(mut page) = load(&app, &api, &form.token).await? else { return over() };
     if let Err(errors) = form.check(page.invitation.totp.required) {
-        page.form = errors;
+        page.form = *errors;
         return rejected(&page);
     }
     let code = Some(form.code.trim()).filter(|code| !code.is_empty());

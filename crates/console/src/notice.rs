@@ -49,7 +49,9 @@ impl Notice {
             Self::ReplayResumed => "The replay goes on.",
             Self::ReplayStopped => "The replay is stopped. It cannot be resumed.",
             Self::ReturnCanceled => "The return is canceled. The merchant gets a message.",
-            Self::ExchangeOrderAbandoned => "The exchange order is abandoned. Its units are refunded instead.",
+            Self::ExchangeOrderAbandoned => {
+                "The exchange order is abandoned. Its units are refunded instead."
+            }
             Self::DiscrepancySettled => "The discrepancy is settled.",
             Self::Welcome => "Welcome. Your password is set and you are signed in.",
             Self::SessionEnded => "The session is ended.",
@@ -58,13 +60,17 @@ impl Notice {
             Self::PersonChanged => "The changes are saved.",
             Self::PersonDisabled => "The person is disabled and signed out everywhere.",
             Self::PersonEnabled => "The person is enabled.",
-            Self::MerchantCreated => "The merchant is created. Check its settings, then set up its endpoints.",
+            Self::MerchantCreated => {
+                "The merchant is created. Check its settings, then set up its endpoints."
+            }
             Self::SettingsSaved => "The settings are saved. All services use them within seconds.",
             Self::EndpointSet => "The endpoint is saved. Send a sample to test it.",
             Self::EndpointPaused => "The endpoint is paused. Its messages wait.",
             Self::EndpointResumed => "The endpoint is resumed. Its messages are sent in order.",
             Self::EndpointDeleted => "The endpoint is deleted.",
-            Self::ClientRevoked => "The client is revoked. All services reject its tokens within seconds.",
+            Self::ClientRevoked => {
+                "The client is revoked. All services reject its tokens within seconds."
+            }
         }
     }
 

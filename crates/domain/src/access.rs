@@ -125,7 +125,9 @@ impl Scope {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown scope {0:?}: known are orders, returns, warehouse, carrier, read, replay, manage, operator")]
+#[error(
+    "unknown scope {0:?}: known are orders, returns, warehouse, carrier, read, replay, manage, operator"
+)]
 pub struct UnknownScope(pub String);
 
 impl UnknownScope {

@@ -280,7 +280,11 @@ impl Caller {
             });
         }
         let problem = || {
-            if is_json { serde_json::from_slice(&body).unwrap_or_default() } else { ErrorBody::default() }
+            if is_json {
+                serde_json::from_slice(&body).unwrap_or_default()
+            } else {
+                ErrorBody::default()
+            }
         };
         Err(match status {
             StatusCode::UNAUTHORIZED => ApiError::Unauthenticated,
@@ -340,7 +344,8 @@ mod tests {
 
     #[test]
     fn an_error_is_found_by_its_path() {
-        let text = r#"{"message": "m", "errors": [{"field": "$.url", "code": "invalid", "detail": "d"}]}"#;
+        let text =
+            r#"{"message": "m", "errors": [{"field": "$.url", "code": "invalid", "detail": "d"}]}"#;
         let body: ErrorBody = serde_json::from_str(text).unwrap();
         assert_eq!(body.field("$.url").as_deref(), Some("d"));
         assert_eq!(body.field("$.other"), None);

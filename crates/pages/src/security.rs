@@ -81,7 +81,8 @@ mod tests {
     fn only_requests_of_the_own_site_may_change_something() {
         let post = |headers: &[(&'static str, &'static str)]| {
             let request = TestRequest::post().insert_header(("host", "console.test"));
-            let request = headers.iter().fold(request, |request, header| request.insert_header(*header));
+            let request =
+                headers.iter().fold(request, |request, header| request.insert_header(*header));
             is_cross_site(&request.to_http_request())
         };
         assert!(!post(&[]));

@@ -17,6 +17,10 @@ use platform::database::DatabaseError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+/// Condition of the indexes for lists of all merchants. Queries about one merchant do not have it, so
+/// PostgreSQL cannot use these indexes for them and read the rows of other merchants.
+const ALL_MERCHANTS: &str = "merchant IS DISTINCT FROM ''";
+
 /// Serializes a value for a text column.
 fn write<T: Serialize>(value: &T) -> Result<String, DatabaseError> {
     serde_json::to_string(value)

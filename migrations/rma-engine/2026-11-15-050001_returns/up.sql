@@ -45,11 +45,14 @@ CREATE INDEX returns_by_time ON returns (merchant, created_at, rma_identifier);
 CREATE INDEX returns_by_status ON returns (merchant, status, created_at, rma_identifier);
 CREATE INDEX returns_by_email ON returns (merchant, customer_email, created_at, rma_identifier)
     WHERE customer_email IS NOT NULL;
--- For lists of all merchants.
-CREATE INDEX returns_of_all_by_time ON returns (created_at, rma_identifier);
-CREATE INDEX returns_of_all_by_status ON returns (status, created_at, rma_identifier);
+-- For lists of all merchants. Only their queries repeat the condition, which is always true: otherwise
+-- PostgreSQL might search one merchant in these indexes and read the rows of the others.
+CREATE INDEX returns_of_all_by_time ON returns (created_at, rma_identifier)
+    WHERE merchant IS DISTINCT FROM '';
+CREATE INDEX returns_of_all_by_status ON returns (status, created_at, rma_identifier)
+    WHERE merchant IS DISTINCT FROM '';
 CREATE INDEX returns_of_all_by_email ON returns (customer_email, created_at, rma_identifier)
-    WHERE customer_email IS NOT NULL;
+    WHERE customer_email IS NOT NULL AND merchant IS DISTINCT FROM '';
 
 -- The units of every return. A held unit cannot be returned again; canceling releases it.
 CREATE TABLE return_units (
@@ -105,7 +108,7 @@ FOR EACH STATEMENT EXECUTE FUNCTION reject_timeline_change();
 -- are recorded once, because order snapshots repeat them. Rows of warehouse events and of refunds of
 -- unknown returns have none and are recorded each time.
 CREATE TABLE discrepancies (
-    position BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    position BIGINT GENERATED ALWAYS AS IDENTITY,
     merchant TEXT COLLATE "C" NOT NULL,
     at TIMESTAMPTZ NOT NULL,
     kind TEXT COLLATE "C" NOT NULL,
@@ -122,13 +125,13 @@ CREATE TABLE discrepancies (
     assigned_rma_identifier TEXT COLLATE "C",
     state TEXT COLLATE "C" NOT NULL GENERATED ALWAYS AS
         (CASE WHEN resolved_at IS NULL THEN 'open' ELSE 'resolved' END) STORED,
+    CONSTRAINT discrepancies_pkey PRIMARY KEY (merchant, position),
     CONSTRAINT discrepancies_resolution
         CHECK ((resolved_at IS NULL) = (resolved_by IS NULL)
             AND (resolved_at IS NULL) = (resolution_note IS NULL)),
     CONSTRAINT discrepancies_once UNIQUE (merchant, fingerprint)
 );
 
-CREATE INDEX discrepancies_by_merchant ON discrepancies (merchant, position);
 CREATE INDEX discrepancies_by_kind ON discrepancies (merchant, kind, position);
 CREATE INDEX discrepancies_by_state ON discrepancies (merchant, state, position);
 CREATE INDEX discrepancies_by_kind_and_state ON discrepancies (merchant, kind, state, position);
@@ -136,11 +139,16 @@ CREATE INDEX discrepancies_by_order ON discrepancies (merchant, order_identifier
     WHERE order_identifier IS NOT NULL;
 CREATE INDEX discrepancies_by_return ON discrepancies (merchant, rma_identifier, position)
     WHERE rma_identifier IS NOT NULL;
--- For lists of all merchants.
-CREATE INDEX discrepancies_of_all_by_kind ON discrepancies (kind, position);
-CREATE INDEX discrepancies_of_all_by_state ON discrepancies (state, position);
-CREATE INDEX discrepancies_of_all_by_kind_and_state ON discrepancies (kind, state, position);
+-- For lists of all merchants, with the same condition as those of returns.
+CREATE INDEX discrepancies_of_all ON discrepancies (position)
+    WHERE merchant IS DISTINCT FROM '';
+CREATE INDEX discrepancies_of_all_by_kind ON discrepancies (kind, position)
+    WHERE merchant IS DISTINCT FROM '';
+CREATE INDEX discrepancies_of_all_by_state ON discrepancies (state, position)
+    WHERE merchant IS DISTINCT FROM '';
+CREATE INDEX discrepancies_of_all_by_kind_and_state ON discrepancies (kind, state, position)
+    WHERE merchant IS DISTINCT FROM '';
 CREATE INDEX discrepancies_of_all_by_order ON discrepancies (order_identifier, position)
-    WHERE order_identifier IS NOT NULL;
+    WHERE order_identifier IS NOT NULL AND merchant IS DISTINCT FROM '';
 CREATE INDEX discrepancies_of_all_by_return ON discrepancies (rma_identifier, position)
-    WHERE rma_identifier IS NOT NULL;
+    WHERE rma_identifier IS NOT NULL AND merchant IS DISTINCT FROM '';

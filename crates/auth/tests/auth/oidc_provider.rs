@@ -112,6 +112,7 @@ impl OidcProvider {
         let url = format!("http://{}", server.addrs()[0]);
         let server = server.run();
         let provider = Self { url, state, server: server.handle() };
+        #[expect(clippy::disallowed_methods, reason = "lives as long as the test")]
         tokio::spawn(server);
         provider
     }

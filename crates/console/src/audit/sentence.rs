@@ -6,7 +6,7 @@ use super::AuditRecord;
 
 /// The record in words. An action that this page does not know is shown as it is.
 pub(super) fn of(record: &AuditRecord) -> String {
-    let actor = &record.actor;
+    let actor = actor(&record.actor);
     let subject = record.subject.split_once('/').map_or("", |(_, id)| id);
     let group = record.action.split_once('.').map_or("", |(group, _)| group);
     let what = match group {
@@ -21,6 +21,16 @@ pub(super) fn of(record: &AuditRecord) -> String {
     match what {
         Some(what) => format!("{actor} {what}."),
         None => format!("{actor}: {} {}.", record.action, record.subject),
+    }
+}
+
+/// The author of a change. Some changes have no person or client as author.
+fn actor(name: &str) -> &str {
+    match name {
+        "bootstrap" => "Auth",
+        "key_rotation" => "The key rotation",
+        "oidc" => "The identity provider",
+        name => name,
     }
 }
 

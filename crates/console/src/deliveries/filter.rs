@@ -142,12 +142,12 @@ impl DeliveryFilter {
     }
 
     /// The value of the field `from` for a `datetime-local` input.
-    pub(crate) fn from_input(&self) -> String {
+    pub(crate) fn first_time(&self) -> String {
         input_value(&self.from)
     }
 
     /// The value of the field `to` for a `datetime-local` input.
-    pub(crate) fn to_input(&self) -> String {
+    pub(crate) fn last_time(&self) -> String {
         input_value(&self.to)
     }
 }
@@ -191,10 +191,10 @@ mod tests {
             assert_eq!(filter.request(), [("from", sent.to_owned())]);
             assert!(filter.errors().is_empty(), "{typed}");
         }
-        assert_eq!(filter(&[("to", "2026-11-16T08:00Z")]).to_input(), "");
+        assert_eq!(filter(&[("to", "2026-11-16T08:00Z")]).last_time(), "");
         let zoned = filter(&[("from", "2026-11-16T08:00:00Z"), ("to", "2026-11-16T08:00:07Z")]);
-        assert_eq!(zoned.from_input(), "2026-11-16T08:00");
-        assert_eq!(zoned.to_input(), "2026-11-16T08:00:07");
+        assert_eq!(zoned.first_time(), "2026-11-16T08:00");
+        assert_eq!(zoned.last_time(), "2026-11-16T08:00:07");
     }
 
     #[test]

@@ -143,15 +143,14 @@ impl EndpointView {
         for count in own() {
             histogram.add(count.bucket, count.attempts, count.delivered);
         }
-        let recent = || {
-            Some(RecentAttempts {
-                from: own().map(|count| count.hour).min()?,
-                attempts: histogram.attempts,
-                success_rate: histogram.success_rate()?,
-                p95_ms: histogram.percentile_ms(95)?,
-            })
-        };
-        self.recent = recent();
+        let from = own().map(|count| count.hour).min();
+        let rates = histogram.success_rate().zip(histogram.percentile_ms(95));
+        self.recent = from.zip(rates).map(|(from, (success_rate, p95_ms))| RecentAttempts {
+            from,
+            attempts: histogram.attempts,
+            success_rate,
+            p95_ms,
+        });
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) fn request_headers(request: &Request) -> String {
     let mut log = HeaderLog::default();
     if let Some(host) = request.url().host_str() {
         let port = request.url().port().map(|port| format!(":{port}")).unwrap_or_default();
-        log.push("host", &format!("{host}{port}"));
+        log.push("host", format!("{host}{port}"));
     }
     log.push(header::USER_AGENT.as_str(), USER_AGENT);
     for (name, value) in request.headers() {

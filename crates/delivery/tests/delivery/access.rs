@@ -4,6 +4,7 @@ use expect_test::expect;
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::eventually;
+use uuid::Uuid;
 
 use crate::test_app::{TIMEOUT, TestApp, message, token};
 
@@ -20,6 +21,28 @@ async fn finished_replay(app: &TestApp) -> String {
     id
 }
 
+/// One request for each right.
+fn requests(dead: Uuid, replay: &str) -> [(Method, String, Value); 14] {
+    let (get, post) = (Method::GET, Method::POST);
+    let dry_run = json!({"all": true, "dry_run": true});
+    [
+        (get.clone(), "/v1/deliveries".to_owned(), json!({})),
+        (get.clone(), format!("/v1/deliveries/{dead}"), json!({})),
+        (get.clone(), "/v1/endpoints".to_owned(), json!({})),
+        (get.clone(), "/v1/reports/deliveries".to_owned(), json!({})),
+        (get.clone(), "/v1/reports/hourly".to_owned(), json!({})),
+        (get.clone(), "/v1/replays".to_owned(), json!({})),
+        (get.clone(), format!("/v1/replays/{replay}"), json!({})),
+        (post.clone(), format!("/v1/deliveries/{dead}/retry"), json!({})),
+        (post.clone(), format!("/v1/deliveries/{dead}/replay"), json!({})),
+        (post.clone(), "/v1/replays".to_owned(), dry_run),
+        (post.clone(), format!("/v1/replays/{replay}/pause"), json!({})),
+        (post.clone(), format!("/v1/replays/{replay}/resume"), json!({})),
+        (post.clone(), format!("/v1/replays/{replay}/stop"), json!({})),
+        (post.clone(), "/v1/endpoints/acme/check".to_owned(), json!({})),
+    ]
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn each_scope_has_its_rights() {
     let app = TestApp::with_api(&[]).await;
@@ -29,24 +52,7 @@ async fn each_scope_has_its_rights() {
     app.append(&[message(Some("rma:1"), "rma.refunded", 2)]).await;
     app.wait_until_settled(TIMEOUT).await;
     let replay = finished_replay(&app).await;
-    let (get, post) = (Method::GET, Method::POST);
-    let dry_run = json!({"all": true, "dry_run": true});
-    let requests = [
-        (&get, "/v1/deliveries".to_owned(), json!({})),
-        (&get, format!("/v1/deliveries/{dead}"), json!({})),
-        (&get, "/v1/endpoints".to_owned(), json!({})),
-        (&get, "/v1/reports/deliveries".to_owned(), json!({})),
-        (&get, "/v1/reports/hourly".to_owned(), json!({})),
-        (&get, "/v1/replays".to_owned(), json!({})),
-        (&get, format!("/v1/replays/{replay}"), json!({})),
-        (&post, format!("/v1/deliveries/{dead}/retry"), json!({})),
-        (&post, format!("/v1/deliveries/{dead}/replay"), json!({})),
-        (&post, "/v1/replays".to_owned(), dry_run),
-        (&post, format!("/v1/replays/{replay}/pause"), json!({})),
-        (&post, format!("/v1/replays/{replay}/resume"), json!({})),
-        (&post, format!("/v1/replays/{replay}/stop"), json!({})),
-        (&post, "/v1/endpoints/acme/check".to_owned(), json!({})),
-    ];
+    let requests = requests(dead, &replay);
     let mut table = String::new();
     for (scope, merchant) in [
         ("operator", None),
@@ -65,7 +71,7 @@ async fn each_scope_has_its_rights() {
         let token = token(scope, merchant);
         let mut statuses = Vec::new();
         for (method, path, body) in &requests {
-            let (status, _) = app.api_request(&token, (*method).clone(), path, body).await;
+            let (status, _) = app.api_request(&token, method.clone(), path, body).await;
             statuses.push(status.to_string());
         }
         let merchant = merchant.unwrap_or("-");
@@ -96,7 +102,7 @@ async fn a_foreign_resource_is_described_like_a_missing_one() {
     app.add_merchant("other", "/other").await;
     let dead = app.append_unsent_dead(&[message(None, "rma.created", 1)]).await[0];
     let foreign = token("read replay manage", Some("other"));
-    let missing = uuid::Uuid::now_v7();
+    let missing = Uuid::now_v7();
     let text = async |token: &str, method: Method, path: &str| {
         let (status, response) = app.api_request(token, method, path, &json!({})).await;
         assert_eq!(status, 404, "{path}: {response}");

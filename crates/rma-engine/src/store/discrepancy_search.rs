@@ -1,5 +1,7 @@
 //! Search for discrepancies, newest first, in one merchant or in all.
 
+use diesel::pg::Pg;
+use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
 use diesel::sql_types::{BigInt, Jsonb, Nullable, Text, Timestamptz};
 use diesel::{OptionalExtension as _, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
@@ -11,7 +13,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::discrepancies::{DiscrepancyResolution, Recorded};
-use super::unreadable;
+use super::{ALL_MERCHANTS, unreadable};
 
 const COLUMNS: &str = "merchant, position, at, detail, resolved_at, resolved_by, resolution_note, \
      assigned_rma_identifier";
@@ -89,12 +91,12 @@ pub(crate) async fn search(
     most: i64,
 ) -> Result<Vec<Recorded>, DatabaseError> {
     let before = search.before.unwrap_or(i64::MAX);
-    let select = format!("SELECT {COLUMNS} FROM discrepancies WHERE position < $1");
-    let mut query = diesel::sql_query(select).into_boxed().bind::<BigInt, _>(before);
+    let merchant = search.merchant.as_ref().map(MerchantId::as_str);
+    let mut query = select(merchant).bind::<BigInt, _>(before).sql(" AND position < $1");
     let mut bound = 1;
     // Unused filters are not in the query, so that PostgreSQL picks the right index.
     let texts = [
-        (search.merchant.as_ref().map(MerchantId::as_str), "merchant"),
+        (merchant, "merchant"),
         (search.kind.as_deref(), "kind"),
         (search.order_identifier.as_deref(), "order_identifier"),
         (search.rma_identifier.as_deref(), "rma_identifier"),
@@ -117,11 +119,17 @@ pub(crate) async fn find(
     merchant: Option<&MerchantId>,
     position: i64,
 ) -> Result<Option<Recorded>, DatabaseError> {
-    let query = diesel::sql_query(format!(
-        "SELECT {COLUMNS} FROM discrepancies WHERE position = $1 AND merchant = coalesce($2, merchant)"
-    ))
-    .bind::<BigInt, _>(position)
-    .bind::<Nullable<Text>, _>(merchant.map(MerchantId::as_str));
+    let merchant = merchant.map(MerchantId::as_str);
+    let mut query = select(merchant).bind::<BigInt, _>(position).sql(" AND position = $1");
+    if let Some(merchant) = merchant {
+        query = query.bind::<Text, _>(merchant).sql(" AND merchant = $2");
+    }
     let row: Option<Row> = prepared(query).get_result(conn).await.optional()?;
     row.map(Row::read).transpose()
+}
+
+/// The start of a query about one merchant or all.
+fn select<'a>(merchant: Option<&str>) -> BoxedSqlQuery<'a, Pg, SqlQuery> {
+    let merchants = merchant.map_or(ALL_MERCHANTS, |_| "true");
+    diesel::sql_query(format!("SELECT {COLUMNS} FROM discrepancies WHERE {merchants}")).into_boxed()
 }

@@ -8,7 +8,7 @@ use domain::returns::{Rma, RmaStatus};
 use platform::Timestamp;
 use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
 
-use super::read;
+use super::{ALL_MERCHANTS, read};
 
 const NEWEST_FIRST: &str = "created_at DESC, rma_identifier DESC";
 
@@ -47,12 +47,13 @@ pub(crate) async fn search(
     most: i64,
 ) -> Result<(Vec<Rma>, bool), DatabaseError> {
     let (prefix, suffix) = limit_page_bytes(NEWEST_FIRST);
-    let mut query = diesel::sql_query(prefix).into_boxed().sql(
-        "SELECT document, created_at, rma_identifier, octet_length(document) AS weight \
-         FROM returns WHERE true",
-    );
-    let mut bound = 0;
     let merchant = search.merchant.as_ref().map(MerchantId::as_str);
+    let mut query = diesel::sql_query(prefix).into_boxed().sql(format!(
+        "SELECT document, created_at, rma_identifier, octet_length(document) AS weight \
+         FROM returns WHERE {}",
+        merchant.map_or(ALL_MERCHANTS, |_| "true")
+    ));
+    let mut bound = 0;
     // The merchant is the first parameter, if there is one.
     let of_merchant = merchant.map_or("", |_| " AND merchant = $1");
     let of_unit = |column: &str, place: i32| {

@@ -172,12 +172,12 @@ async fn lists_and_searches_read_few_rows() {
              false, now() FROM numbers; \
          INSERT INTO drop_shipments SELECT merchant, 'confirmation', n, gen_random_uuid(), \
              'O-' || n % 10, '', now() FROM numbers; \
-         INSERT INTO record_keys SELECT '{key}'::bytea, merchant, 'inbound_asn', 'N-' || n, now() \
+         INSERT INTO record_keys SELECT '\\x{key}'::bytea, merchant, 'inbound_asn', 'N-' || n, now() \
              FROM numbers; \
          ANALYZE",
         place = r#"{"identifier": "W", "type": "warehouse"}"#,
         header = outbound_shipment("N", 1),
-        key = format!("\\x{}", hex(Key::TrackingNumber("T".to_owned()).digest().as_bytes())),
+        key = hex(Key::TrackingNumber("T".to_owned()).digest().as_bytes()),
     ))
     .await
     .unwrap();

@@ -6,8 +6,8 @@ use strum::{Display, EnumString, VariantArray};
 use utoipa::ToSchema;
 
 use crate::returns::{
-    Amounts, Label, ReceivingStatus, RefundFinancials, RefundType, RequestedUnit, Resolution, RmaItem,
-    TrackingStatus, UnitId,
+    Amounts, Label, ReceivingStatus, RefundFinancials, RefundType, RequestedUnit, Resolution,
+    RmaItem, TrackingStatus, UnitId,
 };
 
 /// A unit of a return.
