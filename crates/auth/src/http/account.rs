@@ -41,7 +41,7 @@ fn read_password(body: &Object<'_>) -> Option<SecretString> {
 ///
 /// Ends all other sessions of the person. Needs the token of a person.
 #[utoipa::path(
-    tag = "sessions", security(("bearer" = [])),
+    tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])),
     request_body(content = ChangePasswordRequest, example = json!({ "current_password": "a-long-password", "new_password": "a-longer-password" })),
     responses(
         (status = 204), (status = 401, body = ErrorBody), (status = 403, description = "Not the token of a person", body = ErrorBody),
@@ -67,7 +67,7 @@ pub(crate) async fn change_password(
 ///
 /// The old codes stop working. Only this response contains the new ones. Needs the token of a person.
 #[utoipa::path(
-    tag = "sessions", security(("bearer" = [])),
+    tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])),
     request_body(content = ReplaceRecoveryCodesRequest, example = json!({ "password": "a-long-password" })),
     responses(
         (status = 201, body = RecoveryCodes), (status = 401, body = ErrorBody), (status = 403, description = "Not the token of a person", body = ErrorBody),

@@ -158,7 +158,7 @@ async fn person_of(app: &App, caller: &Caller, query: &SessionQuery) -> Result<P
 ///
 /// The own sessions, newest first, or those of another person.
 #[utoipa::path(
-    tag = "sessions", security(("bearer" = [])), params(SessionQuery),
+    tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])), params(SessionQuery),
     responses(
         (status = 200, body = SessionList), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 403, description = "Not the token of a person, or no right to see another person", body = ErrorBody), (status = 404, body = ErrorBody),
@@ -180,7 +180,7 @@ pub(crate) async fn list_sessions(
 /// The own sessions with the current one, or those of another person. All services reject their tokens
 /// within seconds.
 #[utoipa::path(
-    tag = "sessions", security(("bearer" = [])), params(SessionQuery),
+    tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])), params(SessionQuery),
     responses(
         (status = 204), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 403, description = "Not the token of a person, or no right to change another person", body = ErrorBody), (status = 404, body = ErrorBody),
@@ -201,7 +201,7 @@ pub(crate) async fn end_sessions(
 ///
 /// An own session, or one of a person whom the caller manages.
 #[utoipa::path(
-    tag = "sessions", security(("bearer" = [])), params(("session" = String, Path)),
+    tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])), params(("session" = String, Path)),
     responses((status = 204), (status = 401, body = ErrorBody), (status = 404, body = ErrorBody))
 )]
 #[delete("/v1/sessions/{session}")]

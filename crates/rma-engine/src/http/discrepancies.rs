@@ -27,6 +27,7 @@ pub(crate) struct DiscrepancyQuery {
     kind: Option<String>,
     order_identifier: Option<String>,
     rma_identifier: Option<String>,
+    #[param(inline)]
     state: Option<DiscrepancyState>,
     /// Maximum number of entries
     #[serde(default)]
