@@ -11,7 +11,7 @@ use platform::{ErrorKind, Failure, database::DatabaseError, sealing::SealError};
 
 use crate::{
     email::{Email, InvalidEmail},
-    oidc::ProviderError,
+    oidc::provider::ProviderError,
 };
 
 #[derive(Debug, thiserror::Error)]

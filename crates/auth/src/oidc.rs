@@ -5,7 +5,7 @@
 
 mod id_token;
 mod keys;
-mod provider;
+pub(crate) mod provider;
 pub(crate) mod settings;
 
 use std::net::IpAddr;
@@ -22,10 +22,9 @@ use serde_json::json;
 use tokio::time::Instant;
 use utoipa::ToSchema;
 
-pub(crate) use self::provider::ProviderError;
 use self::{
     id_token::{PersonClaims, Rejection},
-    provider::Provider,
+    provider::{Provider, ProviderError},
     settings::Settings,
 };
 use crate::{

@@ -5,12 +5,10 @@ use std::fmt;
 use actix_web::{HttpRequest, HttpResponse, ResponseError, http::StatusCode, http::header};
 use askama::Template;
 use pages::{
-    api::{ApiError, Service},
+    api::{ApiError, ErrorBody, Service},
     assets::{ASSETS, AssetUrls},
 };
 use url::form_urlencoded;
-
-use crate::person::repeatable_fields;
 
 /// The reason why a page cannot be shown.
 #[derive(Debug)]
@@ -130,6 +128,12 @@ pub(crate) fn sentence(message: &str) -> String {
     if text.ends_with('.') { text } else { text + "." }
 }
 
+/// The first error of a list or of one of its entries.
+pub(crate) fn error_below(body: &ErrorBody, path: &str) -> Option<String> {
+    let error = body.errors.iter().find(|error| error.field.starts_with(path))?;
+    body.field(&error.field).map(|text| sentence(&text))
+}
+
 impl ResponseError for PageError {
     fn status_code(&self) -> StatusCode {
         match self {
@@ -168,4 +172,26 @@ impl ResponseError for PageError {
 
 pub(crate) async fn not_found(_: HttpRequest) -> Result<HttpResponse, PageError> {
     Err(PageError::NotFound)
+}
+
+/// The fields of a form, without passwords and codes.
+fn repeatable_fields(body: &[u8]) -> Vec<(String, String)> {
+    const SECRETS: [&str; 11] = [
+        "password",
+        "password_again",
+        "current_password",
+        "new_password",
+        "code",
+        "secret",
+        // The credentials and headers of an endpoint.
+        "basic_password",
+        "bearer_token",
+        "api_key",
+        "client_secret",
+        "headers",
+    ];
+    form_urlencoded::parse(body)
+        .filter(|(name, _)| !SECRETS.contains(&name.as_ref()))
+        .map(|(name, value)| (name.into_owned(), value.into_owned()))
+        .collect()
 }

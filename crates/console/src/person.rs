@@ -13,7 +13,6 @@ use platform::http::ClientIp;
 use reqwest::Method;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
-use url::form_urlencoded;
 
 use crate::{App, error::PageError, notice::Notice};
 
@@ -203,26 +202,4 @@ pub(crate) fn host_cookie(name: &'static str, value: String) -> Cookie<'static> 
 pub(crate) fn removal(mut cookie: Cookie<'static>) -> Cookie<'static> {
     cookie.make_removal();
     cookie
-}
-
-/// The fields of a form, without passwords and codes.
-pub(crate) fn repeatable_fields(body: &[u8]) -> Vec<(String, String)> {
-    const SECRETS: [&str; 11] = [
-        "password",
-        "password_again",
-        "current_password",
-        "new_password",
-        "code",
-        "secret",
-        // The credentials and headers of an endpoint.
-        "basic_password",
-        "bearer_token",
-        "api_key",
-        "client_secret",
-        "headers",
-    ];
-    form_urlencoded::parse(body)
-        .filter(|(name, _)| !SECRETS.contains(&name.as_ref()))
-        .map(|(name, value)| (name.into_owned(), value.into_owned()))
-        .collect()
 }

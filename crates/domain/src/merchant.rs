@@ -25,7 +25,8 @@ use utoipa::ToSchema;
 use crate::{access::MerchantId, event::Event};
 
 pub use authentication::{Authentication, CredentialsIn};
-pub use endpoint::{Endpoint, REDACTED, Sealed, SigningSecret};
+pub use endpoint::{Endpoint, Sealed, SigningSecret};
+pub use headers::REDACTED;
 pub use headers::is_reserved_header;
 pub use interface::{Interface, UnknownInterface};
 pub use policy::{GiftCardOffer, MethodOffer, ReturnPolicy, ReturnReason};

@@ -15,11 +15,10 @@ use super::{
     Frame, Merchant, Tab,
     clients::{ClientView, list_url, show_secret},
     page, require_manage,
-    settings_form::error_below,
 };
 use crate::{
     App,
-    error::{PageError, sentence},
+    error::{PageError, error_below, sentence},
     page::{Page, html, rejected},
     person::{Posted, SignedIn},
 };

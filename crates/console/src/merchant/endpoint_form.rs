@@ -8,11 +8,8 @@ use pages::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{
-    EndpointView,
-    settings_form::{error_below, optional},
-};
-use crate::error::sentence;
+use super::{EndpointView, settings_form::optional};
+use crate::error::{error_below, sentence};
 
 const TYPE_AGAIN: &str = "Type the secret. A stored one is never shown and cannot be kept.";
 

@@ -8,8 +8,7 @@ use pages::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::settings_form::error_below;
-use crate::error::sentence;
+use crate::error::{error_below, sentence};
 
 /// The options as auth describes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::policy_form::{Policy, PolicyForm};
-use crate::error::sentence;
+use crate::error::{error_below, sentence};
 
 /// The settings as auth describes them.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -176,12 +176,6 @@ impl SettingsForm {
         self.policy.reject(body);
         self.message = Some(sentence(&body.message));
     }
-}
-
-/// The first error of a list or of one of its entries.
-pub(super) fn error_below(body: &ErrorBody, path: &str) -> Option<String> {
-    let error = body.errors.iter().find(|error| error.field.starts_with(path))?;
-    body.field(&error.field).map(|text| sentence(&text))
 }
 
 pub(super) fn optional(field: &Field) -> Option<&str> {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::replays::MAX_COUNTED;
+use super::new_replay::MAX_COUNTED;
 use crate::store::{self, DeliveryRow, Filter, MatchCount};
 
 const MAX_MERCHANTS: usize = 100;

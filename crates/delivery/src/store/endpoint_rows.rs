@@ -9,8 +9,8 @@ use platform::{
     database::{DatabaseError, prepared},
 };
 
+use super::column;
 use super::endpoint_health::EndpointHealth;
-use super::settle::column;
 
 /// Window and health of an endpoint, as stored.
 #[derive(QueryableByName)]

@@ -8,7 +8,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::database::{DatabaseError, prepared};
 use uuid::Uuid;
 
-use super::settle::column;
+use super::column;
 use crate::attempt::Attempt;
 use crate::latency;
 use crate::outcome::Decision;

@@ -13,8 +13,8 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::database::{DatabaseError, prepared};
 use uuid::Uuid;
 
-use super::Windows;
 use super::log_attempts::log_attempts;
+use super::{Windows, column};
 use crate::outcome::Decision;
 use crate::settlement::Settlement;
 
@@ -112,8 +112,4 @@ pub(super) async fn unblock_next(
         .bind::<Array<Text>, _>(ordering_keys);
     prepared(statement).execute(conn).await?;
     Ok(())
-}
-
-pub(super) fn column<'a, R, T>(rows: &'a [R], value: impl Fn(&'a R) -> T) -> Vec<T> {
-    rows.iter().map(value).collect()
 }

@@ -11,9 +11,6 @@ use uuid::Uuid;
 use super::authentication::Authentication;
 use super::secret_url::SecretUrl;
 
-/// The placeholder of a secret in responses.
-pub const REDACTED: &str = "********";
-
 /// An encrypted secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]

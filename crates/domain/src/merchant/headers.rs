@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::endpoint::REDACTED;
 use crate::json::{Field, Object, parsed};
 
 /// The maximum number of headers of an endpoint.
@@ -10,6 +9,8 @@ const MAX_HEADERS: usize = 50;
 const MAX_NAME_CHARS: usize = 100;
 const MAX_VALUE_CHARS: usize = 1000;
 
+/// The placeholder of a secret in responses.
+pub const REDACTED: &str = "********";
 pub(super) const IS_REDACTED: &str = "is the placeholder of a secret: send the secret itself";
 
 /// Headers that HTTP or the service sets.

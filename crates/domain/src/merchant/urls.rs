@@ -2,9 +2,8 @@
 
 use url::Url;
 
-use super::endpoint::REDACTED;
 use super::guard::Guard;
-use super::headers::IS_REDACTED;
+use super::headers::{IS_REDACTED, REDACTED};
 use super::secret_url::SecretUrl;
 use crate::json::{Field, parsed};
 
