@@ -1,8 +1,9 @@
 //! The exchange service offers variants to shoppers and places exchange orders at merchants.
 //!
 //! It owns confirmed exchanges and their exchange orders. It consumes `return.confirmed`,
-//! `exchange.renamed`, `merchant.changed` and `token.revoked`, publishes `exchange.placed`, `exchange.failed` and
-//! `exchange.undeliverable`, requests variants from merchants and delivers exchange orders to them.
+//! `exchange.renamed`, `merchant.changed` and `token.revoked`, publishes `exchange.placed`,
+//! `exchange.failed` and `exchange.undeliverable`, requests variants from merchants and delivers
+//! exchange orders to them.
 //!
 //! It guarantees at most one exchange order for each original order of a merchant, and an event for
 //! every confirmed return that gets none. A variant lookup takes no longer than `variants.timeout`,

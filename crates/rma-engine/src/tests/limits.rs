@@ -42,7 +42,9 @@ async fn check_bound(app: &TestApp, path: &str, connections: usize) {
 
 #[tokio::test]
 async fn slow_request_bodies_do_not_block_other_requests() {
-    let app = TestApp::start().await;
+    // On a busy machine the defaults end before the test has seen the effect.
+    let slow = [("HTTP__BODY_TIMEOUT", "2m"), ("HTTP__REQUEST_TIMEOUT", "2m")];
+    let app = TestApp::with_settings(&slow, |_| {}).await;
     let head = format!(
         "POST /v1/returns/quote HTTP/1.1\r\nHost: rma\r\nAuthorization: Bearer {}\r\n\
          Content-Type: application/json\r\nContent-Length: 1048576\r\n\r\n",
