@@ -30,7 +30,7 @@ const html = new HtmlValidate({
 /** The kind of a page: its path without identifiers. */
 function kind(url) {
   const { pathname } = new URL(url);
-  return pathname.replace(/^\/merchants\/(?!new)[^/]+/, "/merchants/:id").replace(/\/[^/]*\d[^/]*/g, "/:id");
+  return pathname.replace(/^\/merchants\/[^/]+/, "/merchants/:id").replace(/^\/reference\/.*/, "/reference/:id").replace(/\/[^/]*\d[^/]*/g, "/:id");
 }
 
 async function violations(page) {

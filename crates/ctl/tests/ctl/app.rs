@@ -38,6 +38,8 @@ impl TestApp {
             ("BOOTSTRAP__CLIENT_ID", "operator"),
             ("BOOTSTRAP__CLIENT_SECRET", OPERATOR_SECRET),
             ("TOKENS__ISSUER", "https://auth.test"),
+            // Every command requests a token, and a test repeats commands until something happens.
+            ("LIMITS__REQUESTS_PER_MINUTE", "100000"),
             ("DELIVERY__HTTPS_ONLY", "false"),
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
         ])
