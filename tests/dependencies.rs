@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// Every crate and the workspace crates it may depend on. Dependencies point one way and no service
 /// depends on another. Dev-dependencies are not restricted.
-const ALLOWED: [(&str, &[&str]); 18] = [
+const ALLOWED: [(&str, &[&str]); 19] = [
     ("domain", &[]),
     ("platform", &["domain"]),
     ("messaging", &["domain", "platform"]),
@@ -27,6 +27,7 @@ const ALLOWED: [(&str, &[&str]); 18] = [
     ("warehouse-notifier", &["delivery", "domain", "merchants", "messaging", "platform"]),
     ("pages", &["domain", "platform"]),
     ("console", &["domain", "pages", "platform"]),
+    ("portal", &["domain", "pages", "platform"]),
     ("sandbox", &["domain", "platform"]),
     ("ctl", &["delivery", "domain", "platform"]),
     ("demo", &["ctl", "delivery", "domain", "platform"]),

@@ -19,16 +19,21 @@ const OPENERS: [&str; 6] = ["What", "Who", "Whoever", "Whom", "Whose", "Of"];
 const RETIRED_WORDS: &str = include_str!("retired_words.txt");
 
 /// Folders and files of the repository that are checked.
-const ROOTS: [&str; 13] = [
+const ROOTS: [&str; 18] = [
     ".clippy.toml",
+    ".github",
     "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
     "Cargo.toml",
     "README.md",
+    "SECURITY.md",
     "crates",
     "deny.toml",
     "deploy",
     "docker-compose.yml",
     "docs",
+    "examples",
     "migrations",
     "proto-schemas",
     "scripts",

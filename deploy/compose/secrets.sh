@@ -26,14 +26,20 @@ random() {
     cat "$1"
 }
 
+# key NAME: prints a key of 32 random bytes, which is generated once and stored under the name.
+key() {
+    [ -s "$1" ] || printf 'k1:%s' "$(head -c 32 /dev/urandom | base64 | tr -d '\n')" >"$1"
+    cat "$1"
+}
+
 delivering="rma-engine exchange warehouse-notifier"
 services="auth order-intake $delivering"
 nobody=65532
 
 mkdir -p postgres rabbitmq operator seeds
-[ -s seeds/sealing ] || printf 'k1:%s' "$(head -c 32 /dev/urandom | base64 | tr -d '\n')" >seeds/sealing
 random postgres/password >/dev/null
 operator_secret=$(random seeds/operator)
+portal_secret=$(random seeds/portal)
 
 for service in $services; do
     mkdir -p "$service"
@@ -48,18 +54,34 @@ for service in $services; do
         echo "url = \"amqp://$service:$broker@rabbitmq:5672/%2f\""
         if [ "$service" != order-intake ]; then
             echo '[sealing]'
-            echo "keys = \"$(cat seeds/sealing)\""
+            echo "keys = \"$(key seeds/sealing)\""
+        fi
+        if [ "$service" = rma-engine ] || [ "$service" = exchange ]; then
+            echo '[shopper]'
+            echo "proof_keys = \"$(key seeds/shopper)\""
         fi
         if [ "$service" = auth ]; then
             echo '[bootstrap]'
             echo 'client_id = "operator"'
             echo "client_secret = \"$operator_secret\""
+            echo 'portal_client_id = "portal"'
+            echo "portal_client_secret = \"$portal_secret\""
         fi
     } >"$service/settings.toml"
     sed "/^url = \"postgres:/s|//.*@|//${role}_migrate:$migrate@|" \
         "$service/settings.toml" >"$service/migrate.toml"
     own "$nobody" "$service"
 done
+
+mkdir -p portal
+{
+    echo '[client]'
+    echo 'id = "portal"'
+    echo "secret = \"$portal_secret\""
+    echo '[sealing]'
+    echo "keys = \"$(key seeds/portal.sealing)\""
+} >portal/settings.toml
+own "$nobody" portal
 
 operator_broker=$(random seeds/operator.broker)
 cp "$here/definitions.json" rabbitmq/definitions.json

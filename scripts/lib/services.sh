@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The services: their names, settings, start and stop.
 # Requires $root (the checkout), $run (folder for logs and pid files), $bin (folder of the built programs),
-# POSTGRES_URL and AMQP_URL, SEALING_KEYS, OPERATOR_CLIENT_ID and OPERATOR_CLIENT_SECRET.
+# POSTGRES_URL and AMQP_URL, and the secrets of make_secrets.
 # shellcheck disable=SC2154
 
 # name, default port, variable with the URL
@@ -13,6 +13,7 @@ rma-engine          8083  RMA_URL
 exchange            8084  EXCHANGE_URL
 warehouse-notifier  8085  WAREHOUSE_URL
 console             8086  CONSOLE_URL
+portal              8080  PORTAL_URL
 sandbox             8090  SANDBOX_URL
 END
 }
@@ -40,13 +41,19 @@ service_url() {
     echo "${!variable}"
 }
 
-# The sandbox, which plays the merchant, and the console have no database.
-has_database() { [[ $1 != sandbox && $1 != console ]]; }
+# The sandbox, which plays the merchant, and the web pages have no database.
+has_database() { [[ $1 != sandbox && $1 != console && $1 != portal ]]; }
 
 # order-intake stores no secrets and would reject the unknown setting.
 needs_sealing_keys() { [[ $1 != order-intake ]]; }
 
+# rma-engine issues the proofs of shoppers; exchange accepts them too.
+needs_proof_keys() { [[ $1 == rma-engine || $1 == exchange ]]; }
+
 delivers() { [[ $1 == rma-engine || $1 == exchange || $1 == warehouse-notifier ]]; }
+
+# has_short_retries: false if BACKHAUL_RETRIES asks for the retries of production.
+has_short_retries() { [[ ${BACKHAUL_RETRIES:-short} != production ]]; }
 
 # database_name SERVICE: database_prefix separates the databases of different stacks.
 database_name() { echo "${database_prefix:-backhaul}_${1//-/_}"; }
@@ -64,20 +71,27 @@ export_environment() {
         export CONSOLE__SERVICES__AUTH=$AUTH_URL CONSOLE__SERVICES__ORDERS=$ORDERS_URL CONSOLE__SERVICES__RETURNS=$RMA_URL
         export CONSOLE__SERVICES__EXCHANGE=$EXCHANGE_URL CONSOLE__SERVICES__WAREHOUSE=$WAREHOUSE_URL
     fi
+    if [[ $name == portal ]]; then
+        export PORTAL__SERVICES__AUTH=$AUTH_URL PORTAL__SERVICES__RETURNS=$RMA_URL PORTAL__SERVICES__EXCHANGE=$EXCHANGE_URL
+        export PORTAL__PUBLIC_URL=$PORTAL_URL PORTAL__SEALING__KEYS=$PORTAL_SEALING_KEYS
+        export PORTAL__CLIENT__ID=$PORTAL_CLIENT_ID PORTAL__CLIENT__SECRET=$PORTAL_CLIENT_SECRET
+    fi
     has_database "$name" || return 0
-    # The console names the address of the browser.
+    # The console and the portal name the address of the browser.
     export "${prefix}HTTP__TRUSTED_PROXIES=127.0.0.0/8"
     export "${prefix}DATABASE__URL=$(database_url "${database:-$(database_name "$name")}")"
     export "${prefix}BROKER__URL=$AMQP_URL"
     export "${prefix}BROKER__NAMESPACE=${BROKER_NAMESPACE:-}"
     [[ -z ${BACKHAUL_OTLP_ENDPOINT:-} ]] || export "${prefix}TELEMETRY__OTLP_ENDPOINT=$BACKHAUL_OTLP_ENDPOINT"
     ! needs_sealing_keys "$name" || export "${prefix}SEALING__KEYS=$SEALING_KEYS"
+    ! needs_proof_keys "$name" || export "${prefix}SHOPPER__PROOF_KEYS=$SHOPPER_PROOF_KEYS"
+    if [[ $name == rma-engine && -n ${PORTAL_URL:-} ]]; then export RMA_ENGINE__PORTAL__PUBLIC_URL=$PORTAL_URL; fi
     if [[ $name == auth ]] || delivers "$name"; then
         # The sandbox merchant is on this machine and uses plain HTTP.
         export "${prefix}DELIVERY__HTTPS_ONLY=false"
         export "${prefix}DELIVERY__ALLOWED_NETWORKS=127.0.0.0/8"
     fi
-    if delivers "$name"; then
+    if delivers "$name" && has_short_retries; then
         # Six attempts take three seconds instead of an hour.
         export "${prefix}DELIVERY__RETRY_BASE=100ms"
         export "${prefix}DELIVERY__RETRY_FACTOR=2"
@@ -85,6 +99,8 @@ export_environment() {
     if [[ $name == auth ]]; then
         export "${prefix}BOOTSTRAP__CLIENT_ID=$OPERATOR_CLIENT_ID"
         export "${prefix}BOOTSTRAP__CLIENT_SECRET=$OPERATOR_CLIENT_SECRET"
+        export "${prefix}BOOTSTRAP__PORTAL_CLIENT_ID=$PORTAL_CLIENT_ID"
+        export "${prefix}BOOTSTRAP__PORTAL_CLIENT_SECRET=$PORTAL_CLIENT_SECRET"
         export "${prefix}TOKENS__ISSUER=$AUTH_URL"
         [[ -z ${CONSOLE_URL:-} ]] || export "${prefix}PEOPLE__CONSOLE_URL=$CONSOLE_URL"
     else
@@ -93,8 +109,8 @@ export_environment() {
     fi
 }
 
-# host_of SERVICE: browsers store the cookie of the console over plain HTTP for localhost only.
-host_of() { [[ $1 == console ]] && echo localhost || echo 127.0.0.1; }
+# host_of SERVICE: browsers store the cookies of web pages over plain HTTP for localhost only.
+host_of() { [[ $1 == console || $1 == portal ]] && echo localhost || echo 127.0.0.1; }
 
 # choose_addresses: sets the URL of each service to its default port, or to the next free port.
 choose_addresses() {
@@ -115,9 +131,17 @@ make_secrets() {
     recall "$1"
     OPERATOR_CLIENT_ID=operator
     OPERATOR_CLIENT_SECRET=${OPERATOR_CLIENT_SECRET:-$(random_hex 32)}
-    SEALING_KEYS=${SEALING_KEYS:-k1:$(head -c 32 /dev/urandom | base64 -w 0)}
-    remember "$1" OPERATOR_CLIENT_ID OPERATOR_CLIENT_SECRET SEALING_KEYS
+    PORTAL_CLIENT_ID=portal
+    PORTAL_CLIENT_SECRET=${PORTAL_CLIENT_SECRET:-$(random_hex 32)}
+    SEALING_KEYS=${SEALING_KEYS:-$(random_key)}
+    SHOPPER_PROOF_KEYS=${SHOPPER_PROOF_KEYS:-$(random_key)}
+    PORTAL_SEALING_KEYS=${PORTAL_SEALING_KEYS:-$(random_key)}
+    remember "$1" OPERATOR_CLIENT_ID OPERATOR_CLIENT_SECRET PORTAL_CLIENT_ID PORTAL_CLIENT_SECRET SEALING_KEYS \
+        SHOPPER_PROOF_KEYS PORTAL_SEALING_KEYS
 }
+
+# random_key: prints a new key that encrypts or signs.
+random_key() { echo "k1:$(head -c 32 /dev/urandom | base64 -w 0)"; }
 
 # mark_external_data FILE, protects_external_data FILE: record and check that the keys in the file encrypt
 # data in an external PostgreSQL.

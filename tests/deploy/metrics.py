@@ -51,11 +51,14 @@ def foreign():
 
 def metrics_in(expression):
     """The metrics in an expression, without label matchers, groupings, durations and numbers."""
-    bare = re.sub(r"\{[^}]*\}", " ", expression)
-    bare = re.sub(r"\b(by|on|without|ignoring)\s*\([^)]*\)", " ", bare)
+    bare = without_groupings(re.sub(r"\{[^}]*\}", " ", expression))
     bare = re.sub(r"\[[^\]]*\]", " ", bare)
     bare = re.sub(r"label_values\(([^,]+),[^)]*\)", r"\1", bare)
     return {word for word in re.findall(r"[a-zA-Z_]\w*", bare) if word not in KEYWORDS}
+
+
+def without_groupings(expression):
+    return re.sub(r"\b(by|on|without|ignoring)\s*\([^)]*\)", " ", expression)
 
 
 def expressions():
@@ -65,12 +68,20 @@ def expressions():
                 yield f"{file.name}: {rule['alert']}", rule["expr"]
     for file in sorted(ROOT.glob("deploy/grafana/dashboards/*.json")):
         dashboard = json.loads(file.read_text())
-        assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"]), file
         for panel in dashboard["panels"]:
             for target in panel["targets"]:
                 yield f"{file.name}: {panel['title']}", target["expr"]
         for variable in dashboard["templating"]["list"]:
-            yield f"{file.name}: ${variable['name']}", variable["query"]["query"]
+            if variable["type"] == "query":
+                yield f"{file.name}: ${variable['name']}", variable["query"]["query"]
+
+
+def foreign_selectors(expression):
+    """Metrics in an expression that may also come from other software: they have neither our prefix nor a label
+    that only Backhaul has."""
+    for name, labels in re.findall(r"\b((?:up|process|rabbitmq|certmanager)\w*)\b(\{[^}]*\})?", without_groupings(expression)):
+        if not re.search(r'\bjob=~?"backhaul|\bname=~"backhaul-', labels):
+            yield name
 
 
 def tested():
@@ -86,12 +97,20 @@ for location, expression in expressions():
     used |= metrics_in(expression)
     for name in sorted(metrics_in(expression) - known):
         failures.append(f"{location}: there is no metric {name}")
+    failures += [f"{location}: {name} is not limited to Backhaul" for name in foreign_selectors(expression)]
 documented = known | {name for kind, name in defined() if kind == "histogram"}
 failures += [f"{file}: there is no metric {name}" for file, name in mentioned() if name not in documented]
-rules = {rule["alert"] for file in ROOT.glob("deploy/prometheus/rules/*.yml") for group in yaml.safe_load(file.read_text())["groups"] for rule in group["rules"]}
-failures += [f"the alert {name} does not fire in any test" for name in sorted(rules - set(tested()))]
+assert list(foreign_selectors('up == 0 or rabbitmq_connections{job="mail"} or backhaul_up')) == ["up", "rabbitmq_connections"]
+rules = {rule["alert"]: rule for file in ROOT.glob("deploy/prometheus/rules/*.yml") for group in yaml.safe_load(file.read_text())["groups"] for rule in group["rules"]}
+failures += [f"the alert {name} does not fire in any test" for name in sorted(set(rules) - set(tested()))]
 manual = (ROOT / "docs/respond-to-alerts.md").read_text()
-failures += [f"docs/respond-to-alerts.md has no section for {name}" for name in sorted(rules) if f"### {name}" not in manual]
+sections = {heading.lower() for heading in re.findall(r"^### (\w+)$", manual, re.MULTILINE)}
+for name, rule in rules.items():
+    page, _, anchor = rule["annotations"].get("runbook_url", "").rpartition("/")[2].partition("#")
+    if not (ROOT / f"docs/{page}.md").exists() or anchor != name.lower() or anchor not in sections:
+        failures.append(f"{name}: runbook_url does not lead to its section in docs/respond-to-alerts.md")
+    if rule["labels"]["severity"] not in ("page", "ticket"):
+        failures.append(f"{name}: the severity is neither page nor ticket")
 failures += [f"{name} is listed but not used" for name in sorted(foreign() - used)]
 print("\n".join(failures) or f"{len(used)} metrics, {len(rules)} alerts: all exist")
 sys.exit(bool(failures))

@@ -7,21 +7,30 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
+import chart
 import kustomize
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICES = ["auth", "order-intake", "rma-engine", "exchange", "warehouse-notifier"]
+# Web pages without a database and a migration.
+PAGES = ["console", "portal"]
 KEY = "k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 # Sample values of the referenced secrets.
 SAMPLES = {
     "DATABASE__URL": "postgres://role:password@postgres-rw:5432/database",
     "BROKER__URL": "amqp://service:password@rabbitmq.backhaul.svc:5672/%2f",
     "SEALING__KEYS": KEY,
+    "SHOPPER__PROOF_KEYS": KEY,
     "BOOTSTRAP__CLIENT_ID": "operator",
     "BOOTSTRAP__CLIENT_SECRET": "thirty-two-characters-of-secrecy",
+    "BOOTSTRAP__PORTAL_CLIENT_ID": "portal",
+    "BOOTSTRAP__PORTAL_CLIENT_SECRET": "thirty-two-characters-of-secrecy",
+    "CLIENT__ID": "portal",
+    "CLIENT__SECRET": "thirty-two-characters-of-secrecy",
 }
 programs = Path(sys.argv[1])
 failures = []
@@ -55,9 +64,10 @@ def compose(services, folder):
         # The health check needs the file, which contains the port.
         health = ["CMD", "/usr/local/bin/program", *stack[service]["command"][:2], "health"]
         assert stack[service]["healthcheck"]["test"] == health, service
-    check("docker-compose.yml, console", "console", {
-        name: value.replace("${OTLP_ENDPOINT:-}", "") for name, value in stack["console"]["environment"].items()
-    })
+    for service in PAGES:
+        environment = {name: value.replace("${OTLP_ENDPOINT:-}", "") for name, value in stack[service]["environment"].items()}
+        config = here / "secrets" / service / "settings.toml"
+        check(f"docker-compose.yml, {service}", service, environment, config if config.exists() else None)
     sandbox = {name.removeprefix("SANDBOX__"): value for name, value in stack["sandbox"]["environment"].items()}
     assert set(sandbox) <= {"HTTP__HOST", "HTTP__PORT"}, sandbox
     demo(stack, here)
@@ -80,7 +90,7 @@ def demo(stack, here):
         addresses[variable] = f"http://{service}:{port}"
     assert environment == addresses, environment
     # The other services wait for auth.
-    assert set(stack["demo"]["depends_on"]) == {*SERVICES, "console", "sandbox"} - {"auth"}, stack["demo"]["depends_on"]
+    assert set(stack["demo"]["depends_on"]) == {*SERVICES, *PAGES, "sandbox"} - {"auth"}, stack["demo"]["depends_on"]
 
 
 def defaults(service):
@@ -94,16 +104,20 @@ def defaults(service):
             name = f"{section}__{named[1]}".upper()
             value = SAMPLES.get(name, named[2].strip('"'))
             environment[f"{service.upper().replace('-', '_')}__{name}"] = value
-    check("defaults", service, environment)
+    # The output is a settings file, which lacks only the settings that are comments.
+    tomllib.loads(printed)
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+        file.write(printed)
+        file.flush()
+        check("defaults", service, environment, file.name)
 
 
-def kubernetes(services, overlay):
-    objects = kustomize.build(ROOT / "deploy/kubernetes/overlays" / overlay)
+def kubernetes(services, location, objects):
     maps = {each["metadata"]["name"]: each["data"] for each in objects if each["kind"] == "ConfigMap"}
     for each in objects:
         for container in kustomize.containers(each) if each["kind"] in ("Deployment", "Job") else []:
             service = container["image"].split("/")[-1].split(":")[0]
-            if service not in [*services, "console"]:
+            if service not in [*services, *PAGES]:
                 continue
             prefix = service.upper().replace("-", "_") + "__"
             environment = {}
@@ -113,11 +127,12 @@ def kubernetes(services, overlay):
                 if variable["name"].startswith("SSL_CERT_"):
                     continue
                 environment[variable["name"]] = SAMPLES[variable["name"].removeprefix(prefix)]
-            check(f"{overlay}, {each['metadata']['name']}", service, environment)
+            check(f"{location}, {each['metadata']['name']}", service, environment)
 
 
 here = [service for service in SERVICES if (ROOT / "crates" / service).is_dir()]
-defaults("console")
+for service in PAGES:
+    defaults(service)
 for service in SERVICES:
     if service not in here:
         print(f"{service} is not part of this checkout: its settings are not checked")
@@ -126,6 +141,8 @@ for service in SERVICES:
 with tempfile.TemporaryDirectory() as folder:
     compose(here, folder)
 for overlay in ["sandbox", "production"]:
-    kubernetes(here, overlay)
+    kubernetes(here, overlay, kustomize.build(ROOT / "deploy/kubernetes/overlays" / overlay))
+for variant, values in chart.VARIANTS.items() if chart.library() else []:
+    kubernetes(here, f"Helm, {variant}", chart.render(values))
 print("\n".join(failures) or f"{', '.join(here)}: every setting is known")
 sys.exit(bool(failures))

@@ -1,4 +1,5 @@
-//! The first operator, which comes from the settings. All other clients are created through the API.
+//! The first operator and the client of the returns portal, which come from the settings. All other clients
+//! are created through the API.
 
 use std::{
     sync::{
@@ -24,16 +25,40 @@ use crate::{
     },
 };
 
-/// Creates or updates the configured operator as soon as the database is reachable. The service is
-/// not ready before that.
+/// A client from the settings.
+struct Configured {
+    name: &'static str,
+    scope: Scope,
+    id: String,
+    secret: SecretString,
+}
+
+/// Creates or updates the configured clients as soon as the database is reachable. The service is not
+/// ready before that.
 pub(crate) fn start(process: &Process, settings: &Bootstrap) {
-    let Bootstrap { client_id, client_secret } = settings.clone();
-    if client_id.is_empty() {
-        return;
+    let Bootstrap { client_id, client_secret, portal_client_id, portal_client_secret } =
+        settings.clone();
+    let operator = Configured {
+        name: "first operator",
+        scope: Scope::Operator,
+        id: client_id,
+        secret: client_secret,
+    };
+    let portal = Configured {
+        name: "portal client",
+        scope: Scope::Shopper,
+        id: portal_client_id,
+        secret: portal_client_secret,
+    };
+    for client in [operator, portal].into_iter().filter(|client| !client.id.is_empty()) {
+        keep(process, client);
     }
+}
+
+fn keep(process: &Process, client: Configured) {
     let done = Arc::new(AtomicBool::new(false));
     let is_done = done.clone();
-    process.health.add("first operator", move || {
+    process.health.add(client.name, move || {
         let result = if is_done.load(Ordering::Relaxed) {
             Ok(())
         } else {
@@ -42,10 +67,10 @@ pub(crate) fn start(process: &Process, settings: &Bootstrap) {
         async move { result }
     });
     let (pool, clock) = (process.pool.clone(), process.clock.clone());
-    process.tasks.spawn("bootstrap", |stop| async move {
+    process.tasks.spawn(client.name, |stop| async move {
         let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
-        while let Err(error) = ensure_operator(&pool, &clock, &client_id, &client_secret).await {
-            tracing::warn!(error = chain(&error), "creating the first operator failed");
+        while let Err(error) = ensure(&pool, &clock, &client).await {
+            tracing::warn!(error = chain(&error), "creating the {} failed", client.name);
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(backoff.pause()) => {}
@@ -56,34 +81,29 @@ pub(crate) fn start(process: &Process, settings: &Bootstrap) {
     });
 }
 
-async fn ensure_operator(
-    pool: &Pool,
-    clock: &Clock,
-    id: &str,
-    secret: &SecretString,
-) -> Result<(), Error> {
+async fn ensure(pool: &Pool, clock: &Clock, client: &Configured) -> Result<(), Error> {
     let now = clock.now();
     let mut conn = pool.get().await?;
     conn.transaction(async |conn| {
-        ensure_client(conn, id, now).await?;
-        ensure_secret(conn, id, secret.expose_secret(), now).await
+        ensure_client(conn, client, now).await?;
+        ensure_secret(conn, &client.id, client.secret.expose_secret(), now).await
     })
     .await
 }
 
 async fn ensure_client(
     conn: &mut AsyncPgConnection,
-    id: &str,
+    configured: &Configured,
     now: Timestamp,
 ) -> Result<(), Error> {
-    if clients::find(conn, id).await?.is_some() {
+    if clients::find(conn, &configured.id).await?.is_some() {
         return Ok(());
     }
     let client = Client {
-        id: id.to_owned(),
+        id: configured.id.clone(),
         merchant: None,
-        name: "first operator".to_owned(),
-        scopes: [Scope::Operator].into_iter().collect(),
+        name: configured.name.to_owned(),
+        scopes: [configured.scope].into_iter().collect(),
         created_at: now,
         revoked_at: None,
         last_used_at: None,
@@ -100,8 +120,7 @@ async fn ensure_secret(
 ) -> Result<(), Error> {
     clients::lock(conn, id).await?;
     let valid = clients::valid_secrets(conn, id, now).await?;
-    let hashes: Vec<_> = valid.iter().map(|secret| secret.hash.clone()).collect();
-    if credentials::matches(secret, &hashes) {
+    if credentials::position(secret, valid.iter().map(|secret| &*secret.hash)).is_some() {
         return Ok(());
     }
     for old in valid {

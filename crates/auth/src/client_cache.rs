@@ -21,12 +21,21 @@ struct CachedClient {
 }
 
 impl CachedClient {
-    fn accepts(&self, secret: &str, now: Timestamp) -> bool {
+    /// The client, if it is not revoked and has this secret.
+    fn authenticate(&self, secret: &str, now: Timestamp) -> Option<AuthenticatedClient> {
         let is_valid = |secret: &&SecretHash| secret.expires_at.is_none_or(|end| end > now);
-        let valid = self.secrets.iter().filter(is_valid);
-        let hashes: Vec<_> = valid.map(|secret| secret.hash.clone()).collect();
-        credentials::matches(secret, &hashes) && self.client.revoked_at.is_none()
+        let valid: Vec<_> = self.secrets.iter().filter(is_valid).collect();
+        let position = credentials::position(secret, valid.iter().map(|secret| &*secret.hash))?;
+        let secret = (*valid.get(position)?).clone();
+        let client = self.client.clone();
+        client.revoked_at.is_none().then_some(AuthenticatedClient { client, secret })
     }
+}
+
+/// A client with the secret that it presented.
+pub(crate) struct AuthenticatedClient {
+    pub(crate) client: Client,
+    pub(crate) secret: SecretHash,
 }
 
 /// Unknown ids are cached too, as `None`.
@@ -43,10 +52,9 @@ impl ClientCache {
         app: &App,
         id: &str,
         secret: &str,
-    ) -> Result<Option<Client>, Arc<Error>> {
+    ) -> Result<Option<AuthenticatedClient>, Arc<Error>> {
         let cached = self.0.try_get_with_by_ref(id, load(app, id)).await?;
-        let accepted = cached.filter(|cached| cached.accepts(secret, app.clock.now()));
-        Ok(accepted.map(|cached| cached.client.clone()))
+        Ok(cached.and_then(|cached| cached.authenticate(secret, app.clock.now())))
     }
 
     pub(crate) async fn remove(&self, id: &str) {

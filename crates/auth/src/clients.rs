@@ -8,7 +8,7 @@ use domain::{
     access::{MerchantId, Scope, Scopes},
     json::{Object, array, parsed, text},
 };
-use platform::chain;
+use platform::{Timestamp, chain};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -17,15 +17,19 @@ use uuid::Uuid;
 use crate::{
     App,
     audit::NewAuditRecord,
+    client_cache::AuthenticatedClient,
     credentials,
     error::Error,
     revocations,
     store::{
         audit,
-        clients::{self, Client},
+        clients::{self, Client, SecretHash},
     },
 };
 
+/// A secret that was used within this time is in use. A client requests a token when the last one has
+/// expired, after 25 hours by default.
+const IN_USE: TimeDelta = TimeDelta::hours(26);
 /// `last_used_at` is stored again when the stored time is older than this.
 const LAST_USED_PRECISION: TimeDelta = TimeDelta::minutes(1);
 
@@ -44,6 +48,9 @@ pub(crate) struct ClientView {
     /// Returned only when the secret is created.
     #[serde(skip_serializing_if = "Option::is_none")]
     client_secret: Option<String>,
+    /// Time until which the previous secret is valid. Returned only when the secret is rotated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous_secret_expires_at: Option<DateTime<Utc>>,
 }
 
 impl ClientView {
@@ -57,8 +64,17 @@ impl ClientView {
             revoked_at: client.revoked_at,
             last_used_at: client.last_used_at,
             client_secret,
+            previous_secret_expires_at: None,
         }
     }
+}
+
+/// A request for a new secret.
+pub(crate) struct Rotation {
+    /// How long the previous secret stays valid.
+    pub(crate) overlap: Duration,
+    /// Whether a secret that is in use may end at once.
+    pub(crate) force: bool,
 }
 
 /// A page of clients.
@@ -92,6 +108,10 @@ impl NewClient {
         let (merchant, scopes) = (merchant?.or_else(|| own.cloned()), Scopes::from_iter(scopes?));
         if merchant.is_some() && scopes.contains(Scope::Operator) {
             body.invalid("scopes", "a client of a merchant cannot be an operator");
+            return None;
+        }
+        if merchant.is_some() && scopes.contains(Scope::Shopper) {
+            body.invalid("scopes", "a client of a merchant cannot have the scope shopper");
             return None;
         }
         if merchant.is_none() && scopes.contains(Scope::Manage) {
@@ -131,41 +151,61 @@ pub(crate) async fn create(app: &App, actor: &str, new: NewClient) -> Result<Cli
     Ok(ClientView::new(client, Some(secret)))
 }
 
-/// Gives a client a new secret. The previous secret expires after `overlap`, older ones at once.
+/// Gives a client a new secret. The previous secret expires after the overlap, older ones at once. A secret
+/// that is in use ends at once only with `force`.
 pub(crate) async fn rotate_secret(
     app: &App,
     actor: &str,
     own: Option<&MerchantId>,
     id: &str,
-    overlap: Duration,
+    rotation: &Rotation,
 ) -> Result<ClientView, Error> {
     let (now, secret) = (app.clock.now(), credentials::generate_client_secret()?);
-    let overlap_ends_at = now + TimeDelta::from_std(overlap).unwrap_or(TimeDelta::zero());
+    let overlap = TimeDelta::from_std(rotation.overlap).unwrap_or(TimeDelta::zero());
+    let overlap_ends_at = now + overlap;
     let mut conn = app.pool.get().await?;
-    let client = conn
+    let (client, expires_at) = conn
         .transaction(async |conn| {
             let client = lock(conn, own, id).await?;
             // The next start of the service would restore the configured secret.
-            if id == app.settings.bootstrap.client_id {
+            if app.settings.bootstrap.has(id) {
                 return Err(Error::SecretIsSetting(id.to_owned()));
             }
             if client.revoked_at.is_some() {
                 return Err(Error::ClientRevoked(id.to_owned()));
             }
+            let mut previous_expires_at = None;
             for (age, old) in clients::valid_secrets(conn, id, now).await?.into_iter().enumerate() {
                 let end = if age == 0 { overlap_ends_at } else { now };
                 let expires_at = old.expires_at.unwrap_or(end).min(end);
+                if expires_at <= now && !rotation.force {
+                    check_unused(id, &old, now)?;
+                }
                 clients::expire_secret(conn, old.id, expires_at).await?;
+                previous_expires_at = previous_expires_at.or(Some(expires_at));
             }
             clients::insert_secret(conn, id, credentials::hash(&secret), now).await?;
             let detail = json!({ "old_secret_expires_at": overlap_ends_at });
             let record = record(actor, "client.secret_rotated", &client, detail);
             audit::insert(conn, record, now).await?;
-            Ok(client)
+            Ok((client, previous_expires_at))
         })
         .await?;
     app.client_cache.remove(id).await;
-    Ok(ClientView::new(client, Some(secret)))
+    let view = ClientView::new(client, Some(secret));
+    Ok(ClientView { previous_secret_expires_at: expires_at, ..view })
+}
+
+/// Rejects a secret that is in use.
+fn check_unused(client: &str, secret: &SecretHash, now: Timestamp) -> Result<(), Error> {
+    match secret.last_used_at {
+        Some(last_used_at) if now - last_used_at < IN_USE => Err(Error::SecretInUse {
+            client: client.to_owned(),
+            created_at: secret.created_at,
+            last_used_at,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Revokes a client and all its tokens. Revoking it again publishes the revocation again.
@@ -209,17 +249,18 @@ async fn lock(
     Ok(client)
 }
 
-/// Stores the time at which a client got a token, at most once a minute. A failure is only logged,
-/// because the client needs the token more than the time.
-pub(crate) async fn record_use(app: &App, client: &Client) {
+/// Stores the time at which a client got a token with a secret, at most once a minute. A failure is only
+/// logged, because the client needs the token more than the time.
+pub(crate) async fn record_use(app: &App, authenticated: &AuthenticatedClient) {
+    let AuthenticatedClient { client, secret } = authenticated;
     let now = app.clock.now();
-    if client.last_used_at.is_some_and(|at| now - at < LAST_USED_PRECISION) {
+    if secret.last_used_at.is_some_and(|at| now - at < LAST_USED_PRECISION) {
         return;
     }
     let stored = async {
         let mut conn = app.pool.get().await?;
         let stored_before = now - LAST_USED_PRECISION;
-        clients::set_last_used(&mut conn, &client.id, now, stored_before).await
+        clients::set_last_used(&mut conn, &client.id, secret.id, now, stored_before).await
     };
     match stored.await {
         // The next request reads the new time.

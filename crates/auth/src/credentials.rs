@@ -45,12 +45,16 @@ pub(crate) fn hash(secret: &str) -> Vec<u8> {
     digest(&SHA256, secret.as_bytes()).as_ref().to_vec()
 }
 
-/// Whether the secret has one of the hashes. The comparison takes constant time.
-pub(crate) fn matches(secret: &str, hashes: &[Vec<u8>]) -> bool {
+/// The position of the hash that the secret has. All hashes are compared, in constant time.
+pub(crate) fn position<'a>(
+    secret: &str,
+    hashes: impl IntoIterator<Item = &'a [u8]>,
+) -> Option<usize> {
     let presented = hash(secret);
-    hashes
-        .iter()
-        .fold(false, |found, hash| verify_slices_are_equal(&presented, hash).is_ok() | found)
+    hashes.into_iter().enumerate().fold(None, |found, (position, hash)| {
+        let is_equal = verify_slices_are_equal(&presented, hash).is_ok();
+        if is_equal { Some(position) } else { found }
+    })
 }
 
 #[cfg(test)]
@@ -68,7 +72,8 @@ mod tests {
     #[test]
     fn only_the_hashed_secrets_match() {
         let hashes = [hash("old"), hash("new")];
-        assert!(matches("old", &hashes) && matches("new", &hashes));
-        assert!(!matches("older", &hashes) && !matches("", &hashes) && !matches("old", &[]));
+        let find = |secret| position(secret, hashes.iter().map(Vec::as_slice));
+        assert_eq!((find("old"), find("new")), (Some(0), Some(1)));
+        assert_eq!((find("older"), find(""), position("old", [])), (None, None, None));
     }
 }

@@ -7,7 +7,7 @@ use domain::{
     json::{FieldError, ValidationError},
     merchant::{Interface, UnknownInterface},
 };
-use platform::{ErrorKind, Failure, database::DatabaseError, sealing::SealError};
+use platform::{ErrorKind, Failure, Timestamp, database::DatabaseError, sealing::SealError};
 
 use crate::{
     email::{Email, InvalidEmail},
@@ -20,11 +20,24 @@ pub(crate) enum Error {
     MerchantNotFound(String),
     #[error("merchant {0} already exists")]
     MerchantExists(MerchantId),
+    /// The message does not name the other merchant.
+    #[error("host name {0} is already used by the portal of another merchant")]
+    HostNameTaken(String),
     #[error("there is no client {0}")]
     ClientNotFound(String),
     #[error("client {0} was revoked")]
     ClientRevoked(String),
-    #[error("the secret of client {0} is a setting: change bootstrap.client_secret and restart")]
+    #[error(
+        "a secret of client {client} would end now and is still in use (created at {}, last used at {}): \
+         wait until the client uses a newer one, or use force",
+        .created_at.format("%Y-%m-%d %H:%M:%SZ"),
+        .last_used_at.format("%Y-%m-%d %H:%M:%SZ")
+    )]
+    SecretInUse { client: String, created_at: Timestamp, last_used_at: Timestamp },
+    #[error(
+        "the secret of client {0} is a setting: change bootstrap.client_secret (for the portal \
+         bootstrap.portal_client_secret) and restart"
+    )]
     SecretIsSetting(String),
     #[error(transparent)]
     UnknownInterface(#[from] UnknownInterface),
@@ -119,8 +132,10 @@ impl Failure for Error {
             | Self::UnknownInterface(_)
             | Self::EndpointNotFound(..) => ErrorKind::Missing,
             Self::MerchantExists(_)
+            | Self::HostNameTaken(_)
             | Self::ClientRevoked(_)
             | Self::SecretIsSetting(_)
+            | Self::SecretInUse { .. }
             | Self::PersonExists(_)
             | Self::PersonDisabled(_)
             | Self::LastOperator(_)

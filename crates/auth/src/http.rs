@@ -70,6 +70,10 @@ fn listed_merchant<'a>(
 
 fn read_overlap(body: &Object<'_>) -> Option<Option<Duration>> {
     body.reject_unknown(&["overlap_seconds"]);
+    overlap_seconds(body)
+}
+
+fn overlap_seconds(body: &Object<'_>) -> Option<Option<Duration>> {
     let seconds = body.optional("overlap_seconds", integer(0..=MAX_OVERLAP_SECONDS))?;
     Some(seconds.and_then(|seconds| u64::try_from(seconds).ok()).map(Duration::from_secs))
 }

@@ -120,7 +120,7 @@ pub(crate) async fn update(
     request: Value,
 ) -> Result<MerchantView, Error> {
     let (stored, ()) = update_with(app, actor, id, "merchant.updated", |merchant, _| {
-        change.apply(&mut merchant.settings);
+        change.apply(&mut merchant.settings)?;
         Ok(((), request))
     })
     .await?;

@@ -11,6 +11,13 @@ diesel::table! {
 }
 
 diesel::table! {
+    host_names (host_name) {
+        host_name -> Text,
+        merchant -> Text,
+    }
+}
+
+diesel::table! {
     clients (id) {
         id -> Text,
         merchant -> Nullable<Text>,
@@ -29,6 +36,7 @@ diesel::table! {
         hash -> Bytea,
         created_at -> Timestamptz,
         expires_at -> Nullable<Timestamptz>,
+        last_used_at -> Nullable<Timestamptz>,
     }
 }
 

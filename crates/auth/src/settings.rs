@@ -131,12 +131,22 @@ pub(crate) struct Delivery {
     pub(crate) allowed_networks: List<IpNet>,
 }
 
-/// The first operator; there is none if `client_id` is empty.
+/// Clients that come from the settings: the first operator and the returns portal. There is none of them
+/// if its id is empty.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "UncheckedBootstrap")]
 pub(crate) struct Bootstrap {
     pub(crate) client_id: String,
     pub(crate) client_secret: SecretString,
+    pub(crate) portal_client_id: String,
+    pub(crate) portal_client_secret: SecretString,
+}
+
+impl Bootstrap {
+    /// Whether the secret of this client is a setting.
+    pub(crate) fn has(&self, client: &str) -> bool {
+        client == self.client_id || client == self.portal_client_id
+    }
 }
 
 #[derive(Deserialize)]
@@ -144,23 +154,36 @@ pub(crate) struct Bootstrap {
 struct UncheckedBootstrap {
     client_id: String,
     client_secret: SecretString,
+    portal_client_id: String,
+    portal_client_secret: SecretString,
 }
 
 impl TryFrom<UncheckedBootstrap> for Bootstrap {
     type Error = String;
 
     fn try_from(unchecked: UncheckedBootstrap) -> Result<Self, String> {
-        let UncheckedBootstrap { client_id, client_secret } = unchecked;
-        if !credentials::is_valid_client_id(&client_id) {
-            return Err("bootstrap.client_id is not a valid client id".to_owned());
+        let UncheckedBootstrap { client_id, client_secret, portal_client_id, portal_client_secret } =
+            unchecked;
+        check_client("", &client_id, &client_secret)?;
+        check_client("portal_", &portal_client_id, &portal_client_secret)?;
+        if client_id == portal_client_id && !client_id.is_empty() {
+            return Err("bootstrap.portal_client_id is the id of the first operator".to_owned());
         }
-        if !client_id.is_empty() && client_secret.expose_secret().len() < MIN_SECRET_LENGTH {
-            return Err(format!(
-                "bootstrap.client_secret must have at least {MIN_SECRET_LENGTH} characters"
-            ));
-        }
-        Ok(Self { client_id, client_secret })
+        Ok(Self { client_id, client_secret, portal_client_id, portal_client_secret })
     }
+}
+
+/// Checks the id and the secret of a client, whose settings have this prefix.
+fn check_client(prefix: &str, id: &str, secret: &SecretString) -> Result<(), String> {
+    if !credentials::is_valid_client_id(id) {
+        return Err(format!("bootstrap.{prefix}client_id is not a valid client id"));
+    }
+    if !id.is_empty() && secret.expose_secret().len() < MIN_SECRET_LENGTH {
+        return Err(format!(
+            "bootstrap.{prefix}client_secret must have at least {MIN_SECRET_LENGTH} characters"
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

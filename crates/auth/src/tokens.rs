@@ -21,6 +21,7 @@ use uuid::Uuid;
 use crate::{
     App,
     audit::NewAuditRecord,
+    client_cache::AuthenticatedClient,
     clients,
     credentials::is_valid_client_id,
     error::Error,
@@ -140,7 +141,8 @@ pub(crate) async fn issue(
     if grant_type.ok_or_else(missing)? != "client_credentials" {
         return Err(OauthError::UnsupportedGrantType);
     }
-    let client = authenticate(app, credentials, address).await?;
+    let authenticated = authenticate_client(app, credentials, address).await?;
+    let client = &authenticated.client;
     let scopes = match scope.map(|scope| scope.parse::<Scopes>()) {
         None => client.scopes.clone(),
         Some(Ok(scopes)) if !scopes.is_empty() && scopes.is_subset(&client.scopes) => scopes,
@@ -152,7 +154,7 @@ pub(crate) async fn issue(
     let token = token.map_err(|error| OauthError::from_cause(&error))?;
     let access_token = token.ok_or(OauthError::Unavailable)?;
     record_grant(app, &claims, address);
-    clients::record_use(app, &client).await;
+    clients::record_use(app, &authenticated).await;
     Ok(TokenResponse {
         access_token,
         token_type: "Bearer",
@@ -205,6 +207,15 @@ pub(crate) async fn authenticate(
     credentials: Option<ClientCredentials>,
     address: IpAddr,
 ) -> Result<Client, OauthError> {
+    Ok(authenticate_client(app, credentials, address).await?.client)
+}
+
+/// The client with these credentials, and its secret.
+async fn authenticate_client(
+    app: &App,
+    credentials: Option<ClientCredentials>,
+    address: IpAddr,
+) -> Result<AuthenticatedClient, OauthError> {
     let started_at = Instant::now();
     let Some(ClientCredentials { client_id, client_secret, used_basic_auth }) = credentials else {
         return Err(OauthError::InvalidClient { client_id: None, used_basic_auth: false });

@@ -88,6 +88,7 @@ impl Engine {
             ("BROKER__URL", intake.namespace.amqp_url()),
             ("BROKER__NAMESPACE", &intake.namespace.name),
             ("SEALING__KEYS", sealing_keys()),
+            ("SHOPPER__PROOF_KEYS", sealing_keys()),
         ];
         let settings: Vec<_> = settings
             .into_iter()

@@ -109,6 +109,7 @@ impl Fixture {
             ("EXCHANGE__BROKER__URL", namespace.amqp_url()),
             ("EXCHANGE__BROKER__NAMESPACE", &namespace.name),
             ("EXCHANGE__SEALING__KEYS", sealing_keys()),
+            ("EXCHANGE__SHOPPER__PROOF_KEYS", sealing_keys()),
             ("EXCHANGE__DELIVERY__HTTPS_ONLY", "false"),
             ("EXCHANGE__DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
             // A cached response must last for a whole round.

@@ -66,7 +66,15 @@ struct Body {
 #[derive(Deserialize)]
 struct Media {
     #[serde(default)]
-    example: Option<Box<RawValue>>,
+    examples: BTreeMap<String, Example>,
+}
+
+/// A sample of one event.
+#[derive(Deserialize)]
+struct Example {
+    #[serde(default)]
+    summary: String,
+    value: Box<RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -79,9 +87,16 @@ struct Response {
 struct Event {
     kind: MessageKind,
     description: String,
-    sample: String,
+    samples: Vec<Sample>,
     /// Status codes and what they mean.
     responses: Vec<(String, String)>,
+}
+
+struct Sample {
+    /// The value of the header `X-Service-Event`.
+    event: String,
+    about: String,
+    body: String,
 }
 
 #[derive(Template)]
@@ -138,12 +153,19 @@ impl Operation {
 
 impl Event {
     fn new(kind: MessageKind, operation: Operation) -> Self {
-        let example = operation.request_body.content.into_values().find_map(|media| media.example);
+        let media = operation.request_body.content.into_values();
+        let examples = media.flat_map(|media| media.examples);
         let responses = operation.responses.into_iter();
         Self {
             kind,
             description: plain(&operation.description),
-            sample: example.map(|example| indented(example.get())).unwrap_or_default(),
+            samples: examples
+                .map(|(event, example)| Sample {
+                    event,
+                    about: example.summary,
+                    body: indented(example.value.get()),
+                })
+                .collect(),
             responses: responses
                 .map(|(status, response)| {
                     let status = if status == "default" { "any other".to_owned() } else { status };
@@ -168,13 +190,17 @@ mod tests {
         let text = r#"{"webhooks": {"rma": {"post": {
             "description": "The default path is `/rmas`.",
             "parameters": [{"name": "webhook-id", "description": "The id."}],
-            "requestBody": {"content": {"application/json": {"example": {"b": 1, "a": 2}}}},
+            "requestBody": {"content": {"application/json": {"examples": {
+                "rma.created": {"summary": "a return was created", "value": {"b": 1, "a": 2}}
+            }}}},
             "responses": {"2XX": {"description": "Delivered"}, "default": {"description": "Retried"}}
         }}}, "paths": {}}"#;
         let mut document: Document = serde_json::from_str(text).unwrap();
         let event = Event::new(MessageKind::Rma, document.webhooks.remove("rma").unwrap().post);
         assert_eq!(event.description, "The default path is /rmas.");
-        assert_eq!(event.sample, "{\n  \"b\": 1,\n  \"a\": 2\n}");
+        let [sample] = &event.samples[..] else { panic!("{} samples", event.samples.len()) };
+        assert_eq!((&*sample.event, &*sample.about), ("rma.created", "a return was created"));
+        assert_eq!(sample.body, "{\n  \"b\": 1,\n  \"a\": 2\n}");
         let statuses: Vec<_> = event.responses.iter().map(|(status, _)| status.as_str()).collect();
         assert_eq!(statuses, ["2XX", "any other"]);
     }

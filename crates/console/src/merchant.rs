@@ -1,14 +1,18 @@
-//! The pages of one merchant: settings, endpoints, clients, people and audit log.
+//! The pages of one merchant: settings, appearance, endpoints, clients, people and audit log.
 //!
 //! Staff come here from the list of merchants. A merchant's person reaches the same pages of the own
 //! merchant, also under `/merchant`.
 
+mod appearance;
+mod appearance_form;
 mod audit;
 mod client_form;
 mod clients;
+mod color_fields;
 mod endpoint_actions;
 mod endpoint_form;
 mod endpoints;
+mod label_table;
 mod people;
 mod policy_form;
 mod sample;
@@ -36,12 +40,16 @@ use crate::{
 
 pub(crate) use settings_form::Settings;
 
+use appearance_form::Appearance;
+
 /// A merchant as auth describes it.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Merchant {
     pub(crate) identifier: String,
     #[serde(flatten)]
     pub(crate) settings: Settings,
+    #[serde(default)]
+    appearance: Appearance,
     #[serde(default)]
     pub(crate) endpoints: BTreeMap<String, EndpointView>,
     pub(crate) created_at: DateTime<Utc>,
@@ -94,6 +102,7 @@ impl Merchant {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tab {
     Settings,
+    Appearance,
     Endpoints,
     Clients,
     People,
@@ -113,11 +122,12 @@ impl Frame {
         let id = merchant.identifier.clone();
         let tab =
             |tab: Tab, path: &str, name| (format!("/merchants/{id}{path}"), name, tab == current);
-        let mut tabs = vec![
-            tab(Tab::Settings, "", "Settings"),
-            tab(Tab::Endpoints, "/endpoints", "Endpoints"),
-            tab(Tab::Clients, "/clients", "Clients"),
-        ];
+        let mut tabs = vec![tab(Tab::Settings, "", "Settings")];
+        if person.may_manage() {
+            tabs.push(tab(Tab::Appearance, "/appearance", "Appearance"));
+        }
+        tabs.push(tab(Tab::Endpoints, "/endpoints", "Endpoints"));
+        tabs.push(tab(Tab::Clients, "/clients", "Clients"));
         if person.may_manage() {
             tabs.push(tab(Tab::People, "/people", "People"));
         }
@@ -141,6 +151,7 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
     app.service(show_own)
         .service(show_own_page)
         .configure(settings::routes)
+        .configure(appearance::routes)
         .configure(endpoints::routes)
         .configure(set_endpoint::routes)
         .configure(endpoint_actions::routes)

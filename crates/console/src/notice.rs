@@ -27,6 +27,7 @@ pub(crate) enum Notice {
     PersonEnabled,
     MerchantCreated,
     SettingsSaved,
+    AppearanceSaved,
     EndpointSet,
     EndpointPaused,
     EndpointResumed,
@@ -64,6 +65,9 @@ impl Notice {
                 "The merchant is created. Check its settings, then set up its endpoints."
             }
             Self::SettingsSaved => "The settings are saved. All services use them within seconds.",
+            Self::AppearanceSaved => {
+                "The appearance is saved. The portal uses it within seconds."
+            }
             Self::EndpointSet => "The endpoint is saved. Send a sample to test it.",
             Self::EndpointPaused => "The endpoint is paused. Its messages wait.",
             Self::EndpointResumed => "The endpoint is resumed. Its messages are sent in order.",

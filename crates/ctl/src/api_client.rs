@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use anyhow::Context as _;
-use domain::access::MerchantId;
+use anyhow::{Context as _, bail};
+use domain::access::{MerchantId, Scope, Scopes};
 use platform::http_client;
 use reqwest::{Client, Method, RequestBuilder};
 use secrecy::{ExposeSecret, SecretString};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::api_error::ApiError;
-use crate::oauth::TokenClient;
+use crate::oauth::{IssuedToken, TokenClient};
 use crate::service_urls::{join, resolve};
 use crate::settings::{Setting, Settings};
 
@@ -28,6 +28,8 @@ pub struct ApiClient {
     http: Client,
     base_url: Url,
     token: SecretString,
+    /// The scopes of the token.
+    scopes: Scopes,
     headers: Vec<(&'static str, String)>,
 }
 
@@ -35,8 +37,30 @@ impl ApiClient {
     /// Requests a token and returns a client for the auth service.
     pub async fn log_in(tokens: &TokenClient, timeout: Duration) -> anyhow::Result<Self> {
         let http = http_client(timeout)?;
-        let token = tokens.request(&http, None).await?.access_token;
-        Ok(Self { http, base_url: tokens.url.clone(), token, headers: Vec::new() })
+        let IssuedToken { access_token: token, response } = tokens.request(&http, None).await?;
+        let scopes = response.get("scope").and_then(Value::as_str).unwrap_or_default();
+        // Scopes that only a later version knows are ignored.
+        let scopes = scopes.split(' ').filter_map(|scope| scope.parse().ok()).collect();
+        Ok(Self { http, base_url: tokens.url.clone(), token, scopes, headers: Vec::new() })
+    }
+
+    pub(crate) fn is_operator(&self) -> bool {
+        self.scopes.contains(Scope::Operator)
+    }
+
+    /// Fails before the first request if the token lacks one of these scopes. An operator has all.
+    pub(crate) fn require_scopes(&self, required: &[Scope]) -> anyhow::Result<()> {
+        let is_missing = |scope: &&Scope| !self.scopes.contains(**scope);
+        let missing: Vec<_> =
+            required.iter().filter(is_missing).map(|scope| scope.as_str()).collect();
+        if missing.is_empty() || self.is_operator() {
+            return Ok(());
+        }
+        bail!(
+            "the client lacks the scope {}: use a client that has it, or act as the operator with \
+             --merchant",
+            missing.join(" and the scope ")
+        )
     }
 
     /// Adds a header to every request.
@@ -53,6 +77,11 @@ impl ApiClient {
         self.with_header("X-Service-Id", merchant.as_str())
     }
 
+    /// The URL of the service.
+    pub(crate) fn base_url(&self) -> &Url {
+        &self.base_url
+    }
+
     /// Calls another service with the same token.
     #[must_use]
     pub fn at(&self, base_url: Url) -> Self {
@@ -63,6 +92,19 @@ impl ApiClient {
     /// once.
     pub fn at_service(&self, service: Setting, settings: &Settings) -> anyhow::Result<Self> {
         Ok(self.at(resolve(None, settings, service.without_flag())?))
+    }
+
+    /// Fails if the merchant does not exist. The auth service hides merchants from clients that may not
+    /// read them, so the merchant counts as existing for these.
+    pub(crate) async fn require_merchant(
+        &self,
+        merchant: Option<&MerchantId>,
+    ) -> anyhow::Result<()> {
+        let Some(merchant) = merchant else { return Ok(()) };
+        let path = ["v1", "merchants", merchant.as_str()];
+        let Err(error) = self.get(&path).await else { return Ok(()) };
+        let can_read = self.list(&["v1", "merchants"], "merchants", NO_QUERY, 1).await.is_ok();
+        if can_read { Err(error) } else { Ok(()) }
     }
 
     pub async fn get(&self, path: &[&str]) -> anyhow::Result<Value> {

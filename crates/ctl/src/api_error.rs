@@ -4,9 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use domain::json::FieldError;
+use domain::returns::UnitId;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
 use serde::Deserialize;
+use serde_json::Value;
 
 /// Longer `Retry-After` values are cut to this.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(300);
@@ -16,6 +18,8 @@ pub struct ApiError {
     pub status: StatusCode,
     message: String,
     errors: Vec<FieldError>,
+    /// The reasons of a conflict, in words.
+    reasons: Vec<String>,
     request_id: Option<String>,
     pub(crate) retry_after: Option<Duration>,
 }
@@ -26,8 +30,40 @@ struct Body {
     message: Option<String>,
     #[serde(default)]
     errors: Vec<FieldError>,
+    #[serde(default)]
+    ineligible: Vec<IneligibleUnit>,
+    #[serde(default)]
+    changes: Vec<QuoteChange>,
     error: Option<String>,
     error_description: Option<String>,
+}
+
+/// A unit that cannot be returned.
+#[derive(Deserialize)]
+struct IneligibleUnit {
+    #[serde(flatten)]
+    unit: UnitId,
+    detail: String,
+}
+
+/// A difference between a quote and the return.
+#[derive(Deserialize)]
+struct QuoteChange {
+    unit: Option<UnitId>,
+    field: String,
+    quoted: Value,
+    current: Value,
+}
+
+impl Body {
+    fn reasons(&self) -> Vec<String> {
+        let ineligible = self.ineligible.iter().map(|it| format!("{}: {}", it.unit, it.detail));
+        let changes = self.changes.iter().map(|QuoteChange { unit, field, quoted, current }| {
+            let unit = unit.as_ref().map(|unit| format!("{unit}: ")).unwrap_or_default();
+            format!("{unit}{field} was {quoted} and is now {current}")
+        });
+        ineligible.chain(changes).collect()
+    }
 }
 
 impl ApiError {
@@ -47,14 +83,15 @@ impl ApiError {
         request_id: Option<String>,
         retry_after: Option<Duration>,
     ) -> Self {
-        let Body { message, errors, error, error_description } = body;
+        let reasons = body.reasons();
+        let Body { message, errors, error, error_description, .. } = body;
         let message = match (message, error, error_description) {
             (Some(message), ..) => message,
             (None, Some(code), Some(description)) => format!("{description} ({code})"),
             (None, Some(code), None) => code,
             (None, None, _) => format!("the service responded with {status}"),
         };
-        Self { status, message, errors, request_id, retry_after }
+        Self { status, message, errors, reasons, request_id, retry_after }
     }
 }
 
@@ -68,6 +105,9 @@ impl fmt::Display for ApiError {
         f.write_str(&self.message)?;
         for error in &self.errors {
             write!(f, "\n  {error}")?;
+        }
+        for reason in &self.reasons {
+            write!(f, "\n  {reason}")?;
         }
         match &self.request_id {
             Some(id) => write!(f, "\n  request id {id}"),
@@ -101,6 +141,23 @@ mod tests {
                 2 fields are not valid
                   $.name: missing_field
                   $.currency: invalid (must be an ISO 4217 code)
+                  request id r-1"#]],
+        );
+        check(
+            r#"{"message": "some units cannot be returned", "quote": {}, "ineligible": [
+                {"order_identifier": "1001", "order_line_item_identifier": "L-1", "unit": 1,
+                 "code": "window_expired", "detail": "the unit could be returned until 2 November 2026"}]}"#,
+            &expect![[r#"
+                some units cannot be returned
+                  unit 1 of line L-1 of order 1001: the unit could be returned until 2 November 2026
+                  request id r-1"#]],
+        );
+        check(
+            r#"{"message": "the quote is out of date", "quote": {}, "changes": [
+                {"field": "return_shipping_cost_cents", "quoted": 0, "current": 500}]}"#,
+            &expect![[r#"
+                the quote is out of date
+                  return_shipping_cost_cents was 0 and is now 500
                   request id r-1"#]],
         );
         check(

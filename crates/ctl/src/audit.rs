@@ -13,7 +13,7 @@ const COLUMNS: &[Column] = &[
     value("actor", "/actor"),
     value("action", "/action"),
     value("subject", "/subject"),
-    value("detail", "/detail"),
+    value("detail", "/detail").wide(),
 ];
 
 /// List changes to merchants, clients and endpoints, newest first
@@ -35,6 +35,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let Arguments { operator, merchant, limit } = arguments;
     let auth = operator.connect().await?;
+    auth.require_merchant(merchant.as_ref()).await?;
     let query = [("merchant", merchant)];
     let response = auth.list(&["v1", "audit"], "records", &query, limit.get()).await?;
     operator.format().print_table(&response, "/records", COLUMNS)

@@ -16,7 +16,7 @@ const COLUMNS: &[Column] = &[
     value("waiting", "/depth"),
     value("oldest", "/oldest"),
     value("consumers", "/consumers"),
-    value("dead letters", "/dead_letters"),
+    value("dead", "/dead_letters"),
 ];
 
 /// Show the events and messages that wait in each service
@@ -94,7 +94,7 @@ mod tests {
         ];
         let rows: Vec<_> = backlogs.iter().flat_map(rows).collect();
         expect![[r"
-            SERVICE   QUEUE                         WAITING  OLDEST  CONSUMERS  DEAD LETTERS
+            SERVICE   QUEUE                         WAITING  OLDEST  CONSUMERS  DEAD
             auth      outbox                        3        90 s    -          -
             auth      the broker is unavailable     -        -       -          -
             exchange  outbox                        0        -       -          -

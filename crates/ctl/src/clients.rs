@@ -8,16 +8,20 @@ use domain::access::{MerchantId, Scope};
 use serde_json::{Value, json};
 
 use crate::connection::OperatorArgs;
-use crate::output::{Column, details, new_secret, time, value};
+use crate::output::{Column, computed, details, id, new_secret, time, time_at, value};
 
 const COLUMNS: &[Column] = &[
-    value("client id", "/client_id"),
+    id("client id", "/client_id"),
     value("merchant", "/merchant"),
     value("name", "/name"),
     value("scope", "/scope"),
-    time("created", "/created_at"),
-    time("last used", "/last_used_at"),
-    time("revoked", "/revoked_at"),
+    computed("state", |client| {
+        let is_revoked = client.get("revoked_at").is_some_and(Value::is_string);
+        if is_revoked { "revoked" } else { "active" }.to_owned()
+    }),
+    time("created", "/created_at").wide(),
+    time("last used", "/last_used_at").wide(),
+    time("revoked", "/revoked_at").wide(),
 ];
 
 /// Add, list, rotate and revoke API clients
@@ -52,22 +56,36 @@ Examples:
         scopes: Vec<String>,
     },
     /// List the clients of one merchant, or of all
+    #[command(after_help = "\
+Examples:
+  backhaul client list
+  backhaul client list acme --wide")]
     List {
         /// Only clients of this merchant
         merchant: Option<MerchantId>,
     },
     /// Create a new secret; the old one stays valid for the overlap
+    ///
+    /// Fails if a secret that got a token in the last 26 hours would end at once. With
+    /// the scope manage, a merchant rotates the secrets of its own clients.
     #[command(after_help = "\
 Examples:
   backhaul client rotate bh_0193f2a1b0c47d5e8f9a
-  backhaul client rotate bh_0193f2a1b0c47d5e8f9a --overlap 0s    (the old one leaked)")]
+  backhaul client rotate bh_0193f2a1b0c47d5e8f9a --as merchant
+  backhaul client rotate bh_0193f2a1b0c47d5e8f9a --overlap 0s --force    (the old one leaked)")]
     Rotate {
         #[arg(value_name = "CLIENT_ID")]
         client: String,
         #[command(flatten)]
         overlap: OverlapArgs,
+        /// End old secrets even if they are still in use
+        #[arg(long)]
+        force: bool,
     },
     /// Revoke a client and all its tokens, permanently
+    #[command(after_help = "\
+Example:
+  backhaul client revoke bh_0193f2a1b0c47d5e8f9a")]
     Revoke {
         #[arg(value_name = "CLIENT_ID")]
         client: String,
@@ -104,12 +122,18 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
             auth.post(&["v1", "clients"], &client).await?
         }
         Command::List { merchant } => {
+            auth.require_merchant(merchant.as_ref()).await?;
             let query = [("merchant", merchant)];
             let clients = auth.list(&["v1", "clients"], "clients", &query, usize::MAX).await?;
             return format.print_table(&clients, "/clients", COLUMNS);
         }
-        Command::Rotate { client, overlap } => {
-            auth.post(&["v1", "clients", &client, "rotate"], &overlap.body()).await?
+        Command::Rotate { client, overlap, force } => {
+            let mut body = overlap.body();
+            if let (true, Some(body)) = (force, body.as_object_mut()) {
+                body.insert("force".to_owned(), true.into());
+            }
+            let path = ["v1", "clients", &client, "rotate"];
+            auth.post(&path, &body).await.map_err(suggest_force)?
         }
         Command::Revoke { client } => {
             auth.post(&["v1", "clients", &client, "revoke"], &json!({})).await?
@@ -118,8 +142,24 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     format.print(&response, describe)
 }
 
+/// Names the flag for a secret that is in use.
+fn suggest_force(error: anyhow::Error) -> anyhow::Error {
+    let is_in_use = error.to_string().contains("is still in use");
+    if is_in_use {
+        error.context("the secret was not rotated; --force does it anyway")
+    } else {
+        error
+    }
+}
+
 fn describe(client: &Value) -> String {
-    details(client, COLUMNS) + &new_secret("client secret", client, "/client_secret")
+    let mut text = details(client, COLUMNS);
+    text.push_str(&new_secret("client secret", client, "/client_secret"));
+    if client.get("previous_secret_expires_at").is_some_and(Value::is_string) {
+        let until = time_at(client, "/previous_secret_expires_at");
+        text.push_str(&format!("The previous secret works until {until}.\n"));
+    }
+    text
 }
 
 #[cfg(test)]
@@ -141,15 +181,17 @@ mod tests {
         ]});
         let clients = items(&clients, "/clients");
         expect![[r#"
-            CLIENT ID  MERCHANT  NAME            SCOPE           CREATED               LAST USED             REVOKED
-            bh_1       acme      Shop            orders returns  2026-11-15 03:48:13Z  2026-11-16 08:00:00Z  -
-            operator   -         first operator  operator        2026-11-15 03:48:13Z  -                     2026-11-16 03:48:13Z
-        "#]].assert_eq(&table(clients, COLUMNS));
+            CLIENT ID  MERCHANT  NAME            SCOPE           STATE
+            bh_1       acme      Shop            orders returns  active
+            operator   -         first operator  operator        revoked
+        "#]]
+        .assert_eq(&table(clients, COLUMNS));
         expect![[r#"
             client id  bh_1
             merchant   acme
             name       Shop
             scope      orders returns
+            state      active
             created    2026-11-15 03:48:13Z
             last used  2026-11-16 08:00:00Z
             revoked    -
@@ -158,5 +200,8 @@ mod tests {
             Store it now: it is not shown again.
         "#]]
         .assert_eq(&describe(&clients[0]));
+        let rotated = json!({ "previous_secret_expires_at": "2026-11-17T08:00:00Z" });
+        let last = "The previous secret works until 2026-11-17 08:00:00Z.\n";
+        assert!(describe(&rotated).ends_with(last));
     }
 }

@@ -7,12 +7,15 @@ use domain::access::MerchantId;
 use url::Url;
 
 use crate::api_client::{ApiClient, REQUEST_TIMEOUT};
-use crate::oauth::{AuthUrlArgs, ClientArgs, MERCHANT, OPERATOR, TokenClient};
+use crate::oauth::{
+    AuthUrlArgs, ClientArgs, ClientSettings, MERCHANT, OPERATOR, Role, TokenClient,
+};
 use crate::output::Format;
 use crate::service_urls::resolve;
 use crate::settings::{Setting, Settings};
 
-/// Flags of the commands for operators, which call the auth service.
+/// Flags of the commands for operators, which call the auth service. A merchant's own client can run those
+/// that its scopes allow.
 #[derive(Args)]
 pub(crate) struct OperatorArgs {
     /// Print the response as JSON
@@ -33,6 +36,16 @@ pub(crate) struct OperatorArgs {
         verbatim_doc_comment
     )]
     operator_secret_file: Option<PathBuf>,
+    /// Use the credentials of this role
+    /// [default: operator if $OPERATOR_CLIENT_ID is set, or else merchant]
+    #[arg(
+        long = "as",
+        global = true,
+        value_name = "ROLE",
+        help_heading = "Connection",
+        verbatim_doc_comment
+    )]
+    act_as: Option<Role>,
 }
 
 impl OperatorArgs {
@@ -44,8 +57,22 @@ impl OperatorArgs {
         let settings = Settings::load()?;
         let url = self.auth.url(&settings)?;
         let (id, file) = (self.operator_id.as_deref(), self.operator_secret_file.as_deref());
-        let tokens = TokenClient::resolve(url, &settings, OPERATOR, id, file)?;
+        let client = match self.role(&settings) {
+            Role::Operator => OPERATOR,
+            // There are no flags for the credentials of a merchant here.
+            Role::Merchant => ClientSettings {
+                id: MERCHANT.id.without_flag(),
+                secret: MERCHANT.secret.without_flag(),
+            },
+        };
+        let tokens = TokenClient::resolve(url, &settings, client, id, file)?;
         ApiClient::log_in(&tokens, REQUEST_TIMEOUT).await
+    }
+
+    fn role(&self, settings: &Settings) -> Role {
+        let has = |client: ClientSettings| settings.get(client.id.name).is_some();
+        let is_operator = self.operator_id.is_some() || has(OPERATOR) || !has(MERCHANT);
+        self.act_as.unwrap_or(if is_operator { Role::Operator } else { Role::Merchant })
     }
 }
 

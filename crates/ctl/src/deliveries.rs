@@ -2,8 +2,10 @@
 
 mod dry_run;
 mod hourly;
+mod next_step;
 mod replay;
 mod report;
+mod wait;
 
 use std::cmp::Reverse;
 
@@ -19,21 +21,26 @@ use serde_json::Value;
 use crate::api_client::ApiClient;
 use crate::connection::OperatorArgs;
 use crate::delivery_services::{DeliveryServiceArgs, find, merge_lists};
-use crate::output::{Column, Format, computed, details, items, table, text_at, time, value};
+use crate::output::{
+    Column, Format, computed, details, exact_time, id, items, table, text_at, time, time_at, value,
+};
+use crate::short_id;
+use crate::time_input::parse_time;
 use hourly::Hourly;
 use replay::Replay;
 use report::Report;
 
 const COLUMNS: &[Column] = &[
-    value("id", "/id"),
-    time("created", "/created_at"),
+    id("id", "/id"),
+    time("created", "/created_at").wide(),
     value("merchant", "/merchant"),
-    value("kind", "/kind"),
+    value("kind", "/kind").wide(),
     value("event", "/event"),
     value("state", "/state"),
-    value("outcome", "/last_outcome"),
-    value("status", "/last_status"),
-    value("waiting", "/waiting/reason"),
+    value("tries", "/attempt_count"),
+    computed("last", last_response),
+    computed("next", next_attempt),
+    value("waiting", "/waiting/reason").wide(),
 ];
 
 const FIELDS: &[Column] = &[
@@ -44,14 +51,14 @@ const FIELDS: &[Column] = &[
     value("ordering key", "/ordering_key"),
     value("state", "/state"),
     time("created", "/created_at"),
-    value("waiting", "/waiting/detail"),
+    value("attempts", "/attempt_count"),
     time("next attempt", "/next_attempt_at"),
-    value("last outcome", "/last_outcome"),
+    computed("next step", next_step::describe),
     value("body", "/body"),
 ];
 
 const ATTEMPT_COLUMNS: &[Column] = &[
-    time("time", "/started_at"),
+    exact_time("time", "/started_at"),
     computed("latency", |attempt| format!("{} ms", text_at(attempt, "/latency_ms"))),
     value("outcome", "/outcome"),
     value("status", "/status"),
@@ -78,14 +85,20 @@ Examples:
   backhaul deliveries list --state dead
   backhaul deliveries list --merchant acme --outcome timed_out
   backhaul deliveries list --text RMA-1
-  backhaul deliveries list --merchant acme --status 500 --from 2026-01-31T00:00:00Z --json")]
+  backhaul deliveries list --merchant acme --status 500 --from yesterday --json")]
     List(Box<List>),
     /// Show a delivery and every attempt
+    #[command(after_help = "\
+Example:
+  backhaul deliveries show 0198c0de-0000-7abc")]
     Show {
         /// ID of the delivery, which is the message's webhook-id
         id: String,
     },
     /// Send a waiting message now instead of at its next attempt
+    #[command(after_help = "\
+Example:
+  backhaul deliveries retry 0198c0de-0000-7abc")]
     Retry {
         /// ID of the delivery
         id: String,
@@ -93,11 +106,16 @@ Examples:
     /// Send messages again: one by its ID, dead ones of a merchant, or dead ones of all merchants
     #[command(after_help = "\
 Examples:
-  backhaul deliveries replay 0198c0de-0000-7000-8000-000000000000
+  backhaul deliveries replay 0198c0de-0000-7abc --wait
   backhaul deliveries replay --merchant acme --status 503 --dry-run
-  backhaul deliveries replay --merchant acme --status 503 --per-second 20")]
+  backhaul deliveries replay --merchant acme --status 503 --per-second 20 --wait")]
     Replay(Box<Replay>),
-    /// Count attempts by merchant, message kind and status code
+    /// Show success rate and latency of each merchant's endpoints, worst first
+    #[command(after_help = "\
+Examples:
+  backhaul deliveries report
+  backhaul deliveries report --merchant acme --from 7d
+  backhaul deliveries report --from 2026-11-01 --to 2026-11-08 --by day")]
     Report(Report),
     /// Show attempts, failures and durations hour by hour
     #[command(after_help = "\
@@ -143,25 +161,42 @@ struct Filter {
     #[arg(long)]
     event: Option<String>,
     /// Created at this time or later
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     from: Option<Timestamp>,
     /// Created before this time
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     to: Option<Timestamp>,
+}
+
+impl Command {
+    /// The merchant of a filter.
+    fn merchant(&self) -> Option<&MerchantId> {
+        match self {
+            Self::List(list) => list.filter.merchant.as_ref(),
+            Self::Replay(replay) => replay.merchant(),
+            Self::Report(report) => report.merchant(),
+            Self::Hourly(hourly) => hourly.merchant(),
+            Self::Show { .. } | Self::Retry { .. } => None,
+        }
+    }
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let Arguments { operator, services, command } = arguments;
     let format = operator.format();
-    let services = services.clients(&operator.connect().await?)?;
+    let auth = operator.connect().await?;
+    auth.require_merchant(command.merchant()).await?;
+    let services = services.clients(&auth)?;
     match command {
         Command::List(list) => list.run(&services, format).await,
         Command::Show { id } => {
+            let id = short_id::resolve(&services, "delivery", "deliveries", &id).await?;
             let path = ["v1", "deliveries", &id];
             let delivery = find(&services, async |service| service.get(&path).await).await?;
             format.print(&delivery, describe)
         }
         Command::Retry { id } => {
+            let id = short_id::resolve(&services, "delivery", "deliveries", &id).await?;
             let path = ["v1", "deliveries", &id, "retry"];
             let retried =
                 find(&services, async |service| service.trigger(&path, &[]).await).await?;
@@ -171,6 +206,18 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Report(report) => report.run(&services, format).await,
         Command::Hourly(hourly) => hourly.run(&services, format).await,
     }
+}
+
+/// The time of the next attempt, which is at most an hour away.
+fn next_attempt(delivery: &Value) -> String {
+    let at = time_at(delivery, "/next_attempt_at");
+    at.split_once(' ').map_or_else(|| "-".to_owned(), |(_, time)| time.to_owned())
+}
+
+/// The last response: its status code, or the outcome without a response.
+fn last_response(delivery: &Value) -> String {
+    let status = text_at(delivery, "/last_status");
+    if status == "-" { text_at(delivery, "/last_outcome") } else { status }
 }
 
 fn describe(delivery: &Value) -> String {

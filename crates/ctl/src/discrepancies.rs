@@ -14,8 +14,8 @@ const COLUMNS: &[Column] = &[
     value("merchant", "/merchant"),
     value("position", "/position"),
     time("time", "/at"),
-    value("kind", "/detail/kind"),
-    value("resolved by", "/resolution/by"),
+    value("kind", "/detail/kind").wide(),
+    value("resolved by", "/resolution/by").wide(),
     value("message", "/message"),
 ];
 

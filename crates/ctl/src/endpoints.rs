@@ -17,6 +17,7 @@ use crate::clients::OverlapArgs;
 use crate::connection::OperatorArgs;
 use crate::output::Format;
 pub(crate) use backlog::mark_disabled;
+pub(crate) use check::{describe as describe_check, is_failed};
 use view::describe;
 pub(crate) use view::endpoints_table;
 
@@ -34,7 +35,8 @@ enum Command {
     /// Set the URL, headers, timeout and authentication of an endpoint
     ///
     /// Replaces all of these. The signing secret and the paused state stay. For a new
-    /// endpoint the command creates a signing secret and shows it once.
+    /// endpoint the command creates a signing secret and shows it once. Each endpoint
+    /// of a merchant has a signing secret of its own.
     #[command(
         verbatim_doc_comment,
         after_help = "\
@@ -47,11 +49,17 @@ Examples:
     )]
     Set(Box<Set>),
     /// List the endpoints of a merchant
+    #[command(after_help = "\
+Example:
+  backhaul endpoint list acme")]
     List {
         /// Identifier of the merchant
         merchant: MerchantId,
     },
     /// Remove an endpoint; its messages can no longer be delivered
+    #[command(after_help = "\
+Example:
+  backhaul endpoint remove acme rma")]
     Remove(Target),
     /// Create a new signing secret; messages carry both signatures for the overlap
     #[command(after_help = "\
@@ -71,14 +79,22 @@ Examples:
     Backlog(backlog::Backlog),
     /// Send a signed sample message of each kind to a merchant and show the results
     ///
-    /// Also requests the variants of a product. Exits with 1 if an endpoint does not accept its sample.
+    /// Also requests the variants of a product. If an endpoint responds with 401 or 403, the result says
+    /// whether it refused the signature or the credentials, as far as its response shows it. Exits with 1
+    /// if an endpoint does not accept its sample.
     #[command(after_help = "\
 Example:
   backhaul endpoint check acme")]
     Check(check::Check),
     /// Stop sending; messages wait
+    #[command(after_help = "\
+Example:
+  backhaul endpoint pause acme rma")]
     Pause(Target),
     /// Send the waiting messages and all new ones
+    #[command(after_help = "\
+Example:
+  backhaul endpoint resume acme rma")]
     Resume(Target),
 }
 

@@ -16,7 +16,7 @@ const COLUMNS: &[Column] = &[
     value("rma", "/rma_identifier"),
     time("confirmed", "/received_at"),
     value("state", "/state"),
-    value("exchange order", "/exchange_order_identifier"),
+    value("exchange order", "/exchange_order_identifier").wide(),
     computed("units", |exchange| items(exchange, "/items").len().to_string()),
 ];
 
@@ -76,6 +76,9 @@ Examples:
   backhaul exchange list --rma RMA-1")]
     List(List),
     /// Show the exchange order of an order
+    #[command(after_help = "\
+Example:
+  backhaul exchange show 1001 --merchant acme")]
     Show {
         /// Order whose units were returned
         original_order: String,
@@ -92,6 +95,9 @@ If that fails, abandon the exchange order permanently:
         original_order: String,
     },
     /// Request the variants of a product from the merchant, as the portal does
+    #[command(after_help = "\
+Example:
+  backhaul exchange variants BOOT-M --merchant acme")]
     Variants {
         /// The variant_identifier of an order line
         variant_identifier: String,

@@ -1,5 +1,7 @@
 //! `backhaul merchant`: merchants and their settings.
 
+mod appearance;
+mod apply;
 mod settings;
 
 use clap::{Args, Subcommand};
@@ -9,7 +11,9 @@ use serde_json::{Value, json};
 use crate::api_client::NO_QUERY;
 use crate::connection::OperatorArgs;
 use crate::endpoints::{endpoints_table, mark_disabled};
-use crate::output::{Column, Format, computed, details, items, join, money, text_at, time, value};
+use crate::output::{
+    Column, Format, computed, count, details, items, join, money, text_at, time, value,
+};
 use crate::usage_error;
 
 const COLUMNS: &[Column] = &[
@@ -17,7 +21,7 @@ const COLUMNS: &[Column] = &[
     value("name", "/name"),
     value("time zone", "/time_zone"),
     value("currency", "/currency"),
-    computed("window", return_window),
+    computed("window", return_window).wide(),
     computed("endpoints", |merchant| {
         let endpoints = merchant.get("endpoints").and_then(Value::as_object);
         endpoints.map_or(0, serde_json::Map::len).to_string()
@@ -68,8 +72,14 @@ Example:
   backhaul merchant add acme --name 'Acme Outdoor' --time-zone America/New_York --currency USD")]
     Add(Box<Add>),
     /// List all merchants
+    #[command(after_help = "\
+Example:
+  backhaul merchant list")]
     List,
     /// Show a merchant with its settings and endpoints
+    #[command(after_help = "\
+Example:
+  backhaul merchant show acme")]
     Show {
         /// Identifier of the merchant
         merchant: MerchantId,
@@ -83,7 +93,47 @@ Examples:
   backhaul merchant set acme --return-reason 'TOO_SMALL:exchange=Too small' --return-reason 'OTHER=Another'
   backhaul merchant set acme --return-method mail-back=595 --gift-card-sku GIFT --gift-card-bonus-cents 500")]
     Set(Box<Set>),
+    /// Make a merchant with its clients and endpoints as a YAML file says
+    ///
+    /// Only missing changes are made, so that the command can be repeated. Nothing that the file does not
+    /// name is removed. Secrets of new clients and endpoints are shown once.
+    #[command(after_help = "\
+Examples:
+  backhaul merchant apply acme.yaml --dry-run
+  backhaul merchant apply acme.yaml
+  backhaul merchant apply acme.yaml --update-secrets
+
+acme.yaml:
+  merchant: acme
+  name: Acme Outdoor
+  settings:
+    currency: USD
+    base_url: https://api.acme.example/hooks
+  clients:
+    - name: Acme shop
+      scopes: [orders, returns]
+  endpoints:
+    rma:
+      authentication:
+        kind: basic
+        username: backhaul
+        password_file: password.txt")]
+    Apply(apply::Apply),
+    /// Show or change the appearance of a merchant's returns portal
+    #[command(after_help = "\
+Examples:
+  backhaul merchant appearance acme
+  backhaul merchant appearance acme --set name=Acme --set colors.primary=#0b6e4f --set languages=en,de
+  backhaul merchant appearance acme --set host_names=returns.acme.example --set withdrawal=true
+  backhaul merchant appearance acme --file appearance.json
+
+appearance.json:
+  { \"reason_labels\": { \"TOO_SMALL\": { \"en\": \"Too small\", \"de\": \"Zu klein\" } } }")]
+    Appearance(Box<appearance::Appearance>),
     /// Publish every merchant and every active revocation again, for a service that lost its replica
+    #[command(after_help = "\
+Example:
+  backhaul merchant republish")]
     Republish,
 }
 
@@ -120,6 +170,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
             operator.connect().await?.post(&["v1", "merchants"], &body.into()).await?
         }
         Command::List => return list(&operator, format).await,
+        Command::Apply(apply) => return apply::run(&operator, &apply).await,
+        Command::Appearance(appearance) => return appearance::run(&operator, *appearance).await,
         Command::Show { merchant } => {
             let client = operator.connect().await?;
             let mut shown = client.get(&["v1", "merchants", merchant.as_str()]).await?;
@@ -139,8 +191,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
             let path = ["v1", "merchants", "republish"];
             let response = operator.connect().await?.post(&path, &json!({})).await?;
             return format.print(&response, |response| {
-                let count = text_at(response, "/merchants");
-                format!("published {count} merchants and all active revocations\n")
+                let merchants = response.get("merchants").and_then(Value::as_u64);
+                let merchants = count(merchants.unwrap_or_default(), "merchant");
+                format!("published {merchants} and all active revocations\n")
             });
         }
     };
@@ -198,76 +251,4 @@ fn gift_card(merchant: &Value) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use expect_test::expect;
-
-    use super::*;
-    use crate::output::table;
-
-    fn acme() -> Value {
-        json!({
-            "identifier": "acme", "version": 3, "name": "Acme Outdoor", "time_zone": "UTC",
-            "currency": "USD", "returns": {
-                "reasons": [
-                    { "code": "TOO_SMALL", "label": "Too small", "offers_exchange": true },
-                    { "code": "OTHER", "label": "Another", "offers_exchange": false }
-                ],
-                "methods": [{ "method": "mail-back", "shipping_cost_cents": 595 }],
-                "free_exchange_shipping": true,
-                "gift_card": { "sku": "GIFT", "bonus_credit_amount_cents": 500 }
-            },
-            "managed_receiving": false, "return_window_days": 60,
-            "final_sale_tags": ["Clearance", "Outlet"], "express_max_weight": 2.5, "concept": "Acme Sport",
-            "strict_amounts": true,
-            "strict_refund_dates": false, "base_url": "https://api.acme.example/hooks/",
-            "support_contact": { "email": "help@acme.example", "name": null, "phone": "+1 555" },
-            "endpoints": {
-                "rma": {
-                    "url": null, "path": null, "headers": {}, "timeout_ms": null, "paused": false,
-                    "authentication": { "kind": "none" }, "signing_secrets": []
-                },
-                "outbound-asn": {
-                    "url": "https://wms.acme.example/asn", "path": null, "headers": {"x-a": "b"},
-                    "timeout_ms": 5000, "paused": true, "signing_secrets": [],
-                    "authentication": { "kind": "basic", "username": "u", "password": "********" }
-                }
-            },
-            "created_at": "2026-11-15T03:48:13.123456Z", "updated_at": "2026-11-16T03:48:13Z"
-        })
-    }
-
-    #[test]
-    fn a_merchant_is_shown_with_all_settings_and_endpoints() {
-        expect![[r#"
-            merchant             acme
-            name                 Acme Outdoor
-            time zone            UTC
-            currency             USD
-            return window        60 days
-            final-sale tags      Clearance, Outlet
-            express max weight   2.5
-            concept              Acme Sport
-            return reasons       TOO_SMALL (exchange), OTHER
-            return methods       mail-back (5.95 USD)
-            gift card            GIFT with a bonus of 5.00 USD
-            managed receiving    no
-            strict amounts       yes
-            strict refund dates  no
-            support contact      help@acme.example, +1 555
-            base URL             https://api.acme.example/hooks/
-            version              3
-            created              2026-11-15 03:48:13Z
-            changed              2026-11-16 03:48:13Z
-
-            INTERFACE     STATE   URL                                  AUTHENTICATION  TIMEOUT
-            outbound-asn  paused  https://wms.acme.example/asn         basic           5000 ms
-            rma           active  https://api.acme.example/hooks/rmas  none            -
-        "#]]
-        .assert_eq(&describe(&acme()));
-        expect![[r#"
-            MERCHANT  NAME          TIME ZONE  CURRENCY  WINDOW   ENDPOINTS  CHANGED
-            acme      Acme Outdoor  UTC        USD       60 days  2          2026-11-16 03:48:13Z
-        "#]]
-        .assert_eq(&table([&acme()], COLUMNS));
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use reqwest::{Client, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -41,6 +41,24 @@ pub const MERCHANT: ClientSettings = ClientSettings {
         description: "the client secret",
     },
 };
+
+/// The owner of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Role {
+    /// $CLIENT_ID and $CLIENT_SECRET
+    Merchant,
+    /// $OPERATOR_CLIENT_ID and $OPERATOR_CLIENT_SECRET
+    Operator,
+}
+
+impl Role {
+    pub(crate) fn credentials(self) -> ClientSettings {
+        match self {
+            Self::Merchant => MERCHANT,
+            Self::Operator => OPERATOR,
+        }
+    }
+}
 
 #[derive(Args, Debug, Default)]
 pub(crate) struct AuthUrlArgs {

@@ -1,57 +1,20 @@
 //! Output of the commands: tables for people, JSON for scripts.
-//!
-//! One renderer serves every resource. A command lists the columns of its table; each names the
-//! field of the response to show.
+
+mod table;
 
 use std::io::{self, ErrorKind, Write as _};
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use iso_currency::Currency;
-use platform::Timestamp;
 use serde_json::Value;
+
+pub(crate) use table::{
+    Column, Layout, computed, details, exact_time, id, table, time, time_at, value,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Text,
     Json,
-}
-
-/// A column of a table, or a line of a detail view.
-pub(crate) struct Column {
-    name: &'static str,
-    cell: Cell,
-}
-
-enum Cell {
-    /// The value at a JSON pointer.
-    Value(&'static str),
-    /// The timestamp at a JSON pointer.
-    Time(&'static str),
-    /// A text made from the whole item.
-    Computed(fn(&Value) -> String),
-}
-
-pub(crate) const fn value(name: &'static str, pointer: &'static str) -> Column {
-    Column { name, cell: Cell::Value(pointer) }
-}
-
-pub(crate) const fn time(name: &'static str, pointer: &'static str) -> Column {
-    Column { name, cell: Cell::Time(pointer) }
-}
-
-pub(crate) const fn computed(name: &'static str, cell: fn(&Value) -> String) -> Column {
-    Column { name, cell: Cell::Computed(cell) }
-}
-
-impl Column {
-    fn render(&self, item: &Value) -> String {
-        let text = match self.cell {
-            Cell::Value(pointer) => text(item.pointer(pointer)),
-            Cell::Time(pointer) => timestamp(item.pointer(pointer)),
-            Cell::Computed(compute) => compute(item),
-        };
-        printable(&text)
-    }
 }
 
 impl Format {
@@ -97,28 +60,6 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// A table with a row for each item.
-pub(crate) fn table<'a>(items: impl IntoIterator<Item = &'a Value>, columns: &[Column]) -> String {
-    let headings = columns.iter().map(|column| column.name.to_uppercase()).collect();
-    let cells = |item| columns.iter().map(|column| column.render(item)).collect();
-    align(std::iter::once(headings).chain(items.into_iter().map(cells)))
-}
-
-/// One item, with a line for each field.
-pub(crate) fn details(item: &Value, fields: &[Column]) -> String {
-    align(fields.iter().map(|field| vec![field.name.to_owned(), field.render(item)]))
-}
-
-fn align(rows: impl Iterator<Item = Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_content_arrangement(ContentArrangement::Disabled).add_rows(rows);
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2)).set_cell_alignment(CellAlignment::Left);
-    }
-    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
-}
-
 /// A new secret, if the response has one at the JSON pointer.
 pub(crate) fn new_secret(name: &str, response: &Value, pointer: &str) -> String {
     match response.pointer(pointer).and_then(Value::as_str) {
@@ -154,24 +95,6 @@ pub(crate) fn join(texts: impl Iterator<Item = String>) -> String {
     if texts.is_empty() { "-".to_owned() } else { texts.join(", ") }
 }
 
-fn timestamp(value: Option<&Value>) -> String {
-    let parsed = value.and_then(Value::as_str).and_then(|text| text.parse::<Timestamp>().ok());
-    match parsed {
-        Some(at) => at.format("%Y-%m-%d %H:%M:%SZ").to_string(),
-        None => text(value),
-    }
-}
-
-/// The timestamp at a JSON pointer, or a dash.
-pub(crate) fn time_at(value: &Value, pointer: &str) -> String {
-    timestamp(value.pointer(pointer))
-}
-
-/// Replaces control characters, which could move a terminal's cursor.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
-}
-
 /// An amount in minor units, written in major units.
 pub(crate) fn money(cents: i64, currency: &str) -> String {
     let digits = Currency::from_code(currency).and_then(Currency::exponent).unwrap_or(2);
@@ -183,28 +106,18 @@ pub(crate) fn money(cents: i64, currency: &str) -> String {
     format!("{whole}.{part:0width$} {currency}", width = usize::from(digits))
 }
 
+/// A number of things, for example `1 order` or `2 orders`.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{ending}")
+}
+
 #[cfg(test)]
 mod tests {
-    use expect_test::expect;
-    use serde_json::json;
-
     use super::*;
 
     #[test]
-    fn columns_are_aligned_without_trailing_space() {
-        let rows = json!([
-            { "id": "a", "name": "Ünïcødé 商店", "tags": ["x"] },
-            { "id": "longer", "name": "", "tags": ["\u{1b}[2Jx\ny", true] },
-            { "id": 7, "name": null, "at": "2026-11-15T03:48:13.5Z", "tags": [] },
-        ]);
-        let columns =
-            [value("id", "/id"), value("name", "/name"), time("at", "/at"), value("tag", "/tags")];
-        expect![[r#"
-            ID      NAME          AT                    TAG
-            a       Ünïcødé 商店  -                     x
-            longer                -                     �[2Jx�y, yes
-            7       -             2026-11-15 03:48:13Z  -
-        "#]]
-        .assert_eq(&table(items(&rows, ""), &columns));
+    fn one_thing_is_not_several() {
+        assert_eq!([0, 1, 2].map(|n| count(n, "order")), ["0 orders", "1 order", "2 orders"]);
     }
 }

@@ -17,8 +17,8 @@ const COLUMNS: &[Column] = &[
     value("merchant", "/merchant"),
     value("state", "/state"),
     value("TOTP", "/totp"),
-    time("created", "/created_at"),
-    time("last signed in", "/last_signed_in_at"),
+    time("created", "/created_at").wide(),
+    time("last signed in", "/last_signed_in_at").wide(),
 ];
 
 /// Invite, list and change the people who sign in to the console
@@ -46,11 +46,18 @@ Examples:
     )]
     Invite(Invite),
     /// List the people of one merchant, or all
+    #[command(after_help = "\
+Examples:
+  backhaul person list
+  backhaul person list acme")]
     List {
         /// Only people of this merchant
         merchant: Option<MerchantId>,
     },
     /// Show a person
+    #[command(after_help = "\
+Example:
+  backhaul person show joe@acme.example")]
     Show(Person),
     /// Give a person another role; the person's sessions end
     #[command(after_help = "\
@@ -67,8 +74,14 @@ Examples:
         merchant: Option<MerchantId>,
     },
     /// Stop a person from signing in and end the person's sessions
+    #[command(after_help = "\
+Example:
+  backhaul person disable joe@acme.example")]
     Disable(Person),
     /// Allow a disabled person to sign in again
+    #[command(after_help = "\
+Example:
+  backhaul person enable joe@acme.example")]
     Enable(Person),
 }
 
@@ -131,6 +144,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
             return format.print(&response, describe_invitation);
         }
         Command::List { merchant } => {
+            auth.require_merchant(merchant.as_ref()).await?;
             let query = [("merchant", merchant)];
             let people = auth.list(&["v1", "people"], "people", &query, usize::MAX).await?;
             return format.print_table(&people, "/people", COLUMNS);
@@ -197,8 +211,8 @@ mod tests {
     #[test]
     fn people_are_listed() {
         expect![[r#"
-            E-MAIL            NAME  ROLE            MERCHANT  STATE    TOTP  CREATED               LAST SIGNED IN
-            joe@acme.example  Joe   merchant-admin  acme      invited  no    2026-11-15 03:48:13Z  -
+            E-MAIL            NAME  ROLE            MERCHANT  STATE    TOTP
+            joe@acme.example  Joe   merchant-admin  acme      invited  no
         "#]]
         .assert_eq(&table([&joe()], COLUMNS));
     }

@@ -8,17 +8,19 @@ use serde_json::{Map, Value};
 use crate::api_client::{ApiClient, NO_QUERY};
 use crate::connection::OperatorArgs;
 use crate::delivery_services::{DeliveryServiceArgs, find, merge_lists};
-use crate::output::{Column, Format, computed, join, time, value};
+use crate::output::{Column, Format, computed, id, join, text_at, time, value};
+use crate::short_id;
 
 const COLUMNS: &[Column] = &[
-    value("id", "/id"),
+    id("id", "/id"),
     time("started", "/created_at"),
-    value("by", "/requested_by"),
+    value("by", "/requested_by").wide(),
     value("state", "/state"),
-    value("matched", "/matched"),
-    value("replayed", "/replayed"),
-    value("skipped", "/skipped"),
-    value("failed", "/failed"),
+    computed("replayed", |replay| {
+        format!("{} of {}", text_at(replay, "/replayed"), text_at(replay, "/matched"))
+    }),
+    value("skipped", "/skipped").wide(),
+    value("failed", "/failed").wide(),
     computed("filter", filter),
 ];
 
@@ -51,18 +53,34 @@ pub(crate) struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// List replays, newest first
+    #[command(after_help = "\
+Examples:
+  backhaul replays list
+  backhaul replays list --limit 5 --wide")]
     List {
         /// Maximum number of replays, up to 200
         #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u16).range(1..=200))]
         limit: u16,
     },
     /// Show a replay and its progress
+    #[command(after_help = "\
+Example:
+  backhaul replays show 0198c0de-0000-7abc")]
     Show(Target),
     /// Stop sending further messages until the replay is resumed
+    #[command(after_help = "\
+Example:
+  backhaul replays pause 0198c0de-0000-7abc")]
     Pause(Target),
     /// Continue a paused replay
+    #[command(after_help = "\
+Example:
+  backhaul replays resume 0198c0de-0000-7abc")]
     Resume(Target),
     /// End a replay; it cannot be resumed
+    #[command(after_help = "\
+Example:
+  backhaul replays stop 0198c0de-0000-7abc")]
     Stop(Target),
 }
 
@@ -92,6 +110,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
             outcome
         }
         Command::Show(Target { id }) => {
+            let id = short_id::resolve(&services, "replay", "replays", &id).await?;
             let path = ["v1", "replays", &id];
             let replay = find(&services, async |service| service.get(&path).await).await?;
             format.print_details(&replay, FIELDS)
@@ -108,7 +127,8 @@ async fn change(
     action: &str,
     format: Format,
 ) -> anyhow::Result<()> {
-    let path = ["v1", "replays", &target.id, action];
+    let id = short_id::resolve(services, "replay", "replays", &target.id).await?;
+    let path = ["v1", "replays", &id, action];
     let replay = find(services, async |service| service.trigger(&path, &[]).await).await?;
     format.print_details(&replay, FIELDS)
 }

@@ -1,5 +1,6 @@
 //! `backhaul returns`: returns of shoppers.
 
+mod arrivals;
 mod create;
 mod show;
 mod simulate;
@@ -16,6 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::api_client::{ApiClient, NO_QUERY};
 use crate::connection::ConnectionArgs;
 use crate::service_urls::RETURNS;
+use crate::time_input::parse_time;
 
 /// List, show, create, cancel and simulate returns
 #[derive(Args)]
@@ -35,6 +37,9 @@ Examples:
   backhaul returns list --email ada@shopper.example --all-merchants")]
     List(List),
     /// Show a return with its units and timeline
+    #[command(after_help = "\
+Example:
+  backhaul returns show RMA-1")]
     Show {
         /// Identifier of the return
         rma: String,
@@ -64,15 +69,17 @@ Examples:
     },
     /// Simulate a return with label, scan, receipt and refund, in a sandbox environment
     ///
-    /// Creates a return of all returnable units of an order, then reports the events of
+    /// Creates a return of all returnable units of an order, by default of the newest order
+    /// that has any, then reports the events of
     /// carrier, warehouse and shop. The merchant's endpoint receives the messages of a
     /// refunded return, without an exchange or a cancellation. The client needs the scopes
     /// orders, returns, carrier and warehouse, or must be the operator's (--merchant).
     #[command(
         verbatim_doc_comment,
         after_help = "\
-Example:
-  backhaul returns simulate 1001"
+Examples:
+  backhaul returns simulate
+  backhaul returns simulate 1001 --reason CHANGED_MIND"
     )]
     Simulate(simulate::Simulate),
 }
@@ -97,10 +104,10 @@ struct List {
     #[arg(long, value_name = "NUMBER")]
     tracking_number: Option<String>,
     /// Created at this time or later
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     from: Option<Timestamp>,
     /// Created before this time
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     to: Option<Timestamp>,
     /// Search all merchants, as the operator
     #[arg(long)]
@@ -144,7 +151,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
 async fn with_timeline(client: &ApiClient, rma: &str) -> anyhow::Result<Value> {
     let found = client.get(&["v1", "returns", rma]).await?;
     let path = ["v1", "returns", rma, "timeline"];
-    let timeline = client.list(&path, "entries", NO_QUERY, usize::MAX).await?;
+    let mut timeline = client.list(&path, "entries", NO_QUERY, usize::MAX).await?;
+    if let Some(Value::Array(entries)) = timeline.get_mut("entries") {
+        arrivals::add(client, rma, entries).await;
+    }
     Ok(json!({ "return": found, "timeline": timeline.get("entries") }))
 }
 

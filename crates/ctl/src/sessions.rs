@@ -7,12 +7,12 @@ use crate::output::{Column, time, value};
 
 const COLUMNS: &[Column] = &[
     value("session", "/id"),
-    value("person", "/person"),
-    time("created", "/created_at"),
+    value("person", "/person").wide(),
+    time("created", "/created_at").wide(),
     time("last used", "/last_used_at"),
-    time("expires", "/expires_at"),
+    time("expires", "/expires_at").wide(),
     value("address", "/address"),
-    value("user agent", "/user_agent"),
+    value("user agent", "/user_agent").wide(),
 ];
 
 /// List and end the sessions of a person at the console

@@ -111,6 +111,7 @@ fn parse(text: &str) -> anyhow::Result<HashMap<String, String>> {
         if line.trim().is_empty() || line.starts_with('#') {
             continue;
         }
+        let line = line.strip_prefix("export ").unwrap_or(line);
         let Some((name, value)) = line.split_once('=').and_then(|(n, v)| Some((n, unquote(v)?)))
         else {
             bail!("line {number} is not NAME=VALUE");
@@ -182,7 +183,7 @@ mod tests {
                 checkout.path().display()
             )
         );
-        fs::write(checkout.path().join(".run/env"), "AUTH_URL=file\nCLIENT_ID='o'\\''k'\n")
+        fs::write(checkout.path().join(".run/env"), "export AUTH_URL=file\nCLIENT_ID='o'\\''k'\n")
             .unwrap();
         let variables = environment(&[("AUTH_URL", "environment"), ("CLIENT_ID", "")]);
         let settings = Settings::new(variables, &inside).unwrap();

@@ -1,11 +1,11 @@
 //! `backhaul token`: prints an access token.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use platform::http_client;
 use secrecy::ExposeSecret as _;
 
 use crate::api_client::REQUEST_TIMEOUT;
-use crate::oauth::{ClientArgs, MERCHANT, OPERATOR};
+use crate::oauth::{ClientArgs, Role};
 use crate::output::print;
 use crate::settings::Settings;
 
@@ -30,21 +30,9 @@ pub(crate) struct Arguments {
     client: ClientArgs,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Role {
-    /// $CLIENT_ID and $CLIENT_SECRET
-    Merchant,
-    /// $OPERATOR_CLIENT_ID and $OPERATOR_CLIENT_SECRET
-    Operator,
-}
-
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let Arguments { role, scope, json, client } = arguments;
-    let credentials = match role {
-        Role::Merchant => MERCHANT,
-        Role::Operator => OPERATOR,
-    };
-    let tokens = client.token_client(&Settings::load()?, credentials)?;
+    let tokens = client.token_client(&Settings::load()?, role.credentials())?;
     let issued = tokens.request(&http_client(REQUEST_TIMEOUT)?, scope.as_deref()).await?;
     let text = if json {
         format!("{:#}\n", issued.response)

@@ -9,9 +9,11 @@ use anyhow::Context as _;
 use clap::Args;
 use delivery::signing::{Secret, SignedHeaders, verify};
 use platform::{Clock, Timestamp};
+use serde_json::json;
 
-use crate::output::print;
+use crate::output::Format;
 use crate::settings::read_secret;
+use crate::time_input::parse_time;
 
 /// Check the signature of a captured message
 #[derive(Args)]
@@ -33,8 +35,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     signature: String,
     /// Time when the message arrived [default: now]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     at: Option<Timestamp>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
     /// File with the exact body, - for standard input
     body: PathBuf,
 }
@@ -52,16 +57,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         signature: &arguments.signature,
     };
     let at = arguments.at.unwrap_or_else(|| Clock::system().now());
-    match verify(&secrets, signed, &body, at) {
-        Ok(()) => {
-            print("the signature is valid\n")?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(error) => {
-            print(&format!("the signature is invalid: {error}\n"))?;
-            Ok(ExitCode::FAILURE)
-        }
-    }
+    let error = verify(&secrets, signed, &body, at).err().map(|error| error.to_string());
+    let result = json!({ "valid": error.is_none(), "reason": error });
+    Format::new(arguments.json).print(&result, |_| match &error {
+        None => "the signature is valid\n".to_owned(),
+        Some(error) => format!("the signature is invalid: {error}\n"),
+    })?;
+    Ok(if error.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn read_body(file: &Path) -> anyhow::Result<Vec<u8>> {

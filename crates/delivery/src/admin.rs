@@ -3,13 +3,18 @@
 
 mod access;
 pub(crate) mod check;
+mod check_result;
 mod dry_run;
+pub(crate) mod endpoint_report;
 mod endpoint_view;
 pub(crate) mod endpoints;
+pub(crate) mod events;
 mod headers;
 pub(crate) mod hourly;
 pub(crate) mod list;
+pub(crate) mod listen;
 mod new_replay;
+mod refusal;
 pub(crate) mod replay_state;
 mod replay_view;
 pub(crate) mod replays;
@@ -46,8 +51,10 @@ pub fn routes(config: &mut ServiceConfig<'_>) {
         .service(replay_state::stop_replay)
         .service(report::report_deliveries)
         .service(hourly::report_hours)
+        .service(endpoint_report::report_endpoints)
         .service(endpoints::list_endpoints)
-        .service(check::check_endpoints);
+        .service(check::check_endpoints)
+        .service(listen::listen_for_messages);
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +75,8 @@ pub(crate) enum Error {
     Superseded(Uuid),
     #[error("delivery {0} cannot be sent now: {1}")]
     CannotRetry(Uuid, String),
+    #[error("too many listeners; try again later")]
+    TooManyListeners,
     #[error("{0}")]
     Malformed(String),
 }
@@ -79,6 +88,7 @@ impl Failure for Error {
             Self::Pending(_) | Self::Superseded(_) | Self::CannotRetry(..) | Self::ReplayIs(..) => {
                 ErrorKind::Conflict
             }
+            Self::TooManyListeners => ErrorKind::Limited,
             Self::Malformed(_) => ErrorKind::Malformed,
         }
     }

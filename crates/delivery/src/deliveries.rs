@@ -13,7 +13,7 @@ use platform::database::{DatabaseError, delete_older_than};
 use platform::retry::Backoff;
 use platform::sealing::Sealer;
 use platform::{Process, Timestamp, chain};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
 use crate::attempt::EndpointClient;
@@ -36,6 +36,8 @@ const PARTITION_INTERVAL: Duration = Duration::from_secs(10 * 60);
 const COUNT_RETENTION: TimeDelta = TimeDelta::days(800);
 /// The hours of which percentiles can be shown; there is a row for each endpoint, hour and bucket.
 const LATENCY_RETENTION: TimeDelta = TimeDelta::days(30);
+/// Listeners that may wait for messages at a replica.
+const MAX_LISTENERS: usize = 50;
 /// Part of the request timeout that an endpoint check leaves for everything but its attempts.
 const CHECK_OVERHEAD: Duration = Duration::from_secs(2);
 
@@ -85,6 +87,8 @@ impl Deliveries {
             metrics: Metrics::new(),
             wake: Arc::new(Notify::new()),
             replayed: Notify::new(),
+            listeners: Semaphore::new(MAX_LISTENERS),
+            health: process.health.clone(),
         });
         maintain_partitions(&engine, process);
         backlog::watch(&engine, process);

@@ -7,8 +7,8 @@ use domain::merchant::Interface;
 use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Broker, Exchange, Outbox};
-use platform::{Clock, database::Pool, retry::Backoff};
-use tokio::sync::Notify;
+use platform::{Clock, database::Pool, health::Health, retry::Backoff};
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::EndpointClient;
@@ -45,6 +45,9 @@ pub(crate) struct Engine {
     pub(crate) wake: Arc<Notify>,
     /// Wakes the replayer when dead letters may be obsolete.
     pub(crate) replayed: Notify,
+    /// A permit for each listener that may wait for messages.
+    pub(crate) listeners: Semaphore,
+    pub(crate) health: Health,
 }
 
 impl Engine {

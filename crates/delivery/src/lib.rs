@@ -26,6 +26,7 @@ mod latency;
 mod metrics;
 mod observer;
 mod queue_message;
+mod recent_dead_letters;
 mod replayer;
 mod sender;
 mod settings;
@@ -38,6 +39,7 @@ mod webhooks;
 
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 
+pub use admin::events::{EVENTS, SampleEvent};
 pub use admin::routes;
 pub use deliveries::Deliveries;
 pub use observer::SettlementObserver;

@@ -1,5 +1,7 @@
 //! Metrics of deliveries and their attempts.
 
+use std::time::Instant;
+
 use domain::message_kind::MessageKind;
 use opentelemetry::{
     KeyValue,
@@ -9,6 +11,7 @@ use platform::telemetry;
 
 use crate::attempt::Attempt;
 use crate::outcome::Decision;
+use crate::recent_dead_letters::RecentDeadLetters;
 use crate::settlement::Settlement;
 
 pub(crate) struct Metrics {
@@ -16,6 +19,7 @@ pub(crate) struct Metrics {
     attempt_duration: Histogram<f64>,
     settlements: Counter<u64>,
     leases_expired: Counter<u64>,
+    dead_letters: RecentDeadLetters,
 }
 
 impl Metrics {
@@ -41,6 +45,7 @@ impl Metrics {
                     "Queued deliveries that were not settled before their lease expired",
                 )
                 .build(),
+            dead_letters: RecentDeadLetters::exported(),
         }
     }
 
@@ -53,6 +58,10 @@ impl Metrics {
             };
             let labels = [kind_label(settlement.kind()), KeyValue::new("result", result)];
             self.settlements.add(1, &labels);
+            if settlement.decision == Decision::Dead {
+                let kind = settlement.kind().name();
+                self.dead_letters.add(kind, settlement.merchant(), Instant::now());
+            }
             settlement.attempts().for_each(|attempt| self.attempted(settlement.kind(), attempt));
         }
     }

@@ -50,7 +50,9 @@ impl<'de> Deserialize<'de> for Settings {
         // `remote` makes the derived implementation an inherent function.
         let settings = Self::deserialize(deserializer)?;
         if settings.lease <= settings.attempt_timeout.saturating_mul(2) {
-            return Err(D::Error::custom("lease must be longer than two times attempt_timeout"));
+            return Err(D::Error::custom(
+                "delivery.lease must be longer than two times attempt_timeout",
+            ));
         }
         settings.schedule().map_err(D::Error::custom)?;
         Ok(settings)
@@ -93,7 +95,8 @@ mod tests {
         let environment = environment.map(|(key, value)| (key.to_owned(), value.to_owned()));
         let defaults = [crate::DEFAULTS];
         let read = config::load::<Sections>("test", &defaults, None, environment.into());
-        message.assert_eq(&read.unwrap_err().to_string());
+        let faults = read.unwrap_err().to_string();
+        message.assert_eq(faults.lines().last().unwrap_or_default().trim());
     }
 
     #[test]
@@ -102,52 +105,54 @@ mod tests {
             "TEST__DELIVERY__CONCURRENCY",
             "0",
             &expect![
-                "invalid value: integer `0`, expected a nonzero usize for key `delivery.concurrency`"
+                "delivery.concurrency (TEST__DELIVERY__CONCURRENCY): must be a whole number above 0, not 0"
             ],
         );
         check_rejected(
             "TEST__DELIVERY__SETTLE_BATCH",
             "0",
             &expect![
-                "invalid value: integer `0`, expected a nonzero usize for key `delivery.settle_batch`"
+                "delivery.settle_batch (TEST__DELIVERY__SETTLE_BATCH): must be a whole number above 0, not 0"
             ],
         );
         check_rejected(
             "TEST__DELIVERY__DISPATCH_BATCH",
             "0",
             &expect![
-                "invalid value: integer `0`, expected a nonzero u32 for key `delivery.dispatch_batch`"
+                "delivery.dispatch_batch (TEST__DELIVERY__DISPATCH_BATCH): must be a whole number above 0, not 0"
             ],
         );
         check_rejected(
             "TEST__DELIVERY__PREFETCH",
             "0",
             &expect![
-                "invalid value: integer `0`, expected a nonzero u16 for key `delivery.prefetch`"
+                "delivery.prefetch (TEST__DELIVERY__PREFETCH): must be a whole number above 0, not 0"
             ],
         );
         check_rejected(
             "TEST__DELIVERY__MAX_INFLIGHT_BYTES",
             "0",
             &expect![
-                "invalid value: integer `0`, expected a nonzero usize for key `delivery.max_inflight_bytes`"
+                "delivery.max_inflight_bytes (TEST__DELIVERY__MAX_INFLIGHT_BYTES): must be a whole number above 0, not 0"
             ],
         );
         check_rejected(
             "TEST__DELIVERY__LEASE",
             "40s",
-            &expect!["lease must be longer than two times attempt_timeout for key `delivery`"],
+            &expect![
+                "delivery.lease (TEST__DELIVERY__LEASE): must be longer than two times attempt_timeout"
+            ],
         );
         check_rejected(
             "TEST__DELIVERY__RETRY_FACTOR",
             "0",
-            &expect!["the factor of the retry schedule is zero for key `delivery`"],
+            &expect!["delivery (TEST__DELIVERY__*): the factor of the retry schedule is zero"],
         );
         check_rejected(
             "TEST__DELIVERY__RETRIES",
             "50",
             &expect![
-                "the last delay of the retry schedule is longer than seven days for key `delivery`"
+                "delivery (TEST__DELIVERY__*): the last delay of the retry schedule is longer than seven days"
             ],
         );
     }

@@ -15,6 +15,7 @@ mod latencies;
 mod leases;
 mod log_attempts;
 mod matches;
+mod messages;
 mod partitions;
 mod replay;
 mod report;
@@ -42,9 +43,12 @@ pub(crate) use endpoints::{
     DisabledEndpoint, EndpointDetails, disabled_endpoints, enable_endpoint, endpoint_details,
     failing_endpoints,
 };
-pub(crate) use latencies::{EndpointBucket, HourBucket, hourly_latencies, recent_latencies};
+pub(crate) use latencies::{
+    EndpointBucket, HourBucket, endpoint_latencies, hourly_latencies, recent_latencies,
+};
 pub(crate) use leases::{Queued, expire_leases, release_claim, still_queued};
 pub(crate) use matches::{MatchCount, count, match_counts};
+pub(crate) use messages::{StoredMessage, messages_between};
 pub(crate) use partitions::{Partitions, is_partition_missing, min_id_at};
 pub(crate) use replay::{
     Replay, ReplayState, change_replay_state, find_replay, insert_replay, newest_replays,

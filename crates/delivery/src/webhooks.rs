@@ -1,21 +1,25 @@
 //! Messages to merchants as webhooks in the OpenAPI documents.
 
+use chrono::{DateTime, TimeDelta};
 use domain::message_kind::MessageKind;
 use utoipa::ToSchema;
 use utoipa::openapi::path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::{
     ContentBuilder, HttpMethod, ObjectBuilder, OpenApi, PathItem, Ref, Required, ResponseBuilder,
-    ResponsesBuilder, schema::Type,
+    ResponsesBuilder, example::ExampleBuilder, schema::Type,
 };
 
 use crate::TAG;
-use crate::admin::sample::sample;
+use crate::admin::events::{EVENTS, SampleEvent};
 
 const DESCRIPTION: &str = "\
 Backhaul sends this request to the merchant's endpoint. Every attempt has the same body and the same \
 `webhook-id`; signature and timestamp are new. Messages with the same ordering key arrive in order. The \
 endpoint's authentication is a setting of the merchant.";
+
+/// The time in the example bodies: the beginning of 2026.
+const SAMPLE_TIME: TimeDelta = TimeDelta::seconds(1_767_225_600);
 
 const HEADERS: [(&str, &str, &str); 7] = [
     (
@@ -35,13 +39,16 @@ const HEADERS: [(&str, &str, &str); 7] = [
     ),
     (
         "X-Service-Event",
-        "The cause of the message; `sample` for a check of the endpoint.",
-        "sample",
+        "The event that the message reports; `sample` for a check of the endpoint.",
+        CHECK,
     ),
     ("X-Service-Sequence", "Grows with each message of the same ordering key.", "1"),
     ("X-Service-Api-Version", "The version of the message format.", "1"),
     ("X-Service-Id", "The identifier of the merchant.", "acme"),
 ];
+
+/// The event of the messages that a check of an endpoint sends.
+const CHECK: &str = "sample";
 
 const RESPONSES: [(&str, &str); 4] = [
     ("2XX", "The message is delivered and will not be sent again"),
@@ -86,17 +93,31 @@ pub fn webhook<T: ToSchema>(document: &mut OpenApi, kind: MessageKind) {
 }
 
 fn body<T: ToSchema>(kind: MessageKind) -> RequestBody {
+    let examples = events(kind).map(|event| {
+        let body = serde_json::from_str(&event.body(DateTime::UNIX_EPOCH + SAMPLE_TIME)).ok();
+        (event.name, ExampleBuilder::new().summary(event.about).value(body).build())
+    });
     let content = ContentBuilder::new()
         .schema(Some(Ref::from_schema_name(T::name())))
-        .example(serde_json::from_str(sample(kind)).ok());
+        .examples_from_iter(examples);
     let body = RequestBodyBuilder::new().content("application/json", content.build());
     body.required(Some(Required::True)).build()
 }
 
+fn events(kind: MessageKind) -> impl Iterator<Item = &'static SampleEvent> {
+    EVENTS.iter().filter(move |event| event.kind == kind)
+}
+
 fn parameter(kind: MessageKind, (name, description, example): (&str, &str, &str)) -> Parameter {
-    let is_version = name == "X-Service-Api-Version";
-    let example = if is_version { kind.api_version() } else { example };
-    let text = ObjectBuilder::new().schema_type(Type::String).examples([example]);
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    let text = match name {
+        "X-Service-Api-Version" => text.examples([kind.api_version()]),
+        "X-Service-Event" => {
+            let names = events(kind).map(|event| event.name);
+            text.enum_values(Some(names.chain([CHECK])))
+        }
+        _ => text.examples([example]),
+    };
     ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Header)
@@ -104,4 +125,70 @@ fn parameter(kind: MessageKind, (name, description, example): (&str, &str, &str)
         .description(Some(description))
         .schema(Some(text))
         .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::returns::RmaMessage;
+    use serde_json::{Value, json};
+    use utoipa::openapi::OpenApiBuilder;
+
+    use super::*;
+    use crate::admin::sample::sample;
+
+    #[test]
+    fn a_webhook_has_an_example_of_every_event_of_its_kind() {
+        let mut document = OpenApiBuilder::new().build();
+        webhook::<RmaMessage>(&mut document, MessageKind::Rma);
+        let document: Value = serde_json::to_value(&document).unwrap();
+        let rma = &document["webhooks"]["rma"]["post"];
+        let examples = &rma["requestBody"]["content"]["application/json"]["examples"];
+        let parameters = rma["parameters"].as_array().unwrap();
+        let event = parameters.iter().find(|one| one["name"] == "X-Service-Event").unwrap();
+        let names = event["schema"]["enum"].as_array().unwrap();
+        let (check, events) = names.split_last().unwrap();
+        assert_eq!((check, events.len()), (&json!("sample"), 9));
+        for name in events {
+            let example = &examples[name.as_str().unwrap()];
+            assert_eq!(example["value"]["rma_identifier"], "SAMPLE-RMA", "{name}");
+            assert_eq!(example["value"]["updated_at"], "2026-01-01T00:00:00Z", "{name}");
+            assert!(example["summary"].is_string(), "{name}");
+        }
+        assert_eq!(examples["rma.refunded"]["value"]["status"], "REFUNDED");
+    }
+
+    /// The page that tells merchants about messages.
+    const GUIDE: &str = include_str!("../../../docs/receive-messages.md");
+
+    #[test]
+    fn the_guide_lists_every_event_and_the_sample_of_every_kind() {
+        for event in EVENTS {
+            let row = format!("| `{}` | {} | {} |", event.name, event.kind, event.about);
+            assert!(GUIDE.contains(&row), "{row}");
+        }
+        let blocks = GUIDE.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next());
+        let bodies: Vec<Value> = blocks.map(|text| serde_json::from_str(text).unwrap()).collect();
+        for kind in MessageKind::ALL {
+            let sample: Value = serde_json::from_str(sample(kind)).unwrap();
+            assert!(bodies.contains(&sample), "the sample of {kind} is not in the guide");
+        }
+    }
+
+    #[test]
+    fn the_guide_has_the_default_retry_schedule() {
+        for default in ["retry_base = \"10s\"", "retry_factor = 4", "retries = 5"] {
+            assert!(crate::DEFAULTS.lines().any(|line| line == default), "{default}");
+        }
+        let (mut pause, mut total) = (10, 0);
+        for attempt in 2..=6 {
+            total += pause;
+            let time = match (total / 60, total % 60) {
+                (0, seconds) => format!("{seconds} s"),
+                (minutes, seconds) => format!("{minutes} min {seconds} s"),
+            };
+            let row = format!("| {attempt} | {pause} s | {time} |");
+            assert!(GUIDE.contains(&row), "{row}");
+            pause *= 4;
+        }
+    }
 }

@@ -88,10 +88,11 @@ pub enum Scope {
     Replay,
     Manage,
     Operator,
+    Shopper,
 }
 
 impl Scope {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Orders,
         Self::Returns,
         Self::Warehouse,
@@ -100,6 +101,7 @@ impl Scope {
         Self::Replay,
         Self::Manage,
         Self::Operator,
+        Self::Shopper,
     ];
     /// Scopes that a merchant can give to its own clients.
     pub const OF_MERCHANTS: [Self; 5] =
@@ -118,15 +120,17 @@ impl Scope {
             Self::Carrier => "Report parcel events of any merchant.",
             Self::Read => "Read orders, returns, deliveries, endpoints and the audit log.",
             Self::Replay => "Replay and retry deliveries.",
-            Self::Manage => "Manage the endpoints, clients and people of the own merchant.",
+            Self::Manage => "Manage the endpoints, clients, people and portal of the own merchant.",
             Self::Operator => "Operate the service.",
+            Self::Shopper => "Work on the orders that a shopper has proven to know.",
         }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown scope {0:?}: known are orders, returns, warehouse, carrier, read, replay, manage, operator"
+    "unknown scope {0:?}: known are orders, returns, warehouse, carrier, read, replay, manage, operator, \
+     shopper"
 )]
 pub struct UnknownScope(pub String);
 
@@ -256,5 +260,12 @@ mod tests {
         assert!(scopes.is_subset(&"orders returns operator".parse().unwrap()));
         assert_eq!("orders admin".parse::<Scopes>(), Err(UnknownScope("admin".into())));
         assert_eq!(Scopes::known("orders admin").to_string(), "orders");
+    }
+
+    #[test]
+    fn the_error_of_an_unknown_scope_names_every_scope() {
+        let message = UnknownScope("admin".into()).to_string();
+        let (_, known) = message.split_once("known are ").unwrap();
+        assert_eq!(known.split(", ").collect::<Vec<_>>(), Scope::ALL.map(Scope::as_str));
     }
 }

@@ -3,6 +3,7 @@
 //! A merchant is published as a whole, with a version that only grows. A service replaces its copy
 //! when the published version is higher.
 
+mod appearance;
 mod authentication;
 mod endpoint;
 mod endpoint_change;
@@ -24,12 +25,15 @@ use utoipa::ToSchema;
 
 use crate::{access::MerchantId, event::Event};
 
+pub use appearance::{
+    Appearance, Color, Colors, InvalidColor, Language, LookupKey, MIN_CONTRAST, ReasonLabels,
+};
 pub use authentication::{Authentication, CredentialsIn};
 pub use endpoint::{Endpoint, Sealed, SigningSecret};
 pub use headers::REDACTED;
 pub use headers::is_reserved_header;
 pub use interface::{Interface, UnknownInterface};
-pub use policy::{GiftCardOffer, MethodOffer, ReturnPolicy, ReturnReason};
+pub use policy::{GiftCardOffer, MethodOffer, ReturnPolicy, ReturnReason, WITHDRAWAL};
 pub use return_method::ReturnMethod;
 pub use secret_url::SecretUrl;
 pub use settings::{Settings, SupportContact};

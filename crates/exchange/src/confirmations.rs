@@ -45,7 +45,8 @@ impl Handler for Confirmations {
 
 /// Rejects an event that cannot become an exchange order, so that it is dead-lettered.
 fn check(confirmed: &ReturnConfirmed) -> Result<(), Error> {
-    let units = check_variants(&confirmed.units, &VariantLookups::new()).exchangeable;
+    let units =
+        check_variants(&confirmed.units, confirmed.is_gift, &VariantLookups::new()).exchangeable;
     match ExchangeOrder::new(confirmed, &units, None, Uuid::nil()) {
         Ok(_) => Ok(()),
         Err(cause) => Err(Error::Unplaceable {

@@ -33,6 +33,7 @@ use messaging::{Backlog, Broker, Topology, consume};
 use platform::database::Pool;
 use platform::identity::Verifier;
 use platform::sealing::Sealer;
+use platform::shopper_proof::ProofKeys;
 use platform::{Process, Service};
 use tokio::sync::{Notify, Semaphore};
 use utoipa::openapi::OpenApi;
@@ -56,6 +57,7 @@ pub struct App {
     backlog: Backlog,
     order_settlement: OrderSettlement,
     variant_cache: Arc<VariantCache>,
+    proof_keys: Arc<ProofKeys>,
 }
 
 impl Service for App {
@@ -86,10 +88,11 @@ impl Service for App {
     fn share(&self, app: &mut web::ServiceConfig) {
         app.app_data(web::Data::new(self.deliveries.clone()));
         app.app_data(web::Data::new(self.backlog.clone()));
+        app.app_data(web::Data::from(self.proof_keys.clone()));
     }
 
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        let Settings { broker, identity, sealing, delivery, variants, placing } = settings;
+        let Settings { broker, identity, sealing, shopper, delivery, variants, placing } = settings;
         let sealer = Arc::new(Sealer::new(&sealing)?);
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.follow(&identity, &process.tasks)?;
@@ -128,7 +131,16 @@ impl Service for App {
         consume(&broker, Self::NAME, process, Confirmations { clock, new_confirmations });
         consume(&broker, Self::NAME, process, Renames);
         let pool = process.pool.clone();
-        let app = Self { pool, merchants, deliveries, backlog, order_settlement, variant_cache };
+        let proof_keys = Arc::new(ProofKeys::new(&shopper, process.clock.clone())?);
+        let app = Self {
+            pool,
+            merchants,
+            deliveries,
+            backlog,
+            order_settlement,
+            variant_cache,
+            proof_keys,
+        };
         Ok((app, verifier))
     }
 }

@@ -111,7 +111,7 @@ impl OrderSettlement {
 ///
 /// The row stays, so that the original order gets no second exchange order: the merchant may have
 /// processed the first one. Abandoning an abandoned order changes nothing.
-#[tracing::instrument(skip_all, fields(merchant.id = %merchant, order.id = original_order_id))]
+#[tracing::instrument(skip_all, fields(merchant = %merchant, order.id = original_order_id))]
 pub(crate) async fn abandon(
     app: &App,
     merchant: &MerchantId,

@@ -129,7 +129,7 @@ impl Placer {
     async fn place(&self, claimed: &Claimed) -> Result<(), DatabaseError> {
         let confirmed = &claimed.confirmed;
         let span = tracing::info_span!(
-            "place", merchant.id = %confirmed.merchant, order.id = confirmed.original_order_id
+            "place", merchant = %confirmed.merchant, order.id = confirmed.original_order_id
         );
         telemetry::adopt(&span, claimed.traceparent.as_deref());
         let placing = async {

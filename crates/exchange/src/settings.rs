@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use platform::{identity, sealing};
+use platform::{identity, sealing, shopper_proof};
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -12,6 +12,7 @@ pub struct Settings {
     pub(crate) broker: messaging::Settings,
     pub(crate) identity: identity::Settings,
     pub(crate) sealing: sealing::Settings,
+    pub(crate) shopper: shopper_proof::Settings,
     pub(crate) delivery: delivery::Settings,
     pub(crate) variants: Variants,
     pub(crate) placing: Placing,

@@ -6,6 +6,7 @@ mod limits;
 mod placing;
 mod reading;
 mod settling;
+mod shoppers;
 mod turns;
 mod undeliverable;
 mod variants;

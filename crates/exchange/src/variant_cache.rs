@@ -149,7 +149,7 @@ impl VariantCache {
             .map(|variants| Arc::new(Offer::new(variants, requested_at, attempt.response.len())));
         if let Err(none) = &offer {
             tracing::info!(
-                merchant.id = %merchant.identifier, reason = none.reason.as_str(),
+                merchant = %merchant.identifier, reason = none.reason.as_str(),
                 "no variants from merchant {}: {}", merchant.identifier, none.detail
             );
         }

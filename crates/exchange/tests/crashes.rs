@@ -78,6 +78,7 @@ impl TestApp {
         let settings = [
             ("DATABASE__ACQUIRE_TIMEOUT", "5s"),
             ("SEALING__KEYS", testkit::sealing_keys()),
+            ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
             ("DELIVERY__HTTPS_ONLY", "false"),
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
             ("DELIVERY__RETRY_BASE", "100ms"),

@@ -104,7 +104,11 @@ async fn large_exchange_orders_in_flight_fit_into_512_mib() {
     let topology = Topology::backhaul(&namespace.name);
     let settings: Vec<_> = DELIVERY_SETTINGS
         .into_iter()
-        .chain([("DELIVERY__ATTEMPT_TIMEOUT", "2m"), ("DELIVERY__INITIAL_WINDOW", "64")])
+        .chain([
+            ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
+            ("DELIVERY__ATTEMPT_TIMEOUT", "2m"),
+            ("DELIVERY__INITIAL_WINDOW", "64"),
+        ])
         .collect();
     let program = env!("CARGO_BIN_EXE_exchange");
     let dependencies = (&database, &namespace, &issuer);

@@ -19,7 +19,6 @@ use platform::{
 };
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::{
     broker::Broker,
@@ -32,11 +31,12 @@ const BROKER_DEADLINE: Duration = Duration::from_secs(1);
 /// Events of the outbox are counted up to this number.
 const MAX_COUNTED: i64 = 10_000;
 
-/// The outbox and the queues of one service.
+/// The outbox, the published events and the queues of one service, for operators.
 #[derive(Clone)]
 pub struct Backlog {
-    service: &'static str,
-    pool: Pool,
+    pub(crate) service: &'static str,
+    pub(crate) pool: Pool,
+    pub(crate) event_retention: Duration,
     clock: Clock,
     connection: BrokerConnection,
     queues: Vec<Queue>,
@@ -83,19 +83,13 @@ pub struct QueueBacklog {
     pub dead_letters: u32,
 }
 
-/// The route of the backlog. The service must register its [`Backlog`] as app data, see
-/// `Service::share`.
-pub fn routes(config: &mut ServiceConfig<'_>) {
-    config.service(show_backlog);
-}
-
 /// Show the backlog
 ///
 /// The events that wait for the broker, and for each queue of the service the messages that wait, the
 /// consumers and the dead letters. The token must not belong to a merchant. If the broker is
 /// unavailable, the response has no queues.
 #[utoipa::path(
-    tag = "backlog",
+    tag = "events",
     security(("bearer" = ["read"]), ("bearer" = ["operator"])),
     responses(
         (status = 200, body = ServiceBacklog),
@@ -138,6 +132,7 @@ impl Backlog {
         Self {
             service,
             pool: process.pool.clone(),
+            event_retention: broker.settings.event_retention(),
             clock: process.clock.clone(),
             // The broker may block the connection that publishes.
             connection: broker.consuming.clone(),

@@ -103,6 +103,11 @@ impl<H: Handler> Consumer<H> {
     async fn run(self) {
         // The counters start at zero: a series that starts with the first failure has no increase.
         ["handled", "failed", "unreadable"].into_iter().for_each(|outcome| self.count(outcome, 0));
+        tokio::select! {
+            () = self.stop.cancelled() => return,
+            // A handler may take sequence numbers.
+            () = self.broker.restore_check.ended() => {}
+        }
         let mut backoff = Backoff::new(MIN_BACKOFF, MAX_BACKOFF);
         while !self.stop.is_cancelled() {
             if let Err(error) = self.consume(&mut backoff).await {

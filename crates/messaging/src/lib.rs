@@ -3,6 +3,7 @@
 //! [`Outbox::append`] inserts an event in the transaction that causes it; one relay per service
 //! publishes it. [`consume`] passes batches of events to a [`Handler`] in the transaction that also
 //! inserts their ids into the inbox. An event is published at least once and handled exactly once.
+//! Published events are kept for some days and can be published again.
 //! No other crate uses the RabbitMQ client library.
 
 mod backlog;
@@ -14,28 +15,39 @@ mod handler;
 mod inbox;
 mod outbox;
 mod publisher;
+mod republish_requests;
+mod republishes;
+mod restore;
+mod routes;
 mod schema;
+mod settings;
 mod subscription;
 mod topology;
 
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 
-pub use backlog::{Backlog, BrokerState, QueueBacklog, ServiceBacklog, routes};
-pub use broker::{Broker, Settings};
+pub use backlog::{Backlog, BrokerState, QueueBacklog, ServiceBacklog};
+pub use broker::Broker;
 pub use connection::{BrokerConnection, BrokerError};
 pub use consumer::consume;
 pub use envelope::Envelope;
 pub use handler::{HandleError, Handler};
 pub use outbox::{Outbox, RELAY_LOCK, SerializedEvent, SqlStatement};
 pub use publisher::{Message, NotQueued, Publisher};
+pub use restore::SEQUENCE_FLOOR;
+pub use routes::routes;
+pub use settings::Settings;
 pub use subscription::{Incoming, Subscription};
 pub use topology::{Exchange, Queue, Topology};
 
-/// Migrations of the outbox and the inbox, for every service's database.
+/// Migrations of the outbox, the published events and the inbox, for every service's database.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/messaging");
 
 /// The tag of [`routes`] in API documents, with its description.
-pub const TAG: (&str, &str) = ("backlog", "Events and messages that wait, for operators");
+pub const TAG: (&str, &str) = (
+    "events",
+    "Events and messages that wait, and events that can be published again, for operators",
+);
 
 /// Defaults of `[broker]`.
 pub const DEFAULTS: &str = include_str!("../default.toml");

@@ -1,11 +1,15 @@
 //! Transactional outbox: a service inserts an event in the transaction that causes it.
 //!
-//! The relay deletes a row only after the broker confirmed that the event is in every queue bound
-//! to it. A relay that dies in between publishes the event again, under the same id.
+//! The relay moves a row to the published events only after the broker confirmed that the event is in
+//! every queue bound to it. A relay that dies in between publishes the event again, under the same id.
 
 mod age;
 mod cursor;
+mod error;
+mod event_row;
+mod published;
 mod relay;
+mod republisher;
 
 use std::sync::Arc;
 

@@ -15,6 +15,9 @@ const DELIVERY_LIMIT: i32 = 5;
 /// The topic exchange of all events.
 const EVENTS_EXCHANGE: &str = "backhaul.events";
 
+/// The events that no service consumes, only the queues of operators.
+pub(crate) const OPERATOR_EVENTS: [&str; 1] = ["delivery.dead.v1"];
+
 /// The events that each service consumes.
 const SUBSCRIPTIONS: [(&str, &[&str]); 5] = [
     ("order-intake", &["merchant.changed.v1", "token.revoked.v1"]),
@@ -36,7 +39,7 @@ const SUBSCRIPTIONS: [(&str, &[&str]); 5] = [
     ),
     ("warehouse-notifier", &["merchant.changed.v1", "token.revoked.v1"]),
     // No service consumes this queue; operators and alerts read it.
-    ("operators", &["delivery.dead.v1"]),
+    ("operators", &OPERATOR_EVENTS),
 ];
 
 /// The qualified name of an exchange.

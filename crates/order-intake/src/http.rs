@@ -2,6 +2,7 @@
 
 pub(crate) mod orders;
 pub(crate) mod publish;
+pub(crate) mod reset;
 pub(crate) mod summary;
 
 use domain::access::Scope;

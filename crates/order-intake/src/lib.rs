@@ -13,6 +13,7 @@ mod merchant_activity;
 mod orders;
 mod publishing;
 mod rejected_order;
+mod reset;
 mod routes;
 mod store;
 mod stored_order;

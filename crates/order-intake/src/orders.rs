@@ -15,8 +15,8 @@ use crate::stored_order::{OrderKey, StoredOrder};
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct StoredOrders {
-    /// Sorted by merchant and identifier. A search for a prefix in the orders of all merchants is sorted
-    /// by identifier and merchant.
+    /// Sorted by merchant and identifier, or by creation time with `sort=newest`. A search for a prefix in
+    /// the orders of all merchants is sorted by identifier and merchant.
     orders: Vec<StoredOrder>,
     /// Cursor of the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]

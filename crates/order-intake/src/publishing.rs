@@ -85,7 +85,8 @@ fn serialize(
 ) -> Result<Vec<Published>, Problem> {
     let mut orders = Vec::with_capacity(snapshots.len());
     for (snapshot, document) in snapshots.into_iter().zip(order_documents(message)?) {
-        let stored = OrderStored { merchant: merchant.clone(), order: snapshot.order };
+        let stored =
+            OrderStored { merchant: merchant.clone(), order: snapshot.order, is_reset: false };
         let event = app.outbox.serialize(received_at, &stored)?;
         let snapshot = OrderSnapshot { order: stored.order, ..snapshot };
         orders.push(Published { snapshot, document: document.get().to_owned(), event });

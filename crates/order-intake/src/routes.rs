@@ -2,7 +2,7 @@
 
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use crate::http::{orders, publish, summary};
+use crate::http::{orders, publish, reset, summary};
 
 pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
     config
@@ -11,5 +11,6 @@ pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
         // Before the order of any identifier.
         .service(summary::summarize_orders)
         .service(orders::find_order)
+        .service(reset::reset_order)
         .configure(messaging::routes);
 }

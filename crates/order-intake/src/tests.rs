@@ -4,6 +4,7 @@ mod contract;
 mod limits;
 mod orders;
 mod publishing;
+mod resetting;
 mod rules;
 mod searching;
 mod storing;

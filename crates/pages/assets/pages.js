@@ -2,12 +2,16 @@
 /**
  * Additions to the server-rendered pages. Every page works without this module.
  *
- * - `data-copy="ID"` on a button copies the text of the element with that id.
+ * - `data-copy="ID"` on a button copies the text of the element with that id. `data-copied` and
+ *   `data-not-copied` on the button translate its messages.
  * - `data-live="SECONDS"` on an element with an id replaces its content with the current one. An element
  *   that a person reads, selects or operates keeps its content. Open `details` with an id stay open.
  * - `data-newest="ID"` on a list shows the element `#newer` when a newer entry exists; the list itself
  *   stays as it is.
  * - `data-check` on a form shows the browser's messages beside the fields.
+ * - `data-preview="ID"` on a form puts the values of its fields into the query of the style sheet with that
+ *   id, for the parameters that the query has. `data-color-of="ID"` on a colour input makes it edit the text
+ *   field with that id. `data-shows="ID"` on an element shows the text of the field with that id.
  */
 
 /** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} FormField */
@@ -125,9 +129,9 @@ async function copy(button) {
   const label = button.textContent;
   try {
     await navigator.clipboard.writeText(text ?? "");
-    button.textContent = "Copied";
+    button.textContent = button.dataset.copied ?? "Copied";
   } catch {
-    button.textContent = "Not copied";
+    button.textContent = button.dataset.notCopied ?? "Not copied";
   }
   setTimeout(() => {
     button.textContent = label;
@@ -171,6 +175,55 @@ function checkForm(form) {
   );
 }
 
+/**
+ * Keeps a text field and its colour input equal. A colour input needs six digits.
+ * @param {EventTarget | null} target the field that changed
+ */
+function matchColors(target) {
+  if (!(target instanceof HTMLInputElement)) return;
+  const text = document.getElementById(target.dataset.colorOf ?? "");
+  if (text instanceof HTMLInputElement) {
+    text.value = target.value;
+    check(text);
+    return;
+  }
+  const picker = document.querySelector(`input[data-color-of="${CSS.escape(target.id)}"]`);
+  if (!(picker instanceof HTMLInputElement) || !target.validity.valid) return;
+  picker.value = target.value.replace(/^#(.)(.)(.)$/, "#$1$1$2$2$3$3");
+}
+
+/** @param {HTMLFormElement} form */
+function showPreview(form) {
+  for (const element of document.querySelectorAll("[data-shows]")) {
+    const field = document.getElementById(element.getAttribute("data-shows") ?? "");
+    if (field instanceof HTMLInputElement) element.textContent = field.value.trim() || field.placeholder;
+  }
+  const style = document.getElementById(form.dataset.preview ?? "");
+  if (!(style instanceof HTMLLinkElement)) return;
+  const url = new URL(style.href);
+  for (const name of [...url.searchParams.keys()]) {
+    const field = form.elements.namedItem(name);
+    const isUsable = field instanceof HTMLInputElement && field.value !== "" && field.validity.valid;
+    if (isUsable) url.searchParams.set(name, field.value);
+  }
+  if (url.href !== style.href) style.href = url.href;
+}
+
+/** @param {HTMLFormElement} form */
+function keepPreview(form) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  for (const picker of form.querySelectorAll("input[data-color-of]")) picker.removeAttribute("hidden");
+  form.addEventListener("input", ({ target }) => {
+    matchColors(target);
+    clearTimeout(timer);
+    timer = setTimeout(() => showPreview(form), 100);
+  });
+}
+
+for (const form of document.querySelectorAll("form[data-preview]")) {
+  if (form instanceof HTMLFormElement) keepPreview(form);
+}
 for (const form of document.querySelectorAll("form[data-check]")) {
   if (form instanceof HTMLFormElement) checkForm(form);
 }

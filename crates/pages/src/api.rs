@@ -1,4 +1,4 @@
-//! Calls to the services with the signed-in person's token.
+//! Calls to the services with a token: the signed-in person's, or that of the process.
 //!
 //! Every call has a deadline of two seconds. A page makes its calls in parallel and shows the parts
 //! whose calls succeed.
@@ -16,7 +16,7 @@ use url::Url;
 
 const DEADLINE: Duration = Duration::from_secs(2);
 
-/// The base URLs of the services.
+/// The base URLs of all services.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceUrls {
@@ -25,6 +25,18 @@ pub struct ServiceUrls {
     pub returns: Url,
     pub exchange: Url,
     pub warehouse: Url,
+}
+
+impl From<ServiceUrls> for BTreeMap<Service, Url> {
+    fn from(urls: ServiceUrls) -> Self {
+        Self::from([
+            (Service::Auth, urls.auth),
+            (Service::OrderIntake, urls.orders),
+            (Service::RmaEngine, urls.returns),
+            (Service::Exchange, urls.exchange),
+            (Service::WarehouseNotifier, urls.warehouse),
+        ])
+    }
 }
 
 /// A service that pages call.
@@ -69,6 +81,9 @@ impl fmt::Display for Service {
 pub struct ErrorBody {
     #[serde(default)]
     pub message: String,
+    /// The reason in a form for programs. Few errors have one.
+    #[serde(default)]
+    pub code: String,
     #[serde(default)]
     pub errors: Vec<FieldError>,
 }
@@ -146,27 +161,18 @@ impl<T> Part<T> {
 #[derive(Debug, Clone)]
 pub struct Api {
     client: reqwest::Client,
-    urls: ServiceUrls,
+    urls: BTreeMap<Service, Url>,
 }
 
 impl Api {
-    pub fn new(urls: ServiceUrls) -> anyhow::Result<Self> {
-        Ok(Self { client: platform::http_client(DEADLINE)?, urls })
+    /// A service without a URL counts as unavailable.
+    pub fn new(urls: impl Into<BTreeMap<Service, Url>>) -> anyhow::Result<Self> {
+        Ok(Self { client: platform::http_client(DEADLINE)?, urls: urls.into() })
     }
 
     /// Calls on behalf of a browser at `address`; with a token, on behalf of the person.
     pub fn caller(&self, address: IpAddr, token: Option<String>) -> Caller {
-        Caller { api: self.clone(), address, token, deadline: DEADLINE }
-    }
-
-    fn base(&self, service: Service) -> &Url {
-        match service {
-            Service::Auth => &self.urls.auth,
-            Service::OrderIntake => &self.urls.orders,
-            Service::RmaEngine => &self.urls.returns,
-            Service::Exchange => &self.urls.exchange,
-            Service::WarehouseNotifier => &self.urls.warehouse,
-        }
+        Caller { api: self.clone(), address, token, headers: Vec::new(), deadline: DEADLINE }
     }
 }
 
@@ -176,6 +182,7 @@ pub struct Caller {
     api: Api,
     address: IpAddr,
     token: Option<String>,
+    headers: Vec<(&'static str, String)>,
     deadline: Duration,
 }
 
@@ -189,6 +196,13 @@ impl Caller {
         Self { deadline, ..self }
     }
 
+    /// Calls that have one more header, for example `Idempotency-Key`.
+    #[must_use]
+    pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
     pub async fn get<T: DeserializeOwned>(
         &self,
         service: Service,
@@ -196,7 +210,7 @@ impl Caller {
         query: Query<'_>,
     ) -> Result<T, ApiError> {
         let query: Vec<_> = query.iter().filter(|(_, value)| !value.is_empty()).collect();
-        self.send(service, self.request(service, Method::GET, path, None).query(&query)).await
+        self.send(service, self.request(service, Method::GET, path, None)?.query(&query)).await
     }
 
     /// A `GET` request for a resource of one merchant, which operators name in a header.
@@ -208,7 +222,7 @@ impl Caller {
         query: Query<'_>,
     ) -> Result<T, ApiError> {
         let query: Vec<_> = query.iter().filter(|(_, value)| !value.is_empty()).collect();
-        let request = self.request(service, Method::GET, path, Some(merchant)).query(&query);
+        let request = self.request(service, Method::GET, path, Some(merchant))?.query(&query);
         self.send(service, request).await
     }
 
@@ -221,12 +235,12 @@ impl Caller {
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, ApiError> {
-        self.send(service, self.request(service, method, path, merchant).json(body)).await
+        self.send(service, self.request(service, method, path, merchant)?.json(body)).await
     }
 
     /// Whether the service is ready, with its parts. A service that does not respond gives `None`.
     pub async fn readiness(&self, service: Service) -> Option<Readiness> {
-        let request = self.request(service, Method::GET, "readyz", None);
+        let request = self.request(service, Method::GET, "readyz", None).ok()?;
         let body = request.send().await.ok()?.bytes().await.ok()?;
         serde_json::from_slice(&body).ok()
     }
@@ -237,8 +251,9 @@ impl Caller {
         method: Method,
         path: &str,
         merchant: Option<&str>,
-    ) -> reqwest::RequestBuilder {
-        let base = self.api.base(service).as_str().trim_end_matches('/').to_owned();
+    ) -> Result<reqwest::RequestBuilder, ApiError> {
+        let base = self.api.urls.get(&service).ok_or(ApiError::Unavailable { service })?;
+        let base = base.as_str().trim_end_matches('/');
         let url = format!("{base}/{}", path.trim_start_matches('/'));
         let mut request = self
             .api
@@ -252,7 +267,10 @@ impl Caller {
         if let Some(merchant) = merchant {
             request = request.header("x-service-id", merchant);
         }
-        request
+        for (name, value) in &self.headers {
+            request = request.header(*name, value);
+        }
+        Ok(request)
     }
 
     async fn send<T: DeserializeOwned>(
@@ -261,7 +279,7 @@ impl Caller {
         request: reqwest::RequestBuilder,
     ) -> Result<T, ApiError> {
         let unavailable = |error: reqwest::Error| {
-            tracing::warn!(%service, error = %error.without_url(), "a call to {service} failed");
+            tracing::warn!(upstream = %service, error = %error.without_url(), "a call to {service} failed");
             ApiError::Unavailable { service }
         };
         let response = request.send().await.map_err(unavailable)?;
@@ -275,7 +293,7 @@ impl Caller {
         if status.is_success() {
             let text: &[u8] = if body.is_empty() { b"null" } else { &body };
             return serde_json::from_slice(text).map_err(|error| {
-                tracing::error!(%service, %error, "{service} sent a response that cannot be read");
+                tracing::error!(upstream = %service, %error, "{service} sent a response that cannot be read");
                 ApiError::Unavailable { service }
             });
         }

@@ -2,16 +2,15 @@
 
 use std::{collections::HashMap, ffi::OsString, path::PathBuf, process::ExitCode};
 
-use anyhow::Context as _;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     Clock, Running, Service,
     config::{self, Settings},
-    database, health, http, openapi,
-    running::check_database_url,
+    database, health, openapi,
     telemetry::Telemetry,
+    version::version_text,
 };
 
 /// mimalloc is faster than the allocator of the system for the many small allocations of a request.
@@ -19,7 +18,7 @@ use crate::{
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(version = version_text(), arg_required_else_help = true)]
 struct Cli {
     /// A TOML file with settings; the environment overrides it.
     #[arg(long, global = true, value_name = "FILE")]
@@ -70,19 +69,17 @@ async fn execute<S: Service>(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         Command::Openapi => print!("{}", openapi::<S>().to_yaml()?),
         Command::Defaults => {
-            println!("{}", include_str!("../default.toml"));
-            S::DEFAULTS.iter().for_each(|text| println!("{text}"));
+            let texts = [&[config::PLATFORM_DEFAULTS], S::DEFAULTS].concat();
+            println!("{}", config::merge_defaults(&texts));
         }
         Command::Check => {
-            let (settings, _) = load::<S>(cli.config)?;
-            http::check(&settings.http).context("settings")?;
-            check_database_url::<S>(&settings.database).context("settings")?;
+            config::check::<S>(cli.config.as_deref(), environment())?;
             println!("{}: the settings are good", S::NAME);
         }
         Command::Health => {
             let file = cli.config.as_deref();
             let http = config::load_http(S::NAME, S::DEFAULTS, file, environment());
-            health::ask(&http.context("settings")?).await?;
+            health::ask(&http?).await?;
         }
         Command::Migrate => {
             let (settings, _) = load::<S>(cli.config)?;
@@ -105,7 +102,7 @@ async fn execute<S: Service>(cli: Cli) -> anyhow::Result<()> {
 }
 
 fn load<S: Service>(file: Option<PathBuf>) -> anyhow::Result<(Settings, S::Settings)> {
-    config::load(S::NAME, S::DEFAULTS, file.as_deref(), environment()).context("settings")
+    Ok(config::load(S::NAME, S::DEFAULTS, file.as_deref(), environment())?)
 }
 
 /// The environment variables. Invalid UTF-8 is replaced, and then rejected by the parser of the setting.

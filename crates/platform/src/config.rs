@@ -1,18 +1,28 @@
 //! Settings: embedded defaults, then a file, then the environment; read once.
 //!
 //! `ORDER_INTAKE__HTTP__PORT=9000` sets `port` of `[http]` for order-intake. An unknown key is an
-//! error, so that a misspelt setting is not silently ignored.
+//! error, so that a misspelt setting is not silently ignored. All faults are reported at once.
 
+mod defaults;
+mod fault;
 mod list;
+mod repair;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::HashMap, path::Path};
 
-use ::config::{Config, ConfigError, Environment, File, FileFormat, Value, ValueKind};
+use ::config::{Config, ConfigError, Environment, File, FileFormat, Map, Value, ValueKind};
 use serde::{Deserialize, de::DeserializeOwned};
 
+pub(crate) use defaults::merge as merge_defaults;
+pub use fault::Faults;
 pub use list::{FromListItem, List};
 
-use crate::{database, http, limits, telemetry};
+use crate::{Service, database, http, limits, running::check_database_url, telemetry};
+
+use fault::Fault;
+use repair::repair;
 
 /// The sections every service has.
 #[derive(Debug, Deserialize)]
@@ -24,6 +34,14 @@ pub struct Settings {
     pub telemetry: telemetry::Settings,
 }
 
+#[derive(Deserialize)]
+struct HttpOnly {
+    http: http::Settings,
+}
+
+type Table = Map<String, Value>;
+
+pub(crate) const PLATFORM_DEFAULTS: &str = include_str!("../default.toml");
 const SECTIONS: [&str; 4] = ["http", "limits", "database", "telemetry"];
 
 /// Reads the settings of the service `name`: the sections of the platform and those of the service.
@@ -32,10 +50,35 @@ pub fn load<S: DeserializeOwned>(
     defaults: &[&str],
     file: Option<&Path>,
     environment: HashMap<String, String>,
-) -> Result<(Settings, S), ConfigError> {
-    let all = read(name, defaults, file, environment)?;
-    let (platform, own) = all.into_iter().partition(|(key, _)| SECTIONS.contains(&key.as_str()));
-    Ok((section(platform)?, section(own)?))
+) -> Result<(Settings, S), Faults> {
+    let mut faults = Faults::new(name);
+    match read_sections(&mut faults, defaults, file, environment) {
+        Some(settings) if faults.is_empty() => Ok(settings),
+        _ => Err(faults),
+    }
+}
+
+/// Checks the settings as `serve` does: also whether it could listen, and whether it has a database.
+pub(crate) fn check<S: Service>(
+    file: Option<&Path>,
+    environment: HashMap<String, String>,
+) -> Result<(), Faults> {
+    let mut faults = Faults::new(S::NAME);
+    let read = read_sections::<S::Settings>(&mut faults, S::DEFAULTS, file, environment);
+    if let Some((settings, _)) = read {
+        for (section, checked) in [
+            ("http", http::check(&settings.http)),
+            ("database", check_database_url::<S>(&settings.database)),
+        ] {
+            // A section with a fault was repaired, so another check of it would find nothing real.
+            if let Err(error) = checked
+                && !faults.are_in(section)
+            {
+                faults.push(Fault::from_text(&format!("{error:#}")));
+            }
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
 /// Reads only `[http]`, for commands that do not need the other settings and may not have them.
@@ -44,10 +87,63 @@ pub fn load_http(
     defaults: &[&str],
     file: Option<&Path>,
     environment: HashMap<String, String>,
-) -> Result<http::Settings, ConfigError> {
-    let mut all = read(name, defaults, file, environment)?;
-    let http = all.remove("http").ok_or_else(|| ConfigError::NotFound("http".to_owned()))?;
-    http.try_deserialize()
+) -> Result<http::Settings, Faults> {
+    let mut faults = Faults::new(name);
+    let read = read(name, defaults, file, environment).and_then(|mut all| {
+        let http = all.remove_entry("http").into_iter().collect();
+        Value::new(None, ValueKind::Table(http)).try_deserialize::<HttpOnly>()
+    });
+    read.map(|read| read.http).map_err(|error| {
+        faults.push(Fault::from(error));
+        faults
+    })
+}
+
+/// Reads all sections and records their faults. Without a fault the result is the settings; with
+/// faults it is what is left after repairs, and `None` if a fault cannot be repaired.
+fn read_sections<S: DeserializeOwned>(
+    faults: &mut Faults,
+    defaults: &[&str],
+    file: Option<&Path>,
+    environment: HashMap<String, String>,
+) -> Option<(Settings, S)> {
+    let sources = read(faults.service(), defaults, file, environment)
+        .and_then(|all| Ok((all, read(faults.service(), defaults, None, HashMap::new())?)));
+    let (all, defaults) = match sources {
+        Ok(sources) => sources,
+        Err(error) => {
+            faults.push(Fault::from(error));
+            return None;
+        }
+    };
+    let (platform, own) = all.into_iter().partition(|(key, _)| SECTIONS.contains(&key.as_str()));
+    let platform = deserialize(platform, &defaults, faults);
+    let own = deserialize(own, &defaults, faults);
+    platform.zip(own)
+}
+
+/// Deserializes a table. After each fault the faulty value is replaced, so that the next one is found.
+fn deserialize<T: DeserializeOwned>(
+    mut table: Table,
+    defaults: &Table,
+    faults: &mut Faults,
+) -> Option<T> {
+    loop {
+        let value = Value::new(None, ValueKind::Table(table.clone()));
+        match value.try_deserialize() {
+            Ok(value) => return Some(value),
+            Err(error) => {
+                let fault = Fault::from(error);
+                let is_new = faults.push(fault.clone());
+                // The default of one setting can contradict another setting: then the whole section is replaced.
+                if !(is_new && repair(&mut table, defaults, &fault))
+                    && !repair(&mut table, defaults, &fault.of_section())
+                {
+                    return None;
+                }
+            }
+        }
+    }
 }
 
 /// Merges all sources into one table.
@@ -56,9 +152,9 @@ fn read(
     defaults: &[&str],
     file: Option<&Path>,
     environment: HashMap<String, String>,
-) -> Result<::config::Map<String, Value>, ConfigError> {
-    let mut builder = Config::builder()
-        .add_source(File::from_str(include_str!("../default.toml"), FileFormat::Toml));
+) -> Result<Table, ConfigError> {
+    let mut builder =
+        Config::builder().add_source(File::from_str(PLATFORM_DEFAULTS, FileFormat::Toml));
     for text in defaults {
         builder = builder.add_source(File::from_str(text, FileFormat::Toml));
     }
@@ -71,144 +167,4 @@ fn read(
         .separator("__")
         .source(Some(environment.into_iter().collect()));
     builder.add_source(environment).build()?.cache.into_table()
-}
-
-fn section<T: DeserializeOwned>(table: ::config::Map<String, Value>) -> Result<T, ConfigError> {
-    Value::new(None, ValueKind::Table(table)).try_deserialize()
-}
-
-#[cfg(test)]
-mod tests {
-    use expect_test::{Expect, expect};
-    use secrecy::ExposeSecret;
-
-    use super::*;
-
-    #[derive(Debug, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Own {
-        tokens: Tokens,
-    }
-
-    #[derive(Debug, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Tokens {
-        lifetime: u32,
-        names: List<String>,
-    }
-
-    const DEFAULTS: &str = "[http]\nport = 1\n[tokens]\nlifetime = 5\nnames = []";
-
-    fn read(environment: &[(&str, &str)]) -> Result<(Settings, Own), ConfigError> {
-        let url = ("ORDER_INTAKE__DATABASE__URL", "postgres://u:topsecret@h/d");
-        let environment = environment.iter().copied().chain([url]);
-        load(
-            "order-intake",
-            &[DEFAULTS],
-            None,
-            environment.map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
-        )
-    }
-
-    #[track_caller]
-    fn check_error(key: &str, value: &str, message: &Expect) {
-        message.assert_eq(&read(&[(key, value)]).unwrap_err().to_string());
-    }
-
-    #[test]
-    fn the_environment_wins_over_the_defaults() {
-        let (settings, own) = read(&[
-            ("ORDER_INTAKE__HTTP__PORT", "9000"),
-            ("ORDER_INTAKE__TOKENS__NAMES", "a, b"),
-            ("ORDER_INTAKE__HTTP__TRUSTED_PROXIES", "10.0.0.0/8,192.0.2.7"),
-            ("AUTH__HTTP__PORT", "1234"),
-        ])
-        .unwrap();
-        assert_eq!((settings.http.port, own.tokens.lifetime), (9000, 5));
-        assert_eq!(*own.tokens.names, ["a", "b"]);
-        assert_eq!(settings.http.trusted_proxies.len(), 2);
-        assert_eq!(settings.database.url.unwrap().expose_secret(), "postgres://u:topsecret@h/d");
-    }
-
-    #[test]
-    fn an_unknown_setting_is_rejected() {
-        check_error(
-            "ORDER_INTAKE__HTPP__PORT",
-            "1",
-            &expect!["unknown field `htpp`, expected `tokens`"],
-        );
-        check_error(
-            "ORDER_INTAKE__HTTP__PROT",
-            "1",
-            &expect![
-                "unknown field `prot`, expected one of `host`, `port`, `workers`, `keep_alive`, `header_timeout`, `body_timeout`, `request_timeout`, `max_body_bytes`, `max_inflight_bytes`, `max_connections`, `trusted_proxies`, `proxy_header`, `behind_tls_proxy`, `tls` for key `http`"
-            ],
-        );
-        check_error(
-            "ORDER_INTAKE__HTTP__PORT",
-            "eighty",
-            &expect![[
-                r#"invalid type: string "eighty", expected an integer for key `http.port` in the environment"#
-            ]],
-        );
-        check_error(
-            "ORDER_INTAKE__HTTP__TRUSTED_PROXIES",
-            "everyone",
-            &expect![[
-                r#""everyone" is not an address or a network like 10.0.0.0/8 for key `http.trusted_proxies`"#
-            ]],
-        );
-    }
-
-    #[test]
-    fn a_setting_that_no_service_can_start_with_is_rejected() {
-        check_error(
-            "ORDER_INTAKE__TELEMETRY__LOG",
-            "info,x=loud",
-            &expect![[
-                r#""info,x=loud" is not a log filter: error parsing level filter: expected one of "off", "error", "warn", "info", "debug", "trace", or a number 0-5 for key `telemetry.log`"#
-            ]],
-        );
-        check_error(
-            "ORDER_INTAKE__TELEMETRY__OTLP_ENDPOINT",
-            "collector:4318",
-            &expect![[
-                r#""collector:4318" is not an http:// or https:// URL for key `telemetry.otlp_endpoint`"#
-            ]],
-        );
-        for (url, message) in [
-            (
-                "localhost/orders",
-                expect![
-                    "it is not a PostgreSQL URL: invalid connection string: unexpected EOF for key `database.url`"
-                ],
-            ),
-            (
-                "postgres://u:topsecret@h:port/d",
-                expect![
-                    "it is not a PostgreSQL URL: invalid connection string: invalid value for option `port` for key `database.url`"
-                ],
-            ),
-            ("postgres:///d", expect!["it has no host for key `database.url`"]),
-        ] {
-            let url = [("ORDER_INTAKE__DATABASE__URL".to_owned(), url.to_owned())];
-            let read = load::<Own>("order-intake", &[DEFAULTS], None, url.into());
-            message.assert_eq(&read.unwrap_err().to_string());
-        }
-    }
-
-    #[test]
-    fn the_address_can_be_read_without_the_secrets() {
-        let environment =
-            [("ORDER_INTAKE__HTTP__HOST", "0.0.0.0"), ("ORDER_INTAKE__TOKENS__X", "1")];
-        let environment = environment.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
-        let http = load_http("order-intake", &[DEFAULTS], None, environment).unwrap();
-        assert_eq!((http.host.as_str(), http.port), ("0.0.0.0", 1));
-    }
-
-    #[test]
-    fn secrets_are_not_printed() {
-        let (settings, _) = read(&[]).unwrap();
-        assert!(!format!("{settings:?}").contains("topsecret"));
-    }
 }

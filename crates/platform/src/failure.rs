@@ -69,6 +69,11 @@ pub trait Failure: std::error::Error + Send + Sync + 'static {
         &[]
     }
 
+    /// A word by which programs recognise the error, where the status is not enough.
+    fn code(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The `Retry-After` header, for [`ErrorKind::Limited`] and [`ErrorKind::Unavailable`].
     fn retry_after(&self) -> Option<Duration> {
         None
@@ -117,6 +122,10 @@ impl fmt::Display for Problem {
 pub struct ErrorBody {
     /// Description of the error.
     pub message: String,
+    /// A word for programs, where the status is not enough.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "proof_expired")]
+    pub code: Option<&'static str>,
     /// Every failing field; only with 422.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
@@ -156,6 +165,7 @@ impl ResponseError for Problem {
         }
         response.json(ErrorBody {
             message,
+            code: self.0.code(),
             errors: self.0.fields().to_vec(),
             request_id: request_id(),
         })

@@ -57,6 +57,11 @@ impl Health {
         checks.insert(part, check);
     }
 
+    /// Whether the process is shutting down.
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
     /// Makes the process not ready, because it is shutting down.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);

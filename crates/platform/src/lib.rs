@@ -13,6 +13,7 @@ pub mod identity;
 pub mod limits;
 pub mod retry;
 pub mod sealing;
+pub mod shopper_proof;
 pub mod telemetry;
 
 mod cli;
@@ -26,6 +27,7 @@ mod request_id;
 mod running;
 mod service;
 mod tasks;
+mod version;
 
 pub use cli::run;
 pub use client::{client_tls, http_client};
@@ -36,3 +38,4 @@ pub use openapi::openapi;
 pub use running::Running;
 pub use service::{Process, Service};
 pub use tasks::Tasks;
+pub use version::{COMMIT, VERSION, version_text};

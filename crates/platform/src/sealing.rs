@@ -56,7 +56,11 @@ impl fmt::Debug for Sealer {
 
 impl Sealer {
     pub fn new(settings: &Settings) -> Result<Self, SealError> {
-        Ok(Self { keys: read(&settings.keys)? })
+        Self::with_keys(&settings.keys)
+    }
+
+    pub(crate) fn with_keys(keys: &[SecretString]) -> Result<Self, SealError> {
+        Ok(Self { keys: read(keys)? })
     }
 
     pub fn seal(&self, context: &str, secret: &str) -> Result<Sealed, SealError> {
@@ -95,9 +99,14 @@ fn read(keys: &[SecretString]) -> Result<Vec<(String, RandomizedNonceKey)>, Seal
     if keys.is_empty() { Err(SealError::NoKeys) } else { Ok(keys) }
 }
 
-fn parse(key: &SecretString) -> Option<(String, RandomizedNonceKey)> {
+/// The id and the bytes of a configured key.
+pub(crate) fn key_bytes(key: &SecretString) -> Option<(&str, Vec<u8>)> {
     let (id, bytes) = key.expose_secret().split_once(':')?;
-    let bytes = STANDARD.decode(bytes).ok()?;
+    Some((id, STANDARD.decode(bytes).ok()?))
+}
+
+fn parse(key: &SecretString) -> Option<(String, RandomizedNonceKey)> {
+    let (id, bytes) = key_bytes(key)?;
     let usable = !id.is_empty() && !id.contains('.');
     let key = RandomizedNonceKey::new(&AES_256_GCM, &bytes).ok()?;
     usable.then(|| (id.to_owned(), key))

@@ -11,6 +11,8 @@ mod traces;
 #[cfg(test)]
 mod tests;
 
+use std::{borrow::Cow, io::IsTerminal as _};
+
 use anyhow::Context as _;
 use opentelemetry::global;
 use opentelemetry_sdk::{propagation::TraceContextPropagator, trace::SdkTracerProvider};
@@ -47,6 +49,13 @@ pub struct Settings {
 /// Checks the log filter when the settings are read, so that a process with a bad filter does not start.
 fn log_filter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let log = String::deserialize(deserializer)?;
+    // EnvFilter takes a word that is not a level for the name of a module, and logs nothing else.
+    let is_misspelt =
+        |part: &&str| !part.contains(['=', '[']) && part.parse::<LevelFilter>().is_err();
+    if let Some(word) = log.split(',').map(str::trim).find(is_misspelt) {
+        let rule = "neither a level (off, error, warn, info, debug, trace) nor like delivery=debug";
+        return Err(D::Error::custom(format!("{word:?} is {rule}")));
+    }
     match EnvFilter::try_new(&log) {
         Ok(_) => Ok(log),
         Err(error) => Err(D::Error::custom(format!("{log:?} is not a log filter: {error}"))),
@@ -82,7 +91,8 @@ impl Telemetry {
     /// Sets up logs, metrics and traces for the whole process. Call it once.
     pub fn start(service: &'static str, settings: &Settings) -> anyhow::Result<Self> {
         let tracer = traces::tracer_provider(service, settings)?;
-        subscriber(settings, &tracer, std::io::stdout)?.try_init()?;
+        let is_colored = std::io::stdout().is_terminal();
+        subscriber(service, settings, &tracer, is_colored, std::io::stdout)?.try_init()?;
         global::set_text_map_propagator(TraceContextPropagator::new());
         metrics::start();
         Ok(Self { tracer })
@@ -99,15 +109,27 @@ impl Telemetry {
 /// The subscriber for logs and traces. The two have separate filters: a trace is exported whatever the
 /// log level is.
 fn subscriber<W: for<'a> MakeWriter<'a> + Send + Sync + 'static>(
+    service: &'static str,
     settings: &Settings,
     tracer: &SdkTracerProvider,
+    is_colored: bool,
     writer: W,
 ) -> anyhow::Result<impl Subscriber + Send + Sync + use<W>> {
-    let filter = EnvFilter::try_new(&settings.log).context("telemetry.log")?;
-    let logs = logs::layer(settings.format, writer)
-        .with_filter(filter.and(without_foreign_text(LevelFilter::TRACE)));
+    let filter =
+        EnvFilter::try_new(with_quiet_libraries(&settings.log)).context("telemetry.log")?;
+    let logs = match settings.format {
+        Format::Json => logs::json(service, writer),
+        Format::Text => logs::text(is_colored, writer),
+    };
+    let logs = logs.with_filter(filter.and(without_foreign_text(LevelFilter::TRACE)));
     let traces = traces::layer(tracer).with_filter(without_foreign_text(LevelFilter::INFO));
     Ok(tracing_subscriber::registry().with(logs).with(traces))
+}
+
+/// Turns the log of lapin off, unless the filter names it. lapin logs every closed connection as an error,
+/// also at a clean shutdown. `messaging` logs the failures that matter.
+fn with_quiet_libraries(log: &str) -> Cow<'_, str> {
+    if log.contains("lapin") { log.into() } else { format!("lapin=off,{log}").into() }
 }
 
 /// Excludes two targets. lapin logs the whole body of a returned message, and bodies contain shoppers'

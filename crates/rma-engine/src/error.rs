@@ -1,8 +1,11 @@
 //! Errors of the service and their kinds.
 
+use std::time::Duration;
+
 use domain::json::{FieldError, ValidationError};
 use domain::returns::TransitionError;
 use platform::database::DatabaseError;
+use platform::sealing::SealError;
 use platform::{ErrorKind, Failure};
 
 use crate::return_conflict::ReturnConflict;
@@ -27,6 +30,13 @@ pub(crate) enum Error {
     StaffOnly,
     #[error("{}", .0.message)]
     Conflict(Box<ReturnConflict>),
+    /// One message for all failures, so that a caller learns nothing about the order.
+    #[error("no order matches these details")]
+    LookupFailed,
+    #[error("too many failed look-ups")]
+    TooManyLookups(Duration),
+    #[error("there is no portal {0}")]
+    NoPortal(String),
     #[error("one of the units is in another return already")]
     UnitHeld,
     #[error("return {0}: {1}")]
@@ -39,6 +49,8 @@ pub(crate) enum Error {
     BatchTooLarge,
     #[error("a stored {0} cannot be read")]
     Corrupt(&'static str),
+    #[error("sealing")]
+    Seal(#[from] SealError),
     #[error("the response cannot be serialized")]
     Serialize(#[from] serde_json::Error),
     #[error("database")]
@@ -54,9 +66,13 @@ impl From<diesel::result::Error> for Error {
 impl Failure for Error {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::NoOrder(_) | Self::NoReturn(_) | Self::NoParcel(_) | Self::NoDiscrepancy(_) => {
-                ErrorKind::Missing
-            }
+            Self::NoOrder(_)
+            | Self::NoReturn(_)
+            | Self::NoParcel(_)
+            | Self::NoDiscrepancy(_)
+            | Self::NoPortal(_)
+            | Self::LookupFailed => ErrorKind::Missing,
+            Self::TooManyLookups(_) => ErrorKind::Limited,
             Self::Invalid(_) => ErrorKind::Invalid,
             Self::Malformed(_) => ErrorKind::Malformed,
             Self::StaffOnly => ErrorKind::Denied,
@@ -65,7 +81,7 @@ impl Failure for Error {
             }
             Self::ConcurrentInsert => ErrorKind::Unavailable,
             Self::BatchTooLarge => ErrorKind::TooLarge,
-            Self::Corrupt(_) | Self::Serialize(_) => ErrorKind::Internal,
+            Self::Corrupt(_) | Self::Seal(_) | Self::Serialize(_) => ErrorKind::Internal,
             Self::Database(error) => error.kind(),
         }
     }
@@ -74,6 +90,13 @@ impl Failure for Error {
         match self {
             Self::Invalid(invalid) => &invalid.errors,
             _ => &[],
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::TooManyLookups(wait) => Some(*wait),
+            _ => None,
         }
     }
 }

@@ -1,9 +1,12 @@
 //! HTTP handlers and the code that they share.
 
 pub(crate) mod carrier_events;
+pub(crate) mod deep_links;
 pub(crate) mod discrepancies;
 pub(crate) mod listing;
+pub(crate) mod lookups;
 pub(crate) mod orders;
+pub(crate) mod portals;
 pub(crate) mod receipts;
 pub(crate) mod returnable;
 pub(crate) mod returns;
@@ -18,8 +21,9 @@ use platform::Problem;
 use platform::http::{json_response, reserve_for_response};
 use platform::idempotency::{IdempotencyKey, KeyHeader};
 use platform::identity::Caller;
+use platform::shopper_proof::{ProvenOrders, Requester, remove_amounts};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::Error;
@@ -37,6 +41,26 @@ fn merchant_of(app: &App, caller: &Caller, scope: Scope) -> Result<Arc<Merchant>
 fn readable_merchant(app: &App, caller: &Caller) -> Result<Arc<Merchant>, Problem> {
     caller.require_any(&READERS)?;
     Ok(app.merchants.merchant_for(caller)?)
+}
+
+/// The merchant of a request that shoppers can send too and, if the caller is a shopper, the orders that
+/// the shopper has proven to know.
+fn merchant_or_shopper<'a>(
+    app: &App,
+    requester: &'a Requester,
+    scopes: &[Scope],
+) -> Result<(Arc<Merchant>, Option<&'a ProvenOrders>), Problem> {
+    let shopper = requester.authorize(scopes)?;
+    Ok((app.merchants.merchant_for(&requester.caller)?, shopper))
+}
+
+/// JSON without amounts for a giftee.
+fn json_for<T: Serialize>(value: &T, is_giftee: bool) -> Result<Value, Error> {
+    let mut json = serde_json::to_value(value)?;
+    if is_giftee {
+        remove_amounts(&mut json);
+    }
+    Ok(json)
 }
 
 /// The merchant whose records a list shows; `None` for all merchants.

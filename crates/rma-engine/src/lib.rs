@@ -2,7 +2,7 @@
 //! and the list of discrepancies. It consumes `order.stored.v1`, `unit.received.v1`,
 //! `exchange.placed.v1`, `exchange.failed.v1`, `exchange.undeliverable.v1`, `merchant.changed.v1` and `token.revoked.v1`,
 //! publishes `return.confirmed.v1` and `exchange.renamed.v1`, and sends merchants an RMA message for
-//! every change of a return.
+//! every change of a return. Shoppers prove here that they know an order, and then return its units.
 //!
 //! It guarantees that a unit is in at most one return, also under concurrent requests; that
 //! merchants receive each committed change once, in order, and no uncommitted change; and that
@@ -12,15 +12,18 @@
 mod affected_returns;
 mod confirmations;
 mod consumers;
+mod deep_links;
 mod discrepancies;
 mod error;
 mod exchanges;
 mod http;
 mod listing;
+mod lookups;
 mod order_projection;
 mod order_units;
 mod order_view;
 mod parcels;
+mod portals;
 mod projection;
 mod quote;
 mod quote_terms;
@@ -31,7 +34,11 @@ mod return_conflict;
 mod returnable;
 mod returns;
 mod routes;
+mod settings;
 mod shipped_units;
+mod shopper_request;
+mod shopper_timeline;
+mod shopper_view;
 mod store;
 
 use std::sync::Arc;
@@ -43,12 +50,14 @@ use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Backlog, Broker, Outbox, Topology};
 use platform::database::Pool;
-use platform::identity::{self, Verifier};
-use platform::sealing::{self, Sealer};
+use platform::identity::Verifier;
+use platform::sealing::Sealer;
+use platform::shopper_proof::ProofKeys;
 use platform::{Clock, Process, Service, idempotency};
-use serde::Deserialize;
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::service_config::ServiceConfig;
+
+pub use settings::Settings;
 
 /// Migrations of this service's tables.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/rma-engine");
@@ -61,17 +70,9 @@ pub struct App {
     outbox: Outbox,
     backlog: Backlog,
     deliveries: Deliveries,
-}
-
-/// Settings of this service.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    broker: messaging::Settings,
-    delivery: delivery::Settings,
-    identity: identity::Settings,
-    idempotency: idempotency::Settings,
-    sealing: sealing::Settings,
+    proof_keys: Arc<ProofKeys>,
+    lookups: settings::Lookups,
+    portal: settings::Portal,
 }
 
 impl Service for App {
@@ -80,6 +81,7 @@ impl Service for App {
     const TAGS: &'static [(&'static str, &'static str)] = &[
         delivery::TAG,
         messaging::TAG,
+        ("shoppers", "Portals of merchants, and proofs that shoppers know their orders"),
         ("discrepancies", "Facts that contradict each other, for people to look at"),
         ("parcels", "Reports of carriers about parcels"),
         ("receiving", "Findings of the warehouse about returned units"),
@@ -111,13 +113,14 @@ impl Service for App {
     fn share(&self, app: &mut web::ServiceConfig) {
         app.app_data(web::Data::new(self.deliveries.clone()));
         app.app_data(web::Data::new(self.backlog.clone()));
+        app.app_data(web::Data::from(self.proof_keys.clone()));
     }
 
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        let Settings { broker, delivery, identity, idempotency: keys, sealing } = settings;
+        let Settings { broker, delivery, identity, idempotency: keys, .. } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.follow(&identity, &process.tasks)?;
-        let sealer = Arc::new(Sealer::new(&sealing)?);
+        let sealer = Arc::new(Sealer::new(&settings.sealing)?);
         let topology = Topology::backhaul(&broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
@@ -133,9 +136,13 @@ impl Service for App {
             outbox,
             backlog,
             deliveries,
+            proof_keys: Arc::new(ProofKeys::new(&settings.shopper, process.clock.clone())?),
+            lookups: settings.lookups,
+            portal: settings.portal,
         };
         consumers::start(&app, &broker, process);
         idempotency::delete_expired(process, &keys);
+        lookups::start_clean_up(process);
         Ok((app, verifier))
     }
 }

@@ -8,21 +8,32 @@ use domain::merchant::Merchant;
 use domain::returns::Rma;
 use platform::Timestamp;
 use platform::http::{BadCursor, PageLimit};
+use platform::shopper_proof::ProvenOrders;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::error::Error;
 use crate::returns::find;
+use crate::shopper_timeline::{ShopperTimeline, steps};
+use crate::shopper_view::{ReturnView, is_visible};
 use crate::store::search::{Search, search};
 use crate::store::timeline::{self, TimelineEntry};
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Returns {
     /// Newest first.
-    returns: Vec<Rma>,
+    returns: Vec<ReturnView>,
     /// Value of `after` for the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
+}
+
+/// A timeline as the caller may see it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum TimelineView {
+    Full(Timeline),
+    Shopper(ShopperTimeline),
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -34,14 +45,17 @@ pub(crate) struct Timeline {
     next: Option<String>,
 }
 
-/// A page of returns.
+/// A page of returns. A shopper's page may have fewer, because returns of others are left out.
 pub(crate) async fn list_returns(
     conn: &mut AsyncPgConnection,
     wanted: &Search,
     limit: PageLimit,
+    shopper: Option<&ProvenOrders>,
 ) -> Result<Returns, Error> {
     let (mut returns, is_truncated) = search(conn, wanted, limit.rows()).await?;
     let next = limit.next_of(&mut returns, is_truncated, cursor);
+    returns.retain(|rma| shopper.is_none_or(|shopper| is_visible(rma, shopper)));
+    let returns = returns.into_iter().map(|rma| ReturnView::new(rma, shopper)).collect();
     Ok(Returns { returns, next })
 }
 
@@ -50,14 +64,18 @@ pub(crate) async fn timeline(
     conn: &mut AsyncPgConnection,
     merchant: &Merchant,
     rma_identifier: &str,
-    after: i64,
-    limit: PageLimit,
-) -> Result<Timeline, Error> {
-    let rma = find(conn, merchant, rma_identifier).await?.rma_identifier;
-    let (mut entries, is_truncated) =
-        timeline::page(conn, &merchant.identifier, &rma, after, limit.rows()).await?;
+    (after, limit): (i64, PageLimit),
+    shopper: Option<&ProvenOrders>,
+) -> Result<TimelineView, Error> {
+    let rma = find(conn, merchant, rma_identifier, shopper).await?;
+    let (id, name) = (&merchant.identifier, &rma.rma_identifier);
+    let (mut entries, is_truncated) = timeline::page(conn, id, name, after, limit.rows()).await?;
     let next = limit.next_of(&mut entries, is_truncated, |last| last.position.to_string());
-    Ok(Timeline { entries, next })
+    if shopper.is_none() {
+        return Ok(TimelineView::Full(Timeline { entries, next }));
+    }
+    let entries = entries.iter().flat_map(|entry| steps(entry, &rma)).collect();
+    Ok(TimelineView::Shopper(ShopperTimeline { entries, next }))
 }
 
 /// Whether PostgreSQL can store the time and it is in the range that the API accepts.

@@ -25,6 +25,11 @@ impl Snapshot<'_> {
     pub(crate) fn version(&self) -> SnapshotVersion {
         (self.stored.order.updated_at, self.sequence)
     }
+
+    /// Whether this is a reset of the order after a snapshot of this version.
+    pub(crate) fn resets(&self, stored: SnapshotVersion) -> bool {
+        self.stored.is_reset && self.sequence > stored.1
+    }
 }
 
 /// An order of a batch, before it is saved.
@@ -73,7 +78,7 @@ impl<'a> OrderProjection<'a> {
         held: &Held,
         returns: &mut AffectedReturns,
     ) -> AppliedSnapshot<'a> {
-        let OrderStored { merchant, order } = snapshot.stored;
+        let OrderStored { merchant, order, .. } = snapshot.stored;
         let mut applied = AppliedSnapshot::default();
         let found = &mut applied.discrepancies;
         if !self.is_late(&snapshot) {

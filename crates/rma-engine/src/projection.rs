@@ -2,9 +2,10 @@
 //! units, and matches its new refunds with returns.
 //!
 //! Invariant: a repeated snapshot changes nothing, and a late snapshot only adds refunds that no
-//! other snapshot had. A snapshot replaces the stored one only if it is not older. A refund is
-//! applied only once, whichever snapshot contains it. Among snapshots with the same `updated_at`
-//! the event with the higher sequence number is newer, whichever replica handles it first.
+//! other snapshot had. A snapshot replaces the stored one only if it is not older, or if an operator
+//! reset the order after it. A refund is applied only once, whichever snapshot contains it. Among
+//! snapshots with the same `updated_at` the event with the higher sequence number is newer, whichever
+//! replica handles it first.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -45,7 +46,11 @@ pub(crate) async fn project(
     let stored_orders = store::orders::lock_stored(conn, &keys, MAX_BATCH_BYTES).await?;
     let mut stored_orders = stored_orders.ok_or(Error::BatchTooLarge)?;
     for (key, snapshots) in &mut orders {
-        let Some(stored) = stored_orders.get(key) else { continue };
+        let Some(stored) = stored_orders.get_mut(key) else { continue };
+        // A reset replaces the stored snapshot, and later snapshots are compared with the reset.
+        if let Some(reset) = snapshots.iter().rfind(|it| it.resets(stored.version)) {
+            stored.version = reset.version();
+        }
         let has_news = |it: &Snapshot<'_>| {
             it.stored_at < stored.stored_at
                 || stored.shipped_units.new_refunds(&it.stored.order).next().is_some()
@@ -94,11 +99,14 @@ fn by_order<'a>(
 ) -> BTreeMap<Key<'a>, Vec<Snapshot<'a>>> {
     let mut orders: BTreeMap<Key<'_>, Vec<_>> = BTreeMap::new();
     for snapshot in snapshots {
-        let OrderStored { merchant, order } = snapshot.stored;
+        let OrderStored { merchant, order, .. } = snapshot.stored;
         orders.entry((merchant.as_str(), order.identifier.as_str())).or_default().push(snapshot);
     }
     for snapshots in orders.values_mut() {
         snapshots.sort_by_key(Snapshot::version);
+        if snapshots.iter().any(|it| it.stored.is_reset) {
+            snapshots.sort_by_key(|it| it.sequence);
+        }
     }
     orders
 }
@@ -147,7 +155,7 @@ impl<'a> ProjectionBatch<'a> {
         for projection in &mut self.projections {
             for snapshot in projection.snapshots.clone() {
                 let applied = projection.apply(snapshot, held, &mut returns);
-                let OrderStored { merchant, order } = snapshot.stored;
+                let OrderStored { merchant, order, .. } = snapshot.stored;
                 // Refunds of earlier snapshots of the batch that this snapshot corrects.
                 let is_corrected = |it: &Discrepancy| match it {
                     Discrepancy::RefundOfUnknownReturn {
@@ -174,7 +182,7 @@ impl<'a> ProjectionBatch<'a> {
         let (mut orders, mut named) = (Vec::new(), Vec::new());
         for projection in &self.projections {
             for snapshot in &projection.snapshots {
-                let OrderStored { merchant, order } = snapshot.stored;
+                let OrderStored { merchant, order, .. } = snapshot.stored;
                 let refunds = projection.unapplied_refunds(snapshot);
                 if !refunds.is_empty() && projection.stored_version.is_some() {
                     orders.push((merchant.as_str(), order.identifier.as_str()));
@@ -192,7 +200,7 @@ impl<'a> ProjectionBatch<'a> {
         let (mut new, mut changed) = (Rows::default(), Rows::default());
         for projection in &self.projections {
             let Some(newest) = projection.snapshots.last() else { continue };
-            let Snapshot { stored: OrderStored { merchant, order }, sequence, .. } = newest;
+            let Snapshot { stored: OrderStored { merchant, order, .. }, sequence, .. } = newest;
             let (units, stored_at) = (&projection.shipped_units, projection.stored_at);
             if projection.is_late(newest) {
                 let identifier = &order.identifier;
@@ -207,7 +215,8 @@ impl<'a> ProjectionBatch<'a> {
             return Err(Error::ConcurrentInsert);
         }
         for OrderProjection { snapshots, corrected, .. } in &self.projections {
-            let Some(Snapshot { stored: OrderStored { merchant, order }, .. }) = snapshots.last()
+            let Some(Snapshot { stored: OrderStored { merchant, order, .. }, .. }) =
+                snapshots.last()
             else {
                 continue;
             };

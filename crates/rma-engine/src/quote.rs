@@ -65,6 +65,8 @@ pub(crate) struct Assessment {
     pub(crate) return_shipping_cost_cents: i64,
     return_method: ReturnMethod,
     pub(crate) currency: String,
+    /// Whether the terms of the quote have no amounts, which a giftee must not see.
+    is_for_giftee: bool,
 }
 
 pub(crate) struct AssessedUnit {
@@ -118,6 +120,7 @@ pub(crate) fn assess(
         return_method: request.return_method,
         currency,
         units,
+        is_for_giftee: false,
     })
 }
 
@@ -154,6 +157,10 @@ fn mismatch(
 }
 
 impl Assessment {
+    pub(crate) fn for_giftee(self, is_for_giftee: bool) -> Self {
+        Self { is_for_giftee, ..self }
+    }
+
     pub(crate) fn ineligible(&self) -> Vec<IneligibleUnit> {
         let refused = |it: &AssessedUnit| {
             let ineligible = it.verdict.clone().err()?;
@@ -179,14 +186,15 @@ impl Assessment {
     }
 
     pub(crate) fn terms(&self) -> QuoteTerms {
+        let shown = |cents: i64| if self.is_for_giftee { 0 } else { cents };
         let unit = |it: &AssessedUnit| QuotedTerms {
             id: it.unit.id.clone(),
             refund_type: it.unit.refund_type,
-            refund_amount_cents: it.unit.refund_financials().estimated_refund_amount_cents,
+            refund_amount_cents: shown(it.unit.refund_financials().estimated_refund_amount_cents),
             ineligible: it.verdict.as_ref().err().map(|it| it.code),
         };
         QuoteTerms {
-            return_shipping_cost_cents: self.return_shipping_cost_cents,
+            return_shipping_cost_cents: shown(self.return_shipping_cost_cents),
             units: self.units.iter().map(unit).collect(),
         }
     }

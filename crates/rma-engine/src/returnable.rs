@@ -19,6 +19,8 @@ use crate::order_units::{OrderUnits, UnitRef, UnitView};
 
 /// Minimum bytes of a body chunk, except the last.
 const MIN_CHUNK_BYTES: usize = 32 * 1024;
+/// Units of a page after which it ends. With one more unit and the policy it stays below 2 MiB.
+const MAX_PAGE_BYTES: usize = 1024 * 1024;
 /// Start of the list of units in the JSON text.
 const UNITS: &str = r#""units":["#;
 
@@ -36,6 +38,9 @@ pub(crate) struct ReturnableOrder {
     /// Whether the shopper can choose an exchange or a gift card. An order can have one exchange.
     exchange_possible: bool,
     units: Vec<ReturnableUnit>,
+    /// Value of `after` for the next page; absent on the last page and without `limit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
     #[serde(flatten)]
     policy: ReturnPolicy,
 }
@@ -79,6 +84,53 @@ pub(crate) struct UnavailableMethod {
     reason: Ineligible,
 }
 
+impl ReturnableOrder {
+    /// The order without its units, and the references of the units.
+    fn frame(
+        order_units: &OrderUnits,
+        identifier: &str,
+        merchant: &Merchant,
+    ) -> Result<(Self, Vec<UnitRef>), Error> {
+        let no_order = || Error::NoOrder(identifier.to_owned());
+        let projected = order_units.orders.get(identifier).ok_or_else(no_order)?;
+        let order = &projected.order;
+        let frame = Self {
+            order_identifier: order.identifier.clone(),
+            order_updated_at: order.updated_at,
+            currency: order.currency.code().to_owned(),
+            original_order_identifier: projected.original_order_identifier.clone(),
+            exchange_possible: !order_units.is_exchanged(identifier),
+            units: Vec::new(),
+            next: None,
+            policy: merchant.settings.in_currency(order.currency.code()).returns.clone(),
+        };
+        Ok((frame, OrderUnits::unit_refs(projected)))
+    }
+
+    /// A page of the order: up to `limit` units after the first `skipped`, fewer if they are large.
+    pub(crate) fn page(
+        order_units: &OrderUnits,
+        identifier: &str,
+        merchant: &Merchant,
+        now: Timestamp,
+        (skipped, limit): (usize, usize),
+    ) -> Result<Self, Error> {
+        let (mut page, unit_refs) = Self::frame(order_units, identifier, merchant)?;
+        let mut bytes = 0;
+        for unit_ref in unit_refs.iter().skip(skipped) {
+            if page.units.len() == limit || bytes > MAX_PAGE_BYTES {
+                page.next = Some((skipped + page.units.len()).to_string());
+                break;
+            }
+            let Some((id, unit)) = order_units.at(identifier, *unit_ref) else { continue };
+            let unit = show_unit(id, &unit, merchant, now);
+            bytes += serde_json::to_string(&unit)?.len();
+            page.units.push(unit);
+        }
+        Ok(page)
+    }
+}
+
 /// The JSON of a [`ReturnableOrder`], serialized while it is sent. Each unit repeats the fields of its line,
 /// so a small order may have a body of hundreds of megabytes.
 pub(crate) struct ReturnableJson {
@@ -99,19 +151,8 @@ impl ReturnableJson {
         merchant: Arc<Merchant>,
         now: Timestamp,
     ) -> Result<Self, Error> {
-        let no_order = || Error::NoOrder(identifier.to_owned());
-        let projected = order_units.orders.get(identifier).ok_or_else(no_order)?;
-        let unit_refs = OrderUnits::unit_refs(projected);
-        let order = &projected.order;
-        let frame = serde_json::to_string(&ReturnableOrder {
-            order_identifier: order.identifier.clone(),
-            order_updated_at: order.updated_at,
-            currency: order.currency.code().to_owned(),
-            original_order_identifier: projected.original_order_identifier.clone(),
-            exchange_possible: !order_units.is_exchanged(identifier),
-            units: Vec::new(),
-            policy: merchant.settings.in_currency(order.currency.code()).returns.clone(),
-        })?;
+        let (frame, unit_refs) = ReturnableOrder::frame(&order_units, identifier, &merchant)?;
+        let frame = serde_json::to_string(&frame)?;
         // Quotes in values are escaped, so the first match is the list.
         let (head, tail) = frame.split_once(UNITS).ok_or(Error::Corrupt("order"))?;
         Ok(Self {

@@ -8,6 +8,7 @@ use domain::merchant::Merchant;
 use domain::returns::{Change, ReturnRequest, Rma, ServiceEvent, TransitionError, UnitId};
 use platform::Timestamp;
 use platform::idempotency::{self, IdempotencyKey};
+use platform::shopper_proof::ProvenOrders;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -20,6 +21,8 @@ use crate::quote::{Assessment, Quote, assess};
 use crate::quote_terms::QuoteTerms;
 use crate::return_changes::{self, Cause};
 use crate::return_conflict::ReturnConflict;
+use crate::shopper_request::is_by_giftee;
+use crate::shopper_view::{ReturnView, is_visible};
 use crate::store;
 use crate::store::orders::RowLock;
 use crate::store::returns::InsertError;
@@ -30,6 +33,8 @@ pub(crate) struct NewReturn<'a> {
     /// Terms that the shopper saw.
     pub(crate) quoted: Option<QuoteTerms>,
     pub(crate) key: Option<IdempotencyKey<'a>>,
+    /// The orders of the shopper who requests the return; `None` for staff.
+    pub(crate) shopper: Option<&'a ProvenOrders>,
 }
 
 /// Quotes a return.
@@ -37,12 +42,14 @@ pub(crate) async fn quote(
     app: &App,
     merchant: &Merchant,
     request: &ReturnRequest,
+    shopper: Option<&ProvenOrders>,
 ) -> Result<Quote, Error> {
     let mut conn = app.pool.get().await?;
     let order_units =
         OrderUnits::load(&mut conn, &merchant.identifier, &orders_of(request), RowLock::None)
             .await?;
-    Ok(assess(&order_units, request, merchant, app.clock.now())?.quote())
+    let assessment = assess(&order_units, request, merchant, app.clock.now())?;
+    Ok(assessment.for_giftee(is_by_giftee(request, shopper)).quote())
 }
 
 /// Creates a return and returns the response. A repeated request gets the first response.
@@ -57,7 +64,8 @@ pub(crate) async fn create(
     conn.transaction(async |conn| {
         let now = app.clock.now();
         idempotency::run(conn, new.key.as_ref(), now, async |conn| {
-            open(app, conn, merchant, actor, &new, now).await
+            let rma = open(app, conn, merchant, actor, &new, now).await?;
+            Ok::<_, Error>(ReturnView::new(rma, new.shopper))
         })
         .await
     })
@@ -73,18 +81,20 @@ async fn open(
     conn: &mut AsyncPgConnection,
     merchant: &Merchant,
     actor: &str,
-    NewReturn { request, quoted, .. }: &NewReturn<'_>,
+    NewReturn { request, quoted, shopper, .. }: &NewReturn<'_>,
     now: Timestamp,
 ) -> Result<Rma, Error> {
     let id = &merchant.identifier;
     let order_units = OrderUnits::load(conn, id, &orders_of(request), RowLock::Update).await?;
     let assessment = assess(&order_units, request, merchant, now)?;
+    let assessment = assessment.for_giftee(is_by_giftee(request, *shopper));
     if let Some(conflict) = ReturnConflict::find(&assessment, quoted.as_ref()) {
         return Err(Error::Conflict(Box::new(conflict)));
     }
     let units = assessment.units.iter().map(|it| it.unit.clone()).collect();
     let settings = merchant.settings.in_currency(&assessment.currency);
-    let rma = Rma::create(id.clone(), new_identifier(), request, units, &settings, now);
+    let (name, currency) = (new_identifier(), &assessment.currency);
+    let rma = Rma::create(id.clone(), name, request, units, &settings, currency, now);
     let email = request.giftee_email.as_deref().or_else(|| {
         order_units.orders.values().find_map(|projected| projected.order.customer.email_address())
     });
@@ -139,6 +149,16 @@ fn new_identifier() -> String {
     format!("RMA-{}", (0..16).map(letter).collect::<String>())
 }
 
+/// A request to cancel a return.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cancellation<'a> {
+    /// The whole return without units.
+    pub(crate) units: Option<&'a [UnitId]>,
+    pub(crate) reason: Option<&'a str>,
+    /// The orders of the shopper who cancels; `None` for staff.
+    pub(crate) shopper: Option<&'a ProvenOrders>,
+}
+
 /// Cancels a return or some of its units, which makes the units returnable again.
 #[tracing::instrument(skip_all, fields(rma.id = rma_identifier))]
 pub(crate) async fn cancel(
@@ -146,14 +166,13 @@ pub(crate) async fn cancel(
     merchant: &Merchant,
     actor: &str,
     rma_identifier: &str,
-    units: Option<&[UnitId]>,
-    reason: Option<&str>,
+    Cancellation { units, reason, shopper }: Cancellation<'_>,
 ) -> Result<Rma, Error> {
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         let now = app.clock.now();
         let id = &merchant.identifier;
-        let rma = find(conn, merchant, rma_identifier).await?;
+        let rma = find(conn, merchant, rma_identifier, shopper).await?;
         let orders: BTreeSet<_> =
             rma.units.iter().map(|it| it.id.order_identifier.as_str()).collect();
         let orders = Vec::from_iter(orders);
@@ -168,14 +187,16 @@ pub(crate) async fn cancel(
     .await
 }
 
-/// Finds one of the merchant's returns.
+/// Finds one of the merchant's returns. For a shopper, other returns than the own ones do not exist.
 pub(crate) async fn find(
     conn: &mut AsyncPgConnection,
     merchant: &Merchant,
     rma_identifier: &str,
+    shopper: Option<&ProvenOrders>,
 ) -> Result<Rma, Error> {
     let found = store::returns::find(conn, &merchant.identifier, rma_identifier).await?;
-    found.ok_or_else(|| Error::NoReturn(rma_identifier.to_owned()))
+    let is_own = |rma: &Rma| shopper.is_none_or(|shopper| is_visible(rma, shopper));
+    found.filter(is_own).ok_or_else(|| Error::NoReturn(rma_identifier.to_owned()))
 }
 
 /// Locks one of the merchant's returns until the end of the transaction.

@@ -2,10 +2,16 @@
 
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use crate::http::{carrier_events, discrepancies, listing, orders, receipts, returnable, returns};
+use crate::http::{
+    carrier_events, deep_links, discrepancies, listing, lookups, orders, portals, receipts,
+    returnable, returns,
+};
 
 pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
     config
+        .service(portals::show_portal)
+        .service(lookups::look_up_order)
+        .service(deep_links::create_deep_link)
         .service(orders::show_order)
         .service(returnable::show_returnable)
         .service(returns::quote_return)

@@ -4,6 +4,7 @@ pub(crate) mod discrepancies;
 pub(crate) mod discrepancy_search;
 pub(crate) mod exchange_orders;
 pub(crate) mod locked_returns;
+pub(crate) mod lookups;
 pub(crate) mod order_rows;
 pub(crate) mod orders;
 pub(crate) mod returns;

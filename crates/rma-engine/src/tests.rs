@@ -14,9 +14,11 @@ mod quoting;
 mod receiving;
 mod refunding;
 mod renaming;
+mod restoring;
 mod returning;
 mod search_plans;
 mod shipped_unit_sizes;
+mod shoppers;
 mod transitions;
 
 use std::time::Duration;
@@ -74,6 +76,7 @@ impl TestApp {
         let issuer = Issuer::start();
         let settings = [
             ("SEALING__KEYS", testkit::sealing_keys()),
+            ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
             ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
             ("DELIVERY__HTTPS_ONLY", "false"),
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
@@ -162,7 +165,7 @@ impl TestApp {
 
     async fn publish(&self, merchant: &str, order: &Order) {
         let merchant = merchant.parse().unwrap();
-        self.publish_event(OrderStored { merchant, order: order.clone() }).await;
+        self.publish_event(OrderStored { merchant, order: order.clone(), is_reset: false }).await;
     }
 
     /// Publishes an order and waits until it is projected.

@@ -81,6 +81,7 @@ impl TestApp {
         let settings = [
             ("DATABASE__ACQUIRE_TIMEOUT", "5s"),
             ("SEALING__KEYS", testkit::sealing_keys()),
+            ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
             ("DELIVERY__HTTPS_ONLY", "false"),
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
             ("DELIVERY__RETRY_BASE", "100ms"),
@@ -103,7 +104,7 @@ impl TestApp {
             let mut order = order.clone();
             order.identifier = identifier(number);
             order.items[0].identifier = format!("{}-1", order.identifier);
-            let event = OrderStored { merchant: "acme".parse().unwrap(), order };
+            let event = OrderStored { merchant: "acme".parse().unwrap(), order, is_reset: false };
             let envelope = Envelope::new("order-intake", Clock::system().now(), &event);
             let message = Message {
                 exchange: self.topology.events_exchange(),

@@ -1,7 +1,7 @@
 //! A corner of the broker for each test.
 
 use std::{
-    num::{NonZeroU16, NonZeroUsize},
+    num::{NonZeroU16, NonZeroU32, NonZeroUsize},
     time::Duration,
 };
 
@@ -55,7 +55,9 @@ impl Namespace {
             batch_size: NonZeroUsize::new(64).unwrap(),
             relay_batch_size: NonZeroUsize::new(500).unwrap(),
             relay_poll_interval: Duration::from_millis(50),
-            inbox_retention: Duration::from_secs(3600),
+            event_retention_days: NonZeroU16::new(7).unwrap(),
+            republish_per_second: NonZeroU32::new(10_000).unwrap(),
+            inbox_retention: Duration::from_secs(8 * 24 * 3600),
         }
     }
 

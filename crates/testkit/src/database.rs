@@ -34,6 +34,20 @@ impl Database {
         database
     }
 
+    /// The name of a database on the same server that does not exist yet.
+    pub(crate) fn beside(&self) -> Self {
+        let name = format!("test_{}", Uuid::new_v4().simple());
+        Self { server: self.server.clone(), name }
+    }
+
+    pub(crate) fn server(&self) -> &str {
+        &self.server
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub fn url(&self) -> String {
         format!("{}/{}", self.server, self.name)
     }

@@ -10,6 +10,7 @@
     reason = "a test that cannot be set up should panic"
 )]
 
+mod backup;
 mod broker;
 mod cluster;
 mod connection;
@@ -17,12 +18,14 @@ mod contract;
 mod database;
 mod issuer;
 mod replica;
+mod republish;
 mod servers;
 mod service;
 mod template;
 
 use std::{future::Future, time::Duration};
 
+pub use backup::Backup;
 pub use broker::Namespace;
 pub use cluster::Cluster;
 pub use connection::{count, try_count};
@@ -30,6 +33,7 @@ pub use contract::check_contract;
 pub use database::{Database, ENDED_SESSIONS};
 pub use issuer::{Issuer, introduce, merchant};
 pub use replica::{MEMORY_LIMIT_KIB, Replica, free_port};
+pub use republish::{republish, start_republish, wait_for_republish};
 pub use servers::{Server, Servers};
 pub use service::{DELIVERY_SETTINGS, TestService, launch, process, run, sealing_keys, send};
 

@@ -7,4 +7,5 @@ DROP TABLE recovery_codes;
 DROP TABLE people;
 DROP TABLE client_secrets;
 DROP TABLE clients;
+DROP TABLE host_names;
 DROP TABLE merchants;

@@ -7,7 +7,16 @@ CREATE TABLE merchants (
     updated_at TIMESTAMPTZ NOT NULL
 );
 
--- API clients. Clients of warehouses, carriers and operators have no merchant.
+-- The host names of the merchants' portals. The merchant's document has them too; this table makes them
+-- unique.
+CREATE TABLE host_names (
+    host_name TEXT PRIMARY KEY,
+    merchant TEXT NOT NULL CONSTRAINT host_names_merchant_fkey REFERENCES merchants (identifier)
+);
+
+CREATE INDEX host_names_merchant ON host_names (merchant);
+
+-- API clients. Clients of warehouses, carriers, portals and operators have no merchant.
 CREATE TABLE clients (
     id TEXT PRIMARY KEY,
     merchant TEXT CONSTRAINT clients_merchant_fkey REFERENCES merchants (identifier),
@@ -26,7 +35,9 @@ CREATE TABLE client_secrets (
     client_id TEXT NOT NULL CONSTRAINT client_secrets_client_fkey REFERENCES clients (id),
     hash BYTEA NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
-    expires_at TIMESTAMPTZ
+    expires_at TIMESTAMPTZ,
+    -- The latest token request with this secret, to within a minute.
+    last_used_at TIMESTAMPTZ
 );
 
 CREATE INDEX client_secrets_client ON client_secrets (client_id);

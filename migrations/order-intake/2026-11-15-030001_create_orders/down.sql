@@ -1,4 +1,5 @@
 DROP FUNCTION abort_concurrent_write();
+DROP TABLE order_resets;
 DROP TABLE rejected_orders;
 DROP TABLE order_times;
 DROP TABLE order_counts;

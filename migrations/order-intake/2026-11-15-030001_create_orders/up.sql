@@ -20,6 +20,9 @@ CREATE TABLE orders (
 
 -- For searches in the orders of all merchants. Those of one merchant use the primary key.
 CREATE INDEX orders_by_identifier ON orders (identifier, merchant);
+-- For the newest orders of a merchant. A new snapshot rarely changes created_at, so the update of an order
+-- rarely changes an index.
+CREATE INDEX orders_by_creation ON orders (merchant, created_at, identifier);
 CREATE INDEX orders_by_email ON orders (customer_email, merchant, identifier)
     WHERE customer_email IS NOT NULL;
 -- fastupdate is off: the insert that fills the pending list would flush all of it, and block other
@@ -79,6 +82,16 @@ CREATE TABLE rejected_orders (
     -- JSON: time, identifier and errors.
     document TEXT NOT NULL,
     CONSTRAINT rejected_orders_pkey PRIMARY KEY (merchant, id)
+);
+
+-- Orders that an operator reset, with the operator. Rows are never changed.
+CREATE TABLE order_resets (
+    id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    merchant TEXT COLLATE "C" NOT NULL,
+    identifier TEXT COLLATE "C" NOT NULL,
+    actor TEXT NOT NULL,
+    previous_updated_at TIMESTAMPTZ NOT NULL,
+    reset_at TIMESTAMPTZ NOT NULL
 );
 
 -- Rolls back a statement that wrote only some of its rows because another writer was first.

@@ -1,4 +1,5 @@
 DROP TABLE discrepancies;
+DROP TABLE lookup_failures;
 DROP TABLE timeline;
 DROP FUNCTION reject_timeline_change;
 DROP TABLE return_units;

@@ -104,6 +104,20 @@ $$;
 CREATE TRIGGER timeline_is_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON timeline
 FOR EACH STATEMENT EXECUTE FUNCTION reject_timeline_change();
 
+-- Failed look-ups of the last hour, and look-ups in progress. They limit guessing.
+CREATE TABLE lookup_failures (
+    position BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at TIMESTAMPTZ NOT NULL,
+    merchant TEXT COLLATE "C" NOT NULL,
+    -- As the shopper wrote it, whether the order exists or not; NULL for a deep link that is not valid.
+    order_identifier TEXT COLLATE "C",
+    -- The network of the shopper.
+    address TEXT COLLATE "C" NOT NULL
+);
+
+CREATE INDEX lookup_failures_by_order ON lookup_failures (merchant, order_identifier, at);
+CREATE INDEX lookup_failures_by_address ON lookup_failures (address, at);
+
 -- Discrepancies between a merchant's data and ours, for people to look at. Rows with a fingerprint
 -- are recorded once, because order snapshots repeat them. Rows of warehouse events and of refunds of
 -- unknown returns have none and are recorded each time.

@@ -1,9 +1,12 @@
-//! Merchants, for operators. A merchant and support can read settings.
+//! Merchants, for operators. A merchant and support can read settings. A merchant can change the
+//! appearance of its portal.
+
+mod appearance;
 
 use actix_web::{HttpResponse, get, patch, post, web};
 use domain::{
     access::Scope,
-    json::object,
+    json::{Document, JsonValue, object},
     merchant::{SettingsChange, read_new_merchant},
 };
 use platform::{
@@ -14,7 +17,7 @@ use platform::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{check_merchant, require_operator, require_read};
+use super::{check_merchant, require_manage, require_operator, require_read};
 use crate::{
     App,
     error::Error,
@@ -34,7 +37,7 @@ pub(crate) struct CreateMerchantRequest {
 }
 
 /// Settings to be changed. Omitted settings stay as they are. `express_max_weight`, `concept`,
-/// `support_contact` and `base_url` can be null.
+/// `appearance`, `support_contact` and `base_url` can be null.
 #[derive(Deserialize, ToSchema)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct UpdateMerchantRequest {
@@ -60,6 +63,7 @@ pub(crate) struct SettingsRequest {
     #[schema(min_length = 1, max_length = 255)]
     concept: Option<String>,
     returns: Option<ReturnPolicyChange>,
+    appearance: Option<appearance::AppearanceChange>,
     strict_amounts: Option<bool>,
     strict_refund_dates: Option<bool>,
     support_contact: Option<domain::merchant::SupportContact>,
@@ -92,7 +96,7 @@ pub(crate) struct RepublishResponse {
     responses(
         (status = 201, body = MerchantView),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 409, description = "A merchant with this identifier exists", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 409, description = "A merchant with this identifier exists, or another merchant has one of the host names", body = ErrorBody), (status = 422, body = ErrorBody),
     )
 )]
 #[post("/v1/merchants")]
@@ -175,13 +179,15 @@ pub(crate) async fn show_merchant(
 
 /// Update a merchant
 ///
-/// Omitted settings stay as they are. All services use the new settings within seconds.
+/// Omitted settings stay as they are. All services use the new settings within seconds. The scope `manage`
+/// can change `appearance` of its own merchant and nothing else.
 #[utoipa::path(
-    tag = "merchants", security(("bearer" = ["operator"])), params(("merchant" = String, Path)),
+    tag = "merchants", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("merchant" = String, Path)),
     request_body(content = UpdateMerchantRequest, example = json!({ "return_window_days": 45, "strict_amounts": true })),
     responses(
         (status = 200, body = MerchantView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 404, body = ErrorBody), (status = 409, description = "Another merchant has one of the host names", body = ErrorBody),
+        (status = 422, body = ErrorBody),
     )
 )]
 #[patch("/v1/merchants/{merchant}")]
@@ -190,9 +196,21 @@ pub(crate) async fn update_merchant(
     Sequential(caller, Json(body)): Sequential<Caller, Json>,
     merchant: web::Path<String>,
 ) -> Result<HttpResponse, Problem> {
-    let actor = require_operator(&caller)?;
+    let actor = if is_only_appearance(&body) {
+        let actor = require_manage(&caller)?;
+        check_merchant(&caller, &merchant)?;
+        actor
+    } else {
+        require_operator(&caller)?
+    };
     let change = body.read(object(|body| SettingsChange::read(body, &app.guard)))?;
     let request = body.value().to_value();
     let merchant = merchants::update(&app, actor, &merchant, change, request).await?;
     Ok(HttpResponse::Ok().json(merchant))
+}
+
+/// Whether the request changes only what a merchant may change itself.
+fn is_only_appearance(body: &Document) -> bool {
+    matches!(body.value(), JsonValue::Object(members)
+        if members.len() == 1 && members.get("appearance").is_some())
 }

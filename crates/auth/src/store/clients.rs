@@ -28,7 +28,9 @@ pub(crate) struct Client {
 pub(crate) struct SecretHash {
     pub(crate) id: Uuid,
     pub(crate) hash: Vec<u8>,
+    pub(crate) created_at: Timestamp,
     pub(crate) expires_at: Option<Timestamp>,
+    pub(crate) last_used_at: Option<Timestamp>,
 }
 
 #[derive(Queryable)]
@@ -96,19 +98,26 @@ pub(crate) async fn set_revoked(
     Ok(())
 }
 
-/// Sets `last_used_at`, unless the stored time is later than `stored_before`.
+/// Sets `last_used_at` of a client and of its secret, unless the stored time of the secret is later than
+/// `stored_before`.
 pub(crate) async fn set_last_used(
     conn: &mut AsyncPgConnection,
     id: &str,
+    secret: Uuid,
     now: Timestamp,
     stored_before: Timestamp,
 ) -> Result<(), Error> {
+    use client_secrets::last_used_at;
     use diesel::BoolExpressionMethods as _;
-    let is_due = clients::last_used_at.is_null().or(clients::last_used_at.le(stored_before));
-    diesel::update(clients::table.find(id).filter(is_due))
-        .set(clients::last_used_at.eq(now))
+    let is_due = last_used_at.is_null().or(last_used_at.le(stored_before));
+    let updated = diesel::update(client_secrets::table.find(secret).filter(is_due))
+        .set(last_used_at.eq(now))
         .execute(conn)
         .await?;
+    if updated > 0 {
+        let client = diesel::update(clients::table.find(id));
+        client.set(clients::last_used_at.eq(now)).execute(conn).await?;
+    }
     Ok(())
 }
 
@@ -156,7 +165,9 @@ pub(crate) async fn valid_secrets(
         .filter(table::client_id.eq(client))
         .filter(is_valid)
         .order(table::created_at.desc());
-    Ok(rows.select((table::id, table::hash, table::expires_at)).load(conn).await?)
+    let columns =
+        (table::id, table::hash, table::created_at, table::expires_at, table::last_used_at);
+    Ok(rows.select(columns).load(conn).await?)
 }
 
 pub(crate) async fn expire_secret(

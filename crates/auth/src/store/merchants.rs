@@ -8,7 +8,10 @@ use domain::{access::MerchantId, merchant::Merchant};
 use platform::{Timestamp, database::DatabaseError};
 use serde_json::Value;
 
-use crate::{error::Error, schema::merchants};
+use crate::{
+    error::Error,
+    schema::{host_names, merchants},
+};
 
 #[derive(Debug, Clone)]
 pub(crate) struct StoredMerchant {
@@ -52,7 +55,7 @@ pub(crate) async fn insert(
         Some("merchants_pkey") => Error::MerchantExists(merchant.identifier.clone()),
         _ => error.into(),
     })?;
-    Ok(())
+    insert_host_names(conn, merchant).await
 }
 
 pub(crate) async fn find(conn: &mut AsyncPgConnection, id: &str) -> Result<StoredMerchant, Error> {
@@ -79,7 +82,33 @@ pub(crate) async fn update(
         ))
         .execute(conn)
         .await?;
-    Ok(())
+    let own = host_names::table.filter(host_names::merchant.eq(merchant.identifier.as_str()));
+    diesel::delete(own).execute(conn).await?;
+    insert_host_names(conn, merchant).await
+}
+
+/// Inserts the host names of a merchant that has none in the table.
+async fn insert_host_names(conn: &mut AsyncPgConnection, merchant: &Merchant) -> Result<(), Error> {
+    let mut names: Vec<_> = merchant.settings.appearance.host_names.iter().collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    // Transactions that insert the same names in the same order cannot deadlock.
+    names.sort();
+    let row = |name: &&String| {
+        let merchant = merchant.identifier.to_string();
+        (host_names::host_name.eq(name.to_string()), host_names::merchant.eq(merchant))
+    };
+    let inserted: Vec<String> = diesel::insert_into(host_names::table)
+        .values(names.iter().map(row).collect::<Vec<_>>())
+        .on_conflict_do_nothing()
+        .returning(host_names::host_name)
+        .get_results(conn)
+        .await?;
+    match names.into_iter().find(|name| !inserted.contains(name)) {
+        Some(taken) => Err(Error::HostNameTaken(taken.clone())),
+        None => Ok(()),
+    }
 }
 
 const INCREMENT_VERSIONS: &str = "

@@ -164,11 +164,15 @@ async fn a_merchant_creates_clients_with_its_own_scopes() {
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{response}");
         response["errors"][0]["field"].as_str().unwrap().to_owned()
     };
-    for scope in ["warehouse", "carrier", "operator", "magic"] {
+    for scope in ["warehouse", "carrier", "operator", "shopper", "magic"] {
         let field = rejected(&manage, json!({"name": "x", "scopes": ["read", scope]})).await;
         assert_eq!(field, "$.scopes[1]", "{scope}");
     }
     let without_merchant = json!({"name": "x", "scopes": ["manage"]});
     assert_eq!(rejected(&app.operator_token, without_merchant).await, "$.merchant");
+    // Only clients of the platform work for shoppers.
+    let with_merchant = json!({"merchant": "acme", "name": "x", "scopes": ["shopper"]});
+    assert_eq!(rejected(&app.operator_token, with_merchant).await, "$.scopes");
+    app.create_client(None, &["shopper"]).await;
     app.stop().await;
 }

@@ -3,8 +3,9 @@
 use chrono::TimeDelta;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use testkit::eventually;
 
-use crate::app::{OPERATOR, OPERATOR_SECRET, TestApp};
+use crate::app::{OPERATOR, OPERATOR_SECRET, TIMEOUT, TestApp};
 use crate::person::TestClock;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -12,24 +13,56 @@ async fn a_rotation_keeps_the_previous_secret_and_expires_older_ones() {
     let app = TestApp::start().await;
     let (id, first) = app.create_client(None, &["warehouse"]).await;
     let path = format!("/v1/clients/{id}/rotate");
-    let rotate = async || {
-        let (status, body) = app.call(Method::POST, &path, Some(json!({}))).await;
+    let rotate = async |body: Value| {
+        let (status, body) = app.call(Method::POST, &path, Some(body)).await;
         assert_eq!(status, StatusCode::OK, "{body}");
+        assert!(body["previous_secret_expires_at"].is_string(), "{body}");
         body["client_secret"].as_str().unwrap().to_owned()
     };
-    let second = rotate().await;
-    app.token(&id, &first).await;
+    let second = rotate(json!({})).await;
     app.token(&id, &second).await;
-    let third = rotate().await;
+    // The first secret was never used, so it may end.
+    let third = rotate(json!({})).await;
     assert_eq!(app.request_token(&id, &first).await.0, StatusCode::UNAUTHORIZED);
     app.token(&id, &second).await;
     app.token(&id, &third).await;
-    let no_overlap = Some(json!({"overlap_seconds": 0}));
-    let (_, body) = app.call(Method::POST, &path, no_overlap).await;
+    let newest = rotate(json!({"overlap_seconds": 0, "force": true})).await;
     for old in [&second, &third] {
         assert_eq!(app.request_token(&id, old).await.0, StatusCode::UNAUTHORIZED);
     }
-    app.token(&id, body["client_secret"].as_str().unwrap()).await;
+    app.token(&id, &newest).await;
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_in_use_ends_only_with_force() {
+    let clock = TestClock::new();
+    let app = TestApp::start_with_clock(clock.clock(), &[]).await;
+    app.create_merchant("acme").await;
+    let (id, first) = app.create_client(Some("acme"), &["orders"]).await;
+    let (unused, secret) = app.create_client(Some("acme"), &["orders"]).await;
+    app.token(&unused, &secret).await;
+    let (manager_id, manager_secret) = app.create_client(Some("acme"), &["manage"]).await;
+    let manager = app.token(&manager_id, &manager_secret).await;
+    let path = format!("/v1/clients/{id}/rotate");
+    let rotate = async |body: Value| app.call_as(&manager, Method::POST, &path, Some(body)).await;
+    app.token(&id, &first).await;
+    let at_once = json!({"overlap_seconds": 0});
+    let (status, body) = rotate(at_once.clone()).await;
+    assert_eq!(status, StatusCode::CONFLICT, "{body}");
+    assert!(body["message"].as_str().unwrap().contains("is still in use"), "{body}");
+    let (status, body) = rotate(json!({"overlap_seconds": 3600})).await;
+    assert_eq!(status, StatusCode::OK, "the first secret ends after the overlap: {body}");
+    assert_eq!(app.request_token(&id, &first).await.0, StatusCode::OK);
+    assert_eq!(rotate(json!({})).await.0, StatusCode::CONFLICT, "the first would end now");
+    assert_eq!(rotate(json!({"force": true})).await.0, StatusCode::OK);
+    assert_eq!(app.request_token(&id, &first).await.0, StatusCode::UNAUTHORIZED);
+
+    clock.advance(TimeDelta::hours(26));
+    let path = format!("/v1/clients/{unused}/rotate");
+    let manager = app.token(&manager_id, &manager_secret).await;
+    let (status, body) = app.call_as(&manager, Method::POST, &path, Some(at_once)).await;
+    assert_eq!(status, StatusCode::OK, "it was not used for 26 hours: {body}");
     app.stop().await;
 }
 
@@ -41,6 +74,26 @@ async fn the_secret_of_the_first_operator_cannot_be_rotated() {
     assert_eq!(status, StatusCode::CONFLICT);
     assert!(body.to_string().contains("bootstrap.client_secret"), "{body}");
     assert_eq!(app.request_token(OPERATOR, OPERATOR_SECRET).await.0, StatusCode::OK);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_client_of_the_portal_comes_from_the_settings() {
+    let secret = "a-secret-for-the-returns-portal";
+    let app = TestApp::start_with(&[
+        ("BOOTSTRAP__PORTAL_CLIENT_ID", "portal"),
+        ("BOOTSTRAP__PORTAL_CLIENT_SECRET", secret),
+    ])
+    .await;
+    let body = eventually("the portal gets a token", TIMEOUT, async || {
+        let (status, body) = app.request_token("portal", secret).await;
+        (status == StatusCode::OK).then_some(body)
+    })
+    .await;
+    assert_eq!(body["scope"], "shopper");
+    let (status, body) = app.call(Method::POST, "/v1/clients/portal/rotate", Some(json!({}))).await;
+    assert_eq!(status, StatusCode::CONFLICT, "{body}");
+    assert!(body.to_string().contains("bootstrap.portal_client_secret"), "{body}");
     app.stop().await;
 }
 

@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use testkit::{eventually, free_port, sealing_keys};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::{
     app::{TIMEOUT, TestApp, send, text, token_request},
@@ -20,6 +21,10 @@ struct LoggingAuth {
 
 impl LoggingAuth {
     async fn start(app: &TestApp) -> Self {
+        Self::start_with(app, "json").await
+    }
+
+    async fn start_with(app: &TestApp, format: &str) -> Self {
         let log = tempfile::NamedTempFile::new().unwrap();
         let port = free_port();
         let child = Command::new(env!("CARGO_BIN_EXE_auth"))
@@ -30,6 +35,7 @@ impl LoggingAuth {
             .env("AUTH__BROKER__NAMESPACE", &app.service.namespace.name)
             .env("AUTH__SEALING__KEYS", sealing_keys())
             .env("AUTH__KEYS__PUBLISH_AHEAD", "0s")
+            .env("AUTH__TELEMETRY__FORMAT", format)
             .arg("serve")
             .stdout(Stdio::from(log.reopen().unwrap()))
             .stderr(Stdio::null())
@@ -53,6 +59,14 @@ impl LoggingAuth {
         send(app.http.post(format!("{}{path}", self.url)).json(&body)).await
     }
 
+    /// Stops the process as an orchestrator does, and returns whether it ended well, and its log.
+    fn terminate(&mut self) -> (bool, String) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        let is_success = self.child.wait().unwrap().success();
+        (is_success, std::fs::read_to_string(self.log.path()).unwrap())
+    }
+
     /// Waits for a line that contains a text.
     async fn line(&self, text: &str) -> Value {
         eventually(text, TIMEOUT, async || {
@@ -71,7 +85,8 @@ impl LoggingAuth {
 
 impl Drop for LoggingAuth {
     fn drop(&mut self) {
-        self.child.kill().unwrap();
+        // The process may have ended.
+        drop(self.child.kill());
         self.child.wait().unwrap();
     }
 }
@@ -177,6 +192,53 @@ async fn sign_ins_are_logged_and_counted_without_secrets() {
         assert!(!log.contains(hidden), "a secret is in the log: {hidden}");
         assert!(!records.contains(hidden), "a secret is in the audit log: {hidden}");
     }
+    drop(auth);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn garbage_of_a_client_and_a_clean_shutdown_are_no_errors() {
+    let app = TestApp::start().await;
+    app.create_merchant("acme").await;
+    let (id, secret) = app.create_client(Some("acme"), &["orders"]).await;
+    let mut auth = LoggingAuth::start(&app).await;
+    let address = auth.url.trim_start_matches("http://").to_owned();
+    for garbage in
+        ["\u{0}\u{1}garbage\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "POST /oauth/token HTTP/1.1\r\n"]
+    {
+        let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+        stream.write_all(garbage.as_bytes()).await.unwrap();
+        stream.shutdown().await.unwrap();
+        // The server closes the connection; whether it responds depends on the garbage.
+        drop(stream.read_to_end(&mut Vec::new()).await);
+    }
+    let request = app.http.post(format!("{}/oauth/token", auth.url));
+    let request = request.header("Content-Type", "application/json").body("{garbage");
+    assert_eq!(send(request).await.0, StatusCode::BAD_REQUEST);
+    let (_, token) = auth.request_token(&app, &id, &secret).await;
+    let token = token["access_token"].as_str().unwrap();
+    let request = app.http.get(format!("{}/v1/merchants", auth.url)).bearer_auth(token);
+    assert_eq!(send(request).await.0, StatusCode::FORBIDDEN);
+    let line = auth.line("responded with 403").await;
+    assert_eq!((&line["service"], &line["merchant"]), (&json!("auth"), &json!("acme")), "{line}");
+    assert!(line["elapsed_ms"].is_u64() && line["status"] == 403, "{line}");
+
+    let (ended_well, log) = auth.terminate();
+    assert!(ended_well, "{log}");
+    assert!(log.contains("auth has shut down"), "{log}");
+    let levels = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let errors: Vec<_> = levels.filter(|line| line["level"] == "ERROR").collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    drop(auth);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_log_in_a_file_has_no_colors() {
+    let app = TestApp::start().await;
+    let mut auth = LoggingAuth::start_with(&app, "text").await;
+    let (_, log) = auth.terminate();
+    assert!(log.contains("INFO") && !log.contains('\u{1b}'), "{log:?}");
     drop(auth);
     app.stop().await;
 }

@@ -8,6 +8,7 @@
 
 mod access;
 mod app;
+mod appearance;
 mod clients;
 mod commands;
 mod endpoints;

@@ -215,7 +215,7 @@ mod tests {
     fn a_changed_number_is_explained() {
         let conflict = || {
             let message = "1300 deliveries match now, not as many as expected".to_owned();
-            ApiError::Conflict(ErrorBody { message, errors: Vec::new() })
+            ApiError::Conflict(ErrorBody { message, ..ErrorBody::default() })
         };
         let text = Confirmation::default().explain(Service::Exchange, 1204, conflict()).unwrap();
         assert_eq!(

@@ -34,6 +34,10 @@ pub(super) struct Hourly {
 }
 
 impl Hourly {
+    pub(super) fn merchant(&self) -> Option<&MerchantId> {
+        self.merchant.as_ref()
+    }
+
     /// Shows the hours with attempts. The services that do not deliver the kind have none.
     pub(super) async fn run(&self, services: &[ApiClient], format: Format) -> anyhow::Result<()> {
         let call =

@@ -17,17 +17,17 @@ const COLUMNS: &[Column] = &[
     value("merchant", "/merchant"),
     value("kind", "/kind"),
     value("state", "/state"),
-    time("since", "/since"),
-    value("reason", "/reason"),
+    time("since", "/since").wide(),
+    value("reason", "/reason").wide(),
     value("waiting", "/waiting"),
     time("oldest due", "/oldest_due_at"),
     computed("in flight", |it| {
         format!("{} of {}", text_at(it, "/in_flight"), text_at(it, "/window"))
     }),
-    value("success", "/recent/success_rate"),
-    value("p95 ms", "/recent/p95_ms"),
-    time("last success", "/last_success/at"),
-    value("remedy", "/remedy"),
+    value("success", "/recent/success_rate").wide(),
+    value("p95 ms", "/recent/p95_ms").wide(),
+    time("last success", "/last_success/at").wide(),
+    value("remedy", "/remedy").wide(),
 ];
 
 #[derive(Args)]
@@ -48,7 +48,9 @@ struct Filter {
 }
 
 pub(super) async fn run(operator: &OperatorArgs, backlog: &Backlog) -> anyhow::Result<()> {
-    let services = backlog.services.clients(&operator.connect().await?)?;
+    let auth = operator.connect().await?;
+    auth.require_merchant(backlog.filter.merchant.as_ref()).await?;
+    let services = backlog.services.clients(&auth)?;
     let call = async |service: &ApiClient| list(service, &backlog.filter).await;
     let (endpoints, outcome) = merge_lists(&services, "endpoints", call).await?;
     operator.format().print_table(&endpoints, "/endpoints", COLUMNS)?;

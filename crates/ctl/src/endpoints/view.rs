@@ -12,8 +12,8 @@ const COLUMNS: &[Column] = &[
     value("interface", "/interface"),
     computed("state", state),
     value("url", "/resolved_url"),
-    computed("authentication", authentication::kind),
-    computed("timeout", timeout),
+    computed("authentication", authentication::kind).wide(),
+    computed("timeout", timeout).wide(),
 ];
 
 const FIELDS: &[Column] = &[
@@ -46,7 +46,25 @@ fn row(interface: &str, endpoint: &Value, base_url: Option<&str>) -> Value {
 pub(super) fn describe(response: &Value) -> String {
     let endpoint = response.get("endpoint").unwrap_or(&Value::Null);
     let row = row(&text_at(response, "/interface"), endpoint, None);
-    details(&row, FIELDS) + &new_secret("signing secret", response, "/signing_secret")
+    details(&row, FIELDS) + &signing_secret(response)
+}
+
+/// The new signing secret and the messages that it signs, or the one that still applies.
+fn signing_secret(response: &Value) -> String {
+    let interface = text_at(response, "/interface");
+    if response.get("signing_secret").is_some_and(Value::is_string) {
+        let secret = new_secret("signing secret", response, "/signing_secret");
+        return format!(
+            "{secret}It signs the messages to {interface} only: each endpoint has a secret of its own.\n"
+        );
+    }
+    match items(response, "/endpoint/signing_secrets") {
+        [] => format!("\nRequests to {interface} are not signed.\n"),
+        _ => format!(
+            "\nThe signing secret of {interface} stays as it was; backhaul endpoint rotate-secret makes \
+             a new one.\n"
+        ),
+    }
 }
 
 fn headers(endpoint: &Value) -> String {
@@ -131,7 +149,15 @@ mod tests {
 
             signing secret: whsec_c2VjcmV0
             Store it now: it is not shown again.
+            It signs the messages to rma only: each endpoint has a secret of its own.
         "#]]
         .assert_eq(&describe(&response));
+        let unchanged = json!({
+            "interface": "rma", "endpoint": { "signing_secrets": [{"secret": "********"}] },
+        });
+        let last = describe(&unchanged).lines().last().unwrap().to_owned();
+        assert!(last.starts_with("The signing secret of rma stays as it was"), "{last}");
+        let variants = json!({ "interface": "variants", "endpoint": { "signing_secrets": [] } });
+        assert!(describe(&variants).ends_with("Requests to variants are not signed.\n"));
     }
 }

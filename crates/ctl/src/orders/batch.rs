@@ -4,9 +4,10 @@ use std::io;
 
 use domain::order::OrderPolicy;
 
-use super::check::check;
+use super::check::{CheckedOrder, check};
 use super::file::RawOrder;
 use super::report::Rejection;
+use super::validate::describe_warning;
 
 /// Leaves a margin below the 5 MiB that the order intake accepts.
 const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
@@ -27,6 +28,23 @@ pub(crate) struct Batch {
     pub(crate) end: u64,
     pub(crate) orders: Vec<ValidOrder>,
     pub(crate) rejected: Vec<Rejection>,
+    /// Warnings about the valid orders, each with its line in the file.
+    pub(crate) warnings: Vec<(u64, String)>,
+}
+
+impl Batch {
+    /// Validates an order and adds it.
+    fn add(&mut self, line: u64, bytes: Vec<u8>) {
+        let checked = check(&bytes, OrderPolicy::default());
+        if checked.errors.is_empty() {
+            let warnings = checked.warnings.iter();
+            self.warnings.extend(warnings.map(|it| (line, describe_warning(&checked, it))));
+            self.orders.push(ValidOrder { line, identifier: checked.identifier, bytes });
+        } else {
+            let CheckedOrder { identifier: order, errors, .. } = checked;
+            self.rejected.push(Rejection { line, order, errors });
+        }
+    }
 }
 
 /// Groups the orders of a file into batches and skips those that an earlier run completed.
@@ -75,13 +93,7 @@ impl<I: Iterator<Item = io::Result<RawOrder>>> Batches<I> {
             bytes += order.bytes.len();
             self.read += 1;
             let RawOrder { line, bytes } = order;
-            match check(&bytes, OrderPolicy::default()) {
-                Ok(identifier) => batch.orders.push(ValidOrder { line, identifier, bytes }),
-                Err(errors) => {
-                    let order = identifier_of(&bytes);
-                    batch.rejected.push(Rejection { line, order, errors });
-                }
-            }
+            batch.add(line, bytes);
         }
         batch.end = self.read;
         batch
@@ -99,13 +111,6 @@ impl<I: Iterator<Item = io::Result<RawOrder>>> Iterator for Batches<I> {
         self.number += 1;
         Some(Ok(batch))
     }
-}
-
-/// The identifier of a rejected order, or an empty text.
-fn identifier_of(order: &[u8]) -> String {
-    let value = serde_json::from_slice::<serde_json::Value>(order).ok();
-    let identifier = value.as_ref().and_then(|order| order.get("identifier")?.as_str());
-    identifier.unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

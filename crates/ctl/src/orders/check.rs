@@ -1,33 +1,75 @@
 //! Validation of one order, without sending it.
 
-use domain::json::{Code, Document, FieldError, ParseError};
+use domain::json::{Code, Document, FieldError, JsonValue, ParseError};
 use domain::order::{OrderMessage, OrderPolicy};
 use platform::Clock;
 
 use super::file::MAX_ORDER_BYTES;
 use super::message::{message, order_error};
+use super::unknown_fields::unknown_fields;
 
-/// The order's identifier, or all its errors, with paths relative to the order.
-pub(crate) fn check(order: &[u8], policy: OrderPolicy) -> Result<String, Vec<FieldError>> {
+/// The result of a validation. All paths are relative to the order.
+#[derive(Debug, Default)]
+pub(crate) struct CheckedOrder {
+    /// Empty if it cannot be read.
+    pub(crate) identifier: String,
+    pub(crate) errors: Vec<FieldError>,
+    /// Amounts that do not add up, and fields that are not read.
+    pub(crate) warnings: Vec<FieldError>,
+}
+
+impl CheckedOrder {
+    fn unreadable(error: FieldError) -> Self {
+        Self { errors: vec![error], ..Self::default() }
+    }
+
+    /// The order and the line that an error or a warning concerns, for example `order 1001, line 2`.
+    pub(crate) fn subject(&self, error: &FieldError) -> String {
+        let mut subject = match self.identifier.as_str() {
+            "" => "order".to_owned(),
+            identifier => format!("order {identifier}"),
+        };
+        let index = error.field.strip_prefix("$.items[").and_then(|rest| rest.split_once(']'));
+        if let Some(index) = index.and_then(|(index, _)| index.parse::<usize>().ok()) {
+            subject.push_str(&format!(", line {}", index + 1));
+        }
+        subject
+    }
+}
+
+/// Validates an order.
+pub(crate) fn check(order: &[u8], policy: OrderPolicy) -> CheckedOrder {
     if order.len() > MAX_ORDER_BYTES {
         let detail = "larger than 5 MiB: the file must have one order per line, or a JSON array";
-        return Err(vec![order_is_invalid(detail)]);
+        return CheckedOrder::unreadable(order_is_invalid(detail));
     }
     // First alone, so that positions in errors are those of the file. Then as a message, because the
     // limits of a message apply.
     let parse = |bytes: &[u8]| {
-        let malformed = |it: ParseError| vec![FieldError::invalid("$", it.to_string())];
+        let malformed = |it: ParseError| FieldError::invalid("$", it.to_string());
         Document::parse(bytes).map_err(malformed)
     };
-    parse(order)?;
-    let now = Clock::system().now();
-    match OrderMessage::read(&parse(&message([order]))?, policy, now) {
-        Ok(message) => {
-            let identifiers = message.snapshots.into_iter().map(|it| it.order.identifier);
-            Ok(identifiers.collect())
+    let alone = match parse(order) {
+        Ok(alone) => alone,
+        Err(error) => return CheckedOrder::unreadable(error),
+    };
+    let identifier = alone.value().get("identifier").and_then(JsonValue::as_str);
+    let identifier = identifier.unwrap_or_default().to_owned();
+    let document = match parse(&message([order])) {
+        Ok(document) => document,
+        Err(error) => {
+            return CheckedOrder { identifier, ..CheckedOrder::unreadable(error) };
         }
-        Err(invalid) => Err(invalid.errors.into_iter().map(relative_to_order).collect()),
-    }
+    };
+    let (errors, mut warnings) = match OrderMessage::read(&document, policy, Clock::system().now())
+    {
+        Ok(message) => (Vec::new(), message.warnings),
+        Err(invalid) => (invalid.errors, Vec::new()),
+    };
+    let errors = errors.into_iter().map(relative_to_order).collect();
+    warnings = warnings.into_iter().map(relative_to_order).collect();
+    warnings.extend(unknown_fields(alone.value()));
+    CheckedOrder { identifier, errors, warnings }
 }
 
 fn relative_to_order(error: FieldError) -> FieldError {
@@ -47,12 +89,12 @@ mod tests {
 
     #[test]
     fn paths_are_relative_to_the_order() {
-        let errors = check(br#"{"identifier": 7}"#, OrderPolicy::default()).unwrap_err();
+        let errors = check(br#"{"identifier": 7}"#, OrderPolicy::default()).errors;
         assert!(
             errors.iter().any(|error| error.to_string().starts_with("$.identifier: invalid_type"))
         );
         assert!(errors.iter().any(|error| error.to_string() == "$.currency: missing_field"));
-        let errors = check(b"{\"a\": 1, \"a\": 2}", OrderPolicy::default()).unwrap_err();
+        let errors = check(b"{\"a\": 1, \"a\": 2}", OrderPolicy::default()).errors;
         assert_eq!(
             errors[0].to_string(),
             r#"$: invalid (the key "a" appears twice in one object at line 1 column 12)"#
@@ -60,8 +102,21 @@ mod tests {
     }
 
     #[test]
+    fn an_error_names_its_order_and_line() {
+        let order = br#"{"identifier": "A-1", "items": [{"sku": "S"}, {"identifer": "2"}]}"#;
+        let checked = check(order, OrderPolicy::default());
+        let subjects = |errors: &[FieldError]| -> Vec<_> {
+            errors.iter().map(|error| checked.subject(error)).collect()
+        };
+        assert!(subjects(&checked.errors).contains(&"order A-1, line 2".to_owned()));
+        assert!(subjects(&checked.errors).contains(&"order A-1".to_owned()));
+        assert_eq!(subjects(&checked.warnings), ["order A-1, line 2"]);
+        assert_eq!(check(b"{}", OrderPolicy::default()).subject(&checked.errors[0]), "order");
+    }
+
+    #[test]
     fn an_order_has_a_size_limit() {
-        let errors = check(&vec![b' '; MAX_ORDER_BYTES + 1], OrderPolicy::default()).unwrap_err();
+        let errors = check(&vec![b' '; MAX_ORDER_BYTES + 1], OrderPolicy::default()).errors;
         assert_eq!(
             errors[0].to_string(),
             "$: invalid (larger than 5 MiB: the file must have one order per line, or a JSON array)"
@@ -72,7 +127,7 @@ mod tests {
     fn the_limits_of_a_message_apply() {
         let nested = |depth: usize| {
             let order = format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
-            check(order.as_bytes(), OrderPolicy::default()).unwrap_err()[0].to_string()
+            check(order.as_bytes(), OrderPolicy::default()).errors[0].to_string()
         };
         assert_eq!(nested(MAX_DEPTH - 4), "$.identifier: missing_field");
         // Within the depth limit as a document of its own, but not inside a message.

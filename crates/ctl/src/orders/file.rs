@@ -1,20 +1,24 @@
-//! Reader for files of orders: one order per line or one JSON array, plain or gzipped.
+//! Reader for files of orders: messages as they are published, one JSON array, one order per line, or
+//! orders that span lines; plain or gzipped.
 //!
 //! A file is read as a stream and may be larger than memory. The reader splits it into orders and
 //! does not validate them.
 
-use std::borrow::Cow;
-use std::fs::File;
+mod layout;
+mod source;
+
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
+
+use layout::{MESSAGE_START, Start};
+pub(crate) use source::Source;
 
 /// The size limit of a message.
 pub(crate) const MAX_ORDER_BYTES: usize = 5 * 1024 * 1024;
 const BUFFER_BYTES: usize = 256 * 1024;
+/// The start of a file that shows its layout.
+const HEAD_BYTES: u64 = 64 * 1024;
 
 /// The bytes of one order in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,57 +39,6 @@ impl RawOrder {
     }
 }
 
-/// A file of orders, or standard input.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Source {
-    File(PathBuf),
-    Stdin,
-}
-
-impl From<&str> for Source {
-    fn from(argument: &str) -> Self {
-        if argument == "-" { Self::Stdin } else { Self::File(argument.into()) }
-    }
-}
-
-impl Source {
-    pub(crate) fn path(&self) -> Option<&Path> {
-        match self {
-            Self::File(path) => Some(path),
-            Self::Stdin => None,
-        }
-    }
-
-    /// The name as the caller wrote it.
-    pub(crate) fn name(&self) -> Cow<'_, str> {
-        self.path().map_or("-".into(), Path::to_string_lossy)
-    }
-
-    /// Opens the source. The counter holds the bytes read from the file, before decompression.
-    pub(crate) fn open(&self) -> io::Result<(OrderReader, Arc<AtomicU64>)> {
-        let bytes_read = Arc::new(AtomicU64::new(0));
-        let raw: Box<dyn Read + Send> = match self {
-            Self::File(path) => Box::new(File::open(path)?),
-            Self::Stdin => Box::new(io::stdin()),
-        };
-        let counting = CountingReader { inner: raw, bytes_read: bytes_read.clone() };
-        Ok((OrderReader::new(counting)?, bytes_read))
-    }
-}
-
-struct CountingReader<R> {
-    inner: R,
-    bytes_read: Arc<AtomicU64>,
-}
-
-impl<R: Read> Read for CountingReader<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.inner.read(buffer)?;
-        self.bytes_read.fetch_add(count.try_into().unwrap_or(0), Ordering::Relaxed);
-        Ok(count)
-    }
-}
-
 /// An iterator over the orders of a file.
 pub(crate) struct OrderReader {
     bytes: Box<dyn BufRead + Send>,
@@ -96,9 +49,12 @@ pub(crate) struct OrderReader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Layout {
     Lines,
-    /// Inside an array; `started` after its first element.
+    /// Orders that may span lines.
+    Values,
+    /// Inside an array, which may be that of a message; `started` after its first element.
     Array {
         started: bool,
+        in_message: bool,
     },
     Ended,
 }
@@ -106,20 +62,54 @@ enum Layout {
 impl OrderReader {
     pub(crate) fn new(raw: impl Read + Send + 'static) -> io::Result<Self> {
         let mut raw = BufReader::with_capacity(BUFFER_BYTES, raw);
-        let bytes: Box<dyn BufRead + Send> = if raw.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
+        let mut bytes: Box<dyn BufRead + Send> = if raw.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
             Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(raw)))
         } else {
             Box::new(raw)
         };
+        let mut head = Vec::new();
+        bytes.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
+        if head.starts_with("\u{feff}".as_bytes()) {
+            head.drain(..3);
+        }
+        let start = Start::of(&head);
+        let bytes = Box::new(io::Cursor::new(head).chain(bytes));
         let mut reader = Self { bytes, line: 1, layout: Layout::Lines };
-        if reader.bytes.fill_buf()?.starts_with("\u{feff}".as_bytes()) {
-            reader.bytes.consume(3);
-        }
-        if reader.skip_space()? == Some(b'[') {
-            reader.bytes.consume(1);
-            reader.layout = Layout::Array { started: false };
-        }
+        reader.layout = match start {
+            Start::Lines => Layout::Lines,
+            Start::Values => Layout::Values,
+            Start::Array => {
+                reader.expect(b"[")?;
+                Layout::Array { started: false, in_message: false }
+            }
+            Start::Message => {
+                reader.enter_message()?;
+                Layout::Array { started: false, in_message: true }
+            }
+            Start::Unknown => {
+                reader.skip_space()?;
+                return Err(reader.malformed(layout::UNKNOWN));
+            }
+        };
         Ok(reader)
+    }
+
+    /// Reads up to the array of a message.
+    fn enter_message(&mut self) -> io::Result<()> {
+        MESSAGE_START.iter().try_for_each(|token| self.expect(token))
+    }
+
+    /// Reads a token and the white space before it.
+    fn expect(&mut self, token: &[u8]) -> io::Result<()> {
+        self.skip_space()?;
+        for byte in token {
+            if self.bytes.fill_buf()?.first() != Some(byte) {
+                let token = String::from_utf8_lossy(token);
+                return Err(self.malformed(&format!("expected {token}")));
+            }
+            self.bytes.consume(1);
+        }
+        Ok(())
     }
 
     /// Skips white space and returns the next byte without consuming it.
@@ -149,7 +139,7 @@ impl OrderReader {
         Ok(Some(RawOrder::new(line, bytes)))
     }
 
-    fn next_element(&mut self, started: bool) -> io::Result<Option<RawOrder>> {
+    fn next_element(&mut self, started: bool, in_message: bool) -> io::Result<Option<RawOrder>> {
         let mut next = self.skip_space()?;
         if started && next == Some(b',') {
             self.bytes.consume(1);
@@ -161,24 +151,49 @@ impl OrderReader {
             None => Err(self.malformed("the file ends inside the array")),
             Some(b']') => {
                 self.bytes.consume(1);
-                match self.skip_space()? {
-                    None => Ok(None),
-                    Some(_) => Err(self.malformed("unexpected content after the array")),
-                }
+                if in_message { self.leave_message() } else { self.leave_array() }
             }
-            Some(_) => self.element().map(Some),
+            Some(_) => self.element(Layout::Array { started, in_message }).map(Some),
         }
     }
 
-    /// Reads up to the comma or bracket that ends the element. Commas and brackets inside strings
-    /// and nested values do not end it.
-    fn element(&mut self) -> io::Result<RawOrder> {
+    fn leave_array(&mut self) -> io::Result<Option<RawOrder>> {
+        match self.skip_space()? {
+            None => Ok(None),
+            Some(_) => Err(self.malformed("unexpected content after the array")),
+        }
+    }
+
+    /// Another message may follow.
+    fn leave_message(&mut self) -> io::Result<Option<RawOrder>> {
+        self.expect(b"}")?;
+        self.expect(b"}")?;
+        if self.skip_space()?.is_none() {
+            return Ok(None);
+        }
+        self.enter_message()?;
+        self.next_element(false, true)
+    }
+
+    fn next_value(&mut self) -> io::Result<Option<RawOrder>> {
+        match self.skip_space()? {
+            None => Ok(None),
+            Some(b'{') => self.element(Layout::Values).map(Some),
+            Some(_) => Err(self.malformed("expected an order")),
+        }
+    }
+
+    /// Reads one order. In an array, the comma or bracket behind it ends it; commas and brackets inside
+    /// strings and nested values do not. Otherwise its last brace ends it.
+    fn element(&mut self, layout: Layout) -> io::Result<RawOrder> {
+        let is_value = layout == Layout::Values;
         let (line, mut bytes) = (self.line, Vec::new());
         let (mut depth, mut in_string, mut escaped) = (0u32, false, false);
         loop {
             let chunk = self.bytes.fill_buf()?;
             if chunk.is_empty() {
-                return Err(self.malformed("the file ends inside the array"));
+                let part = if is_value { "an order" } else { "the array" };
+                return Err(self.malformed(&format!("the file ends inside {part}")));
             }
             let mut end = None;
             for (position, byte) in chunk.iter().enumerate() {
@@ -189,11 +204,17 @@ impl OrderReader {
                     b'"' => in_string = !in_string,
                     _ if in_string => {}
                     b'{' | b'[' => depth += 1,
-                    b',' | b']' if depth == 0 => {
+                    b',' | b']' if depth == 0 && !is_value => {
                         end = Some(position);
                         break;
                     }
-                    b'}' | b']' => depth = depth.saturating_sub(1),
+                    b'}' | b']' => {
+                        depth = depth.saturating_sub(1);
+                        if is_value && depth == 0 {
+                            end = Some(position + 1);
+                            break;
+                        }
+                    }
                     _ => {}
                 }
             }
@@ -218,9 +239,10 @@ impl Iterator for OrderReader {
     fn next(&mut self) -> Option<io::Result<RawOrder>> {
         let next = match self.layout {
             Layout::Lines => self.next_line(),
-            Layout::Array { started } => {
-                self.layout = Layout::Array { started: true };
-                self.next_element(started)
+            Layout::Values => self.next_value(),
+            Layout::Array { started, in_message } => {
+                self.layout = Layout::Array { started: true, in_message };
+                self.next_element(started, in_message)
             }
             Layout::Ended => return None,
         };
@@ -237,74 +259,4 @@ fn read_limit() -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Write as _;
-
-    use flate2::{Compression, write::GzEncoder};
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn read(file: impl Into<Vec<u8>>) -> Result<Vec<(u64, String)>, String> {
-        let orders = OrderReader::new(io::Cursor::new(file.into())).map_err(|e| e.to_string())?;
-        let text = |order: RawOrder| (order.line, String::from_utf8(order.bytes).unwrap());
-        orders.map(|order| order.map(text).map_err(|e| e.to_string())).collect()
-    }
-
-    #[track_caller]
-    fn check(file: &str, expected: &[(u64, &str)]) {
-        let expected: Vec<_> =
-            expected.iter().map(|(line, text)| (*line, (*text).to_owned())).collect();
-        assert_eq!(read(file).as_deref(), Ok(&expected[..]));
-        let mut gzipped = GzEncoder::new(Vec::new(), Compression::fast());
-        gzipped.write_all(file.as_bytes()).unwrap();
-        assert_eq!(read(gzipped.finish().unwrap()).as_deref(), Ok(&expected[..]));
-    }
-
-    #[test]
-    fn each_line_is_an_order() {
-        check("", &[]);
-        check("{}\n{\"a\": 1}\n", &[(1, "{}"), (2, "{\"a\": 1}")]);
-        check("\n\n{}\r\n\n  {\"a\":1}  ", &[(3, "{}"), (5, "{\"a\":1}")]);
-        check("\u{feff}{}\n", &[(1, "{}")]);
-        check("not JSON\n{}", &[(1, "not JSON"), (2, "{}")]);
-    }
-
-    #[test]
-    fn each_array_element_is_an_order() {
-        check("[]", &[]);
-        check(" \n[ {} ]\n", &[(2, "{}")]);
-        check(
-            "[{\"a\": [1, 2]},\n {\"b\": \"],}\\\"\"}\n]",
-            &[(1, "{\"a\": [1, 2]}"), (2, "{\"b\": \"],}\\\"\"}")],
-        );
-        check("[1,\n\n\"x\"]", &[(1, "1"), (3, "\"x\"")]);
-    }
-
-    #[test]
-    fn a_malformed_array_is_an_error() {
-        assert_eq!(read("[{}").unwrap_err(), "line 1: the file ends inside the array");
-        assert_eq!(read("[{}\n,").unwrap_err(), "line 2: the file ends inside the array");
-        assert_eq!(read("[{}]\n{}").unwrap_err(), "line 2: unexpected content after the array");
-    }
-
-    #[test]
-    fn an_order_that_is_too_large_is_cut() {
-        let large = "x ".repeat(MAX_ORDER_BYTES);
-        for file in [format!("{{}}\n{large}\n{{}}\n"), format!("[{{}},\n{large},\n{{}}]")] {
-            let sizes = read(file).unwrap().into_iter().map(|(line, text)| (line, text.len()));
-            assert_eq!(sizes.collect::<Vec<_>>(), [(1, 2), (2, MAX_ORDER_BYTES + 1), (3, 2)]);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn both_layouts_give_the_same_orders(texts in prop::collection::vec(".{0,20}", 0..8)) {
-            let orders: Vec<_> = texts.iter().map(|text| serde_json::json!({ "text": text })).collect();
-            let written: Vec<_> = orders.iter().map(ToString::to_string).collect();
-            let texts = |read: Vec<(u64, String)>| read.into_iter().map(|(_, text)| text).collect::<Vec<_>>();
-            prop_assert_eq!(&texts(read(written.join("\n")).unwrap()), &written);
-            prop_assert_eq!(&texts(read(format!("[{}]", written.join(" ,\n"))).unwrap()), &written);
-        }
-    }
-}
+mod tests;

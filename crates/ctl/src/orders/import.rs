@@ -4,34 +4,39 @@
 //! rejected. If the order intake rejects some orders, the others are sent again. Every order of the
 //! file is stored or listed in the report.
 
+mod progress;
 mod send;
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal as _};
 use std::path::{self, Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, value_parser};
-use domain::order::{MAX_ORDERS, OrderOutcome};
+use domain::order::MAX_ORDERS;
 use futures_util::StreamExt as _;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
 use tokio::sync::watch;
 
+use self::progress::{Summary, print_summary, progress_bar, update_progress};
 use self::send::FinishedBatch;
 use super::batch::Batches;
 use super::checkpoint::Checkpoint;
 use super::file::Source;
 use super::intake_client::{IntakeArgs, IntakeClient};
 use super::report::Report;
+use crate::output::Format;
 use crate::settings::Settings;
 use crate::usage_error;
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  backhaul orders import orders.json
+  backhaul orders import history.ndjson.gz --parallel 8 --report rejected.csv")]
 pub(crate) struct Arguments {
-    /// Files with one order per line or one JSON array, plain or gzipped; - is standard input
+    /// Files with a message, an array of orders, or one order after the other, as JSON, plain
+    /// or gzipped; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
     #[command(flatten)]
@@ -45,36 +50,19 @@ pub(crate) struct Arguments {
     /// CSV file for rejected orders, which replaces an earlier report [default: FILE.rejected.csv]
     #[arg(long, value_name = "PATH")]
     report: Option<PathBuf>,
-}
-
-/// Number of orders of a file by result.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Summary {
-    stored: u64,
-    unchanged: u64,
-    stale: u64,
-    /// Includes the rejected orders of earlier runs that this run resumes, because the exit code
-    /// concerns the whole file.
-    rejected: u64,
-}
-
-impl Summary {
-    fn count(&mut self, outcome: OrderOutcome) {
-        *match outcome {
-            OrderOutcome::Stored => &mut self.stored,
-            OrderOutcome::Unchanged => &mut self.unchanged,
-            OrderOutcome::Stale => &mut self.stale,
-        } += 1;
-    }
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { files, intake, batch, parallel, report } = arguments;
+    let Arguments { files, intake, batch, parallel, report, json } = arguments;
     let importer = Importer {
         intake: IntakeClient::from_arguments(&intake, &Settings::load()?)?,
         batch: usize::try_from(batch).unwrap_or(MAX_ORDERS),
         parallel: usize::try_from(parallel).unwrap_or(1),
         report,
+        format: Format::new(json),
     };
     Ok(match importer.import_all(&files, watch_for_interrupt()).await? {
         None => ExitCode::from(130),
@@ -102,6 +90,7 @@ struct Importer {
     batch: usize,
     parallel: usize,
     report: Option<PathBuf>,
+    format: Format,
 }
 
 impl Importer {
@@ -115,15 +104,19 @@ impl Importer {
         let sources: Vec<_> = files.iter().map(|file| Source::from(file.as_str())).collect();
         self.prepare_reports(&sources)?;
         let mut rejected = 0;
+        let mut results = Vec::new();
         for (file, source) in files.iter().zip(&sources) {
             let summary = self.import(source, file, interrupted.clone()).await;
             let summary = summary.with_context(|| format!("{file} is not imported completely"))?;
             rejected += summary.rejected;
+            results.push(json!({ "file": file, "result": summary }));
             if *interrupted.borrow() {
                 return Ok(None);
             }
         }
         sources.iter().filter_map(Source::path).try_for_each(Checkpoint::delete)?;
+        // The text of the result was printed file by file.
+        self.format.print(&json!({ "files": results }), |_| String::new())?;
         Ok(Some(rejected))
     }
 
@@ -182,7 +175,8 @@ impl Importer {
         let mut finished = self.send_all(batches, interrupted.clone());
         let mut summary = Summary::default();
         while let Some(batch) = finished.next().await {
-            let FinishedBatch { number, end, outcomes, rejected } = batch?;
+            let FinishedBatch { number, end, outcomes, rejected, warnings } = batch?;
+            summary.show_warnings(name, &warnings, &bar);
             summary.rejected += u64::try_from(rejected.len()).unwrap_or(u64::MAX);
             checkpoint.finish(number, end, rejected, &mut report)?;
             outcomes.into_iter().for_each(|outcome| summary.count(outcome));
@@ -229,39 +223,6 @@ fn different_report(source: &Source, earlier: &Path) -> anyhow::Error {
         "the unfinished import of {name} reports to {earlier}: resume with --report {earlier}, or \
          remove {name}.import to start over"
     ))
-}
-
-fn progress_bar(source: &Source, name: &str) -> ProgressBar {
-    let size = source.path().and_then(|path| path.metadata().ok()).map(|metadata| metadata.len());
-    let template = match size {
-        Some(_) => "{prefix} {wide_bar} {percent:>3} % {msg}, {eta} left",
-        None => "{prefix} {spinner} {elapsed} {msg}",
-    };
-    let bar = size.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-    if !io::stderr().is_terminal() {
-        bar.set_draw_target(ProgressDrawTarget::hidden());
-    }
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar.set_prefix(name.to_owned());
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
-}
-
-fn update_progress(bar: &ProgressBar, bytes_read: &AtomicU64, summary: &Summary) {
-    let done = summary.stored + summary.unchanged + summary.stale + summary.rejected;
-    let rate = u128::from(done) * 1000 / bar.elapsed().as_millis().max(1);
-    bar.set_position(bytes_read.load(Ordering::Relaxed));
-    bar.set_message(format!("{done} orders, {rate}/s, {} rejected", summary.rejected));
-}
-
-fn print_summary(name: &str, summary: &Summary, report: &Report) {
-    let Summary { stored, unchanged, stale, rejected } = summary;
-    eprintln!("{name}: {stored} stored, {unchanged} unchanged, {stale} stale, {rejected} rejected");
-    if *rejected > 0 {
-        eprintln!("{name}: rejected orders are listed in {}", report.path().display());
-    }
 }
 
 #[cfg(test)]

@@ -4,37 +4,103 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
+use domain::json::FieldError;
 use domain::order::OrderPolicy;
+use serde_json::{Value, json};
 
-use super::check::check;
+use super::check::{CheckedOrder, check};
 use super::file::Source;
-use crate::output::print;
+use crate::output::{Format, count, print};
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  backhaul orders validate orders.json
+  backhaul orders validate history.ndjson.gz --strict-amounts --json")]
 pub(crate) struct Arguments {
-    /// Files with one order per line or one JSON array, plain or gzipped; - is standard input
+    /// Files with a message, an array of orders, or one order after the other, as JSON, plain
+    /// or gzipped; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
     /// Reject amounts that do not add up, as for a merchant with strict amounts
     #[arg(long)]
     strict_amounts: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The result for all files.
+#[derive(Default)]
+struct Summary {
+    orders: u64,
+    rejected: u64,
+    errors: Vec<Value>,
+    warnings: Vec<Value>,
+    warning_count: u64,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let policy = OrderPolicy { strict_amounts: arguments.strict_amounts, ..OrderPolicy::default() };
-    let (mut checked, mut rejected) = (0u64, 0u64);
+    let format = Format::new(arguments.json);
+    let mut summary = Summary::default();
     for file in &arguments.files {
         let (orders, _) = Source::from(file.as_str()).open().with_context(|| file.clone())?;
         for order in orders {
             let order = order.with_context(|| file.clone())?;
-            checked += 1;
-            let Err(errors) = check(&order.bytes, policy) else { continue };
-            rejected += 1;
-            for error in &errors {
-                print(&format!("{file}:{}: {error}\n", order.line))?;
-            }
+            let checked = check(&order.bytes, policy);
+            summary.add(&format!("{file}:{}", order.line), &checked, format)?;
         }
     }
-    print(&format!("{checked} orders checked, {rejected} would be rejected\n"))?;
-    Ok(if rejected == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let is_valid = summary.rejected == 0;
+    summary.print(format)?;
+    Ok(if is_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Summary {
+    /// Counts an order, and prints or collects its errors and warnings.
+    fn add(&mut self, place: &str, checked: &CheckedOrder, format: Format) -> anyhow::Result<()> {
+        self.orders += 1;
+        self.rejected += u64::from(!checked.errors.is_empty());
+        self.warning_count += u64::try_from(checked.warnings.len()).unwrap_or(u64::MAX);
+        match format {
+            Format::Json => {
+                let entry = |error: &FieldError| {
+                    json!({ "place": place, "order": checked.identifier, "field": error.field,
+                            "code": error.code, "detail": error.detail })
+                };
+                self.errors.extend(checked.errors.iter().map(entry));
+                self.warnings.extend(checked.warnings.iter().map(entry));
+            }
+            Format::Text => {
+                for error in &checked.errors {
+                    print(&format!("{place}: {}: {error}\n", checked.subject(error)))?;
+                }
+                for warning in &checked.warnings {
+                    print(&format!("{place}: {}\n", describe_warning(checked, warning)))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn print(self, format: Format) -> anyhow::Result<()> {
+        let Self { orders, rejected, errors, warnings, warning_count } = self;
+        let summary = json!({
+            "orders": orders, "rejected": rejected, "errors": errors, "warnings": warnings,
+        });
+        format.print(&summary, |_| {
+            let warnings = match warning_count {
+                0 => String::new(),
+                number => format!(", {}", count(number, "warning")),
+            };
+            format!("{} checked, {rejected} would be rejected{warnings}\n", count(orders, "order"))
+        })
+    }
+}
+
+/// A warning with its order, line and field.
+pub(crate) fn describe_warning(checked: &CheckedOrder, warning: &FieldError) -> String {
+    let detail = warning.detail.as_deref().unwrap_or("is not valid");
+    format!("warning: {}: {}: {detail}", checked.subject(warning), warning.field)
 }

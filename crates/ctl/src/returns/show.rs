@@ -4,14 +4,14 @@ use domain::returns::RmaUnit;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use crate::output::{Column, computed, details, items, join, table, text_at, time, value};
+use crate::output::{Column, computed, details, id, items, join, table, text_at, time, value};
 
 pub(super) const COLUMNS: &[Column] = &[
     value("merchant", "/merchant"),
     value("rma", "/rma_identifier"),
     time("created", "/created_at"),
     value("status", "/status"),
-    value("method", "/return_method"),
+    value("method", "/return_method").wide(),
     computed("units", |rma| active_units(rma).count().to_string()),
     computed("orders", |rma| {
         let units = items(rma, "/units").iter();
@@ -22,7 +22,8 @@ pub(super) const COLUMNS: &[Column] = &[
     computed("tracking", |rma| {
         let number = active_units(rma).find_map(|unit| unit.get("tracking_number")?.as_str());
         number.unwrap_or("-").to_owned()
-    }),
+    })
+    .wide(),
 ];
 
 const FIELDS: &[Column] = &[
@@ -44,7 +45,7 @@ const UNIT_COLUMNS: &[Column] = &[
         format!("{order}/{line}:{}", part("/unit"))
     }),
     value("sku", "/sku"),
-    value("title", "/title"),
+    value("title", "/title").wide(),
     value("reason", "/return_reason"),
     value("for", "/refund_type"),
     computed("cents", |unit| match RmaUnit::deserialize(unit) {
@@ -53,16 +54,17 @@ const UNIT_COLUMNS: &[Column] = &[
     }),
     value("parcel", "/package_tracking_status"),
     value("received", "/receiving_status"),
-    value("exchange", "/exchange_status"),
-    value("exchange order", "/exchange_order_identifier"),
-    value("refund", "/refunded_by"),
+    value("exchange", "/exchange_status").wide(),
+    value("exchange order", "/exchange_order_identifier").wide(),
+    value("refund", "/refunded_by").wide(),
 ];
 
 const TIMELINE_COLUMNS: &[Column] = &[
     time("time", "/at"),
     value("event", "/event"),
     value("actor", "/actor"),
-    value("message", "/delivery"),
+    id("message", "/delivery"),
+    value("arrived", "/arrived"),
 ];
 
 pub(super) fn describe(rma: &Value) -> String {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use domain::access::Scope;
 use domain::returns::{ReturnMethod, Rma, RmaStatus, RmaUnit};
 use platform::{Clock, Timestamp};
 use serde::Deserialize as _;
@@ -11,18 +12,22 @@ use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::api_client::ApiClient;
-use crate::output::{Format, items, print};
+use crate::delivery_services::is_not_found;
+use crate::output::{Format, count, items, print, text_at};
 use crate::service_urls::ORDERS;
 use crate::settings::Settings;
 
 /// Limit for the refund to get from the order intake to the return.
 const REFUND_TIMEOUT: Duration = Duration::from_secs(30);
+/// Further orders are not searched for returnable units.
+const MAX_ORDERS: usize = 50;
+const SCOPES: [Scope; 4] = [Scope::Orders, Scope::Returns, Scope::Carrier, Scope::Warehouse];
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Args)]
 pub(super) struct Simulate {
-    /// Order whose returnable units are returned
-    order: String,
+    /// Order whose returnable units are returned [default: the newest that has any]
+    order: Option<String>,
     /// Return reason, one of the merchant's codes [default: the first]
     #[arg(long, value_name = "CODE")]
     reason: Option<String>,
@@ -34,10 +39,17 @@ impl Simulate {
             Format::Text => print(&format!("{text}\n")),
             Format::Json => Ok(()),
         };
+        // Without one of these the simulation would end half-way.
+        client.require_scopes(&SCOPES)?;
         let order_intake = client.at_service(ORDERS, &Settings::load()?)?;
-        let rma = self.create(client).await?;
+        let (order, returnable) = match &self.order {
+            Some(order) => (order.clone(), returnable(client, order).await?),
+            None => find_returnable(client, &order_intake).await?,
+        };
+        let rma = self.create(client, &order, &returnable).await?;
         let id = rma.rma_identifier.clone();
-        report(&format!("{id} is created with {} units: rma.created", rma.units.len()))?;
+        let units = count(rma.units.len().try_into().unwrap_or(u64::MAX), "unit");
+        report(&format!("{id} is created with {units} of order {order}: rma.created"))?;
         let is_sent_back = rma.return_method != ReturnMethod::CustomerKeep;
         if is_sent_back {
             for (event, text) in [
@@ -53,22 +65,24 @@ impl Simulate {
             receive(client, &rma).await?;
             report(&format!("{id} is received: rma.received"))?;
         }
-        refund(&order_intake, &self.order, &rma).await?;
+        refund(&order_intake, &order, &rma).await?;
         let refunded = wait_for_refund(client, &id).await?;
         report(&format!("{id} is refunded: rma.refunded"))?;
         format.print(&refunded, |_| String::new())
     }
 
-    async fn create(&self, client: &ApiClient) -> anyhow::Result<Rma> {
-        let order = client.get(&["v1", "orders", &self.order, "returnable"]).await?;
+    async fn create(
+        &self,
+        client: &ApiClient,
+        order_identifier: &str,
+        order: &Value,
+    ) -> anyhow::Result<Rma> {
         let reason = match &self.reason {
             Some(reason) => json!(reason),
             None => order.pointer("/reasons/0/code").cloned().unwrap_or_default(),
         };
-        let units = items(&order, "/units").iter();
-        let returnable = units.filter(|unit| unit.get("returnable") == Some(&json!(true)));
         let part = |unit: &Value, name: &str| unit.get(name).cloned().unwrap_or_default();
-        let units: Vec<_> = returnable
+        let units: Vec<_> = returnable_units(order)
             .map(|unit| {
                 json!({
                     "order_identifier": part(unit, "order_identifier"),
@@ -78,12 +92,54 @@ impl Simulate {
             })
             .collect();
         if units.is_empty() {
-            bail!("order {} has no returnable units", self.order);
+            bail!("order {order_identifier} has no returnable units{}", reasons(order));
         }
-        let request = json!({ "return_method": choose_method(&order), "units": units });
+        let request = json!({ "return_method": choose_method(order), "units": units });
         let created = client.post(&["v1", "returns"], &request).await?;
         Rma::deserialize(created).context("the response is not a return")
     }
+}
+
+/// An order with its units and the reasons why some cannot be returned.
+async fn returnable(client: &ApiClient, order: &str) -> anyhow::Result<Value> {
+    client.get(&["v1", "orders", order, "returnable"]).await
+}
+
+fn returnable_units(order: &Value) -> impl Iterator<Item = &Value> {
+    let units = items(order, "/units").iter();
+    units.filter(|unit| unit.get("returnable") == Some(&json!(true)))
+}
+
+/// The reasons why the units of an order cannot be returned, each once.
+fn reasons(order: &Value) -> String {
+    let units = items(order, "/units").iter();
+    let mut reasons: Vec<_> = units.map(|unit| text_at(unit, "/ineligible/detail")).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    reasons.iter().map(|reason| format!("\n  {reason}")).collect()
+}
+
+/// The newest order that has returnable units.
+async fn find_returnable(
+    client: &ApiClient,
+    order_intake: &ApiClient,
+) -> anyhow::Result<(String, Value)> {
+    let query = [("sort", "newest")];
+    let orders = order_intake.list(&["v1", "orders"], "orders", &query, MAX_ORDERS).await?;
+    let orders = items(&orders, "/orders");
+    for order in orders.iter().map(|order| text_at(order, "/identifier")) {
+        match returnable(client, &order).await {
+            Ok(found) if returnable_units(&found).next().is_some() => return Ok((order, found)),
+            Ok(_) => {}
+            // The RMA engine may not have the order yet.
+            Err(error) if is_not_found(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bail!(
+        "none of the newest {} has returnable units: publish an order that has shipped, or name one",
+        count(orders.len().try_into().unwrap_or(u64::MAX), "order")
+    )
 }
 
 /// Chooses mail-back if the merchant offers it, because it sends the most messages.

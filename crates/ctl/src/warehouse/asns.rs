@@ -64,12 +64,18 @@ pub(crate) struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// List inbound ASNs, sorted by number
+    #[command(after_help = "\
+Example:
+  backhaul asn list --merchant acme")]
     List {
         /// Maximum number of ASNs
         #[arg(long, value_name = "N", default_value = "50")]
         limit: NonZeroUsize,
     },
     /// Show an inbound ASN with its expected and received units
+    #[command(after_help = "\
+Example:
+  backhaul asn show IN-1001")]
     Show { asn_number: String },
     /// Register an inbound ASN from a JSON file
     #[command(after_help = "\

@@ -16,8 +16,8 @@ const COLUMNS: &[Column] = &[
     value("line", "/message/line_identifier"),
     value("unit", "/message/unit_identifier"),
     computed("product", |receipt| product(receipt.get("message").unwrap_or(&Value::Null))),
-    value("condition", "/message/initial_condition"),
-    value("reject reason", "/message/reject_reason"),
+    value("condition", "/message/initial_condition").wide(),
+    value("reject reason", "/message/reject_reason").wide(),
 ];
 
 /// List units received in a warehouse

@@ -45,6 +45,9 @@ pub(crate) struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// List outbound shipments, sorted by number
+    #[command(after_help = "\
+Example:
+  backhaul shipment list --merchant acme")]
     List {
         /// Maximum number of shipments
         #[arg(long, value_name = "N", default_value = "50")]

@@ -209,9 +209,19 @@ impl TestApp {
         self.call_sandbox(Method::PUT, "/behaviour", &rule).await;
     }
 
-    /// The newest request that acme received for a message.
+    /// A URL of acme's server.
+    pub(crate) fn sandbox_url(&self, path: &str) -> String {
+        self.delivery().sandbox.url(path)
+    }
+
+    /// The newest request that acme received at its endpoint for a message.
     pub(crate) async fn received_request(&self, id: &str) -> Value {
-        let journal = format!("/journal?webhook_id={id}");
+        self.received_at("/rmas", id).await
+    }
+
+    /// The newest request with this path for a message.
+    pub(crate) async fn received_at(&self, path: &str, id: &str) -> Value {
+        let journal = format!("/journal?path={path}&webhook_id={id}");
         let page = self.call_sandbox(Method::GET, &journal, &Value::Null).await;
         page["entries"].as_array().unwrap().last().unwrap().clone()
     }

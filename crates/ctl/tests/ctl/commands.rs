@@ -33,7 +33,7 @@ async fn a_merchant_is_added_changed_and_shown() {
     }
     app.text("merchant add zeta --name Zeta").await;
     let list = app.text("merchant list").await;
-    assert!(list.starts_with("MERCHANT  NAME  TIME ZONE  CURRENCY  WINDOW"), "{list}");
+    assert!(list.starts_with("MERCHANT  NAME  TIME ZONE  CURRENCY  ENDPOINTS"), "{list}");
     assert_eq!(list.lines().count(), 3);
     let republished = app.json("merchant republish --json").await;
     assert_eq!(republished["merchants"], 2);
@@ -67,7 +67,11 @@ async fn a_client_works_until_it_is_revoked() {
     let rotated = app.json(&format!("client rotate {id} --overlap 1h --json")).await;
     let newer = rotated["client_secret"].as_str().unwrap();
     assert!(token(secret, "").await.is_some() && token(newer, "").await.is_some());
-    let rotated = app.json(&format!("client rotate {id} --overlap 0s --json")).await;
+    let stderr = app.error(&format!("client rotate {id} --overlap 0s"), 1).await;
+    assert!(stderr.contains("--force") && stderr.contains("is still in use"), "{stderr}");
+    let shown = app.text(&format!("client rotate {id} --overlap 1h --force")).await;
+    assert!(shown.contains("\nThe previous secret works until 20"), "{shown}");
+    let rotated = app.json(&format!("client rotate {id} --overlap 0s --force --json")).await;
     let newest = rotated["client_secret"].as_str().unwrap();
     assert!(token(secret, "").await.is_none() && token(newer, "").await.is_none());
     assert!(token(newest, "").await.is_some());

@@ -23,7 +23,10 @@ async fn a_message_is_listed_shown_replayed_and_counted() {
     let list = app.text("deliveries list").await;
     assert!(list.starts_with("ID"), "{list}");
     let found: Vec<_> = rows(&list).iter().map(|row| row[0].to_owned()).collect();
-    assert_eq!(found, [delivered.clone(), dead.clone()], "newest first: {list}");
+    assert_eq!(found, [&delivered[..18], &dead[..18]], "newest first: {list}");
+    let wide = app.text("deliveries list --wide").await;
+    let found: Vec<_> = rows(&wide).iter().map(|row| row[0].to_owned()).collect();
+    assert_eq!(found, [delivered.clone(), dead.clone()], "{wide}");
     for filter in [
         "--state dead",
         "--status 503",
@@ -52,7 +55,7 @@ async fn a_message_is_listed_shown_replayed_and_counted() {
 
     let stderr = app.error(&format!("deliveries replay {dead}"), 1).await;
     assert!(stderr.contains("is superseded"), "{stderr}");
-    let replayed = app.json(&format!("deliveries replay {dead} --force")).await;
+    let replayed = app.json(&format!("deliveries replay {dead} --force --json")).await;
     assert_eq!(replayed["replayed"], json!(dead));
     app.wait_for_state(&dead, "delivered").await;
 
@@ -62,8 +65,13 @@ async fn a_message_is_listed_shown_replayed_and_counted() {
         counts.filter(|it| it["status"] == status).filter_map(|it| it["attempts"].as_i64()).sum()
     };
     assert_eq!((attempts(503), attempts(200)), (2, 2), "{report}");
-    let table = app.text("deliveries report").await;
+    let table = app.text("deliveries report --by hour").await;
     assert!(table.starts_with("FROM") && table.contains("acme"), "{table}");
+    let report = app.json("deliveries report --from today --json").await;
+    assert_eq!(report["endpoints"][0]["merchant"], "acme", "{report}");
+    let table = app.text("deliveries report --from 2h").await;
+    let row: Vec<_> = rows(&table)[0].iter().take(6).map(|cell| (*cell).to_owned()).collect();
+    assert_eq!(row, ["acme", "rma", "50.0", "%", "4", "2"], "{table}");
     app.stop().await;
 }
 
@@ -82,13 +90,14 @@ async fn dead_messages_are_replayed_by_filter() {
     let counted = app.json(&format!("{replay} --dry-run --json")).await;
     assert_eq!(counted["replays"][0]["matches"], 3);
     let counted = app.text(&format!("{replay} --dry-run")).await;
-    assert!(counted.starts_with("3 messages match; sending them takes about 1 s\n"), "{counted}");
-    for row in ["acme      3\n", "rma   3\n", "  rma:1         rejected  500\n"] {
+    let summary = "3 messages match. A replay takes about 1 s. Nothing was sent.\n";
+    assert!(counted.starts_with(summary), "{counted}");
+    for row in ["acme      3\n", "rma   3\n", "  rma:1  500\n"] {
         assert!(counted.contains(row), "{row:?} in {counted}");
     }
     let (first, _) = dead.split_first().unwrap();
     assert_eq!(app.json(&format!("deliveries show {first} --json")).await["state"], "dead");
-    let started = app.json(&format!("{replay} --per-second 100")).await;
+    let started = app.json(&format!("{replay} --per-second 100 --json")).await;
     assert!(started["replays"][0]["id"].is_string(), "{started}");
     for id in &dead {
         app.wait_for_state(id, "delivered").await;
@@ -103,8 +112,10 @@ async fn dead_messages_are_replayed_by_filter() {
     })
     .await;
     let list = app.text("replays list").await;
-    assert_eq!(rows(&list)[0][0], id, "{list}");
-    assert!(list.contains("merchant=acme") && list.contains("operator"), "{list}");
+    assert_eq!(rows(&list)[0][0], &id[..18], "{list}");
+    assert!(list.contains("3 of 3"), "{list}");
+    let wide = app.text("replays list --wide").await;
+    assert!(wide.contains("merchant=acme") && wide.contains("operator"), "{wide}");
     let shown = app.text(&format!("replays show {id}")).await;
     assert!(shown.contains("finished") && shown.contains("status=500"), "{shown}");
     for action in ["pause", "resume", "stop"] {
@@ -135,8 +146,8 @@ async fn an_unreachable_service_does_not_hide_the_others() {
         assert!(!response[key].as_array().unwrap().is_empty(), "{line}: {response}");
     };
     partly("deliveries list --json", "deliveries").await;
-    partly("deliveries report --json", "counts").await;
-    partly("deliveries replay --merchant acme", "replays").await;
+    partly("deliveries report --json", "endpoints").await;
+    partly("deliveries replay --merchant acme --json", "replays").await;
     partly("endpoint check acme --json", "results").await;
     // The unreachable service may have the delivery, so this is not a 404.
     let unknown = "0198c0de-0000-7000-8000-000000000000";
@@ -160,7 +171,11 @@ async fn invalid_delivery_commands_fail_with_an_error() {
     for misuse in [
         "deliveries list --state lost",
         "deliveries list --kind letter",
-        "deliveries list --from yesterday",
+        "deliveries list --from someday",
+        "deliveries show RMA-1",
+        "deliveries retry 0198c0d",
+        "replays show 17",
+        "deliveries replay --all --dry-run --wait",
         "deliveries replay 1 --dry-run",
         "deliveries replay 1 --merchant acme",
         "deliveries replay 1 --all",

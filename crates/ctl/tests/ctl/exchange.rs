@@ -41,6 +41,7 @@ async fn exchange_orders_and_variants_are_shown() {
     let jwks_url = app.jwks_url();
     let settings = [
         ("SEALING__KEYS", testkit::sealing_keys()),
+        ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
         ("IDENTITY__ISSUER", "https://auth.test"),
         ("IDENTITY__JWKS_URL", &jwks_url),
         ("DELIVERY__HTTPS_ONLY", "false"),

@@ -7,10 +7,15 @@
 )]
 
 mod app;
+mod appearance;
 mod backlog;
 mod commands;
 mod deliveries;
 mod delivering_service;
+mod events;
 mod exchange;
+mod merchant_file;
+mod merchants_engineer;
+mod operator;
 mod people;
 mod warehouse;

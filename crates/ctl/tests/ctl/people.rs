@@ -79,7 +79,7 @@ async fn the_sessions_of_a_person_are_listed_and_ended() {
     };
     let found = sessions().await;
     assert_eq!((found.len(), &found[0]["person"]), (1, &json!(JOE)));
-    let table = app.text(&format!("session list {JOE}")).await;
+    let table = app.text(&format!("session list {JOE} --wide")).await;
     assert!(table.starts_with("SESSION") && table.contains(JOE), "{table}");
     let id = found[0]["id"].as_str().unwrap();
     assert_eq!(app.text(&format!("session end {id}")).await, format!("ended session {id}\n"));

@@ -66,7 +66,7 @@ pub(crate) struct DeliveryView {
     next_attempt_at: Option<DateTime<Utc>>,
     /// Reason why the delivery waits; null once it is settled.
     waiting: Option<Waiting>,
-    /// Attempts since creation or the last replay. Null once the delivery is settled.
+    /// Attempts since creation or the last replay.
     attempt_count: Option<i32>,
     last_outcome: Option<String>,
     last_status: Option<i32>,
@@ -87,7 +87,7 @@ impl DeliveryView {
             created_at: row.created_at,
             next_attempt_at: row.next_attempt_at,
             waiting,
-            attempt_count: row.attempts,
+            attempt_count: row.attempts.or(row.last_number),
             last_outcome: row.outcome,
             last_status: row.status,
             last_error: row.detail,

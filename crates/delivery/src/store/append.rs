@@ -4,6 +4,7 @@
 //! key therefore run one after the other, and a message is never visible before its predecessors.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
 
 use bytes::Bytes;
 use diesel::{
@@ -12,6 +13,7 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::{access::MerchantId, message_kind::MessageKind};
+use messaging::SEQUENCE_FLOOR;
 use platform::{
     Timestamp,
     database::{DatabaseError, prepared},
@@ -88,11 +90,19 @@ struct Counter {
     last_sequence: i64,
 }
 
-const ADVANCE_COUNTERS: &str = "INSERT INTO delivery_ordering_keys AS counter (merchant, ordering_key, last_sequence) \
-     SELECT * FROM unnest($1, $2, $3) \
-     ON CONFLICT (merchant, ordering_key) \
-     DO UPDATE SET last_sequence = counter.last_sequence + excluded.last_sequence \
-     RETURNING merchant, ordering_key, last_sequence";
+/// Advances the counters. After a restore from a backup they continue above the numbers that merchants may
+/// have seen, also for ordering keys that the backup does not have.
+static ADVANCE_COUNTERS: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "INSERT INTO delivery_ordering_keys AS counter (merchant, ordering_key, last_sequence) \
+         SELECT merchant, ordering_key, added + {SEQUENCE_FLOOR} \
+         FROM unnest($1, $2, $3) AS new (merchant, ordering_key, added) \
+         ON CONFLICT (merchant, ordering_key) DO UPDATE \
+         SET last_sequence = excluded.last_sequence \
+             + GREATEST(counter.last_sequence - {SEQUENCE_FLOOR}, 0) \
+         RETURNING merchant, ordering_key, last_sequence"
+    )
+});
 
 /// Returns the sequence number of each message. A message without an ordering key has number 1.
 async fn sequences(
@@ -111,7 +121,7 @@ async fn sequences(
     }
     let (merchants, keys): (Vec<_>, Vec<_>) = added.keys().copied().unzip();
     let counters: Vec<Counter> = prepared(
-        sql_query(ADVANCE_COUNTERS)
+        sql_query(ADVANCE_COUNTERS.as_str())
             .bind::<Array<Text>, _>(merchants)
             .bind::<Array<Text>, _>(keys)
             .bind::<Array<BigInt>, _>(added.values().copied().collect::<Vec<_>>()),

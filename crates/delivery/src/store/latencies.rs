@@ -38,6 +38,41 @@ pub(crate) async fn hourly_latencies(
         .await?)
 }
 
+/// Attempts at one endpoint, of several hours in one bucket.
+#[derive(QueryableByName)]
+pub(crate) struct EndpointCount {
+    #[diesel(sql_type = Text)]
+    pub(crate) merchant: String,
+    #[diesel(sql_type = Text)]
+    pub(crate) kind: String,
+    #[diesel(sql_type = SmallInt)]
+    pub(crate) bucket: i16,
+    #[diesel(sql_type = BigInt)]
+    pub(crate) attempts: i64,
+    #[diesel(sql_type = BigInt)]
+    pub(crate) delivered: i64,
+}
+
+const BY_ENDPOINT: &str = "SELECT merchant, kind, bucket, sum(attempts)::bigint AS attempts, \
+     sum(delivered)::bigint AS delivered FROM delivery_latencies \
+     WHERE hour >= date_trunc('hour', $1, 'UTC') AND hour < $2 \
+     AND ($3::text IS NULL OR merchant = $3) GROUP BY merchant, kind, bucket";
+
+/// Returns the attempts at each endpoint from the hour of `from` until `to`, of one merchant or of all.
+pub(crate) async fn endpoint_latencies(
+    conn: &mut AsyncPgConnection,
+    from: Timestamp,
+    to: Timestamp,
+    merchant: Option<&str>,
+) -> Result<Vec<EndpointCount>, DatabaseError> {
+    Ok(sql_query(BY_ENDPOINT)
+        .bind::<Timestamptz, _>(from)
+        .bind::<Timestamptz, _>(to)
+        .bind::<Nullable<Text>, _>(merchant)
+        .load(conn)
+        .await?)
+}
+
 /// Attempts at one endpoint, of one hour in one bucket.
 #[derive(QueryableByName)]
 pub(crate) struct EndpointBucket {

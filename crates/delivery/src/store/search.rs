@@ -86,6 +86,8 @@ pub(crate) struct DeliveryRow {
     #[diesel(sql_type = Nullable<Integer>)]
     pub(crate) attempts: Option<i32>,
     #[diesel(sql_type = Nullable<Integer>)]
+    pub(crate) last_number: Option<i32>,
+    #[diesel(sql_type = Nullable<Integer>)]
     pub(crate) replay_number: Option<i32>,
     #[diesel(sql_type = Nullable<Text>)]
     pub(crate) settled: Option<String>,
@@ -116,7 +118,7 @@ impl DeliveryRow {
 
 pub(super) const SELECT: &str = "SELECT m.id, m.merchant, m.kind, m.ordering_key, m.sequence, m.event, \
      m.created_at, CASE row.state WHEN 'ready' THEN row.next_attempt_at END AS next_attempt_at, \
-     row.attempts, row.replay_number, last.settled, last.outcome, last.status, last.detail, last.started_at \
+     row.attempts, last.number AS last_number, row.replay_number, last.settled, last.outcome, last.status, last.detail, last.started_at \
      FROM delivery_messages AS m LEFT JOIN deliveries AS row ON row.id = m.id \
      LEFT JOIN LATERAL ( \
          SELECT * FROM delivery_attempts WHERE delivery = m.id \

@@ -24,7 +24,7 @@ const LEASE: Duration = Duration::from_secs(300);
 
 /// Creates a database with the partitions of today.
 async fn database(now: Timestamp) -> (Database, Pool) {
-    let database = Database::create(vec![crate::MIGRATIONS]).await;
+    let database = Database::create(vec![messaging::MIGRATIONS, crate::MIGRATIONS]).await;
     let pool = database.pool();
     let partitions = Partitions { retention_days: 30 };
     partitions.maintain(&mut pool.get().await.unwrap(), now).await.unwrap();

@@ -22,7 +22,7 @@ async fn finished_replay(app: &TestApp) -> String {
 }
 
 /// One request for each right.
-fn requests(dead: Uuid, replay: &str) -> [(Method, String, Value); 14] {
+fn requests(dead: Uuid, replay: &str) -> [(Method, String, Value); 16] {
     let (get, post) = (Method::GET, Method::POST);
     let dry_run = json!({"all": true, "dry_run": true});
     [
@@ -31,6 +31,7 @@ fn requests(dead: Uuid, replay: &str) -> [(Method, String, Value); 14] {
         (get.clone(), "/v1/endpoints".to_owned(), json!({})),
         (get.clone(), "/v1/reports/deliveries".to_owned(), json!({})),
         (get.clone(), "/v1/reports/hourly".to_owned(), json!({})),
+        (get.clone(), "/v1/reports/endpoints".to_owned(), json!({})),
         (get.clone(), "/v1/replays".to_owned(), json!({})),
         (get.clone(), format!("/v1/replays/{replay}"), json!({})),
         (post.clone(), format!("/v1/deliveries/{dead}/retry"), json!({})),
@@ -40,6 +41,7 @@ fn requests(dead: Uuid, replay: &str) -> [(Method, String, Value); 14] {
         (post.clone(), format!("/v1/replays/{replay}/resume"), json!({})),
         (post.clone(), format!("/v1/replays/{replay}/stop"), json!({})),
         (post.clone(), "/v1/endpoints/acme/check".to_owned(), json!({})),
+        (get, "/v1/messages?merchant=acme".to_owned(), json!({})),
     ]
 }
 
@@ -79,18 +81,18 @@ async fn each_scope_has_its_rights() {
     }
     // Settled, superseded and finished resources conflict: 409 means that the caller has the right.
     expect![[r#"
-        operator           -     200 200 200 200 200 200 200 409 409 200 409 409 409 200
-        read               -     200 200 200 200 200 200 200 403 403 403 403 403 403 403
-        replay             -     403 403 403 403 403 403 403 409 409 200 409 409 409 403
-        read replay        -     200 200 200 200 200 200 200 409 409 200 409 409 409 403
-        orders returns     -     403 403 403 403 403 403 403 403 403 403 403 403 403 403
-        read               acme  200 200 200 200 200 200 200 403 403 403 403 403 403 403
-        orders             acme  200 200 200 200 200 200 200 403 403 403 403 403 403 403
-        returns            acme  200 200 200 200 200 200 200 403 403 403 403 403 403 403
-        replay             acme  403 403 403 403 403 403 403 409 409 200 409 409 409 403
-        manage             acme  403 403 403 403 403 403 403 403 403 403 403 403 403 200
-        warehouse carrier  acme  403 403 403 403 403 403 403 403 403 403 403 403 403 403
-        read replay manage other 200 404 200 200 200 200 404 404 404 200 404 404 404 404
+        operator           -     200 200 200 200 200 200 200 200 409 409 200 409 409 409 200 200
+        read               -     200 200 200 200 200 200 200 200 403 403 403 403 403 403 403 200
+        replay             -     403 403 403 403 403 403 403 403 409 409 200 409 409 409 403 403
+        read replay        -     200 200 200 200 200 200 200 200 409 409 200 409 409 409 403 200
+        orders returns     -     403 403 403 403 403 403 403 403 403 403 403 403 403 403 403 403
+        read               acme  200 200 200 200 200 200 200 200 403 403 403 403 403 403 403 200
+        orders             acme  200 200 200 200 200 200 200 200 403 403 403 403 403 403 403 200
+        returns            acme  200 200 200 200 200 200 200 200 403 403 403 403 403 403 403 200
+        replay             acme  403 403 403 403 403 403 403 403 409 409 200 409 409 409 403 403
+        manage             acme  403 403 403 403 403 403 403 403 403 403 403 403 403 403 200 403
+        warehouse carrier  acme  403 403 403 403 403 403 403 403 403 403 403 403 403 403 403 403
+        read replay manage other 200 404 200 200 200 200 200 404 404 404 200 404 404 404 404 403
     "#]]
     .assert_eq(&table);
     app.stop().await;

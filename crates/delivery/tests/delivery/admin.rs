@@ -24,6 +24,8 @@ async fn deliveries_are_listed_newest_first() {
     let next = first["next"].as_str().unwrap();
     let second = app.get(&format!("/v1/deliveries?limit=1&after={next}")).await;
     assert_eq!(second["deliveries"][0]["id"], json!(dead));
+    let attempts = [&first, &second].map(|page| page["deliveries"][0]["attempt_count"].clone());
+    assert_eq!(attempts, [json!(1), json!(6)], "of a settled delivery");
     app.stop().await;
 }
 

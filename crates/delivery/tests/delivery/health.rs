@@ -98,6 +98,39 @@ async fn attempts_are_reported_hour_by_hour() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn endpoints_are_reported_with_success_rate_and_latency() {
+    let app = TestApp::with_api(&[]).await;
+    app.append_dead(message(Some("rma:1"), "rma.created", 1)).await;
+    app.append(&[message(None, "rma.created", 2), message(None, "rma.created", 3)]).await;
+    app.wait_until_settled(TIMEOUT).await;
+    execute(
+        &app.pool,
+        "INSERT INTO delivery_latencies SELECT 'nova', 'rma', \
+         date_trunc('hour', now()) - hours * INTERVAL '1 hour', 20, 4, 0 FROM unnest(ARRAY[1, 48]) AS hours",
+    )
+    .await;
+    let report = app.get("/v1/reports/endpoints").await;
+    assert_eq!(report["truncated"], json!(false));
+    let [nova, acme] = report["endpoints"].as_array().unwrap().as_slice() else {
+        panic!("two endpoints: {report}");
+    };
+    assert_eq!(
+        (&nova["merchant"], &nova["attempts"], &nova["success_rate"], &nova["p95_ms"]),
+        (&json!("nova"), &json!(4), &json!(0.0), &json!(1448)),
+        "the hour of two days ago does not count: {report}"
+    );
+    assert_eq!(
+        ["attempts", "delivered", "failed", "success_rate"].map(|name| acme[name].clone()),
+        [json!(8), json!(2), json!(6), json!(0.25)]
+    );
+    let one = app.get("/v1/reports/endpoints?merchant=acme").await;
+    assert_eq!(one["endpoints"].as_array().unwrap().len(), 1, "{one}");
+    let none = app.get("/v1/reports/endpoints?to=2020-01-01T00:00:00Z").await;
+    assert_eq!(none["endpoints"], json!([]));
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn hours_are_kept_for_thirty_days() {
     let database = Database::create(migrations()).await;
     let old = "INSERT INTO delivery_latencies SELECT 'acme', 'rma', \

@@ -24,11 +24,10 @@ use uuid::Uuid;
 
 pub(crate) use api::token;
 pub(crate) use deliverer::sealer;
-pub(crate) use merchants::{merchant, store_merchant};
+pub(crate) use merchants::{SECRET, merchant, store_merchant};
 pub(crate) use replica::{Replica, ReplicaProcess};
 
 use deliverer::{Deliverer, topology};
-use merchants::SECRET;
 
 /// Time for an expectation to come true, on a busy machine.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);

@@ -31,10 +31,11 @@ pub struct VariantCheck<'a> {
 /// Checks stock and price of the variant of each unit. Where the merchant states a quantity, the
 /// first units get it.
 ///
-/// Without a response a unit stays exchangeable, because the merchant can still reject the order.
+/// A giftee saw no prices, so the merchant's price applies to a gift. Without a response a unit stays exchangeable, because the merchant can still reject the order.
 /// Without a price from the merchant the exchange is even.
 pub fn check_variants<'a>(
     units: &'a [ConfirmedUnit],
+    is_gift: bool,
     lookups: &VariantLookups<'_>,
 ) -> VariantCheck<'a> {
     let mut check = VariantCheck::default();
@@ -53,7 +54,7 @@ pub fn check_variants<'a>(
         };
         let offered = variants.offered.iter().find(|offered| offered.sku == variant.sku);
         let reserved = reserved.entry((product, &variant.sku)).or_default();
-        match check_variant(unit, variant, offered, *reserved) {
+        match check_variant(unit, variant, is_gift, offered, *reserved) {
             Ok(price) => {
                 *reserved += 1;
                 check.without_price += usize::from(price.is_none());
@@ -71,6 +72,7 @@ pub fn check_variants<'a>(
 fn check_variant(
     unit: &ConfirmedUnit,
     chosen: &Variant,
+    is_gift: bool,
     offered: Option<&OfferedVariant>,
     reserved: i64,
 ) -> Result<Option<i64>, (FailureReason, String)> {
@@ -81,9 +83,10 @@ fn check_variant(
         let detail = format!("variant {} is out of stock", chosen.sku);
         return Err((FailureReason::OutOfStock, detail));
     };
+    let has_seen_no_price = is_gift && chosen.unit_price_amount_cents.is_none();
     let shown = chosen.unit_price_amount_cents.unwrap_or(unit.unit_price_amount_cents);
     match offered.unit_price_amount_cents {
-        Some(price) if price != shown => {
+        Some(price) if price != shown && !has_seen_no_price => {
             let sku = &chosen.sku;
             let detail = format!("variant {sku} costs {price} cents, the shopper saw {shown}");
             Err((FailureReason::PriceChanged, detail))

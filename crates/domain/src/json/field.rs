@@ -150,6 +150,11 @@ impl Object<'_> {
         self.report.add(self.field_error(key, detail));
     }
 
+    /// Reports an error that has the path of its field already.
+    pub fn report(&self, error: FieldError) {
+        self.report.add(error);
+    }
+
     /// The error of an invalid field, without reporting it.
     pub fn field_error(&self, key: &str, detail: impl Into<String>) -> FieldError {
         FieldError::invalid(Path::Key(&self.path, key).to_string(), detail)

@@ -5,3 +5,8 @@ pub(super) fn replace<T>(field: &mut T, value: Option<T>) {
         *field = value;
     }
 }
+
+/// Replaces a field that `null` sets to its default.
+pub(super) fn replace_or<T>(field: &mut T, value: Option<Option<T>>, default: T) {
+    replace(field, value.map(|value| value.unwrap_or(default)));
+}

@@ -13,6 +13,9 @@ use crate::json::{Object, array, boolean, integer, object, read_fields, text, va
 /// The range of a shipping cost or a bonus: up to a million of the major currency unit.
 const COST: RangeInclusive<i64> = 0..=100_000_000;
 
+/// The code of the built-in reason of a withdrawal from the contract (Directive (EU) 2023/2673).
+pub const WITHDRAWAL: &str = "withdrawal";
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReturnPolicy {
     /// The reasons for a return, in the order in which shoppers see them.
@@ -80,6 +83,21 @@ impl Default for ReturnPolicy {
             free_exchange_shipping: true,
             gift_card: None,
         }
+    }
+}
+
+impl ReturnPolicy {
+    /// The policy with the built-in reason of a withdrawal from the contract, which offers no exchange.
+    #[must_use]
+    pub fn with_withdrawal(&self) -> Self {
+        let mut policy = self.clone();
+        policy.reasons.retain(|reason| reason.code != WITHDRAWAL);
+        policy.reasons.push(ReturnReason {
+            code: WITHDRAWAL.to_owned(),
+            label: "Withdrawal from the contract".to_owned(),
+            offers_exchange: false,
+        });
+        policy
     }
 }
 

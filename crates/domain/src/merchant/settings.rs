@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::appearance::Appearance;
 use super::policy::ReturnPolicy;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -32,6 +33,9 @@ pub struct Settings {
     /// The options of shoppers.
     #[serde(default)]
     pub returns: ReturnPolicy,
+    /// The returns portal.
+    #[serde(default)]
+    pub appearance: Appearance,
     /// Reject orders whose sums do not add up, instead of warning.
     pub strict_amounts: bool,
     /// Reject new refunds dated in the past.
@@ -64,10 +68,25 @@ impl Settings {
             express_max_weight: None,
             concept: None,
             returns: ReturnPolicy::default(),
+            appearance: Appearance::default(),
             strict_amounts: false,
             strict_refund_dates: false,
             support_contact: None,
             base_url: None,
+        }
+    }
+
+    /// The name of the merchant that shoppers see.
+    pub fn portal_name(&self) -> &str {
+        self.appearance.name.as_deref().unwrap_or(&self.name)
+    }
+
+    /// The options of shoppers, with the withdrawal from the contract if the portal offers it.
+    pub fn return_options(&self) -> Cow<'_, ReturnPolicy> {
+        if self.appearance.withdrawal {
+            Cow::Owned(self.returns.with_withdrawal())
+        } else {
+            Cow::Borrowed(&self.returns)
         }
     }
 

@@ -2,17 +2,19 @@
 
 use chrono_tz::Tz;
 
+use super::appearance::{Appearance, AppearanceChange};
 use super::guard::Guard;
 use super::patch::replace;
 use super::policy::PolicyChange;
 use super::settings::{Settings, SupportContact};
-use super::urls::base_url;
+use super::urls::{base_url, email};
 use crate::access::MerchantId;
 use crate::json::{
-    Field, Object, array, boolean, currency, integer, number, object, parsed, read_fields, text,
+    Field, Object, ValidationError, array, boolean, currency, integer, number, object, parsed,
+    read_fields, text,
 };
 
-const SETTINGS: [&str; 13] = [
+const SETTINGS: [&str; 14] = [
     "name",
     "time_zone",
     "currency",
@@ -22,6 +24,7 @@ const SETTINGS: [&str; 13] = [
     "express_max_weight",
     "concept",
     "returns",
+    "appearance",
     "strict_amounts",
     "strict_refund_dates",
     "support_contact",
@@ -35,7 +38,10 @@ pub fn read_new_merchant(document: &Object<'_>, guard: &Guard) -> Option<(Mercha
     let name = document.required("name", text(1..=200));
     let change = SettingsChange::read_fields(document, guard);
     let mut settings = Settings::new(name?);
-    change?.apply(&mut settings);
+    if let Err(invalid) = change?.apply(&mut settings) {
+        invalid.errors.into_iter().for_each(|error| document.report(error));
+        return None;
+    }
     Some((identifier?, settings))
 }
 
@@ -51,6 +57,7 @@ pub struct SettingsChange {
     express_max_weight: Option<Option<f64>>,
     concept: Option<Option<String>>,
     returns: Option<PolicyChange>,
+    appearance: Option<Option<AppearanceChange>>,
     strict_amounts: Option<bool>,
     strict_refund_dates: Option<bool>,
     support_contact: Option<Option<SupportContact>>,
@@ -75,6 +82,10 @@ impl SettingsChange {
             express_max_weight: document.clearable("express_max_weight", number(0.0..=1e9)),
             concept: document.clearable("concept", text(1..=255)),
             returns: document.optional("returns", object(PolicyChange::read)),
+            appearance: document.clearable(
+                "appearance",
+                object(|appearance| AppearanceChange::read(appearance, guard)),
+            ),
             strict_amounts: document.optional("strict_amounts", boolean),
             strict_refund_dates: document.optional("strict_refund_dates", boolean),
             support_contact: document.clearable("support_contact", object(support_contact)),
@@ -82,8 +93,11 @@ impl SettingsChange {
         })
     }
 
-    pub fn apply(self, settings: &mut Settings) {
+    /// Changes `settings`. An error means that the result breaks a rule that spans several settings and
+    /// must not be stored.
+    pub fn apply(self, settings: &mut Settings) -> Result<(), ValidationError> {
         self.returns.unwrap_or_default().apply(&mut settings.returns);
+        apply_appearance(self.appearance, settings);
         replace(&mut settings.name, self.name);
         replace(&mut settings.time_zone, self.time_zone);
         replace(&mut settings.currency, self.currency);
@@ -96,6 +110,20 @@ impl SettingsChange {
         replace(&mut settings.strict_refund_dates, self.strict_refund_dates);
         replace(&mut settings.support_contact, self.support_contact);
         replace(&mut settings.base_url, self.base_url);
+        settings.appearance.check(&settings.returns.reasons)
+    }
+}
+
+/// Changes the appearance. `null` restores the default one. The labels of a reason go with the reason.
+fn apply_appearance(change: Option<Option<AppearanceChange>>, settings: &mut Settings) {
+    let has_labels = change.iter().flatten().any(AppearanceChange::has_labels);
+    match change {
+        Some(Some(change)) => change.apply(&mut settings.appearance),
+        Some(None) => settings.appearance = Appearance::default(),
+        None => {}
+    }
+    if !has_labels {
+        settings.appearance.retain_labels(&settings.returns.reasons);
     }
 }
 
@@ -110,15 +138,6 @@ fn support_contact(contact: &Object<'_>) -> Option<SupportContact> {
         name: contact.optional("name", text(1..=200)),
         phone: contact.optional("phone", text(1..=50)),
     })
-}
-
-fn email(field: Field<'_>) -> Option<String> {
-    parsed(3..=254, |text| {
-        let has_parts =
-            text.split_once('@').is_some_and(|(name, host)| !name.is_empty() && host.contains('.'));
-        let is_plain = !text.chars().any(|c| c.is_whitespace() || c.is_control());
-        if has_parts && is_plain { Ok(text.to_owned()) } else { Err("must be an e-mail address") }
-    })(field)
 }
 
 fn time_zone(field: Field<'_>) -> Option<String> {

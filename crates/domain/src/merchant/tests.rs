@@ -53,7 +53,7 @@ fn a_merchant_needs_a_name_and_an_identifier() {
             "return_window_days": -1, "support_contact": {"email": "x", "fax": "1"}, "base_url": "ftp://x"}"#,
         read_new_merchant,
         &expect![[r#"
-            $.colour: invalid (unknown field: known are name, time_zone, currency, managed_receiving, return_window_days, final_sale_tags, express_max_weight, concept, returns, strict_amounts, strict_refund_dates, support_contact, base_url, identifier)
+            $.colour: invalid (unknown field: known are name, time_zone, currency, managed_receiving, return_window_days, final_sale_tags, express_max_weight, concept, returns, appearance, strict_amounts, strict_refund_dates, support_contact, base_url, identifier)
             $.identifier: invalid (must be 1 to 63 lower-case letters, digits or hyphens, beginning with a letter or digit)
             $.name: invalid (must have 1 to 200 characters)
             $.time_zone: invalid (must be an IANA time zone, like Europe/Berlin)
@@ -93,9 +93,9 @@ fn null_clears_a_setting_that_can_be_empty() {
     let read = |json: &str| {
         Document::parse(json.as_bytes()).unwrap().read(object(settings_change)).unwrap()
     };
-    read("{}").apply(&mut settings);
+    read("{}").apply(&mut settings).unwrap();
     assert!(settings.base_url.is_some());
-    read(r#"{"base_url": null, "name": null}"#).apply(&mut settings);
+    read(r#"{"base_url": null, "name": null}"#).apply(&mut settings).unwrap();
     assert_eq!((settings.base_url, settings.name.as_str()), (None, "Acme"));
 }
 
@@ -109,11 +109,12 @@ fn return_options_change_part_by_part() {
         r#"{"returns": {"gift_card": {"sku": "GIFT"},
             "methods": [{"method": "mail-back", "shipping_cost_cents": 500}]}}"#,
     )
-    .apply(&mut settings);
+    .apply(&mut settings)
+    .unwrap();
     assert_eq!(settings.returns.reasons, ReturnPolicy::default().reasons);
     assert_eq!(settings.returns.methods.len(), 1);
     assert_eq!(settings.returns.gift_card.as_ref().map(|card| card.sku.as_str()), Some("GIFT"));
-    read(r#"{"returns": {"gift_card": null}}"#).apply(&mut settings);
+    read(r#"{"returns": {"gift_card": null}}"#).apply(&mut settings).unwrap();
     assert_eq!((settings.returns.gift_card, settings.returns.methods.len()), (None, 1));
     check_rejected(
         r#"{"returns": {"reasons": [{"code": "A", "label": "a"}, {"code": "A"}], "colour": 1,

@@ -1,8 +1,8 @@
-//! Readers of URLs and paths.
+//! Readers of URLs, paths and e-mail addresses.
 
 use url::Url;
 
-use super::guard::Guard;
+use super::guard::{Guard, Transport};
 use super::headers::{IS_REDACTED, REDACTED};
 use super::secret_url::SecretUrl;
 use crate::json::{Field, parsed};
@@ -58,6 +58,20 @@ pub(super) fn secret_url(guard: &Guard) -> impl FnMut(Field<'_>) -> Option<Secre
     }
 }
 
+/// A URL that a shopper's browser opens. The address is not checked, because no service connects to
+/// it.
+pub(super) fn link(guard: &Guard) -> impl FnMut(Field<'_>) -> Option<String> {
+    let is_http_allowed = guard.transport == Transport::HttpAllowed;
+    move |field| {
+        parsed(1..=2000, |text| {
+            check_syntax(text)?;
+            let url = Url::parse(text).map_err(|_not_a_url| NOT_AN_HTTP_URL)?;
+            let is_secure = url.scheme() == "https" || is_http_allowed;
+            if is_secure { Ok(String::from(url)) } else { Err("must be an https URL") }
+        })(field)
+    }
+}
+
 /// A URL to which paths are appended.
 pub(super) fn base_url(guard: &Guard) -> impl FnMut(Field<'_>) -> Option<String> {
     let mut read = http_url(guard);
@@ -80,5 +94,14 @@ pub(super) fn path(field: Field<'_>) -> Option<String> {
         } else {
             Ok(text.to_owned())
         }
+    })(field)
+}
+
+pub(super) fn email(field: Field<'_>) -> Option<String> {
+    parsed(3..=254, |text| {
+        let has_parts =
+            text.split_once('@').is_some_and(|(name, host)| !name.is_empty() && host.contains('.'));
+        let is_plain = !text.chars().any(|c| c.is_whitespace() || c.is_control());
+        if has_parts && is_plain { Ok(text.to_owned()) } else { Err("must be an e-mail address") }
     })(field)
 }

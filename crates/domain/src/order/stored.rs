@@ -13,6 +13,10 @@ use crate::event::Event;
 pub struct OrderStored {
     pub merchant: MerchantId,
     pub order: Order,
+    /// Whether an operator reset the order. Its `updated_at` is then earlier than that of the events before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub is_reset: bool,
 }
 
 impl Event for OrderStored {

@@ -39,6 +39,10 @@ pub struct Rma {
     pub updated_at: DateTime<Utc>,
     pub return_method: ReturnMethod,
     pub return_shipping_cost_cents: i64,
+    /// ISO 4217 code of all amounts.
+    #[serde(default)]
+    #[schema(example = "USD")]
+    pub currency: String,
     /// Present only for the return of a gift.
     pub giftee_email: Option<String>,
     /// Whether our warehouse receives the units, by the merchant's settings at creation.
@@ -77,6 +81,7 @@ impl Rma {
         request: &ReturnRequest,
         units: Vec<RmaUnit>,
         settings: &Settings,
+        currency: &str,
         now: DateTime<Utc>,
     ) -> Self {
         let refund_types = units.iter().map(|unit| unit.refund_type);
@@ -90,6 +95,7 @@ impl Rma {
             return_method: request.return_method,
             // The request was validated, so the policy offers the method.
             return_shipping_cost_cents: cost.unwrap_or_default(),
+            currency: currency.to_owned(),
             giftee_email: request.giftee_email.clone(),
             managed_receiving: settings.managed_receiving,
             receiving_closed_at: None,

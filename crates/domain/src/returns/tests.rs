@@ -137,7 +137,8 @@ fn rma_with(
         giftee_email: None,
         staff_override: None,
     };
-    Rma::create("acme".parse().unwrap(), identifier, &request, units, settings, minute(0))
+    let merchant = "acme".parse().unwrap();
+    Rma::create(merchant, identifier, &request, units, settings, "USD", minute(0))
 }
 
 /// A mail-back return of units for a refund.

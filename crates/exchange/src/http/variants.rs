@@ -4,7 +4,8 @@ use actix_web::{HttpRequest, HttpResponse, get, web};
 use domain::exchange::VariantIdentifier;
 use platform::Problem;
 use platform::http::{ErrorBody, reserve_for_response};
-use platform::identity::Caller;
+use platform::shopper_proof::{ProvenOrders, Requester, remove_amounts};
+use serde_json::json;
 
 use super::READERS;
 use crate::App;
@@ -14,12 +15,13 @@ use crate::variant_cache::OfferView;
 /// Show the variants of a product
 ///
 /// Returns variants from the merchant, cached for a few seconds. The response arrives within three
-/// seconds even if the merchant does not respond.
+/// seconds even if the merchant does not respond. A giftee gets no prices.
 #[utoipa::path(
     tag = "variants",
     params(
         ("variant_identifier" = String, Path, description = "The line's variant_identifier, 1 to 255 characters"),
         ("X-Service-Id" = Option<String>, Header),
+        ("X-Shopper-Proof" = Option<String>, Header),
     ),
     responses(
         (status = 200, description = "The variants, or the reason that there are none", body = OfferView),
@@ -28,22 +30,28 @@ use crate::variant_cache::OfferView;
         (status = 403, description = "The token may not do this", body = ErrorBody),
         (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
     ),
-    security(("bearer" = ["returns"]), ("bearer" = ["read"])),
+    security(("bearer" = ["returns"]), ("bearer" = ["read"]), ("bearer" = ["shopper"])),
 )]
 #[get("/v1/variants/{variant_identifier}")]
 pub(crate) async fn show_variants(
     app: web::Data<App>,
-    caller: Caller,
+    requester: Requester,
     identifier: web::Path<String>,
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    caller.require_any(&READERS)?;
-    let merchant = app.merchants.merchant_for(&caller)?;
+    let shopper = requester.authorize(&READERS)?;
+    let merchant = app.merchants.merchant_for(&requester.caller)?;
     let product = VariantIdentifier::parse(&identifier).map_err(Error::from)?;
     let lookup = app.variant_cache.get(&merchant, &product).await;
     if let Ok(offer) = &lookup {
         reserve_for_response(&request, offer.length())?;
     }
     let lookup = lookup.as_ref().map(AsRef::as_ref);
-    Ok(HttpResponse::Ok().json(OfferView::new(&product, lookup)))
+    let view = OfferView::new(&product, lookup);
+    if shopper.is_some_and(ProvenOrders::has_gift) {
+        let mut view = json!(view);
+        remove_amounts(&mut view);
+        return Ok(HttpResponse::Ok().json(view));
+    }
+    Ok(HttpResponse::Ok().json(view))
 }

@@ -58,7 +58,7 @@ impl Placer {
             .map(|(product, lookup)| (*product, lookup.as_ref().map(|offer| &offer.variants)))
             .collect();
         CheckedVariants {
-            units: check_variants(units, &by_product),
+            units: check_variants(units, claimed.confirmed.is_gift, &by_product),
             detail,
             has_variants: !products.is_empty(),
         }

@@ -48,6 +48,7 @@ impl TestApp {
         let issuer = Issuer::start();
         let basics = [
             ("SEALING__KEYS", testkit::sealing_keys()),
+            ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
             ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
             ("DELIVERY__HTTPS_ONLY", "false"),
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),

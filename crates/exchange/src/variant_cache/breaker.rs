@@ -95,7 +95,7 @@ impl Breakers {
         match well {
             Some(true) => {
                 if breaker.open_until.is_some() {
-                    tracing::info!(merchant.id = %permit.merchant, "circuit breaker of merchant {} closed", permit.merchant);
+                    tracing::info!(merchant = %permit.merchant, "circuit breaker of merchant {} closed", permit.merchant);
                 }
                 (breaker.failed, breaker.open_until) = (0, None);
             }
@@ -103,7 +103,7 @@ impl Breakers {
                 breaker.failed = breaker.failed.saturating_add(1);
                 if breaker.failed >= self.threshold {
                     if breaker.open_until.is_none() {
-                        tracing::warn!(merchant.id = %permit.merchant, "circuit breaker of merchant {} opened", permit.merchant);
+                        tracing::warn!(merchant = %permit.merchant, "circuit breaker of merchant {} opened", permit.merchant);
                     }
                     breaker.open_until = Some(now + self.open_for);
                 }

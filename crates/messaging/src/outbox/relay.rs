@@ -1,43 +1,33 @@
-//! Publishes the rows of the outbox and deletes those that the broker confirmed.
+//! Publishes the rows of the outbox, moves those that the broker confirmed to the published events, and
+//! publishes kept events again on request.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use diesel::sql_types::{BigInt, Text, Timestamptz};
-use diesel::{ExpressionMethods as _, QueryDsl as _};
+use diesel::sql_types::BigInt;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use opentelemetry::metrics::{Counter, Histogram};
 use platform::{
-    Clock, Timestamp,
+    Clock, chain,
     database::{DatabaseError, LeaderTask, PollOutcome, Pool, prepared, timed_out},
     telemetry,
 };
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
-use super::{Outbox, RELAY_LOCK, cursor::RelayCursor};
-use crate::{
-    connection::BrokerError,
-    publisher::{Message, NotQueued, Publisher},
-    schema::outbox,
-    topology::Exchange,
+use super::{
+    Outbox, RELAY_LOCK,
+    cursor::RelayCursor,
+    error::{RelayError, check_queued},
+    event_row::{EventRow, MAX_BATCH_BYTES},
+    published::{maintain, move_published},
+    republisher::Republisher,
 };
+use crate::{publisher::Publisher, settings::Settings, topology::Exchange};
 
-/// A batch ends after the event that reaches this size.
-const MAX_BATCH_BYTES: i64 = 8 * 1024 * 1024;
-
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum RelayError {
-    #[error("outbox query failed")]
-    Database(#[from] DatabaseError),
-    #[error("events could not be published")]
-    Broker(#[from] BrokerError),
-    #[error("{0} events are unroutable; the queues are declared again")]
-    Unroutable(usize),
-    #[error("the broker rejected {0} events")]
-    Nacked(usize),
-}
+/// Interval at which the leader creates and drops partitions. Until the first success it is shorter.
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(10 * 60);
+const FIRST_MAINTENANCE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Publishes the outbox while this replica is the leader.
 pub(crate) struct Relay {
@@ -45,8 +35,12 @@ pub(crate) struct Relay {
     publisher: Publisher,
     exchange: Exchange,
     batch_size: usize,
+    retention_days: u16,
     wake: Arc<Notify>,
     cursor: RelayCursor,
+    republisher: Republisher,
+    maintain_at: Instant,
+    is_maintained: bool,
     published: Counter<u64>,
     publish_lag: Histogram<f64>,
 }
@@ -57,16 +51,20 @@ impl Relay {
         pool: Pool,
         publisher: Publisher,
         exchange: Exchange,
-        batch_size: usize,
+        settings: &Settings,
     ) -> Self {
-        let meter = telemetry::meter();
+        let (meter, now) = (telemetry::meter(), Instant::now());
         Self {
             pool,
             publisher,
+            republisher: Republisher::new(exchange.clone(), settings),
             exchange,
-            batch_size,
+            batch_size: settings.relay_batch_size.get(),
+            retention_days: settings.event_retention_days.get(),
             wake: outbox.wake.clone(),
-            cursor: RelayCursor::new(Instant::now()),
+            cursor: RelayCursor::new(now),
+            maintain_at: now,
+            is_maintained: false,
             published: meter
                 .u64_counter("events_published")
                 .with_description("Events confirmed by the broker")
@@ -89,7 +87,7 @@ impl Relay {
     async fn next_batch(
         &mut self,
         conn: &mut AsyncPgConnection,
-    ) -> Result<Vec<OutboxRow>, DatabaseError> {
+    ) -> Result<Vec<EventRow>, DatabaseError> {
         let limit = self.batch_size.try_into().unwrap_or(i64::MAX);
         let polled_at = Instant::now();
         let start = self.cursor.start(polled_at);
@@ -109,7 +107,41 @@ impl Relay {
         }
     }
 
-    fn record_published(&self, rows: &[&OutboxRow]) {
+    /// A failure does not stop the relay: the partitions of the coming days usually exist, and a
+    /// backup can hold its lock for hours.
+    async fn maintain_partitions(&mut self, conn: &mut AsyncPgConnection) {
+        if Instant::now() < self.maintain_at {
+            return;
+        }
+        match maintain(conn, self.retention_days).await {
+            Ok(()) => self.is_maintained = true,
+            Err(error) => tracing::warn!(
+                error = chain(&error),
+                "the partitions of published events were not maintained"
+            ),
+        }
+        let interval =
+            if self.is_maintained { MAINTENANCE_INTERVAL } else { FIRST_MAINTENANCE_INTERVAL };
+        self.maintain_at = Instant::now() + interval;
+    }
+
+    /// Publishes one batch of the outbox. Returns false if the outbox is empty.
+    async fn publish_batch(&mut self, conn: &mut AsyncPgConnection) -> Result<bool, RelayError> {
+        let rows = self.next_batch(conn).await?;
+        let Some(last) = rows.last() else { return Ok(false) };
+        let messages: Vec<_> = rows.iter().map(|row| row.message(&self.exchange)).collect();
+        let outcomes = self.publisher.publish(&messages).await?;
+        let outcome_of = rows.iter().zip(&outcomes);
+        let confirmed: Vec<_> =
+            outcome_of.filter(|(_, outcome)| outcome.is_ok()).map(|(row, _)| row).collect();
+        move_published(conn, &confirmed).await?;
+        self.record_published(&confirmed);
+        check_queued(&outcomes)?;
+        self.cursor.deleted_up_to(last.sequence);
+        Ok(true)
+    }
+
+    fn record_published(&self, rows: &[&EventRow]) {
         let now = Clock::system().now();
         for row in rows {
             self.publish_lag.record((now - row.created_at).as_seconds_f64(), &[]);
@@ -123,60 +155,12 @@ impl LeaderTask for Relay {
     const FAILURE_MESSAGE: &'static str = "outbox relay failed";
     type Error = RelayError;
 
-    /// Publishes one batch.
+    /// Publishes one batch of new events, then a batch of kept events if one is due.
     async fn poll(&mut self, conn: &mut AsyncPgConnection) -> Result<PollOutcome, RelayError> {
-        let rows = self.next_batch(conn).await?;
-        let Some(last) = rows.last() else { return Ok(PollOutcome::Idle) };
-        let messages: Vec<_> = rows.iter().map(|row| row.message(&self.exchange)).collect();
-        let outcomes = self.publisher.publish(&messages).await?;
-        let outcome_of = rows.iter().zip(&outcomes);
-        let confirmed: Vec<_> =
-            outcome_of.filter(|(_, outcome)| outcome.is_ok()).map(|(row, _)| row).collect();
-        delete(conn, &confirmed).await?;
-        self.record_published(&confirmed);
-        let count = |reason| outcomes.iter().filter(|outcome| **outcome == Err(reason)).count();
-        match (count(NotQueued::Unroutable), count(NotQueued::Nacked)) {
-            (0, 0) => {
-                self.cursor.deleted_up_to(last.sequence);
-                Ok(PollOutcome::Busy)
-            }
-            (0, nacked) => Err(RelayError::Nacked(nacked)),
-            (unroutable, _) => Err(RelayError::Unroutable(unroutable)),
-        }
-    }
-}
-
-#[derive(diesel::QueryableByName)]
-struct OutboxRow {
-    #[diesel(sql_type = BigInt)]
-    sequence: i64,
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    event_id: Uuid,
-    #[diesel(sql_type = Text)]
-    routing_key: String,
-    #[diesel(sql_type = Text)]
-    event: String,
-    #[diesel(sql_type = Timestamptz)]
-    created_at: Timestamp,
-}
-
-impl OutboxRow {
-    fn message(&self, exchange: &Exchange) -> Message {
-        Message {
-            exchange: exchange.clone(),
-            routing_key: self.routing_key.clone(),
-            id: self.event_id.to_string(),
-            content_type: "application/cloudevents+json",
-            headers: Vec::new(),
-            body: self.body().into_bytes(),
-        }
-    }
-
-    /// The event with its `sequence`, which is known only after the insert. The fixed width makes
-    /// sequences comparable as strings.
-    fn body(&self) -> String {
-        let members = self.event.strip_prefix('{').unwrap_or(&self.event);
-        format!("{{\"sequence\":\"{:019}\",{members}", self.sequence)
+        self.maintain_partitions(conn).await;
+        let is_busy = self.publish_batch(conn).await?;
+        let has_more = self.republisher.step(conn, &self.publisher).await?;
+        Ok(if is_busy || has_more { PollOutcome::Busy } else { PollOutcome::Idle })
     }
 }
 
@@ -193,7 +177,7 @@ async fn read_batch(
     conn: &mut AsyncPgConnection,
     start: i64,
     limit: i64,
-) -> Result<Vec<OutboxRow>, DatabaseError> {
+) -> Result<Vec<EventRow>, DatabaseError> {
     let query = diesel::sql_query(READ_BATCH)
         .bind::<BigInt, _>(start)
         .bind::<BigInt, _>(limit)
@@ -208,10 +192,4 @@ async fn last_sequence(conn: &mut AsyncPgConnection) -> Result<i64, DatabaseErro
              pg_get_serial_sequence('outbox', 'sequence')::regclass), 0)",
     );
     Ok(diesel::select(last).get_result(conn).await?)
-}
-
-async fn delete(conn: &mut AsyncPgConnection, rows: &[&OutboxRow]) -> Result<(), DatabaseError> {
-    let sequences: Vec<_> = rows.iter().map(|row| row.sequence).collect();
-    diesel::delete(outbox::table.filter(outbox::sequence.eq_any(sequences))).execute(conn).await?;
-    Ok(())
 }

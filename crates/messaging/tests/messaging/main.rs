@@ -14,4 +14,6 @@ mod failures;
 mod outages;
 mod publisher;
 mod relay;
+mod republishing;
+mod restoring;
 mod test_app;

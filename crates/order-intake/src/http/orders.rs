@@ -2,9 +2,9 @@
 
 use actix_web::{HttpRequest, get, web};
 use domain::access::MerchantId;
-use platform::Problem;
 use platform::http::{BadCursor, ErrorBody, PageLimit};
 use platform::identity::Caller;
+use platform::{ErrorKind, Failure, Problem};
 use serde::Deserialize;
 
 use super::require_reader;
@@ -27,12 +27,40 @@ pub(crate) struct OrderQuery {
     customer_email: Option<String>,
     /// Only orders that have a line with this identifier
     line_identifier: Option<String>,
+    /// `identifier`, or `newest` for the orders of one merchant, sorted by creation time, newest first.
+    /// `newest` cannot be combined with another filter than `merchant`.
+    #[serde(default)]
+    #[param(inline)]
+    sort: Sort,
     /// Maximum number of entries
     #[serde(default)]
     #[param(inline)]
     limit: PageLimit,
     /// The `next` of the previous page
     after: Option<String>,
+}
+
+/// Order of a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Sort {
+    #[default]
+    Identifier,
+    Newest,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum BadQuery {
+    #[error(transparent)]
+    Cursor(#[from] BadCursor),
+    #[error("sort=newest needs a merchant and no other filter")]
+    Sort,
+}
+
+impl Failure for BadQuery {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Malformed
+    }
 }
 
 /// List orders
@@ -102,8 +130,19 @@ pub(crate) async fn find_order(
 }
 
 impl OrderQuery {
-    fn parse(self, merchant: Option<MerchantId>) -> Result<Search, BadCursor> {
+    fn parse(self, merchant: Option<MerchantId>) -> Result<Search, BadQuery> {
+        let newest_first = self.sort == Sort::Newest;
+        let filters = [
+            &self.identifier,
+            &self.identifier_prefix,
+            &self.customer_email,
+            &self.line_identifier,
+        ];
+        if newest_first && (merchant.is_none() || filters.into_iter().any(Option::is_some)) {
+            return Err(BadQuery::Sort);
+        }
         Ok(Search {
+            newest_first,
             merchant,
             identifier: self.identifier,
             identifier_prefix: self.identifier_prefix,

@@ -21,9 +21,16 @@ pub(crate) struct Search {
     /// In lower case.
     pub(crate) customer_email: Option<String>,
     pub(crate) line_identifier: Option<String>,
+    /// Sort by creation time, newest first. Only for all orders of one merchant: other filters have no
+    /// index with this order.
+    pub(crate) newest_first: bool,
     /// Only orders that are sorted after this one.
     pub(crate) after: Option<OrderKey>,
 }
+
+/// The orders of a merchant that are older than one of its orders.
+const AFTER_OLDER: &str = "(created_at, identifier) < \
+    ((SELECT created_at FROM orders WHERE merchant = ? AND identifier = ?), ?)";
 
 /// A condition in SQL with a `?` for each of its values.
 type Condition = (&'static str, Vec<String>);
@@ -31,7 +38,13 @@ type Condition = (&'static str, Vec<String>);
 impl Search {
     /// The columns that sort the orders. An index has the orders of every search in this order.
     fn sort_columns(&self) -> &'static str {
-        if self.is_by_identifier_first() { "identifier, merchant" } else { "merchant, identifier" }
+        if self.newest_first {
+            "created_at DESC, identifier DESC"
+        } else if self.is_by_identifier_first() {
+            "identifier, merchant"
+        } else {
+            "merchant, identifier"
+        }
     }
 
     fn is_by_identifier_first(&self) -> bool {
@@ -56,7 +69,9 @@ impl Search {
         let used = filters.into_iter().filter_map(|(sql, value)| Some((sql, vec![value?])));
         let after = self.after.as_ref().map(|OrderKey { merchant, identifier }| {
             let (merchant, identifier) = (merchant.to_string(), identifier.clone());
-            if self.is_by_identifier_first() {
+            if self.newest_first {
+                (AFTER_OLDER, vec![merchant, identifier.clone(), identifier])
+            } else if self.is_by_identifier_first() {
                 ("(identifier, merchant) > (?, ?)", vec![identifier, merchant])
             } else {
                 ("(merchant, identifier) > (?, ?)", vec![merchant, identifier])
@@ -99,7 +114,7 @@ struct FoundRow {
 }
 
 /// Finds orders, at most `limit`, sorted by merchant and identifier; those of all merchants with a prefix
-/// are sorted by identifier first. The flag is true when the page was truncated because its orders are
+/// are sorted by identifier first. [`Search::newest_first`] sorts by creation time instead. The flag is true when the page was truncated because its orders are
 /// large.
 pub(crate) async fn search(
     conn: &mut AsyncPgConnection,

@@ -85,6 +85,34 @@ async fn a_merchant_finds_only_its_own_orders() {
     assert_eq!(publish.body("{}").send().await.unwrap().status(), 403, "may only read");
 }
 
+#[tokio::test]
+async fn the_newest_orders_of_a_merchant_come_first() {
+    let app = TestApp::start().await;
+    let mut orders = sample_orders(4);
+    for (order, (identifier, day)) in
+        orders.iter_mut().zip([("A-1", 3), ("A-2", 1), ("A-3", 4), ("A-4", 3)])
+    {
+        order["identifier"] = json!(identifier);
+        order["created_at"] = json!(format!("2026-01-0{day}T00:00:00Z"));
+        order["refunds"] = json!([]);
+    }
+    assert_eq!(app.publish("acme", &enclose(&orders)).await.0, StatusCode::OK);
+    assert_eq!(app.publish("rival", &enclose(&orders[..1])).await.0, StatusCode::OK);
+    let newest = [("acme", "A-3"), ("acme", "A-4"), ("acme", "A-1"), ("acme", "A-2")];
+    let (staff, own) = (app.issuer.token(None, "read"), app.issuer.token(Some("acme"), "orders"));
+    assert_eq!(app.find("sort=newest&merchant=acme", &staff).await, pairs(&newest));
+    assert_eq!(app.find("sort=newest", &own).await, pairs(&newest));
+    for (query, token) in [
+        ("sort=newest", &staff),
+        ("sort=newest&merchant=acme&identifier_prefix=A", &staff),
+        ("sort=oldest", &own),
+    ] {
+        let url = format!("{}/v1/orders?{query}", app.service.url);
+        let response = app.client.get(url).bearer_auth(token).send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::BAD_REQUEST, "{query}");
+    }
+}
+
 /// Every search reads as many rows as a page has, in a table with many more.
 #[tokio::test]
 async fn searches_read_few_rows() {
@@ -106,6 +134,8 @@ async fn searches_read_few_rows() {
     let searches = [
         none(),
         Search { merchant: acme.clone(), ..none() },
+        Search { merchant: acme.clone(), newest_first: true, ..none() },
+        Search { merchant: acme.clone(), newest_first: true, after: after(), ..none() },
         Search { identifier_prefix: text("A-"), ..none() },
         Search { identifier_prefix: text("A-"), after: after(), ..none() },
         Search { identifier_prefix: text("A-"), merchant: acme.clone(), ..none() },

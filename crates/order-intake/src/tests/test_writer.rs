@@ -105,7 +105,8 @@ impl TestWriter {
         let message =
             OrderMessage::read(&Document::from(document), OrderPolicy::default(), now).unwrap();
         let published = message.snapshots.into_iter().zip(orders).map(|(snapshot, document)| {
-            let event = OrderStored { merchant: merchant.clone(), order: snapshot.order.clone() };
+            let order = snapshot.order.clone();
+            let event = OrderStored { merchant: merchant.clone(), order, is_reset: false };
             Published {
                 snapshot,
                 document: document.to_string(),

@@ -44,7 +44,7 @@ impl Caller {
     ) -> Result<RawResponse, ApiError> {
         let token = self.token.clone().filter(|_| raw.needs_token);
         let caller = Self { token, deadline: DEADLINE, ..self.clone() };
-        let mut request = caller.request(service, raw.method.clone(), &raw.target, None);
+        let mut request = caller.request(service, raw.method.clone(), &raw.target, None)?;
         for (name, value) in &raw.headers {
             request = request.header(name, value);
         }
@@ -53,7 +53,7 @@ impl Caller {
         }
         let started = Instant::now();
         read(request, started).await.map_err(|error| {
-            tracing::warn!(%service, error = %error.without_url(), "a call to {service} failed");
+            tracing::warn!(upstream = %service, error = %error.without_url(), "a call to {service} failed");
             ApiError::Unavailable { service }
         })
     }

@@ -58,6 +58,7 @@ pub(super) async fn observe(
         otel.kind = "server",
         http.request.method = method,
         request.id = id,
+        merchant = tracing::field::Empty,
     );
     let parent = request.headers().get("traceparent").and_then(|value| value.to_str().ok());
     telemetry::adopt(&span, parent);
@@ -82,7 +83,8 @@ pub(super) async fn observe(
 }
 
 fn record(span: &Span, method: String, route: String, status: u16, elapsed: Duration) {
-    let elapsed_ms = elapsed.as_millis();
+    // The log writes u128 as text.
+    let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     if status >= 400 {
         span.in_scope(|| {
             tracing::info!(status, elapsed_ms, "{method} {route} responded with {status}")

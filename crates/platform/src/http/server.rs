@@ -30,6 +30,7 @@ use crate::{
     limits::PerAddress,
     request_id::request_id,
     telemetry,
+    version::show_version,
 };
 
 /// Time for requests in flight to finish after the server is told to stop.
@@ -84,6 +85,7 @@ pub(crate) fn bind<S: Service>(
             .route("/healthz", web::get().to(health::healthz))
             .route("/readyz", web::get().to(health::readyz))
             .route("/metrics", web::get().to(telemetry::metrics))
+            .route("/version", web::get().to(show_version::<S>))
             .route("/openapi.json", web::get().to(openapi_json))
             // Last, because web pages have a fallback for all other paths.
             .configure(|app| service.share(app))
@@ -138,7 +140,7 @@ fn reject_plain_http(settings: &Settings, address: SocketAddr) -> anyhow::Result
     let is_public = !address.ip().is_loopback();
     anyhow::ensure!(
         !is_public || settings.tls.is_some() || settings.behind_tls_proxy,
-        "http.host = {:?} is reachable from outside and http.tls is not set: \
+        "http.host {:?} is reachable from outside and http.tls is not set: \
          configure a certificate, or set http.behind_tls_proxy if TLS ends in front of this process",
         settings.host
     );
@@ -158,6 +160,7 @@ async fn not_found(request: HttpRequest, operations: web::Data<Operations>) -> H
     let message = format!("this path allows the methods {allowed}");
     HttpResponse::MethodNotAllowed().insert_header((header::ALLOW, allowed)).json(ErrorBody {
         message,
+        code: None,
         errors: Vec::new(),
         request_id: request_id(),
     })

@@ -106,6 +106,9 @@ impl Caller {
                 record(request, Reason::InsufficientScope, Some(client), merchant);
             }
         })?;
+        if let Some(merchant) = caller.merchant_scope() {
+            tracing::Span::current().record("merchant", merchant.as_str());
+        }
         // The body counts against this caller, see `RequestMemory`.
         request.extensions_mut().insert(caller.clone());
         Ok(caller)

@@ -9,7 +9,7 @@ use utoipa::openapi::{
     schema::Type,
 };
 
-use crate::idempotency;
+use crate::{idempotency, shopper_proof};
 
 const MERCHANT: &str = "X-Service-Id";
 const API_VERSION: &str = "Api-Version";
@@ -25,6 +25,11 @@ repeated request with the same key and the same body takes effect once and gets 
 same key with another body gets 422. A request that failed does not use up its key. Keys belong to one \
 merchant and one operation and are kept for 7 days, unless the setting `idempotency.retention` says \
 otherwise.";
+
+const PROOF_RULES: &str = "\
+Proofs of `POST /v1/lookups`, one for each order that the request concerns, separated by commas. Required \
+with the scope `shopper`, which allows nothing without them. Other tokens do not need it. A missing or \
+invalid proof gets 403 with the code `proof_required`, an expired one 403 with the code `proof_expired`.";
 
 const API_VERSION_RULES: &str = "\
 The version of the message format. Required, and always 3: a request without it, or with another value, \
@@ -56,6 +61,7 @@ fn rules(header: &Parameter) -> Option<(&'static str, RefOr<Schema>)> {
             let length = text.min_length(Some(1)).max_length(Some(idempotency::MAX_KEY_LENGTH));
             (KEY_RULES, length.into())
         }
+        shopper_proof::HEADER => (PROOF_RULES, text.into()),
         API_VERSION => (API_VERSION_RULES, text.enum_values(Some([json!("3")])).into()),
         _ => return None,
     })

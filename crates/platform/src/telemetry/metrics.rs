@@ -14,13 +14,7 @@ use opentelemetry::{
 use opentelemetry_sdk::metrics::SdkMeterProvider;
 use prometheus::{Registry, TextEncoder};
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// The commit, if the build sets it in this variable.
-const REVISION: &str = match option_env!("BACKHAUL_REVISION") {
-    Some(revision) => revision,
-    None => "unknown",
-};
+use crate::version::{COMMIT, VERSION};
 
 /// Returns the meter that creates every counter, gauge and histogram of this process.
 pub fn meter() -> Meter {
@@ -54,7 +48,7 @@ fn fill(registry: &Registry) -> anyhow::Result<()> {
         .without_target_info()
         .build()?;
     let provider = SdkMeterProvider::builder().with_reader(exporter).build();
-    let labels = [KeyValue::new("version", VERSION), KeyValue::new("revision", REVISION)];
+    let labels = [KeyValue::new("version", VERSION), KeyValue::new("commit", COMMIT)];
     provider
         .meter("backhaul")
         .u64_gauge("build_info")
@@ -116,8 +110,7 @@ mod tests {
     #[test]
     fn the_build_and_the_process_are_described() {
         let samples = samples();
-        let build =
-            format!("backhaul_build_info{{revision=\"{REVISION}\",version=\"{VERSION}\"}} 1");
+        let build = format!("backhaul_build_info{{commit=\"{COMMIT}\",version=\"{VERSION}\"}} 1");
         assert!(samples.contains(&build), "{samples:#?}");
         for name in [
             "process_cpu_seconds_total",

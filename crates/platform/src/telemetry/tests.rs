@@ -26,7 +26,7 @@ fn logged<T>(log: &str, format: Format, work: impl FnOnce() -> T) -> (T, String)
     let tracer = traces::tracer_provider("test", &settings).unwrap();
     let buffer = LogBuffer::default();
     let writer = buffer.clone();
-    let subscriber = subscriber(&settings, &tracer, move || writer.clone()).unwrap();
+    let subscriber = subscriber("test", &settings, &tracer, false, move || writer.clone()).unwrap();
     let result = with_default(subscriber, work);
     let log = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
     (result, log)
@@ -55,7 +55,7 @@ fn a_trace_is_passed_on_when_the_log_is_off() {
 
 #[test]
 fn the_body_of_a_returned_message_is_never_logged() {
-    for filter in ["trace", "lapin::returned_messages=trace,lapin=trace"] {
+    for filter in ["lapin=trace", "lapin::returned_messages=trace,lapin=trace"] {
         let ((), log) = logged(filter, Format::Text, || {
             tracing::warn!(target: "lapin::channels", "channel closed");
             tracing::warn!(target: "lapin::returned_messages", message = "Ada Lovelace");
@@ -80,9 +80,58 @@ fn a_line_of_the_log_has_the_id_of_its_trace() {
         tracing::info!("outside");
         in_trace(|| tracing::info!(brace = "}", "inside"));
     });
-    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = lines(&log);
     let [outside, inside] = &lines[..] else { panic!("{lines:?}") };
     assert_eq!((&outside["message"], &outside["trace_id"]), (&"outside".into(), &Value::Null));
     assert_eq!((&inside["message"], &inside["trace_id"]), (&"inside".into(), &TRACE.into()));
     assert_eq!(inside["brace"], "}");
+}
+
+/// The lines of a JSON log.
+fn lines(log: &str) -> Vec<Value> {
+    log.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_line_is_flat_and_names_service_and_merchant() {
+    let ((), log) = logged("info", Format::Json, || {
+        let request =
+            info_span!("request", otel.kind = "server", request.id = "r1", merchant = "acme");
+        let _request = request.entered();
+        let handler = info_span!("cancel", rma.id = "R-1", attempt = 2);
+        let _handler = handler.entered();
+        tracing::info!(status = 409_u16, elapsed_ms = 12_u64, "responded with 409");
+        tracing::info!(merchant = "rival", "of another merchant");
+    });
+    let lines = lines(&log);
+    let mut first = lines[0].clone();
+    assert!(first.as_object_mut().unwrap().remove("timestamp").unwrap().is_string());
+    assert_eq!(
+        first,
+        serde_json::json!({
+            "level": "INFO", "service": "test", "message": "responded with 409", "status": 409,
+            "elapsed_ms": 12, "span": "cancel", "request.id": "r1", "merchant": "acme",
+            "rma.id": "R-1", "attempt": 2, "target": "platform::telemetry::tests"
+        })
+    );
+    assert_eq!(lines[1]["merchant"], "rival");
+    // No field is in a line twice: a parser would keep only the last one.
+    assert_eq!(log.matches("\"request.id\"").count(), 2);
+    assert!(log.starts_with("{\"timestamp\":"), "{log}");
+}
+
+#[test]
+fn a_text_log_that_goes_into_a_pipe_has_no_colors() {
+    let ((), log) = logged("info", Format::Text, || tracing::warn!("plain"));
+    assert!(log.contains("WARN") && !log.contains('\u{1b}'), "{log:?}");
+}
+
+#[test]
+fn a_closed_broker_connection_is_no_error_unless_the_filter_names_the_library() {
+    for (filter, logs) in [("info", false), ("trace", false), ("info,lapin=error", true)] {
+        let ((), log) = logged(filter, Format::Json, || {
+            tracing::error!(target: "lapin::channels", "Connection error");
+        });
+        assert_eq!(log.contains("Connection error"), logs, "{filter}: {log}");
+    }
 }

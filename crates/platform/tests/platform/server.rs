@@ -115,6 +115,18 @@ async fn unknown_paths_and_methods_get_404_and_405() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_version_and_the_commit_are_served_without_a_token() {
+    let mirror = start(&[]).await;
+    let response = client().get(format!("{}/version", mirror.url)).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    let (version, commit) = (platform::VERSION, platform::COMMIT);
+    let expected = json!({ "service": "mirror", "version": version, "commit": commit });
+    assert_eq!(response.json::<Value>().await.unwrap(), expected);
+    assert_eq!(platform::version_text(), format!("{version} (commit {commit})"));
+    assert!(mirror.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_takes_too_long_gets_503() {
     let mirror = start(&[("HTTP__REQUEST_TIMEOUT", "200ms")]).await;
     let response = client().get(format!("{}/linger/60000", mirror.url)).send().await.unwrap();

@@ -8,14 +8,14 @@ use domain::access::MerchantId;
 use domain::returns::RmaStatus;
 use platform::Problem;
 use platform::http::{ErrorBody, PageLimit};
-use platform::identity::Caller;
+use platform::shopper_proof::{ProvenOrders, Requester};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{budgeted_response, listed_merchant, readable_merchant};
+use super::{READERS, budgeted_response, listed_merchant, merchant_or_shopper};
 use crate::App;
 use crate::error::Error;
-use crate::listing::{self, Returns, Timeline, is_plausible, read_cursor};
+use crate::listing::{self, Returns, TimelineView, is_plausible, read_cursor};
 use crate::store::search::Search;
 
 /// Filters for returns; all given filters must match.
@@ -61,12 +61,14 @@ pub(crate) struct TimelineQuery {
 ///
 /// The returns that match all filters, newest first. A token of a merchant finds the merchant's returns. A
 /// token without a merchant and with the scope `read` finds the returns of every merchant, or of the one
-/// in `merchant` or `X-Service-Id`.
+/// in `merchant` or `X-Service-Id`. A shopper must name a proven order in `order_identifier`, uses no
+/// other filter, and gets the shopper's view.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = ["returns"]), ("bearer" = ["read"])),
+    tag = "returns", security(("bearer" = ["returns"]), ("bearer" = ["read"]), ("bearer" = ["shopper"])),
     params(
         Listing,
         ("X-Service-Id" = Option<String>, Header),
+        ("X-Shopper-Proof" = Option<String>, Header),
     ),
     responses(
         (status = 200, body = Returns), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
@@ -77,51 +79,76 @@ pub(crate) struct TimelineQuery {
 #[get("/v1/returns")]
 pub(crate) async fn list_returns(
     app: web::Data<App>,
-    caller: Caller,
+    requester: Requester,
     query: web::Query<Listing>,
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let merchant = listed_merchant(&app, &caller, query.merchant.as_ref())?;
+    let shopper = requester.authorize(&READERS)?;
+    let merchant = if let Some(shopper) = shopper {
+        query.check_filters_of(shopper)?;
+        Some(app.merchants.merchant_for(&requester.caller)?.identifier.clone())
+    } else {
+        listed_merchant(&app, &requester.caller, query.merchant.as_ref())?
+    };
     let limit = query.limit;
     let wanted = Search { merchant, ..query.into_inner().parse()? };
     let mut conn = app.pool.get().await?;
-    let found = listing::list_returns(&mut conn, &wanted, limit).await?;
+    let found = listing::list_returns(&mut conn, &wanted, limit, shopper).await?;
     budgeted_response(&head, &found)
 }
 
 /// Show the timeline of a return
 ///
 /// Every change of the return with its time, the person, client or event that caused it, and the message
-/// that the merchant was sent, oldest first.
+/// that the merchant was sent, oldest first. A shopper sees the steps of the return instead, without
+/// actors and messages.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = ["returns"]), ("bearer" = ["read"])),
+    tag = "returns", security(("bearer" = ["returns"]), ("bearer" = ["read"]), ("bearer" = ["shopper"])),
     params(
         ("rma_identifier" = String, Path),
         TimelineQuery,
         ("X-Service-Id" = Option<String>, Header),
+        ("X-Shopper-Proof" = Option<String>, Header),
     ),
     responses(
-        (status = 200, body = Timeline), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 200, body = TimelineView), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody), (status = 404, body = ErrorBody), (status = 503, body = ErrorBody),
     ),
 )]
 #[get("/v1/returns/{rma_identifier}/timeline")]
 pub(crate) async fn show_timeline(
     app: web::Data<App>,
-    caller: Caller,
+    requester: Requester,
     rma_identifier: web::Path<String>,
     query: web::Query<TimelineQuery>,
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let merchant = readable_merchant(&app, &caller)?;
+    let (merchant, shopper) = merchant_or_shopper(&app, &requester, &READERS)?;
     let TimelineQuery { limit, after } = query.into_inner();
     let mut conn = app.pool.get().await?;
-    let after = after.unwrap_or(0);
-    let page = listing::timeline(&mut conn, &merchant, &rma_identifier, after, limit).await?;
+    let page = (after.unwrap_or(0), limit);
+    let page = listing::timeline(&mut conn, &merchant, &rma_identifier, page, shopper).await?;
     budgeted_response(&head, &page)
 }
 
 impl Listing {
+    /// Rejects other filters of a shopper than a proven order: they would tell whether, for example, an
+    /// e-mail address is the buyer's.
+    fn check_filters_of(&self, shopper: &ProvenOrders) -> Result<(), Problem> {
+        let texts = [&self.rma_identifier, &self.email, &self.tracking_number];
+        let is_filtered = texts.into_iter().any(Option::is_some)
+            || [self.from, self.to].into_iter().any(|time| time.is_some())
+            || self.merchant.is_some()
+            || self.status.is_some();
+        match &self.order_identifier {
+            Some(order) if !is_filtered => {
+                shopper.require(order)?;
+                Ok(())
+            }
+            _ => Err(Error::Malformed("shoppers must filter by order_identifier only").into()),
+        }
+    }
+
     fn parse(self) -> Result<Search, Problem> {
         if [self.from, self.to].into_iter().flatten().any(|time| !is_plausible(time)) {
             return Err(Error::Malformed("from and to must lie in the years 1 to 9999").into());

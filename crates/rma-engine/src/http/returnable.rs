@@ -1,6 +1,8 @@
 //! `GET /v1/orders/{identifier}/returnable`: the units and choices that a shopper sees when
 //! starting a return.
 
+#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
+
 use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,23 +12,60 @@ use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, get, web};
 use platform::Problem;
 use platform::http::{ErrorBody, reserve_for_response};
-use platform::identity::Caller;
+use platform::shopper_proof::Requester;
+use serde::{Deserialize, Deserializer, de::Error as _};
+use utoipa::IntoParams;
 
-use super::readable_merchant;
+use super::{READERS, budgeted_response, json_for, merchant_or_shopper};
 use crate::App;
 use crate::order_units::OrderUnits;
 use crate::returnable::{ReturnableJson, ReturnableOrder};
 use crate::store::orders::RowLock;
 
+const DEFAULT_LIMIT: usize = 200;
+const MAX_LIMIT: usize = 500;
+
+/// Page of an order's units.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReturnableQuery {
+    /// Maximum number of units. Default for shoppers: 200
+    #[param(value_type = Option<u16>, minimum = 1, maximum = 500)]
+    limit: Option<UnitLimit>,
+    /// The `next` of the previous page
+    #[param(value_type = Option<String>)]
+    after: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct UnitLimit(usize);
+
+impl Default for UnitLimit {
+    fn default() -> Self {
+        Self(DEFAULT_LIMIT)
+    }
+}
+
+impl<'de> Deserialize<'de> for UnitLimit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let limit = usize::deserialize(deserializer)?;
+        let error = || D::Error::custom(format!("limit must be between 1 and {MAX_LIMIT}"));
+        (1..=MAX_LIMIT).contains(&limit).then_some(Self(limit)).ok_or_else(error)
+    }
+}
+
 /// Show which units of an order can be returned
 ///
 /// Each unit has its refund amount, or the reason that it cannot be returned. The response also has the
-/// return methods and reasons of the merchant.
+/// return methods and reasons of the merchant. Shoppers get pages, without amounts for a giftee. Other
+/// callers get all units unless they set `limit`.
 #[utoipa::path(
     tag = "returns",
     params(
         ("identifier" = String, Path, description = "The order's identifier in the merchant's systems"),
+        ReturnableQuery,
         ("X-Service-Id" = Option<String>, Header),
+        ("X-Shopper-Proof" = Option<String>, Header),
     ),
     responses(
         (status = 200, description = "The order's units", body = ReturnableOrder),
@@ -35,17 +74,19 @@ use crate::store::orders::RowLock;
         (status = 404, description = "No such order of this merchant", body = ErrorBody),
         (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
     ),
-    security(("bearer" = ["returns"]), ("bearer" = ["read"])),
+    security(("bearer" = ["returns"]), ("bearer" = ["read"]), ("bearer" = ["shopper"])),
 )]
 #[get("/v1/orders/{identifier}/returnable")]
 pub(crate) async fn show_returnable(
     app: web::Data<App>,
-    caller: Caller,
+    requester: Requester,
     identifier: web::Path<String>,
+    query: web::Query<ReturnableQuery>,
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let merchant = readable_merchant(&app, &caller)?;
+    let (merchant, shopper) = merchant_or_shopper(&app, &requester, &READERS)?;
     let identifier = identifier.into_inner();
+    let is_giftee = shopper.map_or(Ok(false), |shopper| shopper.require(&identifier))?;
     let wanted = BTreeSet::from([identifier.as_str()]);
     let mut conn = app.pool.get().await?;
     let order_units =
@@ -53,6 +94,13 @@ pub(crate) async fn show_returnable(
     // The handler still holds its connection, so the pool size limits how many orders are loaded
     // before their memory is reserved.
     reserve_for_response(&head, order_units.weight())?;
+    let limit = query.limit.or(shopper.is_some().then(UnitLimit::default));
+    if let Some(UnitLimit(limit)) = limit {
+        let page = (query.after.unwrap_or(0), limit);
+        let now = app.clock.now();
+        let page = ReturnableOrder::page(&order_units, &identifier, &merchant, now, page)?;
+        return budgeted_response(&head, &json_for(&page, is_giftee)?);
+    }
     let json = ReturnableJson::open(order_units, &identifier, merchant, app.clock.now())?;
     Ok(HttpResponse::Ok().content_type("application/json").body(ReturnableBody(json)))
 }

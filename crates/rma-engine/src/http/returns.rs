@@ -3,22 +3,26 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use domain::access::Scope;
-use domain::json::{Object, array, object, parsed, text};
-use domain::returns::{MAX_UNITS, ReturnRequest, Rma, UnitId};
+use domain::json::{Document, Object, array, object, parsed, text};
+use domain::returns::{MAX_UNITS, ReturnRequest, UnitId};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Sequential, json_response, request_id};
 use platform::idempotency::{self, KeyHeader};
-use platform::identity::Caller;
+use platform::shopper_proof::{ProofError, ProvenOrders, Requester};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{budgeted_response, check_staff, idempotency_key, merchant_of, readable_merchant};
+use super::{
+    READERS, budgeted_response, check_staff, idempotency_key, json_for, merchant_or_shopper,
+};
 use crate::App;
 use crate::error::Error;
 use crate::quote::Quote;
 use crate::quote_terms::QuoteTerms;
 use crate::return_conflict::ReturnConflict;
-use crate::returns::{self, NewReturn};
+use crate::returns::{self, Cancellation, NewReturn};
+use crate::shopper_request::{self, is_by_giftee};
+use crate::shopper_view::ReturnView;
 
 /// A request for a new return.
 #[derive(Serialize, ToSchema)]
@@ -31,8 +35,9 @@ pub(crate) struct NewReturnBody {
 
 /// Units to cancel; the whole return without `units`.
 #[derive(ToSchema)]
+#[schema(as = Cancellation)]
 #[expect(dead_code, reason = "the shape of a request, for the API document")]
-pub(crate) struct Cancellation {
+pub(crate) struct CancellationBody {
     #[schema(min_items = 1)]
     units: Option<Vec<UnitId>>,
     #[schema(max_length = 1000)]
@@ -44,11 +49,14 @@ pub(crate) struct Cancellation {
 /// Shows the refund of each unit and whether it can be returned, and changes nothing. The `quote` token of
 /// the response makes sure that a return has the quoted terms.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = ["returns"])),
+    tag = "returns", security(("bearer" = ["returns"]), ("bearer" = ["shopper"])),
     request_body(content = ReturnRequest, example = json!({ "return_method": "mail-back", "units": [{ "order_identifier": "A-1001", "order_line_item_identifier": "1", "unit": 1, "return_reason": "too_small", "resolution": "refund" }] })),
-    params(("X-Service-Id" = Option<String>, Header)),
+    params(
+        ("X-Service-Id" = Option<String>, Header),
+        ("X-Shopper-Proof" = Option<String>, Header),
+    ),
     responses(
-        (status = 200, description = "The quote", body = Quote),
+        (status = 200, description = "The quote; without amounts for a giftee", body = Quote),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
     ),
@@ -56,28 +64,46 @@ pub(crate) struct Cancellation {
 #[post("/v1/returns/quote")]
 pub(crate) async fn quote_return(
     app: web::Data<App>,
-    Sequential(caller, Json(document)): Sequential<Caller, Json>,
-) -> Result<web::Json<Quote>, Problem> {
-    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
-    let request = ReturnRequest::read(&document, &merchant.settings.returns)?;
+    Sequential(requester, Json(document)): Sequential<Requester, Json>,
+) -> Result<HttpResponse, Problem> {
+    let (merchant, shopper) = merchant_or_shopper(&app, &requester, &[Scope::Returns])?;
+    check_proofs(&document, shopper)?;
+    let request = ReturnRequest::read(&document, &merchant.settings.return_options())?;
+    check_request(&request, &requester, shopper)?;
+    let quote = returns::quote(&app, &merchant, &request, shopper).await?;
+    Ok(HttpResponse::Ok().json(json_for(&quote, is_by_giftee(&request, shopper))?))
+}
+
+fn check_proofs(document: &Document, shopper: Option<&ProvenOrders>) -> Result<(), ProofError> {
+    shopper.map_or(Ok(()), |shopper| shopper_request::check_proofs(document, shopper))
+}
+
+fn check_request(
+    request: &ReturnRequest,
+    requester: &Requester,
+    shopper: Option<&ProvenOrders>,
+) -> Result<(), Problem> {
     if request.staff_override.is_some() {
-        check_staff(&caller)?;
+        check_staff(&requester.caller)?;
     }
-    Ok(web::Json(returns::quote(&app, &merchant, &request).await?))
+    shopper.map_or(Ok(()), |shopper| Ok(shopper_request::check(request, shopper)?))
 }
 
 /// Start a return
 ///
-/// The merchant receives the return as a message. A unit can be in one return at a time.
+/// The merchant receives the return as a message. A unit can be in one return at a time. A shopper needs a
+/// proof for the order of each unit. A giftee sends `gift_refund_only` and `giftee_email`, and can choose an
+/// exchange or a gift card.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = ["returns"])),
+    tag = "returns", security(("bearer" = ["returns"]), ("bearer" = ["shopper"])),
     request_body(content = NewReturnBody, example = json!({ "return_method": "mail-back", "units": [{ "order_identifier": "A-1001", "order_line_item_identifier": "1", "unit": 1, "return_reason": "too_small", "resolution": "refund" }] })),
     params(
         ("X-Service-Id" = Option<String>, Header),
+        ("X-Shopper-Proof" = Option<String>, Header),
         ("Idempotency-Key" = Option<String>, Header),
     ),
     responses(
-        (status = 201, description = "The return", body = Rma),
+        (status = 201, description = "The return", body = ReturnView),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 409, description = "Some units cannot be returned, or the quote is out of date", body = ReturnConflict),
         (status = 422, description = "Some fields are not valid, or the key was used for another request", body = ErrorBody),
@@ -89,30 +115,33 @@ pub(crate) async fn create_return(
     app: web::Data<App>,
     head: HttpRequest,
     header: KeyHeader,
-    Sequential(caller, Json(document)): Sequential<Caller, Json>,
+    Sequential(requester, Json(document)): Sequential<Requester, Json>,
 ) -> Result<HttpResponse, Problem> {
-    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
-    let key = idempotency_key(&header, head.path(), &merchant, "returns", &document);
+    let (merchant, shopper) = merchant_or_shopper(&app, &requester, &[Scope::Returns])?;
+    check_proofs(&document, shopper)?;
+    // Shoppers and staff get different responses, so their keys are different keys.
+    let operation = if shopper.is_some() { "shopper_returns" } else { "returns" };
+    let key = idempotency_key(&header, head.path(), &merchant, operation, &document);
     if let Some(key) = &key
         && let Some(response) = idempotency::find::<Error>(&mut *app.pool.get().await?, key).await?
     {
         return Ok(json_response(StatusCode::CREATED, response));
     }
+    let options = merchant.settings.return_options();
     let (request, quoted) = document.read(object(|body| {
         body.reject_unknown(&[&ReturnRequest::FIELDS[..], &["quote"]].concat());
-        let request = ReturnRequest::read_object(body, &merchant.settings.returns);
+        let request = ReturnRequest::read_object(body, &options);
         let quoted = body.optional("quote", parsed(1..=1_000_000, QuoteTerms::read));
         Some((request?, quoted?))
     }))?;
-    if request.staff_override.is_some() {
-        check_staff(&caller)?;
-    }
-    let new = NewReturn { request, quoted, key };
-    match returns::create(&app, &merchant, caller.actor(), new).await {
+    check_request(&request, &requester, shopper)?;
+    let is_by_giftee = is_by_giftee(&request, shopper);
+    let new = NewReturn { request, quoted, key, shopper };
+    match returns::create(&app, &merchant, requester.actor(shopper), new).await {
         Ok(response) => Ok(json_response(StatusCode::CREATED, response)),
         Err(Error::Conflict(mut conflict)) => {
             conflict.request_id = request_id();
-            Ok(HttpResponse::Conflict().json(conflict))
+            Ok(HttpResponse::Conflict().json(json_for(&conflict, is_by_giftee)?))
         }
         Err(error) => Err(error.into()),
     }
@@ -120,15 +149,17 @@ pub(crate) async fn create_return(
 
 /// Show a return
 ///
-/// Shows the return with the state of each unit.
+/// Shows the return with the state of each unit. A shopper gets the shopper's view of a return with a unit
+/// of a proven order.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = ["returns"]), ("bearer" = ["read"])),
+    tag = "returns", security(("bearer" = ["returns"]), ("bearer" = ["read"]), ("bearer" = ["shopper"])),
     params(
         ("rma_identifier" = String, Path),
         ("X-Service-Id" = Option<String>, Header),
+        ("X-Shopper-Proof" = Option<String>, Header),
     ),
     responses(
-        (status = 200, description = "The return", body = Rma),
+        (status = 200, description = "The return", body = ReturnView),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
         (status = 503, body = ErrorBody),
     ),
@@ -136,13 +167,14 @@ pub(crate) async fn create_return(
 #[get("/v1/returns/{rma_identifier}")]
 pub(crate) async fn show_return(
     app: web::Data<App>,
-    caller: Caller,
+    requester: Requester,
     rma_identifier: web::Path<String>,
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let merchant = readable_merchant(&app, &caller)?;
+    let (merchant, shopper) = merchant_or_shopper(&app, &requester, &READERS)?;
     let mut conn = app.pool.get().await?;
-    budgeted_response(&head, &returns::find(&mut conn, &merchant, &rma_identifier).await?)
+    let rma = returns::find(&mut conn, &merchant, &rma_identifier, shopper).await?;
+    budgeted_response(&head, &ReturnView::new(rma, shopper))
 }
 
 /// Cancel a return or some of its units
@@ -150,14 +182,15 @@ pub(crate) async fn show_return(
 /// Possible until the carrier has a parcel or the warehouse has a unit. Canceled units can be
 /// returned again. The timeline records the person or client.
 #[utoipa::path(
-    tag = "returns", security(("bearer" = ["returns"])),
+    tag = "returns", security(("bearer" = ["returns"]), ("bearer" = ["shopper"])),
     params(
         ("rma_identifier" = String, Path),
         ("X-Service-Id" = Option<String>, Header),
+        ("X-Shopper-Proof" = Option<String>, Header),
     ),
-    request_body(content = Cancellation, example = json!({ "units": [{ "order_identifier": "A-1001", "order_line_item_identifier": "1", "unit": 1 }], "reason": "The shopper keeps it" })),
+    request_body(content = CancellationBody, example = json!({ "units": [{ "order_identifier": "A-1001", "order_line_item_identifier": "1", "unit": 1 }], "reason": "The shopper keeps it" })),
     responses(
-        (status = 200, description = "The return; canceling it again changes nothing", body = Rma),
+        (status = 200, description = "The return; canceling it again changes nothing", body = ReturnView),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody), (status = 409, description = "The return can no longer be canceled", body = ErrorBody),
         (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
@@ -167,14 +200,14 @@ pub(crate) async fn show_return(
 pub(crate) async fn cancel_return(
     app: web::Data<App>,
     rma_identifier: web::Path<String>,
-    Sequential(caller, Json(document)): Sequential<Caller, Json>,
-) -> Result<web::Json<Rma>, Problem> {
-    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
+    Sequential(requester, Json(document)): Sequential<Requester, Json>,
+) -> Result<web::Json<ReturnView>, Problem> {
+    let (merchant, shopper) = merchant_or_shopper(&app, &requester, &[Scope::Returns])?;
     let (units, reason) = document.read(object(read_cancellation))?;
-    let actor = caller.actor();
-    let (units, reason) = (units.as_deref(), reason.as_deref());
-    let canceled = returns::cancel(&app, &merchant, actor, &rma_identifier, units, reason);
-    Ok(web::Json(canceled.await?))
+    let actor = requester.actor(shopper);
+    let request = Cancellation { units: units.as_deref(), reason: reason.as_deref(), shopper };
+    let canceled = returns::cancel(&app, &merchant, actor, &rma_identifier, request).await?;
+    Ok(web::Json(ReturnView::new(canceled, shopper)))
 }
 
 fn read_cancellation(body: &Object<'_>) -> Option<(Option<Vec<UnitId>>, Option<String>)> {

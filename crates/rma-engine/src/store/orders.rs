@@ -119,6 +119,18 @@ pub(crate) async fn update_units(
     Ok(())
 }
 
+/// Whether the merchant has the order.
+pub(crate) async fn exists(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    identifier: &str,
+) -> Result<bool, DatabaseError> {
+    let query = diesel::sql_query("SELECT 1 FROM orders WHERE merchant = $1 AND identifier = $2")
+        .bind::<Text, _>(merchant.as_str())
+        .bind::<Text, _>(identifier);
+    Ok(prepared(query).execute(conn).await? > 0)
+}
+
 /// Lock on the rows that a query reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowLock {

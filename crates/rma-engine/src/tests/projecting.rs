@@ -137,7 +137,7 @@ async fn the_later_event_wins_for_the_same_updated_at() {
     (line.quantity_shipped, line.product_amount_cents, line.tax_amount_cents) = (1, 2000, 165);
     let stored = |order: &Order| {
         let (merchant, order) = ("acme".parse().unwrap(), order.clone());
-        OrderStored { merchant, order }
+        OrderStored { merchant, order, is_reset: false }
     };
     app.publish_event_at(stored(&whole), Some(10)).await;
     app.projected("acme", &whole).await;
@@ -148,6 +148,33 @@ async fn the_later_event_wins_for_the_same_updated_at() {
     app.publish_event_at(stored(&part), Some(11)).await;
     app.store("acme", &order("C", 1)).await;
     assert_eq!(verdicts(&app, "A").await, ["1 2165", "2 not_shipped"]);
+}
+
+#[tokio::test]
+async fn a_reset_order_replaces_a_snapshot_from_the_future() {
+    let app = TestApp::start().await;
+    let (whole, stuck) = (order("A", 2), later(&order("A", 1), 3600));
+    let stored = |order: &Order, is_reset| {
+        let (merchant, order) = ("acme".parse().unwrap(), order.clone());
+        OrderStored { merchant, order, is_reset }
+    };
+    app.publish_event_at(stored(&stuck, false), Some(10)).await;
+    app.projected("acme", &stuck).await;
+    let (reset, correct) = (order("A", 1), later(&whole, 60));
+    // An older snapshot that is no reset is late.
+    app.publish_event_at(stored(&correct, false), Some(11)).await;
+    app.store("acme", &order("B", 1)).await;
+    assert_eq!(verdicts(&app, "A").await.len(), 1);
+    // The reset stores the same snapshot with an earlier time.
+    app.publish_event_at(stored(&reset, true), Some(12)).await;
+    app.projected("acme", &reset).await;
+    app.publish_event_at(stored(&correct, false), Some(13)).await;
+    app.projected("acme", &correct).await;
+    assert_eq!(verdicts(&app, "A").await.len(), 2);
+    // The event of a reset that arrives again changes nothing.
+    app.publish_event_at(stored(&reset, true), Some(12)).await;
+    app.store("acme", &order("C", 1)).await;
+    assert_eq!(verdicts(&app, "A").await.len(), 2);
 }
 
 #[tokio::test]

@@ -10,7 +10,8 @@ use super::*;
 
 /// Publishes an order whose event has this time, and waits until it is projected.
 async fn store_at(app: &TestApp, order: &Order, time: Timestamp) {
-    let stored = OrderStored { merchant: "acme".parse().unwrap(), order: order.clone() };
+    let stored =
+        OrderStored { merchant: "acme".parse().unwrap(), order: order.clone(), is_reset: false };
     app.service.publish_envelope(&Envelope::new("test", time, &stored)).await;
     app.projected("acme", order).await;
 }
@@ -94,7 +95,7 @@ async fn an_order_is_older_than_the_exchange_if_its_event_is() {
     // The first event of LATE arrives after the second.
     let late = order("LATE", 1);
     store_at(&app, &later(&late, 1), ordered_at + TimeDelta::minutes(1)).await;
-    let stored = OrderStored { merchant: "acme".parse().unwrap(), order: late };
+    let stored = OrderStored { merchant: "acme".parse().unwrap(), order: late, is_reset: false };
     let first = Envelope::new("test", ordered_at - TimeDelta::minutes(1), &stored);
     app.service.publish_envelope(&first).await;
     // The queue is handled in order.

@@ -26,6 +26,8 @@ pub(super) struct FinishedBatch {
     pub(super) end: u64,
     pub(super) outcomes: Vec<OrderOutcome>,
     pub(super) rejected: Vec<Rejection>,
+    /// Warnings about valid orders, each with its line in the file.
+    pub(super) warnings: Vec<(u64, String)>,
 }
 
 impl Importer {
@@ -67,7 +69,7 @@ impl Importer {
     /// Sends a batch. Rejected orders are removed and a message that is too large is halved until
     /// every order is stored or rejected.
     async fn send_batch(&self, batch: Batch) -> anyhow::Result<FinishedBatch> {
-        let Batch { number, end, orders, mut rejected } = batch;
+        let Batch { number, end, orders, mut rejected, warnings } = batch;
         let mut outcomes = Vec::with_capacity(orders.len());
         let mut remaining = vec![orders];
         while let Some(orders) = remaining.pop() {
@@ -88,7 +90,7 @@ impl Importer {
                 },
             }
         }
-        Ok(FinishedBatch { number, end, outcomes, rejected })
+        Ok(FinishedBatch { number, end, outcomes, rejected, warnings })
     }
 }
 

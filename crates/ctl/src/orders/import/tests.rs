@@ -5,7 +5,9 @@ mod resuming;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use domain::order::sample::{Orders, document};
 use serde_json::{Value, json};
@@ -44,7 +46,13 @@ impl FakeIntake {
 
     fn importer(&self) -> Importer {
         let url = self.url.parse().unwrap();
-        Importer { intake: IntakeClient::for_test(&url), batch: 3, parallel: 2, report: None }
+        Importer {
+            intake: IntakeClient::for_test(&url),
+            batch: 3,
+            parallel: 2,
+            report: None,
+            format: Format::Text,
+        }
     }
 
     fn stored(&self) -> Vec<String> {
@@ -151,6 +159,19 @@ async fn every_order_is_stored_or_reported() {
     assert_eq!(summary, Summary { stored: 9, rejected: 1, ..Summary::default() });
     assert_eq!(intake.stored().len(), 9);
     assert!(report(&file).contains(",10,,$.identifier,missing_field,"), "{}", report(&file));
+}
+
+#[tokio::test]
+async fn warnings_are_counted() {
+    let file = file();
+    let lines = std::fs::read_to_string(&file.2).unwrap();
+    let mut order: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    order["curency"] = json!("USD");
+    let message = json!({ "returns_portal_order": { "orders": [order] } });
+    std::fs::write(&file.2, format!("{message:#}")).unwrap();
+    let intake = FakeIntake::start(Box::new(|_, message| accept(&message)));
+    let summary = import(&intake, &file).await.unwrap();
+    assert_eq!(summary, Summary { stored: 1, warnings: 1, ..Summary::default() });
 }
 
 #[tokio::test]

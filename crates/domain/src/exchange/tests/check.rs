@@ -2,13 +2,13 @@ use serde_json::{Value, json};
 
 use super::confirmed;
 use crate::exchange::{VariantLookups, Variants, check_variants};
+use crate::returns::{Replacement, ReturnConfirmed};
 
 /// One line for each unit, and the numbers of units without stock and without a price.
-fn summary(response: Option<&Value>) -> String {
-    let confirmed = confirmed();
+fn summary(confirmed: &ReturnConfirmed, response: Option<&Value>) -> String {
     let variants = response.map(|body| Variants::read(body.to_string().as_bytes()).unwrap());
     let lookups = VariantLookups::from([("TEE", variants.as_ref())]);
-    let check = check_variants(&confirmed.units, &lookups);
+    let check = check_variants(&confirmed.units, confirmed.is_gift, &lookups);
     let line = |unit: &crate::returns::UnitId| unit.order_line_item_identifier.clone();
     let exchangeable = check.exchangeable.iter().map(|it| {
         let price = it.unit_price_amount_cents.map_or("no price".to_owned(), |it| it.to_string());
@@ -24,7 +24,7 @@ fn summary(response: Option<&Value>) -> String {
 
 #[track_caller]
 fn check(response: Option<&Value>, expected: &str) {
-    assert_eq!(summary(response), expected);
+    assert_eq!(summary(&confirmed(), response), expected);
 }
 
 /// TEE-M was shown for 2000 and TEE-RED for 2500; every unit was sold for 2000.
@@ -60,6 +60,27 @@ fn a_changed_price_fails_the_unit() {
     // The caller's price is not believed, even if the merchant's price makes the exchange even.
     let cheaper = format!("L1 EVEN_EXCHANGE 2000; {card}; L2 price_changed; L2 price_changed; 0 0");
     check(Some(&tee((9, 2000), (9, 2000))), &cheaper);
+}
+
+#[test]
+fn a_giftee_who_saw_no_price_gets_the_merchants_price() {
+    let mut gift = confirmed();
+    gift.is_gift = true;
+    for unit in &mut gift.units {
+        if let Replacement::Exchange { variant } = &mut unit.replacement {
+            variant.unit_price_amount_cents = None;
+        }
+    }
+    let priced = tee((9, 2000), (9, 2600));
+    let red = "L2 UNEVEN_EXCHANGE 2600";
+    let exchanged =
+        format!("L1 EVEN_EXCHANGE 2000; {red}; {red}; L3 UNEVEN_EXCHANGE no price; 0 0");
+    assert_eq!(summary(&gift, Some(&priced)), exchanged);
+    // A buyer who saw no price was promised an even exchange.
+    gift.is_gift = false;
+    let even = "L1 EVEN_EXCHANGE 2000; L3 UNEVEN_EXCHANGE no price";
+    let failed = "L2 price_changed; L2 price_changed";
+    assert_eq!(summary(&gift, Some(&priced)), format!("{even}; {failed}; 0 0"));
 }
 
 #[test]

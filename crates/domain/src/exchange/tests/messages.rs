@@ -11,7 +11,7 @@ use crate::exchange::{
 #[test]
 fn units_of_a_line_with_the_same_variant_are_one_item() {
     let confirmed = confirmed();
-    let units = check_variants(&confirmed.units, &VariantLookups::new()).exchangeable;
+    let units = check_variants(&confirmed.units, false, &VariantLookups::new()).exchangeable;
     let order = ExchangeOrder::new(&confirmed, &units, Some("Acme"), Uuid::nil()).unwrap();
     let written = serde_json::to_value(&order).unwrap();
     expect![[r#"
@@ -74,7 +74,7 @@ fn an_uneven_exchange_has_the_price_of_the_variant() {
     let response = json!([{"sku": "TEE-RED", "title": "Red", "unit_price_amount_cents": 2500}]);
     let variants = Variants::read(response.to_string().as_bytes()).unwrap();
     let lookups = VariantLookups::from([("TEE", Some(&variants))]);
-    let units = check_variants(&confirmed.units[1..3], &lookups).exchangeable;
+    let units = check_variants(&confirmed.units[1..3], false, &lookups).exchangeable;
     let order = ExchangeOrder::new(&confirmed, &units, Some("Acme"), Uuid::nil()).unwrap();
     let item = &serde_json::to_value(&order).unwrap()["items"][0];
     let field = |name: &str| item[name].as_i64().unwrap();
@@ -87,7 +87,7 @@ fn an_uneven_exchange_has_the_price_of_the_variant() {
 fn no_units_or_an_unknown_gift_card_make_no_order() {
     let mut confirmed = confirmed();
     let error = |confirmed: &crate::returns::ReturnConfirmed, from: usize| {
-        let units = check_variants(&confirmed.units[from..], &VariantLookups::new()).exchangeable;
+        let units = check_variants(&confirmed.units[from..], false, &VariantLookups::new()).exchangeable;
         ExchangeOrder::new(confirmed, &units, None, Uuid::nil()).err()
     };
     assert_eq!(error(&confirmed, 4), Some(Unplaceable::NoUnits));

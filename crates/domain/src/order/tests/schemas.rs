@@ -140,7 +140,7 @@ fn schema_and_reader_agree_on_alternative_identifiers() {
 fn the_event_conforms_to_its_schema() {
     let validator = validator(&stored_schema());
     for order in sample_orders(3).take(50) {
-        let event = OrderStored { merchant: "acme".parse().unwrap(), order };
+        let event = OrderStored { merchant: "acme".parse().unwrap(), order, is_reset: false };
         let written = json!(event);
         assert!(validator.is_valid(&written));
         assert_eq!(serde_json::from_value::<OrderStored>(written).unwrap(), event);

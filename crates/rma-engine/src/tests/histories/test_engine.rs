@@ -18,7 +18,7 @@ use super::actions::{Operation, World};
 use crate::error::Error;
 use crate::order_projection::Snapshot;
 use crate::receiving::Delivered;
-use crate::returns::NewReturn;
+use crate::returns::{Cancellation, NewReturn};
 use crate::shipped_units::ShippedUnits;
 use crate::{App, Settings, exchanges, parcels, projection, receiving, returns};
 
@@ -68,6 +68,7 @@ impl TestEngine {
             ("IDENTITY__ISSUER", "http://127.0.0.1:9"),
             ("IDENTITY__JWKS_URL", "http://127.0.0.1:9"),
             ("SEALING__KEYS", testkit::sealing_keys()),
+            ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
             // These merchants have no endpoint that receives messages.
             ("DELIVERY__RETRY_BASE", "1h"),
             ("DELIVERY__RETRY_FACTOR", "1"),
@@ -106,12 +107,13 @@ impl TestEngine {
         match operation {
             Operation::Return { key, request } => {
                 let key = Some(key_of("returns", key, &json!(request)));
-                let new = NewReturn { request: request.clone(), quoted: None, key };
+                let (request, quoted, shopper) = (request.clone(), None, None);
+                let new = NewReturn { request, quoted, key, shopper };
                 returns::create(app, merchant, "test", new).await.map(drop)
             }
             Operation::Cancel { rma, units } => {
-                let units = units.as_deref();
-                returns::cancel(app, merchant, "test", rma, units, None).await.map(drop)
+                let request = Cancellation { units: units.as_deref(), reason: None, shopper: None };
+                returns::cancel(app, merchant, "test", rma, request).await.map(drop)
             }
             Operation::Track(reported) => {
                 parcels::track(app, merchant, "test", reported).await.map(drop)

@@ -1,0 +1,23 @@
+//! `backhaul completions`: completions for a shell.
+
+use clap::{Args, Command};
+use clap_complete::{Shell, generate};
+
+use crate::output::print;
+
+/// Print the completions of a shell
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  backhaul completions bash > ~/.local/share/bash-completion/completions/backhaul
+  backhaul completions zsh > ~/.zfunc/_backhaul
+  backhaul completions fish > ~/.config/fish/completions/backhaul.fish")]
+pub(crate) struct Arguments {
+    shell: Shell,
+}
+
+pub(crate) fn run(arguments: &Arguments, mut command: Command) -> anyhow::Result<()> {
+    let (name, mut script) = (command.get_name().to_owned(), Vec::new());
+    generate(arguments.shell, &mut command, name, &mut script);
+    Ok(print(&String::from_utf8(script)?)?)
+}

@@ -1,0 +1,194 @@
+//! `backhaul events`: events between the services, published again.
+
+use std::time::Duration;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use platform::Timestamp;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::api_client::ApiClient;
+use crate::api_error::ApiError;
+use crate::connection::OperatorArgs;
+use crate::delivery_services::call_each;
+use crate::output::{Column, Format, text_at, time, value};
+use crate::service_urls::{EXCHANGE, ORDERS, RETURNS, WAREHOUSE};
+use crate::settings::{Setting, Settings};
+use crate::time_input::parse_time;
+use crate::usage_error;
+
+const PATH: [&str; 3] = ["v1", "events", "republish"];
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+const AUTH: &str = "auth";
+
+/// The other services that publish events.
+const SERVICES: [(&str, Setting); 4] = [
+    ("order-intake", ORDERS),
+    ("rma-engine", RETURNS),
+    ("exchange", EXCHANGE),
+    ("warehouse-notifier", WAREHOUSE),
+];
+
+const COLUMNS: &[Column] = &[
+    value("service", "/service"),
+    value("state", "/state"),
+    time("since", "/since"),
+    time("until", "/until"),
+    value("events", "/total"),
+    value("done", "/done"),
+    value("by", "/requested_by").wide(),
+];
+
+/// Publish events between the services again
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    operator: OperatorArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Publish kept events again
+    ///
+    /// For a broker that lost its disks, a service whose database was restored from a
+    /// backup, or a new service. Services ignore events that they have handled. Events
+    /// are kept for 7 days, unless the services have other settings.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  backhaul events republish --since 2h --dry-run
+  backhaul events republish --since '2026-11-16 08:30' --wait
+  backhaul events republish --since yesterday --service order-intake --type order.stored.v1"
+    )]
+    Republish(Republish),
+    /// Show the progress of publishing events again
+    #[command(after_help = "\
+Examples:
+  backhaul events progress
+  backhaul events progress --service order-intake")]
+    Progress(Target),
+}
+
+#[derive(Args)]
+struct Republish {
+    /// Events that were first published at this time or later
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    since: Timestamp,
+    /// Events that were first published before this time [default: now]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    until: Option<Timestamp>,
+    #[command(flatten)]
+    target: Target,
+    /// Only events of this type, for example order.stored.v1; can be repeated
+    #[arg(long = "type", value_name = "TYPE")]
+    types: Vec<String>,
+    /// Count the events, and publish none
+    #[arg(long)]
+    dry_run: bool,
+    /// Wait until all events are published, and show the progress
+    #[arg(long, conflicts_with = "dry_run")]
+    wait: bool,
+}
+
+#[derive(Args)]
+struct Target {
+    /// Only events of this service [default: auth and every service with a URL]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(names()))]
+    service: Option<String>,
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    [AUTH].into_iter().chain(SERVICES.map(|(name, _)| name))
+}
+
+pub(crate) async fn run(Arguments { operator, command }: Arguments) -> anyhow::Result<()> {
+    let (auth, format) = (operator.connect().await?, operator.format());
+    match command {
+        Command::Republish(republish) => republish.run(&auth, format).await,
+        Command::Progress(target) => {
+            let (shown, outcome) = progress(&target.services(&auth)?).await;
+            print(format, shown)?;
+            outcome
+        }
+    }
+}
+
+impl Target {
+    /// A client for each service.
+    fn services(&self, auth: &ApiClient) -> anyhow::Result<Vec<ApiClient>> {
+        let settings = Settings::load()?;
+        let is_chosen = |name: &str| self.service.as_deref().is_none_or(|chosen| chosen == name);
+        let mut services = Vec::new();
+        if is_chosen(AUTH) {
+            services.push(auth.clone());
+        }
+        for (name, setting) in SERVICES {
+            if is_chosen(name) && (self.service.is_some() || settings.get(setting.name).is_some()) {
+                services.push(auth.at_service(setting, &settings)?);
+            }
+        }
+        Ok(services)
+    }
+}
+
+impl Republish {
+    async fn run(&self, auth: &ApiClient, format: Format) -> anyhow::Result<()> {
+        if self.until.is_some_and(|until| until <= self.since) {
+            return Err(usage_error("--until must be after --since"));
+        }
+        let services = self.target.services(auth)?;
+        let types = (!self.types.is_empty()).then_some(&self.types);
+        let body = json!({
+            "since": self.since, "until": self.until, "types": types, "dry_run": self.dry_run,
+        });
+        let call = async |service: &ApiClient| service.post(&PATH, &body).await;
+        let (mut shown, mut outcome) = call_each(&services, call).await;
+        if self.wait && !shown.is_empty() {
+            let (finished, waited) = wait(&services).await;
+            (shown, outcome) = (finished, outcome.and(waited));
+        }
+        print(format, shown)?;
+        outcome
+    }
+}
+
+/// Polls until no service publishes events again. Reports the progress to standard error.
+async fn wait(services: &[ApiClient]) -> (Vec<Value>, anyhow::Result<()>) {
+    loop {
+        let (shown, outcome) = progress(services).await;
+        let running: Vec<_> =
+            shown.iter().filter(|service| text_at(service, "/state") == "running").collect();
+        if running.is_empty() || outcome.is_err() {
+            return (shown, outcome);
+        }
+        for service in running {
+            let [name, done, total] =
+                ["/service", "/done", "/total"].map(|it| text_at(service, it));
+            eprintln!("{name}: {done} of {total} events");
+        }
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// The newest request of each service that had one.
+async fn progress(services: &[ApiClient]) -> (Vec<Value>, anyhow::Result<()>) {
+    let call = async |service: &ApiClient| match service.get(&PATH).await {
+        Err(error) if is_none_yet(&error) => Ok(Value::Null),
+        response => response,
+    };
+    let (mut shown, outcome) = call_each(services, call).await;
+    shown.retain(|response| !response.is_null());
+    (shown, outcome)
+}
+
+fn is_none_yet(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<ApiError>().is_some_and(|error| error.status == StatusCode::NOT_FOUND)
+}
+
+fn print(format: Format, services: Vec<Value>) -> anyhow::Result<()> {
+    format.print_table(&json!({ "services": services }), "/services", COLUMNS)
+}

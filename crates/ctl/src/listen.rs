@@ -1,0 +1,173 @@
+//! `backhaul listen`: sends copies of a merchant's messages to a local server.
+//!
+//! The command polls the delivering services, so the local server needs no address on the internet. The
+//! merchant's endpoint still gets every message.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use domain::access::MerchantId;
+use futures_util::future::join_all;
+use platform::http_client;
+use reqwest::Client;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+use url::Url;
+
+use crate::api_client::ApiClient;
+use crate::connection::OperatorArgs;
+use crate::delivery_services::DeliveryServiceArgs;
+use crate::output::{Format, print};
+
+/// A service responds after this time even without messages. It is shorter than the timeout of a request.
+const WAIT_SECONDS: &str = "20";
+/// Timeout of the local server.
+const LOCAL_TIMEOUT: Duration = Duration::from_secs(30);
+/// Pause after a failed request to a service.
+const RETRY_DELAY: Duration = Duration::from_secs(2);
+
+/// Send copies of a merchant's new messages to a local server
+///
+/// The copies are signed with the signing secret of their endpoint. The endpoint still gets every message,
+/// and the status of the local server has no effect on its delivery. The client needs the scope read, orders
+/// or returns. Ends with Ctrl-C, or after a number of messages.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  backhaul listen --forward http://localhost:3000/webhooks --as merchant
+  backhaul listen --forward http://localhost:3000/webhooks --merchant acme --count 1")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    operator: OperatorArgs,
+    #[command(flatten)]
+    services: DeliveryServiceArgs,
+    /// URL of the local server
+    #[arg(long, value_name = "URL")]
+    forward: Url,
+    /// Merchant, for a client that does not belong to one
+    #[arg(long)]
+    merchant: Option<MerchantId>,
+    /// End after this number of messages
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+}
+
+/// New messages of one service.
+#[derive(Deserialize)]
+struct NewMessages {
+    messages: Vec<MessageCopy>,
+    next: String,
+}
+
+#[derive(Deserialize)]
+struct MessageCopy {
+    id: String,
+    event: String,
+    headers: std::collections::BTreeMap<String, String>,
+    body: String,
+}
+
+/// A listener of one service.
+struct Listener {
+    service: ApiClient,
+    merchant: Option<MerchantId>,
+    next: String,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let Arguments { operator, services, forward, merchant, count } = arguments;
+    let auth = operator.connect().await?;
+    auth.require_merchant(merchant.as_ref()).await?;
+    let forwarder =
+        Forwarder { http: http_client(LOCAL_TIMEOUT)?, url: forward, format: operator.format() };
+    let mut listeners = Vec::new();
+    for service in services.clients(&auth)? {
+        listeners.push(Listener::start(service, merchant.clone()).await?);
+    }
+    eprintln!("listening; copies go to {}", forwarder.url);
+    let mut forwarded = 0;
+    loop {
+        let pages = join_all(listeners.iter_mut().map(Listener::poll)).await;
+        let mut messages: Vec<_> = pages.into_iter().flatten().collect();
+        // IDs sort by creation time.
+        messages.sort_by(|one, other| one.id.cmp(&other.id));
+        for message in &messages {
+            forwarder.forward(message).await?;
+            forwarded += 1;
+            if count.is_some_and(|count| forwarded >= count) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Listener {
+    /// Starts with the messages from now on.
+    async fn start(service: ApiClient, merchant: Option<MerchantId>) -> anyhow::Result<Self> {
+        let mut listener = Self { service, merchant, next: String::new() };
+        listener.next = listener.request(&[]).await?.next;
+        Ok(listener)
+    }
+
+    /// The next messages, after a wait. A failure is reported and ends the wait, so that a restart of the
+    /// service does not end the command.
+    async fn poll(&mut self) -> Vec<MessageCopy> {
+        let query = [("after", self.next.as_str()), ("wait", WAIT_SECONDS)];
+        match self.request(&query).await {
+            Ok(page) => {
+                self.next = page.next;
+                page.messages
+            }
+            Err(error) => {
+                eprintln!("warning: {error:#}");
+                sleep(RETRY_DELAY).await;
+                Vec::new()
+            }
+        }
+    }
+
+    async fn request(&self, query: &[(&str, &str)]) -> anyhow::Result<NewMessages> {
+        let mut query = query.to_vec();
+        query.extend(self.merchant.as_ref().map(|merchant| ("merchant", merchant.as_str())));
+        let page = self.service.search(&["v1", "messages"], &query).await?;
+        NewMessages::deserialize(page).context("the response has no messages")
+    }
+}
+
+/// The local server.
+struct Forwarder {
+    http: Client,
+    url: Url,
+    format: Format,
+}
+
+impl Forwarder {
+    /// Sends a copy and prints one line about it.
+    async fn forward(&self, message: &MessageCopy) -> anyhow::Result<()> {
+        let headers: HeaderMap = message
+            .headers
+            .iter()
+            .filter_map(|(name, value)| {
+                Some((name.parse::<HeaderName>().ok()?, value.parse::<HeaderValue>().ok()?))
+            })
+            .collect();
+        let request = self.http.post(self.url.clone()).headers(headers);
+        let sent = request.body(message.body.clone()).send().await;
+        let result = match sent {
+            Ok(response) => response.status().as_u16().to_string(),
+            Err(error) => format!("no response: {}", platform::chain(&error.without_url())),
+        };
+        let line = match self.format {
+            Format::Text => format!("{}  {}  {result}\n", message.id, message.event),
+            Format::Json => {
+                let line: Value =
+                    json!({ "id": message.id, "event": message.event, "result": result });
+                format!("{line}\n")
+            }
+        };
+        Ok(print(&line)?)
+    }
+}

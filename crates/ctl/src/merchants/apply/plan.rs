@@ -1,0 +1,225 @@
+//! The changes that make a merchant as its file says.
+
+use anyhow::bail;
+use domain::access::Scopes;
+use domain::merchant::{REDACTED, Settings};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::compare::{Difference, differences, header_object};
+use super::file::{ClientEntry, EndpointEntry, MerchantFile};
+use crate::output::{items, text_at};
+
+/// A change, with the body of its request, which the output does not show.
+#[derive(Debug, Serialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
+pub(super) enum Change {
+    CreateMerchant {
+        name: String,
+        fields: Vec<Difference>,
+        #[serde(skip)]
+        body: Value,
+    },
+    UpdateMerchant {
+        name: String,
+        fields: Vec<Difference>,
+        #[serde(skip)]
+        body: Value,
+    },
+    CreateClient {
+        name: String,
+        #[serde(rename = "client")]
+        body: Value,
+    },
+    SetEndpoint {
+        interface: String,
+        is_new: bool,
+        fields: Vec<Difference>,
+        #[serde(skip)]
+        body: Value,
+    },
+    PauseEndpoint {
+        interface: String,
+        paused: bool,
+    },
+}
+
+/// Changes in the order in which they are made.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) changes: Vec<Change>,
+}
+
+impl Plan {
+    /// Compares a file with a merchant and its clients.
+    pub(super) fn new(
+        file: &MerchantFile,
+        merchant: Option<&Value>,
+        clients: &[Value],
+        update_secrets: bool,
+    ) -> anyhow::Result<Self> {
+        let mut plan = Self::default();
+        plan.plan_settings(file, merchant)?;
+        for client in &file.clients {
+            plan.plan_client(file, client, clients)?;
+        }
+        for (interface, endpoint) in &file.endpoints {
+            let current = merchant.and_then(|it| it.get("endpoints")?.get(interface));
+            plan.plan_endpoint(interface, endpoint, current, update_secrets);
+        }
+        Ok(plan)
+    }
+
+    fn plan_settings(
+        &mut self,
+        file: &MerchantFile,
+        merchant: Option<&Value>,
+    ) -> anyhow::Result<()> {
+        // A new merchant has these settings.
+        let defaults = serde_json::to_value(Settings::new(file.name.clone()))?;
+        let known = defaults.as_object();
+        let unknown = |name: &&String| known.is_some_and(|known| !known.contains_key(*name));
+        if let Some(name) = file.settings.keys().find(unknown) {
+            let known = known.into_iter().flatten().map(|(name, _)| name.as_str());
+            let known: Vec<_> = known.filter(|name| *name != "name").collect();
+            bail!("{name} is not a setting: the settings are {}", known.join(", "));
+        }
+        let name = file.merchant.to_string();
+        let mut wanted = file.settings.clone();
+        wanted.insert("name".to_owned(), file.name.clone().into());
+        let fields = differences(&wanted, merchant.unwrap_or(&defaults));
+        if merchant.is_none() {
+            wanted.insert("identifier".to_owned(), name.clone().into());
+            self.changes.push(Change::CreateMerchant { name, fields, body: wanted.into() });
+        } else if !fields.is_empty() {
+            self.changes.push(Change::UpdateMerchant { name, fields, body: wanted.into() });
+        }
+        Ok(())
+    }
+
+    fn plan_client(
+        &mut self,
+        file: &MerchantFile,
+        client: &ClientEntry,
+        clients: &[Value],
+    ) -> anyhow::Result<()> {
+        let ClientEntry { name, scopes } = client;
+        let is_same = |it: &&Value| {
+            it.get("name") == Some(&json!(name)) && it.get("revoked_at").is_none_or(Value::is_null)
+        };
+        let wanted = Scopes::from_iter(scopes.iter().copied()).to_string();
+        match clients.iter().find(is_same) {
+            Some(found) if text_at(found, "/scope") == wanted => {}
+            Some(found) => bail!(
+                "client {} ({name}) has the scopes {}, not {wanted}, and they cannot be changed: \
+                 revoke it with backhaul client revoke, or choose another name",
+                text_at(found, "/client_id"),
+                text_at(found, "/scope"),
+            ),
+            None => {
+                let body = json!({ "merchant": file.merchant, "name": name, "scopes": scopes });
+                self.changes.push(Change::CreateClient { name: name.clone(), body });
+            }
+        }
+        Ok(())
+    }
+
+    fn plan_endpoint(
+        &mut self,
+        interface: &str,
+        endpoint: &EndpointEntry,
+        current: Option<&Value>,
+        update_secrets: bool,
+    ) {
+        let wanted = endpoint.state();
+        let mut fields = differences(&wanted, current.unwrap_or(&Value::Null));
+        fields.iter_mut().for_each(hide_secrets);
+        let is_new = current.is_none();
+        if is_new || !fields.is_empty() || (update_secrets && endpoint.has_secrets()) {
+            // The request has no empty members: it replaces the whole endpoint.
+            let body = wanted.into_iter().filter(|(_, value)| !value.is_null()).collect();
+            let interface = interface.to_owned();
+            self.changes.push(Change::SetEndpoint { interface, is_new, fields, body });
+        }
+        let is_paused = current.and_then(|it| it.get("paused")?.as_bool()).unwrap_or_default();
+        if let Some(paused) = endpoint.paused.filter(|paused| *paused != is_paused) {
+            self.changes.push(Change::PauseEndpoint { interface: interface.to_owned(), paused });
+        }
+    }
+}
+
+impl EndpointEntry {
+    fn state(&self) -> Map<String, Value> {
+        Map::from_iter([
+            ("url".to_owned(), json!(self.url)),
+            ("path".to_owned(), json!(self.path)),
+            ("headers".to_owned(), header_object(&self.headers)),
+            ("authentication".to_owned(), self.authentication.clone().into()),
+            ("timeout_ms".to_owned(), json!(self.timeout_ms)),
+        ])
+    }
+
+    fn has_secrets(&self) -> bool {
+        let has_query = self.url.as_ref().is_some_and(|url| url.contains('?'));
+        let has_credentials = self.authentication.get("kind") != Some(&json!("none"));
+        has_query || has_credentials || !self.headers.is_empty()
+    }
+}
+
+/// Hides the secrets of an endpoint in the output.
+fn hide_secrets(difference: &mut Difference) {
+    let hide = |value: &mut Value| *value = REDACTED.into();
+    match (difference.field.as_str(), &mut difference.to) {
+        ("headers", Value::Object(headers)) => headers.values_mut().for_each(hide),
+        ("authentication", Value::Object(members)) => {
+            let secrets = ["password", "token", "key", "client_secret"];
+            let members = members.iter_mut().filter(|(name, _)| secrets.contains(&name.as_str()));
+            members.for_each(|(_, value)| hide(value));
+        }
+        ("url", Value::String(url)) => {
+            if let Some((base, _)) = url.split_once('?') {
+                *url = format!("{base}?{REDACTED}");
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A change as lines: `+` for something new, `~` for a changed value.
+pub(super) fn describe(change: &Value) -> String {
+    let text = |pointer: &str| text_at(change, pointer);
+    let heading = match text("/change").as_str() {
+        "create_merchant" => format!("+ merchant {}\n", text("/name")),
+        "update_merchant" => format!("~ merchant {}\n", text("/name")),
+        "create_client" => {
+            format!("+ client {} with the scopes {}\n", text("/name"), text("/client/scopes"))
+        }
+        "set_endpoint" if change.get("is_new") == Some(&json!(true)) => {
+            format!("+ endpoint {}\n", text("/interface"))
+        }
+        "set_endpoint" => format!("~ endpoint {}\n", text("/interface")),
+        _ => {
+            let state =
+                if change.get("paused") == Some(&json!(true)) { "paused" } else { "active" };
+            format!("~ endpoint {} is {state}\n", text("/interface"))
+        }
+    };
+    let is_new = heading.starts_with('+');
+    let fields = items(change, "/fields").iter().map(|field| {
+        let (name, from, to) = (text_at(field, "/field"), field.get("from"), field.get("to"));
+        let value = |value: Option<&Value>| match value {
+            None | Some(Value::Null) => "none".to_owned(),
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        };
+        if is_new {
+            format!("    {name}: {}\n", value(to))
+        } else {
+            format!("    {name}: {} -> {}\n", value(from), value(to))
+        }
+    });
+    heading + &fields.collect::<String>()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! The result of an import and its progress.
+
+use std::io::{self, IsTerminal as _};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use domain::order::OrderOutcome;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+use crate::orders::file::Source;
+use crate::orders::report::Report;
+use crate::output::count;
+
+/// Further warnings are only counted.
+const MAX_SHOWN_WARNINGS: u64 = 20;
+
+/// Number of orders of a file by result.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct Summary {
+    pub(super) stored: u64,
+    pub(super) unchanged: u64,
+    pub(super) stale: u64,
+    /// Includes the rejected orders of earlier runs that this run resumes, because the exit code
+    /// concerns the whole file.
+    pub(super) rejected: u64,
+    /// Warnings about orders that this run sent.
+    pub(super) warnings: u64,
+}
+
+impl Summary {
+    pub(super) fn count(&mut self, outcome: OrderOutcome) {
+        *match outcome {
+            OrderOutcome::Stored => &mut self.stored,
+            OrderOutcome::Unchanged => &mut self.unchanged,
+            OrderOutcome::Stale => &mut self.stale,
+        } += 1;
+    }
+
+    /// Shows the first warnings and counts the others.
+    pub(super) fn show_warnings(
+        &mut self,
+        name: &str,
+        warnings: &[(u64, String)],
+        bar: &ProgressBar,
+    ) {
+        for (line, warning) in warnings {
+            if self.warnings < MAX_SHOWN_WARNINGS {
+                bar.suspend(|| eprintln!("{name}:{line}: {warning}"));
+            }
+            self.warnings += 1;
+        }
+    }
+}
+
+pub(super) fn progress_bar(source: &Source, name: &str) -> ProgressBar {
+    let size = source.path().and_then(|path| path.metadata().ok()).map(|metadata| metadata.len());
+    let template = match size {
+        Some(_) => "{prefix} {wide_bar} {percent:>3} % {msg}, {eta} left",
+        None => "{prefix} {spinner} {elapsed} {msg}",
+    };
+    let bar = size.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+    if !io::stderr().is_terminal() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.set_prefix(name.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+pub(super) fn update_progress(bar: &ProgressBar, bytes_read: &AtomicU64, summary: &Summary) {
+    let done = summary.stored + summary.unchanged + summary.stale + summary.rejected;
+    let rate = u128::from(done) * 1000 / bar.elapsed().as_millis().max(1);
+    bar.set_position(bytes_read.load(Ordering::Relaxed));
+    bar.set_message(format!("{done} orders, {rate}/s, {} rejected", summary.rejected));
+}
+
+pub(super) fn print_summary(name: &str, summary: &Summary, report: &Report) {
+    let Summary { stored, unchanged, stale, rejected, warnings } = summary;
+    let more = match *warnings {
+        0 => String::new(),
+        number => format!(", {}", count(number, "warning")),
+    };
+    eprintln!(
+        "{name}: {stored} stored, {unchanged} unchanged, {stale} stale, {rejected} rejected{more}"
+    );
+    if *warnings > MAX_SHOWN_WARNINGS {
+        eprintln!("{name}: backhaul orders validate lists all warnings");
+    }
+    if *rejected > 0 {
+        eprintln!("{name}: rejected orders are listed in {}", report.path().display());
+    }
+}

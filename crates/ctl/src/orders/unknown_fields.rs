@@ -1,0 +1,138 @@
+//! Fields of an order that the order intake does not read, found with the published schema. Most are
+//! misspelled.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use domain::json::{FieldError, JsonValue};
+use domain::order::message_schema;
+use serde_json::Value;
+
+static SCHEMA: LazyLock<Value> = LazyLock::new(message_schema);
+
+/// Alternatives of one schema.
+const ALTERNATIVES: [&str; 3] = ["oneOf", "anyOf", "allOf"];
+/// A suggestion differs in at most this many characters.
+const MAX_DISTANCE: usize = 2;
+
+/// The unknown fields of an order, with paths relative to the order.
+pub(crate) fn unknown_fields(order: JsonValue<'_>) -> Vec<FieldError> {
+    let mut found = Vec::new();
+    if let Some(schema) = SCHEMA.pointer("/$defs/Order") {
+        find(order, &[schema], "$", &mut found);
+    }
+    found
+}
+
+/// Searches a value that has one of these schemas.
+fn find(value: JsonValue<'_>, schemas: &[&Value], path: &str, found: &mut Vec<FieldError>) {
+    let schemas = resolve(schemas);
+    match value {
+        JsonValue::Array(elements) => {
+            let items: Vec<_> = schemas.iter().filter_map(|schema| schema.get("items")).collect();
+            for (index, element) in elements.iter().enumerate() {
+                find(element, &items, &format!("{path}[{index}]"), found);
+            }
+        }
+        JsonValue::Object(members) => {
+            let known = properties(&schemas);
+            // A value without properties in its schema is not read.
+            if known.is_empty() {
+                return;
+            }
+            for (key, member) in members.iter() {
+                let path = member_path(path, key);
+                match known.get(key) {
+                    Some(schemas) => find(member, schemas, &path, found),
+                    None => found.push(FieldError::invalid(path, describe(key, known.keys()))),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The schemas with their references and alternatives.
+fn resolve<'a>(schemas: &[&'a Value]) -> Vec<&'a Value> {
+    let mut resolved = Vec::new();
+    for schema in schemas {
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        let target = reference.and_then(|reference| reference.strip_prefix('#'));
+        let definition: Option<&'a Value> = target.and_then(|target| SCHEMA.pointer(target));
+        resolved.extend(resolve(&definition.into_iter().collect::<Vec<_>>()));
+        let members = ALTERNATIVES.iter().filter_map(|keyword| schema.get(keyword)?.as_array());
+        resolved.extend(resolve(&members.flatten().collect::<Vec<_>>()));
+        resolved.push(schema);
+    }
+    resolved
+}
+
+fn properties<'a>(schemas: &[&'a Value]) -> BTreeMap<&'a str, Vec<&'a Value>> {
+    let mut known: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    let objects = schemas.iter().filter_map(|schema| schema.get("properties")?.as_object());
+    for (key, schema) in objects.flatten() {
+        known.entry(key.as_str()).or_default().push(schema);
+    }
+    known
+}
+
+fn describe<'a>(key: &str, known: impl Iterator<Item = &'a &'a str>) -> String {
+    let distance = |name: &str| strsim::damerau_levenshtein(&key.to_lowercase(), name);
+    let nearest = known.map(|name| (distance(name), *name)).min();
+    match nearest {
+        Some((distance, name)) if distance <= MAX_DISTANCE => {
+            format!("`{key}` is not a field; did you mean `{name}`?")
+        }
+        _ => format!("`{key}` is not a field and is ignored"),
+    }
+}
+
+fn member_path(path: &str, key: &str) -> String {
+    let is_plain = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if is_plain { format!("{path}.{key}") } else { format!("{path}['{key}']") }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::json::Document;
+    use domain::order::sample::{Orders, document};
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(order: Value) -> Vec<String> {
+        let order = Document::from(order);
+        let errors = unknown_fields(order.value()).into_iter();
+        errors.map(|it| format!("{}: {}", it.field, it.detail.unwrap_or_default())).collect()
+    }
+
+    #[test]
+    fn the_fields_of_a_sample_are_known() {
+        for order in Orders::new(1, "2026-03-01T00:00:00Z".parse().unwrap()).take(50) {
+            assert_eq!(found(document(&order)), Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn a_misspelled_field_has_a_suggestion() {
+        let order = json!({
+            "identifier": "A", "Currency": "USD", "x y": 1,
+            "items": [{ "shiped_date": "2026-01-01", "sku": "S" }],
+            "customer": { "e_mail": "ada@shop.example", "identifier": "4" },
+            "shipping_address": { "zipcode": "27601" },
+            "transactions": [{ "anything": { "goes": 1 } }],
+            "refunds": [{ "refund_line_items": [{ "qty": 1 }] }],
+        });
+        assert_eq!(
+            found(order),
+            [
+                "$.Currency: `Currency` is not a field; did you mean `currency`?",
+                "$['x y']: `x y` is not a field and is ignored",
+                "$.items[0].shiped_date: `shiped_date` is not a field; did you mean `shipped_date`?",
+                "$.customer.e_mail: `e_mail` is not a field; did you mean `email`?",
+                "$.shipping_address.zipcode: `zipcode` is not a field; did you mean `zip_code`?",
+                "$.refunds[0].refund_line_items[0].qty: `qty` is not a field and is ignored",
+            ]
+        );
+    }
+}

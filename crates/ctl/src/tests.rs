@@ -1,0 +1,85 @@
+//! Rules that every command follows.
+
+use clap::{Command, CommandFactory as _};
+
+use super::Cli;
+
+/// Commands whose output is not a table or a text that JSON could replace.
+const WITHOUT_JSON: [&str; 3] =
+    ["backhaul completions", "backhaul man", "backhaul orders generate"];
+
+/// Every command that can be run, with its whole name.
+fn runnable(parent: &str, command: &Command, found: &mut Vec<(String, Command)>) {
+    let name = format!("{parent}{}", command.get_name());
+    if command.has_subcommands() {
+        let subcommands = command.get_subcommands().filter(|it| it.get_name() != "help");
+        subcommands.for_each(|it| runnable(&format!("{name} "), it, found));
+    } else {
+        found.push((name, command.clone()));
+    }
+}
+
+fn commands() -> Vec<(String, Command)> {
+    let mut root = Cli::command();
+    // Global flags reach the subcommands when the commands are built.
+    root.build();
+    let mut found = Vec::new();
+    runnable("", &root, &mut found);
+    assert!(found.len() > 40, "{} commands", found.len());
+    found
+}
+
+#[test]
+fn the_command_line_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn every_command_has_an_example() {
+    let has_example = |name: &str, command: &Command| {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        help.contains("Example") && help.contains(name)
+    };
+    let commands = commands();
+    let missing: Vec<_> =
+        commands.iter().filter(|(name, it)| !has_example(name, it)).map(|(name, _)| name).collect();
+    assert!(missing.is_empty(), "without an example: {missing:#?}");
+}
+
+#[test]
+fn every_command_can_print_json() {
+    let has_json = |command: &Command| command.get_arguments().any(|it| it.get_id() == "json");
+    let commands = commands();
+    let mut missing: Vec<_> =
+        commands.iter().filter(|(_, it)| !has_json(it)).map(|(name, _)| name).collect();
+    missing.sort_unstable();
+    assert_eq!(missing, WITHOUT_JSON);
+}
+
+#[test]
+fn every_example_is_a_valid_command_line() {
+    for (name, command) in commands() {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        for line in help.lines().map(str::trim).filter(|line| line.starts_with(&name)) {
+            let is_whole = !line.contains(['\\', '<', '>', '|', '$', '…', '(']);
+            let words = shell_words(line);
+            if is_whole && let Err(error) = Cli::command().try_get_matches_from(words) {
+                panic!("{line}: {error}");
+            }
+        }
+    }
+}
+
+/// Splits a line at spaces outside single quotes.
+fn shell_words(line: &str) -> Vec<String> {
+    let (mut words, mut is_quoted) = (vec![String::new()], false);
+    for next in line.chars() {
+        match (next, words.last_mut()) {
+            ('\'', _) => is_quoted = !is_quoted,
+            (' ', _) if !is_quoted => words.push(String::new()),
+            (other, Some(word)) => word.push(other),
+            (_, None) => {}
+        }
+    }
+    words.into_iter().filter(|word| !word.is_empty()).collect()
+}

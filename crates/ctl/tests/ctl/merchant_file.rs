@@ -1,0 +1,83 @@
+//! `backhaul merchant apply`.
+
+use serde_json::json;
+
+use crate::app::TestApp;
+
+const FILE: &str = "
+merchant: acme
+name: Acme Outdoor
+settings:
+  currency: EUR
+  base_url: https://api.acme.example/hooks
+  support_contact: {email: help@acme.example}
+  returns:
+    reasons:
+      - {code: OTHER, label: Another}
+    methods:
+      - {method: mail-back}
+clients:
+  - name: Acme shop
+    scopes: [orders, returns]
+endpoints:
+  rma:
+    authentication: {kind: basic, username: backhaul, password_file: password.txt}
+    headers: {X-Shop: '7'}
+  exchange-order:
+    url: https://orders.acme.example/exchanges?key=s3cret
+    timeout_ms: 5000
+    paused: true
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merchant_is_made_as_its_file_says() {
+    let app = TestApp::start().await;
+    app.write("acme.yaml", FILE);
+    let stderr = app.error("merchant apply acme.yaml", 1).await;
+    assert!(stderr.contains("password.txt"), "{stderr}");
+    app.write("password.txt", "s3cret\n");
+
+    let plan = app.text("merchant apply acme.yaml --dry-run").await;
+    assert!(plan.starts_with("+ merchant acme\n") && plan.contains("+ endpoint rma\n"), "{plan}");
+    assert!(plan.ends_with("\n5 changes to make; nothing was changed.\n"), "{plan}");
+    assert!(!plan.contains("s3cret"), "{plan}");
+    app.error("merchant show acme", 1).await;
+
+    let applied = app.json("merchant apply acme.yaml --json").await;
+    assert_eq!(applied["changes"].as_array().unwrap().len(), 5, "{applied}");
+    let secrets = applied["secrets"].as_object().unwrap();
+    assert!(secrets["endpoint rma"].as_str().unwrap().starts_with("whsec_"), "{secrets:?}");
+    assert!(secrets.keys().any(|name| name.ends_with("(Acme shop)")), "{secrets:?}");
+    let acme = app.json("merchant show acme --json").await;
+    assert_eq!((&acme["currency"], &acme["name"]), (&json!("EUR"), &json!("Acme Outdoor")));
+    assert_eq!(acme["endpoints"]["exchange-order"]["paused"], json!(true));
+    assert_eq!(acme["endpoints"]["rma"]["authentication"]["username"], json!("backhaul"));
+
+    // The second time nothing changes, not even the version.
+    assert_eq!(app.text("merchant apply acme.yaml").await, "acme is up to date.\n");
+    assert_eq!(app.json("merchant show acme --json").await["version"], acme["version"]);
+
+    let changed =
+        FILE.replace("EUR", "USD").replace("5000", "6000").replace("paused: true", "paused: false");
+    app.write("acme.yaml", &changed);
+    let plan = app.text("merchant apply acme.yaml --dry-run").await;
+    for line in [
+        "    currency: EUR -> USD\n",
+        "    timeout_ms: 5000 -> 6000\n",
+        "~ endpoint exchange-order is active\n",
+    ] {
+        assert!(plan.contains(line), "{line} in {plan}");
+    }
+    let applied = app.text("merchant apply acme.yaml").await;
+    assert!(applied.ends_with("\n3 changes made.\n"), "{applied}");
+    let resent = app.text("merchant apply acme.yaml --update-secrets").await;
+    assert!(resent.contains("~ endpoint rma\n") && !resent.contains("merchant"), "{resent}");
+    assert_eq!(app.text("merchant apply acme.yaml").await, "acme is up to date.\n");
+
+    app.write("acme.yaml", &changed.replace("[orders, returns]", "[orders]"));
+    let stderr = app.error("merchant apply acme.yaml", 1).await;
+    assert!(stderr.contains("they cannot be changed"), "{stderr}");
+    app.write("acme.yaml", "merchant: acme\nname: Acme\nsettings: {curency: EUR}\n");
+    let stderr = app.error("merchant apply acme.yaml", 1).await;
+    assert!(stderr.starts_with("error: curency is not a setting"), "{stderr}");
+}

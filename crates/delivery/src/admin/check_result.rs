@@ -1,0 +1,149 @@
+//! The result of checking one endpoint.
+
+use domain::access::MerchantId;
+use domain::exchange::Variants;
+use domain::merchant::Interface;
+use platform::chain;
+use serde::Serialize;
+use url::Url;
+use utoipa::ToSchema;
+
+use super::headers::{HeaderView, request_headers, response_headers};
+use super::refusal::{CheckedResponse, RefusedPart};
+use crate::attempt::{Attempt, Message, MessageFacts, derived_headers, parse_headers};
+use crate::outcome::Outcome;
+
+/// Result of sending one sample, or of requesting variants.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct EndpointCheckResult {
+    /// Kind of the sample, or `exchange-variants`.
+    kind: String,
+    /// URL of the endpoint without its query string.
+    endpoint: Option<String>,
+    /// Whether the endpoint accepted the sample.
+    accepted: bool,
+    /// `not_set` if the merchant has no such endpoint, `invalid_response` if its variants cannot be
+    /// read.
+    outcome: String,
+    /// HTTP status code of the response.
+    status: Option<u16>,
+    detail: String,
+    /// The part of the request that the endpoint refused; null unless it responded with 401 or 403.
+    refused: Option<RefusedPart>,
+    /// The remedy in words, if the endpoint refused a part of the request.
+    remedy: Option<String>,
+    /// Headers of the request as sent, by name. Empty if there was no request.
+    request_headers: Vec<HeaderView>,
+    /// The sample. Empty for variants.
+    request_body: String,
+    /// Headers of the response, up to 2 KiB. Empty without a response.
+    response_headers: Vec<HeaderView>,
+    /// First bytes of the response body.
+    response_body: String,
+    latency_ms: u64,
+}
+
+/// The request of a check, apart from the headers that the attempt log contains.
+pub(super) struct SentRequest {
+    headers: Vec<(String, String)>,
+    body: String,
+    /// Whether the settings of the endpoint have credentials.
+    has_credentials: bool,
+}
+
+impl SentRequest {
+    pub(super) fn of_message(message: &Message, attempt: &Attempt, has_credentials: bool) -> Self {
+        let facts = MessageFacts {
+            id: &message.id,
+            merchant: &message.merchant,
+            event: &message.event,
+            sequence: message.sequence,
+            body_bytes: message.body.len(),
+        };
+        let headers = derived_headers(&facts, attempt.started_at);
+        let body = String::from_utf8_lossy(&message.body).into_owned();
+        Self { headers, body, has_credentials }
+    }
+
+    pub(super) fn of_variants(merchant: &MerchantId, has_credentials: bool) -> Self {
+        let headers = [("accept", "application/json"), ("x-service-id", merchant.as_str())];
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        Self { headers: headers.map(owned).to_vec(), body: String::new(), has_credentials }
+    }
+}
+
+impl EndpointCheckResult {
+    pub(super) fn unsent(interface: Interface, outcome: &str, detail: String) -> Self {
+        Self {
+            kind: interface.to_string(),
+            endpoint: None,
+            accepted: false,
+            outcome: outcome.to_owned(),
+            status: None,
+            detail,
+            refused: None,
+            remedy: None,
+            request_headers: Vec::new(),
+            request_body: String::new(),
+            response_headers: Vec::new(),
+            response_body: String::new(),
+            latency_ms: 0,
+        }
+    }
+
+    pub(super) fn sent(
+        interface: Interface,
+        url: &Url,
+        attempt: Attempt,
+        request: SentRequest,
+    ) -> Self {
+        let is_delivered = matches!(attempt.outcome, Outcome::Delivered { .. });
+        let unreadable = match interface {
+            Interface::Variants if is_delivered => Variants::read(&attempt.response).err(),
+            _ => None,
+        };
+        let (outcome, detail) = match &unreadable {
+            Some(error) => ("invalid_response", chain(error)),
+            None => (attempt.outcome.name(), attempt.outcome.detail()),
+        };
+        let refused = refused_part(interface, &attempt, request.has_credentials);
+        let request_headers = request_headers(&attempt.headers.request, request.headers);
+        let response_headers = response_headers(&attempt.headers.response);
+        let was_sent = !request_headers.is_empty();
+        // The query string may hold a secret.
+        let mut url = url.clone();
+        url.set_query(None);
+        Self {
+            kind: interface.to_string(),
+            endpoint: Some(url.to_string()),
+            accepted: is_delivered && unreadable.is_none(),
+            outcome: outcome.to_owned(),
+            status: attempt.outcome.status(),
+            detail,
+            refused,
+            remedy: refused.map(|part| part.remedy(request.has_credentials).to_owned()),
+            request_headers,
+            request_body: if was_sent { request.body } else { String::new() },
+            response_headers,
+            response_body: attempt.response_log,
+            latency_ms: attempt.latency.as_millis().try_into().unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// The part that the endpoint refused. Requests for variants have no signature.
+fn refused_part(
+    interface: Interface,
+    attempt: &Attempt,
+    has_credentials: bool,
+) -> Option<RefusedPart> {
+    let headers = &attempt.headers.response;
+    let response = CheckedResponse {
+        status: attempt.outcome.status(),
+        has_credentials,
+        asks_for_credentials: parse_headers(headers).any(|(name, _)| name == "www-authenticate"),
+        body: &attempt.response_log,
+    };
+    let part = response.part()?;
+    Some(if interface == Interface::Variants { RefusedPart::Credentials } else { part })
+}

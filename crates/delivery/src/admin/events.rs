@@ -1,0 +1,202 @@
+//! The events that merchants receive, each with the body of a realistic sample message.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use domain::message_kind::MessageKind::{
+    self, DropShipmentCancellation, DropShipmentConfirmation, DropShipmentPartialCancellation,
+    ExchangeOrder, InventoryReceipt, OutboundAsn, Rma,
+};
+use serde_json::{Value, json};
+
+use super::sample::sample;
+
+/// An event that the header `X-Service-Event` of a message can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SampleEvent {
+    pub name: &'static str,
+    pub kind: MessageKind,
+    pub about: &'static str,
+    /// The difference from the sample of the kind, in JSON.
+    difference: &'static str,
+}
+
+const fn event(
+    kind: MessageKind,
+    name: &'static str,
+    about: &'static str,
+    difference: &'static str,
+) -> SampleEvent {
+    SampleEvent { name, kind, about, difference }
+}
+
+/// Every event, by message kind.
+pub const EVENTS: &[SampleEvent] = &[
+    event(Rma, "rma.created", "a return was created", "{}"),
+    event(
+        Rma,
+        "rma.tracking_updated",
+        "the return has a label, or its parcel a new tracking status",
+        r#"{"items":{"tracking_number":"SAMPLE-TRACKING","package_tracking_status":"PRE_TRANSIT"}}"#,
+    ),
+    event(
+        Rma,
+        "rma.dropped_off",
+        "the parcel was dropped off or picked up",
+        r#"{"items":{"tracking_number":"SAMPLE-TRACKING","package_tracking_status":"ACCEPTED"}}"#,
+    ),
+    event(
+        Rma,
+        "rma.in_transit",
+        "the carrier has scanned the parcel",
+        r#"{"items":{"tracking_number":"SAMPLE-TRACKING","package_tracking_status":"TRANSIT"}}"#,
+    ),
+    event(
+        Rma,
+        "rma.received",
+        "the warehouse has checked units, with managed receiving",
+        r#"{"items":{"tracking_number":"SAMPLE-TRACKING","package_tracking_status":"DELIVERED","receiving_status":"RECEIVED"}}"#,
+    ),
+    event(
+        Rma,
+        "rma.refunded",
+        "all units are refunded",
+        r#"{"status":"REFUNDED","items":{"tracking_number":"SAMPLE-TRACKING","package_tracking_status":"DELIVERED"}}"#,
+    ),
+    event(Rma, "rma.canceled", "some or all units were canceled", r#"{"status":"CANCELED"}"#),
+    event(
+        Rma,
+        "rma.exchange_placed",
+        "the exchange order of units exists",
+        r#"{"items":{"is_exchange":true,"exchange_order_identifier":"SAMPLE-EXCHANGE","refund_type":"EVEN_EXCHANGE"}}"#,
+    ),
+    event(
+        Rma,
+        "rma.exchange_failed",
+        "units are refunded instead of exchanged",
+        r#"{"items":{"is_exchange":false,"refund_type":"REFUND"}}"#,
+    ),
+    event(ExchangeOrder, "exchange_order.created", "place this exchange order", "{}"),
+    event(OutboundAsn, "outbound_asn.pending", "a shipment to you is planned", "{}"),
+    event(
+        OutboundAsn,
+        "outbound_asn.shipped",
+        "a shipment to you has left",
+        r#"{"status":"shipped"}"#,
+    ),
+    event(
+        OutboundAsn,
+        "outbound_asn.delivered",
+        "a shipment to you has arrived",
+        r#"{"status":"delivered"}"#,
+    ),
+    event(
+        OutboundAsn,
+        "outbound_asn.canceled",
+        "a shipment to you was canceled",
+        r#"{"status":"canceled"}"#,
+    ),
+    event(InventoryReceipt, "inventory_receipt.received", "the warehouse received a unit", "{}"),
+    event(
+        InventoryReceipt,
+        "inventory_receipt.rejected",
+        "the warehouse rejected a unit",
+        r#"{"reject_reason":"Damaged"}"#,
+    ),
+    event(
+        DropShipmentConfirmation,
+        "drop_shipment.confirmed",
+        "the warehouse has shipped an order for you",
+        "{}",
+    ),
+    event(
+        DropShipmentCancellation,
+        "drop_shipment.cancelled",
+        "the warehouse cannot ship an order for you",
+        "{}",
+    ),
+    event(
+        DropShipmentPartialCancellation,
+        "drop_shipment.partially_cancelled",
+        "the warehouse cannot ship a part of an order for you",
+        "{}",
+    ),
+];
+
+impl SampleEvent {
+    /// Returns the event with this name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        EVENTS.iter().find(|event| event.name == name)
+    }
+
+    /// Returns the body of a sample message that is sent at `now`.
+    pub fn body(&self, now: DateTime<Utc>) -> String {
+        let mut body = serde_json::from_str(sample(self.kind)).unwrap_or_default();
+        apply(&mut body, &serde_json::from_str(self.difference).unwrap_or_default());
+        let now = now.to_rfc3339_opts(SecondsFormat::Secs, true);
+        for time in ["created_at", "updated_at", "ship_date"] {
+            if let Some(time) = body.get_mut(time) {
+                *time = json!(now);
+            }
+        }
+        body.to_string()
+    }
+}
+
+/// Applies a difference. The difference of an array applies to each of its elements.
+fn apply(value: &mut Value, difference: &Value) {
+    match (value, difference) {
+        (Value::Array(elements), Value::Object(_)) => {
+            elements.iter_mut().for_each(|element| apply(element, difference));
+        }
+        (Value::Object(members), Value::Object(changed)) => {
+            for (key, difference) in changed {
+                apply(members.entry(key.clone()).or_insert(Value::Null), difference);
+            }
+        }
+        (value, difference) => *value = difference.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::returns::ServiceEvent;
+    use strum::VariantArray as _;
+
+    use super::*;
+
+    #[test]
+    fn the_sample_of_every_event_conforms_to_its_published_schema() {
+        let now = "2026-11-16T09:30:00Z".parse().unwrap();
+        for event in EVENTS {
+            let messages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../proto-schemas/messages");
+            let path = format!("{messages}/{}.schema.json", event.kind);
+            let schema = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+            let validator =
+                jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
+            let body: Value = serde_json::from_str(&event.body(now)).unwrap();
+            let errors: Vec<_> =
+                validator.iter_errors(&body).map(|error| error.to_string()).collect();
+            assert!(errors.is_empty(), "{}: {errors:#?}", event.name);
+        }
+    }
+
+    #[test]
+    fn a_sample_reports_its_event() {
+        let now = "2026-11-16T09:30:00Z".parse().unwrap();
+        let body = |name| -> Value {
+            serde_json::from_str(&SampleEvent::find(name).unwrap().body(now)).unwrap()
+        };
+        let moving = body("rma.in_transit");
+        assert_eq!(moving["items"][0]["package_tracking_status"], "TRANSIT");
+        assert_eq!(moving["updated_at"], "2026-11-16T09:30:00Z");
+        assert_eq!(body("rma.refunded")["status"], "REFUNDED");
+        assert_eq!(body("outbound_asn.shipped")["status"], "shipped");
+        assert_eq!(SampleEvent::find("rma.lost"), None);
+    }
+
+    #[test]
+    fn every_event_of_a_return_has_a_sample() {
+        for event in ServiceEvent::VARIANTS {
+            assert!(SampleEvent::find(event.as_str()).is_some(), "{event}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! New messages of a merchant, for listeners.
+
+use diesel::QueryableByName;
+use diesel::sql_query;
+use diesel::sql_types::{BigInt, Binary, Nullable, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use platform::{Timestamp, database::DatabaseError};
+use uuid::Uuid;
+
+/// A message with its body.
+#[derive(Debug, QueryableByName)]
+pub(crate) struct StoredMessage {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    pub(crate) id: Uuid,
+    #[diesel(sql_type = Text)]
+    pub(crate) kind: String,
+    #[diesel(sql_type = Text)]
+    pub(crate) event: String,
+    #[diesel(sql_type = BigInt)]
+    pub(crate) sequence: i64,
+    #[diesel(sql_type = Binary)]
+    pub(crate) body: Vec<u8>,
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(crate) traceparent: Option<String>,
+    #[diesel(sql_type = Timestamptz)]
+    pub(crate) created_at: Timestamp,
+}
+
+/// Returns the messages of a merchant with ids from `from` up to but without `until`, oldest first.
+pub(crate) async fn messages_between(
+    conn: &mut AsyncPgConnection,
+    merchant: &str,
+    (from, until): (Uuid, Uuid),
+    limit: i64,
+) -> Result<Vec<StoredMessage>, DatabaseError> {
+    let statement = sql_query(
+        "SELECT id, kind, event, sequence, body, traceparent, created_at FROM delivery_messages \
+         WHERE merchant = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT $4",
+    )
+    .bind::<Text, _>(merchant)
+    .bind::<diesel::sql_types::Uuid, _>(from)
+    .bind::<diesel::sql_types::Uuid, _>(until)
+    .bind::<BigInt, _>(limit);
+    Ok(statement.load(conn).await?)
+}

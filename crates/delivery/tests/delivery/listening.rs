@@ -1,0 +1,99 @@
+//! Copies of messages for listeners, and samples of events.
+
+use delivery::signing::{Secret, SignedHeaders, verify};
+use platform::Clock;
+use reqwest::Method;
+use serde_json::{Value, json};
+use testkit::eventually;
+
+use crate::test_app::{SECRET, TIMEOUT, TestApp, message, token};
+
+async fn listen(app: &TestApp, query: &str) -> Value {
+    let own = token("returns", Some("acme"));
+    let path = format!("/v1/messages{query}");
+    let (status, page) = app.api_request(&own, Method::GET, &path, &json!({})).await;
+    assert_eq!(status, 200, "{page}");
+    page
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listener_gets_signed_copies_of_new_messages() {
+    let app = TestApp::with_api(&[]).await;
+    app.append(&[message(Some("rma:0"), "rma.created", 0)]).await;
+    let start = eventually("the first message is older than the listener", TIMEOUT, async || {
+        let start = listen(&app, "").await;
+        assert_eq!(start["messages"], json!([]));
+        let next = start["next"].as_str().unwrap().to_owned();
+        (app.count(&format!("SELECT count(*) AS n FROM delivery_messages WHERE id < '{next}'"))
+            .await
+            == 1)
+            .then_some(next)
+    })
+    .await;
+    let ids = app.append(&[message(Some("rma:1"), "rma.refunded", 7)]).await;
+    let page = listen(&app, &format!("?after={start}&wait=20")).await;
+    let [copy] = page["messages"].as_array().unwrap().as_slice() else { panic!("{page}") };
+    assert_eq!((&copy["id"], &copy["event"]), (&json!(ids[0]), &json!("rma.refunded")));
+    assert_eq!(copy["body"], json!("{\"number\":7}"));
+    let header = |name: &str| copy["headers"][name].as_str().unwrap_or_default();
+    assert_eq!((header("x-service-event"), header("x-service-sequence")), ("rma.refunded", "1"));
+    assert_eq!((header("x-service-id"), header("x-service-api-version")), ("acme", "3"));
+    let signed = SignedHeaders {
+        id: header("webhook-id"),
+        timestamp: header("webhook-timestamp"),
+        signature: header("webhook-signature"),
+    };
+    let secrets = [Secret::parse(SECRET).unwrap()];
+    let body = copy["body"].as_str().unwrap().as_bytes();
+    verify(&secrets, signed, body, Clock::system().now()).unwrap();
+
+    let next = page["next"].as_str().unwrap();
+    let none = listen(&app, &format!("?after={next}")).await;
+    assert_eq!(none["messages"], json!([]));
+    assert!(none["next"].as_str().unwrap() >= next, "{none}");
+    let own = token("read", Some("acme"));
+    let path = "/v1/messages?merchant=other";
+    assert_eq!(app.api_request(&own, Method::GET, path, &json!({})).await.0, 403);
+    let staff = token("read", None);
+    assert_eq!(app.api_request(&staff, Method::GET, "/v1/messages", &json!({})).await.0, 400);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sample_of_an_event_is_sent_to_the_endpoint_of_its_kind() {
+    let app = TestApp::with_api(&[]).await;
+    let own = token("manage", Some("acme"));
+    let post = async |query: &str| {
+        let path = format!("/v1/endpoints/acme/check?{query}");
+        app.api_request(&own, Method::POST, &path, &json!({})).await
+    };
+    let (status, check) = post("event=rma.refunded").await;
+    assert_eq!((status, &check["results"][0]["accepted"]), (200, &json!(true)), "{check}");
+    let received = app.received().await;
+    assert_eq!(received.len(), 1);
+    assert_eq!(
+        (&*received[0].event, &received[0].body["status"]),
+        ("rma.refunded", &json!("REFUNDED"))
+    );
+    assert_eq!(app.count("SELECT count(*) AS n FROM delivery_messages").await, 0);
+    let (_, foreign) = post("event=exchange_order.created").await;
+    assert_eq!(foreign["results"], json!([]), "another service sends it");
+    assert_eq!(post("event=rma.lost").await.0, 400);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_says_which_part_of_a_request_was_refused() {
+    let app = TestApp::with_api(&[]).await;
+    app.behave(json!([{"do": "respond", "status": 401, "times": 1}])).await;
+    let (_, check) =
+        app.operator_request(Method::POST, "/v1/endpoints/acme/check", &json!({})).await;
+    let result = &check["results"][0];
+    // The endpoint has no credentials, so the signature is what it can refuse.
+    assert_eq!(result["refused"], "signature", "{check}");
+    assert!(result["remedy"].as_str().unwrap().contains("refused the signature"), "{check}");
+    let (_, check) =
+        app.operator_request(Method::POST, "/v1/endpoints/acme/check", &json!({})).await;
+    assert_eq!(check["results"][0]["refused"], Value::Null, "{check}");
+    app.stop().await;
+}

@@ -1,0 +1,44 @@
+//! An event as the outbox stores it, and the message that is published for it.
+
+use diesel::sql_types::{BigInt, Text, Timestamptz};
+use platform::Timestamp;
+use uuid::Uuid;
+
+use crate::{publisher::Message, topology::Exchange};
+
+/// A batch of the relay ends after the event that reaches this size.
+pub(super) const MAX_BATCH_BYTES: i64 = 8 * 1024 * 1024;
+
+#[derive(diesel::QueryableByName)]
+pub(super) struct EventRow {
+    #[diesel(sql_type = BigInt)]
+    pub(super) sequence: i64,
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    event_id: Uuid,
+    #[diesel(sql_type = Text)]
+    pub(super) routing_key: String,
+    #[diesel(sql_type = Text)]
+    event: String,
+    #[diesel(sql_type = Timestamptz)]
+    pub(super) created_at: Timestamp,
+}
+
+impl EventRow {
+    pub(super) fn message(&self, exchange: &Exchange) -> Message {
+        Message {
+            exchange: exchange.clone(),
+            routing_key: self.routing_key.clone(),
+            id: self.event_id.to_string(),
+            content_type: "application/cloudevents+json",
+            headers: Vec::new(),
+            body: self.body().into_bytes(),
+        }
+    }
+
+    /// The event with its `sequence`, which is known only after the insert. The fixed width makes
+    /// sequences comparable as strings.
+    fn body(&self) -> String {
+        let members = self.event.strip_prefix('{').unwrap_or(&self.event);
+        format!("{{\"sequence\":\"{:019}\",{members}", self.sequence)
+    }
+}

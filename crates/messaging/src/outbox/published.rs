@@ -1,0 +1,92 @@
+//! Published events, kept for some days in partitions so that they can be published again.
+//!
+//! The relay moves an event here in the statement that deletes it from the outbox. The outbox
+//! stays small, and the relay never reads past published events.
+
+use diesel::QueryableByName;
+use diesel::sql_types::{Array, BigInt, Integer, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, prepared},
+};
+
+use super::event_row::{EventRow, MAX_BATCH_BYTES};
+
+const MOVE: &str = "\
+    WITH published AS (DELETE FROM outbox WHERE sequence = ANY ($1) RETURNING *) \
+    INSERT INTO published_events \
+        (published_at, sequence, event_id, routing_key, event, created_at) \
+    SELECT now(), sequence, event_id, routing_key, event, created_at FROM published";
+
+/// Moves confirmed events from the outbox to the published events.
+pub(super) async fn move_published(
+    conn: &mut AsyncPgConnection,
+    rows: &[&EventRow],
+) -> Result<(), DatabaseError> {
+    let sequences: Vec<_> = rows.iter().map(|row| row.sequence).collect();
+    let statement = diesel::sql_query(MOVE).bind::<Array<BigInt>, _>(sequences);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+#[derive(QueryableByName)]
+struct Partition {
+    #[diesel(sql_type = Text)]
+    name: String,
+}
+
+const MAINTAIN: &str = "\
+    SELECT name \
+    FROM maintain_published_events((now() AT TIME ZONE 'UTC')::date, $1) AS dropped (name)";
+
+/// Creates the partitions of the coming days and drops the expired ones.
+pub(super) async fn maintain(
+    conn: &mut AsyncPgConnection,
+    retention_days: u16,
+) -> Result<(), DatabaseError> {
+    let query = diesel::sql_query(MAINTAIN).bind::<Integer, _>(i32::from(retention_days));
+    for Partition { name } in query.load::<Partition>(conn).await? {
+        tracing::info!(partition = name, "dropped partition {name}");
+    }
+    Ok(())
+}
+
+/// A published event and its position among all.
+#[derive(QueryableByName)]
+pub(super) struct PublishedEvent {
+    #[diesel(sql_type = Timestamptz)]
+    pub(super) published_at: Timestamp,
+    #[diesel(embed)]
+    pub(super) row: EventRow,
+}
+
+const READ_AFTER: &str = "\
+    SELECT published_at, sequence, event_id, routing_key, event, created_at FROM ( \
+        SELECT *, sum(octet_length(event)) OVER (ORDER BY published_at, sequence) \
+            - octet_length(event) AS bytes_before \
+        FROM ( \
+            SELECT * FROM published_events \
+            WHERE published_at >= $1 AND (published_at, sequence) > ($1, $2) \
+            AND published_at < $3 \
+            ORDER BY published_at, sequence LIMIT $4 \
+        ) AS batch \
+    ) AS batch \
+    WHERE bytes_before < $5 ORDER BY published_at, sequence";
+
+/// Reads up to `limit` events after a position, in the order of their publication, fewer if they
+/// reach [`MAX_BATCH_BYTES`].
+pub(super) async fn read_after(
+    conn: &mut AsyncPgConnection,
+    (published_at, sequence): (Timestamp, i64),
+    until: Timestamp,
+    limit: i64,
+) -> Result<Vec<PublishedEvent>, DatabaseError> {
+    let query = diesel::sql_query(READ_AFTER)
+        .bind::<Timestamptz, _>(published_at)
+        .bind::<BigInt, _>(sequence)
+        .bind::<Timestamptz, _>(until)
+        .bind::<BigInt, _>(limit)
+        .bind::<BigInt, _>(MAX_BATCH_BYTES);
+    Ok(prepared(query).load(conn).await?)
+}

@@ -1,0 +1,200 @@
+//! `/v1/events/republish`: kept events are published again.
+
+use actix_web::{HttpResponse, get, post, web};
+use chrono::{DateTime, Utc};
+use domain::access::Scope;
+use domain::json::{Object, array, boolean, object, read_fields, text, timestamp};
+use platform::{
+    ErrorKind, Failure, Problem,
+    http::{ErrorBody, Json, Sequential},
+    identity::{Access, Caller},
+};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::{
+    backlog::Backlog,
+    republishes::{self, Republish, Selection},
+};
+
+const MAX_TYPES: usize = 20;
+const MAX_TYPE_LENGTH: usize = 100;
+
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("events are being published again already")]
+    Running,
+    #[error("no events were published again yet")]
+    None,
+}
+
+impl Failure for Error {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Running => ErrorKind::Conflict,
+            Self::None => ErrorKind::Missing,
+        }
+    }
+}
+
+/// A request to publish events again.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct NewRepublish {
+    /// Events that were first published at this time or later.
+    since: DateTime<Utc>,
+    /// Events that were first published before this time; by default, before now.
+    #[schema(required = false)]
+    until: Option<DateTime<Utc>>,
+    /// Types of events, for example `order.stored.v1`. By default, all types that services consume.
+    #[schema(required = false)]
+    types: Vec<String>,
+    /// Count the events, and publish none.
+    #[schema(required = false, default = false)]
+    dry_run: bool,
+}
+
+impl NewRepublish {
+    fn read(body: &Object<'_>) -> Option<Self> {
+        body.reject_unknown(&["since", "until", "types", "dry_run"]);
+        let (since, until) = (body.required("since", timestamp), body.optional("until", timestamp));
+        if let (Some(since), Some(Some(until))) = (since, until)
+            && until <= since
+        {
+            body.invalid("until", "must be after `since`");
+        }
+        let types = body.optional("types", array(1..=MAX_TYPES, text(1..=MAX_TYPE_LENGTH)));
+        read_fields!(Self {
+            since: since,
+            until: until,
+            types: types.map(Option::unwrap_or_default),
+            dry_run: body.optional("dry_run", boolean).map(Option::unwrap_or_default),
+        })
+    }
+}
+
+/// Number of events that a request would publish again.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RepublishDryRun {
+    #[schema(value_type = String, example = "order-intake")]
+    service: &'static str,
+    /// The requested time, or the time from which events are kept if that is later.
+    since: DateTime<Utc>,
+    until: DateTime<Utc>,
+    /// Number of events, counted up to 1,000,000.
+    total: i64,
+}
+
+/// A request to publish events again, and its progress.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RepublishView {
+    #[schema(value_type = String, example = "order-intake")]
+    service: &'static str,
+    /// `running` or `finished`.
+    #[schema(example = "running")]
+    state: String,
+    /// E-mail address of the person, or id of the client, that requested it.
+    requested_by: String,
+    /// The requested time, or the time from which events were kept if that was later.
+    since: DateTime<Utc>,
+    until: DateTime<Utc>,
+    /// Empty for all types that services consume.
+    types: Vec<String>,
+    /// Events to publish, counted up to 1,000,000.
+    total: i64,
+    /// Events that the broker has again.
+    done: i64,
+    created_at: DateTime<Utc>,
+    finished_at: Option<DateTime<Utc>>,
+}
+
+impl RepublishView {
+    fn new(service: &'static str, republish: Republish) -> Self {
+        Self {
+            service,
+            state: republish.state,
+            requested_by: republish.requested_by,
+            since: republish.since,
+            until: republish.until,
+            types: republish.types,
+            total: republish.total,
+            done: republish.done,
+            created_at: republish.created_at,
+            finished_at: republish.finished_at,
+        }
+    }
+}
+
+/// Publish events again
+///
+/// The service publishes its kept events to the broker again, in their order, while it continues to
+/// publish new ones. Consumers ignore events that they have handled. The work continues after a
+/// restart; `GET /v1/events/republish` shows its progress. The token must not belong to a merchant.
+#[utoipa::path(
+    tag = "events", security(("bearer" = ["operator"])),
+    request_body(content = NewRepublish, example = json!({ "since": "2026-11-15T00:00:00Z", "types": ["order.stored.v1"] })),
+    responses(
+        (status = 200, description = "Result of a dry run", body = RepublishDryRun),
+        (status = 202, description = "The events are being published", body = RepublishView),
+        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, description = "The token lacks the scope or belongs to a merchant", body = ErrorBody),
+        (status = 409, description = "Events are being published again already", body = ErrorBody),
+        (status = 415, body = ErrorBody), (status = 422, body = ErrorBody),
+    )
+)]
+#[post("/v1/events/republish")]
+pub(crate) async fn republish_events(
+    backlog: web::Data<Backlog>,
+    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+) -> Result<HttpResponse, Problem> {
+    require(&caller, Scope::Operator)?;
+    let NewRepublish { since, until, types, dry_run } = body.read(object(NewRepublish::read))?;
+    let (service, mut conn) = (backlog.service, backlog.pool.get().await?);
+    let (since, until, now) =
+        republishes::limit_period(&mut conn, since, until, backlog.event_retention).await?;
+    let selection = Selection { since, until, types };
+    let total = republishes::count(&mut conn, &selection).await?;
+    if dry_run {
+        let response = RepublishDryRun { service, since, until, total };
+        return Ok(HttpResponse::Ok().json(response));
+    }
+    let republish = Republish::new(caller.actor(), selection, total, now);
+    if !republishes::insert(&mut conn, &republish).await? {
+        return Err(Error::Running.into());
+    }
+    tracing::info!(
+        republish.id = %republish.id, by = republish.requested_by, %since, %until, total,
+        types = ?republish.types, "{total} events are published again"
+    );
+    Ok(HttpResponse::Accepted().json(RepublishView::new(service, republish)))
+}
+
+/// Show the progress of publishing events again
+///
+/// The request that was started last. The token must not belong to a merchant.
+#[utoipa::path(
+    tag = "events", security(("bearer" = ["read"]), ("bearer" = ["operator"])),
+    responses(
+        (status = 200, body = RepublishView), (status = 401, body = ErrorBody),
+        (status = 403, description = "The token lacks the scope or belongs to a merchant", body = ErrorBody),
+        (status = 404, description = "No events were published again yet", body = ErrorBody),
+    )
+)]
+#[get("/v1/events/republish")]
+pub(crate) async fn show_republish(
+    backlog: web::Data<Backlog>,
+    caller: Caller,
+) -> Result<HttpResponse, Problem> {
+    require(&caller, Scope::Read)?;
+    let newest = republishes::newest(&mut *backlog.pool.get().await?).await?;
+    let newest = newest.ok_or(Error::None)?;
+    Ok(HttpResponse::Ok().json(RepublishView::new(backlog.service, newest)))
+}
+
+/// Fails if the token lacks the scope or belongs to a merchant, because events are about all merchants.
+fn require(caller: &Caller, scope: Scope) -> Result<(), Access> {
+    caller.require(scope)?;
+    match &caller.claims.merchant {
+        Some(merchant) => Err(Access::OtherMerchant(merchant.clone())),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,209 @@
+//! Requests to publish events again, and their progress. All times are the database's.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, prepared},
+};
+use uuid::Uuid;
+
+use crate::{schema::event_republishes, topology::OPERATOR_EVENTS};
+
+/// Matching events are counted up to this number.
+const MAX_COUNTED: i64 = 1_000_000;
+const RUNNING: &str = "running";
+const FINISHED: &str = "finished";
+
+/// The events to publish again.
+#[derive(Debug, Clone)]
+pub(crate) struct Selection {
+    /// First published at this time or later, and before `until`.
+    pub(crate) since: Timestamp,
+    pub(crate) until: Timestamp,
+    /// Empty for all types that services consume.
+    pub(crate) types: Vec<String>,
+}
+
+/// A request and its progress.
+#[derive(Debug, Queryable, Selectable, Insertable)]
+#[diesel(table_name = event_republishes)]
+pub(crate) struct Republish {
+    pub(crate) id: Uuid,
+    pub(crate) requested_by: String,
+    pub(crate) since: Timestamp,
+    pub(crate) until: Timestamp,
+    pub(crate) types: Vec<String>,
+    pub(crate) state: String,
+    pub(crate) total: i64,
+    pub(crate) done: i64,
+    last_published_at: Timestamp,
+    last_sequence: i64,
+    pub(crate) created_at: Timestamp,
+    pub(crate) finished_at: Option<Timestamp>,
+}
+
+impl Republish {
+    /// A request that has published nothing yet.
+    pub(crate) fn new(
+        requested_by: &str,
+        selection: Selection,
+        total: i64,
+        created_at: Timestamp,
+    ) -> Self {
+        let Selection { since, until, types } = selection;
+        Self {
+            id: Uuid::now_v7(),
+            requested_by: requested_by.to_owned(),
+            since,
+            until,
+            types,
+            state: RUNNING.to_owned(),
+            total,
+            done: 0,
+            // Sequence numbers start at one.
+            last_published_at: since,
+            last_sequence: 0,
+            created_at,
+            finished_at: None,
+        }
+    }
+
+    /// Events up to this position are done.
+    pub(crate) fn position(&self) -> (Timestamp, i64) {
+        (self.last_published_at, self.last_sequence)
+    }
+
+    /// Whether events of a type are published again. Nobody would ignore a repeated event in a queue for
+    /// operators, so those are published again only if the request names their type.
+    pub(crate) fn selects(&self, event_type: &str) -> bool {
+        if self.types.is_empty() {
+            !OPERATOR_EVENTS.contains(&event_type)
+        } else {
+            self.types.iter().any(|selected| selected == event_type)
+        }
+    }
+}
+
+/// Limits a period to events that are kept and published by now. Returns the period and the time.
+pub(crate) async fn limit_period(
+    conn: &mut AsyncPgConnection,
+    since: Timestamp,
+    until: Option<Timestamp>,
+    retention: Duration,
+) -> Result<(Timestamp, Timestamp, Timestamp), DatabaseError> {
+    let now: Timestamp = diesel::select(diesel::dsl::sql::<Timestamptz>("clock_timestamp()"))
+        .get_result(conn)
+        .await?;
+    let oldest = now - TimeDelta::from_std(retention).unwrap_or(TimeDelta::MAX);
+    Ok((since.max(oldest), until.map_or(now, |until| until.min(now)), now))
+}
+
+#[derive(QueryableByName)]
+struct Count {
+    #[diesel(sql_type = BigInt)]
+    n: i64,
+}
+
+const COUNT: &str = "\
+    SELECT count(*) AS n FROM ( \
+        SELECT FROM published_events WHERE published_at >= $1 AND published_at < $2 \
+        AND (routing_key = ANY ($3) OR cardinality($3) = 0 AND routing_key <> ALL ($4)) LIMIT $5 \
+    ) AS counted";
+
+/// Number of kept events that a request would publish, up to [`MAX_COUNTED`].
+pub(crate) async fn count(
+    conn: &mut AsyncPgConnection,
+    selection: &Selection,
+) -> Result<i64, DatabaseError> {
+    let query = diesel::sql_query(COUNT)
+        .bind::<Timestamptz, _>(selection.since)
+        .bind::<Timestamptz, _>(selection.until)
+        .bind::<Array<Text>, _>(&selection.types)
+        .bind::<Array<Text>, _>(OPERATOR_EVENTS.to_vec())
+        .bind::<BigInt, _>(MAX_COUNTED);
+    let Count { n } = prepared(query).get_result(conn).await?;
+    Ok(n)
+}
+
+/// Stores a request. Returns false if another one is running.
+pub(crate) async fn insert(
+    conn: &mut AsyncPgConnection,
+    republish: &Republish,
+) -> Result<bool, DatabaseError> {
+    let insert = diesel::insert_into(event_republishes::table).values(republish);
+    Ok(insert.on_conflict_do_nothing().execute(conn).await? > 0)
+}
+
+/// The request that is running.
+pub(crate) async fn running(
+    conn: &mut AsyncPgConnection,
+) -> Result<Option<Republish>, DatabaseError> {
+    let running = event_republishes::table
+        .filter(event_republishes::state.eq(RUNNING))
+        .select(Republish::as_select());
+    Ok(running.first(conn).await.optional()?)
+}
+
+/// The request that was started last.
+pub(crate) async fn newest(
+    conn: &mut AsyncPgConnection,
+) -> Result<Option<Republish>, DatabaseError> {
+    let newest = event_republishes::table
+        .order(event_republishes::created_at.desc())
+        .select(Republish::as_select());
+    Ok(newest.first(conn).await.optional()?)
+}
+
+/// Records that the broker has the events up to a position.
+pub(crate) async fn advance(
+    conn: &mut AsyncPgConnection,
+    id: Uuid,
+    (published_at, sequence): (Timestamp, i64),
+    published: usize,
+) -> Result<(), DatabaseError> {
+    let published = i64::try_from(published).unwrap_or_default();
+    diesel::update(event_republishes::table.find(id))
+        .set((
+            event_republishes::last_published_at.eq(published_at),
+            event_republishes::last_sequence.eq(sequence),
+            event_republishes::done.eq(event_republishes::done + published),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn finish(conn: &mut AsyncPgConnection, id: Uuid) -> Result<(), DatabaseError> {
+    diesel::update(event_republishes::table.find(id))
+        .set((
+            event_republishes::state.eq(FINISHED),
+            event_republishes::finished_at.eq(diesel::dsl::now),
+        ))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_for_operators_are_selected_only_by_name() {
+        let selects = |types: &[&str], event_type: &str| {
+            let types = types.iter().map(|it| (*it).to_owned()).collect();
+            let at = Timestamp::UNIX_EPOCH;
+            let selection = Selection { since: at, until: at, types };
+            Republish::new("operator", selection, 0, at).selects(event_type)
+        };
+        assert!(selects(&[], "order.stored.v1"));
+        assert!(!selects(&[], "delivery.dead.v1"));
+        assert!(selects(&["delivery.dead.v1"], "delivery.dead.v1"));
+        assert!(!selects(&["delivery.dead.v1"], "order.stored.v1"));
+    }
+}

@@ -1,0 +1,125 @@
+//! Check at startup whether the database was restored from a backup.
+//!
+//! Services and merchants may have seen higher sequence numbers than the backup has, and would treat new
+//! events and messages with lower numbers as old. After a restore, all sequence numbers therefore
+//! continue after the time of the check in milliseconds, which is higher than any number in use, also if
+//! the same backup is restored twice.
+//!
+//! A restore is recognised by the row of `database_identity`: recovery starts a new timeline, a copy has
+//! another oid, and `pg_restore` writes the row in another transaction.
+
+use std::time::Duration;
+
+use diesel::sql_types::{BigInt, Bool, Timestamptz};
+use diesel::{OptionalExtension as _, QueryableByName};
+use diesel_async::{
+    AsyncConnection as _, AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _,
+};
+use platform::{
+    Process, Timestamp, chain,
+    database::{DatabaseError, Pool},
+    retry::Backoff,
+};
+use tokio::sync::watch;
+
+/// SQL expression: the last sequence number that may have been used before a restore.
+pub const SEQUENCE_FLOOR: &str = "COALESCE((SELECT sequence_floor FROM database_identity), 0)";
+
+/// The timeline and the database, to which the number of a transaction is added.
+const DATABASE: &str = "left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' || \
+     (SELECT oid FROM pg_database WHERE datname = current_database())::text || '/'";
+
+/// Becomes true after the check.
+#[derive(Clone)]
+pub(crate) struct RestoreCheck(watch::Receiver<bool>);
+
+impl RestoreCheck {
+    /// Waits for the end of the check.
+    pub(crate) async fn ended(&self) {
+        // The sender is dropped when the process stops.
+        drop(self.0.clone().wait_for(|ended| *ended).await);
+    }
+}
+
+/// Checks in the background, as soon as the database is available. The service is ready afterwards.
+pub(crate) fn start_check(process: &Process) -> RestoreCheck {
+    let (sender, receiver) = watch::channel(false);
+    let ended = receiver.clone();
+    process.health.add("restore check", move || {
+        let ended = *ended.borrow();
+        async move { ended.then_some(()).ok_or_else(|| "not done yet".to_owned()) }
+    });
+    let (pool, clock) = (process.pool.clone(), process.clock.clone());
+    process.tasks.spawn("restore check", |stop| async move {
+        let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
+        loop {
+            match check(&pool, clock.now()).await {
+                Ok(()) => break,
+                Err(error) => tracing::warn!(error = chain(&error), "restore check failed"),
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(backoff.pause()) => {}
+            }
+        }
+        sender.send_replace(true);
+        // A task that ends early ends the process.
+        stop.cancelled().await;
+    });
+    RestoreCheck(receiver)
+}
+
+async fn check(pool: &Pool, now: Timestamp) -> Result<(), DatabaseError> {
+    let mut conn = pool.get().await?;
+    let restored = conn.transaction(async |conn| advance_if_restored(conn, now).await).await?;
+    if let Some(floor) = restored {
+        tracing::warn!(
+            sequence_floor = floor,
+            "the database was restored: sequence numbers of events and messages continue after {floor}; \
+             run `backhaul events republish` with the time of the backup to get newer events again"
+        );
+    }
+    Ok(())
+}
+
+#[derive(QueryableByName)]
+struct Identity {
+    #[diesel(sql_type = Bool)]
+    is_same: bool,
+    #[diesel(sql_type = BigInt)]
+    sequence_floor: i64,
+}
+
+/// Returns the new floor if the database was restored.
+async fn advance_if_restored(
+    conn: &mut AsyncPgConnection,
+    now: Timestamp,
+) -> Result<Option<i64>, DatabaseError> {
+    // Replicas check one after the other. Readers do not wait.
+    conn.batch_execute("LOCK TABLE database_identity IN SHARE ROW EXCLUSIVE MODE").await?;
+    let known: Option<Identity> = diesel::sql_query(format!(
+        "SELECT identity = {DATABASE} || xmin::text AS is_same, sequence_floor \
+         FROM database_identity"
+    ))
+    .get_result(conn)
+    .await
+    .optional()?;
+    let floor = match &known {
+        Some(known) if known.is_same => return Ok(None),
+        Some(known) => now.timestamp_millis().max(known.sequence_floor + 1),
+        None => 0,
+    };
+    let note = diesel::sql_query(format!(
+        "INSERT INTO database_identity (identity, sequence_floor, noted_at) \
+         VALUES ({DATABASE} || (pg_current_xact_id()::text::numeric % 4294967296)::text, $1, $2) \
+         ON CONFLICT (is_only) DO UPDATE SET identity = excluded.identity, \
+             sequence_floor = excluded.sequence_floor, noted_at = excluded.noted_at"
+    ));
+    note.bind::<BigInt, _>(floor).bind::<Timestamptz, _>(now).execute(conn).await?;
+    if known.is_none() {
+        return Ok(None);
+    }
+    let advance = diesel::sql_query("SELECT advance_outbox_sequence($1)");
+    advance.bind::<BigInt, _>(floor).execute(conn).await?;
+    Ok(Some(floor))
+}

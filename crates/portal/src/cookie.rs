@@ -1,0 +1,184 @@
+//! The shopper's cookie: the proofs of the orders that the shopper found, and the chosen language.
+//!
+//! The cookie is sealed, so a browser can neither read nor change it. It belongs to one merchant; on the
+//! pages of another merchant its proofs do not count.
+
+use actix_web::{
+    HttpRequest,
+    cookie::{Cookie, SameSite},
+};
+use chrono::{DateTime, Utc};
+use domain::merchant::Sealed;
+use platform::sealing::{SealError, Sealer};
+use secrecy::ExposeSecret;
+use serde::{Deserialize, Serialize};
+
+/// The prefix makes browsers accept the cookie only from this host, over TLS.
+const NAME: &str = "__Host-shopper";
+const CONTEXT: &str = "shopper cookie";
+/// Browsers drop cookies of more than 4,096 bytes, including the name and the attributes.
+const MAX_COOKIE_BYTES: usize = 3900;
+
+/// The contents of the cookie.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Shopper {
+    #[serde(rename = "m")]
+    pub(crate) merchant: String,
+    #[serde(rename = "p", default)]
+    proofs: Vec<Proof>,
+    /// The code of the chosen language.
+    #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lang: Option<String>,
+}
+
+/// The right to work on one order.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Proof {
+    #[serde(rename = "o")]
+    pub(crate) order: String,
+    #[serde(rename = "p")]
+    pub(crate) proof: String,
+    #[serde(rename = "g", default)]
+    pub(crate) is_gift: bool,
+    #[serde(rename = "e")]
+    pub(crate) expires_at: DateTime<Utc>,
+}
+
+impl Shopper {
+    /// The shopper of a request. A cookie that does not open counts as none.
+    pub(crate) fn of(request: &HttpRequest, sealer: &Sealer) -> Self {
+        request.cookie(NAME).and_then(|cookie| open(sealer, cookie.value())).unwrap_or_default()
+    }
+
+    /// The same shopper on the pages of a merchant.
+    #[must_use]
+    pub(crate) fn at(mut self, merchant: &str) -> Self {
+        if self.merchant != merchant {
+            self.proofs.clear();
+            merchant.clone_into(&mut self.merchant);
+        }
+        self
+    }
+
+    /// The proofs that are valid now, oldest first.
+    pub(crate) fn proofs(&self, now: DateTime<Utc>) -> Vec<&Proof> {
+        self.proofs.iter().filter(|proof| proof.expires_at > now).collect()
+    }
+
+    /// The order that the shopper found last, even if its proof expired.
+    pub(crate) fn last_order(&self) -> Option<&str> {
+        self.proofs.last().map(|proof| proof.order.as_str())
+    }
+
+    /// Adds an order, or renews its proof.
+    pub(crate) fn add(&mut self, proof: Proof) {
+        self.proofs.retain(|known| known.order != proof.order);
+        self.proofs.push(proof);
+    }
+
+    /// The cookie to send. Leaves out the oldest orders if the cookie becomes too long.
+    pub(crate) fn cookie(&self, sealer: &Sealer) -> Result<Cookie<'static>, SealError> {
+        let mut shopper = self.clone();
+        loop {
+            let text = serde_json::to_string(&shopper).map_err(|_impossible| SealError::Damaged)?;
+            let sealed = sealer.seal(CONTEXT, &text)?;
+            if sealed.0.len() <= MAX_COOKIE_BYTES || shopper.proofs.is_empty() {
+                return Ok(build(sealed.0));
+            }
+            shopper.proofs.remove(0);
+        }
+    }
+}
+
+/// A cookie that removes the shopper's.
+pub(crate) fn removal() -> Cookie<'static> {
+    let mut cookie = build(String::new());
+    cookie.make_removal();
+    cookie
+}
+
+fn open(sealer: &Sealer, value: &str) -> Option<Shopper> {
+    let text = sealer.open(CONTEXT, &Sealed(value.to_owned())).ok()?;
+    serde_json::from_str(text.expose_secret()).ok()
+}
+
+/// Browsers delete the cookie when they close. A link in an e-mail can lead to a page with it.
+fn build(value: String) -> Cookie<'static> {
+    Cookie::build(NAME, value)
+        .path("/")
+        .secure(true)
+        .http_only(true)
+        .same_site(SameSite::Lax)
+        .finish()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use actix_web::test::TestRequest;
+    use platform::{config::List, sealing};
+
+    use super::*;
+
+    pub(crate) fn sealer() -> Sealer {
+        let key = "k1:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=".to_owned().into();
+        Sealer::new(&sealing::Settings { keys: List(vec![key]) }).unwrap()
+    }
+
+    pub(crate) fn proof(order: &str, expires_at: &str) -> Proof {
+        let expires_at = expires_at.parse().unwrap();
+        Proof { order: order.to_owned(), proof: "p".repeat(300), is_gift: false, expires_at }
+    }
+
+    fn shopper(orders: &[&str]) -> Shopper {
+        let mut shopper = Shopper::default().at("acme");
+        orders.iter().for_each(|order| shopper.add(proof(order, "2026-11-16T09:00:00Z")));
+        shopper
+    }
+
+    fn sent_back(cookie: Cookie<'static>) -> Shopper {
+        Shopper::of(&TestRequest::get().cookie(cookie).to_http_request(), &sealer())
+    }
+
+    #[test]
+    fn a_cookie_comes_back_as_it_was_sent() {
+        let mut shopper = shopper(&["A-1", "A-2"]);
+        shopper.lang = Some("de".to_owned());
+        let cookie = shopper.cookie(&sealer()).unwrap();
+        assert!(!cookie.value().contains("acme"));
+        assert!(sent_back(cookie) == shopper);
+    }
+
+    #[test]
+    fn a_changed_cookie_counts_as_none() {
+        let mut cookie = shopper(&["A-1"]).cookie(&sealer()).unwrap();
+        let changed = cookie.value().replace('A', "B");
+        cookie.set_value(changed);
+        assert!(sent_back(cookie) == Shopper::default());
+        let empty = TestRequest::get().to_http_request();
+        assert!(Shopper::of(&empty, &sealer()) == Shopper::default());
+    }
+
+    #[test]
+    fn proofs_count_for_one_merchant_and_until_they_expire() {
+        let shopper = shopper(&["A-1", "A-2", "A-1"]);
+        let orders = |shopper: &Shopper, now: &str| -> Vec<String> {
+            let proofs = shopper.proofs(now.parse().unwrap());
+            proofs.iter().map(|proof| proof.order.clone()).collect()
+        };
+        assert_eq!(orders(&shopper, "2026-11-16T08:59:59Z"), ["A-2", "A-1"]);
+        assert!(orders(&shopper, "2026-11-16T09:00:00Z").is_empty());
+        assert_eq!(shopper.last_order(), Some("A-1"));
+        assert!(orders(&shopper.at("other"), "2026-11-16T08:00:00Z").is_empty());
+    }
+
+    #[test]
+    fn a_long_cookie_loses_its_oldest_orders() {
+        let orders: Vec<_> = (0..30).map(|number| format!("A-{number}")).collect();
+        let orders: Vec<_> = orders.iter().map(String::as_str).collect();
+        let cookie = shopper(&orders).cookie(&sealer()).unwrap();
+        assert!(cookie.value().len() <= MAX_COOKIE_BYTES);
+        let kept = sent_back(cookie);
+        assert_eq!(kept.last_order(), Some("A-29"));
+        assert!((5..30).contains(&kept.proofs.len()), "{}", kept.proofs.len());
+    }
+}

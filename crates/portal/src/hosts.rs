@@ -1,0 +1,115 @@
+//! Merchants' own host names: a request for `https://returns.acme.test/choose` is served as
+//! `/acme/choose`.
+
+use actix_web::{
+    HttpMessage as _, HttpResponse,
+    body::MessageBody,
+    dev::{ServiceRequest, ServiceResponse},
+    http::{
+        Uri,
+        header::HOST,
+        uri::{PathAndQuery, Scheme},
+    },
+    middleware::Next,
+    web,
+};
+use pages::path;
+use platform::http::ClientIp;
+use url::Url;
+
+use crate::{App, error::PageError};
+
+/// Marks a request for a merchant's own host name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnHost;
+
+/// Paths that are the same on every host name.
+const SHARED: [&str; 3] = ["/assets/", "/theme/", "/sign-out"];
+
+/// Middleware that adds the merchant to the path, and removes a slash at its end.
+pub(crate) async fn rewrite(
+    mut request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse, actix_web::Error> {
+    let path = request.uri().path().to_owned();
+    let is_shared = SHARED.iter().any(|shared| path.starts_with(shared));
+    let merchant = match merchant(&request).await {
+        Ok(merchant) => merchant.filter(|_| !is_shared),
+        Err(error) => {
+            return Ok(request.into_response(HttpResponse::from_error(error)));
+        }
+    };
+    let trimmed = path.trim_end_matches('/');
+    match &merchant {
+        Some(merchant) => {
+            set_path(&mut request, &format!("/{}{trimmed}", path!(merchant)));
+            request.extensions_mut().insert(OwnHost);
+        }
+        None if trimmed != path && !trimmed.is_empty() => set_path(&mut request, trimmed),
+        None => {}
+    }
+    Ok(next.call(request).await?.map_into_boxed_body())
+}
+
+/// The merchant whose host name the request names. Other names than the portal's own exist only if a
+/// merchant has them.
+async fn merchant(request: &ServiceRequest) -> Result<Option<String>, PageError> {
+    let app = request.app_data::<web::Data<App>>().ok_or(PageError::NotFound)?;
+    let header = request.headers().get(HOST).and_then(|value| value.to_str().ok());
+    let Some(host) = request.uri().host().or(header).and_then(host_name) else { return Ok(None) };
+    if app.public_url.host_str() == Some(host.as_str()) {
+        return Ok(None);
+    }
+    let address = ClientIp::of(request.request()).0;
+    let portal = app.portals.find(&app.access, address, &host).await?;
+    portal.map(|portal| Some(portal.merchant.clone())).ok_or(PageError::NotFound)
+}
+
+/// The host name of a `Host` header in lower case. Addresses and names without a dot, such as
+/// `localhost`, are no merchant's.
+fn host_name(host: &str) -> Option<String> {
+    let url = Url::parse(&format!("{}://{host}", Scheme::HTTP)).ok()?;
+    url.domain().filter(|name| name.contains('.')).map(str::to_owned)
+}
+
+fn set_path(request: &mut ServiceRequest, path: &str) {
+    let target = match request.uri().query() {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    };
+    let mut parts = request.uri().clone().into_parts();
+    parts.path_and_query = PathAndQuery::from_maybe_shared(target).ok();
+    if let Ok(uri) = Uri::from_parts(parts) {
+        request.match_info_mut().get_mut().update(&uri);
+        request.head_mut().uri = uri;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    #[test]
+    fn only_names_with_a_dot_can_belong_to_a_merchant() {
+        for (host, name) in [
+            ("Returns.Acme.test", Some("returns.acme.test")),
+            ("returns.acme.test:8443", Some("returns.acme.test")),
+            ("localhost:8080", None),
+            ("127.0.0.1:8080", None),
+            ("[::1]:8080", None),
+            ("", None),
+        ] {
+            assert_eq!(host_name(host).as_deref(), name, "{host}");
+        }
+    }
+
+    #[test]
+    fn a_new_path_keeps_the_query() {
+        let mut request = TestRequest::with_uri("/choose?i=A%7E1").to_srv_request();
+        set_path(&mut request, "/acme/choose");
+        assert_eq!(request.uri(), "/acme/choose?i=A%7E1");
+        assert_eq!(request.match_info().unprocessed(), "/acme/choose");
+    }
+}

@@ -1,0 +1,7 @@
+//! The returns portal.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    platform::run::<portal::App>()
+}

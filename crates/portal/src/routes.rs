@@ -1,0 +1,39 @@
+//! The URL table. Each page module adds its own paths.
+//!
+//! Paths are written with `/{merchant}`. On a merchant's own host name the shopper sees them without it;
+//! `hosts` adds it before these routes are tried.
+
+use actix_web::{
+    middleware::{Compress, from_fn},
+    web,
+};
+use pages::{assets, security};
+
+use crate::{error::PageError, error_page, find, hosts, language_choice, page, theme};
+
+/// Longest form. A form can hold the choices of a large order.
+const MAX_FORM_BYTES: usize = 256 * 1024;
+
+pub(crate) fn configure(app: &mut web::ServiceConfig) {
+    app.service(
+        web::scope("")
+            .wrap(from_fn(hosts::rewrite))
+            .wrap(from_fn(error_page::render))
+            .wrap(from_fn(security::protect))
+            .wrap(Compress::default())
+            .app_data(web::PayloadConfig::new(MAX_FORM_BYTES))
+            .app_data(web::PathConfig::default().error_handler(|_, _| PageError::NotFound.into()))
+            .app_data(web::QueryConfig::default().error_handler(|_, _| PageError::BadForm.into()))
+            .app_data(
+                web::FormConfig::default()
+                    .limit(MAX_FORM_BYTES)
+                    .error_handler(|_, _| PageError::BadForm.into()),
+            )
+            .configure(page::assets)
+            .configure(assets::routes)
+            .configure(theme::routes)
+            .configure(language_choice::routes)
+            .configure(find::routes)
+            .default_service(web::to(error_page::not_found)),
+    );
+}

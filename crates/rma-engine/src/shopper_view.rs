@@ -1,0 +1,129 @@
+//! A return as its shopper sees it.
+
+use chrono::{DateTime, Utc};
+use domain::returns::{
+    ExchangeStatus, Label, RefundFinancials, RefundType, Resolution, ReturnMethod, Rma, RmaStatus,
+    RmaUnit, TrackingStatus, UnitId,
+};
+use platform::shopper_proof::ProvenOrders;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A return as the caller may see it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum ReturnView {
+    Full(Box<Rma>),
+    Shopper(ShopperReturn),
+}
+
+/// A return as its shopper sees it. A giftee sees no amounts.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ShopperReturn {
+    rma_identifier: String,
+    status: RmaStatus,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+    return_method: ReturnMethod,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    return_shipping_cost_cents: Option<i64>,
+    #[schema(example = "USD")]
+    currency: String,
+    is_gift: bool,
+    /// Whether the whole return can be canceled now.
+    is_cancelable: bool,
+    /// In the order of the request, including canceled units.
+    units: Vec<ShopperUnit>,
+}
+
+/// A unit of a return as its shopper sees it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ShopperUnit {
+    #[serde(flatten)]
+    id: UnitId,
+    sku: String,
+    title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image_url: Option<String>,
+    return_reason: String,
+    #[serde(flatten)]
+    resolution: Resolution,
+    refund_type: RefundType,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refund_financials: Option<RefundFinancials>,
+    is_refunded: bool,
+    /// Present only for a unit that was to be exchanged.
+    exchange_status: Option<ExchangeStatus>,
+    exchange_order_identifier: Option<String>,
+    tracking_number: Option<String>,
+    package_tracking_status: Option<TrackingStatus>,
+    /// The newest label, if the carrier gave its URL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<Label>,
+    canceled_at: Option<DateTime<Utc>>,
+}
+
+impl ReturnView {
+    pub(crate) fn new(rma: Rma, shopper: Option<&ProvenOrders>) -> Self {
+        if shopper.is_some() {
+            Self::Shopper(ShopperReturn::new(rma))
+        } else {
+            Self::Full(Box::new(rma))
+        }
+    }
+}
+
+/// Whether a shopper may see a return: a giftee sees gift returns, a buyer sees the others. The buyer does
+/// not learn that the giftee returned something.
+pub(crate) fn is_visible(rma: &Rma, shopper: &ProvenOrders) -> bool {
+    let is_gift = rma.giftee_email.is_some();
+    rma.units.iter().any(|unit| shopper.contains(&unit.id.order_identifier, is_gift))
+}
+
+impl ShopperReturn {
+    fn new(rma: Rma) -> Self {
+        let is_gift = rma.giftee_email.is_some();
+        let canceled = rma.clone().cancel(None, rma.updated_at);
+        Self {
+            is_cancelable: canceled.is_ok_and(|change| !change.units.is_empty()),
+            rma_identifier: rma.rma_identifier,
+            status: rma.status,
+            created_at: rma.created_at,
+            updated_at: rma.updated_at,
+            return_method: rma.return_method,
+            return_shipping_cost_cents: (!is_gift).then_some(rma.return_shipping_cost_cents),
+            currency: rma.currency,
+            is_gift,
+            units: rma.units.into_iter().map(|unit| ShopperUnit::new(unit, is_gift)).collect(),
+        }
+    }
+}
+
+impl ShopperUnit {
+    fn new(unit: RmaUnit, is_gift: bool) -> Self {
+        let refund_financials = (!is_gift).then(|| unit.refund_financials());
+        let mut resolution = unit.resolution;
+        if let Resolution::Exchange { variant } = &mut resolution
+            && is_gift
+        {
+            variant.unit_price_amount_cents = None;
+        }
+        Self {
+            id: unit.id,
+            sku: unit.sku,
+            title: unit.title,
+            image_url: unit.image_url,
+            return_reason: unit.return_reason,
+            resolution,
+            refund_type: unit.refund_type,
+            refund_financials,
+            is_refunded: unit.refunded_by.is_some(),
+            exchange_status: unit.exchange_status,
+            exchange_order_identifier: unit.exchange_order_identifier,
+            tracking_number: unit.tracking_number,
+            package_tracking_status: unit.package_tracking_status,
+            label: unit.label,
+            canceled_at: unit.canceled_at,
+        }
+    }
+}

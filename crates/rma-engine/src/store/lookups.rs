@@ -1,0 +1,122 @@
+//! Look-ups of orders by shoppers, and the failures that limit them.
+//!
+//! A look-up is inserted as a failure before anything else is read, and deleted if it was none. Parallel
+//! look-ups therefore see each other, and the limits hold for them together.
+
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use domain::order::{Address, Customer};
+use platform::Timestamp;
+use platform::database::{DatabaseError, prepared};
+use serde::Deserialize;
+
+use super::read;
+
+/// A look-up in progress.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Attempt<'a> {
+    pub(crate) merchant: &'a MerchantId,
+    /// `None` for a deep link that is not valid.
+    pub(crate) order_identifier: Option<&'a str>,
+    pub(crate) address: &'a str,
+    pub(crate) at: Timestamp,
+}
+
+/// The failures that make further look-ups wait.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Older failures do not count.
+    pub(crate) since: Timestamp,
+    pub(crate) of_order: u32,
+    pub(crate) of_address: u32,
+}
+
+/// The parts of an order that shoppers know.
+#[derive(Debug, Deserialize)]
+pub(crate) struct KnownFacts {
+    pub(crate) customer: Customer,
+    pub(crate) shipping_address: Address,
+    pub(crate) billing_address: Address,
+}
+
+/// The state that decides about a look-up.
+pub(crate) struct LookedUp {
+    /// `None` if the order does not exist.
+    pub(crate) facts: Option<KnownFacts>,
+    /// If a limit is reached: the time of the failure after whose end another look-up is allowed.
+    pub(crate) limited_since: Option<Timestamp>,
+}
+
+#[derive(QueryableByName)]
+struct PositionRow {
+    #[diesel(sql_type = BigInt)]
+    position: i64,
+}
+
+/// Inserts a look-up as a failure and returns its position.
+pub(crate) async fn insert(
+    conn: &mut AsyncPgConnection,
+    attempt: &Attempt<'_>,
+) -> Result<i64, DatabaseError> {
+    let statement = diesel::sql_query(
+        "INSERT INTO lookup_failures (at, merchant, order_identifier, address) \
+         VALUES ($1, $2, $3, $4) RETURNING position",
+    )
+    .bind::<Timestamptz, _>(attempt.at)
+    .bind::<Text, _>(attempt.merchant.as_str())
+    .bind::<Nullable<Text>, _>(attempt.order_identifier)
+    .bind::<Text, _>(attempt.address);
+    Ok(prepared(statement).get_result::<PositionRow>(conn).await?.position)
+}
+
+/// Deletes a look-up that was no failure.
+pub(crate) async fn delete(
+    conn: &mut AsyncPgConnection,
+    position: i64,
+) -> Result<(), DatabaseError> {
+    let statement = diesel::sql_query("DELETE FROM lookup_failures WHERE position = $1")
+        .bind::<BigInt, _>(position);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+#[derive(QueryableByName)]
+struct LookedUpRow {
+    #[diesel(sql_type = Nullable<Text>)]
+    document: Option<String>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    limited_since: Option<Timestamp>,
+}
+
+/// Reads the order and the limits in one statement, which is the same whether the order exists or not.
+pub(crate) async fn find(
+    conn: &mut AsyncPgConnection,
+    attempt: &Attempt<'_>,
+    position: i64,
+    limits: &Limits,
+) -> Result<LookedUp, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT \
+             (SELECT document FROM orders WHERE merchant = $1 AND identifier = $2) AS document, \
+             greatest( \
+                 (SELECT at FROM lookup_failures \
+                  WHERE merchant = $1 AND order_identifier = $2 AND at > $4 AND position <> $5 \
+                  ORDER BY at DESC OFFSET $6 LIMIT 1), \
+                 (SELECT at FROM lookup_failures \
+                  WHERE address = $3 AND at > $4 AND position <> $5 \
+                  ORDER BY at DESC OFFSET $7 LIMIT 1) \
+             ) AS limited_since",
+    )
+    .bind::<Text, _>(attempt.merchant.as_str())
+    .bind::<Nullable<Text>, _>(attempt.order_identifier)
+    .bind::<Text, _>(attempt.address)
+    .bind::<Timestamptz, _>(limits.since)
+    .bind::<BigInt, _>(position)
+    .bind::<BigInt, _>(i64::from(limits.of_order) - 1)
+    .bind::<BigInt, _>(i64::from(limits.of_address) - 1);
+    let row: LookedUpRow = prepared(query).get_result(conn).await?;
+    let facts = row.document.as_deref().map(read).transpose()?;
+    Ok(LookedUp { facts, limited_since: row.limited_since })
+}

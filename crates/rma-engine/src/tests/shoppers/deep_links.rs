@@ -1,0 +1,76 @@
+//! Deep links and gift codes of merchants.
+
+use chrono::TimeDelta;
+use platform::shopper_proof::ProvenOrder;
+
+use super::*;
+
+#[tokio::test]
+async fn a_merchant_links_to_its_own_orders() {
+    let url = ("PORTAL__PUBLIC_URL", "https://portal.example/");
+    let app = TestApp::with_settings(&[PORTAL[0], PORTAL[1], url], |_| {}).await;
+    app.store("acme", &adas_order("A", 1)).await;
+    let create = async |body: &Value| app.post("/v1/deep_links", "acme", body).await;
+    let (status, link) = create(&json!({ "order_identifier": "A" })).await;
+    assert_eq!(status, StatusCode::CREATED, "{link}");
+    let url = link["url"].as_str().unwrap();
+    assert!(url.starts_with("https://portal.example/acme/l/"), "{url}");
+    assert!(link.get("gift_code").is_none());
+    let expires_at: Timestamp = serde_json::from_value(link["expires_at"].clone()).unwrap();
+    assert_eq!((expires_at - Clock::system().now()).num_days(), 89);
+
+    let gift = json!({ "order_identifier": "A", "is_gift": true, "valid_days": 1 });
+    let (first, second) = (create(&gift).await.1, create(&gift).await.1);
+    assert_eq!(first["gift_code"], second["gift_code"]);
+    assert_ne!(first["url"], second["url"]);
+    assert_eq!(first["gift_code"].as_str().unwrap().len(), 14);
+
+    let (status, refusal) = create(&json!({ "order_identifier": "B" })).await;
+    assert_eq!(
+        (status, &refusal["message"]),
+        (StatusCode::NOT_FOUND, &json!("there is no order B"))
+    );
+    for body in [json!({}), json!({ "order_identifier": "A", "valid_days": 0 })] {
+        assert_eq!(create(&body).await.0, StatusCode::UNPROCESSABLE_ENTITY, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn only_the_merchant_and_operators_create_links() {
+    let app = start_with_order().await;
+    let body = json!({ "order_identifier": "A" });
+    let of_acme = [("x-service-id", "acme")];
+    for (merchant, scope, expected) in [
+        (Some("acme"), "returns", StatusCode::CREATED),
+        (None, "operator", StatusCode::CREATED),
+        (Some("acme"), "read", StatusCode::FORBIDDEN),
+        (None, "returns", StatusCode::FORBIDDEN),
+        (Some("rival"), "returns", StatusCode::FORBIDDEN),
+    ] {
+        let token = app.issuer.token(merchant, scope);
+        let (status, response) =
+            app.send(Method::POST, "/v1/deep_links", &token, &of_acme, Some(&body)).await;
+        assert_eq!(status, expected, "{merchant:?} {scope}: {response}");
+    }
+    assert_eq!(app.post("/v1/deep_links", "rival", &body).await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_link_works_at_its_merchant_until_it_expires() {
+    let app = start_with_order().await;
+    app.store("rival", &adas_order("A", 1)).await;
+    let now = Clock::system().now();
+    let link = |merchant: &str, days: i64| {
+        let expires_at = now + TimeDelta::days(days);
+        let order = ProvenOrder { order_identifier: "A".to_owned(), is_gift: false, expires_at };
+        let token = proof_keys(now).deep_link(&merchant.parse().unwrap(), &order).unwrap();
+        json!({ "deep_link": token })
+    };
+    for (body, expected) in [
+        (link("acme", 1), StatusCode::OK),
+        (link("acme", -1), StatusCode::NOT_FOUND),
+        (link("rival", 1), StatusCode::NOT_FOUND),
+    ] {
+        assert_eq!(look_up(&app, "192.0.2.1", &body).await.0, expected);
+    }
+}

@@ -1,0 +1,137 @@
+"""Checks the Helm chart: lint, the schema of its values, the schemas of Kubernetes, references between objects, and
+agreement with the Kubernetes overlays. Secrets that an upgrade keeps need a cluster and are not tested."""
+
+import json
+import sys
+import tomllib
+
+import chart
+import images
+import kubernetes
+import kubernetes_validate
+import kustomize
+import make_secrets
+import yaml
+
+WRONG_VALUES = [
+    {"databse": {"host": "x"}},
+    {"services": {"auth": {"replicas": {"min": 0, "max": 1}}}},
+    {"services": {"auth": {"settings": {"limits.requests": 1}}}},
+    {"secrets": {"existingSecret": {"seeling": "x"}}},
+    {"database": {"clientImage": "postgres:latest"}},
+]
+MONITOR = {"selector": {"matchExpressions": ...}, "endpoints": [kubernetes.ENDPOINT]}
+
+
+def check_chart(helm):
+    for file, original in [("grants.sql", "deploy/postgres/grants.sql"), ("definitions.json", "deploy/rabbitmq/definitions.json")]:
+        copy = (chart.CHART / "files" / file).read_text()
+        assert copy == (chart.ROOT / original).read_text(), f"{file} of the chart differs from {original}"
+    metadata = yaml.safe_load((chart.CHART / "Chart.yaml").read_text())
+    version = tomllib.loads((chart.ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    assert metadata["version"] == metadata["appVersion"] == version, f"Chart.yaml: the version is {version}"
+    result = helm.lint(chart.CHART)
+    # 1 is a hint, such as that the chart has no icon.
+    findings = [message for message in result["messages"] if message["severity"] > 1]
+    assert not findings and not result["errors"], result
+
+
+def check_schema(helm):
+    for values in WRONG_VALUES:
+        try:
+            chart.render(values)
+        except helm.HelmError:
+            continue
+        raise AssertionError(f"the schema accepts {values}")
+
+
+def check_objects(name, objects):
+    names = {(each["kind"], each["metadata"]["name"]) for each in objects}
+    assert len(names) == len(objects), f"{name}: two objects have the same name"
+    for each in objects:
+        if each["kind"] == "ServiceMonitor":
+            unknown = list(kubernetes.unknown_fields(each["spec"], MONITOR, "ServiceMonitor"))
+            assert not unknown, unknown
+        else:
+            kubernetes_validate.validate(each, kubernetes.VERSION, strict=True)
+        if each["kind"] in ("Deployment", "Job"):
+            kubernetes.check_security(each)
+        if each["kind"] == "Ingress":
+            kubernetes.check_references(each, names)
+        for container in kustomize.containers(each):
+            assert images.is_pinned(container["image"]), f"{name}: {container['image']}"
+    if ("NetworkPolicy", "closed") in names:
+        policies = [each["spec"] for each in objects if each["kind"] == "NetworkPolicy"]
+        for each in objects:
+            if each["kind"] in ("Deployment", "Job"):
+                labels = each["spec"]["template"]["metadata"]["labels"]
+                selecting = [policy for policy in policies if kubernetes.selects(policy["podSelector"], labels)]
+                assert any(kubernetes.allows_dns(policy) for policy in selecting), f"{each['metadata']['name']} cannot use DNS"
+
+
+def check_secrets(name, objects, existing):
+    """Every secret that an object refers to is generated, with that key, or exists."""
+    generated = {each["metadata"]["name"]: each["data"] for each in objects if each["kind"] == "Secret"}
+    for secret, key in make_secrets.referred([each for each in objects if each["kind"] != "Secret"]):
+        if secret in existing or make_secrets.OF_OPERATORS.fullmatch(secret):
+            continue
+        assert secret in generated, f"{name}: the secret {secret} does not exist"
+        assert key is None or key in generated[secret], f"{name}: {secret} has no key {key}"
+    return generated
+
+
+def environment(objects, kind, service):
+    """The settings of the container of a service, without their values."""
+    maps = {each["metadata"]["name"]: each["data"] for each in objects if each["kind"] == "ConfigMap"}
+    (found,) = [each for each in objects if each["kind"] == kind and each["metadata"]["labels"]["app.kubernetes.io/name"] == service]
+    container = found["spec"]["template"]["spec"]["containers"][0]
+    names = {variable["name"] for variable in container.get("env", [])}
+    return names.union(*(maps[source["configMapRef"]["name"]] for source in container["envFrom"]))
+
+
+def check_agreement(objects):
+    """Chart and overlay have the same services, settings, secrets and public paths."""
+    overlay = kustomize.build(chart.ROOT / "deploy/kubernetes/overlays/production")
+    for service in [*kubernetes.SERVICES, *kubernetes.PAGES]:
+        for kind, name in [("Deployment", service), ("Job", f"{service}-migrate")]:
+            if kind == "Job" and service in kubernetes.PAGES:
+                continue
+            # The chart leaves the limit and the share of traces at their defaults.
+            wanted = {variable for variable in environment(overlay, kind, name) if not variable.endswith(("__SAMPLE_RATIO", "__REQUESTS_PER_MINUTE"))}
+            found = {variable for variable in environment(objects, kind, name) if not variable.endswith("__REQUESTS_PER_MINUTE")}
+            assert found == wanted, f"{name}: only in the overlay {wanted - found}; only in the chart {found - wanted}"
+    paths = [public_paths(each) for each in (overlay, objects)]
+    assert paths[0] == paths[1], f"the public paths differ: {paths[0] ^ paths[1]}"
+
+
+def public_paths(objects):
+    """The public paths of the APIs. The overlay lists the pages of the console, the chart routes all of them."""
+    rules = [rule for each in objects if each["kind"] == "Ingress" for rule in each["spec"]["rules"]]
+    routes = [(path["backend"]["service"]["name"], path["path"], path["pathType"]) for rule in rules for path in rule["http"]["paths"]]
+    return {route for route in routes if route[0] in kubernetes.SERVICES}
+
+
+def main():
+    helm = chart.library()
+    if helm is None:
+        print("skipped: the package of Helm's library exists for x86-64 only")
+        return
+    check_chart(helm)
+    check_schema(helm)
+    rendered = {name: chart.render(values) for name, values in chart.VARIANTS.items()}
+    made = {name: set(secret["stringData"]) for name, secret in make_secrets.make().items()}
+    for name, objects in rendered.items():
+        check_objects(name, objects)
+        values = chart.VARIANTS[name].get("secrets", {})
+        existing = made.keys() if values.get("generate") is False else set(values.get("existingSecret", {}).values())
+        generated = check_secrets(name, objects, existing)
+        if name == "default":
+            found = {secret: set(data) for secret, data in generated.items()}
+            assert found == made, "the chart and make-secrets make different secrets"
+    check_agreement(rendered["everything"])
+    assert not [each for each in rendered["existing secrets"] if each["kind"] == "Secret" and each["metadata"]["name"] in ("sealing", "auth-database")]
+    print(json.dumps({name: len(objects) for name, objects in rendered.items()}))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

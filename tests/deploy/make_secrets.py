@@ -1,0 +1,77 @@
+"""Checks that deploy/kubernetes/make-secrets makes exactly the secrets and keys that the Kubernetes objects refer
+to."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import kubernetes
+import kubernetes_validate
+import kustomize
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+# The operators of the servers and cert-manager create these.
+OF_OPERATORS = re.compile(r"rabbitmq-default-user|postgres-ca|backhaul-([a-z-]+-)?tls")
+
+
+def make(*arguments):
+    """The secrets by name."""
+    command = [ROOT / "deploy/kubernetes/make-secrets", *arguments]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    secrets = [document for document in yaml.safe_load_all(printed) if document]
+    assert len({secret["metadata"]["name"] for secret in secrets}) == len(secrets)
+    for secret in secrets:
+        kubernetes_validate.validate(secret, kubernetes.VERSION, strict=True)
+    return {secret["metadata"]["name"]: secret for secret in secrets}
+
+
+def referred(value):
+    """The secrets that an object refers to, each with a key, or without one for a whole secret."""
+    if isinstance(value, list):
+        for element in value:
+            yield from referred(element)
+    elif isinstance(value, dict):
+        if "secretKeyRef" in value:
+            yield value["secretKeyRef"]["name"], value["secretKeyRef"]["key"]
+        if "secretName" in value:
+            keys = [item["key"] for item in value.get("items", [])] or [None]
+            yield from ((value["secretName"], key) for key in keys)
+        if "passwordSecret" in value:
+            yield from ((value["passwordSecret"]["name"], key) for key in ["username", "password"])
+        for target in value.get("secretTargetRef", []):
+            yield target["name"], target["key"]
+        for element in value.values():
+            yield from referred(element)
+
+
+def check_users(secrets):
+    """The broker knows each service by the password in its URL, and no two users share one."""
+    users = json.loads(secrets["rabbitmq-definitions"]["stringData"]["definitions.json"])["users"]
+    passwords = {user["name"]: user["password"] for user in users}
+    assert len(set(passwords.values())) == len(users) == len(kubernetes.SERVICES) + 1, passwords.keys()
+    for service in kubernetes.SERVICES:
+        url = secrets[f"{service}-broker"]["stringData"]["url"]
+        assert url == f"amqp://{service}:{passwords[service]}@rabbitmq.space.svc:5672/%2f", service
+
+
+def main():
+    secrets = make("--namespace", "space")
+    assert {secret["metadata"]["namespace"] for secret in secrets.values()} == {"space"}
+    objects = kustomize.build(ROOT / "deploy/kubernetes/overlays/production")
+    wanted = {(name, key) for name, key in referred(objects) if not OF_OPERATORS.fullmatch(name)}
+    for name, key in sorted(wanted, key=str):
+        assert name in secrets, f"make-secrets does not make {name}"
+        assert key is None or key in secrets[name]["stringData"], f"{name} has no key {key}"
+    unused = secrets.keys() - {name for name, _ in wanted}
+    assert not unused, f"make-secrets makes {unused}, which no object uses"
+    check_users(secrets)
+    again = make("--namespace", "space")
+    same = [name for name, secret in secrets.items() if secret["stringData"] == again[name]["stringData"]]
+    assert not same, f"the values of {same} are not random"
+    print(f"{len(secrets)} secrets: all that the objects refer to")
+
+
+if __name__ == "__main__":
+    main()
