@@ -1,10 +1,16 @@
 # shellcheck shell=bash
 # The demo tour through the running stack, and the programs it needs.
-# Requires $run, $bin, the service URLs and the operator's client; sets the demo merchant's client.
+# Requires $run, $bin, the service URLs and the operator's client; sets the demo merchant's client and
+# portal_variables.
 # shellcheck disable=SC2154
 
 # Flags of the tour, for example --timeout 5s.
 tour_flags=()
+
+# The variables with the demo orders that can be returned in the portal.
+# shellcheck disable=SC2034
+portal_variables=(PORTAL_ORDER PORTAL_SECOND_ORDER PORTAL_EMAIL PORTAL_ORDER_URL PORTAL_GIFT_ORDER PORTAL_GIFT_CODE
+    PORTAL_GIFT_URL)
 
 # on_tour_line LINE: called for each line of the tour.
 on_tour_line() { :; }
@@ -17,6 +23,7 @@ tour() {
         on_tour_line "$line"
     done || die "the tour failed: see above, and the logs in $run/logs"
     recall "$run/demo-merchant/env"
+    recall "$run/demo-merchant/portal"
 }
 
 backhaul() { with_settings backhaul "$@"; }

@@ -64,6 +64,10 @@ def compose(services, folder):
         # The health check needs the file, which contains the port.
         health = ["CMD", "/usr/local/bin/program", *stack[service]["command"][:2], "health"]
         assert stack[service]["healthcheck"]["test"] == health, service
+    for service in services + PAGES:
+        # Otherwise all people behind the TLS proxy, or behind the console, share one address and its limits.
+        name = service.upper().replace("-", "_") + "__HTTP__TRUSTED_PROXIES"
+        assert stack[service]["environment"].get(name) == "10.89.64.0/24", f"docker-compose.yml: {name}"
     for service in PAGES:
         environment = {name: value.replace("${OTLP_ENDPOINT:-}", "") for name, value in stack[service]["environment"].items()}
         config = here / "secrets" / service / "settings.toml"

@@ -105,7 +105,43 @@ async function everyPage(session, start) {
   }
 }
 
+/** Sends forms and opens pages that fail, and checks the pages that come back. */
+async function everyResult(session, steps) {
+  const browser = await launch();
+  try {
+    const { page, context } = await open(browser, { bypassCSP: true, reducedMotion: "reduce" });
+    if (session) await signIn(context, session);
+    const findings = [];
+    for (const [name, status, step] of steps) {
+      const isPage = (response) => response.request().isNavigationRequest() && (response.status() < 300 || response.status() >= 400);
+      /** @type {import("playwright-core").Response | undefined} */
+      let last;
+      const remember = (response) => {
+        if (isPage(response)) last = response;
+      };
+      page.on("response", remember);
+      await step(page);
+      page.off("response", remember);
+      if (last.status() !== status) findings.push(`${name}: status ${last.status()}`);
+      findings.push(...(await check(page, await last.text())).map((finding) => `${name}: ${finding}`));
+    }
+    assert.deepEqual(findings, []);
+  } finally {
+    await browser.close();
+  }
+}
+
+/** Fills a form without the checks of the browser and sends it. */
+async function send(page, path, fields, button) {
+  await page.goto(path);
+  await page.locator("main form").evaluateAll((forms) => forms.forEach((form) => form.setAttribute("novalidate", "")));
+  for (const [selector, value] of Object.entries(fields)) await page.locator(`main ${selector}`).first().fill(value);
+  await page.getByRole("button", { name: button }).first().click();
+  await page.waitForLoadState();
+}
+
 const suffix = Date.now();
+const merchant = `/merchants/${process.env.MERCHANT_ID}`;
 await run({
   "pages of an operator": async () => {
     const { session } = await person(`pages-${suffix}@example.com`, "operator");
@@ -116,4 +152,39 @@ await run({
     await everyPage(session, ["/", "/account"]);
   },
   "pages without a session": () => everyPage(null, ["/sign-in"]),
+  "results of an operator's forms": async () => {
+    const { session } = await person(`results-${suffix}@example.com`, "operator");
+    await everyResult(session, [
+      ["no page", 404, (page) => page.goto("/no-such-page")],
+      ["no merchant", 404, (page) => page.goto("/merchants/no-such-merchant")],
+      ["rejected merchant", 422, (page) => send(page, "/new-merchant", { "[name=identifier]": "Not valid", "[name=name]": "" }, "Create")],
+      ["rejected person", 422, (page) => send(page, "/people/new", { "[name=email]": "nobody" }, "Make an invitation link")],
+      ["invited person", 200, async (page) => {
+        await page.goto("/people/new");
+        await page.getByLabel("E-mail address").fill(`result-${suffix}@example.com`);
+        await page.getByLabel("Role").selectOption("support");
+        await page.getByRole("button", { name: "Make an invitation link" }).click();
+        await page.waitForLoadState();
+      }],
+      ["rejected endpoint", 422, (page) => send(page, `${merchant}/endpoints/rma`, { "[name=url]": "http://" }, "Save")],
+      ["new client", 200, async (page) => {
+        await page.goto(`${merchant}/new-client`);
+        await page.locator("main input[name=name]").fill("Checked");
+        await page.getByRole("checkbox").first().check();
+        await page.getByRole("button", { name: "Add", exact: true }).click();
+        await page.waitForLoadState();
+      }],
+      ["sample", 200, (page) => send(page, `${merchant}/endpoints`, {}, /^Send sample to/)],
+      ["invalid filter", 200, (page) => page.goto("/deliveries?status=many&from=yesterday")],
+      ["invalid audit filter", 200, (page) => page.goto("/audit?from=yesterday")],
+    ]);
+  },
+  "results of a viewer's requests": async () => {
+    const { session } = await person(`results-v-${suffix}@example.com`, "merchant-viewer", process.env.MERCHANT_ID);
+    await everyResult(session, [["denied", 403, (page) => page.goto("/new-merchant")]]);
+  },
+  "results without a session": () => everyResult(null, [
+    ["wrong password", 401, (page) => send(page, "/sign-in", { "[name=email]": `nobody-${suffix}@example.com`, "[name=password]": "wrong" }, "Sign in")],
+    ["used invitation", 404, (page) => page.goto("/invitation?token=none")],
+  ]),
 });

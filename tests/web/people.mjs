@@ -16,7 +16,7 @@ export async function person(email, role, merchant) {
   const { token: invitation } = await invite(email, role, merchant);
   const auth = `${process.env.AUTH_URL}/v1/invitations`;
   const { totp: app } = await call(`${auth}/show`, { body: { token: invitation } });
-  const body = { token: invitation, password: PASSWORD, totp_code: totp(app.secret) };
+  const body = { token: invitation, password: PASSWORD, totp_code: totp(app.secret), totp_setup: app.setup };
   const { session } = await call(`${auth}/accept`, { body });
   return { email, password: PASSWORD, session, secret: app.secret };
 }

@@ -2,13 +2,14 @@
 //!
 //! An address with too many failed authentications is locked out, first of the account that it tried,
 //! then of all accounts. An account is a client id or the e-mail address of a person. IPv6 addresses
-//! count by network.
+//! count by network. Failed sign-ins of a person also count over all addresses: after some failures in a
+//! row, each further one doubles the time until the next attempt.
 
 use std::{net::IpAddr, time::Duration};
 
 use moka::sync::Cache;
 use platform::{
-    Clock,
+    Clock, Timestamp,
     limits::{PerMinute, network},
 };
 use tokio::time::Instant;
@@ -17,6 +18,10 @@ use crate::{error::Error, settings};
 
 const MAX_LOCKOUT: Duration = Duration::from_secs(60);
 const MAX_LOCKOUTS: u64 = 100_000;
+/// Longest wait between two attempts to sign in as a person.
+const MAX_WAIT: Duration = Duration::from_secs(15 * 60);
+/// Failures of a person are forgotten after this time without another one.
+const MEMORY: Duration = Duration::from_secs(3600);
 
 pub(crate) struct BruteForceGuard {
     account_failures: PerMinute<(IpAddr, String)>,
@@ -25,6 +30,10 @@ pub(crate) struct BruteForceGuard {
     code_attempts: PerMinute<String>,
     /// End of each lockout, for one account or (with `None`) for all accounts.
     lockouts: Cache<(IpAddr, Option<String>), Instant>,
+    /// Failed sign-ins in a row from all addresses, by e-mail address, and the time of the next attempt.
+    /// Addresses of nobody count too, so that the wait does not tell which people exist.
+    person_failures: Cache<String, (u32, Timestamp)>,
+    free_failures: u32,
     min_failure_latency: Duration,
     clock: Clock,
 }
@@ -36,6 +45,11 @@ impl BruteForceGuard {
             address_failures: PerMinute::new(settings.address_failures_per_minute),
             code_attempts: PerMinute::new(settings.account_failures_per_minute),
             lockouts: Cache::builder().max_capacity(MAX_LOCKOUTS).time_to_live(MAX_LOCKOUT).build(),
+            person_failures: Cache::builder()
+                .max_capacity(MAX_LOCKOUTS)
+                .time_to_idle(MEMORY)
+                .build(),
+            free_failures: settings.account_failures_per_minute.get(),
             min_failure_latency: settings.min_failure_latency,
             clock,
         }
@@ -55,10 +69,35 @@ impl BruteForceGuard {
         self.lockout(address, account).map_or(Ok(()), |remaining| Err(Error::LockedOut(remaining)))
     }
 
-    /// Counts a failed authentication and waits until it has taken the minimum time.
+    /// Rejects a sign-in before the wait after the person's last failures is over.
+    pub(crate) fn check_person(&self, person: &str) -> Result<(), Error> {
+        let next = self.person_failures.get(person).map(|(_, next)| next - self.clock.now());
+        match next.and_then(|wait| wait.to_std().ok()) {
+            Some(wait) if !wait.is_zero() => Err(Error::LockedOut(wait)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts a failed sign-in of a person.
+    pub(crate) fn record_person_failure(&self, person: &str) {
+        let now = self.clock.now();
+        self.person_failures.entry_by_ref(person).and_upsert_with(|entry| {
+            let count = entry.map_or(1, |entry| entry.into_value().0.saturating_add(1));
+            (count, now + wait_after(count.saturating_sub(self.free_failures)))
+        });
+    }
+
+    /// Forgets the failures of a person who signed in.
+    pub(crate) fn forget_failures(&self, person: &str) {
+        self.person_failures.invalidate(person);
+    }
+
+    /// Counts a failed authentication and waits until the end of its time step, so that the response time
+    /// does not tell how far the check went.
     pub(crate) async fn refuse(&self, address: IpAddr, account: Option<&str>, started_at: Instant) {
         self.record_failure(address, account);
-        tokio::time::sleep_until(started_at + self.min_failure_latency).await;
+        let time = rounded_up(started_at.elapsed(), self.min_failure_latency);
+        tokio::time::sleep_until(started_at + time).await;
     }
 
     /// Counts a failed authentication. The number of accounts counted for an address is bounded by
@@ -84,9 +123,42 @@ impl BruteForceGuard {
     }
 }
 
+/// The wait after a number of failures beyond the free ones: 1 s, 2 s, 4 s and so on.
+fn wait_after(failures: u32) -> Duration {
+    match failures.checked_sub(1) {
+        Some(doublings) => Duration::from_secs(1_u64 << doublings.min(20)).min(MAX_WAIT),
+        None => Duration::ZERO,
+    }
+}
+
+/// The first multiple of `step` after `elapsed`.
+fn rounded_up(elapsed: Duration, step: Duration) -> Duration {
+    match elapsed.as_nanos().checked_div(step.as_nanos()) {
+        Some(steps) => {
+            step.saturating_mul(u32::try_from(steps).unwrap_or(u32::MAX).saturating_add(1))
+        }
+        None => elapsed,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_further_failure_of_a_person_doubles_the_wait() {
+        let waits = [0, 1, 2, 3, 10, 11, u32::MAX].map(|failures| wait_after(failures).as_secs());
+        assert_eq!(waits, [0, 1, 2, 4, 512, 900, 900]);
+    }
+
+    #[test]
+    fn refusals_end_at_a_time_step() {
+        let milliseconds = Duration::from_millis;
+        for (elapsed, end) in [(0, 50), (1, 50), (49, 50), (50, 100), (130, 150)] {
+            assert_eq!(rounded_up(milliseconds(elapsed), milliseconds(50)), milliseconds(end));
+        }
+        assert_eq!(rounded_up(milliseconds(7), Duration::ZERO), milliseconds(7));
+    }
 
     fn guard(per_account: u32, per_address: u32) -> BruteForceGuard {
         let limit = |number| std::num::NonZeroU32::new(number).unwrap();

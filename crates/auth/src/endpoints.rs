@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::{
     App, credentials,
     error::Error,
-    merchants::{MerchantView, Redacted, redact, update_with},
+    merchants::{MerchantView, Redacted, check_version, redact, update_with},
     store::merchants::{self, StoredMerchant},
 };
 
@@ -50,15 +50,17 @@ pub(crate) async fn list(app: &App, merchant: &str) -> Result<EndpointList, Erro
 }
 
 /// Creates or replaces an endpoint. A new endpoint gets a signing secret, unless requests to the
-/// interface are not signed.
+/// interface are not signed. `expected` is the version of the merchant that the caller has read.
 pub(crate) async fn set(
     app: &App,
     actor: &str,
     merchant: &str,
     interface: Interface,
     new: Endpoint<String>,
+    expected: Option<i64>,
 ) -> Result<EndpointView, Error> {
     let (stored, secret) = update_with(app, actor, merchant, "endpoint.set", |merchant, now| {
+        check_version(merchant, expected)?;
         if new.url.is_none() && merchant.settings.base_url.is_none() {
             return Err(Error::NoBaseUrl(merchant.identifier.clone()));
         }

@@ -23,6 +23,8 @@ pub(crate) enum Error {
     /// The message does not name the other merchant.
     #[error("host name {0} is already used by the portal of another merchant")]
     HostNameTaken(String),
+    #[error("merchant {0} was changed since you read it: read it again")]
+    MerchantChanged(MerchantId),
     #[error("there is no client {0}")]
     ClientNotFound(String),
     #[error("client {0} was revoked")]
@@ -63,6 +65,11 @@ pub(crate) enum Error {
     InvitationNotFound,
     #[error("signing in with a password is switched off")]
     PasswordsDisabled,
+    #[error(
+        "passwords are switched off, so nobody can be invited: give the person a group of oidc.roles at the \
+         OpenID provider"
+    )]
+    InvitationsDisabled,
     /// Contains the e-mail address if it belongs to a person. The message is the same for all reasons.
     #[error("the e-mail address, the password or the code is wrong")]
     SignInFailed(Option<Email>),
@@ -88,6 +95,9 @@ pub(crate) enum Error {
     TooManyPasswords,
     #[error("there is no signing key yet")]
     NoSigningKey,
+    /// A parameter of a query, and what it must be.
+    #[error("{0} {1}")]
+    BadQuery(&'static str, &'static str),
     #[error(transparent)]
     Invalid(#[from] ValidationError),
     #[error("stored e-mail address is invalid")]
@@ -142,14 +152,19 @@ impl Failure for Error {
             | Self::OperatorWithoutTotp(_)
             | Self::NoTotp(_)
             | Self::NoBaseUrl(_) => ErrorKind::Conflict,
+            Self::MerchantChanged(_) => ErrorKind::Changed,
             Self::SignInFailed(_) | Self::OidcFailed | Self::SessionEnded => {
                 ErrorKind::Unauthenticated
             }
-            Self::PasswordsDisabled | Self::NoRole(_) | Self::NotAPerson => ErrorKind::Denied,
+            Self::PasswordsDisabled
+            | Self::InvitationsDisabled
+            | Self::NoRole(_)
+            | Self::NotAPerson => ErrorKind::Denied,
             Self::LockedOut(_) => ErrorKind::Limited,
             Self::TooManyPasswords | Self::NoSigningKey | Self::OidcProvider(_) => {
                 ErrorKind::Unavailable
             }
+            Self::BadQuery(..) => ErrorKind::Malformed,
             Self::Invalid(_) | Self::NotSigned(_) => ErrorKind::Invalid,
             Self::Sealing(_)
             | Self::SigningKey(_)
@@ -167,6 +182,14 @@ impl Failure for Error {
             Self::Invalid(error) => error.fields(),
             Self::NoRole(fields) => fields,
             _ => &[],
+        }
+    }
+
+    fn code(&self) -> Option<&'static str> {
+        match self {
+            Self::SecretInUse { .. } => Some("secret_in_use"),
+            Self::MerchantChanged(_) => Some("changed"),
+            _ => None,
         }
     }
 

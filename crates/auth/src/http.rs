@@ -15,6 +15,7 @@ pub(crate) mod well_known;
 
 use std::time::Duration;
 
+use actix_web::{HttpRequest, http::header};
 use domain::{
     access::{MerchantId, Scope},
     json::{Object, integer},
@@ -66,6 +67,13 @@ fn listed_merchant<'a>(
         check_merchant(caller, merchant)?;
     }
     Ok(query.or(caller.merchant_scope().map(MerchantId::as_str)))
+}
+
+/// The version of the merchant in `If-Match`. Without the header, a change overwrites any version. A text
+/// that is no version matches none.
+fn expected_version(request: &HttpRequest) -> Option<i64> {
+    let value = request.headers().get(header::IF_MATCH)?.to_str().unwrap_or_default().trim();
+    (value != "*").then(|| value.trim_matches('"').parse().unwrap_or(0))
 }
 
 fn read_overlap(body: &Object<'_>) -> Option<Option<Duration>> {

@@ -55,7 +55,8 @@ pub(crate) struct InvitationDetails {
     totp: TotpSetup,
 }
 
-/// The secret for an authenticator app. It is the same each time the invitation is shown.
+/// A new secret for an authenticator app. Nothing stores it until the invitation is accepted, so
+/// another reader of the link sees another secret.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct TotpSetup {
     /// Whether the person cannot leave TOTP out.
@@ -67,6 +68,8 @@ pub(crate) struct TotpSetup {
         example = "otpauth://totp/Backhaul:ada%40acme.example?secret=GEZDGNBVGY3TQOJQ&issuer=Backhaul"
     )]
     uri: String,
+    /// The encrypted secret. Send it with the acceptance.
+    setup: String,
 }
 
 /// Creates a person and an invitation.
@@ -75,6 +78,7 @@ pub(crate) async fn invite(
     manager: &Manager<'_>,
     new: NewPerson,
 ) -> Result<InvitedPerson, Error> {
+    check_passwords(app, Error::InvitationsDisabled)?;
     manager.check_merchant(new.merchant.as_ref())?;
     let now = app.clock.now();
     let mut conn = app.pool.get().await?;
@@ -98,6 +102,7 @@ pub(crate) async fn renew(
     manager: &Manager<'_>,
     email: &Email,
 ) -> Result<InvitedPerson, Error> {
+    check_passwords(app, Error::InvitationsDisabled)?;
     let now = app.clock.now();
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
@@ -115,6 +120,11 @@ pub(crate) async fn renew(
     .await
 }
 
+/// Rejects a request that makes no sense while people cannot have passwords.
+fn check_passwords(app: &App, error: Error) -> Result<(), Error> {
+    if app.settings.people.passwords { Ok(()) } else { Err(error) }
+}
+
 async fn create(
     app: &App,
     conn: &mut AsyncPgConnection,
@@ -122,26 +132,31 @@ async fn create(
 ) -> Result<InvitationView, Error> {
     let (settings, token) = (&app.settings.people, credentials::generate_token()?);
     let expires_at = app.clock.now() + settings.invitation_lifetime;
-    let totp_secret = totp::seal(&app.sealer, person, &totp::generate_secret()?)?;
-    let invitation = Invitation { person: person.clone(), totp_secret, expires_at };
+    let invitation = Invitation { person: person.clone(), expires_at };
     invitations::replace(conn, &invitation, credentials::hash(&token)).await?;
     let url = settings.console_page(&format!("/invitation?token={token}"));
     Ok(InvitationView { url, token, expires_at })
 }
 
-/// Shows an invitation to the person who has its token.
+/// Shows an invitation to the person who has its token, with a new TOTP secret. A form that was rejected
+/// gets the secret of its `setup` again, because the person has put it into the app already.
 pub(crate) async fn show(
     app: &App,
     token: &str,
+    setup: Option<String>,
     address: IpAddr,
 ) -> Result<InvitationDetails, Error> {
+    check_passwords(app, Error::PasswordsDisabled)?;
     let (invitation, person) = find(app, token, address).await?;
-    let secret = totp::open(&app.sealer, &person.email, &invitation.totp_secret)?;
+    let token = credentials::hash(token);
+    let known = setup.and_then(|setup| totp::open_setup(&app.sealer, &token, setup));
+    let secret = known.map_or_else(totp::generate_secret, Ok)?;
     Ok(InvitationDetails {
         totp: TotpSetup {
             required: is_totp_required(&person),
             uri: totp::uri(&person.email, &secret)?,
             secret: secret.expose_secret().to_owned(),
+            setup: totp::seal_setup(&app.sealer, &token, &secret)?,
         },
         email: person.email.to_string(),
         name: person.name,

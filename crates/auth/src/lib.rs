@@ -7,6 +7,7 @@
 mod account;
 mod audit;
 mod bootstrap;
+mod browser;
 mod brute_force;
 mod client_cache;
 mod clients;

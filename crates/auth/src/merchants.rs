@@ -111,20 +111,32 @@ pub(crate) async fn create(
     Ok(StoredMerchant { merchant, created_at: now, updated_at: now }.into())
 }
 
-/// Changes settings. The audit record contains `request`.
+/// Changes settings, of the expected version if there is one. The audit record contains `request`.
 pub(crate) async fn update(
     app: &App,
     actor: &str,
     id: &str,
     change: SettingsChange,
     request: Value,
+    expected: Option<i64>,
 ) -> Result<MerchantView, Error> {
     let (stored, ()) = update_with(app, actor, id, "merchant.updated", |merchant, _| {
+        check_version(merchant, expected)?;
         change.apply(&mut merchant.settings)?;
         Ok(((), request))
     })
     .await?;
     Ok(stored.into())
+}
+
+/// Rejects a change of another version than the caller has read.
+pub(crate) fn check_version(merchant: &Merchant, expected: Option<i64>) -> Result<(), Error> {
+    match expected {
+        Some(version) if version != merchant.version => {
+            Err(Error::MerchantChanged(merchant.identifier.clone()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Applies `change` to a merchant. `change` returns the caller's result and the detail of the audit
@@ -163,7 +175,7 @@ pub(crate) async fn republish(app: &App, actor: &str) -> Result<u64, Error> {
         merchants::increment_versions(conn, next_version(0, now)).await?;
         let (mut after, mut count) = (String::new(), 0);
         loop {
-            let page = merchants::page(conn, None, &after, REPUBLISH_BATCH_SIZE).await?;
+            let page = merchants::page(conn, None, None, &after, REPUBLISH_BATCH_SIZE).await?;
             let Some(last) = page.last() else { break };
             after = last.merchant.identifier.to_string();
             count += u64::try_from(page.len()).unwrap_or(0);

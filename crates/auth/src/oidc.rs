@@ -5,6 +5,7 @@
 
 mod id_token;
 mod keys;
+mod person;
 pub(crate) mod provider;
 pub(crate) mod settings;
 
@@ -12,40 +13,33 @@ use std::net::IpAddr;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
-use domain::{access::MerchantId, json::FieldError, merchant::Sealed};
+use diesel_async::AsyncConnection as _;
+use domain::{json::FieldError, merchant::Sealed};
 use oauth2::{CsrfToken, PkceCodeChallenge, RedirectUrl, Scope};
 use platform::chain;
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use tokio::time::Instant;
 use utoipa::ToSchema;
 
 use self::{
     id_token::{PersonClaims, Rejection},
+    person::Identity,
     provider::{Provider, ProviderError},
     settings::Settings,
 };
 use crate::{
     App,
-    email::Email,
+    browser::Browser,
     error::Error,
-    people::{self, NewPerson, PersonChange},
-    roles::Role,
     sessions::{self, StartedSession},
-    store::{
-        self, audit,
-        people::{Person, State},
-    },
+    store::people::OidcSubject,
 };
 
 const FLOW_LIFETIME: TimeDelta = TimeDelta::minutes(10);
 const SEALING_CONTEXT: &str = "oidc-flow";
 const RANDOM_BYTES: u32 = 32;
 const MAX_NAME_CHARS: usize = 200;
-/// Author of changes of people in the audit log.
-const ACTOR: &str = "oidc";
 
 /// The configured provider.
 pub(crate) struct Oidc(Provider);
@@ -90,14 +84,6 @@ pub(crate) struct Callback {
     pub(crate) state: String,
 }
 
-/// A person as the provider describes it.
-struct Identity {
-    email: Email,
-    name: Option<String>,
-    role: Role,
-    merchant: Option<MerchantId>,
-}
-
 pub(crate) async fn start(app: &App) -> Result<StartedFlow, Error> {
     let Oidc(provider) = app.oidc.as_ref().ok_or(Error::NoOidcProvider)?;
     let client = provider.oauth_client().await?;
@@ -124,11 +110,10 @@ pub(crate) async fn start(app: &App) -> Result<StartedFlow, Error> {
 pub(crate) async fn finish(
     app: &App,
     callback: Callback,
-    address: IpAddr,
-    user_agent: Option<String>,
+    browser: Browser,
 ) -> Result<StartedSession, Error> {
     let Oidc(provider) = app.oidc.as_ref().ok_or(Error::NoOidcProvider)?;
-    let started_at = Instant::now();
+    let (started_at, address) = (Instant::now(), browser.address);
     app.brute_force.check(address, None)?;
     let claims = match identify(app, provider, callback).await {
         Ok(claims) => claims,
@@ -140,16 +125,21 @@ pub(crate) async fn finish(
             return Err(refused(&rejection, address));
         }
     };
-    let identity = read_identity(provider, &claims).map_err(|error| match error {
-        IdentityError::Rejected(rejection) => refused(&rejection, address),
-        IdentityError::NoRole => no_role("is in none of the groups in oidc.roles".to_owned()),
-    })?;
+    let identity = match read_identity(provider, &claims) {
+        Ok(identity) => identity,
+        Err(IdentityError::Rejected(rejection)) => return Err(refused(&rejection, address)),
+        Err(IdentityError::NoRole) => {
+            person::disable(app, &subject(provider, &claims)).await?;
+            return Err(no_role("is in none of the groups in oidc.roles".to_owned()));
+        }
+    };
     let mut conn = app.pool.get().await?;
     let signed_in = conn.transaction(async |conn| {
-        let person = save_person(app, conn, identity).await?;
-        sessions::start(app, conn, &person, address, user_agent).await
+        let person = person::save(app, conn, identity).await?;
+        sessions::start(app, conn, &person, browser).await
     });
     signed_in.await.map_err(|error| match error {
+        Error::OidcFailed => refused(&Rejection::OtherSubject, address),
         Error::SignInFailed(_) => refused(&Rejection::Disabled, address),
         Error::MerchantNotFound(id) => {
             no_role(format!("belongs to merchant {id}, which is missing"))
@@ -179,6 +169,10 @@ async fn identify(
     id_token::verify(provider, &token, &flow.nonce, now, FLOW_LIFETIME).await
 }
 
+fn subject(provider: &Provider, claims: &PersonClaims) -> OidcSubject {
+    OidcSubject { issuer: provider.settings.issuer.clone(), subject: claims.sub.clone() }
+}
+
 enum IdentityError {
     Rejected(Rejection),
     NoRole,
@@ -199,39 +193,8 @@ fn read_identity(provider: &Provider, claims: &PersonClaims) -> Result<Identity,
         name.chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARS).collect::<String>()
     });
     let name = name.filter(|name| !name.trim().is_empty());
-    Ok(Identity { email, name, role: mapping.role, merchant: mapping.merchant.clone() })
-}
-
-/// Creates the person, or gives it the name, role and merchant of the provider.
-async fn save_person(
-    app: &App,
-    conn: &mut AsyncPgConnection,
-    identity: Identity,
-) -> Result<Person, Error> {
-    let Identity { email, name, role, merchant } = identity;
-    if people::find(conn, &email).await?.is_none() {
-        let name = name.unwrap_or_else(|| email.to_string());
-        let new = NewPerson { email, name, role, merchant };
-        let person = people::create(conn, new, State::Active, app.clock.now()).await?;
-        let detail = json!({ "role": person.role, "merchant": person.merchant });
-        let record = people::record(ACTOR, "person.created", &person, detail);
-        audit::insert(conn, record, app.clock.now()).await?;
-        return Ok(person);
-    }
-    let mut person = people::lock(conn, &email).await?;
-    // The provider does not undo that an operator disabled the person.
-    if person.state == State::Disabled {
-        return Err(Error::SignInFailed(Some(email)));
-    }
-    person.state = State::Active;
-    // A password of an operator needs TOTP, so this person signs in with the provider only.
-    if role == Role::Operator && person.totp_secret.is_none() {
-        person.password_hash = None;
-    }
-    store::people::save(conn, &person).await?;
-    let change = PersonChange { name, role: Some(role), merchant: Some(merchant) };
-    people::change(app, conn, ACTOR, &mut person, change).await?;
-    Ok(person)
+    let (oidc, merchant) = (subject(provider, claims), mapping.merchant.clone());
+    Ok(Identity { oidc, email, name, role: mapping.role, merchant })
 }
 
 /// Logs the reason, which is not part of the response.

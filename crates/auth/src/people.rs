@@ -36,6 +36,8 @@ pub(crate) struct PersonView {
     role: Role,
     merchant: Option<String>,
     state: State,
+    /// Whether the person can sign in with a password. People of the OpenID provider have none.
+    has_password: bool,
     /// Whether the person signs in with a TOTP code.
     totp: bool,
     created_at: DateTime<Utc>,
@@ -50,6 +52,7 @@ impl From<&Person> for PersonView {
             role: person.role,
             merchant: person.merchant.as_ref().map(MerchantId::to_string),
             state: person.state,
+            has_password: person.password_hash.is_some(),
             totp: person.totp_secret.is_some(),
             created_at: person.created_at,
             last_signed_in_at: person.last_signed_in_at,
@@ -82,8 +85,11 @@ pub(crate) async fn create(
         password_hash: None,
         totp_secret: None,
         totp_step: None,
+        wrong_codes: 0,
+        oidc: None,
         created_at: now,
         last_signed_in_at: None,
+        last_address: None,
     };
     people::insert(conn, &person).await?;
     Ok(person)
@@ -149,23 +155,33 @@ pub(crate) async fn disable(
     manager: &Manager<'_>,
     email: &Email,
 ) -> Result<PersonView, Error> {
-    let now = app.clock.now();
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         let before = lock(conn, email).await?;
         manager.check(&before)?;
-        let person = Person { state: State::Disabled, ..before.clone() };
-        if before.state != State::Disabled {
-            people::save(conn, &person).await?;
-            check_operator_remains(conn, &before).await?;
-            invitations::delete(conn, email).await?;
-            ended_sessions::end_all(app, conn, manager.actor, &person, None).await?;
-            let record = record(manager.actor, "person.disabled", &person, json!({}));
-            audit::insert(conn, record, now).await?;
-        }
+        let person = disable_locked(app, conn, manager.actor, before).await?;
         Ok(PersonView::from(&person))
     })
     .await
+}
+
+/// Disables a person that [`lock`] locked, in the caller's transaction.
+pub(crate) async fn disable_locked(
+    app: &App,
+    conn: &mut AsyncPgConnection,
+    actor: &str,
+    before: Person,
+) -> Result<Person, Error> {
+    let person = Person { state: State::Disabled, ..before.clone() };
+    if before.state != State::Disabled {
+        people::save(conn, &person).await?;
+        check_operator_remains(conn, &before).await?;
+        invitations::delete(conn, &person.email).await?;
+        ended_sessions::end_all(app, conn, actor, &person, None).await?;
+        let record = record(actor, "person.disabled", &person, json!({}));
+        audit::insert(conn, record, app.clock.now()).await?;
+    }
+    Ok(person)
 }
 
 /// Enables a person with the old password. A person who never signed in is invited again.

@@ -30,6 +30,7 @@ pub(crate) fn routes(config: &mut ServiceConfig<'_>) {
         .service(endpoints::resume_endpoint)
         .service(clients::create_client)
         .service(clients::list_clients)
+        .service(clients::show_client)
         .service(clients::rotate_client_secret)
         .service(clients::revoke_client)
         .service(people::invite_person)

@@ -50,8 +50,12 @@ diesel::table! {
         password_hash -> Nullable<Text>,
         totp_secret -> Nullable<Text>,
         totp_step -> Nullable<Int8>,
+        wrong_codes -> Int4,
+        oidc_issuer -> Nullable<Text>,
+        oidc_subject -> Nullable<Text>,
         created_at -> Timestamptz,
         last_signed_in_at -> Nullable<Timestamptz>,
+        last_address -> Nullable<Text>,
     }
 }
 
@@ -66,7 +70,6 @@ diesel::table! {
     invitations (person) {
         person -> Text,
         token_hash -> Bytea,
-        totp_secret -> Text,
         expires_at -> Timestamptz,
     }
 }

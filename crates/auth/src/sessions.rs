@@ -10,16 +10,17 @@ use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use platform::{
     Process, Timestamp, chain,
     database::{DatabaseError, Pool, delete_older_than},
+    limits::network,
 };
 use serde::Serialize;
 use serde_json::json;
-use tokio::time::Instant;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
     App,
     audit::NewAuditRecord,
+    browser::Browser,
     credentials,
     email::Email,
     ended_sessions,
@@ -83,19 +84,22 @@ pub(crate) struct SessionList {
     sessions: Vec<SessionView>,
 }
 
-/// Starts a session of an active person, in the caller's transaction.
+/// Starts a session of an active person, in the caller's transaction. The session that the browser has
+/// until now ends.
 pub(crate) async fn start(
     app: &App,
     conn: &mut AsyncPgConnection,
     person: &Person,
-    address: IpAddr,
-    user_agent: Option<String>,
+    browser: Browser,
 ) -> Result<StartedSession, Error> {
     let (now, token) = (app.clock.now(), credentials::generate_token()?);
     // The person may have been disabled since the caller read it.
     let mut person = people::lock(conn, &person.email).await?;
     if person.state != State::Active {
         return Err(Error::SignInFailed(Some(person.email)));
+    }
+    if let Some(previous) = &browser.previous_session {
+        end_previous(app, conn, previous).await?;
     }
     let mut old = sessions::of_person(conn, &person.email).await?;
     let surplus = old.split_off(old.len().min(MAX_SESSIONS - 1));
@@ -106,11 +110,12 @@ pub(crate) async fn start(
         created_at: now,
         last_used_at: now,
         expires_at: now + app.settings.people.session_lifetime,
-        address: address.to_string(),
-        user_agent,
+        address: browser.address.to_string(),
+        user_agent: browser.user_agent,
     };
     sessions::insert(conn, &session, credentials::hash(&token)).await?;
     person.last_signed_in_at = Some(now);
+    person.last_address = Some(network(browser.address).to_string());
     people::save(conn, &person).await?;
     let record = NewAuditRecord {
         actor: person.email.as_str(),
@@ -127,18 +132,14 @@ pub(crate) async fn start(
 /// The access token of a session. Each page of the console requests it, so that an ended session has an
 /// effect at once.
 pub(crate) async fn token(app: &App, token: &str, address: IpAddr) -> Result<SessionToken, Error> {
-    let (started_at, now) = (Instant::now(), app.clock.now());
+    let now = app.clock.now();
     let mut conn = app.pool.get().await?;
     let found = sessions::find_by_token(&mut conn, &credentials::hash(token)).await?;
     let is_usable = |(session, person): &(Session, Person)| {
         is_valid(app, session, now) && person.state == State::Active
     };
-    let Some((session, person)) = found.filter(is_usable) else {
-        drop(conn);
-        app.brute_force.check(address, None)?;
-        app.brute_force.refuse(address, None, started_at).await;
-        return Err(Error::SessionEnded);
-    };
+    // An unknown secret is a session that ended. Nobody can guess 256 bits, so it is no failed attempt.
+    let (session, person) = found.filter(is_usable).ok_or(Error::SessionEnded)?;
     if now - session.last_used_at >= USE_INTERVAL {
         sessions::set_used(&mut conn, session.id, now).await?;
     }
@@ -182,12 +183,14 @@ pub(crate) async fn list(
 /// Ends the session with this token. A session that does not exist is not an error.
 pub(crate) async fn end_by_token(app: &App, token: &str) -> Result<(), Error> {
     let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let found = sessions::find_by_token(conn, &credentials::hash(token)).await?;
-        let Some((session, person)) = found else { return Ok(()) };
-        ended_sessions::end(app, conn, person.email.as_str(), &person, &[session]).await
-    })
-    .await
+    conn.transaction(async |conn| end_previous(app, conn, token).await).await
+}
+
+/// Ends the session with this token in the caller's transaction.
+async fn end_previous(app: &App, conn: &mut AsyncPgConnection, token: &str) -> Result<(), Error> {
+    let found = sessions::find_by_token(conn, &credentials::hash(token)).await?;
+    let Some((session, person)) = found else { return Ok(()) };
+    ended_sessions::end(app, conn, person.email.as_str(), &person, &[session]).await
 }
 
 /// The session with this id and its person.

@@ -18,7 +18,7 @@ pub(crate) fn generate_secret() -> Result<SecretString, Error> {
     Ok(Secret::new_stack(credentials::random_bytes()?).to_base32().into())
 }
 
-/// Encrypts the secret of a person. An invitation and its person have the same context.
+/// Encrypts the secret of a person.
 pub(crate) fn seal(sealer: &Sealer, email: &Email, secret: &SecretString) -> Result<Sealed, Error> {
     Ok(sealer.seal(&sealing_context(email), secret.expose_secret())?)
 }
@@ -29,6 +29,26 @@ pub(crate) fn open(sealer: &Sealer, email: &Email, secret: &Sealed) -> Result<Se
 
 fn sealing_context(email: &Email) -> String {
     format!("totp:{email}")
+}
+
+/// Encrypts a secret for the form that accepts an invitation. `token` is the hash of the invitation's
+/// token: another invitation cannot open the secret.
+pub(crate) fn seal_setup(
+    sealer: &Sealer,
+    token: &[u8],
+    secret: &SecretString,
+) -> Result<String, Error> {
+    Ok(sealer.seal(&setup_context(token), secret.expose_secret())?.0)
+}
+
+/// The secret of a form, unless the value was changed or belongs to another invitation.
+pub(crate) fn open_setup(sealer: &Sealer, token: &[u8], setup: String) -> Option<SecretString> {
+    sealer.open(&setup_context(token), &Sealed(setup)).ok()
+}
+
+fn setup_context(token: &[u8]) -> String {
+    let token: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("totp-setup:{token}")
 }
 
 /// The URI that authenticator apps read from a QR code.

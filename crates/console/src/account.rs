@@ -163,3 +163,24 @@ async fn replace_recovery_codes(
         Err(error) => Err(error.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn a_person_without_a_password_cannot_change_one() {
+        let text = |has_password: bool| {
+            let changes = json!({ "has_password": has_password, "totp": true });
+            let signed_in = fixtures::signed_in("support", None, &changes);
+            let page = fixtures::page(&signed_in);
+            let (sessions, errors) = (Part::Missing(Service::Auth), AccountErrors::default());
+            AccountPage { page, sessions, end_session: "/x", errors }.render().unwrap()
+        };
+        for form in ["Change your password", "New recovery codes"] {
+            assert!(text(true).contains(form) && !text(false).contains(form), "{form}");
+        }
+        assert!(text(false).contains("with the account of your organisation"));
+    }
+}

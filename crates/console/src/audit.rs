@@ -1,5 +1,6 @@
 //! The audit log: who changed what, for staff and for the merchant concerned.
 
+mod filter;
 mod sentence;
 
 use actix_web::{HttpResponse, get, web};
@@ -11,7 +12,6 @@ use pages::{
 };
 use serde::Deserialize;
 use serde_json::Value;
-use url::form_urlencoded;
 
 use crate::{
     App,
@@ -19,6 +19,8 @@ use crate::{
     page::{Page, Section, html},
     person::SignedIn,
 };
+
+pub(crate) use filter::AuditFilter;
 
 /// A record as auth describes it.
 #[derive(Debug, Clone, Deserialize)]
@@ -34,7 +36,32 @@ pub(crate) struct AuditRecord {
     detail: Value,
 }
 
-#[derive(Deserialize)]
+/// Actions that the form suggests.
+pub(crate) const ACTIONS: [&str; 21] = [
+    "client.created",
+    "client.revoked",
+    "client.secret_rotated",
+    "endpoint.deleted",
+    "endpoint.paused",
+    "endpoint.resumed",
+    "endpoint.secret_rotated",
+    "endpoint.set",
+    "merchant.created",
+    "merchant.updated",
+    "password.changed",
+    "person.accepted",
+    "person.disabled",
+    "person.enabled",
+    "person.invitation_renewed",
+    "person.invited",
+    "person.updated",
+    "recovery_codes.replaced",
+    "session.ended",
+    "session.started",
+    "token.revoked",
+];
+
+#[derive(Default, Deserialize)]
 pub(crate) struct AuditList {
     records: Vec<AuditRecord>,
     next: Option<String>,
@@ -49,21 +76,14 @@ pub(crate) struct AuditRow {
     pub(crate) detail: String,
 }
 
-/// The filter. It is part of the URL.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct AuditFilter {
-    pub(crate) merchant: String,
-    pub(crate) after: String,
-}
-
 impl AuditList {
-    pub(crate) async fn load(
-        signed_in: &SignedIn,
-        merchant: &str,
-        after: &str,
-    ) -> Result<Self, ApiError> {
-        let query = [("merchant", merchant), ("after", after), ("limit", "50")];
+    /// Loads a page of the records that match. An invalid filter matches none.
+    pub(crate) async fn load(signed_in: &SignedIn, filter: &AuditFilter) -> Result<Self, ApiError> {
+        if !filter.is_valid() {
+            return Ok(Self::default());
+        }
+        let request = filter.request();
+        let query = request.each_ref().map(|(name, value)| (*name, value.as_str()));
         signed_in.api.get(Service::Auth, "v1/audit", &query).await
     }
 
@@ -107,22 +127,13 @@ async fn list_audit(
     signed_in: SignedIn,
     filter: web::Query<AuditFilter>,
 ) -> Result<HttpResponse, PageError> {
-    let filter = filter.into_inner();
+    let filter = filter.into_inner().trimmed();
     let page = Page::new(&app, &signed_in, Section::Audit);
-    let merchant = filter.merchant.trim();
-    if !merchant.is_empty() {
-        signed_in.merchant(merchant)?;
+    if !filter.merchant.is_empty() {
+        signed_in.merchant(&filter.merchant)?;
     }
-    let list = AuditList::load(&signed_in, merchant, &filter.after).await?;
-    let (records, next) = list.rows(&page);
-    let older = next.map(|after| {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        if !merchant.is_empty() {
-            query.append_pair("merchant", merchant);
-        }
-        query.append_pair("after", &after);
-        query.finish()
-    });
+    let (records, next) = AuditList::load(&signed_in, &filter).await?.rows(&page);
+    let older = next.map(|after| filter.older(&after));
     html(&AuditPage { page, filter, records, older })
 }
 

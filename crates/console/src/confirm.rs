@@ -1,13 +1,13 @@
 //! The question before a change that is hard to undo, and the page that shows a new secret once.
 
-use actix_web::HttpResponse;
+use actix_web::{HttpResponse, http::StatusCode};
 use askama::Template;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
     error::PageError,
-    page::{Page, html},
+    page::{Page, html_with},
 };
 
 /// A page that says what a button does before it does it. The form goes to the URL of the page itself.
@@ -19,8 +19,8 @@ pub(crate) struct Confirmation {
     /// The effects, one sentence each.
     pub(crate) effects: Vec<String>,
     pub(crate) button: &'static str,
-    /// Whether the change rotates a secret: the form asks how long the previous one stays valid.
-    pub(crate) asks_overlap: bool,
+    /// The choices of a change that rotates a secret.
+    pub(crate) rotation: Option<RotateForm>,
     /// The page to go back to.
     pub(crate) back: String,
 }
@@ -42,18 +42,83 @@ pub(crate) struct SecretPage {
 
 impl Confirmation {
     pub(crate) fn show(&self) -> Result<HttpResponse, PageError> {
-        html(self)
+        let is_refused = self.rotation.as_ref().is_some_and(|rotation| rotation.in_use);
+        html_with(if is_refused { StatusCode::CONFLICT } else { StatusCode::OK }, self)
     }
 }
 
 /// The form of a rotation.
 #[derive(Deserialize)]
 pub(crate) struct RotateForm {
+    /// How long the previous secret stays valid.
     overlap_seconds: u32,
+    /// Whether the previous secret ends even if it is in use.
+    #[serde(default)]
+    force: bool,
+    /// Whether auth refused the rotation, because a secret that would end is in use.
+    #[serde(skip)]
+    in_use: bool,
+}
+
+impl Default for RotateForm {
+    fn default() -> Self {
+        Self { overlap_seconds: 86_400, force: false, in_use: false }
+    }
 }
 
 impl RotateForm {
+    /// The choices for the overlap.
+    const OVERLAPS: [(u32, &'static str); 4] = [
+        (86_400, "one day"),
+        (604_800, "seven days"),
+        (3600, "one hour"),
+        (0, "no time: it stops working now"),
+    ];
+
+    /// The form after auth refused it, which can force the rotation.
+    pub(crate) fn refused(self) -> Self {
+        Self { in_use: true, ..self }
+    }
+
+    /// The request. Only secrets of clients can be forced to end.
     pub(crate) fn body(&self) -> Value {
-        json!({ "overlap_seconds": self.overlap_seconds })
+        if self.force {
+            json!({ "overlap_seconds": self.overlap_seconds, "force": true })
+        } else {
+            json!({ "overlap_seconds": self.overlap_seconds })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    fn page(rotation: RotateForm) -> Confirmation {
+        Confirmation {
+            page: fixtures::page(&fixtures::signed_in("operator", None, &json!({}))),
+            title: "Rotate?".to_owned(),
+            effects: Vec::new(),
+            button: "Rotate",
+            rotation: Some(rotation),
+            back: "/back".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_secret_in_use_can_be_ended_with_a_second_form() {
+        let first = page(RotateForm::default());
+        assert!(!first.render().unwrap().contains("force"));
+        assert_eq!(first.show().unwrap().status(), StatusCode::OK);
+        let sent: RotateForm = serde_html_form::from_str("overlap_seconds=0").unwrap();
+        assert_eq!(sent.body(), json!({ "overlap_seconds": 0 }));
+        let second = page(sent.refused());
+        let text = second.render().unwrap();
+        assert!(text.contains(r#"name="force""#) && text.contains("still in use"), "{text}");
+        assert!(text.contains(r#"<option value="0" selected>"#), "{text}");
+        assert_eq!(second.show().unwrap().status(), StatusCode::CONFLICT);
+        let sent: RotateForm = serde_html_form::from_str("overlap_seconds=0&force=true").unwrap();
+        assert_eq!(sent.body(), json!({ "overlap_seconds": 0, "force": true }));
     }
 }

@@ -15,7 +15,9 @@ use crate::{
     person::SignedIn,
 };
 
-pub(crate) use filter::{DeliveryFilter, FilterErrors, OUTCOMES, kinds, outcome_words};
+pub(crate) use filter::{
+    DeliveryFilter, FilterErrors, OUTCOMES, input_value, kinds, outcome_words, parse_time, rfc3339,
+};
 pub(crate) use search::{Search, explain};
 pub(crate) use view::{Delivery, DeliveryList};
 
@@ -87,8 +89,7 @@ async fn list_deliveries(
         .into_iter()
         .map(|(service, delivery)| Entry::new(&page, service, delivery))
         .collect();
-    let last = entries.last().filter(|_| found.has_more);
-    let older = last.map(|last| filter.older(&last.delivery.id.to_string()));
+    let older = found.next.map(|next| filter.older(&next.to_string()));
     let rejected = found.rejected.as_deref().map(sentence);
     let unavailable = found.unavailable;
     html(&DeliveriesPage {

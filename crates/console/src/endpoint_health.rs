@@ -3,7 +3,10 @@
 use std::cmp::Reverse;
 
 use chrono::{DateTime, Utc};
-use pages::text::{Moment, latency};
+use pages::{
+    api::Service,
+    text::{Moment, latency},
+};
 use serde::Deserialize;
 
 use crate::page::Page;
@@ -29,6 +32,9 @@ pub(crate) struct Endpoint {
     recent: Option<Recent>,
     #[serde(default)]
     pub(crate) last_success: Option<LastSuccess>,
+    /// The last sample of a check that the endpoint accepted.
+    #[serde(default)]
+    pub(crate) last_accepted_sample: Option<LastSuccess>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -46,6 +52,23 @@ pub(crate) struct LastSuccess {
 pub(crate) struct EndpointList {
     pub(crate) endpoints: Vec<Endpoint>,
 }
+
+/// The endpoints of a service that need attention, and its oldest due delivery.
+#[derive(Debug, Deserialize)]
+pub(crate) struct WorstEndpoints {
+    endpoints: Vec<Endpoint>,
+    pub(crate) oldest_due: Option<OldestDue>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct OldestDue {
+    pub(crate) merchant: String,
+    pub(crate) kind: String,
+    pub(crate) due_at: DateTime<Utc>,
+}
+
+/// The number of endpoints in the list of the worst.
+const WORST: usize = 10;
 
 impl Endpoint {
     pub(crate) fn tone(&self) -> &'static str {
@@ -95,17 +118,16 @@ impl EndpointRow {
         }
     }
 
-    /// The endpoints that need attention most.
-    pub(crate) fn worst(page: &Page, endpoints: Vec<Endpoint>, limit: usize) -> Vec<Self> {
-        let worst = worst(endpoints, limit).into_iter();
+    /// The endpoints of all services that need attention most.
+    pub(crate) fn worst(page: &Page, services: Vec<(Service, WorstEndpoints)>) -> Vec<Self> {
+        let endpoints = services.into_iter().flat_map(|(_, worst)| worst.endpoints).collect();
+        let worst = worst(endpoints, WORST).into_iter();
         worst.map(|endpoint| Self::new(page, endpoint)).collect()
     }
 }
 
 fn worst(mut endpoints: Vec<Endpoint>, limit: usize) -> Vec<Endpoint> {
     endpoints.retain(|endpoint| endpoint.severity() > 0);
-    endpoints.sort_by(|a, b| (&a.merchant, &a.kind).cmp(&(&b.merchant, &b.kind)));
-    endpoints.dedup_by(|a, b| (&a.merchant, &a.kind) == (&b.merchant, &b.kind));
     endpoints.sort_by_key(|endpoint| Reverse((endpoint.severity(), endpoint.waiting)));
     endpoints.truncate(limit);
     endpoints
@@ -126,12 +148,11 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_endpoints_come_first_and_once() {
+    fn the_worst_endpoints_come_first() {
         let endpoints = vec![
             endpoint("fine", "ok", 0, 1.0),
             endpoint("paused", "paused", 5, 1.0),
             endpoint("slow", "ok", 0, 0.9),
-            endpoint("down", "failing", 3, 0.0),
             endpoint("down", "failing", 3, 0.0),
             endpoint("gone", "disabled", 0, 0.0),
             endpoint("worse", "failing", 9, 0.0),

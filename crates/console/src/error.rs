@@ -2,13 +2,21 @@
 
 use std::fmt;
 
-use actix_web::{HttpRequest, HttpResponse, ResponseError, http::StatusCode, http::header};
+use actix_web::{
+    HttpRequest, HttpResponse, ResponseError,
+    http::{StatusCode, header},
+};
 use askama::Template;
 use pages::{
     api::{ApiError, ErrorBody, Service},
     assets::{ASSETS, AssetUrls},
 };
 use url::form_urlencoded;
+
+use crate::{
+    kept_form::{KeptForm, Problem},
+    person::no_session,
+};
 
 /// The reason why a page cannot be shown.
 #[derive(Debug)]
@@ -22,11 +30,8 @@ pub(crate) enum PageError {
     Unavailable(Service),
     TooManyRequests,
     Rejected(String),
-    /// The session ended while a form was filled in. The page keeps the fields.
-    SessionEnded {
-        action: String,
-        fields: Vec<(String, String)>,
-    },
+    /// A form that may have to be sent again. The page keeps the fields.
+    Form(KeptForm),
     BadForm,
     FormTooLarge,
     Internal,
@@ -36,7 +41,7 @@ impl From<ApiError> for PageError {
     fn from(error: ApiError) -> Self {
         match error {
             ApiError::Unavailable { service } => Self::Unavailable(service),
-            ApiError::Unauthenticated => Self::SignedOut { next: "/".to_owned() },
+            ApiError::Unauthenticated { .. } => Self::SignedOut { next: "/".to_owned() },
             ApiError::Denied(body) => Self::Denied(body.message),
             ApiError::NotFound => Self::NotFound,
             ApiError::Conflict(body) | ApiError::Invalid(body) => Self::Rejected(body.message),
@@ -65,7 +70,7 @@ struct ErrorPage<'a> {
     title: &'a str,
     text: &'a str,
     /// The form to send again.
-    repeat: Option<(&'a str, &'a [(String, String)])>,
+    repeat: Option<&'a KeptForm>,
 }
 
 /// The part of a page context that pages without a signed-in person have.
@@ -80,10 +85,6 @@ impl Bare {
 }
 
 impl PageError {
-    pub(crate) fn session_ended(action: &str, body: &[u8]) -> Self {
-        Self::SessionEnded { action: action.to_owned(), fields: repeatable_fields(body) }
-    }
-
     /// Title and explanation.
     fn text(&self) -> (&str, String) {
         match self {
@@ -95,18 +96,13 @@ impl PageError {
             Self::Denied(reason) => ("You may not do this", sentence(reason)),
             Self::Unavailable(service) => (
                 "A service does not respond",
-                format!("The service {service} is not available now. Nothing was changed. Try again in a moment."),
+                format!("The service {service} is not available now. Try again in a moment."),
             ),
             Self::TooManyRequests => {
                 ("Too many requests", "Wait a minute and try again.".to_owned())
             }
             Self::Rejected(reason) => ("This was not possible", sentence(reason)),
-            Self::SessionEnded { .. } => (
-                "Your session ended",
-                "Nothing was changed. Sign in again in a new tab, come back to this page and send the \
-                 form again. Passwords and codes have to be typed again."
-                    .to_owned(),
-            ),
+            Self::Form(kept) => kept.problem.text(),
             Self::BadForm => (
                 "This form is out of date",
                 "Nothing was changed. Go back, reload the page and try again.".to_owned(),
@@ -143,7 +139,7 @@ impl ResponseError for PageError {
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
             Self::Rejected(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::SessionEnded { .. } => StatusCode::UNAUTHORIZED,
+            Self::Form(kept) => kept.problem.status(),
             Self::BadForm => StatusCode::BAD_REQUEST,
             Self::FormTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
@@ -155,12 +151,13 @@ impl ResponseError for PageError {
         if let Self::SignedOut { next } = self {
             let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
             return response
+                .cookie(no_session())
                 .insert_header((header::LOCATION, format!("/sign-in?next={next}")))
                 .finish();
         }
         let (title, text) = self.text();
         let repeat = match self {
-            Self::SessionEnded { action, fields } => Some((action.as_str(), fields.as_slice())),
+            Self::Form(kept) => Some(kept),
             _ => None,
         };
         let page = ErrorPage { page: Bare::new(), title, text: &text, repeat };
@@ -174,24 +171,22 @@ pub(crate) async fn not_found(_: HttpRequest) -> Result<HttpResponse, PageError>
     Err(PageError::NotFound)
 }
 
-/// The fields of a form, without passwords and codes.
-fn repeatable_fields(body: &[u8]) -> Vec<(String, String)> {
-    const SECRETS: [&str; 11] = [
-        "password",
-        "password_again",
-        "current_password",
-        "new_password",
-        "code",
-        "secret",
-        // The credentials and headers of an endpoint.
-        "basic_password",
-        "bearer_token",
-        "api_key",
-        "client_secret",
-        "headers",
-    ];
-    form_urlencoded::parse(body)
-        .filter(|(name, _)| !SECRETS.contains(&name.as_ref()))
-        .map(|(name, value)| (name.into_owned(), value.into_owned()))
-        .collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_to_sign_in_removes_an_ended_session() {
+        let response = PageError::SignedOut { next: "/audit".to_owned() }.error_response();
+        let text = |name| response.headers().get(name).unwrap().to_str().unwrap().to_owned();
+        assert_eq!(text(header::LOCATION), "/sign-in?next=%2Faudit");
+        let cookie = text(header::SET_COOKIE);
+        assert!(cookie.starts_with("__Host-session=;") && cookie.contains("Max-Age=0"), "{cookie}");
+    }
+
+    #[test]
+    fn a_page_that_only_reads_claims_nothing() {
+        let (_, text) = PageError::Unavailable(Service::Exchange).text();
+        assert!(!text.contains("changed"), "{text}");
+    }
 }

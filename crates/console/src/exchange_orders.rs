@@ -78,6 +78,14 @@ pub(crate) struct ExchangeOrder {
     pub(crate) received_at: DateTime<Utc>,
     pub(crate) ordered_at: Option<DateTime<Utc>>,
     pub(crate) settled_at: Option<DateTime<Utc>>,
+    abandonment: Option<Abandonment>,
+}
+
+/// The operator who abandoned an exchange order, and why.
+#[derive(Debug, Deserialize)]
+struct Abandonment {
+    by: String,
+    note: String,
 }
 
 #[derive(Debug, Default, Deserialize)]

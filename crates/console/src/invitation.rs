@@ -1,6 +1,8 @@
 //! The invitation link: a new person sets a password and an authenticator app.
 
-use actix_web::{HttpRequest, HttpResponse, get, http::StatusCode, post, web};
+mod over;
+
+use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use pages::{
@@ -17,10 +19,12 @@ use crate::{
     App,
     error::{Bare, PageError, sentence},
     notice::Notice,
-    page::{html, html_with, rejected},
+    page::{html, rejected},
     person::{Person, Role, session_cookie},
-    sign_in::{anonymous, user_agent},
+    sign_in::{anonymous, with_browser},
 };
+
+use over::{OverPage, over};
 
 /// An invitation as auth describes it.
 #[derive(Deserialize)]
@@ -39,6 +43,8 @@ struct Totp {
     required: bool,
     secret: String,
     uri: String,
+    /// The encrypted secret, which the form sends back.
+    setup: String,
 }
 
 #[derive(Template)]
@@ -59,12 +65,6 @@ struct AcceptErrors {
     password: Field,
     password_again: Field,
     code: Field,
-}
-
-#[derive(Template)]
-#[template(path = "invitation_over.html")]
-struct OverPage {
-    page: Bare,
 }
 
 #[derive(Template)]
@@ -97,30 +97,32 @@ async fn show_invitation(
     query: web::Query<InvitationQuery>,
 ) -> Result<HttpResponse, PageError> {
     let api = anonymous(&app, &request);
-    match load(&app, &api, &query.token).await? {
-        Some(page) => html(&page),
-        None => over(),
+    match load(&app, &api, &query.token, "").await? {
+        Ok(page) => html(&page),
+        Err(over) => over.show(),
     }
 }
 
-/// Loads an invitation. `None` means that the link was used, was replaced, or expired.
-async fn load(app: &App, api: &Caller, token: &str) -> Result<Option<InvitationPage>, PageError> {
-    let body = json!({ "token": token });
+/// Loads an invitation, or the page about a link that does not work any more. `setup` is the encrypted
+/// secret of a form that was sent: its page shows the same QR code again.
+async fn load(
+    app: &App,
+    api: &Caller,
+    token: &str,
+    setup: &str,
+) -> Result<Result<InvitationPage, OverPage>, PageError> {
+    let setup = Some(setup).filter(|setup| !setup.is_empty());
+    let body = json!({ "token": token, "totp_setup": setup });
     let shown: Result<Invitation, _> =
         api.send_json(Service::Auth, Method::POST, None, "v1/invitations/show", &body).await;
     let invitation = match shown {
         Ok(invitation) => invitation,
-        Err(ApiError::NotFound | ApiError::Invalid(_)) => return Ok(None),
-        Err(error) => return Err(error.into()),
+        Err(error) => return over(error).map(Err),
     };
     let code = qr::svg(&invitation.totp.uri, "QR code for your authenticator app");
     let expires = Moment::new(invitation.expires_at, app.clock.now());
     let (token, form) = (token.to_owned(), AcceptErrors::default());
-    Ok(Some(InvitationPage { page: Bare::new(), token, invitation, expires, code, form }))
-}
-
-fn over() -> Result<HttpResponse, PageError> {
-    html_with(StatusCode::NOT_FOUND, &OverPage { page: Bare::new() })
+    Ok(Ok(InvitationPage { page: Bare::new(), token, invitation, expires, code, form }))
 }
 
 #[derive(Deserialize)]
@@ -130,6 +132,8 @@ struct AcceptForm {
     password_again: String,
     #[serde(default)]
     code: String,
+    #[serde(default)]
+    totp_setup: String,
 }
 
 impl AcceptForm {
@@ -157,6 +161,11 @@ impl AcceptErrors {
         let mut errors = Self::default();
         errors.password.error = body.field("$.password").map(|text| sentence(&text));
         errors.code.error = body.field("$.totp_code").map(|text| sentence(&text));
+        if body.field("$.totp_setup").is_some() {
+            errors
+                .code
+                .reject("The QR code is a new one. Scan it again and type the code of the app.");
+        }
         if errors.is_empty() {
             errors.password.reject(sentence(&body.message));
         }
@@ -179,7 +188,10 @@ async fn accept_invitation(
     form: web::Form<AcceptForm>,
 ) -> Result<HttpResponse, PageError> {
     let api = anonymous(&app, &request);
-    let Some(mut page) = load(&app, &api, &form.token).await? else { return over() };
+    let mut page = match load(&app, &api, &form.token, &form.totp_setup).await? {
+        Ok(page) => page,
+        Err(over) => return over.show(),
+    };
     if let Err(errors) = form.check(page.invitation.totp.required) {
         page.form = *errors;
         return rejected(&page);
@@ -187,18 +199,18 @@ async fn accept_invitation(
     let code = Some(form.code.trim()).filter(|code| !code.is_empty());
     let body = json!({
         "token": form.token, "password": form.password, "totp_code": code,
-        "user_agent": user_agent(&request),
+        "totp_setup": code.map(|_| form.totp_setup.as_str()),
     });
+    let body = with_browser(&request, body);
     let accepted: Result<Accepted, _> =
         api.send_json(Service::Auth, Method::POST, None, "v1/invitations/accept", &body).await;
     match accepted {
         Ok(accepted) => welcome(accepted),
-        Err(ApiError::NotFound) => over(),
         Err(ApiError::Invalid(body)) => {
             page.form = AcceptErrors::of(&body);
             rejected(&page)
         }
-        Err(error) => Err(error.into()),
+        Err(error) => over(error)?.show(),
     }
 }
 
@@ -218,30 +230,4 @@ fn welcome(accepted: Accepted) -> Result<HttpResponse, PageError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn form(password: &str, again: &str, code: &str) -> AcceptForm {
-        let [token, password, password_again, code] =
-            ["t", password, again, code].map(str::to_owned);
-        AcceptForm { token, password, password_again, code }
-    }
-
-    #[test]
-    fn both_passwords_must_be_equal_and_operators_need_a_code() {
-        assert!(form("long enough", "long enough", "").check(false).is_ok());
-        let errors = form("long enough", "other", "").check(true).err().unwrap();
-        assert!(errors.password.is_valid());
-        assert!(!errors.password_again.is_valid());
-        assert!(!errors.code.is_valid());
-    }
-
-    #[test]
-    fn errors_of_auth_are_beside_their_fields() {
-        let text = r#"{"message": "m", "errors": [
-            {"field": "$.password", "code": "invalid", "detail": "is too common"}]}"#;
-        let errors = AcceptErrors::of(&serde_json::from_str(text).unwrap());
-        assert_eq!(errors.password.error.as_deref(), Some("Is too common."));
-        assert!(errors.code.is_valid());
-    }
-}
+mod tests;

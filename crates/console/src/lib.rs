@@ -14,8 +14,11 @@ mod endpoint_health;
 mod error;
 mod events;
 mod exchange_orders;
+#[cfg(test)]
+mod fixtures;
 mod home;
 mod invitation;
+mod kept_form;
 mod listing;
 mod lookup;
 mod merchant;

@@ -23,7 +23,11 @@ impl<T> Listed<T> {
     pub(crate) fn new(result: Result<T, ApiError>) -> Result<Self, PageError> {
         match result {
             Ok(list) => Ok(Self::Loaded(list)),
-            Err(ApiError::Unavailable { service }) => Ok(Self::Missing(service)),
+            Err(
+                ApiError::Unavailable { service }
+                | ApiError::Unauthenticated { service }
+                | ApiError::TooManyRequests { service, .. },
+            ) => Ok(Self::Missing(service)),
             Err(ApiError::Invalid(body)) => Ok(Self::Invalid(body.message)),
             Err(ApiError::NotFound) => Ok(Self::Invalid("there is no such merchant".to_owned())),
             Err(error) => Err(error.into()),

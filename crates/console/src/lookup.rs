@@ -109,7 +109,11 @@ async fn search(
     for (service, found) in join_all(targets.iter().map(ask)).await {
         match found {
             Ok(found) => results.add(found.hits(within, page)),
-            Err(ApiError::Unavailable { service }) => results.unavailable.push(service),
+            Err(
+                ApiError::Unavailable { service }
+                | ApiError::Unauthenticated { service }
+                | ApiError::TooManyRequests { service, .. },
+            ) => results.unavailable.push(service),
             Err(ApiError::Invalid(body)) => results.rejected.push((service, body.message)),
             Err(ApiError::NotFound) => {
                 results.rejected.push((service, "there is no such merchant".to_owned()));

@@ -6,6 +6,7 @@
 mod appearance;
 mod appearance_form;
 mod audit;
+mod changes;
 mod client_form;
 mod clients;
 mod color_fields;
@@ -46,6 +47,9 @@ use appearance_form::Appearance;
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Merchant {
     pub(crate) identifier: String,
+    /// Grows with every change. A form sends it back, so that it overwrites no newer change.
+    #[serde(default)]
+    version: i64,
     #[serde(flatten)]
     pub(crate) settings: Settings,
     #[serde(default)]

@@ -65,9 +65,7 @@ impl Notice {
                 "The merchant is created. Check its settings, then set up its endpoints."
             }
             Self::SettingsSaved => "The settings are saved. All services use them within seconds.",
-            Self::AppearanceSaved => {
-                "The appearance is saved. The portal uses it within seconds."
-            }
+            Self::AppearanceSaved => "The appearance is saved. The portal uses it within seconds.",
             Self::EndpointSet => "The endpoint is saved. Send a sample to test it.",
             Self::EndpointPaused => "The endpoint is paused. Its messages wait.",
             Self::EndpointResumed => "The endpoint is resumed. Its messages are sent in order.",

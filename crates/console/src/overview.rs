@@ -11,12 +11,12 @@ mod traffic;
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use futures_util::future::{join, join5};
-use pages::api::{Caller, Service};
+use futures_util::future::join5;
+use pages::api::Service;
 
 use crate::{
     App,
-    endpoint_health::{Endpoint, EndpointList, EndpointRow},
+    endpoint_health::{EndpointRow, WorstEndpoints},
     error::PageError,
     home,
     page::{Page, Section, html},
@@ -30,7 +30,8 @@ use figures::Figure;
 use services::ServiceRow;
 use traffic::{HourlyReport, Traffic};
 
-const WORST: usize = 10;
+/// The number of endpoints in the list.
+const WORST: &str = "10";
 
 #[derive(Template)]
 #[template(path = "overview.html")]
@@ -64,13 +65,19 @@ async fn show_overview(app: &App, signed_in: &SignedIn) -> Result<HttpResponse, 
         ServiceRow::load(api, &page),
         each::<Backlog>(api, &Service::ALL, "v1/backlog", &[]),
         each::<HourlyReport>(api, &Service::DELIVERING, "v1/reports/hourly", &[("hours", "24")]),
-        load_endpoints(api),
+        each::<WorstEndpoints>(
+            api,
+            &Service::DELIVERING,
+            "v1/endpoints/worst",
+            &[("limit", WORST)],
+        ),
         each::<ReplayList>(api, &Service::DELIVERING, "v1/replays", &[("state", "running")]),
     )
     .await;
     let (backlogs, hours, endpoints, replays) = (backlogs?, hours?, endpoints?, replays?);
     let traffic = Traffic::new(hours.entries.into_iter().map(|(_, report)| report));
-    let figures = figures::figures(&page, &services, &backlogs, &endpoints, &traffic);
+    let mut figures = figures::figures(&page, &services, &backlogs, &endpoints);
+    figures.push(figures::success(&traffic, &hours.missing));
     let running = replays.entries.into_iter().flat_map(|(service, list)| {
         let page = &page;
         list.replays.into_iter().map(move |replay| ReplayEntry::new(page, service, replay))
@@ -83,29 +90,9 @@ async fn show_overview(app: &App, signed_in: &SignedIn) -> Result<HttpResponse, 
         traffic_missing: hours.missing,
         replays: Loaded { entries: running.collect(), missing: replays.missing },
         endpoints: Loaded {
-            entries: EndpointRow::worst(&page, endpoints.entries, WORST),
+            entries: EndpointRow::worst(&page, endpoints.entries),
             missing: endpoints.missing,
         },
         page,
     })
-}
-
-/// Loads the endpoints that may need attention. Bad ones are asked for by their state, because a list
-/// of all endpoints has many pages.
-async fn load_endpoints(api: &Caller) -> Result<Loaded<Endpoint>, PageError> {
-    let list = async |query: [(&'static str, &'static str); 2]| {
-        each::<EndpointList>(api, &Service::DELIVERING, "v1/endpoints", &query).await
-    };
-    let (first, (failing, disabled)) = join(
-        list([("state", ""), ("limit", "200")]),
-        join(
-            list([("state", "failing"), ("limit", "50")]),
-            list([("state", "disabled"), ("limit", "50")]),
-        ),
-    )
-    .await;
-    let (first, failing, disabled) = (first?, failing?, disabled?);
-    let entries = [first.entries, failing.entries, disabled.entries].into_iter().flatten();
-    let entries = entries.flat_map(|(_, list)| list.endpoints).collect();
-    Ok(Loaded { entries, missing: first.missing })
 }

@@ -1,7 +1,7 @@
 //! Parts of a page that come from several services.
 
 use futures_util::future::join_all;
-use pages::api::{ApiError, Caller, Query, Service};
+use pages::api::{ApiError, Caller, Part, Query, Service};
 use serde::de::DeserializeOwned;
 
 use crate::error::PageError;
@@ -12,7 +12,8 @@ pub(crate) struct Loaded<T> {
     pub(crate) missing: Vec<Service>,
 }
 
-/// Calls several services. A service that does not have this operation yet counts as missing.
+/// Calls several services. A service that does not have this operation yet counts as missing, and so
+/// does one that rejects the call for now.
 pub(crate) async fn each<T: DeserializeOwned>(
     api: &Caller,
     services: &[Service],
@@ -24,11 +25,11 @@ pub(crate) async fn each<T: DeserializeOwned>(
     let mut loaded = Loaded { entries: Vec::new(), missing: Vec::new() };
     for (service, result) in join_all(calls).await {
         match result {
-            Ok(value) => loaded.entries.push((service, value)),
-            Err(ApiError::Unavailable { .. } | ApiError::NotFound | ApiError::Invalid(_)) => {
-                loaded.missing.push(service);
-            }
-            Err(error) => return Err(error.into()),
+            Err(ApiError::NotFound | ApiError::Invalid(_)) => loaded.missing.push(service),
+            result => match Part::new(result)? {
+                Part::Loaded(value) => loaded.entries.push((service, value)),
+                Part::Missing(service) => loaded.missing.push(service),
+            },
         }
     }
     Ok(loaded)

@@ -14,7 +14,7 @@ use reqwest::Method;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
 
-use crate::{App, error::PageError, notice::Notice};
+use crate::{App, error::PageError, kept_form, notice::Notice};
 
 /// The cookie with the session. The prefix makes browsers accept it only from this host, over TLS.
 const SESSION: &str = "__Host-session";
@@ -57,6 +57,9 @@ pub(crate) struct Person {
     pub(crate) name: String,
     pub(crate) role: Role,
     pub(crate) merchant: Option<String>,
+    /// Whether the person can sign in with a password. People of the identity provider have none.
+    #[serde(default)]
+    pub(crate) has_password: bool,
     #[serde(default)]
     pub(crate) totp: bool,
 }
@@ -132,12 +135,10 @@ impl<T: DeserializeOwned + 'static> FromRequest for Posted<T> {
         let body = web::Bytes::from_request(&request, payload);
         Box::pin(async move {
             let body = body.await.map_err(|_too_large| PageError::FormTooLarge)?;
-            let signed_in = match sign_in(&request).await {
-                Err(PageError::SignedOut { .. }) => {
-                    return Err(PageError::session_ended(request.path(), &body));
-                }
-                result => result?,
-            };
+            let signed_in = sign_in(&request)
+                .await
+                .map_err(|error| kept_form::not_identified(&request, body.clone(), error))?;
+            kept_form::remember(&request, body.clone());
             let form = serde_html_form::from_bytes(&body).map_err(|error| {
                 tracing::info!(%error, "a form cannot be read");
                 PageError::BadForm
@@ -159,7 +160,7 @@ async fn sign_in(request: &HttpRequest) -> Result<SignedIn, PageError> {
         .send_json(Service::Auth, Method::POST, None, "v1/sessions/token", &body)
         .await
         .map_err(|error| match error {
-            ApiError::Unauthenticated => ended(),
+            ApiError::Unauthenticated { .. } => ended(),
             error => error.into(),
         })?;
     let api = app.api.caller(address, Some(token.access_token));

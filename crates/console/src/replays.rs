@@ -111,7 +111,11 @@ async fn list_replays(
                 let entry = |replay| ReplayEntry::new(&shown.page, service, replay);
                 shown.entries.extend(list.replays.into_iter().map(entry));
             }
-            Err(ApiError::Unavailable { service }) => shown.unavailable.push(service),
+            Err(
+                ApiError::Unavailable { service }
+                | ApiError::Unauthenticated { service }
+                | ApiError::TooManyRequests { service, .. },
+            ) => shown.unavailable.push(service),
             Err(ApiError::Invalid(body)) => shown.rejected = Some(sentence(&explain(&body))),
             Err(error) => return Err(error.into()),
         }

@@ -71,8 +71,18 @@ pub(crate) fn anonymous(app: &App, request: &HttpRequest) -> Caller {
     app.api.caller(ClientIp::of(request).0, None).with_deadline(SIGN_IN_DEADLINE)
 }
 
+/// A request that starts a session, with the fields about the browser. Auth ends the session that the
+/// browser has until now, so that it does not stay open without a cookie.
+pub(crate) fn with_browser(request: &HttpRequest, mut body: Value) -> Value {
+    if let Some(body) = body.as_object_mut() {
+        body.insert("user_agent".to_owned(), json!(user_agent(request)));
+        body.insert("previous_session".to_owned(), json!(session_of(request)));
+    }
+    body
+}
+
 /// The browser and system of a request, for the list of sessions.
-pub(crate) fn user_agent(request: &HttpRequest) -> Option<&str> {
+fn user_agent(request: &HttpRequest) -> Option<&str> {
     let text = request.headers().get(header::USER_AGENT)?.to_str().ok()?;
     text.get(..MAX_USER_AGENT_BYTES).or(Some(text))
 }
@@ -155,17 +165,17 @@ async fn sign_in(
     let code = Some(form.code.trim()).filter(|code| !code.is_empty());
     let body = json!({
         "email": form.email.trim(), "password": form.password, "totp_code": code,
-        "user_agent": user_agent(&request),
     });
+    let body = with_browser(&request, body);
     let session: Result<NewSession, _> =
         api.send_json(Service::Auth, Method::POST, None, "v1/sessions", &body).await;
     let failed = match session {
         Ok(session) => return Ok(session.redirect(&form.next)),
-        Err(ApiError::Unauthenticated | ApiError::Invalid(_)) => {
+        Err(ApiError::Unauthenticated { .. } | ApiError::Invalid(_)) => {
             let message = "The e-mail address, the password or the code is wrong.";
             Failed::new(StatusCode::UNAUTHORIZED, message)
         }
-        Err(ApiError::TooManyRequests { retry_after }) => Failed::too_many(retry_after),
+        Err(ApiError::TooManyRequests { retry_after, .. }) => Failed::too_many(retry_after),
         Err(error) => return Err(error.into()),
     };
     show(&api, &form.next, form.email, Some(failed)).await
@@ -180,7 +190,7 @@ async fn sign_out(app: web::Data<App>, request: HttpRequest) -> Result<HttpRespo
             .send_json(Service::Auth, Method::POST, None, "v1/sessions/end", &body)
             .await;
         match ended {
-            Ok(_) | Err(ApiError::Unauthenticated | ApiError::NotFound) => {}
+            Ok(_) | Err(ApiError::Unauthenticated { .. } | ApiError::NotFound) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -204,27 +214,4 @@ fn own_path(next: &str) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn signing_in_leads_to_an_own_page() {
-        for (next, path) in [
-            ("/deliveries?state=dead", "/deliveries?state=dead"),
-            ("", "/"),
-            ("https://other.test/", "/"),
-            ("//other.test/", "/"),
-            ("/\\other.test", "/"),
-            ("/\t/other.test", "/"),
-        ] {
-            assert_eq!(own_path(next), path);
-        }
-    }
-
-    #[test]
-    fn too_many_attempts_name_the_waiting_time() {
-        let message = |wait: Option<u64>| Failed::too_many(wait.map(Duration::from_secs)).message;
-        assert_eq!(message(Some(42)), "There were too many attempts. Try again in 42 s.");
-        assert_eq!(message(None), "There were too many attempts. Wait some minutes and try again.");
-    }
-}
+mod tests;

@@ -35,6 +35,8 @@ const FIELDS: &[Column] = &[
     time("confirmed", "/received_at"),
     time("ordered", "/ordered_at"),
     time("settled", "/settled_at"),
+    value("abandoned by", "/abandonment/by"),
+    value("note", "/abandonment/note"),
     value("message", "/message"),
 ];
 
@@ -89,10 +91,13 @@ Replay the delivery first; show prints its ID:
   backhaul exchange show 1001 --merchant acme
   backhaul deliveries replay DELIVERY
 If that fails, abandon the exchange order permanently:
-  backhaul exchange abandon 1001 --merchant acme")]
+  backhaul exchange abandon 1001 --note 'Sold out, says Acme' --merchant acme")]
     Abandon {
         /// Order whose units were returned
         original_order: String,
+        /// Reason; it is kept with your name
+        #[arg(long)]
+        note: String,
     },
     /// Request the variants of a product from the merchant, as the portal does
     #[command(after_help = "\
@@ -149,9 +154,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
             let path = ["v1", "exchange_orders", &original_order];
             format.print(&exchange.get(&path).await?, describe)
         }
-        Command::Abandon { original_order } => {
+        Command::Abandon { original_order, note } => {
             let path = ["v1", "exchange_orders", &original_order, "abandon"];
-            format.print(&exchange.trigger(&path, &[]).await?, describe)
+            format.print(&exchange.post(&path, &json!({ "note": note })).await?, describe)
         }
         Command::Variants { variant_identifier } => {
             let offer = exchange.get(&["v1", "variants", &variant_identifier]).await?;

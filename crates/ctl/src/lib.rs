@@ -21,6 +21,7 @@ mod people;
 mod replays;
 mod returns;
 mod sessions;
+mod shoppers;
 mod short_id;
 mod status;
 mod time_input;
@@ -78,6 +79,7 @@ enum Command {
     Token(token::Arguments),
     Audit(audit::Arguments),
     Returns(returns::Arguments),
+    Shopper(shoppers::Arguments),
     Discrepancies(discrepancies::Arguments),
     Exchange(exchange::Arguments),
     Deliveries(deliveries::Arguments),
@@ -149,6 +151,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Token(arguments) => token::run(arguments).await?,
         Command::Audit(arguments) => audit::run(arguments).await?,
         Command::Returns(arguments) => returns::run(arguments).await?,
+        Command::Shopper(arguments) => shoppers::run(arguments).await?,
         Command::Discrepancies(arguments) => discrepancies::run(arguments).await?,
         Command::Exchange(arguments) => exchange::run(arguments).await?,
         Command::Deliveries(arguments) => deliveries::run(arguments).await?,

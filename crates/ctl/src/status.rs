@@ -143,8 +143,11 @@ fn problems(service: &Value) -> impl Iterator<Item = String> {
     let parts = service.get("parts").and_then(Value::as_object).into_iter().flatten();
     let failed = parts.filter(|(_, result)| *result != "ok");
     let failed = failed.map(|(part, result)| format!("{part}: {}", result.as_str().unwrap_or("?")));
-    let backlog = service.pointer("/backlog/error").map(|_| "backlog: not available".to_owned());
-    failed.chain(backlog).collect::<Vec<_>>().into_iter()
+    let mut problems: Vec<_> = failed.collect();
+    if problems.is_empty() && service.pointer("/backlog/error").is_some() {
+        problems.push("backlog: not available".to_owned());
+    }
+    problems.into_iter()
 }
 
 /// The table and the sentences below it, which name the next command.

@@ -6,6 +6,7 @@ pub(crate) mod check;
 mod check_result;
 mod dry_run;
 pub(crate) mod endpoint_report;
+mod endpoint_states;
 mod endpoint_view;
 pub(crate) mod endpoints;
 pub(crate) mod events;
@@ -23,6 +24,7 @@ pub(crate) mod resend;
 pub(crate) mod sample;
 pub(crate) mod show;
 mod waiting;
+pub(crate) mod worst_endpoints;
 
 use chrono::{DateTime, Datelike as _, Utc};
 use domain::access::MerchantId;
@@ -53,6 +55,7 @@ pub fn routes(config: &mut ServiceConfig<'_>) {
         .service(hourly::report_hours)
         .service(endpoint_report::report_endpoints)
         .service(endpoints::list_endpoints)
+        .service(worst_endpoints::list_worst_endpoints)
         .service(check::check_endpoints)
         .service(listen::listen_for_messages);
 }

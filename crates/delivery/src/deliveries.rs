@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use diesel_async::AsyncPgConnection;
+use domain::access::MerchantId;
 use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Broker, Outbox};
@@ -13,6 +14,7 @@ use platform::database::{DatabaseError, delete_older_than};
 use platform::retry::Backoff;
 use platform::sealing::Sealer;
 use platform::{Process, Timestamp, chain};
+use serde_json::Value;
 use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
@@ -126,6 +128,18 @@ impl Deliveries {
         id: Uuid,
     ) -> Result<bool, DatabaseError> {
         store::delete_settled(conn, id).await
+    }
+
+    /// Applies `erase` to the bodies of all messages with these ordering keys, and replaces the merchant's
+    /// responses to them. Returns the number of changed messages. A message that is in the broker is sent as
+    /// it was; a retry or a replay sends the erased body.
+    pub async fn erase(
+        conn: &mut AsyncPgConnection,
+        merchant: &MerchantId,
+        ordering_keys: &[String],
+        erase: impl Fn(&mut Value),
+    ) -> Result<usize, DatabaseError> {
+        store::erase(conn, merchant, ordering_keys, erase).await
     }
 
     /// Returns the client for other requests to merchants' endpoints.

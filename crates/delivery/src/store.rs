@@ -10,17 +10,21 @@ mod backlog;
 mod claim;
 mod endpoint_health;
 mod endpoint_rows;
+mod endpoint_states;
 mod endpoints;
+mod erase;
 mod latencies;
 mod leases;
 mod log_attempts;
 mod matches;
 mod messages;
+mod newest;
 mod partitions;
 mod replay;
 mod report;
 mod requeue;
 mod retry;
+mod samples;
 mod schema;
 mod search;
 mod settle;
@@ -36,19 +40,23 @@ pub(crate) use advance_replay::advance_replay;
 pub use append::NewMessage;
 pub(crate) use append::append;
 pub(crate) use attempts::{AttemptRow, attempts, first_attempts};
-pub(crate) use backlog::oldest_due_seconds;
+pub(crate) use backlog::{OldestDue, oldest_due, oldest_due_seconds};
 pub(crate) use claim::{ClaimParams, ClaimedDelivery, Claims, Content, claim_due};
 pub(crate) use endpoint_health::EndpointHealth;
-pub(crate) use endpoints::{
-    DisabledEndpoint, EndpointDetails, disabled_endpoints, enable_endpoint, endpoint_details,
-    failing_endpoints,
+pub(crate) use endpoint_states::{
+    BadEndpoint, EndpointKey, bad_among, bad_endpoints, worst_endpoints,
 };
+pub(crate) use endpoints::{
+    EndpointDetails, disabled_endpoints, enable_endpoint, endpoint_details,
+};
+pub(crate) use erase::erase;
 pub(crate) use latencies::{
     EndpointBucket, HourBucket, endpoint_latencies, hourly_latencies, recent_latencies,
 };
 pub(crate) use leases::{Queued, expire_leases, release_claim, still_queued};
 pub(crate) use matches::{MatchCount, count, match_counts};
 pub(crate) use messages::{StoredMessage, messages_between};
+pub(crate) use newest::{Newest, newest_first};
 pub(crate) use partitions::{Partitions, is_partition_missing, min_id_at};
 pub(crate) use replay::{
     Replay, ReplayState, change_replay_state, find_replay, insert_replay, newest_replays,
@@ -57,7 +65,8 @@ pub(crate) use replay::{
 pub(crate) use report::{Period, ReportFilter, ReportRow, report};
 pub(crate) use requeue::{Superseded, delete_settled, requeue, superseded_dead_letters};
 pub(crate) use retry::{UnsettledDelivery, retry_now, unsettled};
-pub(crate) use search::{DeliveryRow, Filter, State, body, find, newest_first, oldest_first};
+pub(crate) use samples::record_samples;
+pub(crate) use search::{DeliveryRow, Filter, State, body, find, oldest_first};
 pub(crate) use settle::settle;
 pub(crate) use unblock::{OrderingKeyCursor, unblock_heads};
 pub(crate) use windows::Windows;

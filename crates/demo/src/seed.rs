@@ -119,7 +119,7 @@ async fn has_valid_client(settings: &Settings) -> anyhow::Result<bool> {
 }
 
 /// Writes a settings file that only its owner can read. The rename is atomic.
-fn write_settings(file: &Path, values: &[(&str, String)]) -> std::io::Result<()> {
+pub(crate) fn write_settings(file: &Path, values: &[(&str, String)]) -> std::io::Result<()> {
     let temporary = file.with_extension("new");
     let mut out =
         OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&temporary)?;

@@ -1,4 +1,4 @@
-//! `demo tour`: a return, an exchange, shipments and an outage on a running stack.
+//! `demo tour`: a return, an exchange, shipments and an outage on a running stack, and orders for the portal.
 //!
 //! The tour prints each step with the message that the merchant received. It fails if a message does
 //! not arrive, has no valid signature, is out of order or has the wrong content, so it also checks an
@@ -8,12 +8,13 @@ mod console;
 mod context;
 mod inbox;
 mod outage;
+mod portal;
 mod warehouse;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use ctl::output::print;
 use ctl::settings::Settings;
@@ -23,7 +24,7 @@ use platform::{Clock, Timestamp};
 use serde_json::{Value, json};
 
 use self::context::{DemoContext, print_step, text_at};
-use crate::seed::seed;
+use crate::seed::{seed, write_settings};
 
 /// Walk a return, an exchange, shipments and an outage through the stack
 ///
@@ -36,7 +37,8 @@ pub(crate) struct Arguments {
     /// Timeout of each request and of each message
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = humantime::parse_duration)]
     timeout: Duration,
-    /// Seed the demo merchant in this folder first and use it for the tour
+    /// Seed the demo merchant in this folder first and use it for the tour; the file
+    /// `portal` in it gets the orders that can be returned in the portal
     #[arg(long, value_name = "FOLDER")]
     seed: Option<PathBuf>,
 }
@@ -49,8 +51,8 @@ struct Tour {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut settings = Settings::load()?;
-    if let Some(folder) = arguments.seed {
-        settings = seed(&folder, settings).await?;
+    if let Some(folder) = &arguments.seed {
+        settings = seed(folder, settings).await?;
     }
     let mut context = DemoContext::new(&settings, arguments.timeout).await?;
     let started_at = Clock::system().now();
@@ -64,6 +66,12 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     tour.refund(&mut context, &rma).await?;
     warehouse::ship(&mut context, &tour.order).await?;
     outage::run(&mut context, &tour.order).await?;
+    let variables = portal::open(&context, started_at).await?;
+    if let Some(folder) = arguments.seed {
+        let file = folder.join("portal");
+        write_settings(&file, &variables)
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
     let longest = context.inbox.longest_wait.as_millis();
     Ok(print(&format!("All messages arrived signed and in order, each within {longest} ms.\n"))?)
 }

@@ -11,6 +11,7 @@ use platform::Clock;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
+use crate::erasing;
 use crate::error::Error;
 use crate::store::confirmations;
 
@@ -33,7 +34,8 @@ impl Handler for Confirmations {
         let now = self.clock.now();
         for event in events {
             check(&event.data)?;
-            confirmations::insert(conn, &event.data, event.traceparent.as_deref(), now).await?;
+            let confirmed = erasing::without_erased(conn, event).await?;
+            confirmations::insert(conn, &confirmed, event.traceparent.as_deref(), now).await?;
         }
         Ok(())
     }

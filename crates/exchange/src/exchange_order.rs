@@ -47,6 +47,18 @@ pub(crate) struct ExchangeOrderView {
     /// Time at which the merchant or an operator last decided the outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) settled_at: Option<DateTime<Utc>>,
+    /// Only if the exchange order was abandoned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) abandonment: Option<Abandonment>,
+}
+
+/// The decision to abandon an exchange order.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Abandonment {
+    /// The operator: a client, or the e-mail address of a person.
+    pub(crate) by: String,
+    /// The reason.
+    pub(crate) note: String,
 }
 
 impl ExchangeOrderView {
@@ -57,6 +69,7 @@ impl ExchangeOrderView {
         };
         let items = self.items.iter().map(|item| 70 + length(&item.unit));
         let failed = self.failed.iter().map(|item| 50 + item.detail.len() + length(&item.unit));
-        items.chain(failed).sum::<usize>() + 600
+        let note = self.abandonment.as_ref().map_or(0, |it| 50 + it.by.len() + it.note.len());
+        items.chain(failed).sum::<usize>() + note + 600
     }
 }

@@ -1,8 +1,8 @@
 //! The exchange service offers variants to shoppers and places exchange orders at merchants.
 //!
 //! It owns confirmed exchanges and their exchange orders. It consumes `return.confirmed`,
-//! `exchange.renamed`, `merchant.changed` and `token.revoked`, publishes `exchange.placed`,
-//! `exchange.failed` and `exchange.undeliverable`, requests variants from merchants and delivers
+//! `exchange.renamed`, `returns.erased`, `merchant.changed` and `token.revoked`, publishes
+//! `exchange.placed`, `exchange.failed`, `exchange.undeliverable` and `shopper.erasure_confirmed`, requests variants from merchants and delivers
 //! exchange orders to them.
 //!
 //! It guarantees at most one exchange order for each original order of a merchant, and an event for
@@ -10,6 +10,7 @@
 //! even if the merchant does not respond.
 
 mod confirmations;
+mod erasing;
 mod error;
 mod exchange_order;
 mod exchange_orders;
@@ -40,6 +41,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use confirmations::Confirmations;
+use erasing::Erasures;
 use order_settlement::OrderSettlement;
 use placing::{MAX_CONCURRENT_DECISIONS, Placer};
 use renames::Renames;
@@ -121,7 +123,7 @@ impl Service for App {
             merchants: merchants.clone(),
             variant_cache: variant_cache.clone(),
             deliveries: deliveries.clone(),
-            outbox,
+            outbox: outbox.clone(),
             settings: placing,
             new_confirmations: new_confirmations.clone(),
             decision_permits: Semaphore::new(MAX_CONCURRENT_DECISIONS),
@@ -130,6 +132,7 @@ impl Service for App {
         let clock = process.clock.clone();
         consume(&broker, Self::NAME, process, Confirmations { clock, new_confirmations });
         consume(&broker, Self::NAME, process, Renames);
+        consume(&broker, Self::NAME, process, Erasures { outbox, clock: process.clock.clone() });
         let pool = process.pool.clone();
         let proof_keys = Arc::new(ProofKeys::new(&shopper, process.clock.clone())?);
         let app = Self {

@@ -17,7 +17,7 @@ use platform::{Clock, Timestamp, database::DatabaseError};
 
 use crate::App;
 use crate::error::Error;
-use crate::exchange_order::State;
+use crate::exchange_order::{Abandonment, State};
 use crate::store::orders::{self, Settled};
 
 #[derive(Clone)]
@@ -110,13 +110,13 @@ impl OrderSettlement {
 /// Abandons an undeliverable exchange order: its delivery is deleted and its units are refunded.
 ///
 /// The row stays, so that the original order gets no second exchange order: the merchant may have
-/// processed the first one. Abandoning an abandoned order changes nothing.
+/// processed the first one. Abandoning an abandoned order changes nothing, also not its note.
 #[tracing::instrument(skip_all, fields(merchant = %merchant, order.id = original_order_id))]
 pub(crate) async fn abandon(
     app: &App,
     merchant: &MerchantId,
     original_order_id: &str,
-    actor: &str,
+    abandonment: &Abandonment,
 ) -> Result<(), Error> {
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
@@ -135,15 +135,15 @@ pub(crate) async fn abandon(
         if !Deliveries::delete_settled(conn, delivery).await? {
             return Err(Error::BeingReplayed(named()));
         }
-        let before = [State::Undeliverable, State::AlreadyExists];
-        let abandoned = orders::fail(conn, delivery, &before, State::Abandoned, now).await?;
+        let actor = &abandonment.by;
+        let abandoned = orders::abandon(conn, delivery, abandonment, now).await?;
         let event = abandoned.map(|order| {
             let detail =
                 format!("the order could not be delivered to the merchant; abandoned by {actor}");
             exchange_failed(order, FailureReason::Abandoned, &detail, now)
         });
         app.order_settlement.outbox.append(conn, now, event).await?;
-        tracing::info!(by = actor, "exchange order for order {original_order_id} abandoned");
+        tracing::info!(by = %actor, "exchange order for order {original_order_id} abandoned");
         Ok(())
     })
     .await

@@ -156,7 +156,7 @@ impl Placer {
         let _permit = self.decision_permits.acquire().await;
         let mut conn = self.pool.get().await?;
         conn.transaction(async |conn| {
-            if !confirmations::lock(conn, claimed.position).await? {
+            if !confirmations::lock(conn, claimed).await? {
                 return Ok(());
             }
             let Some(checked) = checked else {

@@ -1,6 +1,7 @@
 //! Every query of this service.
 
 pub(crate) mod confirmations;
+pub(crate) mod erasures;
 pub(crate) mod orders;
 pub(crate) mod search;
 

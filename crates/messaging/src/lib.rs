@@ -32,7 +32,7 @@ pub use connection::{BrokerConnection, BrokerError};
 pub use consumer::consume;
 pub use envelope::Envelope;
 pub use handler::{HandleError, Handler};
-pub use outbox::{Outbox, RELAY_LOCK, SerializedEvent, SqlStatement};
+pub use outbox::{Outbox, RELAY_LOCK, SerializedEvent, SqlStatement, erase_events};
 pub use publisher::{Message, NotQueued, Publisher};
 pub use restore::SEQUENCE_FLOOR;
 pub use routes::routes;

@@ -5,6 +5,7 @@
 
 mod age;
 mod cursor;
+mod erase;
 mod error;
 mod event_row;
 mod published;
@@ -25,6 +26,7 @@ use platform::{
 use tokio::sync::Notify;
 use uuid::Uuid;
 
+pub use self::erase::erase_events;
 pub(crate) use self::{age::report_age, relay::Relay};
 use crate::envelope::Envelope;
 

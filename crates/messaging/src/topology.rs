@@ -20,7 +20,10 @@ pub(crate) const OPERATOR_EVENTS: [&str; 1] = ["delivery.dead.v1"];
 
 /// The events that each service consumes.
 const SUBSCRIPTIONS: [(&str, &[&str]); 5] = [
-    ("order-intake", &["merchant.changed.v1", "token.revoked.v1"]),
+    (
+        "order-intake",
+        &["merchant.changed.v1", "token.revoked.v1", "shopper.erasure_confirmed.v1"],
+    ),
     (
         "rma-engine",
         &[
@@ -31,13 +34,20 @@ const SUBSCRIPTIONS: [(&str, &[&str]); 5] = [
             "exchange.placed.v1",
             "exchange.failed.v1",
             "exchange.undeliverable.v1",
+            "shopper.erased.v1",
         ],
     ),
     (
         "exchange",
-        &["merchant.changed.v1", "token.revoked.v1", "return.confirmed.v1", "exchange.renamed.v1"],
+        &[
+            "merchant.changed.v1",
+            "token.revoked.v1",
+            "return.confirmed.v1",
+            "exchange.renamed.v1",
+            "returns.erased.v1",
+        ],
     ),
-    ("warehouse-notifier", &["merchant.changed.v1", "token.revoked.v1"]),
+    ("warehouse-notifier", &["merchant.changed.v1", "token.revoked.v1", "returns.erased.v1"]),
     // No service consumes this queue; operators and alerts read it.
     ("operators", &OPERATOR_EVENTS),
 ];

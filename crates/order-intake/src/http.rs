@@ -1,5 +1,6 @@
 //! HTTP handlers.
 
+pub(crate) mod erasures;
 pub(crate) mod orders;
 pub(crate) mod publish;
 pub(crate) mod reset;

@@ -1,19 +1,25 @@
 //! The gateway that merchants publish orders to.
 //!
-//! The service owns the newest snapshot of every order, every refund ever published, and the numbers of
-//! orders that merchants sent. It consumes
-//! `merchant.changed` and `token.revoked`, and publishes `order.stored`.
+//! The service owns the newest snapshot of every order, every refund ever published, the numbers of
+//! orders that merchants sent, and the erasures of shoppers' data. It consumes
+//! `merchant.changed`, `token.revoked` and `shopper.erasure_confirmed`, and publishes `order.stored` and
+//! `shopper.erased`.
 //!
 //! An order that got a 200 response is stored, and if it changed, its event is in the outbox. A
 //! message is stored as a whole or not at all. Memory use is bounded by the settings.
 
 mod activity;
+mod eraser;
+mod erasure_confirmations;
+mod erasure_view;
+mod erasures;
 mod http;
 mod merchant_activity;
 mod orders;
 mod publishing;
 mod rejected_order;
 mod reset;
+mod retention;
 mod routes;
 mod store;
 mod stored_order;
@@ -23,18 +29,23 @@ mod write_queue;
 mod writer;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::web;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use merchants::Merchants;
-use messaging::{Backlog, Broker, Outbox, Topology};
+use messaging::{Backlog, Broker, Outbox, Topology, consume};
 use platform::database::Pool;
 use platform::identity::{self, Verifier};
 use platform::{Clock, Process, Service, telemetry};
 use serde::Deserialize;
+use tokio::sync::Notify;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use activity::Activity;
+use eraser::Eraser;
+use erasure_confirmations::ErasureConfirmations;
+use retention::Retention;
 use write_batch::Publication;
 use write_queue::{QueueLimits, WriteQueue};
 use writer::{PublishResult, Writer};
@@ -51,6 +62,7 @@ pub struct App {
     backlog: Backlog,
     activity: Arc<Activity>,
     write_queue: Arc<WriteQueue<Publication, PublishResult>>,
+    new_erasures: Arc<Notify>,
 }
 
 /// Settings of this service.
@@ -60,6 +72,7 @@ pub struct Settings {
     broker: messaging::Settings,
     identity: identity::Settings,
     storing: Storing,
+    retention: RetentionSettings,
 }
 
 /// `[storing]`.
@@ -70,11 +83,23 @@ struct Storing {
     max_queued_orders: usize,
 }
 
+/// `[retention]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RetentionSettings {
+    #[serde(with = "humantime_serde")]
+    personal_data: Duration,
+}
+
 impl Service for App {
     const NAME: &'static str = "order-intake";
     const ABOUT: &'static str = "Stores the orders that merchants publish";
     const TAGS: &'static [(&'static str, &'static str)] =
-        &[messaging::TAG, ("orders", "Orders that merchants publish")];
+        &[
+            messaging::TAG,
+            ("erasures", "Erasure of shoppers' personal data"),
+            ("orders", "Orders that merchants publish"),
+        ];
     const DEFAULTS: &'static [&'static str] =
         &[messaging::DEFAULTS, include_str!("../default.toml")];
     type Settings = Settings;
@@ -92,7 +117,7 @@ impl Service for App {
     }
 
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        let Settings { broker, identity, storing } = settings;
+        let Settings { broker, identity, storing, retention } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.follow(&identity, &process.tasks)?;
         let topology = Topology::backhaul(&broker.namespace);
@@ -108,17 +133,40 @@ impl Service for App {
                 max_batch: storing.max_batch_orders,
                 max_queued: storing.max_queued_orders,
             })),
+            new_erasures: Arc::default(),
         };
         let writer = Writer::new(app.pool.clone(), app.outbox.clone(), app.write_queue.clone());
         process.tasks.spawn("writer", |stop| writer.run(stop));
         let (activity, pool) = (app.activity.clone(), app.pool.clone());
         process.tasks.spawn("order activity", |stop| activity.run(pool, stop));
+        app.start_erasing(process, &broker, retention.personal_data);
         app.export_queue_depth();
         Ok((app, verifier))
     }
 }
 
 impl App {
+    fn start_erasing(&self, process: &Process, broker: &Broker, retention: Duration) {
+        let (pool, clock, wake) = (&self.pool, &self.clock, &self.new_erasures);
+        let eraser = Eraser {
+            pool: pool.clone(),
+            clock: clock.clone(),
+            outbox: self.outbox.clone(),
+            wake: wake.clone(),
+        };
+        process.tasks.spawn("eraser", |stop| eraser.run(stop));
+        consume(broker, Self::NAME, process, ErasureConfirmations { clock: clock.clone() });
+        if !retention.is_zero() {
+            let retention = Retention {
+                pool: pool.clone(),
+                clock: clock.clone(),
+                retention,
+                wake: wake.clone(),
+            };
+            process.tasks.spawn("retention", |stop| retention.run(stop));
+        }
+    }
+
     fn export_queue_depth(&self) {
         let queue = self.write_queue.clone();
         telemetry::meter()

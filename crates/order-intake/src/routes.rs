@@ -2,7 +2,7 @@
 
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use crate::http::{orders, publish, reset, summary};
+use crate::http::{erasures, orders, publish, reset, summary};
 
 pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
     config
@@ -12,5 +12,8 @@ pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
         .service(summary::summarize_orders)
         .service(orders::find_order)
         .service(reset::reset_order)
+        .service(erasures::erase_shopper)
+        .service(erasures::list_erasures)
+        .service(erasures::show_erasure)
         .configure(messaging::routes);
 }

@@ -1,6 +1,7 @@
 mod backlog;
 mod concurrency;
 mod contract;
+mod erasing;
 mod limits;
 mod orders;
 mod publishing;

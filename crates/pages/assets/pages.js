@@ -5,7 +5,11 @@
  * - `data-copy="ID"` on a button copies the text of the element with that id. `data-copied` and
  *   `data-not-copied` on the button translate its messages.
  * - `data-live="SECONDS"` on an element with an id replaces its content with the current one. An element
- *   that a person reads, selects or operates keeps its content. Open `details` with an id stay open.
+ *   that a person reads, selects or operates keeps its content. Open `details` with an id stay open. While the
+ *   page cannot be refreshed, it says since when. `data-stale` ("… {time} …") and `data-reload` on `main`
+ *   translate that.
+ * - `data-load="URL"` on an element replaces its content with that of the URL when the page is shown. Until
+ *   then, and if it fails, the element offers the links in `data-failed`.
  * - `data-newest="ID"` on a list shows the element `#newer` when a newer entry exists; the list itself
  *   stays as it is.
  * - `data-check` on a form shows the browser's messages beside the fields.
@@ -28,14 +32,16 @@ const SLOWEST = 60_000;
 const UNUSED = 10 * 60_000;
 
 let usedAt = Date.now();
+let refreshedAt = Date.now();
 
 /**
- * Loads the page at the current URL again.
+ * Loads the page at the current URL again, or a part of a page.
+ * @param {string} url
  * @returns {Promise<Document | "ended" | "unavailable">}
  */
-async function load() {
+async function load(url = location.href) {
   try {
-    const response = await fetch(location.href, { headers: { accept: "text/html" }, redirect: "manual" });
+    const response = await fetch(url, { headers: { accept: "text/html" }, redirect: "manual" });
     if (response.type === "opaqueredirect" || response.status === 401 || response.status === 404) return "ended";
     if (!response.ok) return "unavailable";
     return new DOMParser().parseFromString(policy.createHTML(await response.text()), "text/html");
@@ -78,6 +84,40 @@ function show(page) {
   if (newest && newest !== shown) document.getElementById("newer")?.removeAttribute("hidden");
 }
 
+/** The texts about a page that is not refreshed. Pages in other languages set them on `main`. */
+function staleTexts() {
+  const main = document.querySelector("main");
+  const isEnglish = document.documentElement.lang.startsWith("en");
+  const text = main?.dataset.stale ?? (isEnglish ? "Not refreshed since {time} UTC." : "");
+  return { main, text, reload: main?.dataset.reload ?? "Reload the page" };
+}
+
+/**
+ * Says since when the page has not been refreshed, or that it is current again.
+ * @param {boolean} isCurrent
+ */
+function showAge(isCurrent) {
+  const shown = document.getElementById("not-refreshed");
+  if (isCurrent) {
+    refreshedAt = Date.now();
+    shown?.remove();
+    return;
+  }
+  const { main, text, reload } = staleTexts();
+  if (shown === null && text) {
+    const note = document.createElement("p");
+    note.id = "not-refreshed";
+    note.className = "note warn";
+    note.setAttribute("role", "status");
+    const link = document.createElement("a");
+    link.href = location.href;
+    link.textContent = reload;
+    const time = new Date(refreshedAt).toISOString().slice(11, 16);
+    note.append(`${text.replace("{time}", time)} `, link);
+    main?.prepend(note);
+  }
+}
+
 /** Refreshes the page while it is visible and in use. */
 function keepCurrent() {
   const live = [...document.querySelectorAll("[data-live], [data-newest]")];
@@ -94,10 +134,12 @@ function keepCurrent() {
   };
   const refresh = async () => {
     const isUnused = Date.now() - usedAt > UNUSED;
+    if (isUnused) showAge(false);
     if (isLoading || document.hidden || isUnused) return;
     isLoading = true;
     const page = await load();
     isLoading = false;
+    showAge(page instanceof Document);
     if (page === "ended") return;
     pause = page === "unavailable" ? Math.min(pause * 2, SLOWEST) : interval;
     if (page !== "unavailable") show(page);
@@ -113,6 +155,17 @@ function keepCurrent() {
     if (!document.hidden) void refresh();
   });
   wait();
+}
+
+/** @param {Element} element */
+async function fill(element) {
+  const failed = element.querySelector("[data-failed]");
+  failed?.setAttribute("hidden", "");
+  const part = await load(element.getAttribute("data-load") ?? "");
+  element.removeAttribute("aria-busy");
+  failed?.removeAttribute("hidden");
+  element.replaceChildren(...(part instanceof Document ? part.body.childNodes : [failed ?? ""]));
+  element.dispatchEvent(new CustomEvent("filled", { bubbles: true }));
 }
 
 /** @param {ParentNode} root */
@@ -227,6 +280,7 @@ for (const form of document.querySelectorAll("form[data-preview]")) {
 for (const form of document.querySelectorAll("form[data-check]")) {
   if (form instanceof HTMLFormElement) checkForm(form);
 }
+for (const element of document.querySelectorAll("[data-load]")) void fill(element);
 showCopyButtons(document);
 document.addEventListener("click", ({ target }) => {
   const button = target instanceof Element ? target.closest("button[data-copy]") : null;

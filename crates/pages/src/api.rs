@@ -3,8 +3,10 @@
 //! Every call has a deadline of two seconds. A page makes its calls in parallel and shows the parts
 //! whose calls succeed.
 
+mod part;
 mod raw;
 
+pub use part::Part;
 pub use raw::{RawRequest, RawResponse};
 
 use std::{collections::BTreeMap, fmt, net::IpAddr, time::Duration};
@@ -86,6 +88,9 @@ pub struct ErrorBody {
     pub code: String,
     #[serde(default)]
     pub errors: Vec<FieldError>,
+    /// The other fields, which some errors have.
+    #[serde(flatten)]
+    pub rest: serde_json::Map<String, serde_json::Value>,
 }
 
 /// One error of a 422 response.
@@ -116,7 +121,7 @@ pub enum ApiError {
     #[error("{service} is not available now")]
     Unavailable { service: Service },
     #[error("the session ended")]
-    Unauthenticated,
+    Unauthenticated { service: Service },
     #[error("{}", .0.message)]
     Denied(ErrorBody),
     #[error("not found")]
@@ -126,7 +131,7 @@ pub enum ApiError {
     #[error("{}", .0.message)]
     Invalid(ErrorBody),
     #[error("too many requests, try again later")]
-    TooManyRequests { retry_after: Option<Duration> },
+    TooManyRequests { service: Service, retry_after: Option<Duration> },
 }
 
 /// The state of a service: whether it can work, and the error of each part or "ok".
@@ -137,24 +142,6 @@ pub struct Readiness {
     pub parts: BTreeMap<String, String>,
     #[serde(default)]
     pub started_at: Option<DateTime<Utc>>,
-}
-
-/// A part of a page. The page stands without it while its service does not respond.
-#[derive(Debug, Clone)]
-pub enum Part<T> {
-    Loaded(T),
-    Missing(Service),
-}
-
-impl<T> Part<T> {
-    /// Errors other than an unavailable service concern the whole page.
-    pub fn new(result: Result<T, ApiError>) -> Result<Self, ApiError> {
-        match result {
-            Ok(value) => Ok(Self::Loaded(value)),
-            Err(ApiError::Unavailable { service }) => Ok(Self::Missing(service)),
-            Err(error) => Err(error),
-        }
-    }
 }
 
 /// The services, as one process calls them.
@@ -305,11 +292,11 @@ impl Caller {
             }
         };
         Err(match status {
-            StatusCode::UNAUTHORIZED => ApiError::Unauthenticated,
+            StatusCode::UNAUTHORIZED => ApiError::Unauthenticated { service },
             StatusCode::FORBIDDEN => ApiError::Denied(problem()),
             StatusCode::NOT_FOUND => ApiError::NotFound,
             StatusCode::CONFLICT | StatusCode::PRECONDITION_FAILED => ApiError::Conflict(problem()),
-            StatusCode::TOO_MANY_REQUESTS => ApiError::TooManyRequests { retry_after },
+            StatusCode::TOO_MANY_REQUESTS => ApiError::TooManyRequests { service, retry_after },
             status if status.is_client_error() => ApiError::Invalid(problem()),
             _ => ApiError::Unavailable { service },
         })

@@ -28,6 +28,8 @@ pub enum ErrorKind {
     TooSlow,
     /// The request conflicts with the state of the resource.
     Conflict,
+    /// The resource is not the version that `If-Match` names.
+    Changed,
     TooLarge,
     /// The media type or encoding is not supported.
     Unsupported,
@@ -50,6 +52,7 @@ impl ErrorKind {
             Self::Missing => StatusCode::NOT_FOUND,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Conflict => StatusCode::CONFLICT,
+            Self::Changed => StatusCode::PRECONDITION_FAILED,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Unsupported => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Invalid => StatusCode::UNPROCESSABLE_ENTITY,

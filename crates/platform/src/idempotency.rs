@@ -4,6 +4,8 @@
 //! request waits for that transaction and returns the stored response; work that failed leaves its
 //! key unused. Services that use this run [`MIGRATIONS`].
 
+mod erase;
+
 use std::time::Duration;
 
 use actix_web::{FromRequest, HttpRequest, dev::Payload};
@@ -24,6 +26,8 @@ use crate::{
     ErrorKind, Failure, Problem, Process, Timestamp, chain,
     database::{DatabaseError, delete_older_than, prepared},
 };
+
+pub use erase::erase_responses;
 
 /// The table `idempotency_keys`.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/idempotency");

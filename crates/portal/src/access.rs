@@ -121,7 +121,7 @@ mod tests {
     #[tokio::test]
     async fn a_failure_is_not_kept() {
         let tokens = tokens();
-        let failure = async { Err(ApiError::Unauthenticated) };
+        let failure = async { Err(ApiError::Unauthenticated { service: Service::Auth }) };
         assert!(current(&tokens, failure).await.is_err());
         assert_eq!(calls(&tokens, 3600).await, 1);
     }

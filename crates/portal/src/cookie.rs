@@ -29,6 +29,18 @@ pub(crate) struct Shopper {
     /// The code of the chosen language.
     #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
     pub(crate) lang: Option<String>,
+    /// Personal data of a withdrawal, which must not be in a URL.
+    #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) withdrawal: Option<Withdrawal>,
+}
+
+/// The person who withdraws from a contract.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Withdrawal {
+    #[serde(rename = "n")]
+    pub(crate) name: String,
+    #[serde(rename = "e")]
+    pub(crate) email: String,
 }
 
 /// The right to work on one order.
@@ -55,6 +67,7 @@ impl Shopper {
     pub(crate) fn at(mut self, merchant: &str) -> Self {
         if self.merchant != merchant {
             self.proofs.clear();
+            self.withdrawal = None;
             merchant.clone_into(&mut self.merchant);
         }
         self
@@ -70,9 +83,10 @@ impl Shopper {
         self.proofs.last().map(|proof| proof.order.as_str())
     }
 
-    /// Adds an order, or renews its proof.
+    /// Adds an order, or renews its proof. A return is for gifts or for own orders, so the others are
+    /// forgotten.
     pub(crate) fn add(&mut self, proof: Proof) {
-        self.proofs.retain(|known| known.order != proof.order);
+        self.proofs.retain(|known| known.order != proof.order && known.is_gift == proof.is_gift);
         self.proofs.push(proof);
     }
 
@@ -129,6 +143,16 @@ pub(crate) mod tests {
         Proof { order: order.to_owned(), proof: "p".repeat(300), is_gift: false, expires_at }
     }
 
+    #[test]
+    fn the_data_of_a_withdrawal_stay_at_one_merchant() {
+        let mut shopper = shopper(&["A-1"]);
+        let [name, email] = ["Ada Lovelace", "ada@b.test"].map(str::to_owned);
+        shopper.withdrawal = Some(Withdrawal { name, email });
+        let sent = sent_back(shopper.cookie(&sealer()).unwrap());
+        assert!(sent == shopper);
+        assert!(sent.at("other").withdrawal.is_none());
+    }
+
     fn shopper(orders: &[&str]) -> Shopper {
         let mut shopper = Shopper::default().at("acme");
         orders.iter().for_each(|order| shopper.add(proof(order, "2026-11-16T09:00:00Z")));
@@ -169,6 +193,17 @@ pub(crate) mod tests {
         assert!(orders(&shopper, "2026-11-16T09:00:00Z").is_empty());
         assert_eq!(shopper.last_order(), Some("A-1"));
         assert!(orders(&shopper.at("other"), "2026-11-16T08:00:00Z").is_empty());
+    }
+
+    #[test]
+    fn gifts_and_own_orders_are_not_mixed() {
+        let mut shopper = shopper(&["A-1"]);
+        let gift = |order| Proof { is_gift: true, ..proof(order, "2026-11-16T09:00:00Z") };
+        shopper.add(gift("G-1"));
+        shopper.add(gift("G-2"));
+        let proofs = shopper.proofs("2026-11-16T08:00:00Z".parse().unwrap());
+        let orders: Vec<_> = proofs.iter().map(|proof| proof.order.as_str()).collect();
+        assert_eq!(orders, ["G-1", "G-2"]);
     }
 
     #[test]

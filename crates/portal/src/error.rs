@@ -28,14 +28,14 @@ impl From<ApiError> for PageError {
     fn from(error: ApiError) -> Self {
         match error {
             ApiError::Unavailable { .. } => Self::Unavailable,
-            ApiError::Unauthenticated => Self::TokenRejected,
+            ApiError::Unauthenticated { .. } => Self::TokenRejected,
             ApiError::Denied(body) if body.code.starts_with("proof_") => Self::ProofExpired,
             ApiError::Denied(_) | ApiError::NotFound => Self::NotFound,
             ApiError::Conflict(body) | ApiError::Invalid(body) => {
                 tracing::info!(message = body.message, "a service rejected a shopper's request");
                 Self::Changed
             }
-            ApiError::TooManyRequests { retry_after } => Self::TooManyRequests { retry_after },
+            ApiError::TooManyRequests { retry_after, .. } => Self::TooManyRequests { retry_after },
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The first page: finds an order by its number and a fact that the shopper knows, by a gift code or by a
 //! link of the merchant. Also ends the shopper's access.
 
-mod form;
+pub(crate) mod form;
 
 use actix_web::{
     HttpResponse, get,
@@ -51,22 +51,23 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
     app.service(sign_out).service(show_find).service(find).service(follow_deep_link);
 }
 
-/// Why the find page is shown once more.
-struct Failed {
-    status: StatusCode,
-    message: Option<String>,
-    wait: Option<u64>,
+/// Why a page that looks an order up is shown once more.
+pub(crate) struct Failed {
+    pub(crate) status: StatusCode,
+    pub(crate) message: Option<String>,
+    /// Minutes.
+    pub(crate) wait: Option<u64>,
 }
 
 impl Failed {
-    fn new(visit: &Visit, error: ApiError, text: &str) -> Result<Self, PageError> {
+    pub(crate) fn new(visit: &Visit, error: ApiError, text: &str) -> Result<Self, PageError> {
         let page = Page::new(visit, None);
         match error {
             ApiError::NotFound | ApiError::Invalid(_) => {
                 let status = StatusCode::UNPROCESSABLE_ENTITY;
                 Ok(Self { status, message: Some(page.t(text)), wait: None })
             }
-            ApiError::TooManyRequests { retry_after } => {
+            ApiError::TooManyRequests { retry_after, .. } => {
                 let wait = minutes(retry_after);
                 let message = page.t1("error-too-many-text", "minutes", wait);
                 let status = StatusCode::TOO_MANY_REQUESTS;
@@ -155,9 +156,9 @@ async fn follow_deep_link(
 
 /// An order that was found.
 #[derive(Deserialize)]
-struct Found {
+pub(crate) struct Found {
     proof: String,
-    order_identifier: String,
+    pub(crate) order_identifier: String,
     #[serde(default)]
     is_gift: bool,
     expires_at: DateTime<Utc>,
@@ -165,7 +166,12 @@ struct Found {
 
 impl Found {
     /// Keeps the proof and leads to the page that the shopper asked for, else to the order's units.
-    fn open(self, app: &App, mut visit: Visit, next: &str) -> Result<HttpResponse, PageError> {
+    pub(crate) fn open(
+        self,
+        app: &App,
+        mut visit: Visit,
+        next: &str,
+    ) -> Result<HttpResponse, PageError> {
         let Self { proof, order_identifier: order, is_gift, expires_at } = self;
         visit.shopper.add(Proof { order, proof, is_gift, expires_at });
         let next = visit.own_path(next).unwrap_or_else(|| visit.url("/choose"));
@@ -173,7 +179,7 @@ impl Found {
     }
 }
 
-async fn look_up(visit: &Visit, body: &Value) -> Result<Found, ApiError> {
+pub(crate) async fn look_up(visit: &Visit, body: &Value) -> Result<Found, ApiError> {
     let merchant = Some(visit.merchant());
     visit.api.send_json(Service::RmaEngine, Method::POST, merchant, "v1/lookups", body).await
 }

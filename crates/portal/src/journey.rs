@@ -14,7 +14,9 @@ use crate::{error::PageError, visit::Visit};
 
 /// The units of a line of an order have at most this number.
 const MAX_COUNT: u32 = 1000;
-const MAX_CHOICES: usize = 200;
+pub(crate) const MAX_CHOICES: usize = 200;
+/// Longer queries do not go into a URL, because some proxies reject it. Forms send them in their bodies.
+pub(crate) const MAX_QUERY_BYTES: usize = 6 * 1024;
 /// The length of the longest identifier.
 const MAX_PART_BYTES: usize = 1024;
 
@@ -98,6 +100,11 @@ impl Choice {
     }
 }
 
+/// The name of a line in the names of form fields.
+pub(crate) fn line_key(order: &str, line: &str) -> String {
+    format!("{}~{}", encode(order), encode(line))
+}
+
 fn encode(part: &str) -> String {
     utf8_percent_encode(part, NON_ALPHANUMERIC).to_string().replace("%2D", "-").replace("%5F", "_")
 }
@@ -137,6 +144,11 @@ impl Journey {
 
     pub(crate) fn query(&self) -> String {
         form_urlencoded::Serializer::new(String::new()).extend_pairs(self.fields()).finish()
+    }
+
+    /// Whether the choices do not fit into a URL.
+    pub(crate) fn is_long(&self) -> bool {
+        self.query().len() > MAX_QUERY_BYTES
     }
 
     /// The URL of a page with these choices: `url(&visit, "/instead")`.

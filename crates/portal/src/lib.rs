@@ -9,20 +9,31 @@
 //! Its handler gets a [`visit::Visit`], or a [`visit::Proven`] if it works on an order.
 
 mod access;
+mod basket;
+mod check;
+mod choose;
 mod cookie;
 mod error;
 mod error_page;
 mod find;
 mod hosts;
+mod instead;
 mod journey;
 mod language;
 mod language_choice;
 mod merchant;
+mod method;
+mod offer;
+mod order;
 mod page;
+mod refusal;
+mod returns;
 mod routes;
+mod sent;
 mod texts;
 mod theme;
 mod visit;
+mod withdraw;
 
 use std::sync::Arc;
 

@@ -105,8 +105,12 @@ impl Portal {
 
     /// The day of a time at the merchant's place.
     pub(crate) fn day(&self, at: &DateTime<Utc>) -> NaiveDate {
-        let zone = self.time_zone.parse().unwrap_or(Tz::UTC);
-        at.with_timezone(&zone).date_naive()
+        self.local(at).date_naive()
+    }
+
+    /// A time at the merchant's place.
+    pub(crate) fn local(&self, at: &DateTime<Utc>) -> DateTime<Tz> {
+        at.with_timezone(&self.time_zone.parse().unwrap_or(Tz::UTC))
     }
 
     pub(crate) fn reason(&self, code: &str) -> Option<&Reason> {

@@ -28,10 +28,10 @@ use crate::{
 };
 
 const STYLE: &str = include_str!("../assets/portal.css");
+const SCRIPT: &str = include_str!("../assets/portal.js");
 
-/// The URL contains a digest of the style sheet, so that browsers can keep it for ever.
-static STYLE_URL: LazyLock<String> =
-    LazyLock::new(|| format!("/assets/{}/portal.css", digest(STYLE)));
+static STYLE_URL: LazyLock<String> = LazyLock::new(|| asset_url(STYLE, "portal.css"));
+static SCRIPT_URL: LazyLock<String> = LazyLock::new(|| asset_url(SCRIPT, "portal.js"));
 
 /// A step of a return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,6 +142,10 @@ impl Page {
         &STYLE_URL
     }
 
+    pub(crate) fn script(&self) -> &'static str {
+        &SCRIPT_URL
+    }
+
     /// The style sheet with the merchant's colours.
     pub(crate) fn theme(&self) -> Option<String> {
         let Portal { merchant, version, .. } = self.portal.as_ref();
@@ -209,9 +213,17 @@ pub(crate) fn redirect(path: &str) -> HttpResponse {
     HttpResponse::SeeOther().insert_header((header::LOCATION, path)).finish()
 }
 
-/// Serves the portal's own style sheet.
+/// Serves the portal's own style sheet and script.
 pub(crate) fn assets(app: &mut web::ServiceConfig) {
     app.route("/assets/{digest}/portal.css", web::get().to(show_style));
+    app.route("/assets/{digest}/portal.js", web::get().to(show_script));
+}
+
+async fn show_script() -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type("text/javascript; charset=utf-8")
+        .insert_header((header::CACHE_CONTROL, "public, max-age=31536000, immutable"))
+        .body(SCRIPT)
 }
 
 async fn show_style() -> HttpResponse {
@@ -227,11 +239,11 @@ pub(crate) fn style_sheet(text: String, is_immutable: bool) -> HttpResponse {
         .body(text)
 }
 
-/// A short digest (FNV-1a) that changes when the text does.
-fn digest(text: &str) -> String {
+/// The URL contains a digest (FNV-1a) of the text, so that browsers can keep it for ever.
+fn asset_url(text: &str, name: &str) -> String {
     let start = 0xcbf2_9ce4_8422_2325_u64;
     let hash = text
         .bytes()
         .fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-    format!("{hash:016x}")
+    format!("/assets/{hash:016x}/{name}")
 }

@@ -9,10 +9,13 @@ use actix_web::{
 };
 use pages::{assets, security};
 
-use crate::{error::PageError, error_page, find, hosts, language_choice, page, theme};
+use crate::{
+    check, choose, error::PageError, error_page, find, hosts, instead, language_choice, method,
+    page, returns, theme, withdraw,
+};
 
 /// Longest form. A form can hold the choices of a large order.
-const MAX_FORM_BYTES: usize = 256 * 1024;
+const MAX_FORM_BYTES: usize = 512 * 1024;
 
 pub(crate) fn configure(app: &mut web::ServiceConfig) {
     app.service(
@@ -33,6 +36,12 @@ pub(crate) fn configure(app: &mut web::ServiceConfig) {
             .configure(assets::routes)
             .configure(theme::routes)
             .configure(language_choice::routes)
+            .configure(choose::routes)
+            .configure(instead::routes)
+            .configure(method::routes)
+            .configure(check::routes)
+            .configure(returns::routes)
+            .configure(withdraw::routes)
             .configure(find::routes)
             .default_service(web::to(error_page::not_found)),
     );

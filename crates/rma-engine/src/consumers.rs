@@ -4,6 +4,7 @@
 use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
+use domain::erasure::ShopperErased;
 use domain::exchange::{ExchangeFailed, ExchangePlaced, ExchangeUndeliverable};
 use domain::order::{OrderLine, OrderStored};
 use domain::warehouse::UnitReceived;
@@ -11,7 +12,7 @@ use messaging::{Broker, Envelope, HandleError, Handler, Outbox, consume};
 use platform::{Clock, Process, Service as _};
 
 use crate::order_projection::Snapshot;
-use crate::{App, exchanges, projection, receiving};
+use crate::{App, erasing, exchanges, projection, receiving};
 
 /// Prefetch limit for exchange events, each of which may name a thousand units.
 const MAX_EXCHANGE_PREFETCH: u16 = 16;
@@ -28,6 +29,7 @@ pub(crate) fn start(app: &App, broker: &Broker, process: &Process) {
     consume(broker, App::NAME, process, PlacedExchanges(deps()));
     consume(broker, App::NAME, process, FailedExchanges(deps()));
     consume(broker, App::NAME, process, UndeliverableExchanges(deps()));
+    consume(broker, App::NAME, process, Erasures(deps()));
 }
 
 /// Sorts events by return, because every transaction locks returns in that order. The sort is
@@ -72,8 +74,9 @@ impl Handler for Orders {
         events: &[&Envelope<OrderStored>],
     ) -> Result<(), HandleError> {
         let HandlerDeps { deliveries, clock, .. } = &self.0;
-        let snapshots = events.iter().map(|event| Snapshot {
-            stored: &event.data,
+        let stored = erasing::without_erased(conn, events).await?;
+        let snapshots = events.iter().zip(&stored).map(|(event, stored)| Snapshot {
+            stored,
             sequence: event.sequence_number(),
             stored_at: event.time,
         });
@@ -154,6 +157,31 @@ impl Handler for UndeliverableExchanges {
         let HandlerDeps { deliveries, clock, .. } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
             exchanges::record_undeliverable(conn, deliveries, event, clock.now()).await?;
+        }
+        Ok(())
+    }
+}
+
+struct Erasures(HandlerDeps);
+
+impl Handler for Erasures {
+    type Event = ShopperErased;
+
+    /// Each event may be about a hundred orders.
+    const MAX_BATCH_COST: usize = 1;
+
+    fn cost(_: &ShopperErased) -> usize {
+        1
+    }
+
+    async fn handle(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[&Envelope<ShopperErased>],
+    ) -> Result<(), HandleError> {
+        let HandlerDeps { outbox, clock, .. } = &self.0;
+        for event in events {
+            erasing::erase_shopper(conn, outbox, event, clock.now()).await?;
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! The rma-engine service owns returns, the shipped units of orders, the timeline of each return
 //! and the list of discrepancies. It consumes `order.stored.v1`, `unit.received.v1`,
-//! `exchange.placed.v1`, `exchange.failed.v1`, `exchange.undeliverable.v1`, `merchant.changed.v1` and `token.revoked.v1`,
-//! publishes `return.confirmed.v1` and `exchange.renamed.v1`, and sends merchants an RMA message for
+//! `exchange.placed.v1`, `exchange.failed.v1`, `exchange.undeliverable.v1`, `shopper.erased.v1`,
+//! `merchant.changed.v1` and `token.revoked.v1`, publishes `return.confirmed.v1`, `exchange.renamed.v1`,
+//! `returns.erased.v1` and `shopper.erasure_confirmed.v1`, and sends merchants an RMA message for
 //! every change of a return. Shoppers prove here that they know an order, and then return its units.
 //!
 //! It guarantees that a unit is in at most one return, also under concurrent requests; that
@@ -14,6 +15,7 @@ mod confirmations;
 mod consumers;
 mod deep_links;
 mod discrepancies;
+mod erasing;
 mod error;
 mod exchanges;
 mod http;

@@ -2,6 +2,8 @@
 
 pub(crate) mod discrepancies;
 pub(crate) mod discrepancy_search;
+pub(crate) mod erased_orders;
+pub(crate) mod erasures;
 pub(crate) mod exchange_orders;
 pub(crate) mod locked_returns;
 pub(crate) mod lookups;

@@ -2,6 +2,7 @@ mod bodies;
 mod canceling;
 mod contract;
 mod discrepancies;
+mod erasing;
 mod exchanging;
 mod histories;
 mod limits;

@@ -2,13 +2,14 @@
 //!
 //! The sandbox serves every endpoint of a merchant below any prefix (`/rmas`, `/blue/rmas`), issues
 //! tokens, checks signatures and keeps a journal of received requests. Behaviour rules make a path
-//! fail; without rules every request is accepted.
+//! fail; without rules every request is accepted. It also has a small catalogue with pictures.
 
 pub mod behaviour;
 pub mod journal;
 pub mod settings;
 pub mod signature;
 
+mod catalogue;
 mod control;
 mod interface;
 mod merchant;
@@ -38,6 +39,8 @@ pub(crate) struct Sandbox {
     pub(crate) secrets: RwLock<Secrets>,
     pub(crate) signature_required: bool,
     pub(crate) tokens: Tokens,
+    /// Empty: the URL of the request.
+    pub(crate) public_url: String,
     pub(crate) clock: Clock,
 }
 
@@ -53,6 +56,7 @@ impl Sandbox {
             secrets: RwLock::new(secrets),
             signature_required: settings.signing.required,
             tokens: Tokens::new(settings.tokens.lifetime),
+            public_url: settings.http.public_url.clone(),
             clock,
         })
     }

@@ -10,6 +10,7 @@ use sandbox::settings::Settings;
 ///   SANDBOX__HTTP__HOST=127.0.0.1       address to listen on
 ///   SANDBOX__HTTP__PORT=8090            0 chooses a free port
 ///   SANDBOX__HTTP__WORKERS=1            number of threads
+///   SANDBOX__HTTP__PUBLIC_URL=          URL of pictures; empty: the URL of the request
 ///   SANDBOX__JOURNAL__ENABLED=true      false: requests are counted but not stored
 ///   SANDBOX__JOURNAL__CAPACITY=10000    number of stored requests
 ///   SANDBOX__SIGNING__SECRETS=          whsec_ secrets, separated by commas

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::Sandbox;
 use crate::behaviour::{Action, DueStep};
+use crate::catalogue::{public_url, variants};
 use crate::interface::Interface;
 use crate::journal::ReceivedRequest;
 use crate::response::{self, ConnectionHandle};
@@ -61,7 +62,7 @@ fn default_response(
         }
         Interface::Variants { variant_identifier } => {
             let identifier = percent_decode_str(variant_identifier).decode_utf8_lossy();
-            (StatusCode::OK, variants(&identifier))
+            (StatusCode::OK, variants(&identifier, &public_url(sandbox, request)))
         }
         Interface::Message(MessageKind::ExchangeOrder) => exchange_order(body),
         Interface::Message(_) => (StatusCode::OK, json!({"message": "received"})),
@@ -81,20 +82,6 @@ fn exchange_order(body: &[u8]) -> (StatusCode, Value) {
             (StatusCode::UNPROCESSABLE_ENTITY, response)
         }
     }
-}
-
-/// Two variants in stock and one sold out.
-fn variants(identifier: &str) -> Value {
-    let variant = |size: &str, in_stock: u32| {
-        json!({
-            "sku": format!("{identifier}-{size}"),
-            "title": format!("{identifier}, size {size}"),
-            "attributes": [{"name": "size", "value": size}],
-            "unit_price_amount_cents": 2500,
-            "quantity_in_stock": in_stock,
-        })
-    };
-    json!([variant("S", 4), variant("M", 9), variant("L", 0)])
 }
 
 /// Whether an `expire_token` step is fulfilled: the token was issued after the rule was set.

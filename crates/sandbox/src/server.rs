@@ -14,7 +14,7 @@ use platform::Clock;
 
 use crate::response::ConnectionHandle;
 use crate::settings::Settings;
-use crate::{Sandbox, control, merchant};
+use crate::{Sandbox, catalogue, control, merchant};
 
 const BODY_LIMIT: usize = 8 * 1024 * 1024;
 /// Limits the wait for requests that hang on purpose.
@@ -109,6 +109,7 @@ fn bind(
             .app_data(control::json_config())
             .app_data(web::QueryConfig::default().error_handler(control::invalid_query))
             .configure(control::routes)
+            .configure(catalogue::routes)
             .default_service(web::to(merchant::respond))
     };
     let mut server = HttpServer::new(factory)

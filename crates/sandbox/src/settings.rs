@@ -22,6 +22,8 @@ pub struct Http {
     pub host: IpAddr,
     pub port: u16,
     pub workers: usize,
+    /// The URL that browsers load pictures from. Empty: the URL of the request.
+    pub public_url: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]

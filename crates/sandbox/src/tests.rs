@@ -1,5 +1,7 @@
 //! The sandbox over HTTP.
 
+mod catalogue;
+
 use std::error::Error;
 use std::time::{Duration, Instant};
 

@@ -1,11 +1,13 @@
 //! The warehouse notifier sends merchants messages about shipments and receipts in a warehouse. It owns
-//! inbound ASNs, receipts, outbound shipments and drop shipments. It consumes `merchant.changed.v1` and
-//! `token.revoked.v1`, and publishes `unit.received.v1` for units that belong to an RMA.
+//! inbound ASNs, receipts, outbound shipments and drop shipments. It consumes `merchant.changed.v1`,
+//! `token.revoked.v1` and `returns.erased.v1`, and publishes `unit.received.v1` for units that belong to an
+//! RMA, and `shopper.erasure_confirmed.v1`.
 //!
 //! It guarantees that a request is stored as a whole or not at all, that a 201 response means that the
 //! request is stored and its messages are enqueued, and that a repeated request enqueues no message twice.
 
 mod drop_shipments;
+mod erasing;
 mod error;
 mod http;
 mod inbound;
@@ -25,7 +27,7 @@ use delivery::Deliveries;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use domain::message_kind::MessageKind;
 use merchants::Merchants;
-use messaging::{Backlog, Broker, Outbox, Topology};
+use messaging::{Backlog, Broker, Outbox, Topology, consume};
 use platform::database::Pool;
 use platform::identity::{self, Verifier};
 use platform::sealing::{self, Sealer};
@@ -33,6 +35,8 @@ use platform::{Clock, Process, Service, idempotency};
 use serde::Deserialize;
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::service_config::ServiceConfig;
+
+use erasing::Erasures;
 
 /// Creates the tables of this service.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/warehouse-notifier");
@@ -133,6 +137,8 @@ impl Service for App {
         let deliveries =
             Deliveries::start(&outbox, process, &broker, &merchants, &sealer, &KINDS, delivery)?;
         idempotency::delete_expired(process, &keys);
+        let erasures = Erasures { outbox: outbox.clone(), clock: process.clock.clone() };
+        consume(&broker, Self::NAME, process, erasures);
         let app = Self {
             pool: process.pool.clone(),
             clock: process.clock.clone(),

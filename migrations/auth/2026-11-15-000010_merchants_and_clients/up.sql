@@ -7,6 +7,10 @@ CREATE TABLE merchants (
     updated_at TIMESTAMPTZ NOT NULL
 );
 
+-- Searches of the words in identifiers and names.
+CREATE INDEX merchants_words ON merchants
+USING gin (to_tsvector('simple', identifier || ' ' || (document #>> '{settings,name}')));
+
 -- The host names of the merchants' portals. The merchant's document has them too; this table makes them
 -- unique.
 CREATE TABLE host_names (
@@ -56,10 +60,18 @@ CREATE TABLE people (
     totp_secret TEXT,
     -- The time step of the last accepted code. A code of this or an earlier step is refused.
     totp_step BIGINT,
+    -- Wrong codes in a row after the right password.
+    wrong_codes INTEGER NOT NULL DEFAULT 0,
+    -- `iss` and `sub` of the identity provider, once the person signed in with it.
+    oidc_issuer TEXT,
+    oidc_subject TEXT,
     created_at TIMESTAMPTZ NOT NULL,
     last_signed_in_at TIMESTAMPTZ,
+    -- The address of the last sign-in. Failures from other addresses do not lock it out.
+    last_address TEXT,
     CONSTRAINT people_role CHECK (role IN ('operator', 'support', 'merchant-admin', 'merchant-viewer')),
     CONSTRAINT people_role_merchant CHECK ((merchant IS NOT NULL) = (role IN ('merchant-admin', 'merchant-viewer'))),
+    CONSTRAINT people_oidc_key UNIQUE (oidc_issuer, oidc_subject),
     CONSTRAINT people_state CHECK (state IN ('invited', 'active', 'disabled')),
     -- An operator with a password also needs a second factor.
     CONSTRAINT people_operator_totp CHECK (role <> 'operator' OR password_hash IS NULL OR totp_secret IS NOT NULL)
@@ -79,8 +91,6 @@ CREATE TABLE recovery_codes (
 CREATE TABLE invitations (
     person TEXT PRIMARY KEY CONSTRAINT invitations_person_fkey REFERENCES people (email),
     token_hash BYTEA NOT NULL CONSTRAINT invitations_token_hash_key UNIQUE,
-    -- Encrypted.
-    totp_secret TEXT NOT NULL,
     expires_at TIMESTAMPTZ NOT NULL
 );
 
@@ -135,3 +145,6 @@ CREATE TABLE audit_records (
 );
 
 CREATE INDEX audit_records_merchant ON audit_records (merchant, id);
+CREATE INDEX audit_records_actor ON audit_records (actor, id);
+CREATE INDEX audit_records_action ON audit_records (action, id);
+CREATE INDEX audit_records_created_at ON audit_records (created_at);

@@ -1,6 +1,6 @@
 -- Messages to merchants. `deliveries` holds the messages that are not settled yet; it is small and
 -- changes often. `delivery_messages` and `delivery_attempts` are the history: rows are written once,
--- and whole days are dropped. Both are partitioned by id: ids are UUIDs of version 7, which begin
+-- except that a shopper's data is erased, and whole days are dropped. Both are partitioned by id: ids are UUIDs of version 7, which begin
 -- with their time of creation.
 CREATE TABLE delivery_messages (
     id UUID PRIMARY KEY,
@@ -112,6 +112,22 @@ CREATE TABLE delivery_endpoints (
     CONSTRAINT delivery_endpoints_disabled
     CHECK ((disabled_at_version IS NULL) = (disabled_at IS NULL))
 ) WITH (fillfactor = 50);
+
+-- Failing and disabled endpoints, in the order of lists. These columns change rarely, so the index does not
+-- slow settlements.
+CREATE INDEX delivery_endpoints_bad
+ON delivery_endpoints (merchant COLLATE "C", kind COLLATE "C")
+WHERE failing_since IS NOT NULL OR disabled_at IS NOT NULL;
+
+-- The last sample that each endpoint accepted. Samples are not deliveries.
+CREATE TABLE delivery_samples (
+    merchant TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    accepted_at TIMESTAMPTZ NOT NULL,
+    -- HTTP status code.
+    status INTEGER NOT NULL,
+    PRIMARY KEY (merchant, kind)
+);
 
 -- Attempts per hour, for reports. Status 0 stands for no response.
 CREATE TABLE delivery_counts (

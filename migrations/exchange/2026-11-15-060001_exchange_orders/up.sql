@@ -18,6 +18,8 @@ CREATE TABLE confirmations (
     decided_at TIMESTAMPTZ,
     -- Trace context of the request that confirmed the return.
     traceparent TEXT,
+    -- The shopper's data was erased.
+    erased BOOLEAN NOT NULL DEFAULT FALSE,
     CONSTRAINT confirmations_pkey PRIMARY KEY (position),
     CONSTRAINT confirmations_once UNIQUE (original_order_id, merchant, rma_identifier),
     CONSTRAINT confirmations_state
@@ -62,6 +64,9 @@ CREATE TABLE exchange_orders (
     total_amount_cents BIGINT,
     tax_amount_cents BIGINT,
     shipping_amount_cents BIGINT,
+    -- The operator who abandoned the order, and why.
+    abandoned_by TEXT,
+    abandon_note TEXT,
     CONSTRAINT exchange_orders_one_per_original_order PRIMARY KEY (merchant, original_order_id),
     CONSTRAINT exchange_orders_confirmation UNIQUE (confirmation),
     CONSTRAINT exchange_orders_delivery UNIQUE (delivery),
@@ -74,7 +79,10 @@ CREATE TABLE exchange_orders (
     CONSTRAINT exchange_orders_price_check
         CHECK (price_check IN ('checked', 'unchecked', 'not_needed')),
     CONSTRAINT exchange_orders_named
-        CHECK ((state = 'placed') = (exchange_order_identifier IS NOT NULL))
+        CHECK ((state = 'placed') = (exchange_order_identifier IS NOT NULL)),
+    CONSTRAINT exchange_orders_abandoned
+        CHECK ((state = 'abandoned') = (abandoned_by IS NOT NULL)
+            AND (state = 'abandoned') = (abandon_note IS NOT NULL))
 );
 
 -- A merchant's identifier belongs to one exchange order.
@@ -84,3 +92,12 @@ CREATE UNIQUE INDEX exchange_orders_by_name
 CREATE INDEX exchange_orders_by_state ON exchange_orders (merchant, state, confirmation);
 -- For lists of all merchants.
 CREATE INDEX exchange_orders_of_all ON exchange_orders (state, confirmation);
+
+-- Orders whose shopper was erased, with the sequence number of the event. A confirmation with a lower number
+-- that arrives later is erased before it is stored.
+CREATE TABLE erased_orders (
+    merchant TEXT COLLATE "C" NOT NULL,
+    original_order_id TEXT COLLATE "C" NOT NULL,
+    sequence BIGINT NOT NULL,
+    CONSTRAINT erased_orders_pkey PRIMARY KEY (merchant, original_order_id)
+);

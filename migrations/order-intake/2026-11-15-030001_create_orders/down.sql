@@ -1,3 +1,7 @@
+DROP TABLE retention_scan;
+DROP TABLE erasure_confirmations;
+DROP TABLE erasure_orders;
+DROP TABLE erasures;
 DROP FUNCTION abort_concurrent_write();
 DROP TABLE order_resets;
 DROP TABLE rejected_orders;

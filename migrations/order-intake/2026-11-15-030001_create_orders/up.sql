@@ -15,6 +15,9 @@ CREATE TABLE orders (
     -- Validated JSON, stored as TEXT to keep it exactly as it was published.
     document TEXT NOT NULL,
     received_at TIMESTAMPTZ NOT NULL,
+    -- The time at which the shopper's data was erased; null if a return still needs it. A new snapshot
+    -- brings the data back. The digest stays, so that the same snapshot does not.
+    erased_at TIMESTAMPTZ,
     CONSTRAINT orders_pkey PRIMARY KEY (merchant, identifier)
 );
 
@@ -92,6 +95,71 @@ CREATE TABLE order_resets (
     actor TEXT NOT NULL,
     previous_updated_at TIMESTAMPTZ NOT NULL,
     reset_at TIMESTAMPTZ NOT NULL
+);
+
+-- Erasures of shoppers' data, the record of who requested them. They contain no personal data.
+CREATE TABLE erasures (
+    -- Version 7, so that ids sort by time.
+    id UUID PRIMARY KEY,
+    merchant TEXT COLLATE "C" NOT NULL,
+    -- SHA-256 of the e-mail address in lower case; null for an erasure by orders.
+    email_sha256 TEXT COLLATE "C",
+    -- Erase open returns too: all, or those that last changed before a time.
+    force BOOLEAN NOT NULL,
+    force_before TIMESTAMPTZ,
+    requested_by TEXT NOT NULL,
+    -- Running until all orders are erased here, then waiting for the other services.
+    state TEXT NOT NULL,
+    orders BIGINT NOT NULL,
+    -- Orders and events in which data was replaced.
+    erased_orders BIGINT NOT NULL DEFAULT 0,
+    erased_events BIGINT NOT NULL DEFAULT 0,
+    -- Events that were published for the other services.
+    batches INTEGER NOT NULL DEFAULT 0,
+    created_at TIMESTAMPTZ NOT NULL,
+    finished_at TIMESTAMPTZ,
+    CONSTRAINT erasures_state CHECK (state IN ('running', 'waiting', 'finished')),
+    CONSTRAINT erasures_finished CHECK ((state = 'finished') = (finished_at IS NOT NULL))
+);
+
+CREATE INDEX erasures_by_merchant ON erasures (merchant, id);
+CREATE INDEX erasures_running ON erasures (id) WHERE state = 'running';
+CREATE INDEX erasures_by_email ON erasures (merchant, email_sha256) WHERE email_sha256 IS NOT NULL;
+
+-- The orders of each erasure.
+CREATE TABLE erasure_orders (
+    erasure UUID NOT NULL CONSTRAINT erasure_orders_erasure_fkey REFERENCES erasures (id),
+    order_identifier TEXT COLLATE "C" NOT NULL,
+    is_done BOOLEAN NOT NULL DEFAULT FALSE,
+    CONSTRAINT erasure_orders_pkey PRIMARY KEY (erasure, order_identifier)
+);
+
+CREATE INDEX erasure_orders_next ON erasure_orders (erasure, order_identifier) WHERE NOT is_done;
+
+-- Confirmations of the other services, one for each batch.
+CREATE TABLE erasure_confirmations (
+    erasure UUID NOT NULL CONSTRAINT erasure_confirmations_erasure_fkey REFERENCES erasures (id),
+    batch INTEGER NOT NULL,
+    service TEXT NOT NULL,
+    records BIGINT NOT NULL,
+    events BIGINT NOT NULL,
+    deliveries BIGINT NOT NULL,
+    -- Open returns whose data was kept, as JSON.
+    kept_returns JSONB NOT NULL,
+    confirmed_at TIMESTAMPTZ NOT NULL,
+    CONSTRAINT erasure_confirmations_pkey PRIMARY KEY (erasure, batch, service)
+);
+
+-- The progress of the daily search for orders whose retention ended. An index on the time of the last change
+-- would slow every update of an order, so the search reads all orders by their key.
+CREATE TABLE retention_scan (
+    is_only BOOLEAN PRIMARY KEY DEFAULT true,
+    -- Orders up to this one are done.
+    merchant TEXT COLLATE "C" NOT NULL DEFAULT '',
+    identifier TEXT COLLATE "C" NOT NULL DEFAULT '',
+    -- The end of the last whole search.
+    finished_at TIMESTAMPTZ,
+    CONSTRAINT retention_scan_is_only CHECK (is_only)
 );
 
 -- Rolls back a statement that wrote only some of its rows because another writer was first.

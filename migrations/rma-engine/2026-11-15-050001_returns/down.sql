@@ -5,4 +5,5 @@ DROP FUNCTION reject_timeline_change;
 DROP TABLE return_units;
 DROP TABLE returns;
 DROP TABLE exchange_orders;
+DROP TABLE erased_orders;
 DROP TABLE orders;

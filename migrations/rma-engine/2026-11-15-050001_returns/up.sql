@@ -17,6 +17,15 @@ CREATE TABLE orders (
     CONSTRAINT orders_pkey PRIMARY KEY (merchant, identifier)
 );
 
+-- Orders whose shopper was erased, with the sequence number of the event. A snapshot with a lower number
+-- that arrives later is erased before it is stored.
+CREATE TABLE erased_orders (
+    merchant TEXT COLLATE "C" NOT NULL,
+    identifier TEXT COLLATE "C" NOT NULL,
+    sequence BIGINT NOT NULL,
+    CONSTRAINT erased_orders_pkey PRIMARY KEY (merchant, identifier)
+);
+
 -- Exchange orders and their original orders. An original may itself be an exchange order.
 CREATE TABLE exchange_orders (
     merchant TEXT COLLATE "C" NOT NULL,
@@ -35,6 +44,8 @@ CREATE TABLE returns (
     status TEXT COLLATE "C" NOT NULL,
     -- Lower case; NULL if the shopper has no e-mail address.
     customer_email TEXT COLLATE "C",
+    -- SHA-256 of the giftee's e-mail address, to erase it; NULL if there is no giftee.
+    giftee_email_sha256 TEXT COLLATE "C",
     document TEXT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
     updated_at TIMESTAMPTZ NOT NULL,
@@ -45,6 +56,8 @@ CREATE INDEX returns_by_time ON returns (merchant, created_at, rma_identifier);
 CREATE INDEX returns_by_status ON returns (merchant, status, created_at, rma_identifier);
 CREATE INDEX returns_by_email ON returns (merchant, customer_email, created_at, rma_identifier)
     WHERE customer_email IS NOT NULL;
+CREATE INDEX returns_by_giftee ON returns (merchant, giftee_email_sha256)
+    WHERE giftee_email_sha256 IS NOT NULL;
 -- For lists of all merchants. Only their queries repeat the condition, which is always true: otherwise
 -- PostgreSQL might search one merchant in these indexes and read the rows of the others.
 CREATE INDEX returns_of_all_by_time ON returns (created_at, rma_identifier)
@@ -95,8 +108,12 @@ CREATE TABLE timeline (
 
 CREATE INDEX timeline_by_return ON timeline (merchant, rma_identifier, position);
 
+-- Only the erasure of a shopper's data may change entries.
 CREATE FUNCTION reject_timeline_change() RETURNS TRIGGER LANGUAGE plpgsql AS $$
 BEGIN
+    IF TG_OP = 'UPDATE' AND current_setting('backhaul.erasing', true) = 'on' THEN
+        RETURN NULL;
+    END IF;
     RAISE EXCEPTION 'the timeline is append-only';
 END
 $$;

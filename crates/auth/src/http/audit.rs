@@ -3,6 +3,7 @@
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpResponse, get, web};
+use chrono::{DateTime, Datelike as _, Utc};
 use platform::{
     Problem,
     http::{ErrorBody, PageLimit},
@@ -12,13 +13,26 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::{listed_merchant, require_read};
-use crate::{App, audit::AuditPage, store::audit};
+use crate::{
+    App,
+    audit::AuditPage,
+    error::Error,
+    store::audit::{self, AuditFilter},
+};
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AuditQuery {
     /// Only records of this merchant
     merchant: Option<String>,
+    /// Only changes by this client or person: a client id or an e-mail address
+    actor: Option<String>,
+    /// Only changes of this type, for example `endpoint.set`
+    action: Option<String>,
+    /// Only records of this time or later
+    from: Option<DateTime<Utc>>,
+    /// Only records before this time
+    to: Option<DateTime<Utc>>,
     /// Maximum number of entries
     #[serde(default)]
     #[param(inline)]
@@ -27,10 +41,30 @@ pub(crate) struct AuditQuery {
     after: Option<i64>,
 }
 
+impl AuditQuery {
+    /// Rejects values that PostgreSQL cannot compare.
+    fn check(&self) -> Result<(), Error> {
+        for (name, text) in
+            [("merchant", &self.merchant), ("actor", &self.actor), ("action", &self.action)]
+        {
+            if text.as_ref().is_some_and(|text| text.contains('\0')) {
+                return Err(Error::BadQuery(name, "must not contain NUL"));
+            }
+        }
+        for (name, time) in [("from", self.from), ("to", self.to)] {
+            if time.is_some_and(|time| !(1..=9999).contains(&time.year())) {
+                return Err(Error::BadQuery(name, "must lie in the years 1 to 9999"));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// List audit records
 ///
-/// The changes that people and clients made, newest first. A token of a merchant gets the changes that
-/// concern this merchant.
+/// The changes of merchants, endpoints, clients and people, and sign-ins, newest first. A token of a
+/// merchant gets the changes that concern this merchant. Other services keep their own records: replays,
+/// and the timelines of returns.
 #[utoipa::path(
     tag = "audit", security(("bearer" = ["read"]), ("bearer" = ["manage"]), ("bearer" = ["operator"])), params(AuditQuery),
     responses(
@@ -45,11 +79,18 @@ pub(crate) async fn list_audit_records(
     query: web::Query<AuditQuery>,
 ) -> Result<HttpResponse, Problem> {
     require_read(&caller)?;
-    let AuditQuery { merchant, limit, after } = query.into_inner();
-    let merchant = listed_merchant(&caller, merchant.as_deref())?;
-    let before = after.unwrap_or(i64::MAX);
+    let query = query.into_inner();
+    query.check()?;
+    let filter = AuditFilter {
+        merchant: listed_merchant(&caller, query.merchant.as_deref())?,
+        actor: query.actor.as_deref(),
+        action: query.action.as_deref(),
+        from: query.from,
+        to: query.to,
+    };
+    let before = query.after.unwrap_or(i64::MAX);
     let mut conn = app.pool.get().await?;
-    let mut records = audit::page(&mut conn, merchant, before, limit.rows()).await?;
-    let next = limit.next(&mut records, |record| record.id.to_string());
+    let mut records = audit::page(&mut conn, &filter, before, query.limit.rows()).await?;
+    let next = query.limit.next(&mut records, |record| record.id.to_string());
     Ok(HttpResponse::Ok().json(AuditPage { records, next }))
 }

@@ -18,6 +18,7 @@ use super::{check_merchant, listed_merchant, overlap_seconds, require_manage, re
 use crate::{
     App,
     clients::{self, ClientPage, ClientView, NewClient, Rotation},
+    error::Error,
     store,
 };
 
@@ -96,6 +97,30 @@ pub(crate) async fn list_clients(
     let next = query.limit.next(&mut found, |client| client.id.clone());
     let clients = found.into_iter().map(|client| ClientView::new(client, None)).collect();
     Ok(HttpResponse::Ok().json(ClientPage { clients, next }))
+}
+
+/// Show a client
+///
+/// Without secrets. A token of a merchant gets the clients of this merchant only.
+#[utoipa::path(
+    tag = "clients", security(("bearer" = ["read"]), ("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("client" = String, Path)),
+    responses(
+        (status = 200, body = ClientView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+    )
+)]
+#[get("/v1/clients/{client}")]
+pub(crate) async fn show_client(
+    app: web::Data<App>,
+    caller: Caller,
+    client: web::Path<String>,
+) -> Result<HttpResponse, Problem> {
+    require_read(&caller)?;
+    let found = store::clients::find(&mut *app.pool.get().await?, &client).await?;
+    let own = caller.merchant_scope();
+    let found = found.filter(|client| own.is_none() || client.merchant.as_ref() == own);
+    let found = found.ok_or_else(|| Error::ClientNotFound(client.into_inner()))?;
+    Ok(HttpResponse::Ok().json(ClientView::new(found, None)))
 }
 
 #[derive(ToSchema)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpResponse, delete, get, post, put, web};
+use actix_web::{HttpRequest, HttpResponse, delete, get, post, put, web};
 use domain::{
     json::object,
     merchant::{Authentication, Endpoint, Interface},
@@ -14,7 +14,10 @@ use platform::{
 };
 use utoipa::ToSchema;
 
-use super::{RotateSecretRequest, check_merchant, read_overlap, require_manage, require_read};
+use super::{
+    RotateSecretRequest, check_merchant, expected_version, read_overlap, require_manage,
+    require_read,
+};
 use crate::{
     App,
     endpoints::{self, EndpointList, EndpointView},
@@ -75,17 +78,18 @@ pub(crate) async fn list_endpoints(
 /// `********` instead. A request with `********` in one of these places is rejected.
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
-    params(("merchant" = String, Path), ("interface" = String, Path, example = "rma")),
+    params(("merchant" = String, Path), ("interface" = String, Path, example = "rma"), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read")),
     request_body(content = SetEndpointRequest, example = json!({ "url": "https://acme.example/hooks/rmas", "authentication": { "kind": "bearer", "token": "a-secret-token" }, "timeout_ms": 10_000 })),
     responses(
         (status = 200, body = EndpointView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody), (status = 409, description = "The endpoint has no url and the merchant no base_url", body = ErrorBody),
-        (status = 422, body = ErrorBody),
+        (status = 412, description = "The merchant has another version than `If-Match`", body = ErrorBody), (status = 422, body = ErrorBody),
     )
 )]
 #[put("/v1/merchants/{merchant}/endpoints/{interface}")]
 pub(crate) async fn set_endpoint(
     app: web::Data<App>,
+    request: HttpRequest,
     Sequential(caller, Json(body)): Sequential<Caller, Json>,
     path: EndpointPath,
 ) -> Result<HttpResponse, Problem> {
@@ -93,7 +97,8 @@ pub(crate) async fn set_endpoint(
     check_merchant(&caller, &path.0)?;
     let interface = parse_interface(&path.1)?;
     let new = body.read(object(|body| Endpoint::read(body, interface, &app.guard)))?;
-    let endpoint = endpoints::set(&app, actor, &path.0, interface, new).await?;
+    let expected = expected_version(&request);
+    let endpoint = endpoints::set(&app, actor, &path.0, interface, new, expected).await?;
     Ok(HttpResponse::Ok().json(endpoint))
 }
 

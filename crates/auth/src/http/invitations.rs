@@ -19,6 +19,9 @@ use crate::{
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct ShowInvitationRequest {
     token: String,
+    /// The `totp.setup` of an earlier response, to get the same secret again. Without it, each response
+    /// has a new secret.
+    totp_setup: Option<String>,
 }
 
 /// The credentials that the invited person chose.
@@ -33,25 +36,31 @@ pub(crate) struct AcceptInvitationRequest {
     /// other people sign in with the password alone.
     #[schema(example = "287082")]
     totp_code: Option<String>,
+    /// The `totp.setup` of the same response. Required with `totp_code`.
+    totp_setup: Option<String>,
     /// Ignored. The session has the address of the connection.
     address: Option<String>,
     /// The browser, for the list of sessions.
     user_agent: Option<String>,
+    /// The session that the browser has until now. It ends.
+    previous_session: Option<String>,
 }
 
-fn read_token(body: &Object<'_>) -> Option<String> {
-    body.reject_unknown(&["token"]);
-    body.required("token", text(0..=1000))
+fn read_shown(body: &Object<'_>) -> Option<(String, Option<String>)> {
+    body.reject_unknown(&["token", "totp_setup"]);
+    let token = body.required("token", text(0..=1000));
+    let setup = body.optional("totp_setup", text(0..=1000));
+    Some((token?, setup?))
 }
 
 /// Show an invitation
 ///
-/// The person to whom it belongs, and the TOTP secret for an authenticator app.
+/// The person to whom it belongs, and a new TOTP secret for an authenticator app.
 #[utoipa::path(
     tag = "people", security(()),
     request_body(content = ShowInvitationRequest, example = json!({ "token": "9rYbEvJ4qUs0cUHD3sG0ncYBF5r0cEI0vGZ2T8xG7oA" })),
     responses(
-        (status = 200, body = InvitationDetails),
+        (status = 200, body = InvitationDetails), (status = 403, description = "Passwords are switched off", body = ErrorBody),
         (status = 404, description = "The invitation does not exist, was used or replaced, or has expired", body = ErrorBody),
         (status = 422, body = ErrorBody), (status = 429, description = "Too many failures from this address", body = ErrorBody),
     )
@@ -63,8 +72,8 @@ pub(crate) async fn show_invitation(
     ClientIp(address): ClientIp,
     Json(body): Json,
 ) -> Result<HttpResponse, Problem> {
-    let token = body.read(object(read_token))?;
-    let shown = invitations::show(&app, &token, address).await;
+    let (token, setup) = body.read(object(read_shown))?;
+    let shown = invitations::show(&app, &token, setup, address).await;
     Ok(HttpResponse::Ok().json(shown.inspect_err(|error| record_rejection(&request, error))?))
 }
 
@@ -74,7 +83,7 @@ pub(crate) async fn show_invitation(
 /// contains the recovery codes.
 #[utoipa::path(
     tag = "people", security(()),
-    request_body(content = AcceptInvitationRequest, example = json!({ "token": "9rYbEvJ4qUs0cUHD3sG0ncYBF5r0cEI0vGZ2T8xG7oA", "password": "a-long-password", "totp_code": "287082" })),
+    request_body(content = AcceptInvitationRequest, example = json!({ "token": "9rYbEvJ4qUs0cUHD3sG0ncYBF5r0cEI0vGZ2T8xG7oA", "password": "a-long-password", "totp_code": "287082", "totp_setup": "k1.c2VhbGVk" })),
     responses(
         (status = 201, body = AcceptedInvitation), (status = 403, description = "Passwords are switched off", body = ErrorBody),
         (status = 404, description = "The invitation does not exist, was used or replaced, or has expired", body = ErrorBody),
@@ -89,8 +98,8 @@ pub(crate) async fn accept_invitation(
     ClientIp(address): ClientIp,
     Json(body): Json,
 ) -> Result<HttpResponse, Problem> {
-    let acceptance = body.read(object(Acceptance::read))?;
-    let accepted = invitations::accept(&app, acceptance, address).await;
+    let acceptance = body.read(object(|body| Acceptance::read(body, address)))?;
+    let accepted = invitations::accept(&app, acceptance).await;
     Ok(HttpResponse::Created()
         .json(accepted.inspect_err(|error| record_rejection(&request, error))?))
 }

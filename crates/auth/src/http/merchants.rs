@@ -1,9 +1,11 @@
 //! Merchants, for operators. A merchant and support can read settings. A merchant can change the
 //! appearance of its portal.
 
+#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
+
 mod appearance;
 
-use actix_web::{HttpResponse, get, patch, post, web};
+use actix_web::{HttpRequest, HttpResponse, get, patch, post, web};
 use domain::{
     access::Scope,
     json::{Document, JsonValue, object},
@@ -11,13 +13,13 @@ use domain::{
 };
 use platform::{
     Problem,
-    http::{ErrorBody, Json, Page, Sequential},
+    http::{ErrorBody, Json, PageLimit, Sequential},
     identity::Caller,
 };
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
-use super::{check_merchant, require_manage, require_operator, require_read};
+use super::{check_merchant, expected_version, require_manage, require_operator, require_read};
 use crate::{
     App,
     error::Error,
@@ -110,11 +112,38 @@ pub(crate) async fn create_merchant(
     Ok(HttpResponse::Created().json(merchant))
 }
 
+/// Search and page of a list of merchants.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MerchantQuery {
+    /// Words that begin words of the identifier or name, up to 200 characters
+    q: Option<String>,
+    /// Maximum number of entries
+    #[serde(default)]
+    #[param(inline)]
+    limit: PageLimit,
+    /// The `next` of the previous page
+    after: Option<String>,
+}
+
+impl MerchantQuery {
+    /// The searched words, unless there are none.
+    fn words(&self) -> Result<Option<&str>, Error> {
+        match self.q.as_deref().map(str::trim) {
+            Some(words) if words.contains('\0') || words.chars().count() > 200 => {
+                Err(Error::BadQuery("q", "must have up to 200 characters and no NUL"))
+            }
+            words => Ok(words.filter(|words| !words.is_empty())),
+        }
+    }
+}
+
 /// List merchants
 ///
-/// Sorted by identifier. A token of a merchant gets this merchant only.
+/// Sorted by identifier. With `q`, only merchants whose identifier or name has a word that begins with each
+/// word of `q`. A token of a merchant gets this merchant only.
 #[utoipa::path(
-    tag = "merchants", security(("bearer" = ["read"]), ("bearer" = ["manage"]), ("bearer" = ["operator"])), params(Page),
+    tag = "merchants", security(("bearer" = ["read"]), ("bearer" = ["manage"]), ("bearer" = ["operator"])), params(MerchantQuery),
     responses(
         (status = 200, body = MerchantPage), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
     )
@@ -123,13 +152,14 @@ pub(crate) async fn create_merchant(
 pub(crate) async fn list_merchants(
     app: web::Data<App>,
     caller: Caller,
-    page: web::Query<Page>,
+    query: web::Query<MerchantQuery>,
 ) -> Result<HttpResponse, Problem> {
     require_read(&caller)?;
+    let (own, words) = (caller.merchant_scope(), query.words()?);
+    let (after, rows) = (query.after.as_deref().unwrap_or(""), query.limit.rows());
     let mut conn = app.pool.get().await?;
-    let (own, limit) = (caller.merchant_scope(), page.limit.rows());
-    let mut found = store::merchants::page(&mut conn, own, page.after(), limit).await?;
-    let next = page.limit.next(&mut found, |stored| stored.merchant.identifier.to_string());
+    let mut found = store::merchants::page(&mut conn, own, words, after, rows).await?;
+    let next = query.limit.next(&mut found, |stored| stored.merchant.identifier.to_string());
     let merchants = found.into_iter().map(MerchantView::from).collect();
     Ok(HttpResponse::Ok().json(MerchantPage { merchants, next }))
 }
@@ -182,17 +212,18 @@ pub(crate) async fn show_merchant(
 /// Omitted settings stay as they are. All services use the new settings within seconds. The scope `manage`
 /// can change `appearance` of its own merchant and nothing else.
 #[utoipa::path(
-    tag = "merchants", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("merchant" = String, Path)),
+    tag = "merchants", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("merchant" = String, Path), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read")),
     request_body(content = UpdateMerchantRequest, example = json!({ "return_window_days": 45, "strict_amounts": true })),
     responses(
         (status = 200, body = MerchantView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody), (status = 409, description = "Another merchant has one of the host names", body = ErrorBody),
-        (status = 422, body = ErrorBody),
+        (status = 412, description = "The merchant has another version than `If-Match`", body = ErrorBody), (status = 422, body = ErrorBody),
     )
 )]
 #[patch("/v1/merchants/{merchant}")]
 pub(crate) async fn update_merchant(
     app: web::Data<App>,
+    request: HttpRequest,
     Sequential(caller, Json(body)): Sequential<Caller, Json>,
     merchant: web::Path<String>,
 ) -> Result<HttpResponse, Problem> {
@@ -204,8 +235,8 @@ pub(crate) async fn update_merchant(
         require_operator(&caller)?
     };
     let change = body.read(object(|body| SettingsChange::read(body, &app.guard)))?;
-    let request = body.value().to_value();
-    let merchant = merchants::update(&app, actor, &merchant, change, request).await?;
+    let (document, expected) = (body.value().to_value(), expected_version(&request));
+    let merchant = merchants::update(&app, actor, &merchant, change, document, expected).await?;
     Ok(HttpResponse::Ok().json(merchant))
 }
 

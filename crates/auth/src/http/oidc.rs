@@ -1,5 +1,7 @@
 //! Signing in with an OpenID provider. These operations need no token.
 
+use std::net::IpAddr;
+
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use domain::json::{Object, object, text};
 use platform::{
@@ -12,9 +14,9 @@ use utoipa::ToSchema;
 use super::sessions::record_rejection;
 use crate::{
     App,
+    browser::Browser,
     oidc::{self, Callback, Oidc, StartedFlow},
     sessions::StartedSession,
-    sign_in::read_user_agent,
 };
 
 /// The ways in which people can sign in.
@@ -44,6 +46,8 @@ pub(crate) struct FinishOidcRequest {
     state: String,
     /// The browser, for the list of sessions.
     user_agent: Option<String>,
+    /// The session that the browser has until now. It ends.
+    previous_session: Option<String>,
 }
 
 /// Show the ways to sign in
@@ -93,7 +97,7 @@ pub(crate) async fn start_oidc(
     responses(
         (status = 201, body = StartedSession),
         (status = 401, body = ErrorBody),
-        (status = 403, description = "No group of the person gives a role", body = ErrorBody),
+        (status = 403, description = "No group of the person gives a role; a person who signed in before is disabled", body = ErrorBody),
         (status = 404, description = "There is no OpenID provider", body = ErrorBody),
         (status = 409, description = "The person is the last operator and would get another role", body = ErrorBody),
         (status = 422, body = ErrorBody),
@@ -108,17 +112,17 @@ pub(crate) async fn finish_oidc(
     ClientIp(address): ClientIp,
     Json(body): Json,
 ) -> Result<HttpResponse, Problem> {
-    let (callback, user_agent) = body.read(object(read_callback))?;
-    let session = oidc::finish(&app, callback, address, user_agent).await;
+    let (callback, browser) = body.read(object(|body| read_callback(body, address)))?;
+    let session = oidc::finish(&app, callback, browser).await;
     let session = session.inspect_err(|error| record_rejection(&request, error))?;
     Ok(HttpResponse::Created().json(session))
 }
 
-fn read_callback(body: &Object<'_>) -> Option<(Callback, Option<String>)> {
-    body.reject_unknown(&["flow", "code", "state", "user_agent"]);
+fn read_callback(body: &Object<'_>, address: IpAddr) -> Option<(Callback, Browser)> {
+    body.reject_unknown(&[&["flow", "code", "state"][..], &Browser::FIELDS].concat());
     let flow = body.required("flow", text(0..=8192));
     let code = body.required("code", text(1..=4096));
     let state = body.required("state", text(0..=1000));
-    let user_agent = read_user_agent(body);
-    Some((Callback { flow: flow?, code: code?, state: state? }, user_agent?))
+    let browser = Browser::read(body, address);
+    Some((Callback { flow: flow?, code: code?, state: state? }, browser?))
 }

@@ -40,6 +40,8 @@ pub(crate) struct SignInRequest {
     totp_code: Option<String>,
     /// The browser, for the list of sessions.
     user_agent: Option<String>,
+    /// The session that the browser has until now. It ends.
+    previous_session: Option<String>,
 }
 
 /// The secret of a session.
@@ -83,7 +85,7 @@ pub(super) fn record_rejection(request: &HttpRequest, error: &Error) {
     responses(
         (status = 201, body = StartedSession), (status = 401, description = "The e-mail address, the password or the code is wrong", body = ErrorBody),
         (status = 403, description = "Passwords are switched off", body = ErrorBody), (status = 422, body = ErrorBody),
-        (status = 429, description = "Too many failures from this address", body = ErrorBody),
+        (status = 429, description = "Too many failures from this address or for this person", body = ErrorBody),
         (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
     )
 )]
@@ -94,8 +96,8 @@ pub(crate) async fn start_session(
     ClientIp(address): ClientIp,
     Json(body): Json,
 ) -> Result<HttpResponse, Problem> {
-    let credentials = body.read(object(SignIn::read))?;
-    let started = sign_in::sign_in(&app, credentials, address).await;
+    let credentials = body.read(object(|body| SignIn::read(body, address)))?;
+    let started = sign_in::sign_in(&app, credentials).await;
     Ok(HttpResponse::Created()
         .json(started.inspect_err(|error| record_rejection(&request, error))?))
 }
@@ -108,19 +110,17 @@ pub(crate) async fn start_session(
     request_body(content = SessionRequest, example = json!({ "session": "9rYbEvJ4qUs0cUHD3sG0ncYBF5r0cEI0vGZ2T8xG7oA" })),
     responses(
         (status = 200, body = SessionToken), (status = 401, description = "The session does not exist, has ended or has expired", body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 429, description = "Too many failures from this address", body = ErrorBody),
+        (status = 422, body = ErrorBody),
     )
 )]
 #[post("/v1/sessions/token")]
 pub(crate) async fn issue_session_token(
     app: web::Data<App>,
-    request: HttpRequest,
     ClientIp(address): ClientIp,
     Json(body): Json,
 ) -> Result<HttpResponse, Problem> {
     let session = body.read(object(read_session))?;
-    let token = sessions::token(&app, &session, address).await;
-    Ok(HttpResponse::Ok().json(token.inspect_err(|error| record_rejection(&request, error))?))
+    Ok(HttpResponse::Ok().json(sessions::token(&app, &session, address).await?))
 }
 
 /// Sign out

@@ -12,13 +12,15 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::{find, is_totp_required};
+use super::{check_passwords, find, is_totp_required};
 use crate::{
-    App, credentials, ended_sessions,
+    App,
+    browser::Browser,
+    credentials, ended_sessions,
     error::Error,
     passwords, people, recovery_codes,
     sessions::{self, StartedSession},
-    sign_in::{read_code, read_user_agent},
+    sign_in::read_code,
     store::{
         audit, invitations,
         people::{self as stored_people, Person, State},
@@ -29,6 +31,7 @@ use crate::{
 
 const PASSWORD: &str = "$.password";
 const TOTP_CODE: &str = "$.totp_code";
+const TOTP_SETUP: &str = "$.totp_setup";
 
 /// The session of a person who accepted an invitation.
 #[derive(Serialize, ToSchema)]
@@ -44,72 +47,80 @@ pub(crate) struct Acceptance {
     token: String,
     password: SecretString,
     code: Option<SecretString>,
-    user_agent: Option<String>,
+    /// The encrypted secret of the page that showed the invitation.
+    setup: Option<String>,
+    browser: Browser,
 }
 
 impl Acceptance {
     /// `address` is accepted and ignored: the address of the connection counts.
-    pub(crate) fn read(body: &Object<'_>) -> Option<Self> {
-        body.reject_unknown(&["token", "password", "totp_code", "address", "user_agent"]);
+    pub(crate) fn read(body: &Object<'_>, address: IpAddr) -> Option<Self> {
+        let own = ["token", "password", "totp_code", "totp_setup", "address"];
+        body.reject_unknown(&[&own[..], &Browser::FIELDS].concat());
         let token = body.required("token", text(0..=1000));
         let password = body.required("password", passwords::read_new);
         let code = read_code(body);
-        let address = body.optional("address", text(0..=1000));
-        let user_agent = read_user_agent(body);
-        address?;
-        Some(Self { token: token?, password: password?, code: code?, user_agent: user_agent? })
+        let setup = body.optional("totp_setup", text(0..=1000));
+        let ignored = body.optional("address", text(0..=1000));
+        let browser = Browser::read(body, address);
+        ignored?;
+        let (token, password, code) = (token?, password?, code?);
+        Some(Self { token, password, code, setup: setup?, browser: browser? })
     }
 }
 
 /// Sets the password and TOTP of the invited person, ends older sessions and starts a new one.
-pub(crate) async fn accept(
-    app: &App,
-    acceptance: Acceptance,
-    address: IpAddr,
-) -> Result<AcceptedInvitation, Error> {
-    if !app.settings.people.passwords {
-        return Err(Error::PasswordsDisabled);
-    }
-    let Acceptance { token, password, code, user_agent } = acceptance;
-    let (invitation, person) = find(app, &token, address).await?;
-    let step = check_code(app, &person, &invitation.totp_secret, code.as_ref())?;
+pub(crate) async fn accept(app: &App, acceptance: Acceptance) -> Result<AcceptedInvitation, Error> {
+    check_passwords(app, Error::PasswordsDisabled)?;
+    let Acceptance { token, password, code, setup, browser } = acceptance;
+    let (_, person) = find(app, &token, browser.address).await?;
+    let token = credentials::hash(&token);
+    let totp = check_code(app, &person, &token, code.as_ref(), setup)?;
     let checked = passwords::check(PASSWORD, &password, &person.email);
-    let errors = [checked.err(), step.as_ref().err().cloned()].into_iter().flatten();
+    let errors = [checked.err(), totp.as_ref().err().cloned()].into_iter().flatten();
     if let Some(error) = ValidationError::from_errors(errors) {
         return Err(error.into());
     }
-    let totp = step.ok().flatten().map(|step| (invitation.totp_secret, step));
+    let totp = totp.ok().flatten();
     let chosen = Chosen { password_hash: app.passwords.hash(password).await?, totp };
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         let person = stored_people::lock(conn, &person.email).await?;
         // Another request may have used or replaced the invitation meanwhile.
-        if !invitations::take(conn, &credentials::hash(&token)).await? {
+        if !invitations::take(conn, &token).await? {
             return Err(Error::InvitationNotFound);
         }
         let (person, recovery_codes) = set_credentials(app, conn, person, chosen).await?;
-        let started = sessions::start(app, conn, &person, address, user_agent).await?;
+        let started = sessions::start(app, conn, &person, browser).await?;
         Ok(AcceptedInvitation { started, recovery_codes })
     })
     .await
 }
 
-/// The time step of the code, if the person wants TOTP.
+/// The encrypted secret and the time step of the code, if the person wants TOTP. `token` is the hash of
+/// the invitation's token.
 fn check_code(
     app: &App,
     person: &Person,
-    totp_secret: &Sealed,
+    token: &[u8],
     code: Option<&SecretString>,
-) -> Result<Result<Option<i64>, FieldError>, Error> {
+    setup: Option<String>,
+) -> Result<Result<Option<(Sealed, i64)>, FieldError>, Error> {
+    let missing =
+        |field: &str| FieldError { field: field.into(), code: Code::MissingField, detail: None };
     let Some(code) = code else {
-        let missing =
-            FieldError { field: TOTP_CODE.into(), code: Code::MissingField, detail: None };
-        return Ok(if is_totp_required(person) { Err(missing) } else { Ok(None) });
+        return Ok(if is_totp_required(person) { Err(missing(TOTP_CODE)) } else { Ok(None) });
     };
-    let secret = totp::open(&app.sealer, &person.email, totp_secret)?;
+    let Some(setup) = setup else { return Ok(Err(missing(TOTP_SETUP))) };
+    let Some(secret) = totp::open_setup(&app.sealer, token, setup) else {
+        return Ok(Err(FieldError::invalid(TOTP_SETUP, "is not the setup of this invitation")));
+    };
     let step = totp::step(&person.email, &secret, code.expose_secret(), app.clock.now())?;
-    let wrong = || FieldError::invalid(TOTP_CODE, "is not the code that the app shows now");
-    Ok(step.map(Some).ok_or_else(wrong))
+    let Some(step) = step else {
+        let detail = "is not the code that the app shows now";
+        return Ok(Err(FieldError::invalid(TOTP_CODE, detail)));
+    };
+    Ok(Ok(Some((totp::seal(&app.sealer, &person.email, &secret)?, step))))
 }
 
 /// The credentials that replace those of a person.
@@ -130,6 +141,7 @@ async fn set_credentials(
     let (totp_secret, totp_step) = chosen.totp.unzip();
     person.password_hash = Some(chosen.password_hash);
     (person.totp_secret, person.totp_step) = (totp_secret, totp_step);
+    person.wrong_codes = 0;
     person.state = State::Active;
     stored_people::save(conn, &person).await?;
     let hashes = codes.iter().map(|code| recovery_codes::hash(code)).collect();

@@ -21,6 +21,8 @@ pub(super) enum Rejection {
     Flow(&'static str),
     #[error("the person is disabled")]
     Disabled,
+    #[error("the e-mail address belongs to another subject of the provider")]
+    OtherSubject,
     #[error("the {0} of the ID token is not acceptable")]
     IdToken(&'static str),
     #[error("the ID token is not valid")]
@@ -43,6 +45,7 @@ struct CheckedClaims {
 /// The claims about the person.
 #[derive(Deserialize)]
 pub(super) struct PersonClaims {
+    pub(super) sub: String,
     pub(super) email: Option<String>,
     email_verified: Option<Value>,
     pub(super) name: Option<String>,

@@ -28,10 +28,20 @@ pub(crate) async fn insert(
     Ok(())
 }
 
-/// The newest records with an id below `before`, of one merchant or of all.
+/// Conditions on audit records; all that are set must match.
+#[derive(Debug, Default)]
+pub(crate) struct AuditFilter<'a> {
+    pub(crate) merchant: Option<&'a str>,
+    pub(crate) actor: Option<&'a str>,
+    pub(crate) action: Option<&'a str>,
+    pub(crate) from: Option<Timestamp>,
+    pub(crate) to: Option<Timestamp>,
+}
+
+/// The newest records that match and have an id below `before`.
 pub(crate) async fn page(
     conn: &mut AsyncPgConnection,
-    merchant: Option<&str>,
+    filter: &AuditFilter<'_>,
     before: i64,
     limit: i64,
 ) -> Result<Vec<AuditRecord>, Error> {
@@ -40,8 +50,20 @@ pub(crate) async fn page(
         .order(audit_records::id.desc())
         .limit(limit)
         .into_boxed();
-    if let Some(merchant) = merchant {
+    if let Some(merchant) = filter.merchant {
         query = query.filter(audit_records::merchant.eq(merchant));
+    }
+    if let Some(actor) = filter.actor {
+        query = query.filter(audit_records::actor.eq(actor));
+    }
+    if let Some(action) = filter.action {
+        query = query.filter(audit_records::action.eq(action));
+    }
+    if let Some(from) = filter.from {
+        query = query.filter(audit_records::created_at.ge(from));
+    }
+    if let Some(to) = filter.to {
+        query = query.filter(audit_records::created_at.lt(to));
     }
     Ok(query.load(conn).await?)
 }

@@ -164,7 +164,7 @@ pub(crate) async fn valid_secrets(
     let rows = table::table
         .filter(table::client_id.eq(client))
         .filter(is_valid)
-        .order(table::created_at.desc());
+        .order((table::created_at.desc(), table::id.desc()));
     let columns =
         (table::id, table::hash, table::created_at, table::expires_at, table::last_used_at);
     Ok(rows.select(columns).load(conn).await?)

@@ -2,7 +2,6 @@
 
 use diesel::{ExpressionMethods as _, OptionalExtension as _, QueryDsl as _, Queryable};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
-use domain::merchant::Sealed;
 use platform::Timestamp;
 
 use crate::{email::Email, error::Error, schema::invitations};
@@ -10,7 +9,6 @@ use crate::{email::Email, error::Error, schema::invitations};
 /// An invitation, without its token.
 pub(crate) struct Invitation {
     pub(crate) person: Email,
-    pub(crate) totp_secret: Sealed,
     pub(crate) expires_at: Timestamp,
 }
 
@@ -18,7 +16,6 @@ pub(crate) struct Invitation {
 struct Row {
     person: String,
     _token_hash: Vec<u8>,
-    totp_secret: String,
     expires_at: Timestamp,
 }
 
@@ -26,8 +23,7 @@ impl TryFrom<Row> for Invitation {
     type Error = Error;
 
     fn try_from(row: Row) -> Result<Self, Error> {
-        let (totp_secret, expires_at) = (Sealed(row.totp_secret), row.expires_at);
-        Ok(Self { person: row.person.parse()?, totp_secret, expires_at })
+        Ok(Self { person: row.person.parse()?, expires_at: row.expires_at })
     }
 }
 
@@ -42,14 +38,12 @@ pub(crate) async fn replace(
         .values((
             invitations::person.eq(invitation.person.as_str()),
             invitations::token_hash.eq(token_hash),
-            invitations::totp_secret.eq(&invitation.totp_secret.0),
             invitations::expires_at.eq(invitation.expires_at),
         ))
         .on_conflict(invitations::person)
         .do_update()
         .set((
             invitations::token_hash.eq(excluded(invitations::token_hash)),
-            invitations::totp_secret.eq(excluded(invitations::totp_secret)),
             invitations::expires_at.eq(excluded(invitations::expires_at)),
         ))
         .execute(conn)

@@ -1,7 +1,9 @@
 //! Merchants, each stored as one JSON document.
 
 use diesel::{
-    ExpressionMethods as _, OptionalExtension as _, QueryDsl as _, Queryable, sql_types::BigInt,
+    ExpressionMethods as _, OptionalExtension as _, QueryDsl as _, Queryable,
+    dsl::sql,
+    sql_types::{BigInt, Bool, Text},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::{access::MerchantId, merchant::Merchant};
@@ -125,10 +127,22 @@ pub(crate) async fn increment_versions(
     Ok(())
 }
 
-/// The next merchants after an identifier, or only the merchant `own`.
+/// The text search of the index `merchants_words`.
+const HAS_WORDS: &str = "to_tsvector('simple', identifier || ' ' || (document #>> '{settings,name}')) \
+                         @@ to_tsquery('simple', ";
+
+/// A query of PostgreSQL's text search: each word must begin a word of the text.
+fn word_query(text: &str) -> String {
+    let word = |word: &str| format!("'{}':*", word.replace('\\', "\\\\").replace('\'', "''"));
+    text.split_whitespace().map(word).collect::<Vec<_>>().join(" & ")
+}
+
+/// The next merchants after an identifier, or only the merchant `own`. If there are `words`, each must
+/// begin a word of the identifier or name.
 pub(crate) async fn page(
     conn: &mut AsyncPgConnection,
     own: Option<&MerchantId>,
+    words: Option<&str>,
     after: &str,
     limit: i64,
 ) -> Result<Vec<StoredMerchant>, Error> {
@@ -140,5 +154,20 @@ pub(crate) async fn page(
     if let Some(own) = own {
         query = query.filter(merchants::identifier.eq(own.as_str()));
     }
+    if let Some(words) = words {
+        let has_words = sql::<Bool>(HAS_WORDS).bind::<Text, _>(word_query(words)).sql(")");
+        query = query.filter(has_words);
+    }
     query.load::<Row>(conn).await?.into_iter().map(StoredMerchant::try_from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_of_the_text_search_are_only_text() {
+        assert_eq!(word_query(" Acme  out "), "'Acme':* & 'out':*");
+        assert_eq!(word_query(r"o'neil | a\"), r"'o''neil':* & '|':* & 'a\\':*");
+    }
 }

@@ -33,8 +33,21 @@ pub(crate) struct Person {
     pub(crate) totp_secret: Option<Sealed>,
     /// The time step of the last accepted code.
     pub(crate) totp_step: Option<i64>,
+    /// Wrong codes in a row after the right password.
+    pub(crate) wrong_codes: i32,
+    /// The person at the OpenID provider, after the first sign-in with it.
+    pub(crate) oidc: Option<OidcSubject>,
     pub(crate) created_at: Timestamp,
     pub(crate) last_signed_in_at: Option<Timestamp>,
+    /// The address, or the IPv6 network, of the last sign-in.
+    pub(crate) last_address: Option<String>,
+}
+
+/// A person at an OpenID provider. The e-mail address there can change, this cannot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OidcSubject {
+    pub(crate) issuer: String,
+    pub(crate) subject: String,
 }
 
 #[derive(Queryable)]
@@ -47,8 +60,12 @@ pub(super) struct Row {
     password_hash: Option<String>,
     totp_secret: Option<String>,
     totp_step: Option<i64>,
+    wrong_codes: i32,
+    oidc_issuer: Option<String>,
+    oidc_subject: Option<String>,
     created_at: Timestamp,
     last_signed_in_at: Option<Timestamp>,
+    last_address: Option<String>,
 }
 
 impl TryFrom<Row> for Person {
@@ -64,8 +81,14 @@ impl TryFrom<Row> for Person {
             password_hash: row.password_hash,
             totp_secret: row.totp_secret.map(Sealed),
             totp_step: row.totp_step,
+            wrong_codes: row.wrong_codes,
+            oidc: row
+                .oidc_issuer
+                .zip(row.oidc_subject)
+                .map(|(issuer, subject)| OidcSubject { issuer, subject }),
             created_at: row.created_at,
             last_signed_in_at: row.last_signed_in_at,
+            last_address: row.last_address,
         })
     }
 }
@@ -94,7 +117,11 @@ pub(crate) async fn save(conn: &mut AsyncPgConnection, person: &Person) -> Resul
         people::password_hash.eq(&person.password_hash),
         people::totp_secret.eq(person.totp_secret.as_ref().map(|secret| &secret.0)),
         people::totp_step.eq(person.totp_step),
+        people::wrong_codes.eq(person.wrong_codes),
+        people::oidc_issuer.eq(person.oidc.as_ref().map(|oidc| &oidc.issuer)),
+        people::oidc_subject.eq(person.oidc.as_ref().map(|oidc| &oidc.subject)),
         people::last_signed_in_at.eq(person.last_signed_in_at),
+        people::last_address.eq(&person.last_address),
     );
     let saved = diesel::update(people::table.find(person.email.as_str())).set(change);
     saved.execute(conn).await.map_err(|error| violation(error, person))?;
@@ -117,6 +144,18 @@ pub(crate) async fn find(
 ) -> Result<Option<Person>, Error> {
     let row = people::table.find(email.as_str()).first::<Row>(conn).await.optional()?;
     row.map(Person::try_from).transpose()
+}
+
+/// The e-mail address of the person who signed in as `oidc` before.
+pub(crate) async fn find_by_subject(
+    conn: &mut AsyncPgConnection,
+    oidc: &OidcSubject,
+) -> Result<Option<Email>, Error> {
+    let query = people::table
+        .filter(people::oidc_issuer.eq(&oidc.issuer))
+        .filter(people::oidc_subject.eq(&oidc.subject))
+        .select(people::email);
+    Ok(query.first::<String>(conn).await.optional()?.map(|email| email.parse()).transpose()?)
 }
 
 /// Locks a person until the transaction ends.

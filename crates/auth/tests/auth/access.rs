@@ -19,7 +19,7 @@ const CALLERS: [(Option<&str>, &[&str]); 6] = [
 
 /// Requests about acme, and the status that each caller gets. `{client}` is a client of acme.
 #[rustfmt::skip]
-const RULES: [(Method, &str, [u16; 6]); 15] = [
+const RULES: [(Method, &str, [u16; 6]); 16] = [
     //                                                    operator manage read support none rival
     (Method::GET, "/v1/merchants/acme",                       [200, 200, 200, 200, 200, 404]),
     (Method::GET, "/v1/merchants",                            [200, 200, 200, 200, 403, 200]),
@@ -34,6 +34,7 @@ const RULES: [(Method, &str, [u16; 6]); 15] = [
     (Method::DELETE, ENDPOINT,                                [204, 204, 403, 403, 403, 404]),
     (Method::GET, "/v1/audit?merchant=acme",                  [200, 200, 200, 200, 403, 404]),
     (Method::GET, "/v1/clients?merchant=acme",                [200, 200, 200, 200, 403, 404]),
+    (Method::GET, "/v1/clients/{client}",                     [200, 200, 200, 200, 403, 404]),
     (Method::POST, "/v1/clients",                             [201, 201, 403, 403, 403, 404]),
     (Method::POST, "/v1/clients/{client}/rotate",             [200, 200, 403, 403, 403, 404]),
     (Method::POST, "/v1/clients/{client}/revoke",             [200, 200, 403, 403, 403, 404]),

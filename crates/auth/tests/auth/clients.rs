@@ -51,6 +51,7 @@ async fn a_secret_in_use_ends_only_with_force() {
     let (status, body) = rotate(at_once.clone()).await;
     assert_eq!(status, StatusCode::CONFLICT, "{body}");
     assert!(body["message"].as_str().unwrap().contains("is still in use"), "{body}");
+    assert_eq!(body["code"], "secret_in_use", "the console offers force for this code only");
     let (status, body) = rotate(json!({"overlap_seconds": 3600})).await;
     assert_eq!(status, StatusCode::OK, "the first secret ends after the overlap: {body}");
     assert_eq!(app.request_token(&id, &first).await.0, StatusCode::OK);

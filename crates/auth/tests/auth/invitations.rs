@@ -11,13 +11,12 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invitation_shows_the_same_secret_each_time_and_works_once() {
+async fn an_invitation_shows_the_person_and_works_once() {
     let app = TestApp::start().await;
     let token = app.invite("ada@example.com", "operator", None).await;
     let show = async || app.post("/v1/invitations/show", json!({"token": token})).await;
     let (status, shown) = show().await;
     assert_eq!(status, StatusCode::OK);
-    assert_eq!(show().await.1, shown);
     assert_eq!((&shown["email"], &shown["role"]), (&json!("ada@example.com"), &json!("operator")));
     assert_eq!(shown["totp"]["required"], true);
     let uri = text(&shown["totp"], "uri");
@@ -25,6 +24,48 @@ async fn an_invitation_shows_the_same_secret_each_time_and_works_once() {
 
     app.accept(&token).await;
     assert_eq!(show().await.0, StatusCode::NOT_FOUND);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_reader_of_the_link_does_not_see_the_accepted_secret() {
+    let clock = TestClock::new();
+    let app = TestApp::start_with_clock(clock.clock(), &NO_LOCKOUT).await;
+    let token = app.invite("ada@example.com", "operator", None).await;
+    let show = async |setup: Value| {
+        let body = json!({"token": token, "totp_setup": setup});
+        app.post("/v1/invitations/show", body).await.1["totp"].clone()
+    };
+    let (seen, own) = (show(Value::Null).await, show(Value::Null).await);
+    assert_ne!(seen["secret"], own["secret"]);
+    // A rejected form shows the same QR code again; a setup that was changed gives a new one.
+    assert_eq!(show(own["setup"].clone()).await["secret"], own["secret"]);
+    assert_ne!(show(json!("test.AAAA")).await["secret"], own["secret"]);
+
+    let other = app.invite("bea@example.com", "operator", None).await;
+    let code = code_at(&text(&own, "secret"), app.clock.now());
+    let accept = async |token: &str, setup: &Value| {
+        let body = json!({"token": token, "password": PASSWORD, "totp_code": code,
+            "totp_setup": setup});
+        app.post("/v1/invitations/accept", body).await
+    };
+    for (token, setup, field) in [
+        (&token, &Value::Null, "$.totp_setup"),
+        (&token, &json!("test.AAAA"), "$.totp_setup"),
+        (&token, &seen["setup"], "$.totp_code"),
+        (&other, &own["setup"], "$.totp_setup"),
+    ] {
+        let (status, body) = accept(token, setup).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{body}");
+        assert_eq!(invalid_fields(&body), [field]);
+    }
+    let (status, body) = accept(&token, &own["setup"]).await;
+    assert_eq!(status, StatusCode::CREATED, "{body}");
+    clock.advance(TimeDelta::seconds(30));
+    for (secret, status) in [(&seen, StatusCode::UNAUTHORIZED), (&own, StatusCode::CREATED)] {
+        let code = code_at(&text(secret, "secret"), app.clock.now());
+        assert_eq!(app.sign_in("ada@example.com", PASSWORD, Some(&code)).await.0, status);
+    }
     app.stop().await;
 }
 
@@ -77,8 +118,10 @@ async fn of_two_acceptances_at_the_same_time_one_succeeds() {
 async fn an_acceptance_names_every_invalid_field() {
     let app = TestApp::start().await;
     let token = app.invite("adalovelace@example.com", "operator", None).await;
+    let (_, shown) = app.post("/v1/invitations/show", json!({"token": token})).await;
     let accept = async |password: &str, code: Value| {
-        let body = json!({"token": token, "password": password, "totp_code": code});
+        let body = json!({"token": token, "password": password, "totp_code": code,
+            "totp_setup": shown["totp"]["setup"]});
         let (status, body) = app.post("/v1/invitations/accept", body).await;
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{body}");
         body
@@ -122,7 +165,7 @@ async fn the_old_password_works_until_the_new_invitation_is_accepted() {
     let secret = text(&shown["totp"], "secret");
     assert_ne!(secret, ada.secret);
     let body = json!({"token": token, "password": "another long password",
-        "totp_code": code_at(&secret, app.clock.now())});
+        "totp_code": code_at(&secret, app.clock.now()), "totp_setup": shown["totp"]["setup"]});
     let (status, accepted) = app.post("/v1/invitations/accept", body).await;
     assert_eq!(status, StatusCode::CREATED, "{accepted}");
     assert!(!app.is_signed_in(&text(&started, "session")).await, "older sessions end");

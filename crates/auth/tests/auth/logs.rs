@@ -150,7 +150,8 @@ async fn sign_ins_are_logged_and_counted_without_secrets() {
     let (_, shown) = auth.post(&app, "/v1/invitations/show", by_token).await;
     let totp_secret = text(&shown["totp"], "secret");
     let code = code_at(&totp_secret, app.clock.now());
-    let body = json!({"token": invitation, "password": PASSWORD, "totp_code": code});
+    let body = json!({"token": invitation, "password": PASSWORD, "totp_code": code,
+        "totp_setup": shown["totp"]["setup"]});
     let (status, accepted) = auth.post(&app, "/v1/invitations/accept", body).await;
     assert_eq!(status, StatusCode::CREATED, "{accepted}");
     let recovery_code = accepted["recovery_codes"][0].as_str().unwrap();

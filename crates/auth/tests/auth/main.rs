@@ -9,9 +9,11 @@
 mod access;
 mod app;
 mod appearance;
+mod audit;
 mod clients;
 mod commands;
 mod endpoints;
+mod guessing;
 mod invitations;
 mod logs;
 mod managers;
@@ -26,6 +28,7 @@ mod sessions;
 mod sign_in;
 mod signing_keys;
 mod tokens;
+mod versions;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_openapi_document_is_up_to_date() {

@@ -159,6 +159,39 @@ async fn a_merchant_can_read_only_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn merchants_are_found_by_the_words_of_identifier_and_name() {
+    let app = TestApp::start().await;
+    for (id, name) in [
+        ("acme-outdoor", "Acme"),
+        ("beta", "Beta OUTDOOR Gear"),
+        ("gamma", "O'Neil's | Gamma & Sons"),
+        ("zeta", "Zeta"),
+    ] {
+        let body = json!({"identifier": id, "name": name});
+        let (status, created) = app.call(Method::POST, "/v1/merchants", Some(body)).await;
+        assert_eq!(status, StatusCode::CREATED, "{created}");
+    }
+    let find = async |query: &str| -> Vec<String> {
+        let (status, page) = app.call(Method::GET, &format!("/v1/merchants?{query}"), None).await;
+        assert_eq!(status, StatusCode::OK, "{query}: {page}");
+        let merchants = page["merchants"].as_array().unwrap().iter();
+        merchants.map(|merchant| merchant["identifier"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(find("q=outd").await, ["acme-outdoor", "beta"]);
+    assert_eq!(find("q=outd&after=acme-outdoor").await, ["beta"]);
+    assert_eq!(find("q=GEAR+bet").await, ["beta"]);
+    assert_eq!(find("q=acme-out").await, ["acme-outdoor"]);
+    assert_eq!(find("q=o'neil").await, ["gamma"]);
+    assert_eq!(find("q=%20").await.len(), 4);
+    for none in ["q=acme+zeta", "q=eta+outdoor", "q=%7C", "q=%5C", "q=%27%29%3B"] {
+        assert_eq!(find(none).await, Vec::<String>::new(), "{none}");
+    }
+    let (status, _) = app.call(Method::GET, "/v1/merchants?q=%00", None).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn pages_of_a_list_are_consecutive() {
     let app = TestApp::start().await;
     for id in ["a", "b", "c", "d", "e", "f"] {

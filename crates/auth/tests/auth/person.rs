@@ -78,7 +78,8 @@ impl TestApp {
         let secret = text(&shown["totp"], "secret");
         let is_required = shown["totp"]["required"].as_bool().unwrap();
         let code = is_required.then(|| code_at(&secret, self.clock.now()));
-        let body = json!({"token": token, "password": PASSWORD, "totp_code": code});
+        let body = json!({"token": token, "password": PASSWORD, "totp_code": code,
+            "totp_setup": shown["totp"]["setup"]});
         let (status, accepted) = self.post("/v1/invitations/accept", body).await;
         assert_eq!(status, StatusCode::CREATED, "{accepted}");
         let codes = accepted["recovery_codes"].as_array().unwrap();

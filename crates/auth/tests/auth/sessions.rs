@@ -156,6 +156,38 @@ async fn signing_out_ends_the_session_and_its_tokens_in_all_services() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_ended_session_is_no_failed_attempt() {
+    let app = TestApp::start_with(&[("BRUTE_FORCE__ADDRESS_FAILURES_PER_MINUTE", "2")]).await;
+    let ada = app.person("ada@example.com", "support", None).await;
+    app.post("/v1/sessions/end", json!({"session": ada.session})).await;
+    for _ in 0..5 {
+        assert!(!app.is_signed_in(&ada.session).await);
+    }
+    assert_eq!(app.sign_in(&ada.email, PASSWORD, None).await.0, StatusCode::CREATED);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_sign_in_ends_the_previous_session_of_the_browser() {
+    let app = TestApp::start().await;
+    let [ada, bea] = [
+        app.person("ada@example.com", "support", None).await,
+        app.person("bea@example.com", "support", None).await,
+    ];
+    let sign_in = async |password: &str, previous: &str| {
+        let body = json!({"email": ada.email, "password": password, "previous_session": previous});
+        app.post("/v1/sessions", body).await.0
+    };
+    assert_eq!(sign_in("wrong", &bea.session).await, StatusCode::UNAUTHORIZED);
+    assert!(app.is_signed_in(&bea.session).await, "a refused sign-in ends nothing");
+    assert_eq!(sign_in(PASSWORD, &bea.session).await, StatusCode::CREATED);
+    assert!(!app.is_signed_in(&bea.session).await);
+    assert!(app.is_signed_in(&ada.session).await, "sessions of other browsers stay");
+    assert_eq!(sign_in(PASSWORD, "unknown").await, StatusCode::CREATED);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_client_has_no_sessions_of_its_own() {
     let app = TestApp::start().await;
     for (method, path, body) in [

@@ -14,7 +14,7 @@ pub(super) fn of(record: &AuditRecord) -> String {
         "endpoint" => endpoint(record),
         "client" => client(record, subject),
         "person" => person(record, subject),
-        "session" | "password" | "recovery_codes" => account(record),
+        "session" | "password" | "recovery_codes" => account(record, subject),
         "token" | "signing_key" => key(record, subject),
         _ => None,
     };
@@ -30,6 +30,7 @@ fn actor(name: &str) -> &str {
         "bootstrap" => "Auth",
         "key_rotation" => "The key rotation",
         "oidc" => "The identity provider",
+        "sign_in" => "A sign-in",
         name => name,
     }
 }
@@ -106,19 +107,37 @@ fn person(record: &AuditRecord, email: &str) -> Option<String> {
     })
 }
 
-fn account(record: &AuditRecord) -> Option<String> {
+fn account(record: &AuditRecord, subject: &str) -> Option<String> {
     let other = text(record, "person").filter(|person| *person != record.actor);
     Some(match (record.action.as_str(), other) {
         ("session.started", _) => match text(record, "address") {
             Some(address) => format!("signed in from {address}"),
             None => "signed in".to_owned(),
         },
+        ("session.refused", _) => {
+            let address = text(record, "address").unwrap_or("an unknown address");
+            format!("as {subject} from {address} was refused: {}", refusal(record))
+        }
         ("session.ended", Some(person)) => format!("ended a session of {person}"),
         ("session.ended", None) => "ended a session".to_owned(),
         ("password.changed", _) => "changed the own password".to_owned(),
         ("recovery_codes.replaced", _) => "made new recovery codes".to_owned(),
         _ => return None,
     })
+}
+
+/// The reason why a sign-in was refused.
+fn refusal(record: &AuditRecord) -> &str {
+    match text(record, "reason").unwrap_or_default() {
+        "password" => "the password was wrong",
+        "code" => "the password was right, the code was wrong or missing",
+        "too_many_codes" => "there were too many codes in a minute",
+        "new_invitation_needed" => {
+            "there were 100 wrong codes in a row, so the person needs a new invitation link"
+        }
+        "state" => "the person is not active",
+        other => other,
+    }
 }
 
 fn key(record: &AuditRecord, id: &str) -> Option<String> {
@@ -198,6 +217,19 @@ mod tests {
             "ended a session.",
         );
         check("signing_key.created", "signing_key/k1", &json!({}), "created the signing key k1.");
+    }
+
+    #[test]
+    fn a_refused_sign_in_has_no_author() {
+        let record: AuditRecord = serde_json::from_value(json!({
+            "id": 1, "created_at": "2026-11-16T08:00:00Z", "actor": "sign_in",
+            "action": "session.refused", "subject": "person/bob@acme.example", "merchant": null,
+            "detail": { "reason": "password", "address": "192.0.2.1" },
+        }))
+        .unwrap();
+        let expected =
+            "A sign-in as bob@acme.example from 192.0.2.1 was refused: the password was wrong.";
+        assert_eq!(of(&record), expected);
     }
 
     #[test]

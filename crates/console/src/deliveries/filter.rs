@@ -161,12 +161,14 @@ pub(crate) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
     local.map(|time| time.and_utc()).or_else(zoned)
 }
 
-fn rfc3339(text: &str) -> String {
+/// A time of a form as the API reads it.
+pub(crate) fn rfc3339(text: &str) -> String {
     let time = parse_time(text);
     time.map_or_else(|| text.to_owned(), |time| time.to_rfc3339_opts(SecondsFormat::AutoSi, true))
 }
 
-fn input_value(text: &str) -> String {
+/// A time as the value of a `datetime-local` input.
+pub(crate) fn input_value(text: &str) -> String {
     let Some(time) = parse_time(text) else { return String::new() };
     let format = if time.second() == 0 { "%Y-%m-%dT%H:%M" } else { "%Y-%m-%dT%H:%M:%S" };
     time.format(format).to_string()

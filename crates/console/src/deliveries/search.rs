@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 
 use futures_util::future::join_all;
 use pages::api::{ApiError, ErrorBody, Service};
+use uuid::Uuid;
 
 use super::{Delivery, DeliveryFilter, DeliveryList};
 use crate::{error::PageError, person::SignedIn};
@@ -24,7 +25,8 @@ pub(crate) struct Search {
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) deliveries: Vec<(Service, Delivery)>,
-    pub(crate) has_more: bool,
+    /// The cursor of the next page, if there is one.
+    pub(crate) next: Option<Uuid>,
     pub(crate) unavailable: Vec<Service>,
     /// The reason why a service rejected the filter.
     pub(crate) rejected: Option<String>,
@@ -72,10 +74,15 @@ impl Found {
     ) -> Result<(), PageError> {
         match list {
             Ok(list) => {
-                self.has_more |= list.next.is_some();
+                // Deliveries that are older than a cursor are not known of every service.
+                self.next = self.next.max(list.next);
                 self.deliveries.extend(list.deliveries.into_iter().map(|one| (service, one)));
             }
-            Err(ApiError::Unavailable { service }) => self.unavailable.push(service),
+            Err(
+                ApiError::Unavailable { service }
+                | ApiError::Unauthenticated { service }
+                | ApiError::TooManyRequests { service, .. },
+            ) => self.unavailable.push(service),
             Err(ApiError::Invalid(body)) => self.rejected = Some(explain(&body)),
             Err(error) => return Err(error.into()),
         }
@@ -84,9 +91,12 @@ impl Found {
 
     /// Leaves the newest deliveries. The others come again on the next page.
     fn sort(&mut self, limit: usize) {
+        self.deliveries.retain(|(_, delivery)| Some(delivery.id) >= self.next);
         self.deliveries.sort_by_key(|(_, delivery)| Reverse(delivery.id));
-        self.has_more |= self.deliveries.len() > limit;
-        self.deliveries.truncate(limit);
+        if self.deliveries.len() > limit {
+            self.deliveries.truncate(limit);
+            self.next = self.deliveries.last().map(|(_, last)| last.id);
+        }
     }
 }
 
@@ -103,16 +113,28 @@ mod tests {
 
     use super::*;
 
-    fn delivery(id: u32) -> Value {
+    fn id(number: u32) -> String {
+        format!("00000000-0000-7000-8000-{number:012}")
+    }
+
+    fn delivery(number: u32) -> Value {
         json!({
-            "id": format!("00000000-0000-7000-8000-{id:012}"), "merchant": "acme", "kind": "rma",
+            "id": id(number), "merchant": "acme", "kind": "rma",
             "event": "rma.created", "state": "dead", "created_at": "2026-11-16T08:00:00Z",
         })
     }
 
-    fn list(ids: &[u32], next: Option<&str>) -> Result<DeliveryList, ApiError> {
+    fn list(ids: &[u32], next: Option<u32>) -> Result<DeliveryList, ApiError> {
         let deliveries: Vec<_> = ids.iter().copied().map(delivery).collect();
+        let next = next.map(id);
         Ok(serde_json::from_value(json!({ "deliveries": deliveries, "next": next })).unwrap())
+    }
+
+    /// The numbers of the deliveries and of the cursor.
+    fn numbers(found: &Found) -> (Vec<u128>, Option<u128>) {
+        let number = |id: Uuid| id.as_u128() % 16;
+        let shown = found.deliveries.iter().map(|(_, delivery)| number(delivery.id));
+        (shown.collect(), found.next.map(number))
     }
 
     #[test]
@@ -123,9 +145,7 @@ mod tests {
         let service = Service::WarehouseNotifier;
         found.add(service, Err(ApiError::Unavailable { service })).unwrap();
         found.sort(4);
-        let last = |(_, delivery): &(Service, Delivery)| delivery.id.as_u128() % 10;
-        assert_eq!(found.deliveries.iter().map(last).collect::<Vec<_>>(), [9, 8, 6, 5]);
-        assert!(found.has_more);
+        assert_eq!(numbers(&found), ([9, 8, 6, 5].into(), Some(5)));
         assert_eq!(found.unavailable, [service]);
     }
 
@@ -134,9 +154,16 @@ mod tests {
         let mut found = Found::default();
         found.add(Service::RmaEngine, list(&[2, 1], None)).unwrap();
         found.sort(2);
-        assert!(!found.has_more);
-        found.add(Service::Exchange, list(&[3], Some("3"))).unwrap();
-        found.sort(3);
-        assert!(found.has_more);
+        assert_eq!(numbers(&found), ([2, 1].into(), None));
+    }
+
+    #[test]
+    fn a_page_ends_where_a_service_stopped_looking() {
+        let mut found = Found::default();
+        found.add(Service::RmaEngine, list(&[9, 2], None)).unwrap();
+        found.add(Service::Exchange, list(&[], Some(4))).unwrap();
+        found.add(Service::WarehouseNotifier, list(&[5, 3], Some(3))).unwrap();
+        found.sort(4);
+        assert_eq!(numbers(&found), ([9, 5].into(), Some(4)));
     }
 }

@@ -68,5 +68,5 @@ impl Delivery {
 pub(crate) struct DeliveryList {
     pub(crate) deliveries: Vec<Delivery>,
     #[serde(default)]
-    pub(crate) next: Option<String>,
+    pub(crate) next: Option<Uuid>,
 }

@@ -26,16 +26,39 @@ fn describe(
     let replay = attempts.last().map_or(0, |last| last.replay_number);
     let current = attempts.iter().filter(|attempt| attempt.replay_number == replay).count();
     let reason = attempts.last().map(reason);
+    let after = match replay {
+        0 => String::new(),
+        1 => " after a replay".to_owned(),
+        replays => format!(" after the last of {replays} replays"),
+    };
     match delivery.state.as_str() {
-        "delivered" if current == 1 => "Delivered at the first attempt.".to_owned(),
-        "delivered" => format!("Delivered at attempt {current}; the others failed."),
+        "delivered" if current == 1 && replay == 0 => "Delivered at the first attempt.".to_owned(),
+        "delivered" if replay == 0 => {
+            format!("Delivered at attempt {current}; the others failed.")
+        }
+        "delivered" => {
+            let failed = attempts.iter().filter(|attempt| attempt.outcome != "delivered").count();
+            format!("Delivered at {}{after}{}.", ordinal(current), earlier(failed))
+        }
         "dead" => {
             let reason = reason.unwrap_or_default();
-            let tries = count(current.try_into().unwrap_or(u64::MAX), "attempt", "attempts");
-            format!("Failed {tries} and was given up, because {reason}.")
+            format!("Failed {}{after} and was given up, because {reason}.", tries(current))
         }
         _ => pending(delivery, reason.as_deref(), max_attempts, next),
     }
+}
+
+fn tries(number: usize) -> String {
+    count(number.try_into().unwrap_or(u64::MAX), "attempt", "attempts")
+}
+
+fn ordinal(attempt: usize) -> String {
+    if attempt == 1 { "the first attempt".to_owned() } else { format!("attempt {attempt}") }
+}
+
+/// The failed attempts before a delivery, as the end of a sentence.
+fn earlier(failed: usize) -> String {
+    if failed == 0 { String::new() } else { format!("; {} failed before", tries(failed)) }
 }
 
 fn pending(
@@ -154,13 +177,34 @@ mod tests {
             describe(&delivery(state, None, None), &attempts(outcomes), Some(6), None)
         };
         let ok = (1, "delivered", Some(200));
-        assert_eq!(text("delivered", &[ok]), "Delivered at the first attempt.");
+        let first = (0, "delivered", Some(200));
+        assert_eq!(text("delivered", &[first]), "Delivered at the first attempt.");
+        let second = [(0, "timed_out", None), first];
+        assert_eq!(text("delivered", &second), "Delivered at attempt 2; the others failed.");
         let dead = [(0, "rejected", Some(500)), (0, "timed_out", None)];
         assert_eq!(
             text("dead", &dead),
             "Failed 2 attempts and was given up, because the endpoint did not respond in time."
         );
         let replayed = [dead[0], dead[1], (1, "timed_out", None), ok];
-        assert_eq!(text("delivered", &replayed), "Delivered at attempt 2; the others failed.");
+        assert_eq!(
+            text("delivered", &replayed),
+            "Delivered at attempt 2 after a replay; 3 attempts failed before."
+        );
+        let mut six = vec![(0, "rejected", Some(503)); 6];
+        six.push(ok);
+        assert_eq!(
+            text("delivered", &six),
+            "Delivered at the first attempt after a replay; 6 attempts failed before."
+        );
+        assert_eq!(
+            text("delivered", &[first, (2, "delivered", Some(200))]),
+            "Delivered at the first attempt after the last of 2 replays."
+        );
+        assert_eq!(
+            text("dead", &[dead[0], (1, "timed_out", None)]),
+            "Failed 1 attempt after a replay and was given up, because the endpoint did not respond in \
+             time."
+        );
     }
 }

@@ -4,10 +4,11 @@ use actix_web::{HttpResponse, get, post, web};
 use askama::Template;
 use pages::{
     api::{ApiError, Service},
+    form::Field,
     path,
 };
 use reqwest::Method;
-use serde::de::IgnoredAny;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::json;
 
 use super::{ExchangeOrder, details::load_order, url};
@@ -29,8 +30,38 @@ struct AbandonPage {
     page: Page,
     order: ExchangeOrder,
     url: String,
+    form: AbandonFields,
+}
+
+#[derive(Debug, Default)]
+struct AbandonFields {
+    note: Field,
     /// The reason why the exchange order was not abandoned.
     problem: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct AbandonForm {
+    #[serde(default)]
+    note: String,
+}
+
+impl AbandonFields {
+    /// The form with the reason why the exchange order was not abandoned.
+    fn rejected(note: &str, error: ApiError) -> Result<Self, ApiError> {
+        let mut fields = Self { note: Field::new(note), problem: None };
+        match error {
+            ApiError::Conflict(body) => fields.problem = Some(sentence(&body.message)),
+            ApiError::Invalid(body) => {
+                fields.note.error = body.field("$.note").map(|text| sentence(&text));
+                if fields.note.is_valid() {
+                    fields.problem = Some(sentence(&body.message));
+                }
+            }
+            error => return Err(error),
+        }
+        Ok(fields)
+    }
 }
 
 #[get("/merchants/{merchant}/exchange-orders/{order}/abandon")]
@@ -46,31 +77,58 @@ async fn confirm_abandon(
     }
     let (order, _) = load_order(&signed_in, own, &original_order).await?;
     let page = Page::new(&app, &signed_in, Section::ExchangeOrders);
-    html(&AbandonPage { page, url: order.url(), order, problem: None })
+    html(&AbandonPage { page, url: order.url(), order, form: AbandonFields::default() })
 }
 
 #[post("/merchants/{merchant}/exchange-orders/{order}/abandon")]
 async fn abandon_exchange_order(
     app: web::Data<App>,
-    posted: Posted<IgnoredAny>,
+    posted: Posted<AbandonForm>,
     path: web::Path<(String, String)>,
 ) -> Result<HttpResponse, PageError> {
-    let signed_in = posted.signed_in;
+    let Posted { signed_in, form } = posted;
+    let note = form.note.trim();
     let (merchant, original_order) = path.into_inner();
     let own = signed_in.merchant(&merchant)?;
     let abandon_path = path!("v1", "exchange_orders", original_order, "abandon");
     let abandoned: Result<IgnoredAny, _> = signed_in
         .api
-        .send_json(Service::Exchange, Method::POST, Some(own), &abandon_path, &json!({}))
+        .send_json(
+            Service::Exchange,
+            Method::POST,
+            Some(own),
+            &abandon_path,
+            &json!({ "note": note }),
+        )
         .await;
-    let problem = match abandoned {
+    let form = match abandoned {
         Ok(_) => {
             return Ok(Notice::ExchangeOrderAbandoned.redirect(&url(&merchant, &original_order)));
         }
-        Err(ApiError::Conflict(body) | ApiError::Invalid(body)) => sentence(&body.message),
-        Err(error) => return Err(error.into()),
+        Err(error) => AbandonFields::rejected(note, error)?,
     };
     let (order, _) = load_order(&signed_in, own, &original_order).await?;
     let page = Page::new(&app, &signed_in, Section::ExchangeOrders);
-    rejected(&AbandonPage { page, url: order.url(), order, problem: Some(problem) })
+    rejected(&AbandonPage { page, url: order.url(), order, form })
+}
+
+#[cfg(test)]
+mod tests {
+    use pages::api::ErrorBody;
+
+    use super::*;
+
+    #[test]
+    fn a_rejected_note_is_kept_with_its_error() {
+        let text = r#"{"message": "invalid", "errors": [
+            {"field": "$.note", "code": "invalid", "detail": "must have 1 to 1000 characters"}]}"#;
+        let body: ErrorBody = serde_json::from_str(text).unwrap();
+        let fields = AbandonFields::rejected("a", ApiError::Invalid(body)).unwrap();
+        assert_eq!((fields.note.value.as_str(), fields.note.is_valid()), ("a", false));
+        assert_eq!(fields.problem, None);
+        let message = "the exchange order is being replayed".to_owned();
+        let conflict = ApiError::Conflict(ErrorBody { message, ..ErrorBody::default() });
+        let fields = AbandonFields::rejected("a", conflict).unwrap();
+        assert!(fields.note.is_valid() && fields.problem.is_some());
+    }
 }

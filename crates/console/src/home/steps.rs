@@ -105,15 +105,20 @@ pub(super) fn message_step(
     url: String,
     ago: impl Fn(DateTime<Utc>) -> String,
 ) -> Step {
-    let last =
-        endpoints.entries.iter().filter_map(|one| one.last_success.as_ref()).map(|one| one.at);
-    let accepted = match (last.max(), endpoints.missing.first()) {
-        (Some(at), _) => Part::Loaded(Some(format!("The last message was accepted {}.", ago(at)))),
-        (None, Some(service)) => Part::Missing(*service),
-        (None, None) => Part::Loaded(None),
+    let entries = || endpoints.entries.iter();
+    let message = entries().filter_map(|one| one.last_success.as_ref()).map(|one| one.at).max();
+    let sample =
+        entries().filter_map(|one| one.last_accepted_sample.as_ref()).map(|one| one.at).max();
+    let accepted = match (message, sample, endpoints.missing.first()) {
+        (Some(at), ..) => Part::Loaded(Some(format!("The last message was accepted {}.", ago(at)))),
+        (None, Some(at), _) => {
+            Part::Loaded(Some(format!("The last sample was accepted {}.", ago(at))))
+        }
+        (None, None, Some(service)) => Part::Missing(*service),
+        (None, None, None) => Part::Loaded(None),
     };
     let text = "Send a sample to each endpoint. An endpoint accepts a message by responding with a \
-                2xx status. The first real message completes this step.";
+                2xx status.";
     step("Accept a message", accepted, text.to_owned(), Some((url, "Send a sample")))
 }
 
@@ -178,6 +183,24 @@ mod tests {
         assert_eq!(link(json!({ "clients": [] })), (false, Some("/clients".to_owned())));
         assert_eq!(link(client(None)), (false, Some("/reference".to_owned())));
         assert_eq!(link(client(Some("2026-11-16T08:00:00Z"))), (true, None));
+    }
+
+    #[test]
+    fn an_accepted_sample_counts_until_there_is_a_message() {
+        let step = |fields: Value| {
+            let mut endpoint = json!({ "merchant": "acme", "kind": "rma", "state": "ok" });
+            endpoint.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            let entries = vec![serde_json::from_value(endpoint).unwrap()];
+            let endpoints = Loaded { entries, missing: Vec::new() };
+            let step = message_step(&endpoints, "/endpoints".to_owned(), ago);
+            (step.is_done(), step.text)
+        };
+        let at = |hour: u32| json!({ "at": format!("2026-11-16T{hour:02}:00:00Z"), "status": 200 });
+        assert!(!step(json!({ "last_accepted_sample": null })).0);
+        let sample = step(json!({ "last_accepted_sample": at(9) }));
+        assert_eq!(sample, (true, "The last sample was accepted at 09:00.".to_owned()));
+        let both = step(json!({ "last_accepted_sample": at(9), "last_success": at(8) }));
+        assert_eq!(both, (true, "The last message was accepted at 08:00.".to_owned()));
     }
 
     #[test]

@@ -20,6 +20,7 @@ struct AuditPage {
     merchant: Frame,
     filter: AuditFilter,
     records: Vec<AuditRow>,
+    /// The query of the next page.
     older: Option<String>,
 }
 
@@ -35,11 +36,13 @@ async fn list_audit(
     filter: web::Query<AuditFilter>,
 ) -> Result<HttpResponse, PageError> {
     let id = signed_in.merchant(&merchant)?;
-    let filter = filter.into_inner();
+    let mut filter = filter.into_inner().trimmed();
+    id.clone_into(&mut filter.merchant);
     let (found, list) =
-        join(Merchant::load(&signed_in, id), AuditList::load(&signed_in, id, &filter.after)).await;
+        join(Merchant::load(&signed_in, id), AuditList::load(&signed_in, &filter)).await;
     let (found, page) = (found?, page(&app, &signed_in));
-    let (records, older) = list?.rows(&page);
+    let (records, next) = list?.rows(&page);
+    let older = next.map(|after| filter.older(&after));
     let merchant = Frame::new(&signed_in.person, &found, Tab::Audit);
     html(&AuditPage { page, merchant, filter, records, older })
 }

@@ -4,7 +4,11 @@ use actix_web::{HttpResponse, get, post, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use futures_util::future::join;
-use pages::{api::Service, path, text::Moment};
+use pages::{
+    api::{ApiError, Service},
+    path,
+    text::Moment,
+};
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -23,6 +27,8 @@ use crate::{
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct ClientView {
     pub(super) client_id: String,
+    #[serde(default)]
+    merchant: Option<String>,
     pub(super) name: String,
     scope: String,
     created_at: DateTime<Utc>,
@@ -30,6 +36,22 @@ pub(super) struct ClientView {
     last_used_at: Option<DateTime<Utc>>,
     /// Only in the response that creates the secret.
     pub(super) client_secret: Option<String>,
+}
+
+impl ClientView {
+    /// Loads the client of a URL. A client of another merchant does not exist.
+    async fn load(signed_in: &SignedIn, path: &(String, String)) -> Result<Self, PageError> {
+        let merchant = signed_in.merchant(&path.0)?;
+        let url = path!("v1", "clients", path.1);
+        let client: Self = signed_in.api.get(Service::Auth, &url, &[]).await?;
+        require_manage(signed_in)?;
+        client.of(merchant)
+    }
+
+    fn of(self, merchant: &str) -> Result<Self, PageError> {
+        let is_own = self.merchant.as_deref() == Some(merchant);
+        if is_own { Ok(self) } else { Err(PageError::NotFound) }
+    }
 }
 
 #[derive(Deserialize)]
@@ -114,18 +136,27 @@ async fn ask_to_rotate(
     signed_in: SignedIn,
     path: ClientPath,
 ) -> Result<HttpResponse, PageError> {
-    require_manage(&signed_in)?;
+    ClientView::load(&signed_in, &path).await?;
+    rotation_page(&app, &signed_in, &path, RotateForm::default())
+}
+
+fn rotation_page(
+    app: &App,
+    signed_in: &SignedIn,
+    (merchant, client): &(String, String),
+    form: RotateForm,
+) -> Result<HttpResponse, PageError> {
     let effects = vec![
         "The client gets a new secret, which is shown once.".to_owned(),
         "Tokens that the client already has stay valid.".to_owned(),
     ];
     Confirmation {
-        page: page(&app, &signed_in),
-        title: format!("Rotate the secret of client {}?", path.1),
+        page: page(app, signed_in),
+        title: format!("Rotate the secret of client {client}?"),
         effects,
         button: "Rotate",
-        asks_overlap: true,
-        back: list_url(signed_in.merchant(&path.0)?),
+        rotation: Some(form),
+        back: list_url(merchant),
     }
     .show()
 }
@@ -137,11 +168,17 @@ async fn rotate(
     path: ClientPath,
 ) -> Result<HttpResponse, PageError> {
     let Posted { signed_in, form } = posted;
-    let merchant = signed_in.merchant(&path.0)?;
+    ClientView::load(&signed_in, &path).await?;
     let url = path!("v1", "clients", path.1, "rotate");
-    let client: ClientView =
-        signed_in.api.send_json(Service::Auth, Method::POST, None, &url, &form.body()).await?;
-    show_secret(&app, &signed_in, merchant, client)
+    let rotated: Result<ClientView, _> =
+        signed_in.api.send_json(Service::Auth, Method::POST, None, &url, &form.body()).await;
+    match rotated {
+        Ok(client) => show_secret(&app, &signed_in, &path.0, client),
+        Err(ApiError::Conflict(body)) if body.code == "secret_in_use" => {
+            rotation_page(&app, &signed_in, &path, form.refused())
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Shows the secret of a client once.
@@ -170,7 +207,7 @@ async fn ask_to_revoke(
     signed_in: SignedIn,
     path: ClientPath,
 ) -> Result<HttpResponse, PageError> {
-    require_manage(&signed_in)?;
+    ClientView::load(&signed_in, &path).await?;
     let effects = vec![
         "The client gets no new tokens, and all services reject its tokens within seconds."
             .to_owned(),
@@ -181,8 +218,8 @@ async fn ask_to_revoke(
         title: format!("Revoke client {}?", path.1),
         effects,
         button: "Revoke",
-        asks_overlap: false,
-        back: list_url(signed_in.merchant(&path.0)?),
+        rotation: None,
+        back: list_url(&path.0),
     }
     .show()
 }
@@ -193,9 +230,12 @@ struct NoFields {}
 #[post("/merchants/{merchant}/clients/{client}/revoke")]
 async fn revoke(posted: Posted<NoFields>, path: ClientPath) -> Result<HttpResponse, PageError> {
     let signed_in = posted.signed_in;
-    let list = list_url(signed_in.merchant(&path.0)?);
+    ClientView::load(&signed_in, &path).await?;
     let url = path!("v1", "clients", path.1, "revoke");
     let _: Value =
         signed_in.api.send_json(Service::Auth, Method::POST, None, &url, &json!({})).await?;
-    Ok(Notice::ClientRevoked.redirect(&list))
+    Ok(Notice::ClientRevoked.redirect(&list_url(&path.0)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,9 +41,10 @@ struct Target<'a> {
 
 impl<'a> Target<'a> {
     fn of(signed_in: &'a SignedIn, path: &'a (String, String)) -> Result<Self, PageError> {
-        require_manage(signed_in)?;
         let interface = interface_of(&path.1)?;
-        Ok(Self { merchant: signed_in.merchant(&path.0)?, interface })
+        let merchant = signed_in.merchant(&path.0)?;
+        require_manage(signed_in)?;
+        Ok(Self { merchant, interface })
     }
 
     /// The list of the merchant's endpoints.
@@ -78,7 +79,7 @@ impl<'a> Target<'a> {
             title: format!("{verb} for {} of {}?", title(self.interface), self.merchant),
             effects: effects.iter().map(|effect| (*effect).to_owned()).collect(),
             button,
-            asks_overlap: button == ROTATE,
+            rotation: (button == ROTATE).then(RotateForm::default),
             back: self.list(),
         }
         .show()
@@ -165,4 +166,20 @@ async fn delete(posted: Posted<NoFields>, path: EndpointPath) -> Result<HttpResp
     let target = Target::of(&posted.signed_in, &path)?;
     let _: Value = target.send(&posted.signed_in, Method::DELETE, None, &json!({})).await?;
     Ok(Notice::EndpointDeleted.redirect(&target.list()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn the_endpoint_of_another_merchant_does_not_exist() {
+        let viewer = fixtures::signed_in("merchant-viewer", Some("acme"), &json!({}));
+        let error = |merchant: &str| {
+            Target::of(&viewer, &(merchant.to_owned(), "rma".to_owned())).err().unwrap()
+        };
+        assert!(matches!(error("rival"), PageError::NotFound));
+        assert!(matches!(error("acme"), PageError::Denied(_)));
+    }
 }

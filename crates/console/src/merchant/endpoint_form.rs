@@ -64,6 +64,22 @@ impl EndpointForm {
         }
     }
 
+    /// The values that are no secrets.
+    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
+        let fields = [
+            ("URL", &self.url),
+            ("Path", &self.path),
+            ("Timeout in milliseconds", &self.timeout_ms),
+            ("Authentication", &self.authentication),
+            ("User name", &self.username),
+            ("Header of the key", &self.key_header),
+            ("Token URL", &self.token_url),
+            ("Client id", &self.client_id),
+            ("Scope", &self.scope),
+        ];
+        fields.map(|(name, field)| (name, without_query(&field.value).to_owned())).into()
+    }
+
     /// The form as it was sent.
     pub(super) fn read(fields: &Fields) -> Self {
         let field = |name| Field::new(fields.text(name));

@@ -1,6 +1,6 @@
 //! Sets an endpoint.
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{HttpResponse, get, http::StatusCode, post, web};
 use askama::Template;
 use domain::merchant::Interface;
 use pages::{
@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use super::{
     Frame, Merchant, Tab,
+    changes::{self, Change, Version, is_outdated},
     endpoint_form::EndpointForm,
     endpoints::{interface_of, title},
     page, require_manage,
@@ -22,7 +23,7 @@ use crate::{
     confirm::SecretPage,
     error::{PageError, sentence},
     notice::Notice,
-    page::{Page, html, rejected},
+    page::{Page, html, html_with, rejected},
     person::{Posted, SignedIn},
 };
 
@@ -42,6 +43,9 @@ struct EndpointPage {
     has_query: bool,
     base_url: Option<String>,
     form: EndpointForm,
+    version: Version,
+    /// The values that differ, if another person changed the merchant in the meantime.
+    changes: Vec<Change>,
 }
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -66,6 +70,8 @@ async fn load(
         is_set: endpoint.is_some(),
         has_query: url.is_some_and(|url| url.contains('?')),
         base_url: found.settings.base_url.clone(),
+        version: Version::of(&found),
+        changes: Vec::new(),
         form: form.unwrap_or_else(|| EndpointForm::of(&endpoint.cloned().unwrap_or_default())),
     })
 }
@@ -96,20 +102,38 @@ async fn set_endpoint(
     let Posted { signed_in, form } = posted;
     let interface = interface_of(&path.1)?;
     let merchant = signed_in.merchant(&path.0)?;
-    let mut form = EndpointForm::read(&form);
+    let (version, mut form) = (Version::read(&form), EndpointForm::read(&form));
     if let Some(body) = form.body() {
         let url = path!("v1", "merchants", merchant, "endpoints", interface.name());
         let set: Result<SetEndpoint, _> =
-            signed_in.api.send_json(Service::Auth, Method::PUT, None, &url, &body).await;
+            version.api(&signed_in).send_json(Service::Auth, Method::PUT, None, &url, &body).await;
         match set {
             Ok(set) => return saved(&app, &signed_in, (merchant, interface), set),
+            Err(error) if is_outdated(&error) => {
+                return outdated(&app, &signed_in, (merchant, interface), form).await;
+            }
             Err(ApiError::Invalid(body)) => form.reject(&body),
             Err(ApiError::Conflict(body)) => form.url.reject(sentence(&body.message)),
             Err(error) => return Err(error.into()),
         }
     }
     form.hide_headers();
-    rejected(&load(&app, &signed_in, (merchant, interface), Some(form)).await?)
+    let shown = load(&app, &signed_in, (merchant, interface), Some(form)).await?;
+    rejected(&EndpointPage { version, ..shown })
+}
+
+/// Shows the values that are stored now beside those of the form. Saving again replaces them.
+async fn outdated(
+    app: &App,
+    signed_in: &SignedIn,
+    target: (&str, Interface),
+    mut form: EndpointForm,
+) -> Result<HttpResponse, PageError> {
+    let stored = load(app, signed_in, target, None).await?;
+    let changes = changes::between(stored.form.facts(), form.facts());
+    form.message = Some(changes::MESSAGE.to_owned());
+    form.hide_headers();
+    html_with(StatusCode::CONFLICT, &EndpointPage { form, changes, ..stored })
 }
 
 /// A new endpoint has a new signing secret, which is shown once.

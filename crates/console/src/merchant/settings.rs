@@ -1,6 +1,6 @@
 //! The settings of a merchant: a form for operators, facts for others.
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{HttpResponse, get, http::StatusCode, post, web};
 use askama::Template;
 use pages::{
     api::{ApiError, Service},
@@ -11,12 +11,17 @@ use pages::{
 use reqwest::Method;
 use serde_json::Value;
 
-use super::{Frame, Merchant, Settings, Tab, page, settings_form::SettingsForm};
+use super::{
+    Frame, Merchant, Settings, Tab,
+    changes::{self, Change, Version, is_outdated},
+    page,
+    settings_form::SettingsForm,
+};
 use crate::{
     App,
     error::{PageError, sentence},
     notice::Notice,
-    page::{Page, html, rejected},
+    page::{Page, html, html_with, rejected},
     person::{Posted, SignedIn},
 };
 
@@ -27,6 +32,9 @@ struct SettingsPage {
     merchant: Frame,
     form: SettingsForm,
     facts: Vec<(&'static str, String)>,
+    version: Version,
+    /// The values that differ, if another person changed the merchant in the meantime.
+    changes: Vec<Change>,
 }
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -55,6 +63,8 @@ fn settings_page(
         merchant: Frame::new(&signed_in.person, merchant, Tab::Settings),
         form: form.unwrap_or_else(|| SettingsForm::of(&merchant.settings)),
         facts: facts(&merchant.settings),
+        version: Version::of(merchant),
+        changes: Vec::new(),
     }
 }
 
@@ -66,15 +76,23 @@ async fn change_settings(
 ) -> Result<HttpResponse, PageError> {
     let Posted { signed_in, form } = posted;
     let id = signed_in.merchant(&merchant)?;
-    let mut form = SettingsForm::read(&form);
+    let (version, mut form) = (Version::read(&form), SettingsForm::read(&form));
     if let Some(body) = form.body() {
-        let path = path!("v1", "merchants", id);
+        let (api, path) = (version.api(&signed_in), path!("v1", "merchants", id));
         let changed: Result<Value, _> =
-            signed_in.api.send_json(Service::Auth, Method::PATCH, None, &path, &body).await;
+            api.send_json(Service::Auth, Method::PATCH, None, &path, &body).await;
         match changed {
             Ok(_) => {
                 let url = format!("/{}", path!("merchants", id));
                 return Ok(Notice::SettingsSaved.redirect(&url));
+            }
+            Err(error) if is_outdated(&error) => {
+                form.message = Some(changes::MESSAGE.to_owned());
+                let found = Merchant::load(&signed_in, id).await?;
+                let typed: Settings = serde_json::from_value(body).unwrap_or_default();
+                let changes = changes::between(facts(&found.settings), facts(&typed));
+                let shown = settings_page(&app, &signed_in, &found, Some(form));
+                return html_with(StatusCode::CONFLICT, &SettingsPage { changes, ..shown });
             }
             Err(ApiError::Invalid(body)) => form.reject(&body),
             Err(ApiError::Conflict(body)) => form.message = Some(sentence(&body.message)),
@@ -82,7 +100,8 @@ async fn change_settings(
         }
     }
     let found = Merchant::load(&signed_in, id).await?;
-    rejected(&settings_page(&app, &signed_in, &found, Some(form)))
+    let shown = settings_page(&app, &signed_in, &found, Some(form));
+    rejected(&SettingsPage { version, ..shown })
 }
 
 /// The settings in words, for people who cannot change them.
@@ -107,6 +126,7 @@ fn facts(settings: &Settings) -> Vec<(&'static str, String)> {
     let contact = settings.support_contact.as_ref().map(|contact| contact.email.clone());
     let weight = settings.express_max_weight.map(|weight| weight.to_string());
     vec![
+        ("Name", settings.name.clone()),
         ("Time zone", settings.time_zone.clone()),
         ("Currency", settings.currency.clone()),
         ("Contact for undeliverable messages", text(&contact)),

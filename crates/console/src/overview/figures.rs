@@ -1,13 +1,13 @@
 //! The most important numbers of the installation.
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use pages::{
     api::Service,
     text::{Span, count, grouped},
 };
 
 use super::{backlog::Backlog, services::ServiceRow, traffic::Traffic};
-use crate::{endpoint_health::Endpoint, page::Page, parts::Loaded};
+use crate::{endpoint_health::WorstEndpoints, page::Page, parts::Loaded};
 
 /// Deliveries that are due are sent within moments, so a longer wait needs attention.
 const LATE: TimeDelta = TimeDelta::minutes(1);
@@ -27,8 +27,7 @@ pub(super) fn figures(
     page: &Page,
     services: &[ServiceRow],
     backlogs: &Loaded<(Service, Backlog)>,
-    endpoints: &Loaded<Endpoint>,
-    traffic: &Traffic,
+    endpoints: &Loaded<(Service, WorstEndpoints)>,
 ) -> Vec<Figure> {
     let ready = services.iter().filter(|service| service.is_ready).count();
     let ready = Figure {
@@ -38,7 +37,17 @@ pub(super) fn figures(
         tone: if ready == services.len() { "" } else { "bad" },
         url: None,
     };
-    vec![ready, dead(backlogs), oldest_due(page, endpoints), outbox(backlogs), success(traffic)]
+    vec![ready, dead(backlogs), oldest_due(|at| page.age(at), endpoints), outbox(backlogs)]
+}
+
+/// A value of several services. It is at least this if some do not respond, and none only if all do.
+fn of_known(value: Option<String>, is_complete: bool) -> String {
+    match (value, is_complete) {
+        (Some(value), true) => value,
+        (Some(value), false) => format!("at least {value}"),
+        (None, true) => "none".to_owned(),
+        (None, false) => "not known".to_owned(),
+    }
 }
 
 fn dead(backlogs: &Loaded<(Service, Backlog)>) -> Figure {
@@ -49,23 +58,25 @@ fn dead(backlogs: &Loaded<(Service, Backlog)>) -> Figure {
     let is_complete = backlogs.missing.is_empty() && all().all(Backlog::has_broker);
     Figure {
         title: "Dead deliveries",
-        value: grouped(dead),
-        note: if is_complete { "" } else { "at least; not all queues are known" }.to_owned(),
+        value: of_known((dead > 0).then(|| grouped(dead)), is_complete),
+        note: if is_complete { "" } else { "not all queues are known" }.to_owned(),
         tone: if dead == 0 { "" } else { "bad" },
         url: Some("/deliveries?state=dead"),
     }
 }
 
-fn oldest_due(page: &Page, endpoints: &Loaded<Endpoint>) -> Figure {
-    let due = || endpoints.entries.iter().filter_map(|one| Some((one.oldest_due_at?, one)));
-    let oldest = due().min_by_key(|(at, _)| *at);
-    let age = oldest.map(|(at, _)| page.age(at)).unwrap_or_default();
+fn oldest_due(
+    age: impl Fn(DateTime<Utc>) -> TimeDelta,
+    endpoints: &Loaded<(Service, WorstEndpoints)>,
+) -> Figure {
+    let due = endpoints.entries.iter().filter_map(|(_, worst)| worst.oldest_due.as_ref());
+    let oldest = due.min_by_key(|due| due.due_at);
+    let age = oldest.map(|due| age(due.due_at)).unwrap_or_default();
+    let value = oldest.map(|_| Span(age).to_string());
     Figure {
         title: "Oldest due delivery",
-        value: if oldest.is_some() { Span(age).to_string() } else { "none".to_owned() },
-        note: oldest
-            .map(|(_, one)| format!("{} to {}", one.kind, one.merchant))
-            .unwrap_or_default(),
+        value: of_known(value, endpoints.missing.is_empty()),
+        note: oldest.map(|due| format!("{} to {}", due.kind, due.merchant)).unwrap_or_default(),
         tone: if age > LATE { "warn" } else { "" },
         url: Some("/deliveries?state=pending"),
     }
@@ -79,7 +90,7 @@ fn outbox(backlogs: &Loaded<(Service, Backlog)>) -> Figure {
         oldest.map(|seconds| TimeDelta::seconds(seconds.try_into().unwrap_or(i64::MAX / 1000)));
     Figure {
         title: "Oldest event in an outbox",
-        value: age.map_or_else(|| "none".to_owned(), |age| Span(age).to_string()),
+        value: of_known(age.map(|age| Span(age).to_string()), backlogs.missing.is_empty()),
         note: match unpublished {
             0 => String::new(),
             number => count(number, "event waits", "events wait"),
@@ -89,11 +100,18 @@ fn outbox(backlogs: &Loaded<(Service, Backlog)>) -> Figure {
     }
 }
 
-fn success(traffic: &Traffic) -> Figure {
+/// The part of the attempts that succeeded, of the services that respond.
+pub(super) fn success(traffic: &Traffic, missing: &[Service]) -> Figure {
+    let attempts = count(traffic.attempts(), "attempt", "attempts");
+    let (none, note) = if missing.is_empty() {
+        ("–", format!("of {attempts}"))
+    } else {
+        ("not known", format!("of the {attempts} that are known"))
+    };
     Figure {
         title: "Successful attempts, 24 hours",
-        value: traffic.success_rate().unwrap_or_else(|| "–".to_owned()),
-        note: format!("of {}", count(traffic.attempts(), "attempt", "attempts")),
+        value: traffic.success_rate().unwrap_or_else(|| none.to_owned()),
+        note,
         tone: "",
         url: None,
     }
@@ -101,6 +119,8 @@ fn success(traffic: &Traffic) -> Figure {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn backlogs(text: &str, missing: Vec<Service>) -> Loaded<(Service, Backlog)> {
@@ -116,12 +136,46 @@ mod tests {
         let known = dead(&backlogs(text, Vec::new()));
         assert_eq!((known.value.as_str(), known.note.as_str(), known.tone), ("12", "", "bad"));
         let partial = dead(&backlogs(text, vec![Service::Exchange]));
-        assert!(partial.note.starts_with("at least"), "{}", partial.note);
+        assert_eq!(partial.value, "at least 12");
         let waiting = outbox(&backlogs(text, Vec::new()));
         assert_eq!(
             (waiting.value.as_str(), waiting.note.as_str()),
             ("1 min 30 s", "2 events wait")
         );
         assert_eq!(waiting.tone, "warn");
+    }
+
+    #[test]
+    fn a_number_of_a_missing_service_is_not_known() {
+        let quiet = r#"{"broker": "available", "outbox": {"unpublished": 0}, "queues": []}"#;
+        let missing = || vec![Service::Exchange];
+        for (missing, expected) in [(Vec::new(), "none"), (missing(), "not known")] {
+            let backlogs = backlogs(quiet, missing.clone());
+            assert_eq!(dead(&backlogs).value, expected);
+            assert_eq!(outbox(&backlogs).value, expected);
+            let endpoints = Loaded { entries: Vec::new(), missing };
+            assert_eq!(oldest_due(|_| TimeDelta::zero(), &endpoints).value, expected);
+        }
+        let silent = r#"{"broker": "unavailable"}"#;
+        assert_eq!(dead(&backlogs(silent, Vec::new())).value, "not known");
+        let none = Traffic::new(std::iter::empty());
+        assert_eq!(success(&none, &missing()).value, "not known");
+        assert_eq!(success(&none, &[]).value, "–");
+    }
+
+    #[test]
+    fn the_oldest_due_delivery_of_all_services_counts() {
+        let worst = |minute: u32| -> WorstEndpoints {
+            let due = format!("2026-11-16T08:{minute:02}:00Z");
+            serde_json::from_value(json!({ "endpoints": [],
+                "oldest_due": { "merchant": format!("m{minute}"), "kind": "rma", "due_at": due } }))
+            .unwrap()
+        };
+        let entries = vec![(Service::RmaEngine, worst(20)), (Service::Exchange, worst(10))];
+        let endpoints = Loaded { entries, missing: vec![Service::WarehouseNotifier] };
+        let now: DateTime<Utc> = "2026-11-16T08:25:00Z".parse().unwrap();
+        let figure = oldest_due(|at| now - at, &endpoints);
+        assert_eq!((figure.value.as_str(), figure.tone), ("at least 15 min", "warn"));
+        assert_eq!(figure.note, "rma to m10");
     }
 }

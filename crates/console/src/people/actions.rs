@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{invite, section, url_of};
+use super::{PersonView, invite, section, url_of};
 use crate::{
     App,
     confirm::Confirmation,
@@ -30,20 +30,23 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 #[derive(Deserialize)]
 struct NoFields {}
 
-fn confirmation(
+/// The question before a change. A person whom the signed-in person may not see does not exist here.
+async fn confirmation(
     app: &App,
     signed_in: &SignedIn,
     email: &str,
     (title, button): (String, &'static str),
     effects: &[&str],
 ) -> Result<HttpResponse, PageError> {
+    let person: PersonView =
+        signed_in.api.get(Service::Auth, &path!("v1", "people", email), &[]).await?;
     Confirmation {
         page: Page::new(app, signed_in, section(signed_in)),
         title,
         effects: effects.iter().map(|effect| (*effect).to_owned()).collect(),
         button,
-        asks_overlap: false,
-        back: url_of(email),
+        rotation: None,
+        back: url_of(&person.email),
     }
     .show()
 }
@@ -68,7 +71,7 @@ async fn ask_to_disable(
         "You can enable the person again later.",
     ];
     let title = format!("Disable {email}?");
-    confirmation(&app, &signed_in, &email, (title, "Disable"), &effects)
+    confirmation(&app, &signed_in, &email, (title, "Disable"), &effects).await
 }
 
 #[post("/people/{email}/disable")]
@@ -100,7 +103,7 @@ async fn ask_for_link(
         "An earlier link stops working. The present password works until the new link is used.",
     ];
     let title = format!("Make a new invitation link for {email}?");
-    confirmation(&app, &signed_in, &email, (title, "Make a new link"), &effects)
+    confirmation(&app, &signed_in, &email, (title, "Make a new link"), &effects).await
 }
 
 #[post("/people/{email}/invitation")]
@@ -129,4 +132,19 @@ async fn end_all_sessions(
 ) -> Result<HttpResponse, PageError> {
     sessions::end_all(&posted.signed_in, Some(email.as_str())).await?;
     Ok(Notice::SessionsEnded.redirect(&url_of(&email)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[actix_web::test]
+    async fn a_question_loads_the_person_first() {
+        let admin = fixtures::signed_in("merchant-admin", Some("acme"), &json!({}));
+        let title = ("Disable joe@rival.example?".to_owned(), "Disable");
+        let shown = confirmation(&fixtures::app(), &admin, "joe@rival.example", title, &[]).await;
+        // No service responds in this test, so nobody knows the person.
+        assert!(matches!(shown, Err(PageError::Unavailable(Service::Auth))));
+    }
 }

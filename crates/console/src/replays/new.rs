@@ -175,7 +175,7 @@ impl Confirmation {
     ) -> Result<String, PageError> {
         let reason = match error {
             ApiError::Conflict(body) => format!(
-                "You confirmed {}. {} Look at the new numbers and confirm again.",
+                "You confirmed {}. {} Look at the numbers below.",
                 count(matches, "delivery", "deliveries"),
                 sentence(&body.message)
             ),
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(
             text,
             "Nothing was started. You confirmed 1,204 deliveries. 1300 deliveries match now, not as \
-             many as expected. Look at the new numbers and confirm again."
+             many as expected. Look at the numbers below."
         );
         let away = ApiError::Unavailable { service: Service::Exchange };
         assert!(Confirmation::default().explain(Service::Exchange, 1, away).is_err());

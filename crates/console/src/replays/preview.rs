@@ -31,8 +31,8 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(15);
 #[derive(Default)]
 pub(super) struct Preview {
     pub(super) total: u64,
-    /// Whether more deliveries match than the services count.
-    is_at_least: bool,
+    /// Whether more deliveries may match than the services count. Such a replay cannot be confirmed.
+    pub(super) is_at_least: bool,
     /// Merchants with their matches.
     pub(super) by_merchant: Vec<(String, String)>,
     /// Kinds of message with their matches.
@@ -83,7 +83,11 @@ impl Preview {
         for (service, run) in runs {
             match run {
                 Ok(run) => loaded.push((service, run)),
-                Err(ApiError::Unavailable { service }) => preview.unavailable.push(service),
+                Err(
+                    ApiError::Unavailable { service }
+                    | ApiError::Unauthenticated { service }
+                    | ApiError::TooManyRequests { service, .. },
+                ) => preview.unavailable.push(service),
                 Err(ApiError::Invalid(body)) => preview.rejected = Some(explain(&body)),
                 Err(error) => return Err(error.into()),
             }
@@ -96,8 +100,7 @@ impl Preview {
         let (mut merchants, mut kinds) = (BTreeMap::new(), BTreeMap::new());
         let mut seconds = 0;
         for (service, run) in runs {
-            self.total += run.matches;
-            self.is_at_least |= run.matches >= MAX_COUNTED;
+            self.add_counts(&run);
             if run.matches > 0 {
                 self.expected.push((service, run.matches));
             }
@@ -120,6 +123,11 @@ impl Preview {
         self.by_merchant = most_first(merchants);
         self.by_kind = most_first(kinds);
         self.duration = (self.total > 0).then(|| Span(TimeDelta::seconds(i64::from(seconds))));
+    }
+
+    fn add_counts(&mut self, run: &DryRun) {
+        self.total += run.matches;
+        self.is_at_least |= run.matches >= MAX_COUNTED;
     }
 
     /// The number of matches as a title.
@@ -167,6 +175,8 @@ fn most_first(counts: BTreeMap<String, u64>) -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -179,6 +189,18 @@ mod tests {
         for wrong in ["auth:1", "exchange", "exchange:many"] {
             assert_eq!(read_expected(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_number_that_reaches_the_limit_cannot_be_confirmed() {
+        let run = |matches: u64| {
+            let run = json!({ "matches": matches, "estimated_seconds": 1 });
+            let mut preview = Preview::default();
+            preview.add_counts(&serde_json::from_value(run).unwrap());
+            preview.is_at_least
+        };
+        assert!(run(100_000));
+        assert!(!run(99_999));
     }
 
     #[test]

@@ -198,7 +198,7 @@ async fn confirm_stop(
         title: "Stop this replay".to_owned(),
         effects,
         button: "Stop the replay",
-        asks_overlap: false,
+        rotation: None,
         back: own_url(service, id, ""),
     }
     .show()

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::json;
 use url::Url;
 
-use super::{Failed, NewSession, Next, anonymous, own_path, show, user_agent};
+use super::{Failed, NewSession, Next, anonymous, own_path, show, with_browser};
 use crate::{
     App,
     error::{Bare, PageError, sentence},
@@ -99,10 +99,8 @@ async fn finish(
         let message = "This sign-in took too long or began in another browser. Start again.";
         Failed::new(StatusCode::UNAUTHORIZED, message)
     } else {
-        let body = json!({
-            "flow": flow, "code": callback.code, "state": callback.state,
-            "user_agent": user_agent(&request),
-        });
+        let body = json!({ "flow": flow, "code": callback.code, "state": callback.state });
+        let body = with_browser(&request, body);
         let session: Result<NewSession, _> =
             api.send_json(Service::Auth, Method::POST, None, "v1/oidc/finish", &body).await;
         match session {
@@ -116,7 +114,7 @@ async fn finish(
 /// The failure of a step in plain words.
 fn failure(error: ApiError) -> Result<Failed, PageError> {
     Ok(match error {
-        ApiError::Unauthenticated | ApiError::Invalid(_) => {
+        ApiError::Unauthenticated { .. } | ApiError::Invalid(_) => {
             let message = "The sign-in could not be verified. Start again.";
             Failed::new(StatusCode::UNAUTHORIZED, message)
         }
@@ -130,7 +128,7 @@ fn failure(error: ApiError) -> Result<Failed, PageError> {
         ApiError::Unavailable { .. } => {
             Failed::new(StatusCode::SERVICE_UNAVAILABLE, provider_error("server_error"))
         }
-        ApiError::TooManyRequests { retry_after } => Failed::too_many(retry_after),
+        ApiError::TooManyRequests { retry_after, .. } => Failed::too_many(retry_after),
         error => return Err(error.into()),
     })
 }

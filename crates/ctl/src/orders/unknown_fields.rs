@@ -127,11 +127,11 @@ mod tests {
             found(order),
             [
                 "$.Currency: `Currency` is not a field; did you mean `currency`?",
-                "$['x y']: `x y` is not a field and is ignored",
-                "$.items[0].shiped_date: `shiped_date` is not a field; did you mean `shipped_date`?",
                 "$.customer.e_mail: `e_mail` is not a field; did you mean `email`?",
-                "$.shipping_address.zipcode: `zipcode` is not a field; did you mean `zip_code`?",
+                "$.items[0].shiped_date: `shiped_date` is not a field; did you mean `shipped_date`?",
                 "$.refunds[0].refund_line_items[0].qty: `qty` is not a field and is ignored",
+                "$.shipping_address.zipcode: `zipcode` is not a field; did you mean `zip_code`?",
+                "$['x y']: `x y` is not a field and is ignored",
             ]
         );
     }

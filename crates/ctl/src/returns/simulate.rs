@@ -1,28 +1,34 @@
 //! `backhaul returns simulate`: every message of a refunded return, before the first shopper.
 
+mod events;
+
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 use domain::access::Scope;
-use domain::returns::{ReturnMethod, Rma, RmaStatus, RmaUnit};
-use platform::{Clock, Timestamp};
+use domain::returns::{ReturnMethod, Rma};
 use serde::Deserialize as _;
-use serde_json::{Map, Value, json};
-use tokio::time::{Instant, sleep};
+use serde_json::{Value, json};
+use tokio::time::sleep;
 
+use self::events::{receive, refund, report_carrier_event, wait_for_refund};
 use crate::api_client::ApiClient;
 use crate::delivery_services::is_not_found;
 use crate::output::{Format, count, items, print, text_at};
 use crate::service_urls::ORDERS;
 use crate::settings::Settings;
 
-/// Limit for the refund to get from the order intake to the return.
-const REFUND_TIMEOUT: Duration = Duration::from_secs(30);
 /// Further orders are not searched for returnable units.
 const MAX_ORDERS: usize = 50;
 const SCOPES: [Scope; 4] = [Scope::Orders, Scope::Returns, Scope::Carrier, Scope::Warehouse];
-const POLL_INTERVAL: Duration = Duration::from_millis(100);
+const CARRIER_EVENTS: [(&str, &str); 4] = [
+    ("label", "has a label: rma.tracking_updated"),
+    ("accepted", "is dropped off: rma.dropped_off"),
+    ("in_transit", "is scanned by the carrier: rma.in_transit"),
+    ("delivered", "arrives: rma.tracking_updated"),
+];
 
 #[derive(Args)]
 pub(super) struct Simulate {
@@ -31,6 +37,15 @@ pub(super) struct Simulate {
     /// Return reason, one of the merchant's codes [default: the first]
     #[arg(long, value_name = "CODE")]
     reason: Option<String>,
+    /// Continue this return, for example one of the portal, instead of creating one
+    #[arg(long, value_name = "RMA", conflicts_with_all = ["order", "reason"])]
+    rma: Option<String>,
+    /// URL of the label that the carrier sends
+    #[arg(long, value_name = "URL")]
+    label_url: Option<String>,
+    /// Pause before each event, to watch the pages of shopper and merchant
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
+    pause: Duration,
 }
 
 impl Simulate {
@@ -42,33 +57,49 @@ impl Simulate {
         // Without one of these the simulation would end half-way.
         client.require_scopes(&SCOPES)?;
         let order_intake = client.at_service(ORDERS, &Settings::load()?)?;
-        let (order, returnable) = match &self.order {
-            Some(order) => (order.clone(), returnable(client, order).await?),
-            None => find_returnable(client, &order_intake).await?,
-        };
-        let rma = self.create(client, &order, &returnable).await?;
-        let id = rma.rma_identifier.clone();
-        let units = count(rma.units.len().try_into().unwrap_or(u64::MAX), "unit");
-        report(&format!("{id} is created with {units} of order {order}: rma.created"))?;
+        let (rma, text) = self.start(client, &order_intake).await?;
+        let id = rma.rma_identifier.as_str();
+        report(&format!("{id} {text}"))?;
         let is_sent_back = rma.return_method != ReturnMethod::CustomerKeep;
-        if is_sent_back {
-            for (event, text) in [
-                ("label", "has a label: rma.tracking_updated"),
-                ("accepted", "is dropped off: rma.dropped_off"),
-                ("in_transit", "is scanned by the carrier: rma.in_transit"),
-            ] {
-                report_carrier_event(client, &id, event).await?;
-                report(&format!("{id} {text}"))?;
-            }
+        for (event, text) in CARRIER_EVENTS.into_iter().filter(|_| is_sent_back) {
+            sleep(self.pause).await;
+            let label_url = self.label_url.as_deref().filter(|_| event == "label");
+            report_carrier_event(client, id, event, label_url).await?;
+            report(&format!("{id} {text}"))?;
         }
         if rma.managed_receiving && is_sent_back {
+            sleep(self.pause).await;
             receive(client, &rma).await?;
             report(&format!("{id} is received: rma.received"))?;
         }
-        refund(&order_intake, &order, &rma).await?;
-        let refunded = wait_for_refund(client, &id).await?;
+        sleep(self.pause).await;
+        let orders = rma.units.iter().map(|unit| unit.id.order_identifier.as_str());
+        for order in orders.collect::<BTreeSet<_>>() {
+            refund(&order_intake, order, &rma).await?;
+        }
+        let refunded = wait_for_refund(client, id).await?;
         report(&format!("{id} is refunded: rma.refunded"))?;
         format.print(&refunded, |_| String::new())
+    }
+
+    /// The return to simulate, and how it starts.
+    async fn start(
+        &self,
+        client: &ApiClient,
+        order_intake: &ApiClient,
+    ) -> anyhow::Result<(Rma, String)> {
+        if let Some(rma) = &self.rma {
+            let found = client.get(&["v1", "returns", rma]).await?;
+            let rma = Rma::deserialize(found).context("the response is not a return")?;
+            return unfinished(rma).map(|rma| (rma, "continues".to_owned()));
+        }
+        let (order, returnable) = match &self.order {
+            Some(order) => (order.clone(), returnable(client, order).await?),
+            None => find_returnable(client, order_intake).await?,
+        };
+        let rma = self.create(client, &order, &returnable).await?;
+        let units = count(rma.units.len().try_into().unwrap_or(u64::MAX), "unit");
+        Ok((rma, format!("is created with {units} of order {order}: rma.created")))
     }
 
     async fn create(
@@ -98,6 +129,15 @@ impl Simulate {
         let created = client.post(&["v1", "returns"], &request).await?;
         Rma::deserialize(created).context("the response is not a return")
     }
+}
+
+/// The return with the units that are neither canceled nor refunded.
+fn unfinished(mut rma: Rma) -> anyhow::Result<Rma> {
+    if !rma.status.is_open() {
+        bail!("{} is {}: nothing can follow", rma.rma_identifier, rma.status);
+    }
+    rma.units.retain(|unit| unit.canceled_at.is_none() && unit.refunded_by.is_none());
+    Ok(rma)
 }
 
 /// An order with its units and the reasons why some cannot be returned.
@@ -150,84 +190,26 @@ fn choose_method(order: &Value) -> Option<&str> {
     methods.clone().find(|method| *method == mail_back).or_else(|| methods.next())
 }
 
-async fn report_carrier_event(client: &ApiClient, rma: &str, event: &str) -> anyhow::Result<()> {
-    let tracking_number = format!("SIM-{rma}");
-    let report = json!({
-        "event_identifier": format!("{tracking_number}-{event}"), "event": event,
-        "rma_identifier": rma, "tracking_number": tracking_number,
-    });
-    client.post(&["v1", "carrier_events"], &report).await?;
-    Ok(())
-}
-
-async fn receive(client: &ApiClient, rma: &Rma) -> anyhow::Result<()> {
-    let findings = rma.units.iter().map(|RmaUnit { id, .. }| {
-        json!({
-            "order_identifier": id.order_identifier, "unit": id.unit, "finding": "received",
-            "order_line_item_identifier": id.order_line_item_identifier,
-        })
-    });
-    let body = json!({ "findings": findings.collect::<Vec<_>>() });
-    client.post(&["v1", "returns", &rma.rma_identifier, "receipts"], &body).await?;
-    Ok(())
-}
-
-/// Publishes the order again, with a refund of every unit.
-async fn refund(order_intake: &ApiClient, order: &str, rma: &Rma) -> anyhow::Result<()> {
-    let mut stored = order_intake.get(&["v1", "orders", order]).await?;
-    let Some(Value::Object(document)) = stored.get_mut("document") else {
-        bail!("order {order} has no document");
-    };
-    let id = &rma.rma_identifier;
-    let cents = |unit: &RmaUnit| unit.refund_financials().estimated_refund_amount_cents;
-    let lines: Vec<_> = (1..)
-        .zip(&rma.units)
-        .map(|(number, unit)| {
-            json!({ "identifier": format!("{id}-{number}"), "quantity": 1,
-                    "order_item_identifier": unit.id.order_line_item_identifier })
-        })
-        .collect();
-    let now = Clock::system().now();
-    // With strict refund dates, a refund must be dated in the future.
-    let refunded_at = now + Duration::from_secs(24 * 60 * 60);
-    let refund = json!({
-        "identifier": id, "total_refund_amount_cents": rma.units.iter().map(cents).sum::<i64>(),
-        "refund_line_items": lines, "created_at": refunded_at, "rma_identifier": id,
-    });
-    if let Some(Value::Array(refunds)) = document.get_mut("refunds") {
-        refunds.push(refund);
-    }
-    document.insert("updated_at".to_owned(), json!(next_update(document, now)));
-    let message = json!({ "returns_portal_order": { "orders": [document] } });
-    let order_intake = order_intake.with_header("Api-Version", "3");
-    order_intake.post(&["returns_portal_orders"], &message).await?;
-    Ok(())
-}
-
-/// A time after the order's last update: an older snapshot is ignored as stale.
-fn next_update(document: &Map<String, Value>, now: Timestamp) -> Timestamp {
-    let last = document.get("updated_at").and_then(Value::as_str);
-    let last = last.and_then(|text| text.parse::<Timestamp>().ok()).unwrap_or(now);
-    now.max(last + Duration::from_secs(1))
-}
-
-async fn wait_for_refund(client: &ApiClient, rma: &str) -> anyhow::Result<Value> {
-    let started_at = Instant::now();
-    loop {
-        let found = client.get(&["v1", "returns", rma]).await?;
-        if found.get("status") == Some(&json!(RmaStatus::Refunded.as_str())) {
-            return Ok(found);
-        }
-        if started_at.elapsed() > REFUND_TIMEOUT {
-            bail!("{rma} is not refunded within {REFUND_TIMEOUT:?}");
-        }
-        sleep(POLL_INTERVAL).await;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_an_open_return_can_continue() {
+        let rma = |status: &str| {
+            Rma::deserialize(json!({
+                "merchant": "acme", "rma_identifier": "RMA-1", "status": status,
+                "created_at": "2026-11-16T10:00:00Z", "updated_at": "2026-11-16T10:00:00Z",
+                "return_method": "mail-back", "return_shipping_cost_cents": 0, "giftee_email": null,
+                "managed_receiving": true, "receiving_closed_at": null, "canceled_at": null,
+                "units": [],
+            }))
+            .unwrap()
+        };
+        assert!(unfinished(rma("CREATED")).is_ok());
+        let error = unfinished(rma("REFUNDED")).unwrap_err().to_string();
+        assert_eq!(error, "RMA-1 is REFUNDED: nothing can follow");
+    }
 
     #[test]
     fn mail_back_is_preferred_among_the_offered_methods() {

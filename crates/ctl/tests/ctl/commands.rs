@@ -46,6 +46,10 @@ async fn a_merchant_is_added_changed_and_shown() {
         .collect();
     assert_eq!(actions, ["merchant.updated", "merchant.updated", "merchant.created"]);
     assert_eq!(app.json("audit --limit 1 --json").await["records"].as_array().unwrap().len(), 1);
+    let count = async |line: &str| app.json(line).await["records"].as_array().unwrap().len();
+    assert_eq!(count("audit acme --action merchant.created --from 1h --json").await, 1);
+    assert_eq!(count("audit acme --actor nobody@example.com --json").await, 0);
+    assert_eq!(count("audit acme --to 1h --json").await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,7 +106,7 @@ async fn an_endpoint_is_set_paused_and_removed() {
     assert_eq!(set["endpoint"]["authentication"]["password"], "********");
     assert_eq!(set["signing_secret"], Value::Null);
     app.text("endpoint pause acme rma").await;
-    let list = app.text("endpoint list acme").await;
+    let list = app.text("endpoint list acme --wide").await;
     assert_eq!(
         list.lines().last().unwrap(),
         "rma        paused  https://acme.example/rmas  basic           5000 ms"

@@ -12,7 +12,7 @@ use domain::message_kind::{MessageKind, VARIANTS_API_VERSION};
 use futures_util::future::join_all;
 use platform::http::ErrorBody;
 use platform::identity::Caller;
-use platform::{Problem, Timestamp, chain};
+use platform::{Problem, Timestamp, chain, database::DatabaseError};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -24,7 +24,7 @@ use crate::Deliveries;
 use crate::attempt::{Message, Query, ResponseBody};
 use crate::engine::Engine;
 use crate::outcome::Jitter;
-use crate::store::new_id;
+use crate::store::{new_id, record_samples};
 
 const SAMPLE_SKU: &str = "SAMPLE-SKU";
 const MAX_VARIANTS_BYTES: usize = 1024 * 1024;
@@ -50,7 +50,8 @@ pub(crate) struct CheckOptions {
 /// Check a merchant's endpoints
 ///
 /// Sends a signed sample of each kind that this service delivers, with the event `sample`, or a sample of
-/// one event. Samples are not retried and not stored. The exchange service also requests the variants of a product.
+/// one event. Samples are not retried, and only the time of the last accepted one is stored. The exchange
+/// service also requests the variants of a product.
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = ["manage"])), params(("merchant" = String, Path), CheckOptions),
     responses(
@@ -83,7 +84,30 @@ pub(crate) async fn check_endpoints(
         .filter(|it| event.is_none_or(|event| *it == Interface::Message(event.kind)));
     let checks = interfaces.map(|interface| check(engine, &merchant, interface, event, &product));
     let results = join_all(checks).await;
+    // The results matter more than the record.
+    if let Err(error) = record_accepted(engine, &merchant, &results).await {
+        tracing::warn!(error = chain(&error), "accepted samples of {merchant} are not recorded");
+    }
     Ok(HttpResponse::Ok().json(EndpointCheck { results }))
+}
+
+/// Records the samples that were accepted.
+async fn record_accepted(
+    engine: &Engine,
+    merchant: &MerchantId,
+    results: &[EndpointCheckResult],
+) -> Result<(), DatabaseError> {
+    let kind = |kind: &MessageKind| {
+        let name = kind.to_string();
+        let status = results.iter().find_map(|result| result.accepted_sample(&name))?;
+        Some((name, status))
+    };
+    let accepted: Vec<_> = engine.kinds.iter().filter_map(kind).collect();
+    if accepted.is_empty() {
+        return Ok(());
+    }
+    let mut conn = engine.pool.get().await?;
+    record_samples(&mut conn, merchant.as_str(), &accepted, engine.clock.now()).await
 }
 
 async fn check(

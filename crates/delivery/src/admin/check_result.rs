@@ -73,6 +73,11 @@ impl SentRequest {
 }
 
 impl EndpointCheckResult {
+    /// The status of the response if this is an accepted sample of the kind.
+    pub(super) fn accepted_sample(&self, kind: &str) -> Option<i32> {
+        self.status.filter(|_| self.accepted && self.kind == kind).map(i32::from)
+    }
+
     pub(super) fn unsent(interface: Interface, outcome: &str, detail: String) -> Self {
         Self {
             kind: interface.to_string(),

@@ -46,6 +46,8 @@ pub(crate) struct EndpointView {
     recent: Option<RecentAttempts>,
     last_success: Option<LastSuccess>,
     last_failure: Option<LastFailure>,
+    /// The last sample of a check that the endpoint accepted.
+    last_accepted_sample: Option<LastSuccess>,
 }
 
 /// Attempts of the last two hours.
@@ -109,6 +111,7 @@ impl EndpointView {
             recent: None,
             last_success: None,
             last_failure: None,
+            last_accepted_sample: None,
         }
     }
 
@@ -126,6 +129,8 @@ impl EndpointView {
             status: health.last_failure_status,
             outcome: health.last_failure_outcome.clone(),
         });
+        self.last_accepted_sample =
+            details.sample_at.map(|at| LastSuccess { at, status: details.sample_status });
         if self.state == EndpointState::Failing {
             self.reason = Some(failure(health));
         }

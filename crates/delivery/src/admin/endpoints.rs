@@ -2,25 +2,21 @@
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
-use std::collections::HashMap;
-
 use actix_web::{HttpResponse, get, web};
 use diesel_async::AsyncPgConnection;
-use domain::access::MerchantId;
-use domain::merchant::{Interface, Merchant};
-use domain::message_kind::MessageKind;
 use platform::http::{BadCursor, ErrorBody, PageLimit};
 use platform::identity::Caller;
-use platform::{Problem, Timestamp, database::DatabaseError};
+use platform::{Problem, database::DatabaseError};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::access::readable_merchant;
+use super::endpoint_states::Selection;
 use super::endpoint_view::{EndpointState, EndpointView};
 use super::parse_merchant;
 use crate::Deliveries;
 use crate::engine::Engine;
-use crate::store::{self, DisabledEndpoint};
+use crate::store::{self, EndpointKey};
 use crate::window::Window;
 
 /// Waiting messages of an endpoint are counted up to this number.
@@ -72,80 +68,26 @@ pub(crate) async fn list_endpoints(
 ) -> Result<HttpResponse, Problem> {
     let engine = &deliveries.0;
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
+    let after = query.after.as_deref().map(read_cursor).transpose()?;
     let mut conn = engine.pool.get().await?;
-    let states = EndpointStates::load(&mut conn).await?;
-    let mut endpoints = endpoints(engine, merchant.as_ref(), &states);
-    endpoints.retain(|endpoint| query.state.is_none_or(|state| endpoint.state == state));
-    if let Some(after) = &query.after {
-        let after = after.split_once('/').ok_or(BadCursor)?;
-        endpoints.retain(|endpoint| (endpoint.merchant.as_str(), endpoint.kind.name()) > after);
-    }
+    let selection = Selection { engine, merchant: merchant.as_ref(), state: query.state };
+    let rows = usize::try_from(query.limit.rows()).unwrap_or_default();
+    let mut endpoints = selection.page(&mut conn, after, rows).await?;
     let next = query.limit.next(&mut endpoints, |last| format!("{}/{}", last.merchant, last.kind));
     add_details(engine, &mut conn, &mut endpoints).await?;
     let retry_delays_seconds = engine.schedule.delays().map(|delay| delay.as_secs()).collect();
     Ok(HttpResponse::Ok().json(EndpointPage { endpoints, retry_delays_seconds, next }))
 }
 
-/// The endpoints that are disabled or fail.
-struct EndpointStates {
-    disabled: HashMap<(String, String), DisabledEndpoint>,
-    failing_since: HashMap<(String, String), Timestamp>,
-}
-
-impl EndpointStates {
-    async fn load(conn: &mut AsyncPgConnection) -> Result<Self, DatabaseError> {
-        let disabled = store::disabled_endpoints(conn).await?.into_iter();
-        let disabled = disabled.map(|it| ((it.merchant.clone(), it.kind.clone()), it)).collect();
-        let failing = store::failing_endpoints(conn).await?.into_iter();
-        let failing_since = failing.map(|it| ((it.merchant, it.kind), it.failing_since)).collect();
-        Ok(Self { disabled, failing_since })
-    }
-
-    /// Returns the state of an endpoint, and the time since which it has that state.
-    fn get(
-        &self,
-        merchant: &Merchant,
-        kind: MessageKind,
-        is_paused: bool,
-    ) -> (EndpointState, Option<Timestamp>) {
-        let key = (merchant.identifier.to_string(), kind.to_string());
-        // The dispatcher enables an endpoint within a second after its merchant changed.
-        let disabled = self.disabled.get(&key).filter(|it| merchant.version <= it.version);
-        match (disabled, self.failing_since.get(&key)) {
-            (Some(disabled), _) => (EndpointState::Disabled, Some(disabled.disabled_at)),
-            _ if is_paused => (EndpointState::Paused, None),
-            (None, Some(since)) => (EndpointState::Failing, Some(*since)),
-            (None, None) => (EndpointState::Ok, None),
-        }
-    }
-}
-
-/// Returns the endpoints of one merchant or of all, sorted by merchant and kind.
-fn endpoints(
-    engine: &Engine,
-    only: Option<&MerchantId>,
-    states: &EndpointStates,
-) -> Vec<EndpointView> {
-    let merchants = engine.merchants.all();
-    let mut endpoints = Vec::new();
-    for merchant in merchants.values() {
-        let id = &merchant.identifier;
-        if only.is_some_and(|only| only != id) {
-            continue;
-        }
-        for kind in &engine.kinds {
-            if let Some(endpoint) = merchant.endpoints.get(&Interface::Message(*kind)) {
-                let (state, since) = states.get(merchant, *kind, endpoint.paused);
-                endpoints.push(EndpointView::new(id, *kind, state, since));
-            }
-        }
-    }
-    endpoints.sort_by(|a, b| (&a.merchant, a.kind.name()).cmp(&(&b.merchant, b.kind.name())));
-    endpoints
+/// The endpoint in a cursor.
+fn read_cursor(after: &str) -> Result<EndpointKey, BadCursor> {
+    let (merchant, kind) =
+        after.split_once('/').filter(|_| !after.contains('\0')).ok_or(BadCursor)?;
+    Ok((merchant.to_owned(), kind.to_owned()))
 }
 
 /// Adds the backlog and health of a page of endpoints.
-async fn add_details(
+pub(super) async fn add_details(
     engine: &Engine,
     conn: &mut AsyncPgConnection,
     endpoints: &mut [EndpointView],

@@ -30,7 +30,8 @@ pub(crate) struct NewReplay {
     pub(super) dry_run: bool,
     #[schema(required = false, default = 50, minimum = 1, maximum = 1000)]
     pub(super) per_second: i32,
-    /// Number of matches of a dry run. If the number has changed, nothing is replayed.
+    /// Number of matches of a dry run. If the number has changed, or reaches 100,000, nothing is
+    /// replayed.
     #[schema(required = false, minimum = 0, maximum = 100000)]
     pub(super) expect_matches: Option<i64>,
     /// Difference from `expect_matches` that is accepted.

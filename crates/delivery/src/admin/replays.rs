@@ -46,8 +46,8 @@ pub(crate) struct ReplayPage {
     next: Option<String>,
 }
 
-/// The number of matches differs from the expected one.
-#[derive(Serialize, ToSchema)]
+/// The number of matches differs from the expected one, or is too large to be counted.
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct UnexpectedMatches {
     message: String,
     /// Deliveries that match now, counted up to 100,000.
@@ -69,7 +69,7 @@ pub(crate) struct UnexpectedMatches {
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (
             status = 409, body = UnexpectedMatches,
-            description = "The number of matches differs from `expect_matches` by more than `tolerance`",
+            description = "The number of matches differs from `expect_matches` by more than `tolerance`, or 100,000 or more deliveries match",
         ),
         (status = 415, body = ErrorBody), (status = 422, body = ErrorBody),
     )
@@ -89,9 +89,11 @@ pub(crate) async fn start_replay(
         return Ok(HttpResponse::Ok().json(dry_run(&mut conn, &filter, new.per_second).await?));
     }
     let matched = store::count(&mut conn, &filter, MAX_COUNTED).await?;
-    let is_unexpected = |expected: i64| (matched - expected).abs() > new.tolerance;
-    if new.expect_matches.is_some_and(is_unexpected) {
-        return Ok(HttpResponse::Conflict().json(UnexpectedMatches::new(matched)));
+    let unexpected = new
+        .expect_matches
+        .and_then(|expected| UnexpectedMatches::check(matched, expected, new.tolerance));
+    if let Some(unexpected) = unexpected {
+        return Ok(HttpResponse::Conflict().json(unexpected));
     }
     let replay =
         Replay { matched, ..new_replay(&caller, &filter, new.force, new.per_second, now)? };
@@ -101,9 +103,17 @@ pub(crate) async fn start_replay(
 }
 
 impl UnexpectedMatches {
-    fn new(matches: i64) -> Self {
-        let message = format!("{matches} deliveries match now, not as many as expected");
-        Self { message, matches, request_id: request_id() }
+    /// Compares the number of matches with the expected one. A number that reaches the limit of the
+    /// count says nothing about the real one.
+    fn check(matches: i64, expected: i64, tolerance: i64) -> Option<Self> {
+        let message = if matches >= MAX_COUNTED {
+            format!("{MAX_COUNTED} or more deliveries match, too many to count; narrow the filter")
+        } else if (matches - expected).abs() > tolerance {
+            format!("{matches} deliveries match now, not as many as expected")
+        } else {
+            return None;
+        };
+        Some(Self { message, matches, request_id: request_id() })
     }
 }
 
@@ -205,4 +215,22 @@ pub(super) fn new_replay(
         advanced_at: now,
         finished_at: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_counted_number_confirms_a_replay() {
+        let message = |matches, expected, tolerance| {
+            UnexpectedMatches::check(matches, expected, tolerance).map(|it| it.message)
+        };
+        assert_eq!(message(99, 100, 1), None);
+        assert_eq!(message(MAX_COUNTED - 1, MAX_COUNTED - 1, 0), None);
+        let changed = "98 deliveries match now, not as many as expected";
+        assert_eq!(message(98, 100, 1).as_deref(), Some(changed));
+        let uncounted = message(MAX_COUNTED, MAX_COUNTED, MAX_COUNTED).unwrap();
+        assert!(uncounted.ends_with("narrow the filter"), "{uncounted}");
+    }
 }

@@ -1,4 +1,4 @@
-//! Endpoints that fail or that a 410 response disabled, and the backlog and health of endpoints.
+//! Endpoints that a 410 response disabled, and the backlog and health of endpoints.
 
 use diesel::prelude::*;
 use diesel::sql_query;
@@ -16,7 +16,6 @@ pub(crate) struct DisabledEndpoint {
     pub(crate) kind: String,
     /// Version of the merchant at that time. A newer version enables the endpoint.
     pub(crate) version: i64,
-    pub(crate) disabled_at: Timestamp,
 }
 
 pub(crate) async fn disabled_endpoints(
@@ -28,29 +27,8 @@ pub(crate) async fn disabled_endpoints(
             delivery_endpoints::merchant,
             delivery_endpoints::kind,
             delivery_endpoints::disabled_at_version.assume_not_null(),
-            delivery_endpoints::disabled_at.assume_not_null(),
         ));
     Ok(disabled.load(conn).await?)
-}
-
-/// An endpoint whose last attempt failed.
-#[derive(Debug, Queryable)]
-pub(crate) struct FailingEndpoint {
-    pub(crate) merchant: String,
-    pub(crate) kind: String,
-    pub(crate) failing_since: Timestamp,
-}
-
-pub(crate) async fn failing_endpoints(
-    conn: &mut AsyncPgConnection,
-) -> Result<Vec<FailingEndpoint>, DatabaseError> {
-    let failing =
-        delivery_endpoints::table.filter(delivery_endpoints::failing_since.is_not_null()).select((
-            delivery_endpoints::merchant,
-            delivery_endpoints::kind,
-            delivery_endpoints::failing_since.assume_not_null(),
-        ));
-    Ok(failing.load(conn).await?)
 }
 
 /// Enables an endpoint again, unless it responded 410 to a later version of the merchant. It is not
@@ -90,6 +68,11 @@ pub(crate) struct EndpointDetails {
     pub(crate) window_size: Option<i32>,
     #[diesel(embed)]
     pub(crate) health: EndpointHealth,
+    /// Time and status of the last sample that the endpoint accepted.
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(crate) sample_at: Option<Timestamp>,
+    #[diesel(sql_type = Nullable<Integer>)]
+    pub(crate) sample_status: Option<i32>,
 }
 
 /// The window bounds the queued deliveries of an endpoint; the others are counted up to the limit.
@@ -108,9 +91,11 @@ const DETAILS: &str = "SELECT given.merchant, given.kind, ( \
      AND row.next_attempt_at <= $4 ORDER BY next_attempt_at LIMIT 1 \
  ) AS oldest_due_at, endpoint.window_size, endpoint.last_success_at, \
  endpoint.last_success_status, endpoint.last_failure_at, endpoint.last_failure_status, \
- endpoint.last_failure_outcome, endpoint.failing_since \
+ endpoint.last_failure_outcome, endpoint.failing_since, \
+ sample.accepted_at AS sample_at, sample.status AS sample_status \
  FROM unnest($1, $2) AS given (merchant, kind) \
- LEFT JOIN delivery_endpoints AS endpoint USING (merchant, kind)";
+ LEFT JOIN delivery_endpoints AS endpoint USING (merchant, kind) \
+ LEFT JOIN delivery_samples AS sample USING (merchant, kind)";
 
 /// Returns the details of each endpoint, with its waiting deliveries counted up to `limit`.
 pub(crate) async fn endpoint_details(

@@ -201,19 +201,6 @@ impl Filter {
     }
 }
 
-/// Returns a page of deliveries, newest first, after `after`.
-pub(crate) async fn newest_first(
-    conn: &mut AsyncPgConnection,
-    filter: &Filter,
-    after: Option<Uuid>,
-    limit: i64,
-) -> Result<Vec<DeliveryRow>, DatabaseError> {
-    let (from, to) = filter.id_range();
-    let to = after.map_or(to, |after| after.min(to));
-    let statement = format!("{SELECT}{WHERE}{} ORDER BY m.id DESC LIMIT $8", filter.conditions());
-    Ok(filter.bind(statement, (from, to), limit).load(conn).await?)
-}
-
 /// Returns a page of deliveries, oldest first, after `after`.
 pub(crate) async fn oldest_first(
     conn: &mut AsyncPgConnection,

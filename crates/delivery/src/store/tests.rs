@@ -1,5 +1,7 @@
 //! Store functions under concurrent transactions, and with clocks that differ.
 
+mod endpoint_states;
+mod erase;
 mod search;
 
 use std::num::NonZeroU32;

@@ -22,13 +22,14 @@ async fn finished_replay(app: &TestApp) -> String {
 }
 
 /// One request for each right.
-fn requests(dead: Uuid, replay: &str) -> [(Method, String, Value); 16] {
+fn requests(dead: Uuid, replay: &str) -> [(Method, String, Value); 17] {
     let (get, post) = (Method::GET, Method::POST);
     let dry_run = json!({"all": true, "dry_run": true});
     [
         (get.clone(), "/v1/deliveries".to_owned(), json!({})),
         (get.clone(), format!("/v1/deliveries/{dead}"), json!({})),
         (get.clone(), "/v1/endpoints".to_owned(), json!({})),
+        (get.clone(), "/v1/endpoints/worst".to_owned(), json!({})),
         (get.clone(), "/v1/reports/deliveries".to_owned(), json!({})),
         (get.clone(), "/v1/reports/hourly".to_owned(), json!({})),
         (get.clone(), "/v1/reports/endpoints".to_owned(), json!({})),
@@ -81,18 +82,18 @@ async fn each_scope_has_its_rights() {
     }
     // Settled, superseded and finished resources conflict: 409 means that the caller has the right.
     expect![[r#"
-        operator           -     200 200 200 200 200 200 200 200 409 409 200 409 409 409 200 200
-        read               -     200 200 200 200 200 200 200 200 403 403 403 403 403 403 403 200
-        replay             -     403 403 403 403 403 403 403 403 409 409 200 409 409 409 403 403
-        read replay        -     200 200 200 200 200 200 200 200 409 409 200 409 409 409 403 200
-        orders returns     -     403 403 403 403 403 403 403 403 403 403 403 403 403 403 403 403
-        read               acme  200 200 200 200 200 200 200 200 403 403 403 403 403 403 403 200
-        orders             acme  200 200 200 200 200 200 200 200 403 403 403 403 403 403 403 200
-        returns            acme  200 200 200 200 200 200 200 200 403 403 403 403 403 403 403 200
-        replay             acme  403 403 403 403 403 403 403 403 409 409 200 409 409 409 403 403
-        manage             acme  403 403 403 403 403 403 403 403 403 403 403 403 403 403 200 403
-        warehouse carrier  acme  403 403 403 403 403 403 403 403 403 403 403 403 403 403 403 403
-        read replay manage other 200 404 200 200 200 200 200 404 404 404 200 404 404 404 404 403
+        operator           -     200 200 200 200 200 200 200 200 200 409 409 200 409 409 409 200 200
+        read               -     200 200 200 200 200 200 200 200 200 403 403 403 403 403 403 403 200
+        replay             -     403 403 403 403 403 403 403 403 403 409 409 200 409 409 409 403 403
+        read replay        -     200 200 200 200 200 200 200 200 200 409 409 200 409 409 409 403 200
+        orders returns     -     403 403 403 403 403 403 403 403 403 403 403 403 403 403 403 403 403
+        read               acme  200 200 200 200 200 200 200 200 200 403 403 403 403 403 403 403 200
+        orders             acme  200 200 200 200 200 200 200 200 200 403 403 403 403 403 403 403 200
+        returns            acme  200 200 200 200 200 200 200 200 200 403 403 403 403 403 403 403 200
+        replay             acme  403 403 403 403 403 403 403 403 403 409 409 200 409 409 409 403 403
+        manage             acme  403 403 403 403 403 403 403 403 403 403 403 403 403 403 403 200 403
+        warehouse carrier  acme  403 403 403 403 403 403 403 403 403 403 403 403 403 403 403 403 403
+        read replay manage other 200 404 200 200 200 200 200 200 404 404 404 200 404 404 404 404 403
     "#]]
     .assert_eq(&table);
     app.stop().await;

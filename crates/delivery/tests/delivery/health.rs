@@ -51,6 +51,61 @@ async fn an_endpoint_shows_its_health() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn endpoints_that_need_attention_are_listed_worst_first() {
+    let app = TestApp::with_api(&[]).await;
+    let quiet = app.get("/v1/endpoints/worst").await;
+    assert_eq!(quiet, json!({ "endpoints": [], "oldest_due": null }));
+    for id in ["beta", "gamma", "well"] {
+        app.add_merchant(id, &format!("/{id}")).await;
+    }
+    execute(
+        &app.pool,
+        "INSERT INTO delivery_endpoints (merchant, kind, window_size, slow_start_threshold, \
+         window_acks, failed_probes, not_before, disabled_at_version, disabled_at, failing_since) \
+         VALUES ('acme', 'rma', 1, 1, 0, 1, now() + INTERVAL '1 hour', NULL, NULL, now() - INTERVAL '2 hours'), \
+         ('beta', 'rma', 1, 1, 0, 1, now(), 1, now(), NULL), \
+         ('gamma', 'rma', 1, 1, 0, 1, now(), NULL, NULL, now() - INTERVAL '1 hour'), \
+         ('removed', 'rma', 1, 1, 0, 1, now(), NULL, NULL, now() - INTERVAL '9 hours')",
+    )
+    .await;
+    app.append(&[message(None, "rma.created", 1)]).await;
+    let names = |page: &Value| -> Vec<String> {
+        let endpoints = page["endpoints"].as_array().unwrap().iter();
+        endpoints.map(|endpoint| endpoint["merchant"].as_str().unwrap().to_owned()).collect()
+    };
+    let worst = eventually("the API knows all merchants", TIMEOUT, async || {
+        let worst = app.get("/v1/endpoints/worst").await;
+        (names(&worst).len() == 3).then_some(worst)
+    })
+    .await;
+    assert_eq!(names(&worst), ["beta", "acme", "gamma"]);
+    assert_eq!(worst["endpoints"][1]["waiting"], 1, "{worst}");
+    assert_eq!(worst["oldest_due"]["merchant"], "acme", "{worst}");
+    assert_eq!(names(&app.get("/v1/endpoints/worst?limit=1").await), ["beta"]);
+    let own = app.get("/v1/endpoints/worst?merchant=gamma").await;
+    assert_eq!((names(&own), &own["oldest_due"]), (vec!["gamma".to_owned()], &Value::Null));
+    let first = app.get("/v1/endpoints?state=failing&limit=1").await;
+    assert_eq!((names(&first), &first["next"]), (vec!["acme".to_owned()], &json!("acme/rma")));
+    let rest = app.get("/v1/endpoints?state=failing&limit=1&after=acme/rma").await;
+    assert_eq!((names(&rest), &rest["next"]), (vec!["gamma".to_owned()], &Value::Null));
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_accepted_sample_is_recorded() {
+    let app = TestApp::with_api(&[]).await;
+    let check = "/v1/endpoints/acme/check?kind=rma";
+    app.behave(json!([{"do": "respond", "status": 500, "times": 1}])).await;
+    app.operator_request(Method::POST, check, &json!({})).await;
+    assert_eq!(endpoint(&app).await["last_accepted_sample"], Value::Null);
+    app.operator_request(Method::POST, check, &json!({})).await;
+    let accepted = endpoint(&app).await;
+    assert_eq!(accepted["last_accepted_sample"]["status"], 200, "{accepted}");
+    assert_eq!((&accepted["last_success"], &accepted["recent"]), (&Value::Null, &Value::Null));
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_waiting_message_shows_since_when_it_is_due() {
     let app = TestApp::with_api(&[]).await;
     execute(

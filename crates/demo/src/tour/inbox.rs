@@ -110,6 +110,12 @@ impl Inbox {
         Ok(())
     }
 
+    /// The products of the sandbox.
+    pub(super) async fn catalogue(&self) -> anyhow::Result<Value> {
+        let request = self.http.get(join(&self.sandbox, ["catalogue"]));
+        Ok(request.send().await?.error_for_status()?.json().await?)
+    }
+
     async fn journal(&self, query: &[(&str, &str)]) -> anyhow::Result<Value> {
         let request = self.http.get(join(&self.sandbox, ["journal"])).query(query);
         Ok(request.send().await?.error_for_status()?.json().await?)

@@ -2,14 +2,15 @@
 
 use actix_web::{HttpRequest, get, post, web};
 use domain::access::{MerchantId, Scope};
+use domain::json::{object, text};
 use platform::Problem;
-use platform::http::{BadCursor, ErrorBody, PageLimit, reserve_for_response};
+use platform::http::{BadCursor, ErrorBody, Json, PageLimit, Sequential, reserve_for_response};
 use platform::identity::Caller;
 use serde::Deserialize;
 
 use super::READERS;
 use crate::App;
-use crate::exchange_order::State;
+use crate::exchange_order::{Abandonment, State};
 use crate::exchange_orders::{self, Details, Page};
 use crate::order_settlement;
 use crate::store::search::Search;
@@ -106,16 +107,27 @@ pub(crate) async fn show_exchange_order(
     show(&app, &merchant.identifier, &original_order_id, &request).await
 }
 
+/// The reason to abandon an exchange order.
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "the shape of a request, for the API document")]
+pub(crate) struct NewAbandonment {
+    /// Shown with the exchange order and the operator.
+    #[schema(min_length = 1, max_length = 1000)]
+    note: String,
+}
+
 /// Abandon an undeliverable exchange order
 ///
-/// The exchange order must be `undeliverable`. The delivery can no longer be replayed, and the
-/// units are refunded. Repeating the request changes nothing.
+/// The exchange order must be `undeliverable` or `already_exists`. The delivery can no longer be replayed,
+/// and the units are refunded. The note says why and is stored with the operator. Repeating the request
+/// changes nothing.
 #[utoipa::path(
     tag = "exchange orders",
     params(
         ("original_order_id" = String, Path, description = "The order whose units are returned"),
         ("X-Service-Id" = Option<String>, Header),
     ),
+    request_body(content = NewAbandonment, example = json!({ "note": "The merchant cannot exchange gift cards" })),
     responses(
         (status = 200, description = "The abandoned exchange order", body = Details),
         (status = 400, description = "Invalid request", body = ErrorBody),
@@ -123,6 +135,8 @@ pub(crate) async fn show_exchange_order(
         (status = 403, description = "The token may not do this", body = ErrorBody),
         (status = 404, description = "No such exchange order of this merchant", body = ErrorBody),
         (status = 409, description = "The exchange order is not undeliverable, or is being replayed", body = ErrorBody),
+        (status = 415, description = "The body is not JSON", body = ErrorBody),
+        (status = 422, description = "No note", body = ErrorBody),
         (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
     ),
     security(("bearer" = ["operator"])),
@@ -130,14 +144,18 @@ pub(crate) async fn show_exchange_order(
 #[post("/v1/exchange_orders/{original_order_id}/abandon")]
 pub(crate) async fn abandon_exchange_order(
     app: web::Data<App>,
-    caller: Caller,
+    Sequential(caller, Json(body)): Sequential<Caller, Json>,
     original_order_id: web::Path<String>,
     request: HttpRequest,
 ) -> Result<web::Json<Details>, Problem> {
     caller.require(Scope::Operator)?;
     let merchant = app.merchants.merchant_for(&caller)?;
-    let (id, actor) = (&merchant.identifier, caller.actor());
-    order_settlement::abandon(&app, id, &original_order_id, actor).await?;
+    let note = body.read(object(|body| {
+        body.reject_unknown(&["note"]);
+        body.required("note", text(1..=1_000))
+    }))?;
+    let (id, by) = (&merchant.identifier, caller.actor().to_owned());
+    order_settlement::abandon(&app, id, &original_order_id, &Abandonment { by, note }).await?;
     show(&app, id, &original_order_id, &request).await
 }
 

@@ -102,6 +102,7 @@ mod tests {
             position: 1,
             confirmed: confirmed("R-1", "1001", &[]),
             received_at: Clock::system().now(),
+            erased: false,
             traceparent: None,
             has_order: false,
             bytes,

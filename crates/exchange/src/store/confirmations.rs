@@ -33,6 +33,8 @@ pub(crate) struct Claimed {
     pub(crate) confirmed: ReturnConfirmed,
     pub(crate) received_at: Timestamp,
     pub(crate) traceparent: Option<String>,
+    /// Whether the shopper's data was erased.
+    pub(crate) erased: bool,
     /// Whether the original order already has an exchange order.
     pub(crate) has_order: bool,
     /// Length of the stored JSON.
@@ -82,6 +84,8 @@ struct ClaimedRow {
     #[diesel(sql_type = Nullable<Text>)]
     traceparent: Option<String>,
     #[diesel(sql_type = Bool)]
+    erased: bool,
+    #[diesel(sql_type = Bool)]
     has_order: bool,
 }
 
@@ -111,6 +115,7 @@ pub(crate) async fn claim(
                 confirmed,
                 received_at: row.received_at,
                 traceparent: row.traceparent,
+                erased: row.erased,
                 has_order: row.has_order,
                 bytes: row.document.len(),
             }),
@@ -167,7 +172,7 @@ const CLAIM: &str = "WITH RECURSIVE merchants (merchant) AS ( \
  ), claimed AS ( \
      UPDATE confirmations SET claimed_until = $2 WHERE position = ANY ( \
          ARRAY (SELECT position FROM weighed WHERE bytes_before < $4) \
-     ) RETURNING position, document, received_at, traceparent \
+     ) RETURNING position, document, received_at, traceparent, erased \
  ) \
  SELECT claimed.*, weighed.has_order FROM claimed JOIN weighed USING (position)";
 
@@ -177,15 +182,19 @@ struct Waiting {
     waiting: bool,
 }
 
-/// Locks a confirmation until the transaction ends, and returns whether it is still waiting.
+/// Locks a confirmation until the transaction ends, and returns whether it is still waiting as it was
+/// claimed. A confirmation that was erased meanwhile is claimed again after its lease.
 pub(crate) async fn lock(
     conn: &mut AsyncPgConnection,
-    position: i64,
+    claimed: &Claimed,
 ) -> Result<bool, DatabaseError> {
     let lock = diesel::sql_query(
-        "SELECT state = 'waiting' AS waiting FROM confirmations WHERE position = $1 FOR UPDATE",
-    );
-    let Waiting { waiting } = prepared(lock.bind::<BigInt, _>(position)).get_result(conn).await?;
+        "SELECT state = 'waiting' AND erased = $2 AS waiting FROM confirmations \
+         WHERE position = $1 FOR UPDATE",
+    )
+    .bind::<BigInt, _>(claimed.position)
+    .bind::<Bool, _>(claimed.erased);
+    let Waiting { waiting } = prepared(lock).get_result(conn).await?;
     Ok(waiting)
 }
 

@@ -11,7 +11,7 @@ use platform::database::{DatabaseError, prepared};
 use uuid::Uuid;
 
 use super::{from_json, merchant_id, parse, to_json};
-use crate::exchange_order::{CheckResult, State};
+use crate::exchange_order::{Abandonment, CheckResult, State};
 
 /// Violated when another exchange order of the merchant has the identifier.
 const BY_NAME: &str = "exchange_orders_by_name";
@@ -216,6 +216,29 @@ pub(crate) async fn fail(
     .bind::<Timestamptz, _>(now)
     .bind::<diesel::sql_types::Array<Text>, _>(before)
     .bind::<Text, _>(after.as_str());
+    let row: Option<SettledRow> = prepared(update).get_result(conn).await.optional()?;
+    row.map(SettledRow::read).transpose()
+}
+
+/// Abandons an exchange order that could not be delivered; `None` if it is in another state.
+pub(crate) async fn abandon(
+    conn: &mut AsyncPgConnection,
+    delivery: Uuid,
+    abandonment: &Abandonment,
+    now: Timestamp,
+) -> Result<Option<Settled>, DatabaseError> {
+    let update = diesel::sql_query(
+        "UPDATE exchange_orders AS own SET state = 'abandoned', settled_at = $2, \
+         abandoned_by = $3, abandon_note = $4 \
+         FROM confirmations WHERE position = own.confirmation \
+         AND own.delivery = $1 AND own.state IN ('undeliverable', 'already_exists') \
+         RETURNING own.merchant, own.original_order_id, rma_identifier, items, ordered_at, \
+         'X-' || id AS own_identifier, exchange_order_identifier",
+    )
+    .bind::<diesel::sql_types::Uuid, _>(delivery)
+    .bind::<Timestamptz, _>(now)
+    .bind::<Text, _>(&abandonment.by)
+    .bind::<Text, _>(&abandonment.note);
     let row: Option<SettledRow> = prepared(update).get_result(conn).await.optional()?;
     row.map(SettledRow::read).transpose()
 }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{from_json, parse};
-use crate::exchange_order::{ExchangeOrderView, State};
+use crate::exchange_order::{Abandonment, ExchangeOrderView, State};
 
 /// Search conditions; all that are set must match.
 #[derive(Debug, Default)]
@@ -65,6 +65,10 @@ struct Row {
     tax_amount_cents: Option<i64>,
     #[diesel(sql_type = Nullable<BigInt>)]
     shipping_amount_cents: Option<i64>,
+    #[diesel(sql_type = Nullable<Text>)]
+    abandoned_by: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    abandon_note: Option<String>,
     /// Number of matching rows before the byte limit.
     #[diesel(sql_type = BigInt)]
     found: i64,
@@ -74,7 +78,9 @@ const FIND: &str = "SELECT position, own.merchant, own.original_order_id, rma_id
      COALESCE(placed.state, own.state) AS state, failed, received_at, ordered_at, \
      settled_at, exchange_order_identifier, transaction_id, delivery, items, stock_check, \
      price_check, check_detail, total_amount_cents, tax_amount_cents, shipping_amount_cents, \
-     octet_length(failed) + COALESCE(octet_length(items), 0) AS weight \
+     abandoned_by, abandon_note, \
+     octet_length(failed) + COALESCE(octet_length(items), 0) \
+     + COALESCE(octet_length(abandon_note), 0) AS weight \
      FROM confirmations AS own LEFT JOIN exchange_orders AS placed ON placed.confirmation = own.position \
      WHERE position < $1";
 
@@ -142,6 +148,10 @@ impl Row {
             received_at: self.received_at,
             ordered_at: self.ordered_at,
             settled_at: self.settled_at,
+            abandonment: self
+                .abandoned_by
+                .zip(self.abandon_note)
+                .map(|(by, note)| Abandonment { by, note }),
         })
     }
 }

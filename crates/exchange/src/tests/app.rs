@@ -105,8 +105,34 @@ impl TestApp {
         token: &str,
         merchant: Option<&str>,
     ) -> (StatusCode, Value) {
+        self.send_body(method, path, token, merchant, None).await
+    }
+
+    /// Abandons the exchange order of an order of acme with a note.
+    pub(super) async fn abandon(
+        &self,
+        order: &str,
+        token: &str,
+        note: &str,
+    ) -> (StatusCode, Value) {
+        let path = format!("/v1/exchange_orders/{order}/abandon");
+        let body = json!({ "note": note });
+        self.send_body(Method::POST, &path, token, Some("acme"), Some(&body)).await
+    }
+
+    async fn send_body(
+        &self,
+        method: Method,
+        path: &str,
+        token: &str,
+        merchant: Option<&str>,
+        body: Option<&Value>,
+    ) -> (StatusCode, Value) {
         let url = format!("{}{path}", self.service.url);
         let mut request = self.client.request(method, url).bearer_auth(token);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
         if let Some(merchant) = merchant {
             request = request.header("X-Service-Id", merchant);
         }

@@ -1,6 +1,6 @@
 //! Tests of reading exchange orders.
 
-use reqwest::{Method, StatusCode};
+use reqwest::StatusCode;
 use serde_json::{Value, json};
 use testkit::eventually;
 
@@ -170,9 +170,7 @@ async fn the_scope_read_reads_and_does_not_abandon() {
     let foreign = app.issuer.token(Some("rival"), "read");
     let (status, _) = app.get_with("/v1/exchange_orders/1", &foreign, None).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
-    let abandon = "/v1/exchange_orders/1/abandon";
-    let (status, _) = app.send(Method::POST, abandon, &support, Some("acme")).await;
-    assert_eq!(status, StatusCode::FORBIDDEN);
+    assert_eq!(app.abandon("1", &support, "a reason").await.0, StatusCode::FORBIDDEN);
 }
 
 #[tokio::test]

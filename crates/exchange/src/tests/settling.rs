@@ -1,7 +1,6 @@
 //! Tests of the merchant's response to an exchange order.
 
 use domain::exchange::{ExchangeRenamed, FailureReason};
-use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::eventually;
 
@@ -110,8 +109,7 @@ async fn a_conflict_is_final() {
     assert_eq!(listed["exchange_orders"].as_array().unwrap().len(), 1);
     // The units wait until an operator abandons the order.
     let operator = app.issuer.token(None, "operator");
-    let path = "/v1/exchange_orders/1001/abandon";
-    let (status, _) = app.send(Method::POST, path, &operator, Some("acme")).await;
+    let (status, _) = app.abandon("1001", &operator, "they have it").await;
     assert!(status.is_success(), "{status}");
     let failed = app.failed().await;
     assert_eq!(

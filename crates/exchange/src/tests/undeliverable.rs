@@ -11,6 +11,8 @@ use testkit::eventually;
 
 use super::app::{SOON, TestApp, carded, confirmed, reason};
 
+const UNPROCESSABLE: StatusCode = StatusCode::UNPROCESSABLE_ENTITY;
+
 #[tokio::test]
 async fn a_replay_places_an_undeliverable_order() {
     let app = TestApp::with_settings(&[("DELIVERY__RETRIES", "2")]).await;
@@ -67,25 +69,29 @@ async fn an_operator_abandons_an_undeliverable_order() {
     app.wait_until_idle().await;
     let operator = app.issuer.token(None, "operator");
     let post = async |path: &str| app.send(Method::POST, path, &operator, Some("acme")).await;
-    let abandon = "/v1/exchange_orders/1001/abandon";
+    let abandon = async |order: &str, note: &str| app.abandon(order, &operator, note).await;
     let merchants_own = app.issuer.token(Some("acme"), "returns");
-    let (status, _) = app.send(Method::POST, abandon, &merchants_own, None).await;
+    let (status, _) = app.abandon("1001", &merchants_own, "a reason").await;
     assert_eq!(status, StatusCode::FORBIDDEN);
-    assert_eq!(post("/v1/exchange_orders/1002/abandon").await.0, StatusCode::NOT_FOUND);
+    assert_eq!(abandon("1002", "a reason").await.0, StatusCode::NOT_FOUND);
+    let (status, rejected) = abandon("1001", "").await;
+    assert_eq!((status, &rejected["errors"][0]["field"]), (UNPROCESSABLE, &json!("$.note")));
 
     // The order cannot be abandoned while its delivery is in flight.
     let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
     let replay = format!("/v1/deliveries/{}/replay", shown["delivery"].as_str().unwrap());
     assert_eq!(post(&replay).await.0, StatusCode::ACCEPTED);
-    assert_eq!(post(abandon).await.0, StatusCode::CONFLICT);
+    assert_eq!(abandon("1001", "a reason").await.0, StatusCode::CONFLICT);
     let refusing = json!([{"do": "respond", "status": 503, "times": "always"}]);
     app.behave("/exchange_orders", refusing).await;
     app.wait_until_idle().await;
 
-    for _ in 0..2 {
-        let (status, ended) = post(abandon).await;
+    for note in ["sold out, says acme", "another reason"] {
+        let (status, ended) = abandon("1001", note).await;
         assert_eq!((status, &ended["state"]), (StatusCode::OK, &json!("abandoned")));
         assert_eq!(ended["message"]["original_order_id"], "1001");
+        assert_eq!(ended["abandonment"]["note"], "sold out, says acme");
+        assert!(ended["abandonment"]["by"].is_string(), "{ended}");
     }
     let failed = app.failed().await;
     assert_eq!((reason(&failed), failed.items.len()), (FailureReason::Abandoned, 1));
@@ -100,7 +106,7 @@ async fn an_operator_abandons_an_undeliverable_order() {
     app.request_sandbox(Method::DELETE, "/behaviour", &Value::Null).await;
     app.confirm(&confirmed("R-3", "1003", &[carded("L1", 1)])).await;
     app.placed().await;
-    assert_eq!(post("/v1/exchange_orders/1003/abandon").await.0, StatusCode::CONFLICT);
+    assert_eq!(abandon("1003", "a reason").await.0, StatusCode::CONFLICT);
     app.wait_until_idle().await;
 }
 

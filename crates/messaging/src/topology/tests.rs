@@ -12,7 +12,7 @@ use super::*;
 mod asyncapi;
 
 /// The services that publish each event.
-const PUBLISHERS: [(&str, &[&str]); 10] = [
+const PUBLISHERS: [(&str, &[&str]); 13] = [
     ("merchant.changed.v1", &["auth"]),
     ("token.revoked.v1", &["auth"]),
     ("order.stored.v1", &["order-intake"]),
@@ -23,6 +23,9 @@ const PUBLISHERS: [(&str, &[&str]); 10] = [
     ("exchange.renamed.v1", &["rma-engine"]),
     ("unit.received.v1", &["warehouse-notifier"]),
     ("delivery.dead.v1", &["exchange", "rma-engine", "warehouse-notifier"]),
+    ("shopper.erased.v1", &["order-intake"]),
+    ("returns.erased.v1", &["rma-engine"]),
+    ("shopper.erasure_confirmed.v1", &["exchange", "rma-engine", "warehouse-notifier"]),
 ];
 
 fn definitions() -> Value {

@@ -118,7 +118,7 @@ const UPSERT_ORDERS: &str = "INSERT INTO orders (merchant, identifier, status, c
          status = excluded.status, customer_email = excluded.customer_email, \
          line_identifiers = excluded.line_identifiers, created_at = excluded.created_at, \
          updated_at = excluded.updated_at, digest = excluded.digest, \
-         document = excluded.document, received_at = excluded.received_at";
+         document = excluded.document, received_at = excluded.received_at, erased_at = NULL";
 /// Rows that an upsert may overwrite.
 const REPLACES_OLDER: &str =
     "orders.updated_at <= excluded.updated_at AND orders.digest <> excluded.digest";

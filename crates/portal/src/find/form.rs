@@ -24,16 +24,16 @@ pub(super) struct SentForm {
 
 /// The form as the page shows it.
 #[derive(Debug)]
-pub(super) struct FindForm {
-    pub(super) order: Field,
+pub(crate) struct FindForm {
+    pub(crate) order: Field,
     pub(super) is_gift: bool,
-    pub(super) key: Field,
-    pub(super) gift_code: Field,
+    pub(crate) key: Field,
+    pub(crate) gift_code: Field,
     keys: Vec<LookupKey>,
 }
 
 impl FindForm {
-    pub(super) fn new(portal: &Portal, order: &str) -> Self {
+    pub(crate) fn new(portal: &Portal, order: &str) -> Self {
         Self {
             order: Field::new(order),
             is_gift: false,
@@ -79,7 +79,7 @@ impl FindForm {
     }
 
     /// The id of the label of the field for the fact.
-    pub(super) fn key_label(&self) -> &'static str {
+    pub(crate) fn key_label(&self) -> &'static str {
         match self.keys.as_slice() {
             [LookupKey::Email] => "find-key-email",
             [LookupKey::ZipCode] => "find-key-zip",
@@ -97,7 +97,7 @@ impl FindForm {
     }
 
     /// The kind of the field and the way in which browsers fill it in.
-    pub(super) fn key_autocomplete(&self) -> &'static str {
+    pub(crate) fn key_autocomplete(&self) -> &'static str {
         match self.keys.as_slice() {
             [LookupKey::ZipCode] => "postal-code",
             _ => "email",

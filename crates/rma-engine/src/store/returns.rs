@@ -5,6 +5,7 @@ use diesel::sql_types::{Array, BigInt, Bool, Integer, Nullable, Text, Timestampt
 use diesel::{OptionalExtension as _, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
+use domain::erasure::EmailDigest;
 use domain::returns::{Rma, RmaStatus};
 use platform::database::{DatabaseError, prepared};
 use serde::Serialize;
@@ -39,11 +40,12 @@ pub(crate) async fn insert(
     customer_email: Option<&str>,
 ) -> Result<(), InsertError> {
     let units = UnitColumns::of(rma);
+    let giftee = rma.giftee_email.as_deref().map(EmailDigest::of);
     let statement = diesel::sql_query(
         "WITH made AS ( \
              INSERT INTO returns (merchant, rma_identifier, status, customer_email, document, \
-                 created_at, updated_at) \
-             VALUES ($1, $2, $9, $10, $11, $12, $13)) \
+                 created_at, updated_at, giftee_email_sha256) \
+             VALUES ($1, $2, $9, $10, $11, $12, $13, $14)) \
          INSERT INTO return_units (merchant, rma_identifier, order_identifier, line_identifier, \
              unit, held, exchanged, tracking_number) \
          SELECT $1, $2, * FROM unnest($3, $4, $5, $6, $7, $8)",
@@ -60,7 +62,8 @@ pub(crate) async fn insert(
     .bind::<Nullable<Text>, _>(customer_email.map(str::to_lowercase))
     .bind::<Text, _>(write(rma)?)
     .bind::<Timestamptz, _>(rma.created_at)
-    .bind::<Timestamptz, _>(rma.updated_at);
+    .bind::<Timestamptz, _>(rma.updated_at)
+    .bind::<Nullable<Text>, _>(giftee.as_ref().map(EmailDigest::as_str));
     prepared(statement).execute(conn).await?;
     Ok(())
 }

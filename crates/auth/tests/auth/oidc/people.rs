@@ -84,16 +84,22 @@ async fn a_group_without_its_merchant_gives_no_role() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invited_person_and_a_new_operator_sign_in_with_the_provider() {
     let app = OidcApp::start().await;
-    app.app.invite(EMAIL, "support", None).await;
+    let token = app.app.invite(EMAIL, "support", None).await;
     assert_eq!(app.sign_in_with(|_| ()).await.0, StatusCode::CREATED);
-    assert_eq!(app.person().await["state"], "active");
+    let person = app.person().await;
+    assert_eq!((&person["state"], &person["has_password"]), (&json!("active"), &json!(false)));
+    let shown = app.app.post("/v1/invitations/show", json!({"token": token})).await;
+    assert_eq!(shown.0, StatusCode::NOT_FOUND, "the invitation is not needed any more");
 
     let email = "joe@acme.example";
     app.app.person(email, "merchant-viewer", Some("acme")).await;
+    let (_, person) = app.app.call(Method::GET, &format!("/v1/people/{email}"), None).await;
+    assert_eq!(person["has_password"], true);
     assert_eq!(app.app.sign_in(email, PASSWORD, None).await.0, StatusCode::CREATED);
     let sign_in = async |groups: &str| {
         app.sign_in_with(|claims| {
             (claims["email"], claims["groups"]) = (json!(email), json!([groups]));
+            claims["sub"] = json!("u-2");
         })
         .await
     };
@@ -103,5 +109,40 @@ async fn an_invited_person_and_a_new_operator_sign_in_with_the_provider() {
     assert_eq!(app.app.sign_in(email, PASSWORD, None).await.0, StatusCode::UNAUTHORIZED);
     let (status, body) = sign_in("staff").await;
     assert_eq!(status, StatusCode::CONFLICT, "{body}");
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_is_known_by_the_subject_and_not_by_the_address() {
+    let app = OidcApp::start().await;
+    assert_eq!(app.sign_in_with(|_| ()).await.0, StatusCode::CREATED);
+    let renamed = app.sign_in_with(|claims| claims["email"] = json!("new@example.com")).await;
+    assert_eq!(renamed.0, StatusCode::CREATED, "{}", renamed.1);
+    assert_eq!(renamed.1["person"]["email"], EMAIL, "the address in Backhaul stays");
+    // Another person got the address of a person who left.
+    let other = app.sign_in_with(|claims| claims["sub"] = json!("u-2")).await;
+    assert_refused(other, "another subject");
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_who_lost_the_groups_is_disabled() {
+    let app = OidcApp::start().await;
+    let (_, signed_in) = app.sign_in_with(|_| ()).await;
+    let session = signed_in["session"].as_str().unwrap();
+    let without_group = async |subject: &str| {
+        app.sign_in_with(|claims| {
+            (claims["groups"], claims["sub"]) = (json!([]), json!(subject));
+        })
+        .await
+        .0
+    };
+    assert_eq!(without_group("u-2").await, StatusCode::FORBIDDEN);
+    assert!(app.app.is_signed_in(session).await, "another subject disables nobody");
+    assert_eq!(without_group("u-1").await, StatusCode::FORBIDDEN);
+    assert!(!app.app.is_signed_in(session).await);
+    assert_eq!(app.person().await["state"], "disabled");
+    let audited = app.app.audited().await;
+    assert!(audited.contains(&("person.disabled".to_owned(), "oidc".to_owned())), "{audited:?}");
     app.stop().await;
 }

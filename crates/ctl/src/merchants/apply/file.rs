@@ -6,7 +6,8 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use domain::access::{MerchantId, Scope};
 use domain::merchant::Interface;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::settings::{read_secret, read_text};
@@ -15,6 +16,7 @@ use crate::settings::{read_secret, read_text};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MerchantFile {
+    #[serde(deserialize_with = "merchant_id")]
     pub(super) merchant: MerchantId,
     pub(super) name: String,
     #[serde(default)]
@@ -23,6 +25,12 @@ pub(super) struct MerchantFile {
     pub(super) clients: Vec<ClientEntry>,
     #[serde(default)]
     pub(super) endpoints: BTreeMap<String, EndpointEntry>,
+}
+
+/// Names the field in the error.
+fn merchant_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MerchantId, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(|error| D::Error::custom(format!("merchant: {error}")))
 }
 
 /// A client, which its name identifies among the clients of the merchant.

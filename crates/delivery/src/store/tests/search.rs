@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::outcome::Outcome;
-use crate::store::{Filter, newest_first};
+use crate::store::newest::{MAX_SCANNED, Newest};
+use crate::store::{Filter, State, newest_first};
 
 #[tokio::test]
 async fn a_text_is_found_by_an_index() {
@@ -18,11 +19,49 @@ async fn a_text_is_found_by_an_index() {
         let filter = Filter { text: Some(text.clone()), ..Filter::default() };
         conn.batch_execute("BEGIN").await.unwrap();
         let before = messages_read(&mut conn).await;
-        let found = newest_first(&mut conn, &filter, None, 50).await.unwrap();
+        let found = newest_first(&mut conn, &filter, None, 50).await.unwrap().rows;
         let read = messages_read(&mut conn).await - before;
         conn.batch_execute("COMMIT").await.unwrap();
         assert_eq!(found.iter().map(|row| row.id).collect::<Vec<_>>(), [ids[77]], "{text}");
         assert!((1..20).contains(&read), "{text}: read {read} rows");
+    }
+}
+
+#[tokio::test]
+async fn a_filter_without_an_index_reads_a_limited_number_of_messages_for_a_page() {
+    let scanned = usize::try_from(MAX_SCANNED).unwrap();
+    let now = Clock::system().now();
+    let (_database, pool) = database(now).await;
+    let mut conn = pool.get().await.unwrap();
+    let mut rare = message(None);
+    rare.event = "rma.rare".to_owned();
+    let first = super::super::append(&mut conn, now, &[rare]).await.unwrap()[0];
+    let mut settled = delivered(first, 0, now);
+    settled.attempt.outcome = Outcome::Delivered { status: 200 };
+    settle(&mut conn, settled).await;
+    let later = now + TimeDelta::seconds(1);
+    let messages = vec![message(None); scanned];
+    super::super::append(&mut conn, later, &messages).await.unwrap();
+    conn.batch_execute("ANALYZE delivery_messages, delivery_attempts").await.unwrap();
+    let (event, merchant) = (Some("rma.rare".to_owned()), Some("acme".to_owned()));
+    let outcome = Some("delivered".to_owned());
+    for filter in [
+        Filter { event: event.clone(), ..Filter::default() },
+        Filter { event, merchant, ..Filter::default() },
+        Filter { status: Some(200), ..Filter::default() },
+        Filter { outcome, ..Filter::default() },
+        Filter { state: Some(State::Delivered), ..Filter::default() },
+    ] {
+        conn.batch_execute("BEGIN").await.unwrap();
+        let before = messages_read(&mut conn).await;
+        let Newest { rows, scanned_to } = newest_first(&mut conn, &filter, None, 50).await.unwrap();
+        let read = messages_read(&mut conn).await - before;
+        conn.batch_execute("COMMIT").await.unwrap();
+        assert!(rows.is_empty() && scanned_to.is_some(), "{filter:?}");
+        assert!(read <= 2 * scanned + 10, "{filter:?}: read {read} rows");
+        let next = newest_first(&mut conn, &filter, scanned_to, 50).await.unwrap();
+        let ids: Vec<_> = next.rows.iter().map(|row| row.id).collect();
+        assert_eq!((ids, next.scanned_to), (vec![first], None), "{filter:?}");
     }
 }
 

@@ -1,0 +1,36 @@
+//! A signed-in person for unit tests. No service responds to the calls of the pages.
+
+use std::{collections::BTreeMap, net::Ipv4Addr};
+
+use pages::api::Api;
+use platform::Clock;
+use serde_json::{Value, json};
+
+use crate::{
+    App,
+    page::{Page, Section},
+    person::SignedIn,
+};
+
+pub(crate) fn app() -> App {
+    App { api: Api::new(BTreeMap::new()).unwrap(), clock: Clock::system() }
+}
+
+/// A person with this role. `changes` are further fields of the person.
+pub(crate) fn signed_in(role: &str, merchant: Option<&str>, changes: &Value) -> SignedIn {
+    let mut person = json!({
+        "email": "ada@acme.example", "name": "Ada", "role": role, "merchant": merchant,
+    });
+    for (name, value) in changes.as_object().into_iter().flatten() {
+        person[name] = value.clone();
+    }
+    SignedIn {
+        person: serde_json::from_value(person).unwrap(),
+        api: app().api.caller(Ipv4Addr::LOCALHOST.into(), None),
+        notice: None,
+    }
+}
+
+pub(crate) fn page(signed_in: &SignedIn) -> Page {
+    Page::new(&app(), signed_in, Section::Account)
+}

@@ -1,0 +1,127 @@
+//! Endpoints with their state. Only the states of one page are read.
+
+use std::collections::HashMap;
+
+use diesel_async::AsyncPgConnection;
+use domain::access::MerchantId;
+use domain::merchant::{Interface, Merchant};
+use domain::message_kind::MessageKind;
+use platform::{Timestamp, database::DatabaseError};
+
+use super::endpoint_view::{EndpointState, EndpointView};
+use crate::engine::Engine;
+use crate::store::{self, BadEndpoint, EndpointKey};
+
+/// Number of endpoints whose states are read at once.
+const BATCH: i64 = 200;
+
+/// The endpoints that a list shows.
+pub(super) struct Selection<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) merchant: Option<&'a MerchantId>,
+    pub(super) state: Option<EndpointState>,
+}
+
+impl Selection<'_> {
+    /// Returns at least `rows` endpoints after `after` if there are that many, by merchant and kind.
+    pub(super) async fn page(
+        &self,
+        conn: &mut AsyncPgConnection,
+        mut after: Option<EndpointKey>,
+        rows: usize,
+    ) -> Result<Vec<EndpointView>, DatabaseError> {
+        let mut found = Vec::new();
+        while found.len() < rows {
+            let keys = self.next_keys(conn, after.as_ref()).await?;
+            if keys.is_empty() {
+                break;
+            }
+            let views = views(self.engine, conn, &keys).await?;
+            let is_listed =
+                |view: &EndpointView| self.state.is_none_or(|state| view.state == state);
+            found.extend(views.into_iter().filter(is_listed));
+            after = keys.into_iter().last();
+        }
+        Ok(found)
+    }
+
+    /// Returns the next endpoints that may have the state.
+    async fn next_keys(
+        &self,
+        conn: &mut AsyncPgConnection,
+        after: Option<&EndpointKey>,
+    ) -> Result<Vec<EndpointKey>, DatabaseError> {
+        let merchant = self.merchant.map(MerchantId::as_str);
+        match self.state {
+            Some(EndpointState::Failing) => {
+                store::bad_endpoints(conn, false, merchant, after, BATCH).await
+            }
+            Some(EndpointState::Disabled) => {
+                store::bad_endpoints(conn, true, merchant, after, BATCH).await
+            }
+            Some(EndpointState::Ok | EndpointState::Paused) | None => Ok(self.set_endpoints(after)),
+        }
+    }
+
+    /// Returns the next endpoints that are set, and paused if only those are listed.
+    fn set_endpoints(&self, after: Option<&EndpointKey>) -> Vec<EndpointKey> {
+        let merchants = self.engine.merchants.all();
+        let is_listed = |merchant: &Merchant, kind: MessageKind| {
+            let endpoint = merchant.endpoints.get(&Interface::Message(kind));
+            let only_paused = self.state == Some(EndpointState::Paused);
+            endpoint.is_some_and(|endpoint| endpoint.paused || !only_paused)
+        };
+        let mut keys = Vec::new();
+        for (id, merchant) in merchants.iter() {
+            if self.merchant.is_some_and(|only| only != id) {
+                continue;
+            }
+            let kinds = self.engine.kinds.iter().filter(|kind| is_listed(merchant, **kind));
+            keys.extend(kinds.map(|kind| (id.to_string(), kind.to_string())));
+        }
+        keys.retain(|key| after.is_none_or(|after| key > after));
+        keys.sort();
+        keys.truncate(usize::try_from(BATCH).unwrap_or_default());
+        keys
+    }
+}
+
+/// Returns those of the endpoints that are set, with their states.
+pub(super) async fn views(
+    engine: &Engine,
+    conn: &mut AsyncPgConnection,
+    keys: &[EndpointKey],
+) -> Result<Vec<EndpointView>, DatabaseError> {
+    let (merchants, kinds): (Vec<_>, Vec<_>) =
+        keys.iter().map(|(merchant, kind)| (merchant.as_str(), kind.as_str())).unzip();
+    let bad = store::bad_among(conn, (&merchants, &kinds)).await?.into_iter();
+    let bad: HashMap<_, _> =
+        bad.map(|bad| ((bad.merchant.clone(), bad.kind.clone()), bad)).collect();
+    Ok(keys.iter().filter_map(|key| view(engine, key, bad.get(key))).collect())
+}
+
+fn view(engine: &Engine, key: &EndpointKey, bad: Option<&BadEndpoint>) -> Option<EndpointView> {
+    let kind: MessageKind = key.1.parse().ok().filter(|kind| engine.kinds.contains(kind))?;
+    let merchant = engine.merchants.get(&key.0.parse().ok()?)?;
+    let is_paused = merchant.endpoints.get(&Interface::Message(kind))?.paused;
+    let (state, since) = state(merchant.version, is_paused, bad);
+    Some(EndpointView::new(&merchant.identifier, kind, state, since))
+}
+
+/// Returns the state of an endpoint, and the time since which it has that state.
+fn state(
+    version: i64,
+    is_paused: bool,
+    bad: Option<&BadEndpoint>,
+) -> (EndpointState, Option<Timestamp>) {
+    // The dispatcher enables an endpoint within a second after its merchant changed.
+    let disabled = bad
+        .filter(|bad| bad.disabled_at_version.is_some_and(|disabled| version <= disabled))
+        .and_then(|bad| bad.disabled_at);
+    match (disabled, bad.and_then(|bad| bad.failing_since)) {
+        (Some(at), _) => (EndpointState::Disabled, Some(at)),
+        _ if is_paused => (EndpointState::Paused, None),
+        (None, Some(since)) => (EndpointState::Failing, Some(since)),
+        (None, None) => (EndpointState::Ok, None),
+    }
+}

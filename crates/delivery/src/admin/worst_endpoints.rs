@@ -1,0 +1,89 @@
+//! The endpoints that need attention, for an overview of all merchants.
+
+#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
+
+use actix_web::{HttpResponse, get, web};
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::access::MerchantId;
+use platform::Problem;
+use platform::http::{ErrorBody, PageLimit};
+use platform::identity::Caller;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::access::readable_merchant;
+use super::endpoint_states::views;
+use super::endpoint_view::{EndpointState, EndpointView};
+use super::endpoints::add_details;
+use super::parse_merchant;
+use crate::Deliveries;
+use crate::store::{self, OldestDue};
+
+/// Attempts of this time count as recent.
+const RECENT: TimeDelta = TimeDelta::hours(2);
+/// Number of endpoints of each state that are read. Some of them may be paused or no longer set.
+const MAX_READ: i64 = 200;
+
+/// Filter of the endpoints that need attention.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorstQuery {
+    merchant: Option<String>,
+    /// Maximum number of endpoints
+    #[serde(default)]
+    #[param(inline)]
+    limit: PageLimit,
+}
+
+/// The endpoints that need attention, and the oldest due delivery.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct WorstEndpoints {
+    /// Disabled endpoints, then failing ones, then those of whose recent attempts more than 1 % failed.
+    endpoints: Vec<EndpointView>,
+    /// Null if no delivery is due. Deliveries to paused and disabled endpoints do not count.
+    oldest_due: Option<OldestDueView>,
+}
+
+/// The delivery that has been due for the longest time.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct OldestDueView {
+    merchant: String,
+    kind: String,
+    due_at: DateTime<Utc>,
+}
+
+/// List the endpoints that need attention
+///
+/// The worst first, without paused ones, and the oldest due delivery of all endpoints. The work does not
+/// depend on the number of endpoints that are well.
+#[utoipa::path(
+    tag = "deliveries",
+    security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])),
+    params(WorstQuery),
+    responses(
+        (status = 200, body = WorstEndpoints), (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+    )
+)]
+#[get("/v1/endpoints/worst")]
+pub(crate) async fn list_worst_endpoints(
+    deliveries: web::Data<Deliveries>,
+    caller: Caller,
+    query: web::Query<WorstQuery>,
+) -> Result<HttpResponse, Problem> {
+    let engine = &deliveries.0;
+    let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
+    let merchant = merchant.as_ref().map(MerchantId::as_str);
+    let now = engine.clock.now();
+    let mut conn = engine.pool.get().await?;
+    let keys = store::worst_endpoints(&mut conn, merchant, now - RECENT, MAX_READ).await?;
+    let mut endpoints = views(engine, &mut conn, &keys).await?;
+    endpoints.retain(|endpoint| endpoint.state != EndpointState::Paused);
+    endpoints.truncate(usize::try_from(query.limit.rows() - 1).unwrap_or_default());
+    add_details(engine, &mut conn, &mut endpoints).await?;
+    let (merchants, kinds) = engine.paused();
+    let oldest = store::oldest_due(&mut conn, now, merchant, (&merchants, &kinds)).await?;
+    let oldest_due =
+        oldest.map(|OldestDue { merchant, kind, due_at }| OldestDueView { merchant, kind, due_at });
+    Ok(HttpResponse::Ok().json(WorstEndpoints { endpoints, oldest_due }))
+}

@@ -1,0 +1,115 @@
+//! Failing and disabled endpoints: their states, in pages, and the worst of them.
+
+use diesel::prelude::*;
+use diesel::sql_query;
+use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use platform::{Timestamp, database::DatabaseError};
+
+/// Merchant and kind of an endpoint.
+pub(crate) type EndpointKey = (String, String);
+
+/// An endpoint that fails or is disabled.
+#[derive(Debug, QueryableByName)]
+pub(crate) struct BadEndpoint {
+    #[diesel(sql_type = Text)]
+    pub(crate) merchant: String,
+    #[diesel(sql_type = Text)]
+    pub(crate) kind: String,
+    /// Version of the merchant when the endpoint responded 410. A newer version enables the endpoint.
+    #[diesel(sql_type = Nullable<BigInt>)]
+    pub(crate) disabled_at_version: Option<i64>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(crate) disabled_at: Option<Timestamp>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(crate) failing_since: Option<Timestamp>,
+}
+
+/// Returns those of the given endpoints that fail or are disabled.
+pub(crate) async fn bad_among(
+    conn: &mut AsyncPgConnection,
+    (merchants, kinds): (&[&str], &[&str]),
+) -> Result<Vec<BadEndpoint>, DatabaseError> {
+    Ok(sql_query(
+        "SELECT merchant, kind, disabled_at_version, disabled_at, failing_since \
+         FROM unnest($1, $2) AS given (merchant, kind) JOIN delivery_endpoints USING (merchant, kind) \
+         WHERE failing_since IS NOT NULL OR disabled_at IS NOT NULL",
+    )
+    .bind::<Array<Text>, _>(merchants)
+    .bind::<Array<Text>, _>(kinds)
+    .load(conn)
+    .await?)
+}
+
+#[derive(QueryableByName)]
+struct KeyRow {
+    #[diesel(sql_type = Text)]
+    merchant: String,
+    #[diesel(sql_type = Text)]
+    kind: String,
+}
+
+fn keys(rows: Vec<KeyRow>) -> Vec<EndpointKey> {
+    rows.into_iter().map(|row| (row.merchant, row.kind)).collect()
+}
+
+const BAD_PAGE: &str = "SELECT merchant, kind FROM delivery_endpoints \
+     WHERE (failing_since IS NOT NULL OR disabled_at IS NOT NULL) \
+     AND CASE WHEN $1 THEN disabled_at IS NOT NULL ELSE failing_since IS NOT NULL END \
+     AND ($2::text IS NULL OR merchant = $2) \
+     AND (merchant COLLATE \"C\", kind COLLATE \"C\") > ($3, $4) \
+     ORDER BY merchant COLLATE \"C\", kind COLLATE \"C\" LIMIT $5";
+
+/// Returns the next disabled or failing endpoints after `after`, by merchant and kind.
+pub(crate) async fn bad_endpoints(
+    conn: &mut AsyncPgConnection,
+    is_disabled: bool,
+    merchant: Option<&str>,
+    after: Option<&EndpointKey>,
+    limit: i64,
+) -> Result<Vec<EndpointKey>, DatabaseError> {
+    let (after_merchant, after_kind) = after.map_or(("", ""), |(merchant, kind)| (merchant, kind));
+    let rows = sql_query(BAD_PAGE)
+        .bind::<Bool, _>(is_disabled)
+        .bind::<Nullable<Text>, _>(merchant)
+        .bind::<Text, _>(after_merchant)
+        .bind::<Text, _>(after_kind)
+        .bind::<BigInt, _>(limit)
+        .load(conn)
+        .await?;
+    Ok(keys(rows))
+}
+
+/// Disabled endpoints come first, then those that have failed for the longest time, then those of whose
+/// recent attempts more than 1 % failed.
+const WORST: &str = "SELECT merchant, kind FROM ( \
+         (SELECT merchant, kind, 3 AS severity, disabled_at AS since FROM delivery_endpoints \
+         WHERE disabled_at IS NOT NULL AND ($1::text IS NULL OR merchant = $1) \
+         ORDER BY disabled_at LIMIT $3) \
+         UNION ALL \
+         (SELECT merchant, kind, 2, failing_since FROM delivery_endpoints \
+         WHERE failing_since IS NOT NULL AND ($1::text IS NULL OR merchant = $1) \
+         ORDER BY failing_since LIMIT $3) \
+         UNION ALL \
+         (SELECT merchant, kind, 1, NULL FROM delivery_latencies \
+         WHERE hour >= $2 AND ($1::text IS NULL OR merchant = $1) GROUP BY merchant, kind \
+         HAVING sum(delivered) < 0.99 * sum(attempts) \
+         ORDER BY sum(attempts) - sum(delivered) DESC LIMIT $3) \
+     ) AS bad GROUP BY merchant, kind ORDER BY max(severity) DESC, min(since), merchant, kind";
+
+/// Returns the endpoints that need attention, of one merchant or of all, the worst first. Attempts since
+/// `recent` count.
+pub(crate) async fn worst_endpoints(
+    conn: &mut AsyncPgConnection,
+    merchant: Option<&str>,
+    recent: Timestamp,
+    limit: i64,
+) -> Result<Vec<EndpointKey>, DatabaseError> {
+    let rows = sql_query(WORST)
+        .bind::<Nullable<Text>, _>(merchant)
+        .bind::<Timestamptz, _>(recent)
+        .bind::<BigInt, _>(limit)
+        .load(conn)
+        .await?;
+    Ok(keys(rows))
+}

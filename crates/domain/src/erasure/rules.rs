@@ -1,0 +1,125 @@
+//! The rules by which personal data in JSON is replaced.
+
+use serde_json::{Map, Value};
+
+use super::EmailDigest;
+use crate::order::CUSTOMER_ALIAS;
+
+/// Replaces a personal text.
+pub const ERASED: &str = "erased";
+/// Replaces an e-mail address. No mail can be sent to it (RFC 2606).
+pub const ERASED_EMAIL: &str = "erased@invalid";
+
+/// Objects about a person. All their texts are replaced.
+const PEOPLE: [&str; 5] =
+    ["customer", CUSTOMER_ALIAS, "shipping_address", "billing_address", "address"];
+/// Texts about a person in any object.
+const TEXTS: [&str; 14] = [
+    "comments",
+    "first_name",
+    "gift_message",
+    "last_name",
+    "note",
+    "phone",
+    "reject_reason",
+    "street",
+    "street1",
+    "street2",
+    "telephone_number",
+    "zip",
+    "zip_code",
+    "label_url",
+];
+const EMAILS: [&str; 3] = ["email", "giftee_email", "customer_email"];
+/// Texts of people in the history of a return.
+const REMARKS: [&str; 2] = ["detail", "reason"];
+/// Texts of an object about a person that stay.
+const KEPT: [&str; 4] = ["country_code", "country", "created_at", "updated_at"];
+const IDENTIFIERS: [&str; 2] = ["identifier", "id"];
+
+/// Whether a text replaces an erased one.
+pub fn is_erased(text: &str) -> bool {
+    text == ERASED || text == ERASED_EMAIL
+}
+
+/// Replaces the personal data in a value.
+pub fn erase(value: &mut Value) {
+    erase_members(value, &[]);
+}
+
+/// Replaces the personal data in an entry of a history, where people also write reasons and details.
+pub fn erase_history(value: &mut Value) {
+    erase_members(value, &REMARKS);
+}
+
+/// Applies an erasure to JSON in a text. Returns `None` if that changes nothing, so that the text can stay
+/// as it is. A text that is not JSON is replaced as a whole.
+pub fn erase_text(text: &str, erase: impl Fn(&mut Value)) -> Option<String> {
+    let Ok(before) = serde_json::from_str::<Value>(text) else {
+        return (!text.is_empty() && text != ERASED).then(|| ERASED.to_owned());
+    };
+    let mut after = before.clone();
+    erase(&mut after);
+    (after != before).then(|| after.to_string())
+}
+
+/// Replaces an e-mail address wherever it is the whole text.
+pub fn erase_email(value: &mut Value, email: &EmailDigest) {
+    match value {
+        Value::String(text) if email.is_of(text) => ERASED_EMAIL.clone_into(text),
+        Value::Array(elements) => elements.iter_mut().for_each(|it| erase_email(it, email)),
+        Value::Object(members) => members.values_mut().for_each(|it| erase_email(it, email)),
+        _ => {}
+    }
+}
+
+fn erase_members(value: &mut Value, more_texts: &[&str]) {
+    match value {
+        Value::Array(elements) => {
+            elements.iter_mut().for_each(|element| erase_members(element, more_texts));
+        }
+        Value::Object(members) => {
+            for (key, member) in members {
+                erase_member(key, member, more_texts);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn erase_member(key: &str, member: &mut Value, more_texts: &[&str]) {
+    match member {
+        Value::String(text) if EMAILS.contains(&key) => ERASED_EMAIL.clone_into(text),
+        Value::String(text) if TEXTS.contains(&key) || more_texts.contains(&key) => {
+            ERASED.clone_into(text);
+        }
+        // The URL of a label shows the shopper's address.
+        Value::Object(_) if key == "label" => *member = Value::Null,
+        Value::Object(person) if PEOPLE.contains(&key) => erase_person(person),
+        other => erase_members(other, more_texts),
+    }
+}
+
+/// Replaces every text of an object about a person. An identifier stays, unless it is an e-mail address.
+fn erase_person(person: &mut Map<String, Value>) {
+    for (key, member) in person {
+        let key = key.as_str();
+        match member {
+            _ if KEPT.contains(&key) => {}
+            Value::String(text) if IDENTIFIERS.contains(&key) => {
+                if text.contains('@') {
+                    ERASED_EMAIL.clone_into(text);
+                }
+            }
+            Value::String(text) if EMAILS.contains(&key) => ERASED_EMAIL.clone_into(text),
+            Value::String(text) => ERASED.clone_into(text),
+            Value::Number(_) if !IDENTIFIERS.contains(&key) => *member = Value::Null,
+            Value::Array(elements) => {
+                elements.iter_mut().filter_map(Value::as_object_mut).for_each(erase_person);
+                elements.retain(Value::is_object);
+            }
+            Value::Object(inner) => erase_person(inner),
+            _ => {}
+        }
+    }
+}

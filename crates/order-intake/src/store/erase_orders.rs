@@ -1,0 +1,79 @@
+//! Finds a shopper's orders and replaces the shopper's data in them.
+
+use diesel::QueryableByName;
+use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use domain::erasure::{EmailDigest, erase_order_document, erase_text};
+use platform::Timestamp;
+use platform::database::{DatabaseError, prepared};
+
+#[derive(QueryableByName)]
+struct NameRow {
+    #[diesel(sql_type = Text)]
+    identifier: String,
+}
+
+/// The orders of a shopper, sorted, at most `limit`: those with the e-mail address, and those that were erased
+/// for it before.
+pub(crate) async fn orders_of_shopper(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    email: &str,
+    limit: i64,
+) -> Result<Vec<String>, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT identifier FROM orders WHERE customer_email = $2 AND merchant = $1 \
+         UNION \
+         SELECT order_identifier FROM erasures JOIN erasure_orders ON erasure = id \
+         WHERE merchant = $1 AND email_sha256 = $3 \
+         ORDER BY identifier LIMIT $4",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(email.to_lowercase())
+    .bind::<Text, _>(EmailDigest::of(email).as_str().to_owned())
+    .bind::<BigInt, _>(limit);
+    let rows: Vec<NameRow> = query.load(conn).await?;
+    Ok(rows.into_iter().map(|row| row.identifier).collect())
+}
+
+#[derive(QueryableByName)]
+struct OrderRow {
+    #[diesel(sql_type = Text)]
+    identifier: String,
+    #[diesel(sql_type = Text)]
+    document: String,
+}
+
+/// Locks orders until the end of the transaction and replaces the shopper's data. Returns the number of
+/// orders that are stored. Events that are appended after this have later sequence numbers than those of
+/// earlier snapshots.
+pub(crate) async fn erase_orders(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    identifiers: &[String],
+    now: Timestamp,
+) -> Result<usize, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT identifier, document FROM orders WHERE merchant = $1 AND identifier = ANY ($2) \
+         ORDER BY identifier FOR UPDATE",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(identifiers);
+    let found: Vec<OrderRow> = prepared(query).load(conn).await?;
+    let erased = |OrderRow { identifier, document }: OrderRow| {
+        let erased = erase_text(&document, erase_order_document);
+        (identifier, erased.unwrap_or(document))
+    };
+    let (names, documents): (Vec<_>, Vec<_>) = found.into_iter().map(erased).unzip();
+    let statement = diesel::sql_query(
+        "UPDATE orders SET document = new.document, customer_email = NULL, erased_at = $4 \
+         FROM unnest($2, $3) AS new (identifier, document) \
+         WHERE orders.merchant = $1 AND orders.identifier = new.identifier",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(names)
+    .bind::<Array<Text>, _>(documents)
+    .bind::<Timestamptz, _>(now);
+    Ok(statement.execute(conn).await?)
+}

@@ -1,0 +1,126 @@
+//! Reads erasures for people.
+
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Bool, Jsonb, Nullable, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use domain::erasure::KeptReturn;
+use platform::Timestamp;
+use platform::database::{DatabaseError, prepared};
+use uuid::Uuid;
+
+use super::error::unreadable;
+
+#[derive(QueryableByName)]
+pub(crate) struct ErasureRow {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    pub(crate) id: Uuid,
+    #[diesel(sql_type = Text)]
+    pub(crate) merchant: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(crate) email_sha256: Option<String>,
+    #[diesel(sql_type = Bool)]
+    pub(crate) force: bool,
+    #[diesel(sql_type = Text)]
+    pub(crate) requested_by: String,
+    #[diesel(sql_type = Text)]
+    pub(crate) state: String,
+    #[diesel(sql_type = BigInt)]
+    pub(crate) orders: i64,
+    #[diesel(sql_type = BigInt)]
+    pub(crate) erased_orders: i64,
+    #[diesel(sql_type = BigInt)]
+    pub(crate) erased_events: i64,
+    #[diesel(sql_type = Timestamptz)]
+    pub(crate) created_at: Timestamp,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(crate) finished_at: Option<Timestamp>,
+}
+
+/// Which erasures are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Selected {
+    One(Uuid),
+    /// Those before an erasure, or all.
+    Before(Option<Uuid>),
+}
+
+/// Erasures, newest first: of one merchant or of all.
+pub(crate) async fn erasures(
+    conn: &mut AsyncPgConnection,
+    merchant: Option<&MerchantId>,
+    selected: Selected,
+    limit: i64,
+) -> Result<Vec<ErasureRow>, DatabaseError> {
+    let (condition, id) = match selected {
+        Selected::One(id) => ("id = $1", id),
+        Selected::Before(id) => ("id < $1", id.unwrap_or(Uuid::max())),
+    };
+    let of_merchant = if merchant.is_some() { " AND merchant = $3" } else { "" };
+    let query = diesel::sql_query(format!(
+        "SELECT id, merchant, email_sha256, force, requested_by, state, orders, erased_orders, \
+             erased_events, created_at, finished_at FROM erasures \
+         WHERE {condition}{of_merchant} ORDER BY id DESC LIMIT $2"
+    ))
+    .into_boxed()
+    .bind::<diesel::sql_types::Uuid, _>(id)
+    .bind::<BigInt, _>(limit);
+    let query = match merchant {
+        Some(merchant) => query.bind::<Text, _>(merchant.as_str()),
+        None => query,
+    };
+    Ok(prepared(query).load(conn).await?)
+}
+
+/// The numbers of one service.
+#[derive(QueryableByName)]
+pub(crate) struct ConfirmationRow {
+    #[diesel(sql_type = Text)]
+    pub(crate) service: String,
+    #[diesel(sql_type = BigInt)]
+    pub(crate) records: i64,
+    #[diesel(sql_type = BigInt)]
+    pub(crate) events: i64,
+    #[diesel(sql_type = BigInt)]
+    pub(crate) deliveries: i64,
+    #[diesel(sql_type = Timestamptz)]
+    pub(crate) confirmed_at: Timestamp,
+}
+
+/// The services that confirmed all batches of an erasure.
+pub(crate) async fn confirmations(
+    conn: &mut AsyncPgConnection,
+    id: Uuid,
+) -> Result<Vec<ConfirmationRow>, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT service, sum(records)::bigint AS records, sum(events)::bigint AS events, \
+             sum(deliveries)::bigint AS deliveries, max(confirmed_at) AS confirmed_at \
+         FROM erasure_confirmations JOIN erasures ON id = erasure \
+         WHERE erasure = $1 AND state <> 'running' GROUP BY service, batches \
+         HAVING count(*) = batches ORDER BY service",
+    )
+    .bind::<diesel::sql_types::Uuid, _>(id);
+    Ok(prepared(query).load(conn).await?)
+}
+
+#[derive(QueryableByName)]
+struct KeptRow {
+    #[diesel(sql_type = Jsonb)]
+    kept_returns: serde_json::Value,
+}
+
+/// The open returns whose data was kept.
+pub(crate) async fn kept_returns(
+    conn: &mut AsyncPgConnection,
+    id: Uuid,
+) -> Result<Vec<KeptReturn>, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT kept_returns FROM erasure_confirmations \
+         WHERE erasure = $1 AND kept_returns <> '[]' ORDER BY batch",
+    )
+    .bind::<diesel::sql_types::Uuid, _>(id);
+    let rows: Vec<KeptRow> = prepared(query).load(conn).await?;
+    let kept: Result<Vec<Vec<_>>, _> =
+        rows.into_iter().map(|row| serde_json::from_value(row.kept_returns)).collect();
+    Ok(kept.map_err(unreadable)?.into_iter().flatten().collect())
+}

@@ -1,0 +1,206 @@
+//! Erasures and their progress.
+
+use diesel::prelude::*;
+use diesel::sql_query;
+use diesel::sql_types::{Array, BigInt, Bool, Integer, Jsonb, Nullable, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use domain::access::MerchantId;
+use domain::erasure::{EmailDigest, ErasureConfirmed};
+use platform::Timestamp;
+use platform::database::{DatabaseError, prepared};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::error::unreadable;
+
+/// The services that confirm every batch.
+const CONFIRMING_SERVICES: i64 = 3;
+
+/// An erasure to be stored.
+pub(crate) struct NewErasure<'a> {
+    pub(crate) id: Uuid,
+    pub(crate) merchant: &'a MerchantId,
+    pub(crate) email: Option<&'a EmailDigest>,
+    pub(crate) force: bool,
+    pub(crate) force_before: Option<Timestamp>,
+    pub(crate) requested_by: &'a str,
+    pub(crate) orders: &'a [String],
+    pub(crate) at: Timestamp,
+}
+
+/// Stores an erasure with its orders.
+pub(crate) async fn insert_erasure(
+    conn: &mut AsyncPgConnection,
+    new: &NewErasure<'_>,
+) -> Result<(), DatabaseError> {
+    let statement = sql_query(
+        "INSERT INTO erasures (id, merchant, email_sha256, force, force_before, requested_by, state, \
+             orders, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, 'running', $7, $8)",
+    )
+    .bind::<diesel::sql_types::Uuid, _>(new.id)
+    .bind::<Text, _>(new.merchant.as_str())
+    .bind::<Nullable<Text>, _>(new.email.map(EmailDigest::as_str))
+    .bind::<Bool, _>(new.force)
+    .bind::<Nullable<Timestamptz>, _>(new.force_before)
+    .bind::<Text, _>(new.requested_by)
+    .bind::<BigInt, _>(i64::try_from(new.orders.len()).unwrap_or(i64::MAX))
+    .bind::<Timestamptz, _>(new.at);
+    prepared(statement).execute(conn).await?;
+    let statement = sql_query(
+        "INSERT INTO erasure_orders (erasure, order_identifier) SELECT $1, * FROM unnest($2)",
+    )
+    .bind::<diesel::sql_types::Uuid, _>(new.id)
+    .bind::<Array<Text>, _>(new.orders);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// An erasure that is locked until the end of the transaction.
+pub(crate) struct RunningErasure {
+    pub(crate) id: Uuid,
+    pub(crate) merchant: MerchantId,
+    pub(crate) email: Option<EmailDigest>,
+    pub(crate) force: bool,
+    pub(crate) force_before: Option<Timestamp>,
+    /// The batches that are done.
+    pub(crate) batches: i32,
+}
+
+#[derive(QueryableByName)]
+struct RunningRow {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    id: Uuid,
+    #[diesel(sql_type = Text)]
+    merchant: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    email_sha256: Option<String>,
+    #[diesel(sql_type = Bool)]
+    force: bool,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    force_before: Option<Timestamp>,
+    #[diesel(sql_type = Integer)]
+    batches: i32,
+}
+
+/// Locks the oldest running erasure that no other replica works on.
+pub(crate) async fn lock_running(
+    conn: &mut AsyncPgConnection,
+) -> Result<Option<RunningErasure>, DatabaseError> {
+    let query = sql_query(
+        "SELECT id, merchant, email_sha256, force, force_before, batches FROM erasures \
+         WHERE state = 'running' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED",
+    );
+    let row: Option<RunningRow> = prepared(query).get_result(conn).await.optional()?;
+    let running = |row: RunningRow| {
+        Ok(RunningErasure {
+            id: row.id,
+            merchant: row
+                .merchant
+                .parse()
+                .map_err(unreadable::<domain::access::InvalidMerchantId>)?,
+            email: row.email_sha256.map(EmailDigest::from),
+            force: row.force,
+            force_before: row.force_before,
+            batches: row.batches,
+        })
+    };
+    row.map(running).transpose()
+}
+
+#[derive(QueryableByName)]
+struct NameRow {
+    #[diesel(sql_type = Text)]
+    order_identifier: String,
+}
+
+/// The next orders of an erasure, sorted.
+pub(crate) async fn next_orders(
+    conn: &mut AsyncPgConnection,
+    id: Uuid,
+    limit: i64,
+) -> Result<Vec<String>, DatabaseError> {
+    let query = sql_query(
+        "SELECT order_identifier FROM erasure_orders WHERE erasure = $1 AND NOT is_done \
+         ORDER BY order_identifier LIMIT $2",
+    )
+    .bind::<diesel::sql_types::Uuid, _>(id)
+    .bind::<BigInt, _>(limit);
+    let rows: Vec<NameRow> = prepared(query).load(conn).await?;
+    Ok(rows.into_iter().map(|row| row.order_identifier).collect())
+}
+
+/// Records a batch of a locked erasure, with the numbers of orders and events in which data was replaced.
+pub(crate) async fn finish_batch(
+    conn: &mut AsyncPgConnection,
+    id: Uuid,
+    orders: &[String],
+    (erased_orders, erased_events): (usize, usize),
+) -> Result<(), DatabaseError> {
+    let statement = sql_query(
+        "UPDATE erasure_orders SET is_done = true \
+         WHERE erasure = $1 AND order_identifier = ANY ($2)",
+    )
+    .bind::<diesel::sql_types::Uuid, _>(id)
+    .bind::<Array<Text>, _>(orders);
+    prepared(statement).execute(conn).await?;
+    let statement = sql_query(
+        "UPDATE erasures SET batches = batches + 1, erased_orders = erased_orders + $2, \
+             erased_events = erased_events + $3, \
+             state = CASE WHEN EXISTS ( \
+                 SELECT FROM erasure_orders WHERE erasure = $1 AND NOT is_done \
+             ) THEN 'running' ELSE 'waiting' END \
+         WHERE id = $1",
+    )
+    .bind::<diesel::sql_types::Uuid, _>(id)
+    .bind::<BigInt, _>(i64::try_from(erased_orders).unwrap_or(i64::MAX))
+    .bind::<BigInt, _>(i64::try_from(erased_events).unwrap_or(i64::MAX));
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// Records the confirmation of a service. The lock makes the last of several concurrent ones see the others.
+/// An erasure that a restored database does not have is ignored.
+pub(crate) async fn confirm_erasure(
+    conn: &mut AsyncPgConnection,
+    confirmed: &ErasureConfirmed,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let id = confirmed.erasure_id;
+    let lock = sql_query("SELECT 1 FROM erasures WHERE id = $1 FOR UPDATE");
+    if lock.bind::<diesel::sql_types::Uuid, _>(id).execute(conn).await? == 0 {
+        return Ok(());
+    }
+    let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    let insert = sql_query(
+        "INSERT INTO erasure_confirmations \
+             (erasure, batch, service, records, events, deliveries, kept_returns, confirmed_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING",
+    )
+    .bind::<diesel::sql_types::Uuid, _>(id)
+    .bind::<Integer, _>(confirmed.batch)
+    .bind::<Text, _>(&confirmed.service)
+    .bind::<BigInt, _>(count(confirmed.counts.records))
+    .bind::<BigInt, _>(count(confirmed.counts.events))
+    .bind::<BigInt, _>(count(confirmed.counts.deliveries))
+    .bind::<Jsonb, _>(json!(confirmed.kept_returns))
+    .bind::<Timestamptz, _>(now);
+    prepared(insert).execute(conn).await?;
+    let kept: Vec<_> = confirmed.kept_returns.iter().map(|it| &it.order_identifier).collect();
+    let update = sql_query(
+        "UPDATE orders SET erased_at = NULL WHERE merchant = $1 AND identifier = ANY ($2)",
+    )
+    .bind::<Text, _>(confirmed.merchant.as_str())
+    .bind::<Array<Text>, _>(kept);
+    prepared(update).execute(conn).await?;
+    let finish = sql_query(
+        "UPDATE erasures SET state = 'finished', finished_at = $2 \
+         WHERE id = $1 AND state = 'waiting' AND batches * $3 <= ( \
+             SELECT count(*) FROM erasure_confirmations WHERE erasure = $1)",
+    )
+    .bind::<diesel::sql_types::Uuid, _>(id)
+    .bind::<Timestamptz, _>(now)
+    .bind::<BigInt, _>(CONFIRMING_SERVICES);
+    prepared(finish).execute(conn).await?;
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! The daily search for orders whose retention ended.
+
+use diesel::QueryableByName;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use platform::Timestamp;
+use platform::database::{DatabaseError, prepared};
+
+/// The position of the search.
+#[derive(QueryableByName)]
+pub(crate) struct Scan {
+    #[diesel(sql_type = Text)]
+    pub(crate) merchant: String,
+    #[diesel(sql_type = Text)]
+    pub(crate) identifier: String,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(crate) finished_at: Option<Timestamp>,
+}
+
+/// Locks the position until the end of the transaction; `None` if another replica searches.
+pub(crate) async fn lock_scan(conn: &mut AsyncPgConnection) -> Result<Option<Scan>, DatabaseError> {
+    let insert =
+        diesel::sql_query("INSERT INTO retention_scan DEFAULT VALUES ON CONFLICT DO NOTHING");
+    prepared(insert).execute(conn).await?;
+    let query = diesel::sql_query(
+        "SELECT merchant, identifier, finished_at FROM retention_scan FOR UPDATE SKIP LOCKED",
+    );
+    Ok(prepared(query).get_result(conn).await.optional()?)
+}
+
+/// An order, and whether its retention ended and its data is not erased yet.
+#[derive(QueryableByName)]
+pub(crate) struct OrderAge {
+    #[diesel(sql_type = Text)]
+    pub(crate) merchant: String,
+    #[diesel(sql_type = Text)]
+    pub(crate) identifier: String,
+    #[diesel(sql_type = Bool)]
+    pub(crate) is_expired: bool,
+}
+
+/// The next orders after the position.
+pub(crate) async fn order_ages(
+    conn: &mut AsyncPgConnection,
+    after: &Scan,
+    changed_before: Timestamp,
+    limit: i64,
+) -> Result<Vec<OrderAge>, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT merchant, identifier, updated_at < $3 AND erased_at IS NULL AS is_expired \
+         FROM orders WHERE (merchant, identifier) > ($1, $2) \
+         ORDER BY merchant, identifier LIMIT $4",
+    )
+    .bind::<Text, _>(&after.merchant)
+    .bind::<Text, _>(&after.identifier)
+    .bind::<Timestamptz, _>(changed_before)
+    .bind::<BigInt, _>(limit);
+    Ok(prepared(query).load(conn).await?)
+}
+
+/// Moves the position behind an order, or back to the start if the search is finished.
+pub(crate) async fn advance_scan(
+    conn: &mut AsyncPgConnection,
+    last: Option<&OrderAge>,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let (merchant, identifier) =
+        last.map_or(("", ""), |last| (last.merchant.as_str(), last.identifier.as_str()));
+    let statement = diesel::sql_query(
+        "UPDATE retention_scan SET merchant = $1, identifier = $2, \
+             finished_at = coalesce($3, finished_at)",
+    )
+    .bind::<Text, _>(merchant)
+    .bind::<Text, _>(identifier)
+    .bind::<Nullable<Timestamptz>, _>(last.is_none().then_some(now));
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}

@@ -1,0 +1,218 @@
+//! Tests of `/v1/erasures` and of the retention of personal data.
+
+use diesel_async::RunQueryDsl as _;
+use domain::erasure::{EmailDigest, ErasureConfirmed, ErasureCounts, KeptReturn, ShopperErased};
+use domain::event::Event as _;
+use uuid::Uuid;
+
+use super::*;
+
+const SOON: Duration = Duration::from_secs(120);
+const EMAIL: &str = "Planted@mail.example";
+
+/// Orders of one shopper, with a marker in personal fields.
+fn planted_orders(count: usize) -> Vec<Value> {
+    let mut orders = sample_orders(count);
+    for (number, order) in orders.iter_mut().enumerate() {
+        order["identifier"] = json!(format!("P-{number}"));
+        order["customer"] = json!({ "identifier": "C-1", "email": EMAIL, "first_name": "PLANTED" });
+        order["note"] = json!("ring at PLANTED");
+        order["shipping_address"]["name"] = json!("PLANTED");
+        order["billing_address"]["street1"] = json!("PLANTED 1");
+        order["delivery_wish"] = json!("leave it with PLANTED");
+        order["refunds"] = json!([]);
+    }
+    orders
+}
+
+async fn erase(app: &TestApp, token: &str, body: &Value) -> (StatusCode, Value) {
+    let url = format!("{}/v1/erasures", app.service.url);
+    let request = app.client.post(url).bearer_auth(token).header("x-service-id", "acme");
+    read(request.json(body).send().await.unwrap()).await
+}
+
+async fn erased(app: &TestApp, body: &Value) -> Uuid {
+    let token = app.issuer.token(None, "operator");
+    let (status, erasure) = erase(app, &token, body).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{erasure}");
+    erasure["id"].as_str().unwrap().parse().unwrap()
+}
+
+async fn show(app: &TestApp, id: Uuid) -> Value {
+    let url = format!("{}/v1/erasures/{id}", app.service.url);
+    let request = app.client.get(url).bearer_auth(app.issuer.token(Some("acme"), "manage"));
+    read(request.send().await.unwrap()).await.1
+}
+
+async fn wait_for(app: &TestApp, id: Uuid, state: &str) -> Value {
+    testkit::eventually("the erasure has the state", SOON, || async {
+        let erasure = show(app, id).await;
+        (erasure["state"] == state).then_some(erasure)
+    })
+    .await
+}
+
+/// The events for rma-engine.
+async fn events(app: &TestApp, number: usize) -> Vec<ShopperErased> {
+    let queue = format!("rma-engine.{}", ShopperErased::TYPE);
+    let found = testkit::eventually("the events are published", SOON, || async {
+        let found = app.service.namespace.peek(&queue).await;
+        (found.len() == number).then_some(found)
+    })
+    .await;
+    let event = |event: &Value| {
+        let event: Value = serde_json::from_str(event["payload"].as_str().unwrap()).unwrap();
+        serde_json::from_value(event["data"].clone()).unwrap()
+    };
+    found.iter().map(event).collect()
+}
+
+async fn confirm(app: &TestApp, id: Uuid, batch: i32, service: &str, kept: Vec<KeptReturn>) {
+    let confirmed = ErasureConfirmed {
+        erasure_id: id,
+        batch,
+        merchant: "acme".parse().unwrap(),
+        service: service.to_owned(),
+        counts: ErasureCounts { records: 2, events: 1, deliveries: 3 },
+        kept_returns: kept,
+    };
+    app.service.publish(&confirmed).await;
+}
+
+#[derive(diesel::QueryableByName)]
+struct Line {
+    #[diesel(sql_type = diesel::sql_types::Text)]
+    line: String,
+}
+
+/// Every row of every table as text.
+async fn dump(app: &TestApp) -> String {
+    let mut conn = app.service.database.pool().get().await.unwrap();
+    let tables = "SELECT quote_ident(table_name) AS line FROM information_schema.tables \
+                  WHERE table_schema = 'public' AND table_type = 'BASE TABLE'";
+    let tables: Vec<Line> = diesel::sql_query(tables).load(&mut conn).await.unwrap();
+    let mut all = String::new();
+    for Line { line: table } in tables {
+        let rows = format!("SELECT row_to_json(own)::text AS line FROM {table} AS own");
+        let rows: Vec<Line> = diesel::sql_query(rows).load(&mut conn).await.unwrap();
+        all.extend(rows.into_iter().map(|row| row.line + "\n"));
+    }
+    all
+}
+
+/// The lines of a dump in which a marker remains.
+fn marked(dump: &str) -> Vec<&str> {
+    dump.lines().filter(|line| line.to_uppercase().contains("PLANTED")).collect()
+}
+
+#[tokio::test]
+async fn a_shopper_is_erased_in_orders_and_events() {
+    let app = TestApp::start().await;
+    let orders = planted_orders(3);
+    assert_eq!(app.publish("acme", &enclose(&orders)).await.0, StatusCode::OK);
+    let kept_events = "SELECT count(*) AS n FROM published_events WHERE routing_key = 'order.stored.v1'";
+    testkit::eventually("the events are kept", SOON, || async {
+        (app.service.database.count(kept_events).await == 3).then_some(())
+    })
+    .await;
+    assert!(!marked(&dump(&app).await).is_empty());
+
+    let id = erased(&app, &json!({ "email": EMAIL.to_lowercase() })).await;
+    let erasure = wait_for(&app, id, "waiting").await;
+    assert_eq!(erasure["orders"], 3);
+    assert_eq!((&erasure["erased_orders"], &erasure["erased_events"]), (&json!(3), &json!(3)));
+    let dump = dump(&app).await;
+    assert_eq!(marked(&dump), Vec::<&str>::new());
+    let event = events(&app, 1).await.remove(0);
+    assert_eq!(event.email_sha256, Some(EmailDigest::of(EMAIL)));
+    assert_eq!((event.order_identifiers.len(), event.force, event.batch), (3, false, 1));
+
+    let stored: Value = app.get("/v1/orders/P-0", "acme").await.json().await.unwrap();
+    let document = &stored["document"];
+    assert_eq!(document["customer"]["email"], "erased@invalid");
+    assert_eq!(document["customer"]["identifier"], "C-1");
+    assert_eq!(document["total_amount_cents"], orders[0]["total_amount_cents"]);
+
+    // The same snapshot does not bring the data back; a new one does.
+    let (_, response) = app.publish("acme", &enclose(&orders[..1])).await;
+    assert_eq!(response["orders"][0]["result"], "unchanged", "{response}");
+    let again = erased(&app, &json!({ "email": EMAIL })).await;
+    assert_eq!(wait_for(&app, again, "waiting").await["orders"], 3, "a repetition finds them again");
+}
+
+#[tokio::test]
+async fn an_erasure_is_finished_when_all_services_have_confirmed_all_batches() {
+    let app = TestApp::start().await;
+    let names: Vec<_> = (0..250).map(|number| format!("N-{number:03}")).collect();
+    let id = erased(&app, &json!({ "order_identifiers": names, "force": true })).await;
+    wait_for(&app, id, "waiting").await;
+    let events = events(&app, 3).await;
+    let batches: Vec<_> = events.iter().map(|it| (it.batch, it.order_identifiers.len())).collect();
+    assert_eq!(batches, [(1, 100), (2, 100), (3, 50)]);
+    assert!(events.iter().all(|event| event.force && event.email_sha256.is_none()));
+
+    let kept = KeptReturn { rma_identifier: "RMA-1".to_owned(), order_identifier: "N-001".to_owned() };
+    for batch in 1..=3 {
+        for service in ["rma-engine", "exchange"] {
+            confirm(&app, id, batch, service, vec![kept.clone()]).await;
+        }
+        confirm(&app, id, batch, "rma-engine", Vec::new()).await;
+    }
+    confirm(&app, id, 1, "warehouse-notifier", Vec::new()).await;
+    confirm(&app, id, 2, "warehouse-notifier", Vec::new()).await;
+    testkit::eventually("eight confirmations are stored", SOON, || async {
+        let stored = "SELECT count(*) AS n FROM erasure_confirmations";
+        (app.service.database.count(stored).await == 8).then_some(())
+    })
+    .await;
+    assert_eq!(show(&app, id).await["state"], "waiting");
+    confirm(&app, id, 3, "warehouse-notifier", Vec::new()).await;
+    let erasure = wait_for(&app, id, "finished").await;
+    assert_eq!(erasure["confirmations"].as_array().unwrap().len(), 3);
+    assert_eq!(erasure["confirmations"][0]["records"], 6, "{erasure}");
+    assert_eq!(erasure["kept_returns"][0]["rma_identifier"], "RMA-1");
+}
+
+#[tokio::test]
+async fn only_operators_and_the_merchant_itself_can_erase() {
+    let app = TestApp::start().await;
+    app.publish("acme", &enclose(&planted_orders(1))).await;
+    let body = json!({ "email": EMAIL, "dry_run": true });
+    for scope in ["orders", "read", "returns"] {
+        let token = app.issuer.token(Some("acme"), scope);
+        assert_eq!(erase(&app, &token, &body).await.0, StatusCode::FORBIDDEN, "{scope}");
+    }
+    let own = app.issuer.token(Some("acme"), "manage");
+    let (status, found) = erase(&app, &own, &body).await;
+    assert_eq!((status, &found["order_identifiers"]), (StatusCode::OK, &json!(["P-0"])));
+    assert!(!marked(&dump(&app).await).is_empty(), "a dry run erases nothing");
+    let other = json!({ "email": EMAIL, "order_identifiers": ["X"] });
+    assert_eq!(erase(&app, &own, &other).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(erase(&app, &own, &json!({})).await.0, StatusCode::UNPROCESSABLE_ENTITY);
+    let id = erased(&app, &json!({ "email": EMAIL })).await;
+    let url = format!("{}/v1/erasures/{id}", app.service.url);
+    let rival = app.client.get(url).bearer_auth(app.issuer.token(Some("rival"), "manage"));
+    assert_eq!(rival.send().await.unwrap().status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn the_data_of_old_orders_is_erased() {
+    let app = TestApp::with(&[("RETENTION__PERSONAL_DATA", "3650days")], merchant("acme")).await;
+    let mut orders = planted_orders(2);
+    orders[0]["created_at"] = json!("2001-01-01T00:00:00Z");
+    orders[0]["updated_at"] = json!("2001-01-01T00:00:00Z");
+    assert_eq!(app.publish("acme", &enclose(&orders)).await.0, StatusCode::OK);
+    // The first search may have ended before the orders came.
+    app.service.database.execute_raw("UPDATE retention_scan SET finished_at = NULL").await;
+    let (database, namespace) = app.service.stop().await;
+    let settings: Vec<_> = app.issuer.settings().into_iter().collect();
+    let clock = platform::Clock::system();
+    let service = TestService::on::<App>(&settings, clock, database, namespace).await;
+    testkit::eventually("the old order is erased", SOON, || async {
+        let erased = "SELECT count(*) AS n FROM orders WHERE erased_at IS NOT NULL";
+        (service.database.count(erased).await == 1).then_some(())
+    })
+    .await;
+    let requested = "SELECT count(*) AS n FROM erasures WHERE requested_by = 'retention' AND orders = 1";
+    assert_eq!(service.database.count(requested).await, 1);
+}

@@ -1,0 +1,54 @@
+//! Erases personal data in stored responses.
+
+use diesel::{
+    QueryableByName,
+    sql_types::{Array, Text},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::{access::MerchantId, erasure::erase_text};
+use serde_json::Value;
+
+use crate::database::{DatabaseError, prepared};
+
+#[derive(QueryableByName)]
+struct StoredResponse {
+    #[diesel(sql_type = Text)]
+    operation: String,
+    #[diesel(sql_type = Text)]
+    key: String,
+    #[diesel(sql_type = Text)]
+    response: String,
+}
+
+/// Applies `erase` to the stored responses about these returns, so that a repeated request does not return a
+/// shopper's data after it was erased.
+pub async fn erase_responses(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    rma_identifiers: &[String],
+    erase: impl Fn(&mut Value),
+) -> Result<(), DatabaseError> {
+    if rma_identifiers.is_empty() {
+        return Ok(());
+    }
+    let query = diesel::sql_query(
+        "SELECT operation, key, response FROM idempotency_keys WHERE merchant = $1 \
+             AND substring(response FROM '\"rma_identifier\":\"([^\"]*)\"') = ANY ($2) FOR UPDATE",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(rma_identifiers);
+    let found: Vec<StoredResponse> = prepared(query).load(conn).await?;
+    for StoredResponse { operation, key, response } in found {
+        let Some(erased) = erase_text(&response, &erase) else { continue };
+        let statement = diesel::sql_query(
+            "UPDATE idempotency_keys SET response = $4 \
+             WHERE merchant = $1 AND operation = $2 AND key = $3",
+        )
+        .bind::<Text, _>(merchant.as_str())
+        .bind::<Text, _>(operation)
+        .bind::<Text, _>(key)
+        .bind::<Text, _>(erased);
+        prepared(statement).execute(conn).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! The chosen items together with the lines of their orders.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    error::PageError,
+    journey::{Choice, Journey, Resolution, line_key},
+    order::{self, Line, Order},
+    page::Page,
+    visit::Visit,
+};
+
+/// The chosen units of one line. They share the reason and the compensation.
+#[derive(Debug, Clone)]
+pub(crate) struct Item {
+    pub(crate) choice: Choice,
+    pub(crate) line: Line,
+    exchange_possible: bool,
+}
+
+/// Loads the orders of the choices. `None` if a choice is not possible, or none is made.
+pub(crate) async fn load(visit: &Visit, journey: &Journey) -> Result<Option<Vec<Item>>, PageError> {
+    let orders: BTreeSet<_> = journey.choices.iter().map(|choice| choice.order.as_str()).collect();
+    let orders = order::load_all(visit, &Vec::from_iter(orders)).await?;
+    let page = Page::new(visit, None);
+    let items = journey.choices.iter().map(|choice| find(&page, &orders, choice));
+    let items: Option<Vec<Item>> = items.collect();
+    Ok(items.filter(|items| !items.is_empty()))
+}
+
+fn find(page: &Page, orders: &[Order], choice: &Choice) -> Option<Item> {
+    let order = orders.iter().find(|order| order.identifier == choice.order)?;
+    let line = order.lines.iter().find(|line| line.identifier == choice.line)?;
+    page.portal.reason(&choice.reason)?;
+    (choice.count <= line.free_count()).then(|| Item {
+        choice: choice.clone(),
+        line: line.clone(),
+        exchange_possible: order.exchange_possible,
+    })
+}
+
+impl Item {
+    /// The line in the names of fields.
+    pub(crate) fn key(&self) -> String {
+        line_key(&self.choice.order, &self.choice.line)
+    }
+
+    /// The numbers of the units to return.
+    pub(crate) fn units(&self) -> Vec<i32> {
+        let count = usize::try_from(self.choice.count).unwrap_or(usize::MAX);
+        self.line.free.iter().take(count).map(|unit| unit.number).collect()
+    }
+
+    /// The amount paid for the units.
+    pub(crate) fn paid(&self) -> Option<i64> {
+        let count = usize::try_from(self.choice.count).unwrap_or(usize::MAX);
+        self.line.free.iter().take(count).map(|unit| unit.paid).sum()
+    }
+
+    /// The compensations that the shopper can choose.
+    pub(crate) fn resolutions(&self, page: &Page, is_gift: bool) -> Vec<Resolution> {
+        let reason = page.portal.reason(&self.choice.reason);
+        let is_possible = |resolution: &Resolution| match resolution {
+            Resolution::Refund => !is_gift,
+            Resolution::Exchange => {
+                self.exchange_possible
+                    && self.line.exchange_offered
+                    && reason.is_some_and(|reason| reason.offers_exchange)
+            }
+            Resolution::GiftCard => self.exchange_possible && page.portal.gift_card.is_some(),
+        };
+        Resolution::ALL.into_iter().filter(is_possible).collect()
+    }
+}
+
+/// The bonus of a gift card for an order in this currency.
+pub(crate) fn bonus(page: &Page, currency: &str) -> i64 {
+    let card = page.portal.gift_card.as_ref().filter(|_| page.portal.currency == currency);
+    card.map_or(0, |card| card.bonus_credit_amount_cents)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use actix_web::test::TestRequest;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        merchant::Portal,
+        order::tests::{order, unit},
+    };
+
+    pub(crate) fn page() -> Page {
+        let mut page = Page::without_merchant(&TestRequest::get().to_http_request());
+        let portal = json!({
+            "merchant": "acme", "version": 1, "name": "Acme", "currency": "EUR",
+            "reasons": [
+                { "code": "SMALL", "label": "Too small", "offers_exchange": true },
+                { "code": "OTHER", "label": "Other", "offers_exchange": false },
+            ],
+            "methods": [
+                { "method": "mail-back", "shipping_cost_cents": 495 },
+                { "method": "express-returns", "shipping_cost_cents": 0 },
+            ],
+            "gift_card": { "sku": "GC", "bonus_credit_amount_cents": 500 },
+            "free_exchange_shipping": true,
+        });
+        page.portal = serde_json::from_value::<Portal>(portal).unwrap().into();
+        page
+    }
+
+    pub(crate) fn item(choice: &str) -> Item {
+        let orders = [order(&[unit("1", 1), unit("1", 2), unit("2", 1)])];
+        find(&page(), &orders, &Choice::parse(choice).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_choice_that_does_not_fit_the_order_is_none() {
+        let orders = [order(&[unit("1", 1), unit("1", 2)])];
+        let is_found =
+            |choice: &str| find(&page(), &orders, &Choice::parse(choice).unwrap()).is_some();
+        assert!(is_found("A-1~1~2~SMALL"));
+        for bad in ["A-1~1~3~SMALL", "A-1~2~1~SMALL", "A-2~1~1~SMALL", "A-1~1~1~OLD", "A-1~1~1"] {
+            assert!(!is_found(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn units_and_amounts_follow_the_count() {
+        let item = item("A-1~1~2~SMALL");
+        assert_eq!((item.units(), item.paid()), (vec![1, 2], Some(9990)));
+    }
+
+    #[test]
+    fn the_reason_and_the_order_decide_the_compensations() {
+        let (page, mut item) = (page(), item("A-1~1~1~SMALL"));
+        let values = |item: &Item, is_gift| -> Vec<_> {
+            item.resolutions(&page, is_gift).into_iter().map(Resolution::value).collect()
+        };
+        assert_eq!(values(&item, false), ["refund", "exchange", "gift_card"]);
+        assert_eq!(values(&item, true), ["exchange", "gift_card"]);
+        item.choice.reason = "OTHER".to_owned();
+        assert_eq!(values(&item, false), ["refund", "gift_card"]);
+        item.exchange_possible = false;
+        assert_eq!(values(&item, false), ["refund"]);
+        assert!(values(&item, true).is_empty());
+    }
+}

@@ -1,0 +1,132 @@
+//! The page that shows every amount of the return, and its confirmation.
+//!
+//! The form holds the sealed request, the quote that the shopper saw and an idempotency key. The same form
+//! sent twice is the same request, so it leads to the same return.
+
+mod changes;
+mod quote;
+mod request;
+mod summary;
+mod view;
+
+use actix_web::{HttpResponse, http::StatusCode, web};
+use pages::api::{ApiError, ErrorBody};
+use uuid::Uuid;
+
+use self::{
+    changes::{Changed, Conflict},
+    request::Request,
+    view::{AgainPage, Check, ConfirmForm, is_email},
+};
+use crate::{
+    App, basket, choose,
+    error::PageError,
+    instead::{self, is_gift},
+    journey::Journey,
+    method,
+    page::{Page, Step, html_with, redirect},
+    returns::return_url,
+    sent::Sent,
+    visit::{Proven, Visit},
+};
+
+pub(crate) fn routes(app: &mut web::ServiceConfig) {
+    app.service(
+        web::resource("/{merchant}/check")
+            .route(web::get().to(show_check))
+            .route(web::post().to(send_check)),
+    );
+}
+
+/// A confirmation, or choices that do not fit into a URL.
+async fn send_check(
+    app: web::Data<App>,
+    proven: Proven,
+    sent: Sent,
+) -> Result<HttpResponse, PageError> {
+    if sent.fields.has("request") {
+        Box::pin(confirm(&app, &proven.0, &sent)).await
+    } else {
+        Box::pin(show_check(app, proven, sent)).await
+    }
+}
+
+async fn show_check(
+    app: web::Data<App>,
+    Proven(visit): Proven,
+    sent: Sent,
+) -> Result<HttpResponse, PageError> {
+    let journey = sent.journey;
+    if journey.choices.is_empty() {
+        return Ok(redirect(&visit.url("/choose")));
+    }
+    let Some(items) = basket::load(&visit, &journey).await? else {
+        return choose::show_again(&visit, &journey).await;
+    };
+    if !method::is_chosen(&visit, &journey, &items) {
+        return method::show_again(&visit, &journey, &items);
+    }
+    let Some(request) = Request::new(&visit, &journey, &items, is_gift(&visit)).await? else {
+        return instead::show_again(&visit, &journey, &items).await;
+    };
+    match request.quote(&visit).await {
+        Ok(quote) => Check::new(&app, &visit, &journey, request, quote).show(StatusCode::OK),
+        Err(ApiError::Invalid(body)) if is_about_orders(&body) => {
+            choose::show_mismatch(&visit, &journey).await
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether the orders of a request do not fit together.
+fn is_about_orders(body: &ErrorBody) -> bool {
+    body.errors.iter().any(|error| error.field.ends_with(".order_identifier"))
+}
+
+async fn confirm(app: &App, visit: &Visit, sent: &Sent) -> Result<HttpResponse, PageError> {
+    let fields = &sent.fields;
+    let request = Request::open(app, visit, fields.text("request"))?;
+    let key = Uuid::parse_str(fields.text("key")).map_err(|_not_ours| PageError::BadForm)?;
+    let (quote, email) = (fields.text("quote"), fields.text("giftee_email"));
+    if request.is_gift && !is_email(email) {
+        let quote = request.quote(visit).await?;
+        let check = Check::new(app, visit, &sent.journey, request, quote);
+        return check.with_email(email, true).show(StatusCode::UNPROCESSABLE_ENTITY);
+    }
+    match request.send(visit, quote, email, key).await {
+        Ok(created) => Ok(redirect(&return_url(visit, &created.rma_identifier, "?new=1"))),
+        Err(ApiError::Unavailable { .. }) => {
+            let form = ConfirmForm::new(visit, &sent.journey, fields.text("request"), quote, key);
+            let email = request.is_gift.then(|| email.to_owned());
+            let page = AgainPage { page: Page::new(visit, Some(Step::Check)), form, email };
+            html_with(StatusCode::SERVICE_UNAVAILABLE, &page.page, &page)
+        }
+        Err(ApiError::Conflict(body) | ApiError::Invalid(body)) => {
+            show_changes(app, visit, &sent.journey, request, email, &body).await
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Shows the differences from the quote, and asks again with the current one.
+async fn show_changes(
+    app: &App,
+    visit: &Visit,
+    journey: &Journey,
+    request: Request,
+    email: &str,
+    body: &ErrorBody,
+) -> Result<HttpResponse, PageError> {
+    let conflict = Conflict::of(body);
+    let (changes, quote) = match conflict {
+        Some(conflict) => (conflict.changes, conflict.quote),
+        None => (Vec::new(), request.quote(visit).await?),
+    };
+    let is_email_wrong = body.field("$.giftee_email").is_some();
+    let mut check = Check::new(app, visit, journey, request, quote);
+    check.changed = Changed::new(&check.page, &changes, &check.quote);
+    if changes.is_empty() && check.quote.possible && !is_email_wrong {
+        check.note = Some(check.page.t("check-again"));
+    }
+    check.with_email(email, is_email_wrong).show(StatusCode::CONFLICT)
+}

@@ -1,0 +1,179 @@
+//! The differences between the quote that the shopper saw and the current one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pages::api::ErrorBody;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::quote::{Quote, QuotedUnit};
+use crate::{journey::Journey, page::Page, refusal};
+
+/// The response of rma-engine to a return whose terms have changed.
+#[derive(Debug, Deserialize)]
+pub(super) struct Conflict {
+    #[serde(default)]
+    pub(super) changes: Vec<Change>,
+    pub(super) quote: Quote,
+}
+
+impl Conflict {
+    /// `None` for another response.
+    pub(super) fn of(body: &ErrorBody) -> Option<Self> {
+        serde_json::from_value(Value::Object(body.rest.clone())).ok()
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Change {
+    unit: Option<ChangedUnit>,
+    field: String,
+    #[serde(default)]
+    quoted: Value,
+    #[serde(default)]
+    current: Value,
+}
+
+#[derive(Debug, Deserialize)]
+struct ChangedUnit {
+    order_identifier: String,
+    order_line_item_identifier: String,
+}
+
+/// The changes in words.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Changed {
+    /// Sentences with the old and the new amount.
+    pub(super) amounts: Vec<String>,
+    /// Sentences about the items that cannot be returned now.
+    pub(super) refused: Vec<String>,
+}
+
+impl Changed {
+    pub(super) fn new(page: &Page, changes: &[Change], quote: &Quote) -> Self {
+        let costs = changes.iter().filter(|it| it.field == "return_shipping_cost_cents");
+        let costs = costs.map(|change| {
+            let [old, new] = amounts(page, quote, &change.quoted, &change.current);
+            page.t2("check-changed-shipping", "old", old, "new", new)
+        });
+        let amounts = costs.chain(refunds(page, changes, quote)).chain(kinds(page, changes, quote));
+        Self { amounts: amounts.collect(), refused: refused(page, quote) }
+    }
+}
+
+fn amounts(page: &Page, quote: &Quote, old: &Value, new: &Value) -> [String; 2] {
+    [old, new].map(|value| page.money(&value.as_i64().unwrap_or_default(), &quote.currency))
+}
+
+/// The refunds of items: the sums over the changed units of each line.
+fn refunds(page: &Page, changes: &[Change], quote: &Quote) -> Vec<String> {
+    let mut sums: BTreeMap<String, (i64, i64)> = BTreeMap::new();
+    for change in changes.iter().filter(|change| change.field == "refund_amount_cents") {
+        let (old, new) = sums.entry(title(change, quote)).or_default();
+        *old += change.quoted.as_i64().unwrap_or_default();
+        *new += change.current.as_i64().unwrap_or_default();
+    }
+    let sentence = |(title, (old, new)): (String, (i64, i64))| {
+        let [old, new] = amounts(page, quote, &old.into(), &new.into());
+        let change = page.t2("check-changed-amount", "old", old, "new", new);
+        page.t2("check-changed-item", "title", title, "change", change)
+    };
+    sums.into_iter().map(sentence).collect()
+}
+
+/// The items whose exchange is at another price than before.
+fn kinds(page: &Page, changes: &[Change], quote: &Quote) -> Vec<String> {
+    let changed = changes.iter().filter(|change| change.field == "refund_type");
+    let titles: BTreeSet<_> = changed.map(|change| title(change, quote)).collect();
+    let change = page.t("check-changed-kind");
+    let sentence = |title| page.t2("check-changed-item", "title", title, "change", &change);
+    titles.into_iter().map(sentence).collect()
+}
+
+fn title(change: &Change, quote: &Quote) -> String {
+    let find = |unit: &ChangedUnit| {
+        let mut units = quote.line(&unit.order_identifier, &unit.order_line_item_identifier);
+        units.next().map(|unit| unit.title.clone())
+    };
+    change.unit.as_ref().and_then(find).unwrap_or_default()
+}
+
+fn refused(page: &Page, quote: &Quote) -> Vec<String> {
+    let sentence = |unit: &QuotedUnit| {
+        let reason = refusal::sentence(page, &unit.ineligible.as_ref()?.code, None);
+        Some(page.t2("check-changed-item", "title", &unit.title, "change", reason))
+    };
+    let sentences: BTreeSet<_> = quote.units.iter().filter_map(sentence).collect();
+    sentences.into_iter().collect()
+}
+
+/// The choices without the items that cannot be returned.
+pub(super) fn possible_choices(journey: &Journey, quote: &Quote) -> Journey {
+    let mut possible = journey.clone();
+    possible.choices.retain(|choice| {
+        quote.line(&choice.order, &choice.line).all(|unit| unit.ineligible.is_none())
+    });
+    possible
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::basket::tests::page;
+
+    fn conflict() -> Conflict {
+        let unit = |line: &str, unit: i32| {
+            json!({
+                "order_identifier": "A-1", "order_line_item_identifier": line, "unit": unit,
+                "title": format!("Shirt {line}"), "sku": "S", "returnable": true,
+            })
+        };
+        let mut late = unit("2", 1);
+        late["ineligible"] = json!({ "code": "window_expired", "detail": "" });
+        let change = |unit: Value, field: &str, quoted: Value, current: Value| json!({ "unit": unit, "field": field, "quoted": quoted, "current": current });
+        let body = json!({
+            "message": "the quote is out of date",
+            "changes": [
+                { "field": "return_shipping_cost_cents", "quoted": 0, "current": 495 },
+                change(unit("1", 1), "refund_amount_cents", json!(4995), json!(4495)),
+                change(unit("1", 2), "refund_amount_cents", json!(4995), json!(4495)),
+                change(unit("2", 1), "ineligible", Value::Null, json!("window_expired")),
+            ],
+            "quote": {
+                "quote": "token", "possible": false, "return_method": "mail-back", "currency": "EUR",
+                "return_shipping_cost_cents": 495, "units": [unit("1", 1), unit("1", 2), late],
+            },
+        });
+        Conflict::of(&serde_json::from_value(body).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn old_and_new_amounts_are_named() {
+        let (page, conflict) = (page(), conflict());
+        let changed = Changed::new(&page, &conflict.changes, &conflict.quote);
+        assert_eq!(
+            changed.amounts,
+            [
+                "Return shipping was €0.00 and is now €4.95.",
+                "Shirt 1: The refund was €99.90 and is now €89.90.",
+            ]
+        );
+        let reason = page.t("ineligible-window-expired");
+        assert_eq!(changed.refused, [format!("Shirt 2: {reason}")]);
+    }
+
+    #[test]
+    fn items_that_are_refused_can_be_left_out() {
+        let journey = Journey::parse("i=A-1~1~2~SMALL~refund&i=A-1~2~1~SMALL~refund").unwrap();
+        let possible = possible_choices(&journey, &conflict().quote);
+        assert_eq!(possible.query(), "i=A-1%7E1%7E2%7ESMALL%7Erefund");
+    }
+
+    #[test]
+    fn another_conflict_has_no_quote() {
+        let body = json!({ "message": "one of the units is in another return already" });
+        assert!(Conflict::of(&serde_json::from_value(body).unwrap()).is_none());
+    }
+}

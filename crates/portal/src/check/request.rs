@@ -1,0 +1,220 @@
+//! The request for the return. It is sealed in the form, because it has the prices of variants, which the
+//! shopper must not change.
+
+use std::time::Duration;
+
+use domain::{merchant::Sealed, returns::Variant};
+use futures_util::future::try_join_all;
+use pages::api::{ApiError, Service};
+use reqwest::Method;
+use secrecy::ExposeSecret;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::quote::Quote;
+use crate::{
+    App,
+    basket::Item,
+    error::PageError,
+    journey::{Journey, Resolution},
+    offer,
+    visit::Visit,
+};
+
+/// A confirmation writes more than other requests.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// Quotes need the address of a giftee, who gives it on the page with the quote.
+const NO_EMAIL: &str = "giftee@example.invalid";
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Request {
+    pub(super) method: String,
+    pub(super) is_gift: bool,
+    pub(super) items: Vec<RequestItem>,
+}
+
+/// The units of one line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RequestItem {
+    pub(super) order: String,
+    pub(super) line: String,
+    pub(super) units: Vec<i32>,
+    pub(super) reason: String,
+    pub(super) resolution: String,
+    pub(super) variant: Option<Variant>,
+    /// The price in the shop, to compare the variant with.
+    pub(super) unit_price: Option<i64>,
+}
+
+/// A return that was created.
+#[derive(Deserialize)]
+pub(super) struct Created {
+    pub(super) rma_identifier: String,
+}
+
+impl Request {
+    /// The request for the chosen items. `None` if a compensation is not possible.
+    pub(super) async fn new(
+        visit: &Visit,
+        journey: &Journey,
+        items: &[Item],
+        is_gift: bool,
+    ) -> Result<Option<Self>, PageError> {
+        let page = crate::page::Page::new(visit, None);
+        let is_possible = |item: &Item| {
+            let resolution = item.choice.resolution;
+            resolution.is_some_and(|it| item.resolutions(&page, is_gift).contains(&it))
+        };
+        if !items.iter().all(is_possible) {
+            return Ok(None);
+        }
+        let items = try_join_all(items.iter().map(|item| RequestItem::load(visit, item))).await?;
+        let items: Option<Vec<_>> = items.into_iter().collect();
+        let method = journey.method.clone().unwrap_or_default();
+        Ok(items.map(|items| Self { method, is_gift, items }))
+    }
+
+    fn context(visit: &Visit) -> String {
+        format!("return request at {}", visit.merchant())
+    }
+
+    pub(super) fn seal(&self, app: &App, visit: &Visit) -> Result<String, PageError> {
+        let sealed = app.sealer.seal(&Self::context(visit), &json!(self).to_string());
+        sealed.map(|sealed| sealed.0).map_err(|error| {
+            tracing::error!(%error, "a request cannot be sealed");
+            PageError::Internal
+        })
+    }
+
+    pub(super) fn open(app: &App, visit: &Visit, text: &str) -> Result<Self, PageError> {
+        let opened = app.sealer.open(&Self::context(visit), &Sealed(text.to_owned())).ok();
+        let request = opened.and_then(|text| serde_json::from_str(text.expose_secret()).ok());
+        request.ok_or(PageError::BadForm)
+    }
+
+    pub(super) async fn quote(&self, visit: &Visit) -> Result<Quote, ApiError> {
+        let (merchant, body) = (Some(visit.merchant()), self.body(NO_EMAIL));
+        let path = "v1/returns/quote";
+        visit.api.send_json(Service::RmaEngine, Method::POST, merchant, path, &body).await
+    }
+
+    /// Creates the return, or finds the one that the same form created before.
+    pub(super) async fn send(
+        &self,
+        visit: &Visit,
+        quote: &str,
+        email: &str,
+        key: Uuid,
+    ) -> Result<Created, ApiError> {
+        let mut body = self.body(email);
+        if let Some(members) = body.as_object_mut() {
+            members.insert("quote".to_owned(), json!(quote));
+        }
+        let api = visit.api.clone().with_deadline(DEADLINE);
+        let api = api.with_header("idempotency-key", key.to_string());
+        let merchant = Some(visit.merchant());
+        api.send_json(Service::RmaEngine, Method::POST, merchant, "v1/returns", &body).await
+    }
+
+    fn body(&self, email: &str) -> Value {
+        let units: Vec<_> = self.items.iter().flat_map(RequestItem::bodies).collect();
+        let mut body = json!({ "return_method": self.method, "units": units });
+        if let Some(members) = body.as_object_mut().filter(|_| self.is_gift) {
+            members.insert("gift_refund_only".to_owned(), json!(true));
+            members.insert("giftee_email".to_owned(), json!(email));
+        }
+        body
+    }
+}
+
+impl RequestItem {
+    /// `None` if the variant is not offered any more.
+    async fn load(visit: &Visit, item: &Item) -> Result<Option<Self>, ApiError> {
+        let choice = &item.choice;
+        let variant = if choice.resolution == Some(Resolution::Exchange) {
+            let offer = offer::load(visit, item).await?;
+            let Some(found) = offer.variant(&choice.variant, choice.count) else { return Ok(None) };
+            Some(Variant {
+                sku: found.sku.clone(),
+                title: found.title.clone(),
+                unit_price_amount_cents: found.unit_price_amount_cents,
+                product_identifier: found.product_identifier.clone(),
+            })
+        } else {
+            None
+        };
+        Ok(Some(Self {
+            order: choice.order.clone(),
+            line: choice.line.clone(),
+            units: item.units(),
+            reason: choice.reason.clone(),
+            resolution: choice.resolution.map_or("", Resolution::value).to_owned(),
+            variant,
+            unit_price: item.line.unit_price,
+        }))
+    }
+
+    /// One object for each unit.
+    fn bodies(&self) -> Vec<Value> {
+        let body = |unit: &i32| {
+            let mut body = json!({
+                "order_identifier": self.order, "order_line_item_identifier": self.line,
+                "unit": unit, "return_reason": self.reason, "resolution": self.resolution,
+            });
+            if let (Some(members), Some(variant)) = (body.as_object_mut(), &self.variant) {
+                members.insert("variant".to_owned(), json!(variant));
+            }
+            body
+        };
+        self.units.iter().map(body).collect()
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::check) fn request(resolution: &str, variant: Option<i64>) -> Request {
+        let variant = variant.map(|price| Variant {
+            sku: "M-B".to_owned(),
+            title: "Shirt M blue".to_owned(),
+            unit_price_amount_cents: Some(price),
+            product_identifier: None,
+        });
+        let item = RequestItem {
+            order: "A-1".to_owned(),
+            line: "1".to_owned(),
+            units: vec![1, 3],
+            reason: "SMALL".to_owned(),
+            resolution: resolution.to_owned(),
+            variant,
+            unit_price: Some(5000),
+        };
+        Request { method: "mail-back".to_owned(), is_gift: false, items: vec![item] }
+    }
+
+    #[test]
+    fn the_same_form_is_the_same_request() {
+        let request = request("exchange", Some(5000));
+        let body = request.body("ignored@b.test");
+        let unit = |unit: i32| {
+            json!({
+                "order_identifier": "A-1", "order_line_item_identifier": "1", "unit": unit,
+                "return_reason": "SMALL", "resolution": "exchange",
+                "variant": { "sku": "M-B", "title": "Shirt M blue", "unit_price_amount_cents": 5000 },
+            })
+        };
+        assert_eq!(body, json!({ "return_method": "mail-back", "units": [unit(1), unit(3)] }));
+        let opened: Request = serde_json::from_str(&json!(request).to_string()).unwrap();
+        assert_eq!(opened.body("ignored@b.test"), body);
+    }
+
+    #[test]
+    fn a_giftee_has_an_address() {
+        let request = Request { is_gift: true, ..request("gift_card", None) };
+        let body = request.body("g@b.test");
+        assert_eq!(body.get("giftee_email"), Some(&json!("g@b.test")));
+        assert_eq!(body.get("gift_refund_only"), Some(&json!(true)));
+    }
+}

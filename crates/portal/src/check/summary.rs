@@ -1,0 +1,192 @@
+//! The amounts of a return and its next steps, as the page shows them.
+
+use std::collections::BTreeSet;
+
+use super::{
+    quote::Quote,
+    request::{Request, RequestItem},
+};
+use crate::{basket::bonus, method, page::Page};
+
+#[derive(Debug)]
+pub(super) struct Summary {
+    pub(super) items: Vec<ItemSummary>,
+    /// Label and amount; the last is the sum. Empty for a giftee.
+    pub(super) amounts: Vec<(String, String)>,
+    pub(super) method: String,
+    /// The steps after the confirmation.
+    pub(super) next: Vec<String>,
+    pub(super) is_possible: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct ItemSummary {
+    pub(super) title: String,
+    pub(super) sku: String,
+    pub(super) count: usize,
+    pub(super) reason: String,
+    /// The compensation in words.
+    pub(super) result: String,
+}
+
+impl Summary {
+    pub(super) fn new(page: &Page, request: &Request, quote: &Quote) -> Self {
+        Self {
+            items: request.items.iter().map(|item| summary(page, item, quote)).collect(),
+            amounts: if request.is_gift { Vec::new() } else { amounts(page, request, quote) },
+            method: page.t(method::text_id(&quote.return_method)),
+            next: next(page, request),
+            is_possible: quote.possible,
+        }
+    }
+}
+
+fn summary(page: &Page, item: &RequestItem, quote: &Quote) -> ItemSummary {
+    let first = quote.line(&item.order, &item.line).next();
+    let reason = page.portal.reason(&item.reason);
+    ItemSummary {
+        title: first.map(|unit| unit.title.clone()).unwrap_or_default(),
+        sku: first.map(|unit| unit.sku.clone()).unwrap_or_default(),
+        count: item.units.len(),
+        reason: reason.map_or(&*item.reason, |reason| reason.label(page.language)).to_owned(),
+        result: result(page, item, quote),
+    }
+}
+
+fn result(page: &Page, item: &RequestItem, quote: &Quote) -> String {
+    let value = value(item, quote).map(|cents| page.money(&cents, &quote.currency));
+    match (&item.variant, item.resolution.as_str(), value) {
+        (Some(variant), ..) => {
+            let text = page.t1("check-exchange", "title", &variant.title);
+            let Some(old) = item.unit_price else { return text };
+            let new = variant.unit_price_amount_cents.unwrap_or(old);
+            format!("{text} {}", difference(page, new.saturating_sub(old), &quote.currency))
+        }
+        (None, "gift_card", Some(value)) => page.t1("check-gift-card", "amount", value),
+        (None, "gift_card", None) => page.t("check-gift-card-gift"),
+        (None, _, value) => page.t1("check-refund", "amount", value.unwrap_or_default()),
+    }
+}
+
+fn difference(page: &Page, cents: i64, currency: &str) -> String {
+    let amount = page.money(&cents.saturating_abs(), currency);
+    match cents {
+        0 => page.t("check-same-price"),
+        1.. => page.t1("check-more", "amount", amount),
+        _ => page.t1("check-less", "amount", amount),
+    }
+}
+
+/// The amount that was paid for the units.
+fn value(item: &RequestItem, quote: &Quote) -> Option<i64> {
+    let units = quote.line(&item.order, &item.line);
+    units.map(|unit| unit.refund_financials.estimated_refund_amount_cents).sum()
+}
+
+fn amounts(page: &Page, request: &Request, quote: &Quote) -> Vec<(String, String)> {
+    let currency = &quote.currency;
+    let money = |cents: i64| page.money(&cents, currency);
+    let refund = quote.shopper_refund_amount_cents.unwrap_or_default();
+    let cost = quote.return_shipping_cost_cents.unwrap_or_default();
+    let mut amounts = Vec::new();
+    let cards: Vec<_> = request.items.iter().filter(|it| it.resolution == "gift_card").collect();
+    if !cards.is_empty() {
+        let value: i64 = cards.iter().filter_map(|item| value(item, quote)).sum();
+        amounts.push((page.t("check-card-value"), money(value)));
+        // Each order with a gift card has one bonus.
+        let orders = cards.iter().map(|item| &item.order).collect::<BTreeSet<_>>().len();
+        let bonus = bonus(page, currency) * i64::try_from(orders).unwrap_or(1);
+        if bonus > 0 {
+            amounts.push((page.t("check-card-bonus"), money(bonus)));
+        }
+    }
+    amounts.push((page.t("check-items-refund"), money(refund)));
+    amounts.push((page.t("check-shipping"), money(-cost)));
+    amounts.push(if refund >= cost {
+        (page.t("check-total"), money(refund - cost))
+    } else {
+        (page.t("check-to-pay"), money(cost - refund))
+    });
+    amounts
+}
+
+/// The steps after the confirmation, first that of the method.
+fn next(page: &Page, request: &Request) -> Vec<String> {
+    let method = method::text_id(&request.method);
+    let has = |kind: &str| request.items.iter().any(|item| item.resolution == kind);
+    let is_kept = request.method == "customer-keep";
+    let refund = if is_kept { "check-next-refund-keep" } else { "check-next-refund" };
+    let mut steps = vec![page.t(&format!("{method}-next"))];
+    let compensations = [
+        ("exchange", "check-next-exchange"),
+        ("gift_card", "check-next-gift-card"),
+        ("refund", refund),
+    ];
+    steps.extend(compensations.iter().filter(|(kind, _)| has(kind)).map(|(_, id)| page.t(id)));
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{basket::tests::page, check::request::tests::request};
+
+    fn quote(shopper: i64, cost: i64) -> Value {
+        let unit = |number: i32| {
+            json!({
+                "order_identifier": "A-1", "order_line_item_identifier": "1", "unit": number,
+                "title": "Shirt", "sku": "S-R",
+                "refund_financials": { "estimated_refund_amount_cents": 4995, "shopper_refund_amount_cents": 4995 },
+            })
+        };
+        json!({
+            "quote": "token", "possible": true, "return_method": "mail-back", "currency": "EUR",
+            "return_shipping_cost_cents": cost, "shopper_refund_amount_cents": shopper,
+            "units": [unit(1), unit(3)],
+        })
+    }
+
+    fn shown(request: &Request, quote: Value) -> Summary {
+        Summary::new(&page(), request, &serde_json::from_value(quote).unwrap())
+    }
+
+    fn texts(summary: &Summary) -> Vec<&str> {
+        summary.amounts.iter().map(|(_, amount)| amount.as_str()).collect()
+    }
+
+    #[test]
+    fn every_amount_is_shown_to_the_cent() {
+        let summary = shown(&request("refund", None), quote(9990, 495));
+        assert_eq!(texts(&summary), ["€99.90", "-€4.95", "€94.95"]);
+        let item = summary.items.first().unwrap();
+        assert_eq!((item.count, item.reason.as_str()), (2, "Too small"));
+        assert!(item.result.contains("€99.90"), "{}", item.result);
+    }
+
+    #[test]
+    fn a_gift_card_has_one_bonus() {
+        let summary = shown(&request("gift_card", None), quote(0, 0));
+        assert_eq!(texts(&summary), ["€99.90", "€5.00", "€0.00", "€0.00", "€0.00"]);
+    }
+
+    #[test]
+    fn shipping_of_an_exchange_is_to_pay() {
+        let summary = shown(&request("exchange", Some(5500)), quote(0, 495));
+        assert_eq!(
+            summary.amounts.last().unwrap(),
+            &(page().t("check-to-pay"), "€4.95".to_owned())
+        );
+        assert!(summary.items.first().unwrap().result.contains("€5.00"));
+    }
+
+    #[test]
+    fn a_giftee_sees_no_amounts() {
+        let request = Request { is_gift: true, ..request("exchange", None) };
+        let mut quote = quote(0, 0);
+        platform::shopper_proof::remove_amounts(&mut quote);
+        let summary = shown(&request, quote);
+        assert!(!format!("{summary:?}").contains('€'), "{summary:?}");
+    }
+}

@@ -1,0 +1,173 @@
+//! The page as the shopper sees it, and the form that confirms the return.
+
+use actix_web::{HttpResponse, http::StatusCode};
+use askama::Template;
+use pages::form::Field;
+use uuid::Uuid;
+
+use super::{
+    changes::{self, Changed},
+    quote::Quote,
+    request::Request,
+    summary::Summary,
+};
+use crate::{
+    App,
+    error::PageError,
+    journey::Journey,
+    page::{Page, Step, html_with},
+    sent::Problem,
+    visit::Visit,
+};
+
+/// The longest e-mail address.
+const MAX_EMAIL_BYTES: usize = 255;
+
+#[derive(Template)]
+#[template(path = "check.html")]
+struct CheckPage {
+    page: Page,
+    summary: Summary,
+    changed: Changed,
+    problems: Vec<Problem>,
+    /// Present for a giftee.
+    email: Option<Field>,
+    form: ConfirmForm,
+    back: String,
+    /// The pages on which the shopper can choose something else.
+    choose: String,
+    instead: String,
+    /// A remark above the amounts.
+    note: Option<String>,
+}
+
+/// The page of a confirmation with an unknown result.
+#[derive(Template)]
+#[template(path = "confirm_again.html")]
+pub(super) struct AgainPage {
+    pub(super) page: Page,
+    pub(super) form: ConfirmForm,
+    pub(super) email: Option<String>,
+}
+
+/// The hidden fields that confirm a return.
+pub(super) struct ConfirmForm {
+    action: String,
+    /// Choices that do not fit into the URL.
+    hidden: Vec<(&'static str, String)>,
+    request: String,
+    quote: String,
+    key: String,
+}
+
+/// A return that can be confirmed.
+pub(super) struct Check<'a> {
+    app: &'a App,
+    visit: &'a Visit,
+    journey: &'a Journey,
+    pub(super) page: Page,
+    request: Request,
+    pub(super) quote: Quote,
+    pub(super) changed: Changed,
+    email: Field,
+    pub(super) note: Option<String>,
+}
+
+impl<'a> Check<'a> {
+    pub(super) fn new(
+        app: &'a App,
+        visit: &'a Visit,
+        journey: &'a Journey,
+        request: Request,
+        quote: Quote,
+    ) -> Self {
+        let page = Page::new(visit, Some(Step::Check));
+        let changed = Changed::new(&page, &[], &quote);
+        Self {
+            app,
+            visit,
+            journey,
+            page,
+            request,
+            quote,
+            changed,
+            email: Field::default(),
+            note: None,
+        }
+    }
+
+    pub(super) fn with_email(mut self, email: &str, is_wrong: bool) -> Self {
+        self.email = Field::new(if email.len() <= MAX_EMAIL_BYTES { email } else { "" });
+        if is_wrong {
+            self.email.reject(self.page.t("check-email-wrong"));
+        }
+        self
+    }
+
+    pub(super) fn show(self, status: StatusCode) -> Result<HttpResponse, PageError> {
+        let Self { visit, journey, page, email, .. } = self;
+        let sealed = self.request.seal(self.app, visit)?;
+        let possible = changes::possible_choices(journey, &self.quote);
+        let error = email.error.clone();
+        let error = error.map(|text| Problem { id: "giftee_email".to_owned(), text });
+        let page = CheckPage {
+            summary: Summary::new(&page, &self.request, &self.quote),
+            changed: self.changed,
+            problems: error.into_iter().collect(),
+            email: self.request.is_gift.then_some(email),
+            form: ConfirmForm::new(visit, journey, &sealed, &self.quote.quote, Uuid::new_v4()),
+            back: journey.url(visit, "/method"),
+            choose: possible.url(visit, "/choose"),
+            instead: journey.url(visit, "/instead"),
+            note: self.note,
+            page,
+        };
+        html_with(status, &page.page, &page)
+    }
+}
+
+impl ConfirmForm {
+    pub(super) fn new(
+        visit: &Visit,
+        journey: &Journey,
+        request: &str,
+        quote: &str,
+        key: Uuid,
+    ) -> Self {
+        let is_long = journey.is_long();
+        Self {
+            action: if is_long { visit.url("/check") } else { journey.url(visit, "/check") },
+            hidden: if is_long { journey.fields() } else { Vec::new() },
+            request: request.to_owned(),
+            quote: quote.to_owned(),
+            key: key.to_string(),
+        }
+    }
+}
+
+/// Whether the text can be an e-mail address, as rma-engine checks it.
+pub(super) fn is_email(text: &str) -> bool {
+    let is_plain = !text.chars().any(|c| c.is_whitespace() || c.is_control());
+    let parts = text.rsplit_once('@').filter(|(name, host)| !name.is_empty() && !host.is_empty());
+    is_plain && text.len() <= MAX_EMAIL_BYTES && parts.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_email_address_has_a_name_and_a_host() {
+        for (text, expected) in [
+            ("a@b.test", true),
+            ("", false),
+            ("a", false),
+            ("@b", false),
+            ("a@", false),
+            ("a b@c", false),
+        ] {
+            assert_eq!(is_email(text), expected, "{text}");
+        }
+        assert!(!is_email(&format!("{}@b.test", "a".repeat(255))));
+    }
+}

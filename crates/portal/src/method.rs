@@ -1,0 +1,199 @@
+//! The page on which the shopper chooses the way back of the items.
+
+use actix_web::{HttpResponse, web};
+use askama::Template;
+
+use crate::{
+    basket::{self, Item},
+    choose::{self, Accepted},
+    error::PageError,
+    instead::{self, is_gift},
+    journey::{Journey, Resolution},
+    page::{Page, Step, html, redirect, rejected},
+    refusal,
+    sent::{Problem, Sent},
+    visit::{Proven, Visit},
+};
+
+#[derive(Template)]
+#[template(path = "method.html")]
+struct MethodPage {
+    page: Page,
+    methods: Vec<MethodOption>,
+    problems: Vec<Problem>,
+    hidden: Vec<(&'static str, String)>,
+    form_method: &'static str,
+    back: String,
+}
+
+/// A return method that the merchant offers.
+#[derive(Debug)]
+struct MethodOption {
+    value: String,
+    label: String,
+    hint: String,
+    /// The cost of the whole return; a giftee does not see it.
+    cost: Option<String>,
+    /// Sentences about the items that cannot come back in this way.
+    refusals: Vec<String>,
+    is_chosen: bool,
+}
+
+pub(crate) fn routes(app: &mut web::ServiceConfig) {
+    app.service(
+        web::resource("/{merchant}/method")
+            .route(web::get().to(show_method))
+            .route(web::post().to(show_method)),
+    );
+}
+
+async fn show_method(Proven(visit): Proven, sent: Sent) -> Result<HttpResponse, PageError> {
+    let journey = if sent.fields.has("instead") {
+        match instead::accept(&visit, &sent).await? {
+            Accepted::Journey(journey) => journey,
+            Accepted::Page(page) => return Ok(page),
+        }
+    } else {
+        sent.journey
+    };
+    if journey.choices.is_empty() {
+        return Ok(redirect(&visit.url("/choose")));
+    }
+    let Some(items) = basket::load(&visit, &journey).await? else {
+        return choose::show_again(&visit, &journey).await;
+    };
+    if items.iter().any(|item| item.choice.resolution.is_none()) {
+        return Ok(redirect(&journey.url(&visit, "/instead")));
+    }
+    let page = MethodPage::new(&visit, &journey, &items);
+    html(&page.page, &page)
+}
+
+/// Whether the shopper has chosen a method that is possible for the items.
+pub(crate) fn is_chosen(visit: &Visit, journey: &Journey, items: &[Item]) -> bool {
+    let page = MethodPage::new(visit, journey, items);
+    journey.method.is_some() && page.methods.iter().any(|method| method.is_chosen)
+}
+
+/// The page with the error that no possible method is chosen.
+pub(crate) fn show_again(
+    visit: &Visit,
+    journey: &Journey,
+    items: &[Item],
+) -> Result<HttpResponse, PageError> {
+    let mut page = MethodPage::new(visit, journey, items);
+    let possible = page.methods.iter().position(|method| method.refusals.is_empty());
+    let (id, text) = match possible {
+        Some(index) => (format!("method-{index}"), page.page.t("method-missing")),
+        None => ("methods".to_owned(), page.page.t("method-none")),
+    };
+    page.problems = vec![Problem { id, text }];
+    rejected(&page.page, &page)
+}
+
+impl MethodPage {
+    fn new(visit: &Visit, journey: &Journey, items: &[Item]) -> Self {
+        let page = Page::new(visit, Some(Step::Method));
+        let methods = methods(&page, items, journey.method.as_deref(), is_gift(visit));
+        let choices = Journey { choices: journey.choices.clone(), method: None };
+        Self {
+            methods,
+            problems: Vec::new(),
+            hidden: choices.fields(),
+            form_method: if choices.is_long() { "post" } else { "get" },
+            back: journey.url(visit, "/instead"),
+            page,
+        }
+    }
+}
+
+fn methods(page: &Page, items: &[Item], chosen: Option<&str>, is_gift: bool) -> Vec<MethodOption> {
+    let portal = &page.portal;
+    let is_exchanged = |item: &Item| item.choice.resolution != Some(Resolution::Refund);
+    let is_free = portal.free_exchange_shipping && items.iter().all(is_exchanged);
+    let currency = items.first().map_or("", |item| item.line.currency.as_str());
+    let option = |offer: &crate::merchant::MethodOffer| {
+        let has_cost = portal.currency == currency && !is_free;
+        let cost = if has_cost { offer.shipping_cost_cents } else { 0 };
+        let cost = match cost {
+            0 => page.t("method-free"),
+            cents => page.money(&cents, currency),
+        };
+        let name = text_id(&offer.method);
+        MethodOption {
+            label: page.t(name),
+            hint: page.t(&format!("{name}-hint")),
+            cost: (!is_gift).then_some(cost),
+            refusals: refusals(page, items, &offer.method),
+            is_chosen: false,
+            value: offer.method.clone(),
+        }
+    };
+    let mut methods: Vec<_> = portal.methods.iter().map(option).collect();
+    let is_chosen = |it: &MethodOption| chosen.is_none_or(|chosen| chosen == it.value);
+    let found = methods.iter_mut().find(|it| it.refusals.is_empty() && is_chosen(it));
+    if let Some(method) = found {
+        method.is_chosen = true;
+    }
+    methods
+}
+
+fn refusals(page: &Page, items: &[Item], method: &str) -> Vec<String> {
+    let refusal = |item: &Item| {
+        let reason = refusal::sentence(page, item.line.refusal(method)?, None);
+        Some(page.t2("method-refused", "title", &item.line.title, "reason", reason))
+    };
+    items.iter().filter_map(refusal).collect()
+}
+
+/// The start of the ids of a method's texts.
+pub(crate) fn text_id(method: &str) -> &'static str {
+    match method {
+        "express-returns" => "method-express",
+        "customer-keep" => "method-keep",
+        _ => "method-mail",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        basket::tests::{item, page},
+        order::tests::{order, unit},
+    };
+
+    fn costs(choice: &str, is_gift: bool) -> Vec<Option<String>> {
+        let methods = methods(&page(), &[item(choice)], None, is_gift);
+        methods.into_iter().map(|method| method.cost).collect()
+    }
+
+    #[test]
+    fn the_cost_is_that_of_the_whole_return() {
+        let [paid, free] = ["€4.95", "Free"].map(|text| Some(text.to_owned()));
+        assert_eq!(costs("A-1~1~2~SMALL~refund", false), [paid, free.clone()]);
+        assert_eq!(costs("A-1~1~2~SMALL~gift_card", false), [free.clone(), free]);
+        assert_eq!(costs("A-1~1~2~SMALL~gift_card", true), [None, None]);
+    }
+
+    #[test]
+    fn a_heavy_item_does_not_come_back_by_express() {
+        let mut heavy = unit("1", 1);
+        heavy["unavailable_methods"] =
+            json!([{ "method": "express-returns", "code": "too_heavy_for_express" }]);
+        let mut item = item("A-1~1~1~SMALL~refund");
+        item.line = order(&[heavy]).lines.remove(0);
+        let methods = methods(&page(), &[item], Some("express-returns"), false);
+        let chosen: Vec<_> = methods.iter().map(|it| (it.is_chosen, it.refusals.len())).collect();
+        assert_eq!(chosen, [(false, 0), (false, 1)]);
+    }
+
+    #[test]
+    fn the_first_possible_method_is_preselected() {
+        let methods = methods(&page(), &[item("A-1~1~1~SMALL~refund")], None, false);
+        let chosen: Vec<_> = methods.iter().map(|it| it.is_chosen).collect();
+        assert_eq!(chosen, [true, false]);
+    }
+}

@@ -1,0 +1,97 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::basket::tests::{item, page};
+
+fn variant(sku: &str, size: &str, color: &str, stock: i64, price: i64) -> Value {
+    json!({
+        "sku": sku, "title": format!("Shirt {size} {color}"), "quantity_in_stock": stock,
+        "unit_price_amount_cents": price,
+        "attributes": [
+            { "name": "Size", "value": size }, { "name": "colour", "value": color },
+            { "name": "fabric", "value": "cotton" },
+        ],
+    })
+}
+
+fn offer(variants: &[Value]) -> Offer {
+    serde_json::from_value(json!({ "available": true, "variants": variants })).unwrap()
+}
+
+fn typed(values: [&str; 2]) -> Fields {
+    let name = |index| field("A-1~1", index);
+    values.iter().enumerate().map(|(index, value)| (name(index), (*value).to_owned())).collect()
+}
+
+fn shirts() -> Offer {
+    offer(&[
+        variant("S-R", "S", "red", 1, 5000),
+        variant("M-R", "M", "red", 5, 5500),
+        variant("M-B", "M", "blue", 9, 4500),
+    ])
+}
+
+#[test]
+fn pickers_have_the_attributes_that_differ() {
+    let (page, item) = (page(), item("A-1~1~1~SMALL~exchange~M-B"));
+    let pickers = Pickers::new(&page, &item, &shirts(), &Fields::default());
+    let labels: Vec<_> = pickers.pickers.iter().map(|picker| picker.label.as_str()).collect();
+    assert_eq!(labels, ["Size", "Colour"]);
+    let sizes = &pickers.pickers.first().unwrap().options;
+    assert_eq!(sizes.iter().map(|(value, _)| value.as_str()).collect::<Vec<_>>(), ["S", "M"]);
+    assert_eq!((pickers.is_complete(), pickers.sku()), (true, Some("M-B")));
+    let texts: Vec<_> = pickers.listed.iter().map(|listed| listed.text.as_str()).collect();
+    assert_eq!(
+        texts,
+        [
+            "Shirt S red · 1 in stock · Same price",
+            "Shirt M red · 5 in stock · €5.00 more than your item",
+            "Shirt M blue · 9 in stock · €5.00 less than your item",
+        ]
+    );
+    assert_eq!(pickers.listed.first().unwrap().values, r#"["S","red"]"#);
+}
+
+#[test]
+fn typed_values_lead_to_a_variant_or_to_none() {
+    let (page, item) = (page(), item("A-1~1~1~SMALL~exchange~M-B"));
+    let pickers = |values| Pickers::new(&page, &item, &shirts(), &typed(values));
+    assert_eq!(pickers(["S", "red"]).sku(), Some("S-R"));
+    let missing = pickers(["S", "blue"]);
+    assert_eq!((missing.is_complete(), missing.sku()), (true, None));
+}
+
+#[test]
+fn nothing_is_chosen_for_the_shopper() {
+    let pickers = Pickers::new(&page(), &item("A-1~1~1~SMALL"), &shirts(), &Fields::default());
+    assert_eq!((pickers.is_complete(), pickers.sku()), (false, None));
+}
+
+#[test]
+fn variants_without_clear_attributes_are_chosen_by_title() {
+    let mut twin = variant("M-R2", "M", "red", 5, 5000);
+    twin["title"] = json!("Shirt M red, slim");
+    let offer = offer(&[variant("M-R", "M", "red", 5, 5000), twin]);
+    let pickers = Pickers::new(&page(), &item("A-1~1~1~SMALL"), &offer, &typed(["M-R2", ""]));
+    assert_eq!(pickers.pickers.len(), 1);
+    assert_eq!(pickers.sku(), Some("M-R2"));
+}
+
+#[test]
+fn too_little_stock_and_no_response_are_said() {
+    let (page, two) = (page(), item("A-1~1~2~SMALL"));
+    let none = |offer: &Offer| Pickers::new(&page, &two, offer, &Fields::default()).none;
+    let few = offer(&[variant("S-R", "S", "red", 1, 5000)]);
+    assert_eq!(none(&few), Some(page.t1("exchange-too-few", "count", 2_u32)));
+    assert_eq!(few.variant("S-R", 2), None);
+    assert_eq!(none(&offer(&[])), Some(page.t("exchange-none")));
+    assert_eq!(none(&Offer::default()), Some(page.t("exchange-unavailable")));
+}
+
+#[test]
+fn a_giftee_sees_no_prices() {
+    let (page, mut item) = (page(), item("A-1~1~1~SMALL"));
+    item.line.unit_price = None;
+    let pickers = Pickers::new(&page, &item, &shirts(), &Fields::default());
+    assert!(pickers.listed.iter().all(|listed| !listed.text.contains('€')));
+}

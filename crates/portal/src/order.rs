@@ -1,0 +1,216 @@
+//! The units of an order, grouped by the lines of the order.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::future::try_join_all;
+use pages::{
+    api::{ApiError, Service},
+    path,
+};
+use serde::Deserialize;
+
+use crate::visit::Visit;
+
+/// Units of one call, and the number of calls for one order.
+const PAGE_UNITS: &str = "500";
+const MAX_PAGES: usize = 4;
+
+/// An order of the shopper.
+#[derive(Debug, Clone)]
+pub(crate) struct Order {
+    pub(crate) identifier: String,
+    pub(crate) currency: String,
+    /// Whether units can be exchanged or become a gift card.
+    pub(crate) exchange_possible: bool,
+    pub(crate) lines: Vec<Line>,
+    /// Whether the order has more units than a page shows.
+    pub(crate) is_truncated: bool,
+}
+
+/// The units of one line.
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    pub(crate) order: String,
+    pub(crate) identifier: String,
+    pub(crate) title: String,
+    pub(crate) sku: String,
+    pub(crate) image_url: Option<String>,
+    pub(crate) variant_identifier: Option<String>,
+    pub(crate) currency: String,
+    /// The price in the shop; a giftee does not see it.
+    pub(crate) unit_price: Option<i64>,
+    pub(crate) exchange_offered: bool,
+    /// The units that can be returned, those with the shortest time first.
+    pub(crate) free: Vec<FreeUnit>,
+    /// The number of units that cannot be returned by the code of the reason, and the end of their time.
+    pub(crate) blocked: BTreeMap<String, (u32, DateTime<Utc>)>,
+    unavailable_methods: Vec<UnavailableMethod>,
+}
+
+/// A unit that can be returned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FreeUnit {
+    pub(crate) number: i32,
+    /// The end of the time for returns, exclusive.
+    pub(crate) until: DateTime<Utc>,
+    /// The amount that the shopper paid for it.
+    pub(crate) paid: Option<i64>,
+}
+
+impl FreeUnit {
+    /// A time on the last day on which the unit can be returned.
+    pub(crate) fn last_day(&self) -> DateTime<Utc> {
+        last_day(self.until)
+    }
+}
+
+/// A time on the day before the time for returns ended.
+pub(crate) fn last_day(until: DateTime<Utc>) -> DateTime<Utc> {
+    until.checked_sub_signed(TimeDelta::seconds(1)).unwrap_or(until)
+}
+
+impl Line {
+    /// The number of units that can be returned.
+    pub(crate) fn free_count(&self) -> u32 {
+        u32::try_from(self.free.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The lowest and the highest amount paid for a unit.
+    pub(crate) fn paid(&self) -> Option<(i64, i64)> {
+        let paid = || self.free.iter().filter_map(|unit| unit.paid);
+        paid().min().zip(paid().max()).or(self.unit_price.map(|price| (price, price)))
+    }
+
+    /// The code of the reason why the units cannot be returned in this way.
+    pub(crate) fn refusal(&self, method: &str) -> Option<&str> {
+        let found = self.unavailable_methods.iter().find(|it| it.method == method);
+        found.map(|found| found.code.as_str())
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct OrderPage {
+    order_identifier: String,
+    #[serde(default)]
+    currency: String,
+    #[serde(default)]
+    exchange_possible: bool,
+    #[serde(default)]
+    units: Vec<Unit>,
+    next: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Unit {
+    order_line_item_identifier: String,
+    unit: i32,
+    #[serde(default)]
+    sku: String,
+    #[serde(default)]
+    title: String,
+    image_url: Option<String>,
+    variant_identifier: Option<String>,
+    unit_price_amount_cents: Option<i64>,
+    #[serde(default)]
+    returnable: bool,
+    ineligible: Option<Ineligible>,
+    returnable_until: DateTime<Utc>,
+    refund_amount_cents: Option<i64>,
+    #[serde(default)]
+    exchange_offered: bool,
+    #[serde(default)]
+    unavailable_methods: Vec<UnavailableMethod>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Ineligible {
+    code: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct UnavailableMethod {
+    method: String,
+    code: String,
+}
+
+/// Loads orders at the same time.
+pub(crate) async fn load_all(visit: &Visit, orders: &[&str]) -> Result<Vec<Order>, ApiError> {
+    try_join_all(orders.iter().map(|order| load(visit, order))).await
+}
+
+pub(crate) async fn load(visit: &Visit, order: &str) -> Result<Order, ApiError> {
+    let path = path!("v1", "orders", order, "returnable");
+    let (mut units, mut after) = (Vec::new(), String::new());
+    for _ in 1..MAX_PAGES {
+        let page = load_page(visit, &path, &after).await?;
+        let Some(next) = &page.next else { return Ok(group(page, units)) };
+        after.clone_from(next);
+        units.extend(page.units);
+    }
+    Ok(group(load_page(visit, &path, &after).await?, units))
+}
+
+async fn load_page(visit: &Visit, path: &str, after: &str) -> Result<OrderPage, ApiError> {
+    let query = [("limit", PAGE_UNITS), ("after", after)];
+    visit.api.get_for(Service::RmaEngine, visit.merchant(), path, &query).await
+}
+
+/// The order of its last page and the units of the pages before.
+fn group(last: OrderPage, mut units: Vec<Unit>) -> Order {
+    let mut order = Order {
+        identifier: last.order_identifier,
+        currency: last.currency,
+        exchange_possible: last.exchange_possible,
+        lines: Vec::new(),
+        is_truncated: last.next.is_some(),
+    };
+    units.extend(last.units);
+    let mut positions = BTreeMap::new();
+    for unit in units {
+        let name = unit.order_line_item_identifier.clone();
+        let position = *positions.entry(name).or_insert(order.lines.len());
+        if position == order.lines.len() {
+            order.lines.push(line(&unit, &order.identifier, &order.currency));
+        }
+        if let Some(line) = order.lines.get_mut(position) {
+            add(line, unit);
+        }
+    }
+    order.lines.iter_mut().for_each(|line| line.free.sort_by_key(|it| (it.until, it.number)));
+    order
+}
+
+fn line(unit: &Unit, order: &str, currency: &str) -> Line {
+    Line {
+        order: order.to_owned(),
+        identifier: unit.order_line_item_identifier.clone(),
+        title: unit.title.clone(),
+        sku: unit.sku.clone(),
+        image_url: unit.image_url.clone(),
+        variant_identifier: unit.variant_identifier.clone(),
+        currency: currency.to_owned(),
+        unit_price: unit.unit_price_amount_cents,
+        exchange_offered: false,
+        free: Vec::new(),
+        blocked: BTreeMap::new(),
+        unavailable_methods: Vec::new(),
+    }
+}
+
+fn add(line: &mut Line, unit: Unit) {
+    let Unit { unit: number, returnable_until: until, .. } = unit;
+    if unit.returnable {
+        line.exchange_offered |= unit.exchange_offered && unit.variant_identifier.is_some();
+        line.unavailable_methods = unit.unavailable_methods;
+        line.free.push(FreeUnit { number, until, paid: unit.refund_amount_cents });
+    } else {
+        let code = unit.ineligible.map_or_else(String::new, |refusal| refusal.code);
+        let (count, last) = line.blocked.entry(code).or_insert((0, until));
+        *count += 1;
+        *last = until.max(*last);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

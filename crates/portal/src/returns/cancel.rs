@@ -1,0 +1,137 @@
+//! The cancellation of a return, with a page that asks first.
+
+use actix_web::{HttpResponse, get, http::StatusCode, post, web};
+use askama::Template;
+use domain::returns::{RmaStatus, TransitionError};
+use pages::{
+    api::{ApiError, Service},
+    path,
+};
+use reqwest::Method;
+use serde::de::IgnoredAny;
+use serde_json::json;
+
+use super::{
+    items::{Item, items},
+    model::Return,
+    return_url,
+};
+use crate::{
+    error::PageError,
+    page::{Page, html_with, redirect},
+    visit::{Proven, Visit},
+};
+
+#[derive(Template)]
+#[template(path = "cancel_return.html")]
+struct CancelPage {
+    page: Page,
+    rma: Return,
+    items: Vec<Item>,
+    /// The id of the reason why it is too late.
+    obstacle: Option<&'static str>,
+    /// The path of the return's page.
+    url: String,
+}
+
+#[get("/{merchant}/returns/{rma}/cancel")]
+pub(super) async fn show_cancel(
+    Proven(visit): Proven,
+    path: web::Path<(String, String)>,
+) -> Result<HttpResponse, PageError> {
+    let (_, name) = path.into_inner();
+    let rma = Return::load(&visit, &name).await?;
+    let obstacle = (!rma.is_cancelable).then(|| obstacle(&rma));
+    show(&visit, rma, obstacle, StatusCode::OK)
+}
+
+#[post("/{merchant}/returns/{rma}/cancel")]
+pub(super) async fn cancel(
+    Proven(visit): Proven,
+    path: web::Path<(String, String)>,
+) -> Result<HttpResponse, PageError> {
+    let (_, name) = path.into_inner();
+    let (merchant, path) = (Some(visit.merchant()), path!("v1", "returns", &name, "cancel"));
+    let canceled: Result<IgnoredAny, _> =
+        visit.api.send_json(Service::RmaEngine, Method::POST, merchant, &path, &json!({})).await;
+    match canceled {
+        Ok(_) => Ok(redirect(&return_url(&visit, &name, ""))),
+        Err(ApiError::Conflict(refusal)) => {
+            let rma = Return::load(&visit, &name).await?;
+            let reason = refused(&refusal.message).unwrap_or_else(|| obstacle(&rma));
+            show(&visit, rma, Some(reason), StatusCode::CONFLICT)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn show(
+    visit: &Visit,
+    rma: Return,
+    obstacle: Option<&'static str>,
+    status: StatusCode,
+) -> Result<HttpResponse, PageError> {
+    let template = CancelPage {
+        page: Page::new(visit, None),
+        items: items(&rma),
+        url: return_url(visit, &rma.rma_identifier, ""),
+        rma,
+        obstacle,
+    };
+    html_with(status, &template.page, &template)
+}
+
+/// The id of the reason in a refusal of rma-engine, whose message ends with the error.
+fn refused(message: &str) -> Option<&'static str> {
+    [
+        (TransitionError::Canceled, "cancel-late-canceled"),
+        (TransitionError::Refunded, "cancel-late-refunded"),
+        (TransitionError::Scanned, "cancel-late-carrier"),
+        (TransitionError::Received, "cancel-late-received"),
+        (TransitionError::ExchangeInProgress, "cancel-late-exchange"),
+    ]
+    .into_iter()
+    .find_map(|(error, text)| message.ends_with(&error.to_string()).then_some(text))
+}
+
+/// The id of the reason why a return cannot be canceled, from its state.
+fn obstacle(rma: &Return) -> &'static str {
+    if rma.status == RmaStatus::Canceled {
+        "cancel-late-canceled"
+    } else if rma.active_units().any(|unit| unit.progress() > 0) {
+        "cancel-late-carrier"
+    } else if rma.status != RmaStatus::Created || rma.active_units().any(|unit| unit.is_refunded) {
+        "cancel-late-refunded"
+    } else if rma.active_units().any(|unit| unit.exchange_status.is_some()) {
+        "cancel-late-exchange"
+    } else {
+        "cancel-late-received"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::model::tests::rma;
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_its_reason() {
+        let message = format!("return RMA-1: {}", TransitionError::Scanned);
+        assert_eq!(refused(&message), Some("cancel-late-carrier"));
+        assert_eq!(refused("one of the units is in another return already"), None);
+    }
+
+    #[test]
+    fn the_state_of_a_return_tells_why_it_is_too_late() {
+        let why = |unit| obstacle(&rma(&[unit]));
+        assert_eq!(why(json!({ "package_tracking_status": "ACCEPTED" })), "cancel-late-carrier");
+        assert_eq!(why(json!({ "exchange_status": "pending" })), "cancel-late-exchange");
+        assert_eq!(why(json!({ "is_refunded": true })), "cancel-late-refunded");
+        assert_eq!(why(json!({})), "cancel-late-received");
+        let mut canceled = rma(&[json!({})]);
+        canceled.status = RmaStatus::Canceled;
+        assert_eq!(obstacle(&canceled), "cancel-late-canceled");
+    }
+}

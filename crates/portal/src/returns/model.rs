@@ -1,0 +1,206 @@
+//! A return as rma-engine shows it to its shopper.
+
+use chrono::{DateTime, Days, NaiveDate, Utc};
+use domain::returns::{ExchangeStatus, Label, RmaStatus, TrackingStatus};
+use pages::{
+    api::{ApiError, Service},
+    path,
+};
+use serde::Deserialize;
+
+use super::DROP_OFF_DAYS;
+use crate::{journey::Resolution, merchant::Portal, visit::Visit};
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Return {
+    pub(crate) rma_identifier: String,
+    pub(crate) status: RmaStatus,
+    pub(crate) created_at: DateTime<Utc>,
+    /// `mail-back`, `express-returns` or `customer-keep`.
+    pub(crate) return_method: String,
+    /// Absent for a gift.
+    pub(crate) return_shipping_cost_cents: Option<i64>,
+    #[serde(default)]
+    pub(crate) currency: String,
+    #[serde(default)]
+    pub(crate) is_cancelable: bool,
+    #[serde(default)]
+    pub(crate) units: Vec<Unit>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Unit {
+    pub(crate) order_identifier: String,
+    pub(crate) order_line_item_identifier: String,
+    #[serde(default)]
+    pub(crate) title: String,
+    pub(crate) image_url: Option<String>,
+    #[serde(default)]
+    pub(crate) return_reason: String,
+    #[serde(default)]
+    resolution: String,
+    pub(crate) variant: Option<Variant>,
+    /// Absent for a gift.
+    pub(crate) refund_financials: Option<Financials>,
+    #[serde(default)]
+    pub(crate) is_refunded: bool,
+    pub(crate) exchange_status: Option<ExchangeStatus>,
+    pub(crate) exchange_order_identifier: Option<String>,
+    pub(crate) tracking_number: Option<String>,
+    pub(crate) package_tracking_status: Option<TrackingStatus>,
+    pub(crate) label: Option<Label>,
+    pub(crate) canceled_at: Option<DateTime<Utc>>,
+}
+
+/// The variant that the shopper gets.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Variant {
+    #[serde(default)]
+    pub(crate) title: String,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(crate) struct Financials {
+    /// The amount that was paid for the unit.
+    #[serde(default)]
+    pub(crate) estimated_refund_amount_cents: i64,
+    #[serde(default)]
+    pub(crate) shopper_refund_amount_cents: i64,
+}
+
+impl Unit {
+    /// The compensation for the unit. A unit whose exchange failed is refunded.
+    pub(crate) fn resolution(&self) -> Resolution {
+        if self.exchange_status == Some(ExchangeStatus::Failed) {
+            return Resolution::Refund;
+        }
+        Resolution::from_value(&self.resolution).unwrap_or(Resolution::Refund)
+    }
+
+    /// The distance that the unit's parcel has come: 0 before the drop-off, 3 at the warehouse.
+    pub(crate) fn progress(&self) -> u8 {
+        match self.package_tracking_status {
+            None | Some(TrackingStatus::PreTransit | TrackingStatus::NotDroppedOff) => 0,
+            Some(TrackingStatus::Accepted) => 1,
+            Some(TrackingStatus::Transit | TrackingStatus::Failure | TrackingStatus::Returned) => 2,
+            Some(TrackingStatus::Delivered) => 3,
+        }
+    }
+}
+
+impl Return {
+    pub(crate) async fn load(visit: &Visit, rma: &str) -> Result<Self, ApiError> {
+        let path = path!("v1", "returns", rma);
+        visit.api.get_for(Service::RmaEngine, visit.merchant(), &path, &[]).await
+    }
+
+    /// The units that are not canceled.
+    pub(crate) fn active_units(&self) -> impl Iterator<Item = &Unit> {
+        self.units.iter().filter(|unit| unit.canceled_at.is_none())
+    }
+
+    pub(crate) fn is_kept(&self) -> bool {
+        self.return_method == "customer-keep"
+    }
+
+    /// Whether the return can still change.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.status, RmaStatus::Created | RmaStatus::PartialRefund)
+    }
+
+    /// Whether the shopper still has something to send back.
+    pub(crate) fn needs_drop_off(&self) -> bool {
+        let is_waiting = self.active_units().any(|unit| unit.progress() == 0 && !unit.is_refunded);
+        self.is_open() && !self.is_kept() && is_waiting
+    }
+
+    /// The day until which the shopper should drop off the parcel.
+    pub(crate) fn drop_off_day(&self, portal: &Portal) -> NaiveDate {
+        let requested = portal.day(&self.created_at);
+        requested.checked_add_days(Days::new(DROP_OFF_DAYS)).unwrap_or(requested)
+    }
+
+    /// Whether the shopper withdrew from the contract.
+    pub(crate) fn is_withdrawal(&self) -> bool {
+        self.units.iter().any(|unit| unit.return_reason == "withdrawal")
+    }
+
+    /// The orders of the units, each once.
+    pub(crate) fn orders(&self) -> Vec<&str> {
+        let mut orders: Vec<_> =
+            self.units.iter().map(|unit| unit.order_identifier.as_str()).collect();
+        orders.sort_unstable();
+        orders.dedup();
+        orders
+    }
+
+    /// The id of the sentence about the state of the return.
+    pub(crate) fn state(&self) -> &'static str {
+        let furthest = self.active_units().map(Unit::progress).max().unwrap_or_default();
+        match (self.status, furthest) {
+            (RmaStatus::Canceled, _) => "returns-state-canceled",
+            (RmaStatus::Refunded, _) => "returns-state-refunded",
+            (RmaStatus::PartialRefund, _) => "returns-state-partial",
+            _ if self.is_kept() => "returns-state-kept",
+            (RmaStatus::Created, 0) => "returns-state-requested",
+            (RmaStatus::Created, 1) => "returns-state-dropped-off",
+            (RmaStatus::Created, 2) => "returns-state-on-its-way",
+            (RmaStatus::Created, _) => "returns-state-arrived",
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A return with a unit for each of the given fields.
+    pub(crate) fn rma(units: &[Value]) -> Return {
+        let unit = |fields: &Value| {
+            let mut unit = json!({
+                "order_identifier": "A-1", "order_line_item_identifier": "10", "title": "Tee, L",
+                "resolution": "refund", "return_reason": "withdrawal",
+                "refund_financials": {
+                    "estimated_refund_amount_cents": 2165, "shopper_refund_amount_cents": 2165,
+                },
+            });
+            for (name, value) in fields.as_object().unwrap() {
+                unit[name] = value.clone();
+            }
+            unit
+        };
+        serde_json::from_value(json!({
+            "rma_identifier": "RMA-1", "status": "CREATED", "created_at": "2026-11-16T09:30:00Z",
+            "return_method": "mail-back", "return_shipping_cost_cents": 500, "currency": "EUR",
+            "is_cancelable": true, "units": units.iter().map(unit).collect::<Vec<_>>(),
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn the_state_is_that_of_the_parcel_that_came_furthest() {
+        let state = |status: &str| rma(&[json!({ "package_tracking_status": status })]).state();
+        assert_eq!(rma(&[json!({})]).state(), "returns-state-requested");
+        assert_eq!(state("PRE_TRANSIT"), "returns-state-requested");
+        assert_eq!(state("ACCEPTED"), "returns-state-dropped-off");
+        assert_eq!(state("TRANSIT"), "returns-state-on-its-way");
+        assert_eq!(state("DELIVERED"), "returns-state-arrived");
+        let mut kept = rma(&[json!({})]);
+        "customer-keep".clone_into(&mut kept.return_method);
+        assert_eq!((kept.state(), kept.needs_drop_off()), ("returns-state-kept", false));
+        kept.status = RmaStatus::Canceled;
+        assert_eq!(kept.state(), "returns-state-canceled");
+    }
+
+    #[test]
+    fn a_parcel_is_dropped_off_within_two_weeks() {
+        let mut return_ = rma(&[json!({})]);
+        assert!(return_.needs_drop_off());
+        assert_eq!(return_.drop_off_day(&Portal::default()).to_string(), "2026-11-30");
+        return_.status = RmaStatus::Canceled;
+        assert!(!return_.needs_drop_off());
+        assert!(!rma(&[json!({ "package_tracking_status": "ACCEPTED" })]).needs_drop_off());
+    }
+}

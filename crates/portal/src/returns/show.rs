@@ -1,0 +1,223 @@
+//! The page of one return: the confirmation, the way to send it back, and the tracking.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use chrono::NaiveDate;
+use domain::returns::LabelKind;
+use futures_util::future::try_join;
+use pages::qr;
+use serde::Deserialize;
+
+use super::{
+    items::{Amounts, Item, items},
+    model::Return,
+    return_url,
+    timeline::{Entry, EntryStep, load_timeline},
+    tracking::{self, State, Step},
+};
+use crate::{
+    error::PageError,
+    page::{Page, html},
+    visit::Proven,
+};
+
+#[derive(Deserialize)]
+struct ReturnQuery {
+    /// Not empty right after the confirmation.
+    #[serde(default)]
+    new: String,
+}
+
+#[derive(Template)]
+#[template(path = "return.html")]
+struct ReturnPage {
+    page: Page,
+    rma: Return,
+    is_new: bool,
+    /// The path of this page.
+    url: String,
+    /// Whether the shopper still has something to send back.
+    needs_drop_off: bool,
+    /// The QR code of the RMA number, if there is something to send back.
+    code: Option<String>,
+    drop_off_day: NaiveDate,
+    labels: Vec<ParcelLabel>,
+    steps: Vec<Step>,
+    problems: Vec<&'static str>,
+    items: Vec<Item>,
+    amounts: Option<Amounts>,
+}
+
+/// The label of one parcel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ParcelLabel {
+    url: String,
+    /// Whether the carrier scans a code on the shopper's screen.
+    is_code: bool,
+    tracking_number: String,
+}
+
+#[get("/{merchant}/returns/{rma}")]
+pub(super) async fn show_return(
+    Proven(visit): Proven,
+    path: web::Path<(String, String)>,
+    query: web::Query<ReturnQuery>,
+) -> Result<HttpResponse, PageError> {
+    let (_, name) = path.into_inner();
+    let (rma, timeline) =
+        try_join(Return::load(&visit, &name), load_timeline(&visit, &name)).await?;
+    let url = return_url(&visit, &rma.rma_identifier, "");
+    let page = Page::new(&visit, None);
+    let template = ReturnPage::new(page, rma, &timeline, url, !query.new.is_empty());
+    html(&template.page, &template)
+}
+
+/// The labels of the parcels that are not at the warehouse yet.
+fn labels(rma: &Return) -> Vec<ParcelLabel> {
+    let mut labels: Vec<ParcelLabel> = Vec::new();
+    let waiting = rma.active_units().filter(|unit| rma.is_open() && unit.progress() < 3);
+    for unit in waiting {
+        let Some(label) = &unit.label else { continue };
+        if labels.iter().all(|known| known.url != label.url) {
+            labels.push(ParcelLabel {
+                url: label.url.clone(),
+                is_code: label.kind == LabelKind::QrCode,
+                tracking_number: unit.tracking_number.clone().unwrap_or_default(),
+            });
+        }
+    }
+    labels
+}
+
+impl ReturnPage {
+    fn new(page: Page, rma: Return, timeline: &[Entry], url: String, is_new: bool) -> Self {
+        // The warehouse can receive a unit that the carrier never reported.
+        let is_received = timeline.iter().any(|entry| entry.step == EntryStep::Received);
+        let needs_drop_off = rma.needs_drop_off() && !is_received;
+        let title = page.t1("return-code-title", "rma", &rma.rma_identifier);
+        Self {
+            is_new,
+            url,
+            needs_drop_off,
+            code: needs_drop_off.then(|| qr::svg(&rma.rma_identifier, &title)).flatten(),
+            drop_off_day: rma.drop_off_day(&page.portal),
+            labels: labels(&rma),
+            steps: tracking::steps(&rma, timeline),
+            problems: tracking::problems(&rma),
+            items: items(&rma),
+            amounts: Amounts::of(&rma),
+            page,
+            rma,
+        }
+    }
+
+    /// Whether the carrier still has to send the label. A drop-off without a box can do without.
+    fn waits_for_label(&self) -> bool {
+        self.needs_drop_off && self.labels.is_empty() && self.rma.return_method == "mail-back"
+    }
+
+    /// The ids of the instructions, in the order in which they are followed.
+    fn instructions(&self) -> &'static [&'static str] {
+        match self.rma.return_method.as_str() {
+            "express-returns" => {
+                &["return-express-bring", "return-express-show", "return-express-receipt"]
+            }
+            _ => &["return-mail-pack", "return-mail-label", "return-mail-receipt"],
+        }
+    }
+
+    /// The time of a step in words.
+    fn time(&self, step: &Step) -> String {
+        let at = step.at.as_ref().map(|at| self.page.date(at));
+        match (step.state, at) {
+            (State::Done, Some(date)) => date,
+            (State::Done, None) => self.page.t("track-done"),
+            (State::Partly, Some(date)) => self.page.t1("track-partly-since", "date", date),
+            (State::Partly, None) => self.page.t("track-partly"),
+            (State::Open, _) => self.page.t("track-open"),
+        }
+    }
+
+    fn money(&self, cents: &i64) -> String {
+        self.page.money(cents, &self.rma.currency)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+    use serde_json::json;
+
+    use super::super::model::tests::rma;
+    use super::*;
+
+    #[test]
+    fn a_parcel_has_one_label_until_it_arrives() {
+        let label = json!({ "url": "https://carrier.example/1", "kind": "printable" });
+        let unit = json!({ "label": label, "tracking_number": "1Z" });
+        let code = json!({ "label": { "url": "https://carrier.example/2", "kind": "qr_code" } });
+        let mut return_ = rma(&[unit.clone(), unit.clone(), code, json!({})]);
+        let shown: Vec<_> = labels(&return_).into_iter().map(|it| (it.url, it.is_code)).collect();
+        let expected = [("https://carrier.example/1", false), ("https://carrier.example/2", true)];
+        assert_eq!(shown, expected.map(|(url, is_code)| (url.to_owned(), is_code)));
+        return_.status = domain::returns::RmaStatus::Canceled;
+        assert!(labels(&return_).is_empty());
+        let mut arrived = unit;
+        arrived["package_tracking_status"] = json!("DELIVERED");
+        assert!(labels(&rma(&[arrived])).is_empty());
+    }
+
+    fn rendered(rma: Return, is_new: bool) -> String {
+        let page = Page::without_merchant(&TestRequest::get().to_http_request());
+        ReturnPage::new(page, rma, &[], "/acme/returns/RMA-1".to_owned(), is_new).render().unwrap()
+    }
+
+    #[test]
+    fn a_new_return_shows_its_code_and_waits_for_the_label() {
+        let page = rendered(rma(&[json!({ "title": "<b>Tee" })]), true);
+        assert_eq!((page.matches("<h1").count(), page.matches("aria-current=").count()), (1, 1));
+        for part in ["<svg", "data-live=\"5\"", "drop-off.ics", ">Check again</a>", "/cancel\""] {
+            assert!(page.contains(part), "{part} in {page}");
+        }
+        assert!(!page.contains("<b>Tee"), "{page}");
+    }
+
+    #[test]
+    fn a_gift_that_was_canceled_shows_neither_amounts_nor_a_code() {
+        let mut gift = rma(&[json!({
+            "resolution": "gift_card", "refund_financials": null,
+            "canceled_at": "2026-11-16T10:00:00Z",
+        })]);
+        (gift.return_shipping_cost_cents, gift.is_cancelable) = (None, false);
+        gift.status = domain::returns::RmaStatus::Canceled;
+        let page = rendered(gift, false);
+        for part in ["€", "<svg", "data-live", "drop-off.ics", "/cancel"] {
+            assert!(!page.contains(part), "{part} in {page}");
+        }
+    }
+
+    /// Pages choose these texts by the state of a return.
+    #[test]
+    fn every_text_of_a_state_exists() {
+        let page = Page::without_merchant(&TestRequest::get().to_http_request());
+        let sources = [
+            include_str!("model.rs"),
+            include_str!("tracking.rs"),
+            include_str!("cancel.rs"),
+            include_str!("show.rs"),
+            include_str!("../withdraw/confirm.rs"),
+            include_str!("../withdraw/acknowledgement.rs"),
+        ];
+        let mut count = 0;
+        for start in
+            ["returns-state-", "track-", "cancel-late-", "return-", "withdraw-", "withdrawn-"]
+        {
+            for rest in sources.concat().split(&format!("\"{start}")).skip(1) {
+                let id = format!("{start}{}", rest.split('"').next().unwrap());
+                assert!(id == start || page.t(&id) != id, "{id} is not in en.ftl");
+                count += 1;
+            }
+        }
+        assert!(count > 40, "{count}");
+    }
+}

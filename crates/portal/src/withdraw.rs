@@ -1,0 +1,115 @@
+//! Withdrawal from the contract (Directive (EU) 2023/2673), for merchants who offer it: a page with name,
+//! contract and contact, a page that asks for the confirmation, and an acknowledgement to keep.
+//!
+//! A withdrawal becomes a return with the reason `withdrawal`. The name and the contact are in the sealed
+//! cookie, because no personal data may be in a URL.
+
+mod acknowledgement;
+mod confirm;
+mod form;
+mod units;
+
+use actix_web::{
+    HttpResponse, get,
+    http::{StatusCode, header},
+    post, web,
+};
+use askama::Template;
+use serde::Deserialize;
+use url::form_urlencoded;
+
+use self::form::{SentForm, WithdrawForm};
+use crate::{
+    App,
+    cookie::Withdrawal,
+    error::PageError,
+    find::{Failed, look_up},
+    page::{Page, html_with},
+    visit::Visit,
+};
+
+#[derive(Template)]
+#[template(path = "withdraw.html")]
+struct WithdrawPage {
+    page: Page,
+    form: WithdrawForm,
+    /// The reason why the order was not found.
+    message: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct WithdrawQuery {
+    #[serde(default)]
+    order: String,
+}
+
+pub(crate) fn routes(app: &mut web::ServiceConfig) {
+    app.service(show_withdraw)
+        .service(withdraw)
+        .service(confirm::show_confirm)
+        .service(confirm::confirm)
+        .service(acknowledgement::show_acknowledgement)
+        .service(acknowledgement::download);
+}
+
+/// The page does not exist for merchants without the switch.
+fn check_offered(visit: &Visit) -> Result<(), PageError> {
+    if visit.portal.withdrawal { Ok(()) } else { Err(PageError::NotFound) }
+}
+
+/// The path of a page of the withdrawal with the order in its query.
+fn url(visit: &Visit, path: &str, order: &str) -> String {
+    let query =
+        form_urlencoded::Serializer::new(String::new()).append_pair("order", order).finish();
+    format!("{}?{query}", visit.url(path))
+}
+
+#[get("/{merchant}/withdraw")]
+async fn show_withdraw(
+    app: web::Data<App>,
+    visit: Visit,
+    query: web::Query<WithdrawQuery>,
+) -> Result<HttpResponse, PageError> {
+    check_offered(&visit)?;
+    let known = visit.shopper.withdrawal.as_ref();
+    let form = WithdrawForm::new(&visit.portal, known, &query.order);
+    let response =
+        show(&visit, form, Failed { status: StatusCode::OK, message: None, wait: None })?;
+    if visit.asks_for_language { visit.with_cookie(&app, response) } else { Ok(response) }
+}
+
+#[post("/{merchant}/withdraw")]
+async fn withdraw(
+    app: web::Data<App>,
+    mut visit: Visit,
+    sent: web::Form<SentForm>,
+) -> Result<HttpResponse, PageError> {
+    check_offered(&visit)?;
+    let form = WithdrawForm::check(&Page::new(&visit, None), sent.into_inner());
+    let Some(body) = form.lookup() else {
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        return show(&visit, form, Failed { status, message: None, wait: None });
+    };
+    match look_up(&visit, &body).await {
+        Ok(found) => {
+            let (name, email) = (form.name.value, form.email.value);
+            visit.shopper.withdrawal = Some(Withdrawal { name, email });
+            let next = url(&visit, "/withdraw/confirm", &found.order_identifier);
+            found.open(&app, visit, &next)
+        }
+        Err(error) => {
+            let failed = Failed::new(&visit, error, "withdraw-wrong")?;
+            show(&visit, form, failed)
+        }
+    }
+}
+
+fn show(visit: &Visit, form: WithdrawForm, failed: Failed) -> Result<HttpResponse, PageError> {
+    let page = Page::new(visit, None);
+    let template = WithdrawPage { page, form, message: failed.message };
+    let mut response = html_with(failed.status, &template.page, &template)?;
+    if let Some(wait) = failed.wait {
+        response.headers_mut().insert(header::RETRY_AFTER, (wait * 60).into());
+    }
+    Ok(response)
+}

@@ -1,0 +1,162 @@
+//! Erases a shopper's data after order-intake did, and tells the other services.
+//!
+//! Open returns need the data: the warehouse, the merchant and the exchange order depend on it. Unless the
+//! event forces it, their orders keep the data, and order-intake learns which these are.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use delivery::Deliveries;
+use diesel_async::AsyncPgConnection;
+use domain::erasure::{
+    ErasureConfirmed, ErasureCounts, KeptReturn, ReturnsErased, ShopperErased, erase, erase_order,
+};
+use domain::order::OrderStored;
+use domain::returns::RmaStatus;
+use messaging::{Envelope, Outbox, erase_events};
+use platform::{Service as _, Timestamp, idempotency};
+
+use crate::App;
+use crate::error::Error;
+use crate::store::erasures::{self, LockedReturn};
+use crate::store::{erased_orders, orders::Key};
+
+/// Erases the orders of an event and their returns, and the returns in which the shopper is the giftee.
+pub(crate) async fn erase_shopper(
+    conn: &mut AsyncPgConnection,
+    outbox: &Outbox,
+    event: &Envelope<ShopperErased>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let (sequence, event) = (event.sequence_number(), &event.data);
+    let merchant = &event.merchant;
+    erasures::lock_orders(conn, merchant, &event.order_identifiers).await?;
+    let of_orders = erasures::lock_returns(conn, merchant, &event.order_identifiers).await?;
+    let of_giftee = match &event.email_sha256 {
+        Some(email) => erasures::lock_gift_returns(conn, merchant, email).await?,
+        None => Vec::new(),
+    };
+    let plan = Plan::new(event, &of_orders, &of_giftee);
+    let counts = apply(conn, event, &plan, sequence).await?;
+    let confirmed = ErasureConfirmed {
+        erasure_id: event.erasure_id,
+        batch: event.batch,
+        merchant: merchant.clone(),
+        service: App::NAME.to_owned(),
+        counts,
+        kept_returns: plan.kept,
+    };
+    let erased = ReturnsErased {
+        erasure_id: event.erasure_id,
+        batch: event.batch,
+        merchant: merchant.clone(),
+        order_identifiers: plan.orders,
+        rma_identifiers: identifiers(&plan.returns),
+        gift_rma_identifiers: identifiers(&plan.gifts),
+        email_sha256: event.email_sha256.clone(),
+    };
+    outbox.append(conn, now, [erased]).await?;
+    outbox.append(conn, now, [confirmed]).await?;
+    tracing::info!(
+        erasure.id = %event.erasure_id, batch = event.batch, %merchant,
+        records = counts.records, "erased a shopper's data"
+    );
+    Ok(())
+}
+
+/// The records that are erased, and those that are kept.
+struct Plan<'a> {
+    orders: Vec<String>,
+    returns: Vec<&'a LockedReturn>,
+    /// Returns of orders that are not erased.
+    gifts: Vec<&'a LockedReturn>,
+    kept: Vec<KeptReturn>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(
+        event: &ShopperErased,
+        of_orders: &'a [LockedReturn],
+        of_giftee: &'a [LockedReturn],
+    ) -> Self {
+        let is_kept = |it: &&LockedReturn| is_kept(event, it);
+        let open: Vec<_> = of_orders.iter().filter(is_kept).collect();
+        let kept_orders: BTreeSet<_> =
+            open.iter().flat_map(|it| &it.order_identifiers).map(String::as_str).collect();
+        let is_order_kept = |order: &String| kept_orders.contains(order.as_str());
+        let returns: Vec<_> =
+            of_orders.iter().filter(|it| !it.order_identifiers.iter().any(is_order_kept)).collect();
+        let is_of_orders = |gift: &&LockedReturn| {
+            of_orders.iter().any(|it| it.rma_identifier == gift.rma_identifier)
+        };
+        let (open_gifts, gifts): (Vec<_>, Vec<_>) =
+            of_giftee.iter().filter(|it| !is_of_orders(it)).partition(is_kept);
+        let kept = open.iter().chain(&open_gifts).flat_map(|it| kept_return(it)).collect();
+        let orders = event.order_identifiers.iter().filter(|it| !is_order_kept(it));
+        Self { orders: orders.cloned().collect(), returns, gifts, kept }
+    }
+}
+
+fn is_kept(event: &ShopperErased, rma: &LockedReturn) -> bool {
+    let is_open = match rma.status {
+        RmaStatus::Created | RmaStatus::PartialRefund => true,
+        RmaStatus::Refunded | RmaStatus::Canceled => false,
+    };
+    is_open && !event.force && event.force_before.is_none_or(|time| rma.updated_at >= time)
+}
+
+fn kept_return(rma: &LockedReturn) -> impl Iterator<Item = KeptReturn> {
+    rma.order_identifiers.iter().map(|order| KeptReturn {
+        rma_identifier: rma.rma_identifier.clone(),
+        order_identifier: order.clone(),
+    })
+}
+
+fn identifiers(returns: &[&LockedReturn]) -> Vec<String> {
+    returns.iter().map(|it| it.rma_identifier.clone()).collect()
+}
+
+async fn apply(
+    conn: &mut AsyncPgConnection,
+    event: &ShopperErased,
+    plan: &Plan<'_>,
+    sequence: i64,
+) -> Result<ErasureCounts, Error> {
+    let merchant = &event.merchant;
+    erased_orders::add(conn, merchant, &plan.orders, sequence).await?;
+    let orders = erasures::erase_orders(conn, merchant, &plan.orders).await?;
+    let returns = [&plan.returns[..], &plan.gifts[..]].concat();
+    erasures::erase_returns(conn, merchant, &returns).await?;
+    let names = identifiers(&returns);
+    erasures::erase_discrepancies(conn, merchant, &plan.orders, &names).await?;
+    idempotency::erase_responses(conn, merchant, &names, erase).await?;
+    let subjects: Vec<_> = names.iter().map(|name| format!("{merchant}/{name}")).collect();
+    let events = erase_events(conn, &subjects, erase).await?;
+    let keys: Vec<_> = names.iter().map(|name| format!("rma:{name}")).collect();
+    let deliveries = Deliveries::erase(conn, merchant, &keys, erase).await?;
+    Ok(ErasureCounts { records: orders + returns.len(), events, deliveries })
+}
+
+/// The snapshots of a batch. Those from before the erasure of their order are erased, because events of
+/// different types may overtake each other.
+pub(crate) async fn without_erased<'e>(
+    conn: &mut AsyncPgConnection,
+    events: &[&'e Envelope<OrderStored>],
+) -> Result<Vec<Cow<'e, OrderStored>>, Error> {
+    let key = |stored: &'e OrderStored| -> Key<'e> {
+        (stored.merchant.as_str(), stored.order.identifier.as_str())
+    };
+    let keys: Vec<_> = events.iter().map(|event| key(&event.data)).collect();
+    let erased = erased_orders::find(conn, &keys).await?;
+    let snapshot = |event: &&'e Envelope<OrderStored>| {
+        let stored = &event.data;
+        let is_erased =
+            erased.get(&key(stored)).is_some_and(|until| event.sequence_number() < *until);
+        Ok::<_, Error>(if is_erased {
+            Cow::Owned(OrderStored { order: erase_order(&stored.order)?, ..stored.clone() })
+        } else {
+            Cow::Borrowed(stored)
+        })
+    };
+    events.iter().map(snapshot).collect()
+}

@@ -1,0 +1,62 @@
+//! Orders whose shopper was erased.
+
+use std::collections::HashMap;
+
+use diesel::QueryableByName;
+use diesel::sql_types::{Array, BigInt, Text};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use platform::database::{DatabaseError, prepared};
+
+use super::orders::Key;
+
+/// Records that the snapshots before the event with this sequence number are erased.
+pub(crate) async fn add(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    identifiers: &[String],
+    sequence: i64,
+) -> Result<(), DatabaseError> {
+    let statement = diesel::sql_query(
+        "INSERT INTO erased_orders AS known (merchant, identifier, sequence) \
+         SELECT $1, identifier, $3 FROM unnest($2) AS new (identifier) ORDER BY identifier \
+         ON CONFLICT ON CONSTRAINT erased_orders_pkey DO UPDATE \
+         SET sequence = greatest(known.sequence, excluded.sequence)",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(identifiers)
+    .bind::<BigInt, _>(sequence);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = BigInt)]
+    place: i64,
+    #[diesel(sql_type = BigInt)]
+    sequence: i64,
+}
+
+/// The sequence numbers before which the snapshots of these orders are erased.
+pub(crate) async fn find<'a>(
+    conn: &mut AsyncPgConnection,
+    keys: &[Key<'a>],
+) -> Result<HashMap<Key<'a>, i64>, DatabaseError> {
+    let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
+    let query = diesel::sql_query(
+        "SELECT asked.place, erased.sequence \
+         FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
+             SELECT sequence FROM erased_orders AS own \
+             WHERE own.merchant = asked.merchant AND own.identifier = asked.identifier LIMIT 1 \
+         ) AS erased",
+    )
+    .bind::<Array<Text>, _>(merchants)
+    .bind::<Array<Text>, _>(identifiers);
+    let rows: Vec<Row> = prepared(query).load(conn).await?;
+    let found = rows.iter().filter_map(|row| {
+        let place = usize::try_from(row.place - 1).ok()?;
+        Some((*keys.get(place)?, row.sequence))
+    });
+    Ok(found.collect())
+}

@@ -1,0 +1,236 @@
+//! Replaces a shopper's data in orders, returns, timelines and discrepancies. Statements are planned each
+//! time, because they run rarely and the tables grow.
+
+use diesel::QueryableByName;
+use diesel::sql_types::{Array, BigInt, Jsonb, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use domain::erasure::{EmailDigest, erase, erase_history, erase_text};
+use domain::returns::RmaStatus;
+use platform::Timestamp;
+use platform::database::DatabaseError;
+use serde_json::Value;
+
+use super::unreadable;
+
+/// A locked return.
+#[derive(Debug)]
+pub(crate) struct LockedReturn {
+    pub(crate) rma_identifier: String,
+    pub(crate) status: RmaStatus,
+    pub(crate) updated_at: Timestamp,
+    pub(crate) order_identifiers: Vec<String>,
+    document: String,
+}
+
+#[derive(QueryableByName)]
+struct ReturnRow {
+    #[diesel(sql_type = Text)]
+    rma_identifier: String,
+    #[diesel(sql_type = Text)]
+    status: String,
+    #[diesel(sql_type = Timestamptz)]
+    updated_at: Timestamp,
+    #[diesel(sql_type = Array<Text>)]
+    order_identifiers: Vec<String>,
+    #[diesel(sql_type = Text)]
+    document: String,
+}
+
+const RETURNS: &str = "SELECT rma_identifier, status, updated_at, document, ARRAY( \
+         SELECT DISTINCT order_identifier FROM return_units AS units \
+         WHERE units.merchant = own.merchant AND units.rma_identifier = own.rma_identifier \
+     ) AS order_identifiers FROM returns AS own WHERE own.merchant = $1";
+
+/// Locks a merchant's returns with units of these orders.
+pub(crate) async fn lock_returns(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    orders: &[String],
+) -> Result<Vec<LockedReturn>, DatabaseError> {
+    let query = diesel::sql_query(format!(
+        "{RETURNS} AND own.rma_identifier IN ( \
+             SELECT rma_identifier FROM return_units \
+             WHERE merchant = $1 AND order_identifier = ANY ($2)) \
+         ORDER BY rma_identifier FOR NO KEY UPDATE"
+    ))
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(orders);
+    read(query.load(conn).await?)
+}
+
+/// Locks a merchant's returns of this giftee.
+pub(crate) async fn lock_gift_returns(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    giftee: &EmailDigest,
+) -> Result<Vec<LockedReturn>, DatabaseError> {
+    let query = diesel::sql_query(format!(
+        "{RETURNS} AND own.giftee_email_sha256 = $2 ORDER BY rma_identifier FOR NO KEY UPDATE"
+    ))
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(giftee.as_str());
+    read(query.load(conn).await?)
+}
+
+fn read(rows: Vec<ReturnRow>) -> Result<Vec<LockedReturn>, DatabaseError> {
+    let read = |row: ReturnRow| {
+        let ReturnRow { rma_identifier, updated_at, order_identifiers, document, .. } = row;
+        let status = row.status.parse().map_err(unreadable)?;
+        Ok(LockedReturn { rma_identifier, status, updated_at, order_identifiers, document })
+    };
+    rows.into_iter().map(read).collect()
+}
+
+/// Erases locked returns.
+pub(crate) async fn erase_returns(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    returns: &[&LockedReturn],
+) -> Result<(), DatabaseError> {
+    let identifiers: Vec<_> = returns.iter().map(|it| it.rma_identifier.as_str()).collect();
+    let document =
+        |it: &&LockedReturn| erase_text(&it.document, erase).unwrap_or_else(|| it.document.clone());
+    let statement = diesel::sql_query(
+        "UPDATE returns SET document = new.document, customer_email = NULL, \
+             giftee_email_sha256 = NULL \
+         FROM unnest($2, $3) AS new (rma_identifier, document) \
+         WHERE returns.merchant = $1 AND returns.rma_identifier = new.rma_identifier",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(&identifiers)
+    .bind::<Array<Text>, _>(returns.iter().map(document).collect::<Vec<_>>());
+    statement.execute(conn).await?;
+    erase_timelines(conn, merchant, &identifiers).await
+}
+
+#[derive(QueryableByName)]
+struct OrderRow {
+    #[diesel(sql_type = Text)]
+    identifier: String,
+    #[diesel(sql_type = Text)]
+    document: String,
+}
+
+/// Locks a merchant's orders in the sequence in which every transaction locks them.
+pub(crate) async fn lock_orders(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    orders: &[String],
+) -> Result<(), DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT 1 FROM orders WHERE merchant = $1 AND identifier = ANY ($2) \
+         ORDER BY identifier FOR NO KEY UPDATE",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(orders);
+    query.execute(conn).await?;
+    Ok(())
+}
+
+/// Erases locked orders and returns the number of those that changed.
+pub(crate) async fn erase_orders(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    orders: &[String],
+) -> Result<usize, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT identifier, document FROM orders WHERE merchant = $1 AND identifier = ANY ($2)",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(orders);
+    let found: Vec<OrderRow> = query.load(conn).await?;
+    let erased = |row: OrderRow| Some((row.identifier, erase_text(&row.document, erase)?));
+    let (identifiers, documents): (Vec<_>, Vec<_>) = found.into_iter().filter_map(erased).unzip();
+    let statement = diesel::sql_query(
+        "UPDATE orders SET document = new.document \
+         FROM unnest($2, $3) AS new (identifier, document) \
+         WHERE orders.merchant = $1 AND orders.identifier = new.identifier",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(identifiers)
+    .bind::<Array<Text>, _>(documents);
+    Ok(statement.execute(conn).await?)
+}
+
+#[derive(QueryableByName)]
+struct DetailRow {
+    #[diesel(sql_type = BigInt)]
+    position: i64,
+    #[diesel(sql_type = Jsonb)]
+    detail: Value,
+}
+
+/// The positions and erased details of rows that change.
+fn erased_details(rows: Vec<DetailRow>, erase: fn(&mut Value)) -> (Vec<i64>, Vec<Value>) {
+    let erased = |row: DetailRow| {
+        let mut detail = row.detail.clone();
+        erase(&mut detail);
+        (detail != row.detail).then_some((row.position, detail))
+    };
+    rows.into_iter().filter_map(erased).unzip()
+}
+
+/// Erases the remarks in timelines. The setting tells the trigger that this change is allowed.
+async fn erase_timelines(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    returns: &[&str],
+) -> Result<(), DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT position, detail FROM timeline WHERE merchant = $1 AND rma_identifier = ANY ($2)",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(returns);
+    let (positions, details) = erased_details(query.load(conn).await?, erase_history);
+    set_erasing(conn, "on").await?;
+    let statement = diesel::sql_query(
+        "UPDATE timeline SET detail = new.detail FROM unnest($1, $2) AS new (position, detail) \
+         WHERE timeline.position = new.position",
+    )
+    .bind::<Array<BigInt>, _>(positions)
+    .bind::<Array<Jsonb>, _>(details);
+    statement.execute(conn).await?;
+    set_erasing(conn, "off").await
+}
+
+async fn set_erasing(conn: &mut AsyncPgConnection, value: &str) -> Result<(), DatabaseError> {
+    let set = diesel::sql_query("SELECT set_config('backhaul.erasing', $1, true)");
+    set.bind::<Text, _>(value).execute(conn).await?;
+    Ok(())
+}
+
+/// Erases the notes in discrepancies about these orders or returns.
+pub(crate) async fn erase_discrepancies(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    orders: &[String],
+    returns: &[String],
+) -> Result<(), DatabaseError> {
+    const ABOUT: &str =
+        "merchant = $1 AND (order_identifier = ANY ($2) OR rma_identifier = ANY ($3))";
+    let query =
+        diesel::sql_query(format!("SELECT position, detail FROM discrepancies WHERE {ABOUT}"))
+            .bind::<Text, _>(merchant.as_str())
+            .bind::<Array<Text>, _>(orders)
+            .bind::<Array<Text>, _>(returns);
+    let (positions, details) = erased_details(query.load(conn).await?, erase);
+    let statement = diesel::sql_query(
+        "UPDATE discrepancies AS own SET detail = new.detail \
+         FROM unnest($2, $3) AS new (position, detail) \
+         WHERE own.merchant = $1 AND own.position = new.position",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<BigInt>, _>(positions)
+    .bind::<Array<Jsonb>, _>(details);
+    statement.execute(conn).await?;
+    let statement = diesel::sql_query(format!(
+        "UPDATE discrepancies SET resolution_note = 'erased' \
+         WHERE {ABOUT} AND resolution_note IS NOT NULL"
+    ))
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(orders)
+    .bind::<Array<Text>, _>(returns);
+    statement.execute(conn).await?;
+    Ok(())
+}

@@ -1,0 +1,193 @@
+"""Plants a marker in every personal field and checks where it is found.
+
+usage: privacy.py plant | quiet FILE... | erase | gone < DUMP
+
+  plant  publishes an order, starts returns with an exchange, and reports a drop shipment and an outbound
+         shipment, all with the marker
+  quiet  fails if the marker is in one of the files (logs, traces), in metrics, in names of queues or in the
+         audit log
+  erase  erases the shopper and waits until all services have confirmed
+  gone   fails if the marker is in the dump of a database on standard input, as text or in hexadecimal
+
+Expects AUTH_URL, ORDERS_URL, RMA_URL, EXCHANGE_URL, WAREHOUSE_URL, CLIENT_ID and CLIENT_SECRET of a merchant with
+all scopes, and for `quiet` RABBITMQ_API_URL with user and password in RABBITMQ_API_USER.
+"""
+
+import base64
+import datetime
+import json
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+
+# In lower case, because e-mail addresses are stored in lower case.
+MARKER = "qzplanted"
+ORDER = "PRIVACY-1"
+EMAIL = f"{MARKER}@mail.example"
+WAIT = 120
+
+
+def fetch(url, body=None, headers=None, basic=None):
+    headers = dict(headers or {})
+    if basic:
+        headers["Authorization"] = "Basic " + base64.b64encode(basic.encode()).decode()
+    data = None
+    if body is not None:
+        data, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=30) as response:
+            return response.read().decode()
+    except urllib.error.HTTPError as error:
+        sys.exit(f"{url}: {error.code} {error.read().decode()}")
+
+
+def token():
+    client = f"{os.environ['CLIENT_ID']}:{os.environ['CLIENT_SECRET']}"
+    request = urllib.request.Request(
+        os.environ["AUTH_URL"] + "/oauth/token",
+        b"grant_type=client_credentials",
+        {"Authorization": "Basic " + base64.b64encode(client.encode()).decode()},
+    )
+    with urllib.request.urlopen(request, timeout=30) as response:
+        return json.load(response)["access_token"]
+
+
+def call(service, path, body=None):
+    headers = {"Authorization": f"Bearer {token()}", "Api-Version": "3"}
+    text = fetch(os.environ[service] + path, body, headers)
+    return json.loads(text) if text else {}
+
+
+def eventually(what, check):
+    end = time.monotonic() + WAIT
+    while time.monotonic() < end:
+        if found := check():
+            return found
+        time.sleep(0.2)
+    sys.exit(f"not within {WAIT} s: {what}")
+
+
+def address():
+    fields = ["name", "street1", "street2", "city", "state", "zip_code", "phone"]
+    return {field: f"{MARKER} {field}"[:32] for field in fields} | {"country_code": "US"}
+
+
+def order():
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    line = {
+        "identifier": f"{ORDER}-L1", "sku": "BOOT-M", "title": "Boot, M", "quantity": 3, "quantity_shipped": 3,
+        "quantity_canceled": 0, "product_amount_cents": 3000, "tax_amount_cents": 0, "discount_amount_cents": 0,
+        "unit_price_amount_cents": 1000, "shipped_date": now, "engraving": f"for {MARKER}",
+    }
+    return {
+        "identifier": ORDER, "status": "Shipped", "currency": "USD", "total_amount_cents": 3000,
+        "product_amount_cents": 3000, "tax_amount_cents": 0, "discount_amount_cents": 0,
+        "shipping_amount_cents": 0, "shipping_tax_amount_cents": 0, "created_at": now, "updated_at": now,
+        "note": f"ring at {MARKER}", "items": [line],
+        "customer": {
+            "email": EMAIL, "identifier": EMAIL, "first_name": MARKER, "last_name": MARKER, "phone": MARKER,
+        },
+        "shipping_address": address(), "billing_address": address(), "discounts": [], "refunds": [],
+        "transactions": [{"identifier": "T-1", "amount_cents": 3000, "card_holder": MARKER}],
+        "gift_wrap": {"text": MARKER},
+    }
+
+
+def unit(number, resolution):
+    return {
+        "order_identifier": ORDER, "order_line_item_identifier": f"{ORDER}-L1", "unit": number,
+        "return_reason": "TOO_SMALL",
+    } | resolution
+
+
+def warehouse_address():
+    fields = ["name", "company", "telephone_number", "street", "street2", "city", "state", "zip_code"]
+    return {field: f"{MARKER} {field}" for field in fields} | {"country": "USA"}
+
+
+def plant():
+    call("ORDERS_URL", "/returns_portal_orders", {"returns_portal_order": {"orders": [order()]}})
+    eventually("the order is projected", lambda: is_projected())
+    variant = {"resolution": "exchange", "variant": {"sku": "BOOT-L", "title": "Boot, L"}}
+    for number, resolution in [(1, variant), (2, {"resolution": "refund"})]:
+        body = {"return_method": "mail-back", "units": [unit(number, resolution)]}
+        call("RMA_URL", "/v1/returns", body)
+    gift = {
+        "return_method": "mail-back", "units": [unit(3, {"resolution": "refund"})],
+        "gift_refund_only": True, "giftee_email": f"giftee-{EMAIL}",
+    }
+    call("RMA_URL", "/v1/returns", gift)
+    cancelled = {"order": {
+        "id": 1, "client_identifier": ORDER, "status": "cancelled", "comments": MARKER,
+        "reject_reason": f"{MARKER} moved", "shipping_address": warehouse_address(),
+        "billing_address": warehouse_address(),
+        "order_items": [{"id": 1, "quantity": 1, "comments": MARKER}],
+    }}
+    call("WAREHOUSE_URL", "/v1/drop_shipments/cancellations", cancelled)
+    eventually("the exchange order is sent", lambda: has_exchange_order())
+
+
+def is_projected():
+    request = urllib.request.Request(
+        os.environ["RMA_URL"] + f"/v1/orders/{ORDER}/returnable", headers={"Authorization": f"Bearer {token()}"}
+    )
+    try:
+        return urllib.request.urlopen(request, timeout=30).status == 200
+    except urllib.error.HTTPError as error:
+        if error.code != 404:
+            raise
+        return False
+
+
+def has_exchange_order():
+    found = call("EXCHANGE_URL", f"/v1/exchange_orders?original_order_id={ORDER}")["exchange_orders"]
+    return any(it.get("delivery") for it in found)
+
+
+def quiet(files):
+    found = []
+    for name in files:
+        with open(name, encoding="utf-8", errors="replace") as file:
+            found += [f"{name}: {line.strip()[:300]}" for line in file if MARKER in line.lower()]
+    for service in ["AUTH_URL", "ORDERS_URL", "RMA_URL", "EXCHANGE_URL", "WAREHOUSE_URL"]:
+        if MARKER in fetch(os.environ[service] + "/metrics").lower():
+            found.append(f"metrics of {service}")
+    if MARKER in json.dumps(call("AUTH_URL", "/v1/audit?limit=100")).lower():
+        found.append("audit log")
+    queues = fetch(
+        os.environ["RABBITMQ_API_URL"] + "/queues?columns=name",
+        basic=os.environ.get("RABBITMQ_API_USER", "guest:guest"),
+    )
+    if MARKER in queues.lower():
+        found.append("names of queues")
+    if found:
+        sys.exit("personal data was found:\n" + "\n".join(found))
+
+
+def erase():
+    for email in [EMAIL, f"giftee-{EMAIL}"]:
+        erasure = call("ORDERS_URL", "/v1/erasures", {"email": email, "force": True})
+        path = f"/v1/erasures/{erasure['id']}"
+        eventually("all services confirm", lambda: call("ORDERS_URL", path)["state"] == "finished")
+
+
+def gone():
+    digits = MARKER.encode().hex()
+    lines = [line.strip() for line in sys.stdin if MARKER in line.lower() or digits in line.lower()]
+    if lines:
+        sys.exit("personal data remains:\n" + "\n".join(line[:300] for line in lines))
+
+
+match sys.argv[1:]:
+    case ["plant"]:
+        plant()
+    case ["quiet", *files]:
+        quiet(files)
+    case ["erase"]:
+        erase()
+    case ["gone"]:
+        gone()
+    case _:
+        sys.exit(__doc__)

@@ -1,0 +1,75 @@
+// Shoppers who mistype, wait too long, click twice, go back or use two tabs: nothing is lost and nothing happens twice.
+
+import assert from "node:assert/strict";
+import { expireCookie } from "./portal_cookie.mjs";
+import { runJourneys } from "./portal_page.mjs";
+import { publish, returnable, returnsOf } from "./portal_shop.mjs";
+
+const SHOE = "Trail running shoe, Navy, 42";
+
+await runJourneys({
+  async "a wrong look-up"(portal) {
+    const order = await publish(["TRAIL-SHOE-NAVY-42"]);
+    await portal.find(order, "wrong@shopper.example");
+    await portal.page.getByRole("alert").filter({ hasText: portal.t("find-wrong") }).waitFor();
+    assert.equal(await portal.page.getByLabel(portal.t("find-order")).inputValue(), order.identifier);
+    await portal.fillFind(order.identifier, order.email);
+    await portal.isAt("choose-title");
+    await portal.press("form-continue");
+    await portal.page.getByRole("alert").filter({ hasText: portal.t("choose-nothing") }).waitFor();
+  },
+
+  async "an expired proof"(portal, context) {
+    const order = await publish(["TRAIL-SHOE-NAVY-42"]);
+    await portal.find(order);
+    await portal.choose(SHOE, 1, "OTHER");
+    await portal.press("form-continue");
+    await portal.isAt("instead-title");
+    await expireCookie(context);
+    await portal.page.reload();
+    await portal.isAt("find-title");
+    await portal.page.getByText(portal.t("find-again")).waitFor();
+    assert.equal(await portal.page.getByLabel(portal.t("find-order")).inputValue(), order.identifier);
+    await portal.fillFind(order.identifier, order.email);
+    // The choices are kept.
+    await portal.isAt("instead-title");
+    await portal.group(SHOE).waitFor();
+  },
+
+  async "two tabs"(portal, context) {
+    const order = await publish(["TRAIL-SHOE-NAVY-42"]);
+    await portal.find(order);
+    await portal.goOn([{ title: SHOE }]);
+    const second = await context.newPage();
+    await second.goto(portal.page.url());
+    const rma = await portal.confirm();
+    await second.getByRole("button", { name: portal.t("check-confirm"), exact: true }).click();
+    await second.getByRole("alert").filter({ hasText: portal.t("check-refused") }).waitFor();
+    assert.deepEqual((await returnsOf(order.identifier)).map((it) => it.rma_identifier), [rma]);
+  },
+
+  async "a double click"(portal) {
+    const order = await publish(["TRAIL-SHOE-NAVY-42"]);
+    await portal.find(order);
+    await portal.goOn([{ title: SHOE }]);
+    await portal.confirmButton().dblclick({ noWaitAfter: true });
+    const rma = await portal.rma();
+    assert.deepEqual((await returnsOf(order.identifier)).map((it) => it.rma_identifier), [rma]);
+  },
+
+  async "the back button"(portal) {
+    const order = await publish(["TRAIL-SHOE-NAVY-42"]);
+    await portal.find(order);
+    await portal.goOn([{ title: SHOE }]);
+    await portal.page.goBack();
+    await portal.isAt("method-title");
+    assert.equal(await portal.method("mail-back").isChecked(), true);
+    await portal.press("form-continue");
+    const rma = await portal.confirm();
+    await portal.page.goBack();
+    if (await portal.confirmButton().isVisible()) await portal.confirmButton().click();
+    await portal.page.waitForLoadState();
+    assert.deepEqual((await returnsOf(order.identifier)).map((it) => it.rma_identifier), [rma]);
+    assert.equal((await returnable(order.identifier)).units[0].returnable, false);
+  },
+});
