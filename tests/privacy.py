@@ -9,8 +9,8 @@ usage: privacy.py plant | quiet FILE... | erase | gone < DUMP
   erase  erases the shopper and waits until all services have confirmed
   gone   fails if the marker is in the dump of a database on standard input, as text or in hexadecimal
 
-Expects AUTH_URL, ORDERS_URL, RMA_URL, EXCHANGE_URL, WAREHOUSE_URL, CLIENT_ID and CLIENT_SECRET of a merchant with
-all scopes, and for `quiet` RABBITMQ_API_URL with user and password in RABBITMQ_API_USER.
+Expects AUTH_URL, ORDERS_URL, RMA_URL, EXCHANGE_URL, WAREHOUSE_URL, CLIENT_ID and CLIENT_SECRET of the demo merchant,
+OPERATOR_CLIENT_ID and OPERATOR_CLIENT_SECRET, and for `quiet` RABBITMQ_API_URL, RABBITMQ_USER and RABBITMQ_PASSWORD.
 """
 
 import base64
@@ -43,8 +43,8 @@ def fetch(url, body=None, headers=None, basic=None):
         sys.exit(f"{url}: {error.code} {error.read().decode()}")
 
 
-def token():
-    client = f"{os.environ['CLIENT_ID']}:{os.environ['CLIENT_SECRET']}"
+def token(role=""):
+    client = f"{os.environ[role + 'CLIENT_ID']}:{os.environ[role + 'CLIENT_SECRET']}"
     request = urllib.request.Request(
         os.environ["AUTH_URL"] + "/oauth/token",
         b"grant_type=client_credentials",
@@ -58,6 +58,12 @@ def call(service, path, body=None):
     headers = {"Authorization": f"Bearer {token()}", "Api-Version": "3"}
     text = fetch(os.environ[service] + path, body, headers)
     return json.loads(text) if text else {}
+
+
+def operate(service, path, body=None):
+    """Calls a service as the operator, for the demo merchant."""
+    headers = {"Authorization": f"Bearer {token('OPERATOR_')}", "X-Service-Id": "demo"}
+    return json.loads(fetch(os.environ[service] + path, body, headers))
 
 
 def eventually(what, check):
@@ -109,7 +115,7 @@ def warehouse_address():
 
 def plant():
     call("ORDERS_URL", "/returns_portal_orders", {"returns_portal_order": {"orders": [order()]}})
-    eventually("the order is projected", lambda: is_projected())
+    eventually("the order is projected", is_projected)
     variant = {"resolution": "exchange", "variant": {"sku": "BOOT-L", "title": "Boot, L"}}
     for number, resolution in [(1, variant), (2, {"resolution": "refund"})]:
         body = {"return_method": "mail-back", "units": [unit(number, resolution)]}
@@ -126,7 +132,7 @@ def plant():
         "order_items": [{"id": 1, "quantity": 1, "comments": MARKER}],
     }}
     call("WAREHOUSE_URL", "/v1/drop_shipments/cancellations", cancelled)
-    eventually("the exchange order is sent", lambda: has_exchange_order())
+    eventually("the exchange order is sent", has_exchange_order)
 
 
 def is_projected():
@@ -154,11 +160,11 @@ def quiet(files):
     for service in ["AUTH_URL", "ORDERS_URL", "RMA_URL", "EXCHANGE_URL", "WAREHOUSE_URL"]:
         if MARKER in fetch(os.environ[service] + "/metrics").lower():
             found.append(f"metrics of {service}")
-    if MARKER in json.dumps(call("AUTH_URL", "/v1/audit?limit=100")).lower():
+    if MARKER in json.dumps(operate("AUTH_URL", "/v1/audit?limit=100")).lower():
         found.append("audit log")
     queues = fetch(
         os.environ["RABBITMQ_API_URL"] + "/queues?columns=name",
-        basic=os.environ.get("RABBITMQ_API_USER", "guest:guest"),
+        basic=f"{os.environ['RABBITMQ_USER']}:{os.environ['RABBITMQ_PASSWORD']}",
     )
     if MARKER in queues.lower():
         found.append("names of queues")
@@ -168,9 +174,9 @@ def quiet(files):
 
 def erase():
     for email in [EMAIL, f"giftee-{EMAIL}"]:
-        erasure = call("ORDERS_URL", "/v1/erasures", {"email": email, "force": True})
+        erasure = operate("ORDERS_URL", "/v1/erasures", {"email": email, "force": True})
         path = f"/v1/erasures/{erasure['id']}"
-        eventually("all services confirm", lambda: call("ORDERS_URL", path)["state"] == "finished")
+        eventually("all services confirm", lambda path=path: operate("ORDERS_URL", path)["state"] == "finished")
 
 
 def gone():

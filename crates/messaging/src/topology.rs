@@ -20,10 +20,7 @@ pub(crate) const OPERATOR_EVENTS: [&str; 1] = ["delivery.dead.v1"];
 
 /// The events that each service consumes.
 const SUBSCRIPTIONS: [(&str, &[&str]); 5] = [
-    (
-        "order-intake",
-        &["merchant.changed.v1", "token.revoked.v1", "shopper.erasure_confirmed.v1"],
-    ),
+    ("order-intake", &["merchant.changed.v1", "token.revoked.v1", "shopper.erasure_confirmed.v1"]),
     (
         "rma-engine",
         &[

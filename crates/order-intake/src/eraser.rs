@@ -29,18 +29,16 @@ pub(crate) struct Eraser {
 
 impl Eraser {
     pub(crate) async fn run(self, stop: CancellationToken) {
-        while !stop.is_cancelled() {
-            match self.step().await {
-                Ok(true) => continue,
-                Ok(false) => {}
-                Err(error) => {
-                    tracing::warn!(error = chain(&error), "a batch of an erasure is tried again");
-                }
-            }
+        loop {
+            let has_more = self.step().await.unwrap_or_else(|error| {
+                tracing::warn!(error = chain(&error), "a batch of an erasure is tried again");
+                false
+            });
+            let pause = if has_more { Duration::ZERO } else { POLL_INTERVAL };
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = self.wake.notified() => {}
-                () = tokio::time::sleep(POLL_INTERVAL) => {}
+                () = tokio::time::sleep(pause) => {}
             }
         }
     }

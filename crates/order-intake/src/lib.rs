@@ -94,12 +94,11 @@ struct RetentionSettings {
 impl Service for App {
     const NAME: &'static str = "order-intake";
     const ABOUT: &'static str = "Stores the orders that merchants publish";
-    const TAGS: &'static [(&'static str, &'static str)] =
-        &[
-            messaging::TAG,
-            ("erasures", "Erasure of shoppers' personal data"),
-            ("orders", "Orders that merchants publish"),
-        ];
+    const TAGS: &'static [(&'static str, &'static str)] = &[
+        messaging::TAG,
+        ("erasures", "Erasure of shoppers' personal data"),
+        ("orders", "Orders that merchants publish"),
+    ];
     const DEFAULTS: &'static [&'static str] =
         &[messaging::DEFAULTS, include_str!("../default.toml")];
     type Settings = Settings;

@@ -21,7 +21,8 @@ pub(crate) use erasure_views::{
     ConfirmationRow, ErasureRow, Selected, confirmations, erasures, kept_returns,
 };
 pub(crate) use erasures::{
-    NewErasure, RunningErasure, confirm_erasure, finish_batch, insert_erasure, lock_running, next_orders,
+    NewErasure, RunningErasure, confirm_erasure, finish_batch, insert_erasure, lock_running,
+    next_orders,
 };
 pub(crate) use error::WriteError;
 pub(crate) use known::known;

@@ -205,3 +205,18 @@ pub(crate) fn start_clean_up(process: &Process) {
 pub(crate) async fn delete_expired(pool: &Pool, now: Timestamp) -> Result<(), DatabaseError> {
     delete_older_than(pool, "lookup_failures", "at", now - WINDOW).await
 }
+
+#[cfg(test)]
+mod tests {
+    use domain::erasure::{ERASED, ERASED_EMAIL};
+
+    use super::*;
+
+    #[test]
+    fn the_placeholder_of_an_erased_fact_proves_nothing() {
+        assert!(is_same(" Ada@mail.example", Some("ada@mail.example"), normalized_email));
+        assert!(!is_same(ERASED_EMAIL, Some(ERASED_EMAIL), normalized_email));
+        assert!(is_same("ec1a 1bb", Some("EC1A1BB"), normalized_zip_code));
+        assert!(!is_same(ERASED, Some(ERASED), normalized_zip_code));
+    }
+}

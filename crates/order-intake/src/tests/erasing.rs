@@ -110,7 +110,8 @@ async fn a_shopper_is_erased_in_orders_and_events() {
     let app = TestApp::start().await;
     let orders = planted_orders(3);
     assert_eq!(app.publish("acme", &enclose(&orders)).await.0, StatusCode::OK);
-    let kept_events = "SELECT count(*) AS n FROM published_events WHERE routing_key = 'order.stored.v1'";
+    let kept_events =
+        "SELECT count(*) AS n FROM published_events WHERE routing_key = 'order.stored.v1'";
     testkit::eventually("the events are kept", SOON, || async {
         (app.service.database.count(kept_events).await == 3).then_some(())
     })
@@ -137,7 +138,11 @@ async fn a_shopper_is_erased_in_orders_and_events() {
     let (_, response) = app.publish("acme", &enclose(&orders[..1])).await;
     assert_eq!(response["orders"][0]["result"], "unchanged", "{response}");
     let again = erased(&app, &json!({ "email": EMAIL })).await;
-    assert_eq!(wait_for(&app, again, "waiting").await["orders"], 3, "a repetition finds them again");
+    assert_eq!(
+        wait_for(&app, again, "waiting").await["orders"],
+        3,
+        "a repetition finds them again"
+    );
 }
 
 #[tokio::test]
@@ -151,7 +156,8 @@ async fn an_erasure_is_finished_when_all_services_have_confirmed_all_batches() {
     assert_eq!(batches, [(1, 100), (2, 100), (3, 50)]);
     assert!(events.iter().all(|event| event.force && event.email_sha256.is_none()));
 
-    let kept = KeptReturn { rma_identifier: "RMA-1".to_owned(), order_identifier: "N-001".to_owned() };
+    let kept =
+        KeptReturn { rma_identifier: "RMA-1".to_owned(), order_identifier: "N-001".to_owned() };
     for batch in 1..=3 {
         for service in ["rma-engine", "exchange"] {
             confirm(&app, id, batch, service, vec![kept.clone()]).await;
@@ -213,6 +219,7 @@ async fn the_data_of_old_orders_is_erased() {
         (service.database.count(erased).await == 1).then_some(())
     })
     .await;
-    let requested = "SELECT count(*) AS n FROM erasures WHERE requested_by = 'retention' AND orders = 1";
+    let requested =
+        "SELECT count(*) AS n FROM erasures WHERE requested_by = 'retention' AND orders = 1";
     assert_eq!(service.database.count(requested).await, 1);
 }

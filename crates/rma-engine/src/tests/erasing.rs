@@ -85,7 +85,10 @@ async fn an_open_return_is_kept_unless_forced() {
     let confirmed: ErasureConfirmed = event(&app, "order-intake", 2).await;
     assert_eq!((confirmed.kept_returns.len(), confirmed.counts.records), (0, 2));
     let followed: ReturnsErased = event(&app, "exchange", 2).await;
-    assert_eq!((followed.order_identifiers, followed.rma_identifiers), (vec!["A".to_owned()], vec![rma]));
+    assert_eq!(
+        (followed.order_identifiers, followed.rma_identifiers),
+        (vec!["A".to_owned()], vec![rma])
+    );
     assert_eq!(marked(&app).await, Vec::<String>::new());
 }
 

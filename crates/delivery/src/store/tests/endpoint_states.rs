@@ -18,12 +18,13 @@ async fn a_page_reads_only_its_own_endpoints() {
     .await
     .unwrap();
     conn.batch_execute("BEGIN").await.unwrap();
+    let before = endpoints_read(&mut conn).await;
     let given = (&["merchant-00007", "merchant-04000"][..], &["rma", "rma"][..]);
     let among = bad_among(&mut conn, given).await.unwrap();
     assert_eq!(among.len(), 2);
     let after = ("merchant-00100".to_owned(), "rma".to_owned());
     let page = bad_endpoints(&mut conn, false, None, Some(&after), 3).await.unwrap();
-    let read = endpoints_read(&mut conn).await;
+    let read = endpoints_read(&mut conn).await - before;
     conn.batch_execute("COMMIT").await.unwrap();
     let names: Vec<_> = page.iter().map(|(merchant, _)| merchant.as_str()).collect();
     assert_eq!(names, ["merchant-00101", "merchant-00102", "merchant-00103"]);
@@ -34,7 +35,7 @@ async fn a_page_reads_only_its_own_endpoints() {
     assert_eq!(names, ["merchant-05000", "merchant-04999"], "the longest failing come first");
 }
 
-/// Returns the number of endpoints that the transaction has read.
+/// Returns the number of endpoints that the connection has read.
 async fn endpoints_read(conn: &mut AsyncPgConnection) -> usize {
     let read = "SELECT (seq_tup_read + COALESCE(idx_tup_fetch, 0))::text AS text \
                 FROM pg_stat_xact_user_tables WHERE relname = 'delivery_endpoints'";
