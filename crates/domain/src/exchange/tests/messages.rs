@@ -87,7 +87,8 @@ fn an_uneven_exchange_has_the_price_of_the_variant() {
 fn no_units_or_an_unknown_gift_card_make_no_order() {
     let mut confirmed = confirmed();
     let error = |confirmed: &crate::returns::ReturnConfirmed, from: usize| {
-        let units = check_variants(&confirmed.units[from..], false, &VariantLookups::new()).exchangeable;
+        let units =
+            check_variants(&confirmed.units[from..], false, &VariantLookups::new()).exchangeable;
         ExchangeOrder::new(confirmed, &units, None, Uuid::nil()).err()
     };
     assert_eq!(error(&confirmed, 4), Some(Unplaceable::NoUnits));

@@ -268,11 +268,8 @@ impl World {
     fn snapshot(&mut self) -> Operation {
         self.sequence += 1;
         self.order = later(&self.order, self.sequence % 2);
-        let stored = OrderStored {
-            merchant: self.id().clone(),
-            order: self.order.clone(),
-            is_reset: false,
-        };
+        let stored =
+            OrderStored { merchant: self.id().clone(), order: self.order.clone(), is_reset: false };
         Operation::Project(Box::new(stored), self.sequence)
     }
 }
