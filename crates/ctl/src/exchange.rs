@@ -87,6 +87,7 @@ Example:
     },
     /// Give up an undeliverable exchange order; its units are refunded instead
     #[command(after_help = "\
+Examples:
 Replay the delivery first; show prints its ID:
   backhaul exchange show 1001 --merchant acme
   backhaul deliveries replay DELIVERY
