@@ -59,6 +59,8 @@ function foreignPaths(method, other) {
     interface: "rma", number: "1", position: "1", service: "rma-engine",
   };
   return routes("console", method)
+    // The style sheet of the preview holds only the colours of its own URL.
+    .filter((path) => !path.endsWith("/preview.css"))
     .filter((path) => /\{(merchant|email)\}|^\/(deliveries|replays)\/\{/.test(path))
     .map((path) => filled(path, { ...values, id: path.startsWith("/replays") ? other.replay : other.delivery }));
 }

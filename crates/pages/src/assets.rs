@@ -2,9 +2,10 @@
 //!
 //! The URL of an asset contains a digest of its content, so that browsers can keep it for ever.
 
-use std::sync::LazyLock;
+use std::{io::Write as _, sync::LazyLock};
 
-use actix_web::{HttpResponse, http::header, web};
+use actix_web::{HttpRequest, HttpResponse, http::header, web};
+use flate2::{Compression, write::GzEncoder};
 use rust_embed::RustEmbed;
 
 #[derive(RustEmbed)]
@@ -37,7 +38,7 @@ pub fn routes(app: &mut web::ServiceConfig) {
     app.route("/assets/{digest}/{name}", web::get().to(show_asset));
 }
 
-async fn show_asset(path: web::Path<(String, String)>) -> HttpResponse {
+async fn show_asset(request: HttpRequest, path: web::Path<(String, String)>) -> HttpResponse {
     let (_, name) = path.into_inner();
     let Some(file) = Files::get(&name) else { return HttpResponse::NotFound().finish() };
     let content_type = match name.rsplit_once('.').map(|(_, extension)| extension) {
@@ -46,10 +47,29 @@ async fn show_asset(path: web::Path<(String, String)>) -> HttpResponse {
         Some("svg") => "image/svg+xml",
         _ => "application/octet-stream",
     };
-    HttpResponse::Ok()
+    immutable(&request, content_type, &file.data)
+}
+
+/// A response that browsers keep for ever. It is compressed better than pages, because it is sent once.
+pub fn immutable(request: &HttpRequest, content_type: &'static str, body: &[u8]) -> HttpResponse {
+    let mut response = HttpResponse::Ok();
+    response
         .insert_header((header::CONTENT_TYPE, content_type))
         .insert_header((header::CACHE_CONTROL, "public, max-age=31536000, immutable"))
-        .body(file.data.into_owned())
+        .insert_header((header::VARY, "accept-encoding"));
+    let accepted = request.headers().get(header::ACCEPT_ENCODING);
+    if accepted.and_then(|value| value.to_str().ok()).is_some_and(|value| value.contains("gzip"))
+        && let Ok(compressed) = compress(body)
+    {
+        return response.insert_header((header::CONTENT_ENCODING, "gzip")).body(compressed);
+    }
+    response.body(body.to_vec())
+}
+
+fn compress(body: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(body)?;
+    encoder.finish()
 }
 
 #[cfg(test)]

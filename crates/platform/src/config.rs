@@ -136,9 +136,9 @@ fn deserialize<T: DeserializeOwned>(
                 let fault = Fault::from(error);
                 let is_new = faults.push(fault.clone());
                 // The default of one setting can contradict another setting: then the whole section is replaced.
-                if !(is_new && repair(&mut table, defaults, &fault))
-                    && !repair(&mut table, defaults, &fault.of_section())
-                {
+                let is_repaired = (is_new && repair(&mut table, defaults, &fault))
+                    || repair(&mut table, defaults, &fault.of_section());
+                if !is_repaired {
                     return None;
                 }
             }

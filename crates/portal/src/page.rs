@@ -14,7 +14,7 @@ use actix_web::{
 use askama::Template;
 use chrono::{DateTime, NaiveDate, Utc};
 use pages::{
-    assets::{ASSETS, AssetUrls},
+    assets::{ASSETS, AssetUrls, immutable},
     path, security,
 };
 use url::form_urlencoded;
@@ -219,15 +219,12 @@ pub(crate) fn assets(app: &mut web::ServiceConfig) {
     app.route("/assets/{digest}/portal.js", web::get().to(show_script));
 }
 
-async fn show_script() -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type("text/javascript; charset=utf-8")
-        .insert_header((header::CACHE_CONTROL, "public, max-age=31536000, immutable"))
-        .body(SCRIPT)
+async fn show_script(request: HttpRequest) -> HttpResponse {
+    immutable(&request, "text/javascript; charset=utf-8", SCRIPT.as_bytes())
 }
 
-async fn show_style() -> HttpResponse {
-    style_sheet(STYLE.to_owned(), true)
+async fn show_style(request: HttpRequest) -> HttpResponse {
+    immutable(&request, "text/css; charset=utf-8", STYLE.as_bytes())
 }
 
 /// A style sheet that browsers keep for ever, if its URL names its version.

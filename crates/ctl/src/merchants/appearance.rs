@@ -39,8 +39,11 @@ const LABEL_COLUMNS: &[Column] = &[
     value("es", "/labels/es"),
 ];
 
+/// Reads the value of a key.
+type Reader = fn(&str) -> Result<Value, String>;
+
 /// Fields that `--set` can change, and how their values are read.
-const KEYS: [(&str, fn(&str) -> Result<Value, String>); 14] = [
+const KEYS: [(&str, Reader); 14] = [
     ("name", text),
     ("logo_url", text),
     ("colors.primary", text),

@@ -106,11 +106,8 @@ fn erase_person(person: &mut Map<String, Value>) {
         let key = key.as_str();
         match member {
             _ if KEPT.contains(&key) => {}
-            Value::String(text) if IDENTIFIERS.contains(&key) => {
-                if text.contains('@') {
-                    ERASED_EMAIL.clone_into(text);
-                }
-            }
+            Value::String(text) if IDENTIFIERS.contains(&key) && !text.contains('@') => {}
+            Value::String(text) if IDENTIFIERS.contains(&key) => ERASED_EMAIL.clone_into(text),
             Value::String(text) if EMAILS.contains(&key) => ERASED_EMAIL.clone_into(text),
             Value::String(text) => ERASED.clone_into(text),
             Value::Number(_) if !IDENTIFIERS.contains(&key) => *member = Value::Null,

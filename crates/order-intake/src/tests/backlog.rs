@@ -20,7 +20,7 @@ async fn staff_see_the_backlog_and_merchants_do_not() {
         let queues = backlog["queues"].as_array().unwrap();
         let names: Vec<_> = queues.iter().map(|queue| queue["queue"].clone()).collect();
         let namespace = &app.service.namespace.name;
-        let expected = ["merchant.changed.v1", "token.revoked.v1"]
+        let expected = ["merchant.changed.v1", "token.revoked.v1", "shopper.erasure_confirmed.v1"]
             .map(|event| json!(format!("{namespace}.order-intake.{event}")));
         assert_eq!(names, expected);
         assert!(queues.iter().all(|queue| queue["consumers"] == 1), "{backlog}");

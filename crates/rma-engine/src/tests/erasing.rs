@@ -59,15 +59,18 @@ async fn marked(app: &TestApp) -> Vec<String> {
     found
 }
 
-async fn event<E: Event>(app: &TestApp, service: &str, number: usize) -> E {
+/// The first event that a queue has and that is wanted. The broker drops an event that was read often.
+async fn event<E: Event>(app: &TestApp, service: &str, is_wanted: impl Fn(&E) -> bool) -> E {
     let queue = format!("{service}.{}", E::TYPE);
-    let found = eventually("the event is published", SOON, || async {
+    eventually("the event is published", SOON, || async {
         let found = app.service.namespace.peek(&queue).await;
-        (found.len() == number).then_some(found)
+        let data = |message: &Value| -> E {
+            let event: Value = serde_json::from_str(message["payload"].as_str().unwrap()).unwrap();
+            serde_json::from_value(event["data"].clone()).unwrap()
+        };
+        found.iter().map(data).find(|event| is_wanted(event))
     })
-    .await;
-    let last: Value = serde_json::from_str(found[number - 1]["payload"].as_str().unwrap()).unwrap();
-    serde_json::from_value(last["data"].clone()).unwrap()
+    .await
 }
 
 #[tokio::test]
@@ -76,15 +79,17 @@ async fn an_open_return_is_kept_unless_forced() {
     app.store("acme", &planted("A")).await;
     let rma = app.start_return(&refund_of("A", &[1])).await;
     app.publish_event_at(erased(&["A"], false), Some(1000)).await;
-    let confirmed: ErasureConfirmed = event(&app, "order-intake", 1).await;
+    let confirmed: ErasureConfirmed = event(&app, "order-intake", |_| true).await;
     assert_eq!(confirmed.kept_returns.len(), 1);
     assert_eq!(confirmed.kept_returns[0].rma_identifier, rma);
     assert!(!marked(&app).await.is_empty(), "the data is still there");
 
     app.publish_event_at(erased(&["A"], true), Some(1001)).await;
-    let confirmed: ErasureConfirmed = event(&app, "order-intake", 2).await;
+    let forced = |it: &ErasureConfirmed| it.kept_returns.is_empty();
+    let confirmed = event(&app, "order-intake", forced).await;
     assert_eq!((confirmed.kept_returns.len(), confirmed.counts.records), (0, 2));
-    let followed: ReturnsErased = event(&app, "exchange", 2).await;
+    let erased_returns = |it: &ReturnsErased| !it.rma_identifiers.is_empty();
+    let followed = event(&app, "exchange", erased_returns).await;
     assert_eq!(
         (followed.order_identifiers, followed.rma_identifiers),
         (vec!["A".to_owned()], vec![rma])
@@ -102,8 +107,8 @@ async fn a_giftee_is_found_by_the_digest_of_the_address() {
     body["units"] = json!([choice("B", 1, &json!({ "resolution": "refund" }))]);
     let rma = app.start_return(&body).await;
     app.publish_event_at(erased(&[], true), Some(1000)).await;
-    let followed: ReturnsErased = event(&app, "exchange", 1).await;
-    assert_eq!(followed.gift_rma_identifiers, [rma.clone()]);
+    let followed: ReturnsErased = event(&app, "exchange", |_| true).await;
+    assert_eq!(followed.gift_rma_identifiers, std::slice::from_ref(&rma));
     assert_eq!(app.show(&rma).await["giftee_email"], "erased@invalid");
     assert_eq!(marked(&app).await, Vec::<String>::new());
 }
@@ -112,7 +117,7 @@ async fn a_giftee_is_found_by_the_digest_of_the_address() {
 async fn a_snapshot_that_the_erasure_overtook_is_erased() {
     let app = TestApp::start().await;
     app.publish_event_at(erased(&["A"], false), Some(1000)).await;
-    let _: ErasureConfirmed = event(&app, "order-intake", 1).await;
+    let _: ErasureConfirmed = event(&app, "order-intake", |_| true).await;
     let (merchant, order) = ("acme".parse().unwrap(), planted("A"));
     let stored = OrderStored { merchant, order: order.clone(), is_reset: false };
     app.publish_event_at(stored, Some(999)).await;

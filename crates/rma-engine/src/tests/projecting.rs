@@ -312,7 +312,7 @@ async fn a_query_plan_from_an_empty_table_stays_good() {
     look_up(&mut conn).await;
     let fill = "INSERT INTO orders SELECT 'acme', 'A' || n, now(), 0, '{}', '{}', now() \
                 FROM generate_series(1, 5000) AS n; \
-                INSERT INTO returns SELECT 'acme', 'R' || n, 'CREATED', NULL, '{}', now(), now() \
+                INSERT INTO returns SELECT 'acme', 'R' || n, 'CREATED', NULL, NULL, '{}', now(), now() \
                 FROM generate_series(1, 5000) AS n; \
                 INSERT INTO return_units SELECT 'acme', 'R' || n, 'A' || n, 'L', 1, true, false \
                 FROM generate_series(1, 5000) AS n; \

@@ -61,7 +61,9 @@ impl TestApp {
     async fn restart_on(self, database: Database) -> Self {
         let Self { service, issuer, client, sandbox, .. } = self;
         let (_, namespace) = service.stop().await;
-        let settings: Vec<_> = issuer.settings().into_iter().chain(DELIVERY_SETTINGS).collect();
+        let proof_keys = [("SHOPPER__PROOF_KEYS", testkit::sealing_keys())];
+        let settings = issuer.settings().into_iter().chain(DELIVERY_SETTINGS).chain(proof_keys);
+        let settings: Vec<_> = settings.collect();
         let clock = Clock::system();
         let service = TestService::on::<App>(&settings, clock, database, namespace).await;
         let pool = service.database.pool();

@@ -72,8 +72,8 @@ async fn the_database_rejects_a_unit_in_two_returns() {
     let app = TestApp::start().await;
     app.store("acme", &order("A", 1)).await;
     app.start_return(&refund_of("A", &[1])).await;
-    let copy = "INSERT INTO returns SELECT merchant, 'other', status, customer_email, document, \
-                created_at, updated_at FROM returns; \
+    let copy = "INSERT INTO returns SELECT merchant, 'other', status, customer_email, \
+                giftee_email_sha256, document, created_at, updated_at FROM returns; \
                 INSERT INTO return_units SELECT merchant, 'other', order_identifier, \
                 line_identifier, unit, held, exchanged, tracking_number FROM return_units";
     let mut conn = app.pool.get().await.unwrap();

@@ -11,7 +11,7 @@ use crate::store::search::{Search, search};
 /// return of each is refunded, and the last discrepancy of each is open and of another kind.
 const FILL: &str = "INSERT INTO returns \
      SELECT 'm-' || m, 'R-' || m || '-' || n, CASE WHEN n = 1 THEN 'REFUNDED' ELSE 'CREATED' END, \
-         n || '@shop.example', '{}', now() - n * interval '1 minute', now() \
+         n || '@shop.example', NULL, '{}', now() - n * interval '1 minute', now() \
      FROM generate_series(1, 20) AS m, generate_series(1, 1000) AS n; \
      INSERT INTO return_units \
      SELECT 'm-' || m, 'R-' || m || '-' || n, 'A-' || n, 'L', 1, true, false, '1Z' || n \
