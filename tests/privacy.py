@@ -2,8 +2,7 @@
 
 usage: privacy.py plant | quiet FILE... | erase | gone < DUMP
 
-  plant  publishes an order, starts returns with an exchange, and reports a drop shipment and an outbound
-         shipment, all with the marker
+  plant  publishes an order, starts returns with an exchange, and reports a drop shipment, all with the marker
   quiet  fails if the marker is in one of the files (logs, traces), in metrics, in names of queues or in the
          audit log
   erase  erases the shopper and waits until all services have confirmed
@@ -83,20 +82,20 @@ def address():
 def order():
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     line = {
-        "identifier": f"{ORDER}-L1", "sku": "BOOT-M", "title": "Boot, M", "quantity": 3, "quantity_shipped": 3,
-        "quantity_canceled": 0, "product_amount_cents": 3000, "tax_amount_cents": 0, "discount_amount_cents": 0,
-        "unit_price_amount_cents": 1000, "shipped_date": now, "engraving": f"for {MARKER}",
+        "identifier": f"{ORDER}-L1", "sku": "BOOT-M", "variant_identifier": "BOOT", "title": "Boot, M", "quantity": 3, "quantity_shipped": 3,
+        "quantity_canceled": 0, "product_amount_cents": 7500, "tax_amount_cents": 0, "discount_amount_cents": 0,
+        "unit_price_amount_cents": 2500, "shipped_date": now, "engraving": f"for {MARKER}",
     }
     return {
-        "identifier": ORDER, "status": "Shipped", "currency": "USD", "total_amount_cents": 3000,
-        "product_amount_cents": 3000, "tax_amount_cents": 0, "discount_amount_cents": 0,
+        "identifier": ORDER, "status": "Shipped", "currency": "USD", "total_amount_cents": 7500,
+        "product_amount_cents": 7500, "tax_amount_cents": 0, "discount_amount_cents": 0,
         "shipping_amount_cents": 0, "shipping_tax_amount_cents": 0, "created_at": now, "updated_at": now,
         "note": f"ring at {MARKER}", "items": [line],
         "customer": {
             "email": EMAIL, "identifier": EMAIL, "first_name": MARKER, "last_name": MARKER, "phone": MARKER,
         },
         "shipping_address": address(), "billing_address": address(), "discounts": [], "refunds": [],
-        "transactions": [{"identifier": "T-1", "amount_cents": 3000, "card_holder": MARKER}],
+        "transactions": [{"identifier": "T-1", "amount_cents": 7500, "card_holder": MARKER}],
         "gift_wrap": {"text": MARKER},
     }
 
@@ -116,7 +115,7 @@ def warehouse_address():
 def plant():
     call("ORDERS_URL", "/returns_portal_orders", {"returns_portal_order": {"orders": [order()]}})
     eventually("the order is projected", is_projected)
-    variant = {"resolution": "exchange", "variant": {"sku": "BOOT-L", "title": "Boot, L"}}
+    variant = {"resolution": "exchange", "variant": {"sku": "BOOT-S", "title": "Boot, S", "unit_price_amount_cents": 2500}}
     for number, resolution in [(1, variant), (2, {"resolution": "refund"})]:
         body = {"return_method": "mail-back", "units": [unit(number, resolution)]}
         call("RMA_URL", "/v1/returns", body)

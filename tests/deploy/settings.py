@@ -73,7 +73,7 @@ def compose(services, folder):
         config = here / "secrets" / service / "settings.toml"
         check(f"docker-compose.yml, {service}", service, environment, config if config.exists() else None)
     sandbox = {name.removeprefix("SANDBOX__"): value for name, value in stack["sandbox"]["environment"].items()}
-    assert set(sandbox) <= {"HTTP__HOST", "HTTP__PORT"}, sandbox
+    assert set(sandbox) <= {"HTTP__HOST", "HTTP__PORT", "HTTP__PUBLIC_URL"}, sandbox
     demo(stack, here)
 
 
