@@ -99,6 +99,13 @@ struct Sample {
     body: String,
 }
 
+impl Sample {
+    /// A name for the element in the page.
+    fn id(&self) -> String {
+        self.event.replace('.', "-")
+    }
+}
+
 #[derive(Template)]
 #[template(path = "events.html")]
 struct EventsPage {
