@@ -6,7 +6,7 @@
 //! can serve every request.
 //!
 //! A page is a module with `routes`, a template that extends `portal.html`, and texts in `locales/*.ftl`.
-//! Its handler gets a [`visit::Visit`], or a [`visit::Proven`] if it works on an order.
+//! Its handler gets a `visit::Visit`, or a `visit::Proven` if it works on an order.
 
 mod access;
 mod basket;
