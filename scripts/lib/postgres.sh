@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # A private PostgreSQL on a loopback TCP port, with the superuser "backhaul".
-# Requires $home (folder of all server data), $state (pid files, settings), as_user (command that changes user).
+# Requires $home (folder of all server data), $state (pid files, settings), as_user (command that changes user),
+# no_fsync (command that makes a program not wait for the disk).
 # shellcheck disable=SC2034,SC2154
 
 postgres_ports=(POSTGRES_PORT)
@@ -36,7 +37,7 @@ postgres_start() {
     own=/usr/lib/postgresql/$(<"$data/PG_VERSION")/bin
     [[ ! -x $own/postgres ]] || bin=$own
     spawn "$state/postgres.pid" "$home/postgres/log" "${as_user[@]}" env -i -C / LC_ALL=C.UTF-8 \
-        "$bin/postgres" -D "$data" -p "$POSTGRES_PORT" "${postgres_settings[@]}"
+        "${no_fsync[@]}" "$bin/postgres" -D "$data" -p "$POSTGRES_PORT" "${postgres_settings[@]}"
 }
 
 postgres_create() {
@@ -45,7 +46,7 @@ postgres_create() {
     rm -rf "$data.new"
     (umask 077 && echo "$POSTGRES_PASSWORD" >"$data.password")
     ((EUID != 0)) || chown "$(postgres_user):" "$data.password"
-    "${as_user[@]}" env -i -C / LC_ALL=C.UTF-8 "$bin/initdb" -D "$data.new" --username=backhaul \
+    "${as_user[@]}" env -i -C / LC_ALL=C.UTF-8 "${no_fsync[@]}" "$bin/initdb" -D "$data.new" --username=backhaul \
         --pwfile="$data.password" --auth=scram-sha-256 --locale=C.UTF-8 --encoding=UTF8 --data-checksums \
         >>"$home/postgres/log" 2>&1 ||
         { show_tail initdb "$home/postgres/log"; die "could not create the database cluster"; }

@@ -33,7 +33,7 @@ rabbitmq_start() {
     (
         ulimit -n 65536 2>/dev/null || ulimit -n "$(ulimit -Hn)"
         spawn "$state/rabbitmq.pid" "$folder/console.log" "${as_user[@]}" "${environment[@]}" \
-            "$rabbitmq_programs/rabbitmq-server"
+            "${no_fsync[@]}" "$rabbitmq_programs/rabbitmq-server"
     )
 }
 

@@ -25,7 +25,7 @@ use testkit::{Database, Issuer, Namespace, Replica, eventually, introduce, merch
 
 const RETURNS: usize = 500;
 const HALF: usize = RETURNS / 2;
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 struct TestApp {
     replicas: [Option<Replica>; 2],
@@ -55,7 +55,7 @@ impl TestApp {
             replicas: [None, None],
             issuer: Issuer::start(),
             sandbox,
-            client: platform::http_client(Duration::from_secs(120)).unwrap(),
+            client: platform::http_client(Duration::from_secs(300)).unwrap(),
             pool: database.pool(),
             connection,
             topology,

@@ -22,7 +22,7 @@ use testkit::{
     introduce, merchant,
 };
 
-const TIMEOUT: Duration = Duration::from_secs(240);
+const TIMEOUT: Duration = Duration::from_secs(300);
 const ORDERS: usize = 64;
 const BODY_BYTES: usize = 6_000_000;
 

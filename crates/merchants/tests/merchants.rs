@@ -16,7 +16,7 @@ use platform::{Clock, Process, identity::Verifier};
 use serde_json::{Value, json};
 use testkit::{Database, Namespace, eventually, process};
 
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 async fn database() -> Database {
     Database::create(vec![messaging::MIGRATIONS, merchants::MIGRATIONS]).await
@@ -65,7 +65,7 @@ impl TestApp {
     }
 
     async fn stop(self) {
-        assert!(self.process.tasks.drain(Duration::from_secs(10)).await, "tasks did not stop");
+        assert!(self.process.tasks.drain(TIMEOUT).await, "tasks did not stop");
     }
 }
 
@@ -97,7 +97,7 @@ impl Auth {
     }
 
     async fn stop(self) {
-        assert!(self.process.tasks.drain(Duration::from_secs(10)).await, "tasks did not stop");
+        assert!(self.process.tasks.drain(TIMEOUT).await, "tasks did not stop");
     }
 }
 

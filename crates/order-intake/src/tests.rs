@@ -41,7 +41,7 @@ impl TestApp {
         let settings: Vec<_> =
             issuer.settings().into_iter().chain(settings.iter().copied()).collect();
         let service = TestService::new::<App>(&settings).await;
-        let client = platform::http_client(Duration::from_secs(120)).unwrap();
+        let client = platform::http_client(Duration::from_secs(300)).unwrap();
         let app = Self { service, issuer, client };
         app.add_merchant(acme).await;
         app.add_merchant(merchant("rival")).await;
@@ -52,7 +52,7 @@ impl TestApp {
     async fn add_merchant(&self, merchant: Merchant) {
         let name = merchant.identifier.to_string();
         introduce(&self.service.namespace, "order-intake", merchant).await;
-        testkit::eventually("the merchant is known", Duration::from_secs(120), || async {
+        testkit::eventually("the merchant is known", Duration::from_secs(300), || async {
             let response = self.get("/v1/orders/none", &name).await;
             (response.status() == StatusCode::NOT_FOUND).then_some(())
         })

@@ -24,7 +24,7 @@ use testkit::{
 const ORDERS: usize = 20_000;
 const ORDERS_PER_MESSAGE: usize = 100;
 const CONCURRENCY: usize = 4;
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The service as a process, on servers that can be killed.
 struct TestApp {
@@ -45,7 +45,7 @@ impl TestApp {
         let namespace = Namespace::create_on(servers.amqp_url(), servers.rabbitmq_api_url());
         let (issuer, port) = (Issuer::start(), free_port());
         let service = Mutex::new(start(port, &database, &namespace, &issuer));
-        let client = platform::http_client(Duration::from_secs(120)).unwrap();
+        let client = platform::http_client(Duration::from_secs(300)).unwrap();
         let app = Self { service, port, issuer, client, namespace, database, servers };
         eventually("the service is ready", TIMEOUT, || async {
             let ready = app.client.get(app.url("readyz")).send().await.ok()?;

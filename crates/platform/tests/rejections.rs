@@ -112,7 +112,7 @@ async fn start<S: Service<Settings = Settings>>(
 }
 
 fn client() -> reqwest::Client {
-    platform::http_client(Duration::from_secs(120)).unwrap()
+    platform::http_client(Duration::from_secs(300)).unwrap()
 }
 
 /// The log of this process.

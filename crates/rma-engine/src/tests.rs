@@ -40,7 +40,7 @@ use crate::App;
 use bodies::{choice, refund_of, unit};
 
 /// Timeout for effects that should be immediate.
-const SOON: Duration = Duration::from_secs(120);
+const SOON: Duration = Duration::from_secs(300);
 
 /// The running service with the merchants acme and rival, and a sandbox that receives their
 /// messages.
@@ -86,7 +86,7 @@ impl TestApp {
         let settings = issuer.settings().into_iter().chain(settings);
         let settings: Vec<_> = settings.chain(own.iter().copied()).collect();
         let service = TestService::new::<App>(&settings).await;
-        let client = platform::http_client(Duration::from_secs(120)).unwrap();
+        let client = platform::http_client(Duration::from_secs(300)).unwrap();
         let mut own = sandbox::settings::Settings::for_tests().unwrap();
         own.journal.capacity = 100_000;
         let sandbox = sandbox::start(&own).unwrap();

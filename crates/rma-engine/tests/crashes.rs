@@ -29,7 +29,7 @@ use testkit::{Database, Issuer, Namespace, Replica, eventually, introduce, merch
 const ORDERS: usize = 3000;
 /// Number of orders of which one unit is returned.
 const RETURNS: usize = 400;
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 struct TestApp {
     replica: Option<Replica>,
@@ -62,7 +62,7 @@ impl TestApp {
             url: String::new(),
             issuer: Issuer::start(),
             sandbox: sandbox::start(&own).unwrap(),
-            client: platform::http_client(Duration::from_secs(120)).unwrap(),
+            client: platform::http_client(Duration::from_secs(300)).unwrap(),
             pool: database.pool(),
             connection,
             topology,

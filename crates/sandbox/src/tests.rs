@@ -21,7 +21,7 @@ struct TestApp {
 impl TestApp {
     fn new() -> Self {
         let running = start(&Settings::for_tests().unwrap()).unwrap();
-        Self { running, client: platform::http_client(Duration::from_secs(120)).unwrap() }
+        Self { running, client: platform::http_client(Duration::from_secs(300)).unwrap() }
     }
 
     async fn send(&self, method: Method, path: &str, body: &Value) -> reqwest::Result<Response> {

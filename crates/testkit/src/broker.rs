@@ -71,7 +71,7 @@ impl Namespace {
         let path = format!("queues/{}/{}.{queue}/get", self.broker.virtual_host(), self.name);
         // The console fails now and then while a queue finds its leader: it is asked again.
         let response =
-            crate::eventually("the console responds", Duration::from_secs(10), async || {
+            crate::eventually("the console responds", Duration::from_secs(300), async || {
                 let asked = self.broker.request(reqwest::Method::POST, &path).json(&body);
                 let response = asked.send().await.unwrap();
                 (response.status() != StatusCode::INTERNAL_SERVER_ERROR).then_some(response)
@@ -134,7 +134,7 @@ impl Namespace {
 
 impl Broker {
     fn client() -> Client {
-        platform::http_client(Duration::from_secs(120)).unwrap()
+        platform::http_client(Duration::from_secs(300)).unwrap()
     }
 
     fn request(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {

@@ -77,7 +77,7 @@ impl Cluster {
 
     /// On how many nodes a queue is kept.
     pub async fn members(&self, queue: &str) -> usize {
-        let client = platform::http_client(Duration::from_secs(120)).unwrap();
+        let client = platform::http_client(Duration::from_secs(300)).unwrap();
         let asked = client.get(format!("{}/queues/%2f/{queue}", self.api));
         let response = asked.basic_auth("backhaul", Some("cluster")).send().await.unwrap();
         let queue: serde_json::Value = response.error_for_status().unwrap().json().await.unwrap();

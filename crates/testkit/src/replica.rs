@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::{Database, Issuer, Namespace, eventually};
 
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The memory limit of [`Replica::start_limited`]: 512 MiB.
 pub const MEMORY_LIMIT_KIB: u64 = 512 * 1024;
@@ -61,7 +61,7 @@ impl Replica {
         }
         let child = command.arg("serve").stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let replica = Self { child: child.unwrap(), url: format!("http://127.0.0.1:{port}") };
-        let client = platform::http_client(Duration::from_secs(120)).unwrap();
+        let client = platform::http_client(Duration::from_secs(300)).unwrap();
         let ready = format!("{}/readyz", replica.url);
         eventually("the replica is ready", TIMEOUT, || async {
             client.get(&ready).send().await.ok()?.status().is_success().then_some(())

@@ -8,7 +8,7 @@ use platform::database::Pool;
 use crate::connection::count;
 use crate::eventually;
 
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Requests that all kept events of a service are published again. Its relay does the work.
 pub async fn start_republish(pool: &Pool) {

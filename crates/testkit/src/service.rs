@@ -13,7 +13,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use crate::{Database, Namespace, introduce};
 
 /// The time within which a service should have processed an event.
-const SOON: Duration = Duration::from_secs(120);
+const SOON: Duration = Duration::from_secs(300);
 /// The settings with which a service delivers to a merchant on this machine, without delay.
 pub const DELIVERY_SETTINGS: [(&str, &str); 5] = [
     ("SEALING__KEYS", SEALING_KEYS),
@@ -59,7 +59,7 @@ impl TestService {
         namespace: Namespace,
     ) -> Self {
         let running = run::<S>(settings, clock, &database, &namespace).await;
-        let client = platform::http_client(Duration::from_secs(120)).unwrap();
+        let client = platform::http_client(Duration::from_secs(300)).unwrap();
         let (url, pool) = (running.url.clone(), database.pool());
         Self { url, database, namespace, pool, client, name: S::NAME, running }
     }
@@ -143,9 +143,9 @@ pub async fn run<S: Service>(
     namespace: &Namespace,
 ) -> Running {
     let running = launch::<S>(settings, clock, database, namespace).await;
-    let client = platform::http_client(Duration::from_secs(120)).unwrap();
+    let client = platform::http_client(Duration::from_secs(300)).unwrap();
     let ready = format!("{}/readyz", running.url);
-    crate::eventually("the service is ready", Duration::from_secs(60), || async {
+    crate::eventually("the service is ready", Duration::from_secs(300), || async {
         client.get(&ready).send().await.ok()?.status().is_success().then_some(())
     })
     .await;

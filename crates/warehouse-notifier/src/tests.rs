@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 use crate::{App, KINDS};
 
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(300);
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 static SCHEMAS: LazyLock<HashMap<&str, Validator>> = LazyLock::new(|| {
@@ -69,7 +69,7 @@ impl TestApp {
         ];
         let settings: Vec<_> = issuer.settings().into_iter().chain(more).collect();
         let service = TestService::new::<App>(&settings).await;
-        let client = platform::http_client(Duration::from_secs(120)).unwrap();
+        let client = platform::http_client(Duration::from_secs(300)).unwrap();
         let app = Self { service, issuer, client, sandbox };
         let url = app.sandbox.url("");
         app.add_merchant("acme", Some(&url)).await;

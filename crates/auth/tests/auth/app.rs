@@ -10,7 +10,7 @@ use testkit::{TestService, eventually, sealing_keys};
 
 pub(crate) const OPERATOR: &str = "operator";
 pub(crate) const OPERATOR_SECRET: &str = "a-secret-for-the-first-operator";
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The auth service, with a token of the first operator.
 pub(crate) struct TestApp {
@@ -47,7 +47,7 @@ impl TestApp {
     }
 
     async fn connect(service: TestService, clock: Clock) -> Self {
-        let http = platform::http_client(Duration::from_secs(120)).unwrap();
+        let http = platform::http_client(Duration::from_secs(300)).unwrap();
         let mut app = Self { service, http, clock, operator_token: String::new() };
         app.operator_token = eventually("the first operator gets a token", TIMEOUT, async || {
             let (status, body) = app.request_token(OPERATOR, OPERATOR_SECRET).await;

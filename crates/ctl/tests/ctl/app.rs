@@ -14,7 +14,7 @@ use tokio::process::Command;
 use crate::delivering_service::DeliveringService;
 
 pub(crate) const OPERATOR_SECRET: &str = "a secret of the first operator";
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The auth service and a folder that looks like a checkout with a running stack.
 pub(crate) struct TestApp {
@@ -188,7 +188,7 @@ impl TestApp {
 
     /// Sends a message to acme and returns its id.
     pub(crate) async fn send_message(&self, body: &Value) -> String {
-        let client = platform::http_client(Duration::from_secs(120)).unwrap();
+        let client = platform::http_client(Duration::from_secs(300)).unwrap();
         let url = format!("{}/messages", self.delivery().service.url);
         let response = client.post(url).body(body.to_string()).send().await.unwrap();
         response.error_for_status().unwrap().json().await.unwrap()
@@ -227,7 +227,7 @@ impl TestApp {
     }
 
     async fn call_sandbox(&self, method: Method, path: &str, body: &Value) -> Value {
-        let client = platform::http_client(Duration::from_secs(120)).unwrap();
+        let client = platform::http_client(Duration::from_secs(300)).unwrap();
         let request = client.request(method, self.delivery().sandbox.url(path)).json(body);
         let response = request.send().await.unwrap().error_for_status().unwrap();
         serde_json::from_slice(&response.bytes().await.unwrap()).unwrap_or_default()

@@ -13,7 +13,7 @@ const JOE: &str = "joe@acme.example";
 async fn accept(app: &TestApp, invitation: &Value) {
     let body =
         json!({"token": invitation["invitation"]["token"], "password": "correct horse battery"});
-    let client = platform::http_client(Duration::from_secs(120)).unwrap();
+    let client = platform::http_client(Duration::from_secs(300)).unwrap();
     let url = format!("{}/v1/invitations/accept", app.auth_url());
     let response = client.post(url).json(&body).send().await.unwrap();
     assert_eq!(response.status(), StatusCode::CREATED, "{}", response.text().await.unwrap());

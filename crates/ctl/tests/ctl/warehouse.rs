@@ -26,7 +26,7 @@ async fn start_notifier(app: &TestApp) -> (Running, Database) {
 /// Posts as the operator for acme.
 async fn post(app: &TestApp, url: &str, body: &Value) {
     let token = app.text("token --as operator").await;
-    let client = platform::http_client(Duration::from_secs(120)).unwrap();
+    let client = platform::http_client(Duration::from_secs(300)).unwrap();
     let request = client.post(url).bearer_auth(token.trim()).header("X-Service-Id", "acme");
     let response = request.json(body).send().await.unwrap();
     assert_eq!(response.status(), 201, "{}", response.text().await.unwrap());
@@ -38,7 +38,7 @@ async fn asns_shipments_and_receipts_are_listed_shown_and_registered() {
     let (warehouse, _database) = start_notifier(&app).await;
     app.text("merchant add acme --name Acme").await;
     let at = format!("--merchant acme --service-url {}", warehouse.url);
-    eventually("the merchant is known", Duration::from_secs(120), || async {
+    eventually("the merchant is known", Duration::from_secs(300), || async {
         app.backhaul(&format!("asn list {at}")).await.status.success().then_some(())
     })
     .await;

@@ -21,7 +21,7 @@ use crate::queue_message::DUPLICATE_WINDOW;
 use crate::settlement::{Settlement, tests::settlement};
 use crate::window::Limits;
 
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(300);
 const LEASE: Duration = Duration::from_secs(300);
 
 /// Creates a database with the partitions of today.

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::ordering_keys::nothing_overtook;
 use crate::test_app::{ReceivedMessage, TIMEOUT, TestApp, execute, message, migrations, try_count};
 
-const LONG_TIMEOUT: Duration = Duration::from_secs(240);
+const LONG_TIMEOUT: Duration = Duration::from_secs(300);
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 const ORDERING_KEYS: usize = 100;
 

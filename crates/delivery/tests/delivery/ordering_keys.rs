@@ -43,7 +43,7 @@ async fn messages_of_an_ordering_key_arrive_in_order_despite_failures_and_two_re
             .collect();
         app.append(&batch).await;
     }
-    app.wait_until_settled(Duration::from_secs(60)).await;
+    app.wait_until_settled(TIMEOUT).await;
     let arrivals = app.received().await;
     nothing_overtook(&arrivals);
     let accepted = arrivals.iter().filter(|arrival| arrival.response == "200").count();
@@ -140,7 +140,7 @@ async fn a_hanging_endpoint_does_not_slow_other_endpoints() {
     slow.iter_mut().for_each(|message| message.merchant = "slow".parse().unwrap());
     app.append(&slow).await;
     app.append(&(0..500).map(|n| message(None, "well", n)).collect::<Vec<_>>()).await;
-    eventually("the other endpoint's messages arrive", Duration::from_secs(120), async || {
+    eventually("the other endpoint's messages arrive", TIMEOUT, async || {
         (app.received().await.len() == 500).then_some(())
     })
     .await;

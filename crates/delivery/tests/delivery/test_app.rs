@@ -30,7 +30,7 @@ pub(crate) use replica::{Replica, ReplicaProcess};
 use deliverer::{Deliverer, topology};
 
 /// Time for an expectation to come true, on a busy machine.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(300);
 
 pub(crate) struct TestApp {
     pub(crate) replica: Replica,
@@ -145,7 +145,7 @@ impl TestApp {
         path: &str,
         body: &Value,
     ) -> Value {
-        let client = platform::http_client(Duration::from_secs(120)).unwrap();
+        let client = platform::http_client(Duration::from_secs(300)).unwrap();
         let request = client.request(method, self.sandbox.url(path)).json(body);
         let response = request.send().await.unwrap();
         assert!(response.status().is_success(), "{path}: {}", response.status());

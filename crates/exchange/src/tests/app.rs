@@ -18,7 +18,7 @@ use testkit::{Issuer, TestService, eventually, introduce, merchant};
 
 use crate::App;
 
-pub(super) const SOON: Duration = Duration::from_secs(120);
+pub(super) const SOON: Duration = Duration::from_secs(300);
 
 pub(super) struct TestApp {
     pub(super) service: TestService,
@@ -60,7 +60,7 @@ impl TestApp {
         let settings: Vec<_> =
             issuer.settings().into_iter().chain(basics).chain(more.iter().copied()).collect();
         let service = TestService::new::<App>(&settings).await;
-        let client = platform::http_client(Duration::from_secs(120)).unwrap();
+        let client = platform::http_client(Duration::from_secs(300)).unwrap();
         let mut acme = merchant("acme");
         acme.settings.base_url = Some(sandbox.url(""));
         set_up(&mut acme);

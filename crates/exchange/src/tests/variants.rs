@@ -74,7 +74,7 @@ async fn cached_variants_expire() {
     app.variants("TEE").await;
     testkit::eventually(
         "the merchant gets another request",
-        Duration::from_secs(120),
+        Duration::from_secs(300),
         async || {
             app.variants("TEE").await;
             (app.journal("/sku/TEE/variants").await.len() == 2).then_some(())
@@ -90,7 +90,7 @@ async fn the_cache_is_limited_in_bytes() {
     app.behave("/sku/long/variants", json!([{"do": "respond", "body": long, "times": "always"}]))
         .await;
     // Long before the entry expires.
-    testkit::eventually("the entry is evicted", Duration::from_secs(120), async || {
+    testkit::eventually("the entry is evicted", Duration::from_secs(300), async || {
         assert_eq!(app.variants("long").await["available"], true);
         (app.journal("/sku/long/variants").await.len() > 1).then_some(())
     })
@@ -139,7 +139,7 @@ async fn the_breaker_closes_when_the_merchant_recovers() {
     for (product, reason) in [("A", "rejected"), ("B", "rejected"), ("C", "unavailable")] {
         assert_eq!(app.variants(product).await["reason"], reason);
     }
-    testkit::eventually("the breaker closes", Duration::from_secs(120), async || {
+    testkit::eventually("the breaker closes", Duration::from_secs(300), async || {
         (app.variants("C").await["available"] == true).then_some(())
     })
     .await;

@@ -54,7 +54,7 @@ impl Installation {
     }
 
     async fn request(&self, method: &str, path: &str, body: &Value) -> Value {
-        let client = platform::http_client(Duration::from_secs(120)).unwrap();
+        let client = platform::http_client(Duration::from_secs(300)).unwrap();
         // Credentials stay in the URL, where they are percent-encoded.
         let mut url = url::Url::parse(&format!("{}/{path}", self.api)).unwrap();
         url.set_username(self.amqp.username()).unwrap();

@@ -28,10 +28,10 @@ async fn a_broker_crash_under_load_loses_no_event_and_shows_in_readiness() {
         app.append(base..base + 1000).await;
         let servers = &servers;
         tokio::task::block_in_place(|| servers.kill(Server::Rabbitmq));
-        ready(false, Duration::from_secs(10)).await;
+        ready(false, TIMEOUT).await;
         app.append(base + 1000..base + 2000).await;
         tokio::task::block_in_place(|| servers.start_again(Server::Rabbitmq));
-        ready(true, Duration::from_secs(10)).await;
+        ready(true, TIMEOUT).await;
         app.assert_handled_once(0..base + 2000).await;
     }
     let (database, namespace) = app.stop().await;

@@ -10,10 +10,10 @@ use platform::{ErrorKind, Failure, Process, database::Pool};
 use serde::{Deserialize, Serialize};
 use testkit::{Database, Namespace, eventually, process};
 
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
-pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(300);
+pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(300);
 pub(crate) const QUEUE: &str = "consumer.note.written.v1";
-const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+const STOP_TIMEOUT: Duration = Duration::from_secs(120);
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct NoteWritten {

@@ -37,7 +37,7 @@ async fn publish_while_blocked(
                 let unblocking = async {
                     testkit::eventually(
                         "the second batch is in flight",
-                        Duration::from_secs(120),
+                        Duration::from_secs(300),
                         async || (writer.queue.depth() == 0).then_some(()),
                     )
                     .await;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::*;
 
-const SOON: Duration = Duration::from_secs(120);
+const SOON: Duration = Duration::from_secs(300);
 const EMAIL: &str = "Planted@mail.example";
 
 /// Orders of one shopper, with a marker in personal fields.

@@ -48,14 +48,14 @@ async fn unfinished_bodies_block_only_their_merchant() {
     let waiting = join_all((0..6).map(|_| app.service.raw_connection(&head))).await;
     let mut large = sample_message(1);
     large["padding"] = json!(" ".repeat(4 * 1024 * 1024));
-    testkit::eventually("acme has no memory left", Duration::from_secs(120), || async {
+    testkit::eventually("acme has no memory left", Duration::from_secs(300), || async {
         (app.publish("acme", &large).await.0 == 503).then_some(())
     })
     .await;
     assert_eq!(app.publish("rival", &large).await.0, 200);
     assert_eq!(app.publish("rival", &sample_message(1)).await.0, 200);
     drop(waiting);
-    testkit::eventually("acme has memory again", Duration::from_secs(120), || async {
+    testkit::eventually("acme has memory again", Duration::from_secs(300), || async {
         (app.publish("acme", &large).await.0 == 200).then_some(())
     })
     .await;
@@ -134,7 +134,7 @@ async fn concurrent_duplicates_are_stored_once() {
         assert_eq!(status, StatusCode::OK, "{response}");
     }
     let queue = "rma-engine.order.stored.v1";
-    testkit::eventually("sixty events", Duration::from_secs(120), || async {
+    testkit::eventually("sixty events", Duration::from_secs(300), || async {
         (app.service.namespace.peek(queue).await.len() == 60).then_some(())
     })
     .await;

@@ -26,7 +26,7 @@ async fn orders_are_stored_and_their_events_reach_the_queue() {
     assert_eq!(published, identifiers);
 
     let queue = "rma-engine.order.stored.v1";
-    let events = testkit::eventually("three events", Duration::from_secs(120), || async {
+    let events = testkit::eventually("three events", Duration::from_secs(300), || async {
         let events = app.service.namespace.peek(queue).await;
         (events.len() == 3).then_some(events)
     });

@@ -61,7 +61,7 @@ async fn a_reset_is_published_and_recorded() {
     publish(&app, &stuck).await;
     reset(&app, identifier, "operator").await;
     let queue = "rma-engine.order.stored.v1";
-    let events = testkit::eventually("both events are there", Duration::from_secs(120), || async {
+    let events = testkit::eventually("both events are there", Duration::from_secs(300), || async {
         let events = app.service.namespace.peek(queue).await;
         (events.len() == 2).then_some(events)
     })

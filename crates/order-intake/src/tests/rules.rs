@@ -44,7 +44,7 @@ async fn only_the_rma_identifier_of_a_stored_refund_can_change() {
     let (status, response) = app.publish("acme", &message).await;
     assert_eq!((status, &response["message"]), (StatusCode::OK, &json!("1 order: 1 stored")));
     let queue = "rma-engine.order.stored.v1";
-    let events = testkit::eventually("two events", Duration::from_secs(120), || async {
+    let events = testkit::eventually("two events", Duration::from_secs(300), || async {
         let events = app.service.namespace.peek(queue).await;
         (events.len() == 2).then_some(events)
     });

@@ -12,7 +12,7 @@ const PATH: &str = "/v1/orders/summary";
 impl TestApp {
     /// Waits until the summary of a merchant counts these orders as received and rejected.
     async fn wait_for_summary(&self, merchant: &str, received: i64, rejected: i64) -> Value {
-        testkit::eventually("the activity is saved", Duration::from_secs(120), || async {
+        testkit::eventually("the activity is saved", Duration::from_secs(300), || async {
             let summary: Value = self.get(PATH, merchant).await.json().await.unwrap();
             let counts = &summary["last_24_hours"];
             (counts["received"] == received && counts["rejected"] == rejected).then_some(summary)

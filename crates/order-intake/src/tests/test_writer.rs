@@ -76,7 +76,7 @@ impl TestWriter {
 
     /// Waits until the writer is blocked by a row lock of another connection.
     pub(super) async fn wait_until_blocked(&self) {
-        testkit::eventually("the writer is blocked", Duration::from_secs(120), async || {
+        testkit::eventually("the writer is blocked", Duration::from_secs(300), async || {
             let waiting = "SELECT pid::text AS line FROM pg_stat_activity \
                            WHERE datname = current_database() AND wait_event_type = 'Lock'";
             (!self.lines(waiting).await.is_empty()).then_some(())

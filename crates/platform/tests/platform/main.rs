@@ -178,5 +178,5 @@ pub(crate) async fn try_start<S: Service<Settings = Settings>>(
 }
 
 pub(crate) fn client() -> reqwest::Client {
-    platform::http_client(Duration::from_secs(120)).unwrap()
+    platform::http_client(Duration::from_secs(300)).unwrap()
 }

@@ -20,7 +20,7 @@ pub(crate) async fn raw(url: &str, bytes: &str) -> (String, Duration) {
 pub(crate) async fn send(mut stream: TcpStream, bytes: &str) -> (String, Duration) {
     stream.write_all(bytes.as_bytes()).await.unwrap();
     let (started, mut response) = (Instant::now(), Vec::new());
-    let read = tokio::time::timeout(Duration::from_secs(15), stream.read_to_end(&mut response));
+    let read = tokio::time::timeout(Duration::from_secs(120), stream.read_to_end(&mut response));
     read.await.expect("the server did not close the connection of a slow client").unwrap();
     (String::from_utf8_lossy(&response).into_owned(), started.elapsed())
 }
@@ -152,7 +152,7 @@ async fn a_request_in_flight_is_finished_before_the_process_ends() {
             async move { client().get(format!("{url}/linger/700")).send().await.unwrap().status() },
         );
     let arrived = format!("{}/lingering", mirror.url);
-    testkit::eventually("the request is in flight", Duration::from_secs(120), async || {
+    testkit::eventually("the request is in flight", Duration::from_secs(300), async || {
         (client().get(&arrived).send().await.ok()?.json::<usize>().await.ok()? == 1).then_some(())
     })
     .await;

@@ -114,7 +114,7 @@ pub(crate) async fn follow(url: &str) -> Running {
 
 /// Waits until the mirror accepts a valid token.
 pub(crate) async fn wait_for_keys(mirror: &Running, token: &str) {
-    eventually("keys were fetched", Duration::from_secs(120), async || {
+    eventually("keys were fetched", Duration::from_secs(300), async || {
         (who(mirror, token).await == StatusCode::OK).then_some(())
     })
     .await;
@@ -195,7 +195,7 @@ async fn before_the_revocations_are_known_no_token_is_accepted() {
     ])
     .await;
     let ready = format!("{}/readyz", mirror.url);
-    eventually("keys were fetched", Duration::from_secs(120), async || {
+    eventually("keys were fetched", Duration::from_secs(300), async || {
         let parts = client().get(&ready).send().await.unwrap().text().await.unwrap();
         assert!(parts.contains(r#""revocations":"not loaded yet""#), "{parts}");
         parts.contains(r#""keys":"ok""#).then_some(())
@@ -214,7 +214,7 @@ async fn an_empty_list_of_keys_is_fetched_again() {
     assert!(parts.contains(r#""keys":"no signing keys yet""#), "{parts}");
     keys.lock().unwrap().push(key.public());
     // No token has to arrive first, and the next refresh is an hour later.
-    eventually("the keys are there", Duration::from_secs(120), async || {
+    eventually("the keys are there", Duration::from_secs(300), async || {
         let parts = client().get(&ready).send().await.unwrap().text().await.unwrap();
         parts.contains(r#""keys":"ok""#).then_some(())
     })

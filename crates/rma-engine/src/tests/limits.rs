@@ -10,7 +10,7 @@ const SMALL: [(&str, &str); 2] =
     [("HTTP__MAX_BODY_BYTES", "65536"), ("HTTP__MAX_INFLIGHT_BYTES", "0")];
 
 /// Filling all socket buffers takes time.
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Creates an order and a return with 300 units. Both are small as requests and large as responses.
 async fn large_return(app: &TestApp, image: usize) -> String {

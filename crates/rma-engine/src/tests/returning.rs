@@ -119,7 +119,7 @@ async fn a_repeated_request_gets_the_first_response_after_the_terms_changed() {
     stricter.version = 2;
     stricter.settings.returns.reasons.retain(|reason| reason.code != "TOO_SMALL");
     introduce(&app.service.namespace, App::NAME, stricter).await;
-    eventually("the new terms are known", Duration::from_secs(120), async || {
+    eventually("the new terms are known", Duration::from_secs(300), async || {
         let (status, _) = app.post("/v1/returns/quote", "acme", &body).await;
         (status == StatusCode::UNPROCESSABLE_ENTITY).then_some(())
     })

@@ -54,7 +54,7 @@ impl TestApp {
         path: &str,
         body: &Value,
     ) -> (u16, Value) {
-        let client = platform::http_client(Duration::from_secs(120)).unwrap();
+        let client = platform::http_client(Duration::from_secs(300)).unwrap();
         let url = format!("{}{path}", self.api.as_ref().unwrap().url);
         let request = client.request(method, url).bearer_auth(token).json(body);
         let response = request.send().await.unwrap();
@@ -73,7 +73,7 @@ impl TestApp {
 
     /// Returns the metrics of the process, in which all tests run.
     pub(crate) async fn metrics(&self) -> String {
-        let client = platform::http_client(Duration::from_secs(120)).unwrap();
+        let client = platform::http_client(Duration::from_secs(300)).unwrap();
         let url = format!("{}/metrics", self.api.as_ref().unwrap().url);
         client.get(url).send().await.unwrap().text().await.unwrap()
     }
@@ -85,7 +85,7 @@ impl TestApp {
         content_type: &str,
         body: &'static str,
     ) -> (u16, Value) {
-        let client = platform::http_client(Duration::from_secs(120)).unwrap();
+        let client = platform::http_client(Duration::from_secs(300)).unwrap();
         let url = format!("{}{path}", self.api.as_ref().unwrap().url);
         let request = client.post(url).bearer_auth(token("operator", None));
         let response =

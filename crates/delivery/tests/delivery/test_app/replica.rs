@@ -82,7 +82,7 @@ impl Replica {
     }
 
     pub(crate) async fn stop(self) {
-        assert!(self.process.tasks.drain(Duration::from_secs(10)).await, "tasks did not stop");
+        assert!(self.process.tasks.drain(TIMEOUT).await, "tasks did not stop");
     }
 }
 

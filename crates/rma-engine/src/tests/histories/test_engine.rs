@@ -81,7 +81,7 @@ impl TestEngine {
             config::load::<Settings>(App::NAME, App::DEFAULTS, None, environment).unwrap();
         let process = testkit::process(&database);
         let (app, _) = App::start(&process, own).await.unwrap();
-        eventually("the service is ready", Duration::from_secs(120), || async {
+        eventually("the service is ready", Duration::from_secs(300), || async {
             process.health.report().await.ready.then_some(())
         })
         .await;
