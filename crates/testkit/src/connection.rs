@@ -15,7 +15,7 @@ pub(crate) fn settings(url: String) -> Settings {
         url: Some(SecretString::from(url)),
         max_connections: 8,
         acquire_timeout: Duration::from_secs(60),
-        statement_timeout: Duration::from_secs(60),
+        statement_timeout: Duration::from_secs(20),
     }
 }
 
