@@ -16,6 +16,7 @@ mod inbox;
 mod outbox;
 mod publisher;
 mod republish_requests;
+mod republish_view;
 mod republishes;
 mod restore;
 mod routes;

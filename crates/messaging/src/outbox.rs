@@ -11,6 +11,8 @@ mod event_row;
 mod published;
 mod relay;
 mod republisher;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -45,10 +47,11 @@ impl Outbox {
         Self { service, wake: Arc::new(Notify::new()) }
     }
 
-    /// Inserts events in the caller's transaction. They are published if it commits.
+    /// Inserts events in the caller's transaction. They are published if it commits. The connection is
+    /// shared, so that the caller can send the statement together with others.
     pub async fn append<E: Event>(
         &self,
-        conn: &mut AsyncPgConnection,
+        mut conn: &AsyncPgConnection,
         now: Timestamp,
         events: impl IntoIterator<Item = E>,
     ) -> Result<(), DatabaseError> {
@@ -58,7 +61,7 @@ impl Outbox {
         if events.is_empty() {
             return Ok(());
         }
-        prepared(self.append_to_sql("", "true", now, &events)).execute(conn).await?;
+        prepared(self.append_to_sql("", "true", now, &events)).execute(&mut conn).await?;
         self.wake_relay();
         Ok(())
     }

@@ -1,19 +1,23 @@
 //! `/v1/events/republish`: kept events are published again.
 
+#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
+
 use actix_web::{HttpResponse, get, post, web};
 use chrono::{DateTime, Utc};
 use domain::access::Scope;
 use domain::json::{Object, array, boolean, object, read_fields, text, timestamp};
 use platform::{
     ErrorKind, Failure, Problem,
-    http::{ErrorBody, Json, Sequential},
+    http::{ErrorBody, Json, PageLimit, Sequential},
     identity::{Access, Caller},
 };
-use serde::Serialize;
-use utoipa::ToSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
 
 use crate::{
     backlog::Backlog,
+    republish_view::{RepublishPage, RepublishView},
     republishes::{self, Republish, Selection},
 };
 
@@ -24,6 +28,8 @@ const MAX_TYPE_LENGTH: usize = 100;
 enum Error {
     #[error("events are being published again already")]
     Running,
+    #[error("no events are being published again")]
+    NotRunning,
     #[error("no events were published again yet")]
     None,
 }
@@ -32,7 +38,7 @@ impl Failure for Error {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Running => ErrorKind::Conflict,
-            Self::None => ErrorKind::Missing,
+            Self::NotRunning | Self::None => ErrorKind::Missing,
         }
     }
 }
@@ -82,46 +88,6 @@ pub(crate) struct RepublishDryRun {
     until: DateTime<Utc>,
     /// Number of events, counted up to 1,000,000.
     total: i64,
-}
-
-/// A request to publish events again, and its progress.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct RepublishView {
-    #[schema(value_type = String, example = "order-intake")]
-    service: &'static str,
-    /// `running` or `finished`.
-    #[schema(example = "running")]
-    state: String,
-    /// E-mail address of the person, or id of the client, that requested it.
-    requested_by: String,
-    /// The requested time, or the time from which events were kept if that was later.
-    since: DateTime<Utc>,
-    until: DateTime<Utc>,
-    /// Empty for all types that services consume.
-    types: Vec<String>,
-    /// Events to publish, counted up to 1,000,000.
-    total: i64,
-    /// Events that the broker has again.
-    done: i64,
-    created_at: DateTime<Utc>,
-    finished_at: Option<DateTime<Utc>>,
-}
-
-impl RepublishView {
-    fn new(service: &'static str, republish: Republish) -> Self {
-        Self {
-            service,
-            state: republish.state,
-            requested_by: republish.requested_by,
-            since: republish.since,
-            until: republish.until,
-            types: republish.types,
-            total: republish.total,
-            done: republish.done,
-            created_at: republish.created_at,
-            finished_at: republish.finished_at,
-        }
-    }
 }
 
 /// Publish events again
@@ -185,9 +151,78 @@ pub(crate) async fn show_republish(
     caller: Caller,
 ) -> Result<HttpResponse, Problem> {
     require(&caller, Scope::Read)?;
-    let newest = republishes::newest(&mut *backlog.pool.get().await?).await?;
-    let newest = newest.ok_or(Error::None)?;
+    let newest = republishes::newest(&mut *backlog.pool.get().await?, None, 1).await?;
+    let newest = newest.into_iter().next().ok_or(Error::None)?;
     Ok(HttpResponse::Ok().json(RepublishView::new(backlog.service, newest)))
+}
+
+/// The page of a list of requests.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RepublishQuery {
+    /// Maximum number of entries
+    #[serde(default)]
+    #[param(inline)]
+    limit: PageLimit,
+    /// The `next` of the previous page.
+    after: Option<Uuid>,
+}
+
+/// List requests to publish events again
+///
+/// Newest first, with the person or client that requested each, and its progress. The token must not
+/// belong to a merchant.
+#[utoipa::path(
+    tag = "events", security(("bearer" = ["read"]), ("bearer" = ["operator"])),
+    params(RepublishQuery),
+    responses(
+        (status = 200, body = RepublishPage), (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody),
+        (status = 403, description = "The token lacks the scope or belongs to a merchant", body = ErrorBody),
+    )
+)]
+#[get("/v1/events/republishes")]
+pub(crate) async fn list_republishes(
+    backlog: web::Data<Backlog>,
+    caller: Caller,
+    query: web::Query<RepublishQuery>,
+) -> Result<HttpResponse, Problem> {
+    require(&caller, Scope::Read)?;
+    let RepublishQuery { limit, after } = query.into_inner();
+    let mut conn = backlog.pool.get().await?;
+    let mut found = republishes::newest(&mut conn, after, limit.rows()).await?;
+    let next = limit.next(&mut found, |republish| republish.id.to_string());
+    let view = |republish| RepublishView::new(backlog.service, republish);
+    let republishes = found.into_iter().map(view).collect();
+    Ok(HttpResponse::Ok().json(RepublishPage { republishes, next }))
+}
+
+/// Stop publishing events again
+///
+/// Events that the broker has already stay there. A new request can be started at once. The token must not
+/// belong to a merchant.
+#[utoipa::path(
+    tag = "events", security(("bearer" = ["operator"])),
+    responses(
+        (status = 200, description = "The stopped request", body = RepublishView),
+        (status = 401, body = ErrorBody),
+        (status = 403, description = "The token lacks the scope or belongs to a merchant", body = ErrorBody),
+        (status = 404, description = "No events are being published again", body = ErrorBody),
+    )
+)]
+#[post("/v1/events/republish/stop")]
+pub(crate) async fn stop_republish(
+    backlog: web::Data<Backlog>,
+    caller: Caller,
+) -> Result<HttpResponse, Problem> {
+    require(&caller, Scope::Operator)?;
+    let stopped = republishes::stop(&mut *backlog.pool.get().await?).await?;
+    let stopped = stopped.ok_or(Error::NotRunning)?;
+    tracing::info!(
+        republish.id = %stopped.id, by = caller.actor(), done = stopped.done,
+        "publishing events again was stopped"
+    );
+    Ok(HttpResponse::Ok().json(RepublishView::new(backlog.service, stopped)))
 }
 
 /// Fails if the token lacks the scope or belongs to a merchant, because events are about all merchants.

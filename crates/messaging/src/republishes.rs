@@ -17,6 +17,7 @@ use crate::{schema::event_republishes, topology::OPERATOR_EVENTS};
 /// Matching events are counted up to this number.
 const MAX_COUNTED: i64 = 1_000_000;
 const RUNNING: &str = "running";
+const STOPPED: &str = "stopped";
 const FINISHED: &str = "finished";
 
 /// The events to publish again.
@@ -149,14 +150,18 @@ pub(crate) async fn running(
     Ok(running.first(conn).await.optional()?)
 }
 
-/// The request that was started last.
+/// Requests that were started before another one, newest first.
 pub(crate) async fn newest(
     conn: &mut AsyncPgConnection,
-) -> Result<Option<Republish>, DatabaseError> {
+    before: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<Republish>, DatabaseError> {
     let newest = event_republishes::table
-        .order(event_republishes::created_at.desc())
-        .select(Republish::as_select());
-    Ok(newest.first(conn).await.optional()?)
+        .filter(event_republishes::id.lt(before.unwrap_or(Uuid::max())))
+        .order(event_republishes::id.desc())
+        .select(Republish::as_select())
+        .limit(limit);
+    Ok(newest.load(conn).await?)
 }
 
 /// Records that the broker has the events up to a position.
@@ -178,8 +183,10 @@ pub(crate) async fn advance(
     Ok(())
 }
 
+/// Finishes a request, unless it was stopped.
 pub(crate) async fn finish(conn: &mut AsyncPgConnection, id: Uuid) -> Result<(), DatabaseError> {
-    diesel::update(event_republishes::table.find(id))
+    let running = event_republishes::table.find(id).filter(event_republishes::state.eq(RUNNING));
+    diesel::update(running)
         .set((
             event_republishes::state.eq(FINISHED),
             event_republishes::finished_at.eq(diesel::dsl::now),
@@ -187,6 +194,18 @@ pub(crate) async fn finish(conn: &mut AsyncPgConnection, id: Uuid) -> Result<(),
         .execute(conn)
         .await?;
     Ok(())
+}
+
+/// Stops the running request and returns it. A batch that is being published is still published.
+pub(crate) async fn stop(conn: &mut AsyncPgConnection) -> Result<Option<Republish>, DatabaseError> {
+    let running = event_republishes::table.filter(event_republishes::state.eq(RUNNING));
+    let stopped = diesel::update(running)
+        .set((
+            event_republishes::state.eq(STOPPED),
+            event_republishes::finished_at.eq(diesel::dsl::now),
+        ))
+        .returning(Republish::as_returning());
+    Ok(stopped.get_result(conn).await.optional()?)
 }
 
 #[cfg(test)]

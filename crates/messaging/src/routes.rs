@@ -10,5 +10,7 @@ pub fn routes(config: &mut ServiceConfig<'_>) {
     config
         .service(backlog::show_backlog)
         .service(republish_requests::republish_events)
-        .service(republish_requests::show_republish);
+        .service(republish_requests::show_republish)
+        .service(republish_requests::list_republishes)
+        .service(republish_requests::stop_republish);
 }

@@ -10,6 +10,10 @@ use lapin::{
     types::{AMQPValue, FieldTable, LongString, ShortString},
 };
 
+/// Events in a queue for operators. Nobody has to read them, so the oldest are dropped.
+const MAX_OPERATOR_EVENTS: i32 = 100_000;
+/// The name with which queues for operators begin.
+const OPERATORS: &str = "operators";
 /// Redeliveries of a message before RabbitMQ dead-letters it.
 const DELIVERY_LIMIT: i32 = 5;
 /// The topic exchange of all events.
@@ -46,7 +50,7 @@ const SUBSCRIPTIONS: [(&str, &[&str]); 5] = [
     ),
     ("warehouse-notifier", &["merchant.changed.v1", "token.revoked.v1", "returns.erased.v1"]),
     // No service consumes this queue; operators and alerts read it.
-    ("operators", &OPERATOR_EVENTS),
+    (OPERATORS, &OPERATOR_EVENTS),
 ];
 
 /// The qualified name of an exchange.
@@ -59,6 +63,8 @@ pub struct Queue {
     pub name: String,
     /// Routing keys of [`Topology::events_exchange`] that are bound to this queue.
     pub bindings: Vec<&'static str>,
+    /// Whether only operators read the queue.
+    is_for_operators: bool,
 }
 
 impl Queue {
@@ -96,14 +102,15 @@ impl Topology {
     /// Adds the queue from which `service` consumes `event`.
     pub fn with_subscription(mut self, service: &str, event: &'static str) -> Self {
         let name = self.qualified(&format!("{service}.{event}"));
-        self.queues.push(Queue { name, bindings: vec![event] });
+        let is_for_operators = service == OPERATORS;
+        self.queues.push(Queue { name, bindings: vec![event], is_for_operators });
         self
     }
 
     /// Adds a queue that messages are published to by name.
     pub fn with_queue(mut self, name: &str) -> Self {
         let name = self.qualified(name);
-        self.queues.push(Queue { name, bindings: Vec::new() });
+        self.queues.push(Queue { name, bindings: Vec::new(), is_for_operators: false });
         self
     }
 
@@ -147,7 +154,7 @@ impl Topology {
         for queue in &self.queues {
             // No delivery limit: inspecting a dead letter counts as a delivery.
             declare_queue(channel, &queue.dead_letter_queue(), quorum_arguments()).await?;
-            declare_queue(channel, &queue.name, work_queue_arguments(queue)).await?;
+            declare_queue(channel, &queue.name, queue_arguments(queue)).await?;
             for key in &queue.bindings {
                 let (queue, exchange) = (short(&queue.name), short(&events));
                 let none = FieldTable::default();
@@ -192,8 +199,15 @@ fn quorum_arguments() -> FieldTable {
     arguments
 }
 
-fn work_queue_arguments(queue: &Queue) -> FieldTable {
+fn queue_arguments(queue: &Queue) -> FieldTable {
     let mut arguments = quorum_arguments();
+    if queue.is_for_operators {
+        // A queue that rejected events would stop the relay. Without a dead-letter exchange, the dropped events
+        // are gone, and reading one many times does not drop it.
+        arguments.insert("x-max-length".into(), AMQPValue::LongInt(MAX_OPERATOR_EVENTS));
+        arguments.insert("x-overflow".into(), long_string("drop-head"));
+        return arguments;
+    }
     arguments.insert("x-delivery-limit".into(), AMQPValue::LongInt(DELIVERY_LIMIT));
     arguments.insert("x-dead-letter-exchange".into(), long_string(""));
     arguments.insert("x-dead-letter-routing-key".into(), long_string(&queue.dead_letter_queue()));

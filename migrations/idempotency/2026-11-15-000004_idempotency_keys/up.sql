@@ -8,6 +8,7 @@ CREATE TABLE idempotency_keys (
     response TEXT NOT NULL,
     completed_at TIMESTAMPTZ NOT NULL,
     CONSTRAINT idempotency_keys_pkey PRIMARY KEY (merchant, operation, key)
-);
+-- Room in each page: the update that stores the response then adds no entries to the indexes.
+) WITH (fillfactor = 60);
 
 CREATE INDEX idempotency_keys_completed_at ON idempotency_keys (completed_at);

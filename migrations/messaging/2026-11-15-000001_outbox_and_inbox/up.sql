@@ -57,6 +57,7 @@ END $$;
 
 -- Requests to publish events again, and their progress.
 CREATE TABLE event_republishes (
+    -- Version 7, so that ids sort by time.
     id UUID PRIMARY KEY,
     requested_by TEXT NOT NULL,
     -- Events first published at `since` or later and before `until`.
@@ -74,11 +75,10 @@ CREATE TABLE event_republishes (
     last_sequence BIGINT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
     finished_at TIMESTAMPTZ,
-    CONSTRAINT event_republishes_state CHECK (state IN ('running', 'finished')),
-    CONSTRAINT event_republishes_finished CHECK ((state = 'finished') = (finished_at IS NOT NULL))
+    CONSTRAINT event_republishes_state CHECK (state IN ('running', 'stopped', 'finished')),
+    CONSTRAINT event_republishes_finished CHECK ((state = 'running') = (finished_at IS NULL))
 );
 
-CREATE INDEX event_republishes_created_at ON event_republishes (created_at);
 CREATE UNIQUE INDEX event_republishes_running ON event_republishes (state) WHERE state = 'running';
 
 -- Events that a queue's consumer has handled.

@@ -1,30 +1,38 @@
-//! Start of the relay's next poll.
+//! The rows that the relay polls next.
 //!
 //! Deleted rows stay in the index until VACUUM removes them, and VACUUM cannot remove them while an
 //! older transaction is open. A poll from the start of the index reads all of them. So most polls
-//! start shortly before the last deleted row; a full poll now and then finds late commits. See
+//! start after the last row; a full poll now and then finds all others. See
 //! `docs/decisions/relay-cursor.md`.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Sequence numbers read again before the last deleted one. They are drawn before the commit, so a
-/// lower number can appear after a higher one.
-const OVERLAP: i64 = 10_000;
+/// Sequence numbers are drawn before the commit, so a lower number can appear after a higher one. Each
+/// number that a poll skipped is looked for this long.
+const SKIPPED_FOR: Duration = Duration::from_secs(60);
+/// Skipped numbers that are looked for. Rolled-back transactions leave theirs for good.
+const MAX_SKIPPED: usize = 4096;
+/// The same for the first poll. Nearly all lower numbers were published before.
+const FIRST_SKIPPED: i64 = 256;
 const FULL_POLL_INTERVAL: Duration = Duration::from_secs(10);
 /// A slow full poll is repeated after this many times its duration.
-const FULL_POLL_PAUSE_FACTOR: u32 = 20;
+const FULL_POLL_PAUSE_FACTOR: u32 = 100;
 /// Sequence numbers read before the newest one while full polls time out.
 const FALLBACK_OVERLAP: i64 = 1_000_000;
 
 #[derive(Debug)]
 pub(super) struct RelayCursor {
+    /// First sequence number that no poll has reached.
     start: i64,
+    /// Lower numbers that no poll has found, with the time at which they were skipped.
+    skipped: BTreeMap<i64, Instant>,
     full_poll_at: Instant,
 }
 
 impl RelayCursor {
     pub(super) fn new(now: Instant) -> Self {
-        Self { start: i64::MIN, full_poll_at: now }
+        Self { start: i64::MIN, skipped: BTreeMap::new(), full_poll_at: now }
     }
 
     /// First sequence number of the next poll; `i64::MIN` for a full poll.
@@ -32,13 +40,36 @@ impl RelayCursor {
         if now >= self.full_poll_at { i64::MIN } else { self.start }
     }
 
+    /// Lower numbers that the next poll looks for; none for a full poll, which finds them.
+    pub(super) fn skipped(&mut self, now: Instant) -> Vec<i64> {
+        self.skipped.retain(|_, skipped_at| now < *skipped_at + SKIPPED_FOR);
+        if now >= self.full_poll_at { Vec::new() } else { self.skipped.keys().copied().collect() }
+    }
+
     pub(super) fn full_poll_ended(&mut self, took: Duration, now: Instant) {
         self.full_poll_at = now + FULL_POLL_INTERVAL.max(took * FULL_POLL_PAUSE_FACTOR);
     }
 
-    /// Every row that the poll read is deleted. The start moves back if the poll found late rows.
-    pub(super) fn deleted_up_to(&mut self, sequence: i64) {
-        self.start = sequence.saturating_sub(OVERLAP);
+    /// Every row of a poll is deleted. The start moves back if a full poll found a row that no poll had
+    /// skipped: all numbers are lower after a restore from a backup.
+    pub(super) fn deleted(&mut self, sequences: &[i64], now: Instant) {
+        let Some(last) = sequences.iter().copied().max() else { return };
+        if last >= self.start {
+            let most = i64::try_from(MAX_SKIPPED).unwrap_or(i64::MAX);
+            let most = if self.start == i64::MIN { FIRST_SKIPPED } else { most };
+            let gaps = self.start.max(last.saturating_sub(most))..last;
+            self.skipped.extend(gaps.map(|number| (number, now)));
+            self.start = last.saturating_add(1);
+        } else if !self.skipped.contains_key(&last) {
+            self.start = last.saturating_add(1);
+            self.skipped.split_off(&self.start);
+        }
+        for sequence in sequences {
+            self.skipped.remove(sequence);
+        }
+        while self.skipped.len() > MAX_SKIPPED {
+            self.skipped.pop_first();
+        }
     }
 
     /// A full poll timed out. Older rows wait until one succeeds.
@@ -53,29 +84,50 @@ mod tests {
 
     const FULL: i64 = i64::MIN;
 
-    /// Polls, finds rows up to `last` and deletes them; returns the start of the poll.
-    fn poll(cursor: &mut RelayCursor, now: Instant, last: Option<i64>) -> i64 {
-        let start = cursor.start(now);
+    /// Polls, finds these rows and deletes them; returns the start of the poll and the skipped numbers.
+    fn poll(cursor: &mut RelayCursor, now: Instant, rows: &[i64]) -> (i64, Vec<i64>) {
+        let (start, skipped) = (cursor.start(now), cursor.skipped(now));
         if start == FULL {
             cursor.full_poll_ended(Duration::from_millis(1), now);
         }
-        if let Some(last) = last {
-            cursor.deleted_up_to(last);
-        }
-        start
+        cursor.deleted(rows, now);
+        (start, skipped)
     }
 
     #[test]
-    fn polls_start_shortly_before_the_last_deleted_row() {
+    fn polls_start_after_the_last_deleted_row() {
         let started_at = Instant::now();
         let at = |seconds| started_at + Duration::from_secs(seconds);
         let mut cursor = RelayCursor::new(started_at);
-        assert_eq!(poll(&mut cursor, at(0), Some(50_000)), FULL);
-        assert_eq!(poll(&mut cursor, at(1), Some(50_500)), 40_000);
-        assert_eq!(poll(&mut cursor, at(9), None), 40_500);
-        assert_eq!(poll(&mut cursor, at(10), None), FULL);
+        assert_eq!(poll(&mut cursor, at(0), &[50_000]).0, FULL);
+        cursor.skipped.clear();
+        assert_eq!(poll(&mut cursor, at(1), &[50_001, 50_002]), (50_001, vec![]));
+        assert_eq!(poll(&mut cursor, at(9), &[]), (50_003, vec![]));
+        assert_eq!(poll(&mut cursor, at(10), &[]).0, FULL);
         // An idle relay does not start over.
-        assert_eq!(poll(&mut cursor, at(11), None), 40_500);
+        assert_eq!(poll(&mut cursor, at(11), &[]), (50_003, vec![]));
+    }
+
+    #[test]
+    fn a_skipped_number_is_looked_for_until_it_is_found_or_a_minute_has_passed() {
+        let started_at = Instant::now();
+        let at = |seconds| started_at + Duration::from_secs(seconds);
+        let mut cursor =
+            RelayCursor { start: 10, skipped: BTreeMap::new(), full_poll_at: at(1000) };
+        assert_eq!(poll(&mut cursor, at(0), &[10, 12, 14]), (10, vec![]));
+        assert_eq!(poll(&mut cursor, at(1), &[11, 15]), (15, vec![11, 13]));
+        assert_eq!(poll(&mut cursor, at(59), &[]), (16, vec![13]));
+        assert_eq!(poll(&mut cursor, at(60), &[]), (16, vec![]));
+    }
+
+    #[test]
+    fn a_jump_of_the_numbers_skips_a_limited_number() {
+        let now = Instant::now();
+        let full_poll_at = now + FULL_POLL_INTERVAL;
+        let mut cursor = RelayCursor { start: 10, skipped: BTreeMap::new(), full_poll_at };
+        cursor.deleted(&[1_794_859_200_000], now);
+        assert_eq!(cursor.skipped(now).len(), MAX_SKIPPED);
+        assert_eq!(cursor.skipped(now).last(), Some(&1_794_859_199_999));
     }
 
     #[test]
@@ -87,27 +139,29 @@ mod tests {
         assert_eq!(cursor.start(started_at), 7_000_000);
         cursor.skip_to(20);
         assert_eq!(cursor.start(started_at), 7_000_000);
-        assert_eq!(cursor.start(started_at + Duration::from_secs(100)), FULL);
+        assert_eq!(cursor.start(started_at + Duration::from_secs(500)), FULL);
     }
 
     #[test]
     fn rows_behind_a_late_row_do_not_wait_for_the_next_full_poll() {
         let started_at = Instant::now();
         let at = |seconds| started_at + Duration::from_secs(seconds);
-        let mut cursor = RelayCursor { start: 900_000, full_poll_at: at(5) };
-        assert_eq!(poll(&mut cursor, at(1), None), 900_000);
+        let mut cursor =
+            RelayCursor { start: 900_000, skipped: BTreeMap::new(), full_poll_at: at(5) };
+        assert_eq!(poll(&mut cursor, at(1), &[]).0, 900_000);
         // All numbers are lower after a restore from a backup.
-        assert_eq!(poll(&mut cursor, at(5), Some(10_100)), FULL);
-        assert_eq!(poll(&mut cursor, at(6), Some(10_102)), 100);
+        assert_eq!(poll(&mut cursor, at(5), &[10_100]).0, FULL);
+        assert_eq!(poll(&mut cursor, at(6), &[10_101]).0, 10_101);
     }
 
     #[test]
     fn a_slow_full_poll_is_rare() {
         let started_at = Instant::now();
-        let mut cursor = RelayCursor { start: 7, full_poll_at: started_at };
+        let mut cursor =
+            RelayCursor { start: 7, skipped: BTreeMap::new(), full_poll_at: started_at };
         assert_eq!(cursor.start(started_at), FULL);
         cursor.full_poll_ended(Duration::from_secs(5), started_at);
-        assert_eq!(cursor.start(started_at + Duration::from_secs(99)), 7);
-        assert_eq!(cursor.start(started_at + Duration::from_secs(100)), FULL);
+        assert_eq!(cursor.start(started_at + Duration::from_secs(499)), 7);
+        assert_eq!(cursor.start(started_at + Duration::from_secs(500)), FULL);
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use diesel::sql_types::BigInt;
+use diesel::sql_types::{Array, BigInt};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use opentelemetry::metrics::{Counter, Histogram};
 use platform::{
@@ -91,7 +91,8 @@ impl Relay {
         let limit = self.batch_size.try_into().unwrap_or(i64::MAX);
         let polled_at = Instant::now();
         let start = self.cursor.start(polled_at);
-        let polled = read_batch(conn, start, limit).await;
+        let skipped = self.cursor.skipped(polled_at);
+        let polled = read_batch(conn, start, &skipped, limit).await;
         let is_full_poll = start == i64::MIN;
         if is_full_poll {
             self.cursor.full_poll_ended(polled_at.elapsed(), Instant::now());
@@ -101,7 +102,7 @@ impl Relay {
             Err(error) if is_full_poll && timed_out(&error) => {
                 tracing::warn!("full outbox poll timed out: a long transaction may be open");
                 self.cursor.skip_to(last_sequence(conn).await?);
-                read_batch(conn, self.cursor.start(Instant::now()), limit).await
+                read_batch(conn, self.cursor.start(Instant::now()), &[], limit).await
             }
             polled => polled,
         }
@@ -128,7 +129,9 @@ impl Relay {
     /// Publishes one batch of the outbox. Returns false if the outbox is empty.
     async fn publish_batch(&mut self, conn: &mut AsyncPgConnection) -> Result<bool, RelayError> {
         let rows = self.next_batch(conn).await?;
-        let Some(last) = rows.last() else { return Ok(false) };
+        if rows.is_empty() {
+            return Ok(false);
+        }
         let messages: Vec<_> = rows.iter().map(|row| row.message(&self.exchange)).collect();
         let outcomes = self.publisher.publish(&messages).await?;
         let outcome_of = rows.iter().zip(&outcomes);
@@ -137,7 +140,8 @@ impl Relay {
         move_published(conn, &confirmed).await?;
         self.record_published(&confirmed);
         check_queued(&outcomes)?;
-        self.cursor.deleted_up_to(last.sequence);
+        let sequences: Vec<_> = rows.iter().map(|row| row.sequence).collect();
+        self.cursor.deleted(&sequences, Instant::now());
         Ok(true)
     }
 
@@ -168,25 +172,33 @@ const READ_BATCH: &str = "\
     SELECT sequence, event_id, routing_key, event, created_at FROM ( \
         SELECT *, sum(octet_length(event)) OVER (ORDER BY sequence) \
             - octet_length(event) AS bytes_before \
-        FROM (SELECT * FROM outbox WHERE sequence >= $1 ORDER BY sequence LIMIT $2) AS batch \
+        FROM ( \
+            SELECT * FROM outbox WHERE sequence = ANY ($4) \
+            UNION ALL \
+            (SELECT * FROM outbox WHERE sequence >= $1 ORDER BY sequence LIMIT $2) \
+            ORDER BY sequence LIMIT $2 \
+        ) AS batch \
     ) AS batch \
     WHERE bytes_before < $3 ORDER BY sequence";
 
-/// Reads up to `limit` rows from `start` on, fewer if they reach [`MAX_BATCH_BYTES`].
-async fn read_batch(
+/// Reads up to `limit` rows from `start` on and with the skipped numbers, which are lower. Reads fewer if they
+/// reach [`MAX_BATCH_BYTES`].
+pub(super) async fn read_batch(
     conn: &mut AsyncPgConnection,
     start: i64,
+    skipped: &[i64],
     limit: i64,
 ) -> Result<Vec<EventRow>, DatabaseError> {
     let query = diesel::sql_query(READ_BATCH)
         .bind::<BigInt, _>(start)
         .bind::<BigInt, _>(limit)
-        .bind::<BigInt, _>(MAX_BATCH_BYTES);
+        .bind::<BigInt, _>(MAX_BATCH_BYTES)
+        .bind::<Array<BigInt>, _>(skipped);
     Ok(prepared(query).load(conn).await?)
 }
 
 /// The last sequence number that was drawn.
-async fn last_sequence(conn: &mut AsyncPgConnection) -> Result<i64, DatabaseError> {
+pub(super) async fn last_sequence(conn: &mut AsyncPgConnection) -> Result<i64, DatabaseError> {
     let last = diesel::dsl::sql::<BigInt>(
         "COALESCE(pg_sequence_last_value( \
              pg_get_serial_sequence('outbox', 'sequence')::regclass), 0)",

@@ -56,7 +56,7 @@ fn the_queues_match_the_declared_ones() {
     let topology = Topology::backhaul("");
     let mut declared = BTreeMap::new();
     for queue in topology.queues() {
-        declared.insert(queue.name.clone(), arguments(&work_queue_arguments(queue)));
+        declared.insert(queue.name.clone(), arguments(&queue_arguments(queue)));
         declared.insert(queue.dead_letter_queue(), arguments(&quorum_arguments()));
     }
     let defined: BTreeMap<_, _> = rows("queues", |row| text(row, "name"))

@@ -74,7 +74,7 @@ async fn events_are_cloudevents() {
     let process = process(&database);
     let mut conn = process.pool.get().await.unwrap();
     let notes = [NoteWritten { number: 1 }, NoteWritten { number: 2 }];
-    Outbox::new("writer").append(&mut conn, process.clock.now(), notes).await.unwrap();
+    Outbox::new("writer").append(&conn, process.clock.now(), notes).await.unwrap();
     let rows: Vec<Body> =
         diesel::sql_query("SELECT event FROM outbox").load(&mut conn).await.unwrap();
     let events: Vec<serde_json::Value> =

@@ -1,7 +1,5 @@
 //! Outages of the broker and of the database under load.
 
-use std::time::Duration;
-
 use messaging::MIGRATIONS;
 use testkit::{Database, Namespace, Server, Servers, eventually};
 

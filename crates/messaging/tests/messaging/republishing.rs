@@ -147,6 +147,38 @@ async fn a_consumer_that_is_added_later_gets_the_kept_events_in_their_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_request_publishes_no_further_events() {
+    let app = TestApp::new().await;
+    app.publish(0..1000).await;
+    let (database, namespace) = app.stop().await;
+
+    let mut settings = namespace.settings();
+    settings.republish_per_second = NonZeroU32::new(50).unwrap();
+    let slow = process(&database);
+    let broker = Broker::start("writer", &slow, settings, topology(&namespace));
+    broker.start_relay("writer", &slow);
+    start_republish(&slow.pool).await;
+    eventually("some events are published", TIMEOUT, async || {
+        (count(&slow.pool, DONE).await >= 50).then_some(())
+    })
+    .await;
+    database
+        .execute_raw("UPDATE event_republishes SET state = 'stopped', finished_at = now()")
+        .await;
+    stop(slow).await;
+
+    let next = process(&database);
+    let broker = Broker::start("writer", &next, namespace.settings(), topology(&namespace));
+    broker.start_relay("writer", &next);
+    // The relay runs: it does another request.
+    republish(&next.pool).await;
+    let stopped = "SELECT done AS n FROM event_republishes WHERE state = 'stopped'";
+    let done = count(&next.pool, stopped).await;
+    assert!((50..1000).contains(&done), "{done}");
+    stop(next).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn publishing_again_is_limited_per_second_and_continues_after_a_restart() {
     let app = TestApp::new().await;
     app.publish(0..1000).await;

@@ -164,9 +164,9 @@ pub(crate) async fn append(
     outbox: &Outbox,
     numbers: impl IntoIterator<Item = i64>,
 ) {
-    let mut conn = process.pool.get().await.unwrap();
+    let conn = process.pool.get().await.unwrap();
     let notes = numbers.into_iter().map(|number| NoteWritten { number });
-    outbox.append(&mut conn, process.clock.now(), notes).await.unwrap();
+    outbox.append(&conn, process.clock.now(), notes).await.unwrap();
 }
 
 pub(crate) async fn wait_for_empty_outbox(pool: &Pool) {
