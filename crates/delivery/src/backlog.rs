@@ -14,7 +14,6 @@ use platform::{Process, chain, database::DatabaseError, telemetry, telemetry::Ag
 use crate::engine::Engine;
 use crate::store;
 
-/// The query reads the whole table.
 const QUERY_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Records, for each kind, how long the oldest delivery has been due.

@@ -1,12 +1,12 @@
 //! Dead letters: messages that were given up, in the queue `<queue>.dead`.
 //!
-//! A dead letter is in the broker before the database marks its delivery dead. Once the delivery is
-//! replayed or delivered after all, its dead letter is purged.
+//! A dead letter is in the broker before the database marks its delivery dead. It is purged once
+//! the delivery is replayed or delivered after all, the message is erased, or its retention ended.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use chrono::SecondsFormat;
+use chrono::{SecondsFormat, TimeDelta};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::delivery::DeliveryDead;
@@ -134,9 +134,9 @@ fn dead_letter(engine: &Engine, event: &DeliveryDead, message: &QueueMessage) ->
     }
 }
 
-/// Purges the dead letters of a kind whose delivery was replayed or delivered since, and returns
-/// their number. The others return to the queue when the subscription closes.
-pub(crate) async fn purge_replayed(
+/// Purges the outdated dead letters of a kind and returns their number. The others return to the queue
+/// when the subscription closes.
+pub(crate) async fn purge_outdated(
     engine: &Engine,
     kind: MessageKind,
 ) -> Result<usize, DeadLetterError> {
@@ -151,12 +151,15 @@ pub(crate) async fn purge_replayed(
     {
         letters.extend(batch?.iter().filter_map(|one| Some((one.delivery_tag, delivery_of(one)?))));
     }
+    let retention = TimeDelta::days(engine.settings.retention_days.into());
+    let oldest_kept =
+        engine.clock.now().checked_sub_signed(retention).map_or(Uuid::nil(), store::min_id_at);
     let mut conn = engine.pool.get().await?;
     let mut purged = 0;
     for letters in letters.chunks(QUERY_BATCH) {
         let keys = letters.iter().map(|(_, key)| *key);
-        let superseded = store::superseded_dead_letters(&mut conn, keys).await?;
-        for (tag, _) in letters.iter().filter(|(_, key)| superseded.contains(key)) {
+        let outdated = store::outdated_dead_letters(&mut conn, keys, oldest_kept).await?;
+        for (tag, _) in letters.iter().filter(|(_, key)| outdated.contains(key)) {
             subscription.ack(*tag).await?;
             purged += 1;
         }

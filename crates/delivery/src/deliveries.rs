@@ -29,6 +29,7 @@ use crate::observer::SettlementObserver;
 use crate::replayer::Replayer;
 use crate::sender::Sender;
 use crate::settings::Settings;
+use crate::settled_ids::SettledIds;
 use crate::store::{self, NewMessage, Partitions};
 
 /// Every replica maintains the partitions. While a backup reads the history, each maintenance that
@@ -38,6 +39,8 @@ const PARTITION_INTERVAL: Duration = Duration::from_secs(10 * 60);
 const COUNT_RETENTION: TimeDelta = TimeDelta::days(800);
 /// The hours of which percentiles can be shown; there is a row for each endpoint, hour and bucket.
 const LATENCY_RETENTION: TimeDelta = TimeDelta::days(30);
+/// Replays that ended are listed this long. Their authors are in the logs, too.
+const REPLAY_RETENTION: TimeDelta = TimeDelta::days(400);
 /// Listeners that may wait for messages at a replica.
 const MAX_LISTENERS: usize = 50;
 /// Part of the request timeout that an endpoint check leaves for everything but its attempts.
@@ -88,6 +91,7 @@ impl Deliveries {
             observer,
             metrics: Metrics::new(),
             wake: Arc::new(Notify::new()),
+            settled: SettledIds::default(),
             replayed: Notify::new(),
             listeners: Semaphore::new(MAX_LISTENERS),
             health: process.health.clone(),
@@ -107,10 +111,11 @@ impl Deliveries {
     }
 
     /// Appends messages, which are delivered if and only if the caller's transaction commits. Returns
-    /// their ids; merchants see them as `webhook-id`.
+    /// their ids; merchants see them as `webhook-id`. The connection is shared, so that the caller can send
+    /// the statement together with others.
     pub async fn append(
         &self,
-        conn: &mut AsyncPgConnection,
+        conn: &AsyncPgConnection,
         now: Timestamp,
         messages: &[NewMessage],
     ) -> Result<Vec<Uuid>, DatabaseError> {
@@ -119,6 +124,24 @@ impl Deliveries {
             self.0.wake.notify_one();
         }
         Ok(ids)
+    }
+
+    /// Creates the id of a message, for [`Self::append_one`].
+    pub fn new_id(now: Timestamp) -> Uuid {
+        store::new_id(now)
+    }
+
+    /// Appends one message under an id from [`Self::new_id`], as [`Self::append`] does.
+    pub async fn append_one(
+        &self,
+        conn: &AsyncPgConnection,
+        now: Timestamp,
+        id: Uuid,
+        message: &NewMessage,
+    ) -> Result<(), DatabaseError> {
+        store::append_one(conn, now, id, message).await?;
+        self.0.wake.notify_one();
+        Ok(())
     }
 
     /// Deletes the message of a settled delivery, so that it cannot be replayed. Returns false if
@@ -194,7 +217,9 @@ async fn maintain_once(engine: &Engine) -> Result<(), DatabaseError> {
     let now = engine.clock.now();
     partitions.maintain(&mut *engine.pool.get().await?, now).await?;
     delete_older_than(&engine.pool, "delivery_counts", "hour", now - COUNT_RETENTION).await?;
-    delete_older_than(&engine.pool, "delivery_latencies", "hour", now - LATENCY_RETENTION).await
+    delete_older_than(&engine.pool, "delivery_latencies", "hour", now - LATENCY_RETENTION).await?;
+    delete_older_than(&engine.pool, "delivery_totals", "hour", now - LATENCY_RETENTION).await?;
+    delete_older_than(&engine.pool, "delivery_replays", "finished_at", now - REPLAY_RETENTION).await
 }
 
 #[cfg(test)]

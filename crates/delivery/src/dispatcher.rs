@@ -1,9 +1,13 @@
 //! Publishes due deliveries to the broker: the first of each ordering key, and no more for each
-//! endpoint than its window allows.
+//! endpoint than its window and its share of the memory allow.
 //!
 //! One replica at a time dispatches, the one whose connection holds the advisory lock. A delivery is
 //! marked as queued before it is published. If publishing fails the claim is released; if the process
 //! dies in between, the lease expires.
+
+mod in_flight;
+mod schedule;
+mod term;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,19 +19,17 @@ use platform::{
     Timestamp,
     database::{DatabaseError, LeaderTask, PollOutcome},
 };
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::engine::{Engine, default_exchange};
 use crate::queue_message::header;
-use crate::store::{self, ClaimParams, ClaimedDelivery, Content, OrderingKeyCursor};
-use crate::window::Window;
+use crate::store::{self, ClaimParams};
+use term::{Look, QueuedDelivery, Term};
 
 /// From this batch size on, pauses between polls make fewer and larger batches, which cost less.
 const SATURATED_BATCH: usize = 16;
 const SATURATED_PAUSE: Duration = Duration::from_millis(25);
-const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DispatchError {
@@ -42,14 +44,14 @@ pub(crate) enum DispatchError {
 pub(crate) struct Dispatcher {
     engine: Arc<Engine>,
     publisher: Publisher,
-    maintained_at: Option<Instant>,
-    cursor: OrderingKeyCursor,
+    /// None until the first poll of a leader, and after a poll that failed: leadership ends with it.
+    term: Option<Term>,
 }
 
 impl Dispatcher {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
         let publisher = Publisher::new(engine.broker.publishing.clone());
-        Self { engine, publisher, maintained_at: None, cursor: OrderingKeyCursor::default() }
+        Self { engine, publisher, term: None }
     }
 
     pub(crate) async fn run(self, stop: CancellationToken) {
@@ -94,39 +96,29 @@ impl LeaderTask for Dispatcher {
 
     /// Claims and publishes one batch.
     async fn poll(&mut self, conn: &mut AsyncPgConnection) -> Result<PollOutcome, DispatchError> {
-        let engine = &self.engine;
-        let now = engine.clock.now();
-        if self.maintained_at.is_none_or(|at| at.elapsed() >= MAINTENANCE_INTERVAL) {
-            run_maintenance(conn, engine, &mut self.cursor, now).await?;
-            self.maintained_at = Some(Instant::now());
-        }
-        let (merchants, kinds) = engine.paused();
-        let initial_window = Window::new(engine.settings.windows()).size();
-        let params = ClaimParams {
-            now,
-            lease: engine.settings.lease,
-            initial_window: initial_window.try_into().unwrap_or(i32::MAX),
-            paused: (&merchants, &kinds),
-            max_messages: engine.settings.dispatch_batch.get().into(),
-        };
+        let term = self.term.take();
         // Claims write to the table, and claims that cannot be published have to be released.
         self.publisher.check_ready().await?;
-        let store::Claims { claimed, blocked } = store::claim_due(conn, params).await?;
-        if claimed.is_empty() {
-            return Ok(if blocked > 0 { PollOutcome::Busy } else { PollOutcome::Idle });
-        }
-        let batch: (Vec<_>, Vec<_>) = claimed
+        let (engine, now) = (&self.engine, self.engine.clock.now());
+        let params = ClaimParams { now, lease: engine.settings.lease };
+        let mut term = match term {
+            Some(term) => term,
+            None => Term::begin(conn, engine, now).await?,
+        };
+        let Look { queued, is_incomplete } = term.look(conn, engine, params).await?;
+        let batch: (Vec<_>, Vec<_>) = queued
             .into_iter()
-            .filter_map(|(claimed, content)| {
-                message(engine, claimed, content, params.leased_until())
-            })
+            .filter_map(|queued| message(engine, queued, params.leased_until()))
             .unzip();
         let messages = batch.0.len();
-        self.publish(conn, now, batch).await?;
-        Ok(if messages < SATURATED_BATCH {
-            PollOutcome::Busy
-        } else {
-            PollOutcome::Saturated(SATURATED_PAUSE)
+        if messages > 0 {
+            self.publish(conn, now, batch).await?;
+        }
+        self.term = Some(term);
+        Ok(match messages {
+            0 if !is_incomplete => PollOutcome::Idle,
+            0..SATURATED_BATCH => PollOutcome::Busy,
+            _ => PollOutcome::Saturated(SATURATED_PAUSE),
         })
     }
 }
@@ -135,8 +127,7 @@ impl LeaderTask for Dispatcher {
 /// expires.
 fn message(
     engine: &Engine,
-    claimed: ClaimedDelivery,
-    content: Content,
+    (claimed, content, is_window_full): QueuedDelivery,
     leased_until: Timestamp,
 ) -> Option<(Uuid, Message)> {
     let Ok(kind) = claimed.kind.parse::<MessageKind>() else {
@@ -156,6 +147,9 @@ fn message(
     if claimed.requeues > 0 {
         headers.push((header::REQUEUES, claimed.requeues.to_string()));
     }
+    if is_window_full {
+        headers.push((header::WINDOW_FULL, "true".to_owned()));
+    }
     headers.extend(content.traceparent.map(|parent| (header::TRACEPARENT, parent)));
     let message = Message {
         exchange: default_exchange(),
@@ -166,32 +160,4 @@ fn message(
         body: content.body,
     };
     Some((claimed.id, message))
-}
-
-/// Expires leases, repairs ordering keys, and enables endpoints again whose merchant changed after a
-/// 410 response.
-async fn run_maintenance(
-    conn: &mut AsyncPgConnection,
-    engine: &Engine,
-    cursor: &mut OrderingKeyCursor,
-    now: Timestamp,
-) -> Result<(), DatabaseError> {
-    let expired = store::expire_leases(conn, now).await?;
-    if expired > 0 {
-        tracing::warn!(deliveries = expired, "the leases of {expired} deliveries expired");
-        engine.metrics.leases_expired(expired);
-    }
-    let unblocked = store::unblock_heads(conn, cursor).await?;
-    if unblocked > 0 {
-        tracing::warn!(deliveries = unblocked, "unblocked {unblocked} heads of ordering keys");
-    }
-    for disabled in store::disabled_endpoints(conn).await? {
-        let id = disabled.merchant.parse().map_err(store::unreadable)?;
-        let version = engine.merchants.get(&id).map(|merchant| merchant.version);
-        if version.is_some_and(|version| version > disabled.version) {
-            // One endpoint per transaction: settlers lock several, in an order of their own.
-            store::enable_endpoint(conn, &disabled).await?;
-        }
-    }
-    Ok(())
 }

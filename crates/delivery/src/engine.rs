@@ -18,6 +18,7 @@ use crate::metrics::Metrics;
 use crate::observer::SettlementObserver;
 use crate::outcome::Schedule;
 use crate::settings::Settings;
+use crate::settled_ids::SettledIds;
 
 /// The default exchange, whose routing keys are names of queues.
 pub(crate) fn default_exchange() -> Exchange {
@@ -43,6 +44,8 @@ pub(crate) struct Engine {
     pub(crate) metrics: Metrics,
     /// Wakes the dispatcher when messages may be due.
     pub(crate) wake: Arc<Notify>,
+    /// Deliveries that this replica settled.
+    pub(crate) settled: SettledIds,
     /// Wakes the replayer when dead letters may be obsolete.
     pub(crate) replayed: Notify,
     /// A permit for each listener that may wait for messages.
@@ -67,6 +70,17 @@ impl Engine {
         merchant.is_some_and(|merchant| {
             merchant.endpoints.get(&interface).is_some_and(|endpoint| endpoint.paused)
         })
+    }
+
+    /// Like [`Engine::is_paused`], with the name of the kind.
+    pub(crate) fn is_endpoint_paused(&self, merchant: &str, kind: &str) -> bool {
+        kind.parse().is_ok_and(|kind| self.is_paused(merchant, kind))
+    }
+
+    /// Returns the version of a merchant.
+    pub(crate) fn version(&self, merchant: &str) -> Option<i64> {
+        let merchant = self.merchants.get(&merchant.parse().ok()?)?;
+        Some(merchant.version)
     }
 
     /// Returns the paused endpoints as two parallel lists: merchants and kinds.

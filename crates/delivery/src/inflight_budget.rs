@@ -26,9 +26,15 @@ impl InflightBudget {
         Self { semaphore: Arc::new(Semaphore::new(permits)), total }
     }
 
-    /// A message larger than the budget needs all of it, so it is sent alone.
-    fn permits(&self, message: &Incoming) -> u32 {
-        let permits = (message.body.len() + OVERHEAD_BYTES).div_ceil(PERMIT_BYTES);
+    /// Number of permits in all.
+    pub(crate) fn total(&self) -> u32 {
+        self.total
+    }
+
+    /// Returns the permits that a message needs. One larger than the budget needs all of it, so it is
+    /// sent alone.
+    pub(crate) fn permits(&self, body_bytes: usize) -> u32 {
+        let permits = (body_bytes + OVERHEAD_BYTES).div_ceil(PERMIT_BYTES);
         u32::try_from(permits).map_or(self.total, |permits| permits.min(self.total))
     }
 }
@@ -63,7 +69,7 @@ impl WaitingMessages {
     /// `max`. Cancel-safe.
     pub(crate) async fn admit(&mut self, max: usize) -> Vec<(Incoming, OwnedSemaphorePermit)> {
         let Some(first) = self.messages.front() else { return Vec::new() };
-        let permits = self.budget.permits(first);
+        let permits = self.budget.permits(first.body.len());
         let semaphore = &self.budget.semaphore;
         let acquiring =
             self.acquiring.get_or_insert_with(|| acquire(semaphore.clone(), permits).boxed());
@@ -73,8 +79,11 @@ impl WaitingMessages {
             self.messages.pop_front().map(|first| (first, permit)).into_iter().collect();
         while admitted.len() < max
             && let Some(next) = self.messages.front()
-            && let Ok(permit) =
-                self.budget.semaphore.clone().try_acquire_many_owned(self.budget.permits(next))
+            && let Ok(permit) = self
+                .budget
+                .semaphore
+                .clone()
+                .try_acquire_many_owned(self.budget.permits(next.body.len()))
         {
             admitted.extend(self.messages.pop_front().map(|next| (next, permit)));
         }

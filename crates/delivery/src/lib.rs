@@ -30,6 +30,7 @@ mod recent_dead_letters;
 mod replayer;
 mod sender;
 mod settings;
+mod settled_ids;
 mod settlement;
 mod settler;
 mod store;

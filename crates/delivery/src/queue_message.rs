@@ -24,6 +24,8 @@ pub(crate) mod header {
     /// Present if the message was queued before, so that another copy may exist.
     pub(crate) const REQUEUES: &str = "requeues";
     pub(crate) const LEASED_UNTIL: &str = "leased-until";
+    /// Present if the message filled the window of its endpoint.
+    pub(crate) const WINDOW_FULL: &str = "window-full";
     pub(crate) const TRACEPARENT: &str = "traceparent";
 }
 
@@ -41,6 +43,8 @@ pub(crate) struct QueueMessage {
     pub(crate) leased_until: Timestamp,
     /// The sender must check the claim first: another copy of the message may exist.
     pub(crate) maybe_duplicate: bool,
+    /// The window of the endpoint was full when the message was queued, so more may be waiting.
+    pub(crate) is_window_full: bool,
     pub(crate) tag: DeliveryTag,
     pub(crate) content: Message,
     /// Memory of the message.
@@ -89,6 +93,7 @@ impl QueueMessage {
             attempt_number,
             leased_until,
             maybe_duplicate: incoming.redelivered || was_requeued || !is_fresh,
+            is_window_full: find(headers, header::WINDOW_FULL).is_some(),
             tag: DeliveryTag { subscription, tag: incoming.delivery_tag },
             content: Message {
                 id: id.to_string(),

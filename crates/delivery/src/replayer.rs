@@ -1,5 +1,5 @@
-//! Advances the replays that operators requested, each at its own rate, and purges the dead letters
-//! of replayed deliveries.
+//! Advances the replays that operators requested, each at its own rate, and purges outdated dead
+//! letters.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,8 @@ use crate::store;
 const STEP_INTERVAL: Duration = Duration::from_secs(1);
 /// Reading the dead-letter queues takes longer than a step, so purges during a replay are rare.
 const PURGE_INTERVAL_DURING_REPLAY: Duration = Duration::from_secs(60);
-/// The regular purge finds dead letters that a process left when it died after a replay.
+/// The regular purge finds dead letters of erased and of expired messages, and those that a process left
+/// when it died after a replay.
 const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
 
 pub(crate) struct Replayer {
@@ -76,7 +77,7 @@ impl Replayer {
 
     async fn purge_dead_letters(&self) {
         for kind in &self.engine.kinds {
-            match dead_letters::purge_replayed(&self.engine, *kind).await {
+            match dead_letters::purge_outdated(&self.engine, *kind).await {
                 Ok(0) => {}
                 Ok(purged) => tracing::info!(%kind, purged, "purged {purged} dead letters"),
                 Err(error) => {

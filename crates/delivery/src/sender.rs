@@ -28,8 +28,10 @@ use claims::{extract_paused, still_claimed};
 use queue_source::QueueSource;
 use settle_queue::SettleQueue;
 
-/// Interval of counting slow attempts and acknowledging them.
-const MAINTENANCE_INTERVAL: Duration = Duration::from_millis(250);
+/// Interval of acknowledging slow attempts.
+const ACKNOWLEDGE_INTERVAL: Duration = Duration::from_millis(250);
+/// Messages that are received at once. The memory budget bounds the messages in flight.
+const MAX_RECEIVED: usize = 512;
 /// Time to settle and to release claims after the drain deadline.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(1500);
 
@@ -66,22 +68,18 @@ impl Sender {
         if !self.engine.wait_for_merchants(&stop).await {
             return;
         }
-        let mut ticks = tokio::time::interval(MAINTENANCE_INTERVAL);
+        let mut ticks = tokio::time::interval(ACKNOWLEDGE_INTERVAL);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let concurrency = self.engine.settings.concurrency.get();
         loop {
-            let free_slots = self.attempts.free_slots(concurrency);
             let settle_at = self.settle_queue.start_at();
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                _ = ticks.tick() => self.run_maintenance().await,
+                _ = ticks.tick() => self.acknowledge().await,
                 settled = self.settle_queue.settled() => self.on_settled(settled).await,
                 Some(completed) = self.attempts.completed() => self.on_completed(completed),
                 () = sleep_until(settle_at) => {}
-                received = self.source.next(free_slots), if free_slots > 0 => {
-                    self.on_received(received).await;
-                }
+                received = self.source.next(MAX_RECEIVED) => self.on_received(received).await,
             }
             // Without running attempts, a batch has nothing more to wait for.
             if !self.attempts.are_running() || self.settle_queue.is_due() {
@@ -89,11 +87,6 @@ impl Sender {
             }
         }
         self.shut_down().await;
-    }
-
-    async fn run_maintenance(&mut self) {
-        self.attempts.count_slow();
-        self.acknowledge().await;
     }
 
     async fn on_received(

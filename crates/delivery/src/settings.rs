@@ -38,7 +38,6 @@ pub struct Settings {
     #[serde(with = "humantime_serde")]
     pub poll_interval: Duration,
     pub prefetch: NonZeroU16,
-    pub concurrency: NonZeroUsize,
     pub max_inflight_bytes: NonZeroUsize,
     pub settle_batch: NonZeroUsize,
     pub retention_days: u32,
@@ -62,6 +61,12 @@ impl<'de> Deserialize<'de> for Settings {
 impl Settings {
     pub(crate) fn windows(&self) -> Limits {
         Limits { initial: self.initial_window, max: self.max_window, probe_delay: self.retry_base }
+    }
+
+    /// Returns the window of an endpoint, whose size is stored after its first attempt.
+    pub(crate) fn window_size(&self, stored: Option<i32>) -> u32 {
+        let stored = stored.map(|size| u32::try_from(size).unwrap_or_default());
+        stored.unwrap_or(self.initial_window.get()).clamp(1, self.max_window.get())
     }
 
     pub(crate) fn endpoint_client(&self) -> anyhow::Result<EndpointClient> {
@@ -101,13 +106,6 @@ mod tests {
 
     #[test]
     fn invalid_settings_are_rejected() {
-        check_rejected(
-            "TEST__DELIVERY__CONCURRENCY",
-            "0",
-            &expect![
-                "delivery.concurrency (TEST__DELIVERY__CONCURRENCY): must be a whole number above 0, not 0"
-            ],
-        );
         check_rejected(
             "TEST__DELIVERY__SETTLE_BATCH",
             "0",

@@ -79,6 +79,7 @@ pub(crate) mod tests {
             attempt_number: 1,
             leased_until: started_at,
             maybe_duplicate: false,
+            is_window_full: true,
             tag: DeliveryTag { subscription: 1, tag: 1 },
             content,
             permit: None,

@@ -92,7 +92,6 @@ impl Settler {
                 }
             }
         }
-        self.engine.wake.notify_one();
     }
 
     async fn persist_with_retry(
@@ -142,18 +141,26 @@ impl Settler {
         events: Vec<&DeliveryDead>,
     ) -> Result<(), DatabaseError> {
         let (engine, windows) = (&self.engine, &mut self.windows);
-        conn.transaction(async |conn| {
-            let ids = store::settle(conn, windows, batch).await?;
-            let settled: Vec<_> =
-                batch.iter().filter(|settlement| ids.contains(&settlement.id())).collect();
-            if !settled.is_empty() {
-                engine.observer.on_settled(conn, &settled).await?;
-            }
-            let events = events.iter().filter(|dead| ids.contains(&dead.delivery));
-            engine.outbox.append(conn, engine.clock.now(), events.copied().cloned()).await
-        })
-        .await?;
+        let settled = conn
+            .transaction(async |conn| {
+                let now = engine.clock.now();
+                let store::Settled { ids, unblocked } =
+                    store::settle(conn, now, windows, batch).await?;
+                let settled: Vec<_> =
+                    batch.iter().filter(|settlement| ids.contains(&settlement.id())).collect();
+                if !settled.is_empty() {
+                    engine.observer.on_settled(conn, &settled).await?;
+                }
+                let events = events.iter().filter(|dead| ids.contains(&dead.delivery));
+                engine.outbox.append(conn, now, events.copied().cloned()).await?;
+                Ok::<_, DatabaseError>(store::Settled { ids, unblocked })
+            })
+            .await?;
         engine.metrics.settled(batch);
+        let is_awaited = engine.settled.add(settled.ids);
+        if is_awaited || settled.unblocked > 0 {
+            engine.wake.notify_one();
+        }
         Ok(())
     }
 }

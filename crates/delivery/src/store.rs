@@ -7,7 +7,10 @@ mod advance_replay;
 mod append;
 mod attempts;
 mod backlog;
+mod candidates;
 mod claim;
+mod dead_letters;
+mod due;
 mod endpoint_health;
 mod endpoint_rows;
 mod endpoint_states;
@@ -18,13 +21,13 @@ mod leases;
 mod log_attempts;
 mod matches;
 mod messages;
-mod newest;
 mod partitions;
 mod replay;
 mod report;
 mod requeue;
 mod retry;
 mod samples;
+mod scan;
 mod schema;
 mod search;
 mod settle;
@@ -38,10 +41,12 @@ use uuid::Uuid;
 
 pub(crate) use advance_replay::advance_replay;
 pub use append::NewMessage;
-pub(crate) use append::append;
+pub(crate) use append::{append, append_one};
 pub(crate) use attempts::{AttemptRow, attempts, first_attempts};
 pub(crate) use backlog::{OldestDue, oldest_due, oldest_due_seconds};
-pub(crate) use claim::{ClaimParams, ClaimedDelivery, Claims, Content, claim_due};
+pub(crate) use claim::{ClaimParams, ClaimedDelivery, Claims, Content, OpenEndpoint, claim_due};
+pub(crate) use dead_letters::outdated_dead_letters;
+pub(crate) use due::{DueEndpoint, due_endpoints, endpoints_after, take_wake_ups};
 pub(crate) use endpoint_health::EndpointHealth;
 pub(crate) use endpoint_states::{
     BadEndpoint, EndpointKey, bad_among, bad_endpoints, worst_endpoints,
@@ -53,22 +58,24 @@ pub(crate) use erase::erase;
 pub(crate) use latencies::{
     EndpointBucket, HourBucket, endpoint_latencies, hourly_latencies, recent_latencies,
 };
-pub(crate) use leases::{Queued, expire_leases, release_claim, still_queued};
-pub(crate) use matches::{MatchCount, count, match_counts};
+pub(crate) use leases::{
+    LeasedDelivery, Queued, expire_leases, leased, release_claim, still_queued,
+};
+pub(crate) use matches::{MatchCounts, match_counts};
 pub(crate) use messages::{StoredMessage, messages_between};
-pub(crate) use newest::{Newest, newest_first};
 pub(crate) use partitions::{Partitions, is_partition_missing, min_id_at};
 pub(crate) use replay::{
     Replay, ReplayState, change_replay_state, find_replay, insert_replay, newest_replays,
     next_due_replay,
 };
-pub(crate) use report::{Period, ReportFilter, ReportRow, report};
-pub(crate) use requeue::{Superseded, delete_settled, requeue, superseded_dead_letters};
+pub(crate) use report::{MAX_READ, Period, ReportFilter, ReportRow, report};
+pub(crate) use requeue::{Superseded, delete_settled, requeue};
 pub(crate) use retry::{UnsettledDelivery, retry_now, unsettled};
 pub(crate) use samples::record_samples;
-pub(crate) use search::{DeliveryRow, Filter, State, body, find, oldest_first};
-pub(crate) use settle::settle;
-pub(crate) use unblock::{OrderingKeyCursor, unblock_heads};
+pub(crate) use scan::{Scan, newest_first, oldest_first};
+pub(crate) use search::{DeliveryRow, Filter, State, body, find};
+pub(crate) use settle::{Settled, settle};
+pub(crate) use unblock::{BlockedCursor, unblock_heads};
 pub(crate) use windows::Windows;
 
 /// Creates a UUID of version 7: ids sort by time, and a day is a range of ids.

@@ -1,9 +1,13 @@
 //! The window of an endpoint: how many of its messages may be in flight.
 //!
 //! It works like TCP congestion control. A window grows by one per success (slow start) up to half
-//! of its size at the last failure, then by one per full window of successes. A failure halves it,
-//! down to one message: a probe. The delay between failing probes grows, so that endpoints that hang
-//! do not occupy the senders.
+//! of its size at the last failure, then by one per full window of successes. It grows only while it is
+//! full: a window that is not used would be used at once by an endpoint that begins to hang. A failure
+//! halves it, down to one message: a probe. The delay between failing probes grows, so that endpoints
+//! that hang do not occupy the senders.
+//!
+//! Messages in flight are rate times latency (Little's law). An endpoint that responds slowly therefore
+//! gets a smaller window, so that it holds no more memory than a fast endpoint that gets more messages.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -14,6 +18,11 @@ use crate::outcome::Signal;
 const MAX_PROBE_DELAY_FACTOR: u32 = 6;
 const MAX_PROBE_DELAY: Duration = Duration::from_secs(60);
 
+/// Up to this latency an endpoint may have the maximum window; ten times the latency justifies a tenth.
+const FAST_LATENCY: Duration = Duration::from_millis(100);
+/// The window that any latency justifies.
+const SLOW_WINDOW: u32 = 32;
+
 /// Sizes of windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -21,6 +30,15 @@ pub struct Limits {
     pub max: NonZeroU32,
     /// Delay after the first failed probe. It doubles with each further one.
     pub probe_delay: Duration,
+}
+
+impl Limits {
+    /// Returns the largest window of an endpoint with this latency.
+    pub fn justified(&self, latency: Duration) -> u32 {
+        let (max, fast) = (self.max.get(), FAST_LATENCY.as_millis());
+        let justified = u128::from(max) * fast / latency.as_millis().max(fast);
+        u32::try_from(justified).unwrap_or(max).max(SLOW_WINDOW.min(max))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,11 +102,6 @@ impl Window {
         }
     }
 
-    /// Whether another success would change nothing.
-    pub fn is_at_max(&self) -> bool {
-        self.size == self.max
-    }
-
     pub fn size(&self) -> u32 {
         self.size
     }
@@ -97,8 +110,22 @@ impl Window {
         match signal {
             Signal::Grow => self.grow(),
             // The endpoint responded, so the probe did not fail.
-            Signal::Hold => self.failed_probes = 0,
+            Signal::Hold => self.keep(),
             Signal::Shrink => self.shrink(),
+        }
+    }
+
+    /// Applies a success whose message did not fill the window.
+    pub fn keep(&mut self) {
+        self.failed_probes = 0;
+    }
+
+    /// Narrows a window that is larger than `justified`, by half at most: one slow response among fast ones
+    /// changes little.
+    pub fn narrow(&mut self, justified: u32) {
+        if self.size > justified {
+            self.size = justified.max(self.size / 2);
+            self.acks = 0;
         }
     }
 
@@ -208,6 +235,39 @@ mod tests {
     #[test]
     fn the_initial_size_is_limited_by_the_maximum() {
         assert_eq!(Window::new(limits(100, 64)).size(), 64);
+    }
+
+    #[test]
+    fn a_slow_response_justifies_a_small_window() {
+        let justified = |ms| limits(8, 1024).justified(Duration::from_millis(ms));
+        assert_eq!([0, 5, 100].map(justified), [1024; 3]);
+        assert_eq!([200, 1000, 3000].map(justified), [512, 102, 34]);
+        assert_eq!([10_000, 120_000].map(justified), [32; 2]);
+        assert_eq!(limits(8, 2).justified(Duration::from_secs(10)), 2);
+    }
+
+    #[test]
+    fn a_window_that_is_too_large_is_narrowed_by_half_at_most() {
+        let mut window = Window::new(limits(8, 1024));
+        (0..2000).for_each(|_| window.apply(Grow));
+        let narrowed = [32; 6].map(|justified| {
+            window.narrow(justified);
+            window.size()
+        });
+        assert_eq!(narrowed, [512, 256, 128, 64, 32, 32]);
+        window.narrow(1024);
+        assert_eq!(window.size(), 32);
+        window.apply(Grow);
+        assert_eq!(window.size(), 33, "it grows fast again");
+    }
+
+    #[test]
+    fn a_success_that_did_not_fill_the_window_ends_the_back_off_only() {
+        let mut window = Window::new(limits(8, 64));
+        (0..5).for_each(|_| window.apply(Shrink));
+        assert!(window.probe_delay() > Duration::ZERO);
+        window.keep();
+        assert_eq!((window.size(), window.probe_delay()), (1, Duration::ZERO));
     }
 
     fn signals() -> impl Strategy<Value = Vec<Signal>> {

@@ -1,7 +1,9 @@
 DROP TABLE delivery_replays;
+DROP TABLE delivery_totals;
 DROP TABLE delivery_latencies;
 DROP TABLE delivery_counts;
 DROP TABLE delivery_samples;
+DROP TABLE delivery_wake_ups;
 DROP TABLE delivery_endpoints;
 DROP TABLE delivery_ordering_keys;
 DROP TABLE deliveries;

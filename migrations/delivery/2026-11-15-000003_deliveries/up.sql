@@ -12,7 +12,9 @@ CREATE TABLE delivery_messages (
     event TEXT NOT NULL,
     body BYTEA NOT NULL,
     traceparent TEXT,
-    created_at TIMESTAMPTZ NOT NULL
+    created_at TIMESTAMPTZ NOT NULL,
+    -- Whether a shopper's data was replaced in the body. A dead letter then has the data still.
+    is_erased BOOLEAN NOT NULL DEFAULT false
 ) PARTITION BY RANGE (id);
 
 CREATE INDEX delivery_messages_merchant ON delivery_messages (merchant, id);
@@ -40,11 +42,20 @@ CREATE TABLE delivery_attempts (
     -- are left out; there are none if the attempt failed before the request.
     request_headers TEXT NOT NULL DEFAULT '',
     response_headers TEXT NOT NULL DEFAULT '',
+    merchant TEXT NOT NULL,
     CONSTRAINT delivery_attempts_settled CHECK (settled IN ('delivered', 'dead'))
 ) PARTITION BY RANGE (delivery);
 
 CREATE INDEX delivery_attempts_delivery ON delivery_attempts (delivery);
-CREATE INDEX delivery_attempts_failed ON delivery_attempts (delivery) WHERE outcome <> 'delivered';
+-- Failures and dead deliveries of one merchant and of all. Only queries of all merchants repeat the second
+-- condition of their indexes, which is always true: otherwise PostgreSQL might look for the rows of one merchant
+-- among those of all.
+CREATE INDEX delivery_attempts_failed ON delivery_attempts (merchant, delivery) WHERE outcome <> 'delivered';
+CREATE INDEX delivery_attempts_failed_of_all ON delivery_attempts (delivery)
+WHERE outcome <> 'delivered' AND merchant IS DISTINCT FROM '';
+CREATE INDEX delivery_attempts_dead ON delivery_attempts (merchant, delivery) WHERE settled = 'dead';
+CREATE INDEX delivery_attempts_dead_of_all ON delivery_attempts (delivery)
+WHERE settled = 'dead' AND merchant IS DISTINCT FROM '';
 
 -- Deliveries that are neither delivered nor dead. A ready delivery is sent at `next_attempt_at`. A
 -- blocked delivery waits behind another of its ordering key. A queued delivery is in the broker until
@@ -72,7 +83,13 @@ CREATE TABLE deliveries (
     autovacuum_vacuum_cost_delay = 0
 );
 
-CREATE INDEX deliveries_due ON deliveries (merchant, kind, state, next_attempt_at);
+-- Ready deliveries of one endpoint, in the order in which they are sent.
+CREATE INDEX deliveries_ready ON deliveries (merchant, kind, next_attempt_at) WHERE state = 'ready';
+-- Ready deliveries of all endpoints: the dispatcher reads the part since it last looked. The expression keeps
+-- the planner from using this index for the deliveries of one endpoint.
+CREATE INDEX deliveries_ready_at ON deliveries ((next_attempt_at AT TIME ZONE 'UTC'))
+WHERE state = 'ready';
+CREATE INDEX deliveries_not_ready ON deliveries (state, merchant, kind, id) WHERE state <> 'ready';
 CREATE UNIQUE INDEX deliveries_ordering_key ON deliveries (merchant, ordering_key, sequence)
 WHERE ordering_key IS NOT NULL;
 
@@ -113,11 +130,28 @@ CREATE TABLE delivery_endpoints (
     CHECK ((disabled_at_version IS NULL) = (disabled_at IS NULL))
 ) WITH (fillfactor = 50);
 
--- Failing and disabled endpoints, in the order of lists. These columns change rarely, so the index does not
--- slow settlements.
-CREATE INDEX delivery_endpoints_bad
-ON delivery_endpoints (merchant COLLATE "C", kind COLLATE "C")
-WHERE failing_since IS NOT NULL OR disabled_at IS NOT NULL;
+-- Failing and disabled endpoints, in the order of lists, and those with the longest time first. These columns
+-- change rarely, so the indexes do not slow settlements.
+CREATE INDEX delivery_endpoints_failing ON delivery_endpoints (merchant COLLATE "C", kind COLLATE "C")
+WHERE failing_since IS NOT NULL;
+CREATE INDEX delivery_endpoints_failing_since ON delivery_endpoints (failing_since)
+WHERE failing_since IS NOT NULL;
+CREATE INDEX delivery_endpoints_disabled_at ON delivery_endpoints (disabled_at)
+WHERE disabled_at IS NOT NULL;
+CREATE INDEX delivery_endpoints_disabled_list
+ON delivery_endpoints (merchant COLLATE "C", kind COLLATE "C") WHERE disabled_at IS NOT NULL;
+
+-- Endpoints that a 410 response disabled.
+CREATE INDEX delivery_endpoints_disabled ON delivery_endpoints (merchant, kind)
+WHERE disabled_at_version IS NOT NULL;
+
+-- Endpoints whose next delivery an operator retried. The dispatcher looks at them again and deletes the rows,
+-- within a second.
+CREATE TABLE delivery_wake_ups (
+    merchant TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    PRIMARY KEY (merchant, kind)
+);
 
 -- The last sample that each endpoint accepted. Samples are not deliveries.
 CREATE TABLE delivery_samples (
@@ -140,6 +174,9 @@ CREATE TABLE delivery_counts (
     PRIMARY KEY (hour, merchant, kind, outcome, status)
 ) WITH (fillfactor = 70);
 
+-- For the report of one merchant.
+CREATE INDEX delivery_counts_merchant ON delivery_counts (merchant, hour, kind, outcome, status);
+
 -- Attempts per hour by duration, for percentiles. Counts of a bucket can be added up.
 CREATE TABLE delivery_latencies (
     merchant TEXT NOT NULL,
@@ -154,6 +191,17 @@ CREATE TABLE delivery_latencies (
 
 -- Rows are inserted in the order of their hours.
 CREATE INDEX delivery_latencies_hour ON delivery_latencies USING brin (hour);
+
+-- The same of all merchants. Several slots, because every settlement updates these rows.
+CREATE TABLE delivery_totals (
+    hour TIMESTAMPTZ NOT NULL,
+    kind TEXT NOT NULL,
+    bucket SMALLINT NOT NULL,
+    slot INTEGER NOT NULL,
+    attempts BIGINT NOT NULL,
+    delivered BIGINT NOT NULL,
+    PRIMARY KEY (hour, kind, bucket, slot)
+) WITH (fillfactor = 50);
 
 -- Replays and their progress.
 CREATE TABLE delivery_replays (
@@ -181,4 +229,8 @@ CREATE TABLE delivery_replays (
 );
 
 CREATE INDEX delivery_replays_running ON delivery_replays (id) WHERE state = 'running';
+CREATE INDEX delivery_replays_state ON delivery_replays (state, id);
 CREATE INDEX delivery_replays_merchant ON delivery_replays ((filter ->> 'merchant'), id);
+CREATE INDEX delivery_replays_merchant_state ON delivery_replays ((filter ->> 'merchant'), state, id);
+-- For the deletion of old ones.
+CREATE INDEX delivery_replays_finished_at ON delivery_replays (finished_at);

@@ -1,5 +1,7 @@
 //! Dry runs of replays.
 
+use std::cmp::Reverse;
+
 use chrono::{DateTime, Utc};
 use diesel_async::AsyncPgConnection;
 use platform::database::DatabaseError;
@@ -8,7 +10,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::new_replay::MAX_COUNTED;
-use crate::store::{self, DeliveryRow, Filter, MatchCount};
+use crate::store::{self, DeliveryRow, Filter};
 
 const MAX_MERCHANTS: usize = 100;
 const SAMPLES: i64 = 10;
@@ -16,9 +18,11 @@ const SAMPLES: i64 = 10;
 /// Result of a dry run.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct DryRun {
-    /// Number of deliveries that match, counted up to 100,000. It includes superseded ones, which a
-    /// replay without `force` skips.
+    /// Number of deliveries that match. It includes superseded ones, which a replay without `force`
+    /// skips.
     matches: i64,
+    /// True if the count stopped after 100,000 messages or attempts, and more may match.
+    truncated: bool,
     /// The 100 merchants with the most matches.
     by_merchant: Vec<MerchantMatches>,
     by_kind: Vec<KindMatches>,
@@ -75,21 +79,22 @@ pub(super) async fn dry_run(
     filter: &Filter,
     per_second: i32,
 ) -> Result<DryRun, DatabaseError> {
-    let samples = store::oldest_first(conn, filter, Uuid::nil(), SAMPLES).await?;
-    let (mut matches, mut by_merchant, mut by_kind) = (0, Vec::new(), Vec::new());
-    for MatchCount { merchant, kind, count } in
-        store::match_counts(conn, filter, MAX_COUNTED).await?
-    {
-        match (merchant, kind) {
-            (Some(merchant), _) => by_merchant.push(MerchantMatches { merchant, matches: count }),
-            (None, Some(kind)) => by_kind.push(KindMatches { kind, matches: count }),
-            (None, None) => matches = count,
-        }
-    }
+    let samples = store::oldest_first(conn, filter, Uuid::nil(), SAMPLES).await?.rows;
+    let counts = store::match_counts(conn, filter, MAX_COUNTED).await?;
+    let matches = counts.total;
+    let by_merchant = counts.by_merchant.into_iter();
+    let mut by_merchant: Vec<_> =
+        by_merchant.map(|(merchant, matches)| MerchantMatches { merchant, matches }).collect();
+    by_merchant.sort_by_key(|it| Reverse(it.matches));
     by_merchant.truncate(MAX_MERCHANTS);
+    let by_kind = counts.by_kind.into_iter();
+    let mut by_kind: Vec<_> =
+        by_kind.map(|(kind, matches)| KindMatches { kind, matches }).collect();
+    by_kind.sort_by_key(|it| Reverse(it.matches));
     let per_second = i64::from(per_second);
     Ok(DryRun {
         matches,
+        truncated: counts.is_truncated,
         by_merchant,
         by_kind,
         samples: samples.into_iter().map(MatchSample::from).collect(),

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::access::readable_merchant;
+use super::report::span;
 use super::{check_times, parse_merchant};
 use crate::Deliveries;
 use crate::latency::Histogram;
@@ -27,7 +28,8 @@ const MAX_ENDPOINTS: usize = 1000;
 #[serde(deny_unknown_fields)]
 pub(crate) struct EndpointReportQuery {
     merchant: Option<String>,
-    /// First hour of the report; 24 hours before `to` by default. Hours are kept for 30 days.
+    /// First hour of the report; 24 hours before `to` by default, and at most 31 days before it. Hours are
+    /// kept for 30 days.
     from: Option<DateTime<Utc>>,
     /// End of the report; now by default.
     to: Option<DateTime<Utc>>,
@@ -55,7 +57,8 @@ pub(crate) struct EndpointAttempts {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct EndpointReport {
     endpoints: Vec<EndpointAttempts>,
-    /// True if there are more than 1,000 endpoints; the best are left out.
+    /// True if there are more than 1,000 endpoints, of which the best are left out, or more than 50,000
+    /// hourly counts to add up. Use a merchant or a shorter time.
     truncated: bool,
 }
 
@@ -79,11 +82,12 @@ pub(crate) async fn report_endpoints(
 ) -> Result<HttpResponse, Problem> {
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
     check_times(&[query.from, query.to])?;
-    let to = query.to.unwrap_or_else(|| deliveries.0.clock.now());
-    let from = query.from.unwrap_or(to - DEFAULT_SPAN);
+    let span = span((query.from, query.to), deliveries.0.clock.now(), DEFAULT_SPAN)?;
     let merchant = merchant.as_ref().map(MerchantId::as_str);
-    let mut conn = deliveries.0.pool.get().await?;
-    let counts = store::endpoint_latencies(&mut conn, from, to, merchant).await?;
+    let kinds: Vec<_> = deliveries.0.kinds.iter().map(|kind| kind.name()).collect();
+    let mut conn = deliveries.0.pool.reader().await?;
+    let (counts, is_truncated) =
+        store::endpoint_latencies(&mut conn, span, merchant, &kinds).await?;
     let mut histograms = BTreeMap::<_, Histogram>::new();
     for count in counts {
         let histogram = histograms.entry((count.merchant, count.kind)).or_default();
@@ -93,7 +97,7 @@ pub(crate) async fn report_endpoints(
     let mut endpoints: Vec<_> =
         rows.filter_map(|(key, it)| EndpointAttempts::new(key, &it)).collect();
     endpoints.sort_by(worst_first);
-    let truncated = endpoints.len() > MAX_ENDPOINTS;
+    let truncated = is_truncated || endpoints.len() > MAX_ENDPOINTS;
     endpoints.truncate(MAX_ENDPOINTS);
     Ok(HttpResponse::Ok().json(EndpointReport { endpoints, truncated }))
 }

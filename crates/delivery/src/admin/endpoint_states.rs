@@ -14,6 +14,8 @@ use crate::store::{self, BadEndpoint, EndpointKey};
 
 /// Number of endpoints whose states are read at once.
 const BATCH: i64 = 200;
+/// Batches that one page reads. Many endpoints of one state may be paused or no longer set.
+const MAX_BATCHES: usize = 10;
 
 /// The endpoints that a list shows.
 pub(super) struct Selection<'a> {
@@ -23,26 +25,28 @@ pub(super) struct Selection<'a> {
 }
 
 impl Selection<'_> {
-    /// Returns at least `rows` endpoints after `after` if there are that many, by merchant and kind.
+    /// Returns at least `rows` endpoints after `after` if there are that many, by merchant and kind. If the
+    /// search stopped at its limit, the last endpoint that it looked at comes with them.
     pub(super) async fn page(
         &self,
         conn: &mut AsyncPgConnection,
         mut after: Option<EndpointKey>,
         rows: usize,
-    ) -> Result<Vec<EndpointView>, DatabaseError> {
+    ) -> Result<(Vec<EndpointView>, Option<EndpointKey>), DatabaseError> {
         let mut found = Vec::new();
-        while found.len() < rows {
+        for _ in 0..MAX_BATCHES {
             let keys = self.next_keys(conn, after.as_ref()).await?;
-            if keys.is_empty() {
-                break;
-            }
+            let is_last = keys.len() < usize::try_from(BATCH).unwrap_or_default();
             let views = views(self.engine, conn, &keys).await?;
             let is_listed =
                 |view: &EndpointView| self.state.is_none_or(|state| view.state == state);
             found.extend(views.into_iter().filter(is_listed));
+            if is_last || found.len() >= rows {
+                return Ok((found, None));
+            }
             after = keys.into_iter().last();
         }
-        Ok(found)
+        Ok((found, after))
     }
 
     /// Returns the next endpoints that may have the state.

@@ -50,7 +50,8 @@ pub(crate) struct EndpointPage {
 
 /// List endpoints
 ///
-/// With their state, waiting messages, window and last results. A 410 response disables an endpoint.
+/// With their state, waiting messages, window and last results. A 410 response disables an endpoint. A page of
+/// one state looks at up to 2,000 endpoints; it can have few or none, and still a `next`.
 #[utoipa::path(
     tag = "deliveries",
     security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])),
@@ -69,11 +70,12 @@ pub(crate) async fn list_endpoints(
     let engine = &deliveries.0;
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
     let after = query.after.as_deref().map(read_cursor).transpose()?;
-    let mut conn = engine.pool.get().await?;
+    let mut conn = engine.pool.reader().await?;
     let selection = Selection { engine, merchant: merchant.as_ref(), state: query.state };
     let rows = usize::try_from(query.limit.rows()).unwrap_or_default();
-    let mut endpoints = selection.page(&mut conn, after, rows).await?;
+    let (mut endpoints, scanned_to) = selection.page(&mut conn, after, rows).await?;
     let next = query.limit.next(&mut endpoints, |last| format!("{}/{}", last.merchant, last.kind));
+    let next = next.or(scanned_to.map(|(merchant, kind)| format!("{merchant}/{kind}")));
     add_details(engine, &mut conn, &mut endpoints).await?;
     let retry_delays_seconds = engine.schedule.delays().map(|delay| delay.as_secs()).collect();
     Ok(HttpResponse::Ok().json(EndpointPage { endpoints, retry_delays_seconds, next }))

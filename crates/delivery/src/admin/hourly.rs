@@ -117,9 +117,12 @@ pub(crate) async fn report_hours(
     let now = deliveries.0.clock.now();
     let current = now.duration_trunc(HOUR).unwrap_or(now);
     let first = current - HOUR * (i32::from(query.hours) - 1);
-    let mut conn = deliveries.0.pool.get().await?;
-    let (merchant, kind) = (merchant.as_ref().map(MerchantId::as_str), query.kind.as_deref());
-    let buckets = store::hourly_latencies(&mut conn, first, merchant, kind).await?;
+    let mut conn = deliveries.0.pool.reader().await?;
+    let kinds = deliveries.0.kinds.iter().map(|kind| kind.name());
+    let kinds: Vec<_> =
+        kinds.filter(|kind| query.kind.as_deref().is_none_or(|only| only == *kind)).collect();
+    let merchant = merchant.as_ref().map(MerchantId::as_str);
+    let buckets = store::hourly_latencies(&mut conn, first, merchant, &kinds).await?;
     let histograms = by_hour(&buckets);
     let hours = std::iter::successors(Some(first), |hour| Some(*hour + HOUR));
     let empty = Histogram::default();

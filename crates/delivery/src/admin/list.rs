@@ -15,7 +15,7 @@ use super::access::readable_merchant;
 use super::waiting::{Waiting, waiting};
 use super::{check_filter, check_outcome, parse_merchant};
 use crate::Deliveries;
-use crate::store::{self, DeliveryRow, Filter, Newest, State};
+use crate::store::{self, DeliveryRow, Filter, Scan, State};
 
 /// Filter and page of a list of deliveries. All given fields must match.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -107,9 +107,8 @@ pub(crate) struct DeliveryPage {
 
 /// List deliveries
 ///
-/// Newest first. A filter by kind, event, state `delivered`, outcome `delivered` or a 2xx status, without a
-/// more selective one, looks at 20,000 messages for each page. Such a page can have few deliveries or none,
-/// and still a `next`.
+/// Newest first. Each page looks at up to 2,000 messages, or failed attempts for a filter by a failure. A page
+/// of a filter that few of them match can have few deliveries or none, and still a `next`.
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])), params(DeliveryQuery),
     responses(
@@ -146,8 +145,8 @@ pub(crate) async fn list_deliveries(
     if filter.kind.as_deref().is_some_and(is_foreign) {
         return Ok(HttpResponse::Ok().json(DeliveryPage { deliveries: Vec::new(), next: None }));
     }
-    let mut conn = engine.pool.get().await?;
-    let Newest { mut rows, scanned_to } =
+    let mut conn = engine.pool.reader().await?;
+    let Scan { mut rows, scanned_to } =
         store::newest_first(&mut conn, &filter, query.after, query.limit.rows()).await?;
     let next = query.limit.next(&mut rows, |last| last.id.to_string());
     let next = next.or(scanned_to.map(|id| id.to_string()));

@@ -30,7 +30,7 @@ pub(crate) struct NewReplay {
     pub(super) dry_run: bool,
     #[schema(required = false, default = 50, minimum = 1, maximum = 1000)]
     pub(super) per_second: i32,
-    /// Number of matches of a dry run. If the number has changed, or reaches 100,000, nothing is
+    /// Number of matches of a dry run. If the number has changed, or cannot be counted, nothing is
     /// replayed.
     #[schema(required = false, minimum = 0, maximum = 100000)]
     pub(super) expect_matches: Option<i64>,
@@ -41,7 +41,7 @@ pub(crate) struct NewReplay {
 
 pub(super) const DEFAULT_PER_SECOND: i32 = 50;
 const MAX_PER_SECOND: i64 = 1000;
-/// Matches are counted no further.
+/// Matches are counted among this many messages or attempts.
 pub(super) const MAX_COUNTED: i64 = 100_000;
 const MAX_ORDERING_KEY: usize = 1000;
 

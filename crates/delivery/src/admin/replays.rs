@@ -20,7 +20,7 @@ pub(super) use super::new_replay::{DEFAULT_PER_SECOND, MAX_COUNTED};
 use super::replay_view::ReplayView;
 use super::{Error, parse_merchant};
 use crate::Deliveries;
-use crate::store::{self, Filter, Replay, ReplayState, State};
+use crate::store::{self, Filter, MatchCounts, Replay, ReplayState, State};
 
 /// Filter and page of a list of replays.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -50,7 +50,7 @@ pub(crate) struct ReplayPage {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct UnexpectedMatches {
     message: String,
-    /// Deliveries that match now, counted up to 100,000.
+    /// Deliveries that match now, as far as they were counted.
     matches: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<String>,
@@ -69,7 +69,7 @@ pub(crate) struct UnexpectedMatches {
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (
             status = 409, body = UnexpectedMatches,
-            description = "The number of matches differs from `expect_matches` by more than `tolerance`, or 100,000 or more deliveries match",
+            description = "The number of matches differs from `expect_matches` by more than `tolerance`, or cannot be counted",
         ),
         (status = 415, body = ErrorBody), (status = 422, body = ErrorBody),
     )
@@ -84,14 +84,15 @@ pub(crate) async fn start_replay(
     let new = body.read(object(|body| NewReplay::read(body, is_limited)))?;
     let now = engine.clock.now();
     let filter = limited_filter(&caller, new.filter, now)?;
-    let mut conn = engine.pool.get().await?;
+    let mut conn = engine.pool.reader().await?;
     if new.dry_run {
         return Ok(HttpResponse::Ok().json(dry_run(&mut conn, &filter, new.per_second).await?));
     }
-    let matched = store::count(&mut conn, &filter, MAX_COUNTED).await?;
+    let matches = store::match_counts(&mut conn, &filter, MAX_COUNTED).await?;
+    let matched = matches.total;
     let unexpected = new
         .expect_matches
-        .and_then(|expected| UnexpectedMatches::check(matched, expected, new.tolerance));
+        .and_then(|expected| UnexpectedMatches::check(&matches, expected, new.tolerance));
     if let Some(unexpected) = unexpected {
         return Ok(HttpResponse::Conflict().json(unexpected));
     }
@@ -103,11 +104,12 @@ pub(crate) async fn start_replay(
 }
 
 impl UnexpectedMatches {
-    /// Compares the number of matches with the expected one. A number that reaches the limit of the
-    /// count says nothing about the real one.
-    fn check(matches: i64, expected: i64, tolerance: i64) -> Option<Self> {
-        let message = if matches >= MAX_COUNTED {
-            format!("{MAX_COUNTED} or more deliveries match, too many to count; narrow the filter")
+    /// Compares the number of matches with the expected one. A count that stopped at its limit says nothing
+    /// about the real number.
+    fn check(counts: &MatchCounts, expected: i64, tolerance: i64) -> Option<Self> {
+        let matches = counts.total;
+        let message = if counts.is_truncated {
+            "there are too many deliveries to count; narrow the filter".to_owned()
         } else if (matches - expected).abs() > tolerance {
             format!("{matches} deliveries match now, not as many as expected")
         } else {
@@ -146,7 +148,7 @@ pub(crate) async fn list_replays(
 ) -> Result<HttpResponse, Problem> {
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
     let merchant = merchant.as_ref().map(MerchantId::as_str);
-    let mut conn = deliveries.0.pool.get().await?;
+    let mut conn = deliveries.0.pool.reader().await?;
     let (state, rows) = (query.state, query.limit.rows());
     let mut replays = store::newest_replays(&mut conn, merchant, state, query.after, rows).await?;
     let next = query.limit.next(&mut replays, |last| last.id.to_string());
@@ -223,14 +225,14 @@ mod tests {
 
     #[test]
     fn only_a_counted_number_confirms_a_replay() {
-        let message = |matches, expected, tolerance| {
-            UnexpectedMatches::check(matches, expected, tolerance).map(|it| it.message)
+        let message = |total, is_truncated, expected, tolerance| {
+            let counts = MatchCounts { total, is_truncated, ..MatchCounts::default() };
+            UnexpectedMatches::check(&counts, expected, tolerance).map(|it| it.message)
         };
-        assert_eq!(message(99, 100, 1), None);
-        assert_eq!(message(MAX_COUNTED - 1, MAX_COUNTED - 1, 0), None);
+        assert_eq!(message(99, false, 100, 1), None);
         let changed = "98 deliveries match now, not as many as expected";
-        assert_eq!(message(98, 100, 1).as_deref(), Some(changed));
-        let uncounted = message(MAX_COUNTED, MAX_COUNTED, MAX_COUNTED).unwrap();
+        assert_eq!(message(98, false, 100, 1).as_deref(), Some(changed));
+        let uncounted = message(100, true, 100, MAX_COUNTED).unwrap();
         assert!(uncounted.ends_with("narrow the filter"), "{uncounted}");
     }
 }

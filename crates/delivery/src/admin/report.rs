@@ -4,18 +4,19 @@
 
 use actix_web::{HttpResponse, get, web};
 use chrono::{DateTime, TimeDelta, Utc};
-use platform::Problem;
 use platform::http::ErrorBody;
 use platform::identity::Caller;
+use platform::{Problem, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::access::readable_merchant;
-use super::{check_kind, check_times, parse_merchant};
+use super::{Error, check_kind, check_times, parse_merchant};
 use crate::Deliveries;
-use crate::store::{self, Period, ReportFilter, ReportRow};
+use crate::store::{self, MAX_READ, Period, ReportFilter, ReportRow};
 
 const DEFAULT_SPAN: TimeDelta = TimeDelta::days(1);
+pub(super) const MAX_SPAN: TimeDelta = TimeDelta::days(31);
 const MAX_ROWS: usize = 10_000;
 
 /// Filter and period of a report.
@@ -24,7 +25,7 @@ const MAX_ROWS: usize = 10_000;
 pub(crate) struct ReportQuery {
     merchant: Option<String>,
     kind: Option<String>,
-    /// First hour of the report; 24 hours before `to` by default.
+    /// First hour of the report; 24 hours before `to` by default, and at most 31 days before it.
     from: Option<DateTime<Utc>>,
     /// End of the report; now by default.
     to: Option<DateTime<Utc>>,
@@ -63,7 +64,8 @@ impl From<ReportRow> for AttemptCount {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct DeliveryReport {
     counts: Vec<AttemptCount>,
-    /// True if there are more than 10,000 counts; the oldest are left out. Use a shorter time or `by=day`.
+    /// True if there are more than 10,000 counts, or more than 50,000 hourly ones to add up; the oldest are
+    /// left out. Use a merchant, a shorter time or `by=day`.
     truncated: bool,
 }
 
@@ -87,18 +89,39 @@ pub(crate) async fn report_deliveries(
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
     check_kind(query.kind.as_deref())?;
     check_times(&[query.from, query.to])?;
-    let to = query.to.unwrap_or_else(|| deliveries.0.clock.now());
-    let filter = ReportFilter {
-        merchant: merchant.map(String::from),
-        kind: query.kind,
-        from: query.from.unwrap_or(to - DEFAULT_SPAN),
-        to,
-    };
-    let mut conn = deliveries.0.pool.get().await?;
-    let limit = i64::try_from(MAX_ROWS + 1).unwrap_or(i64::MAX);
-    let mut rows = store::report(&mut conn, &filter, query.by, limit).await?;
-    let truncated = rows.len() > MAX_ROWS;
-    rows.truncate(MAX_ROWS);
+    let (from, to) = span((query.from, query.to), deliveries.0.clock.now(), DEFAULT_SPAN)?;
+    let merchant = merchant.map(String::from);
+    let filter = ReportFilter { merchant, kind: query.kind, from, to };
+    let mut conn = deliveries.0.pool.reader().await?;
+    let mut rows = store::report(&mut conn, &filter, query.by).await?;
+    let truncated = cut(&mut rows);
     let counts = rows.into_iter().rev().map(AttemptCount::from).collect();
     Ok(HttpResponse::Ok().json(DeliveryReport { counts, truncated }))
+}
+
+/// Leaves out the oldest rows of a report that is too long, and the last period if it was not read
+/// completely. Returns whether any were left out.
+fn cut(rows: &mut Vec<ReportRow>) -> bool {
+    let is_incomplete = rows.iter().map(|row| row.read).sum::<i64>() >= MAX_READ;
+    let oldest = rows.last().map(|row| row.period_start_at);
+    if is_incomplete && rows.first().map(|row| row.period_start_at) != oldest {
+        rows.retain(|row| Some(row.period_start_at) != oldest);
+    }
+    let truncated = is_incomplete || rows.len() > MAX_ROWS;
+    rows.truncate(MAX_ROWS);
+    truncated
+}
+
+/// The start and the end of a report.
+pub(super) fn span(
+    (from, to): (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    now: Timestamp,
+    default: TimeDelta,
+) -> Result<(Timestamp, Timestamp), Error> {
+    let to = to.unwrap_or(now);
+    let from = from.unwrap_or(to - default);
+    if to - from > MAX_SPAN {
+        return Err(Error::Malformed("a report must not be longer than 31 days".to_owned()));
+    }
+    Ok((from, to))
 }

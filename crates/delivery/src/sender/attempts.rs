@@ -8,7 +8,6 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::run_attempt::run_attempt;
-use crate::ack_tracker::SLOW_AFTER;
 use crate::engine::Engine;
 use crate::queue_message::{AttemptKey, QueueMessage};
 use crate::settlement::Settlement;
@@ -17,15 +16,7 @@ use crate::settlement::Settlement;
 pub(super) struct Attempts {
     running: JoinSet<Settlement>,
     /// Attempts that are not settled yet. A duplicate of one of them is dropped.
-    unsettled: HashMap<AttemptKey, InFlight>,
-    /// Running attempts that were slow at the last count.
-    slow: usize,
-}
-
-struct InFlight {
-    task: tokio::task::Id,
-    started: Instant,
-    is_completed: bool,
+    unsettled: HashMap<AttemptKey, tokio::task::Id>,
 }
 
 impl Attempts {
@@ -37,21 +28,8 @@ impl Attempts {
         }
         let (engine, started) = (engine.clone(), Instant::now());
         let task = self.running.spawn(async move { run_attempt(&engine, message).await }).id();
-        self.unsettled.insert(key, InFlight { task, started, is_completed: false });
+        self.unsettled.insert(key, task);
         Some(started)
-    }
-
-    /// Number of attempts that may start. A completed attempt occupies its slot until it is settled.
-    /// A slow one occupies none, so endpoints that hang do not block others; the memory budget
-    /// bounds their number.
-    pub(super) fn free_slots(&self, concurrency: usize) -> usize {
-        (concurrency + self.slow).saturating_sub(self.unsettled.len())
-    }
-
-    pub(super) fn count_slow(&mut self) {
-        let is_slow =
-            |attempt: &&InFlight| !attempt.is_completed && attempt.started.elapsed() >= SLOW_AFTER;
-        self.slow = self.unsettled.values().filter(is_slow).count();
     }
 
     pub(super) fn are_running(&self) -> bool {
@@ -71,16 +49,11 @@ impl Attempts {
 
     fn complete(&mut self, result: Result<Settlement, JoinError>) -> Option<Settlement> {
         match result {
-            Ok(settlement) => {
-                if let Some(attempt) = self.unsettled.get_mut(&settlement.message.key()) {
-                    attempt.is_completed = true;
-                }
-                Some(settlement)
-            }
+            Ok(settlement) => Some(settlement),
             // The message is not settled: it is sent again when its lease expires.
             Err(error) => {
                 tracing::error!(%error, "attempt aborted");
-                self.unsettled.retain(|_, attempt| attempt.task != error.id());
+                self.unsettled.retain(|_, task| *task != error.id());
                 None
             }
         }
@@ -99,7 +72,7 @@ impl Attempts {
                 Ok(settlement) => completed.push(settlement),
                 Err(error) => {
                     let mut unsettled = self.unsettled.iter();
-                    let found = unsettled.find(|(_, attempt)| attempt.task == error.id());
+                    let found = unsettled.find(|(_, task)| **task == error.id());
                     aborted.extend(found.map(|((id, ..), _)| *id));
                 }
             }

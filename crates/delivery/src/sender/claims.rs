@@ -41,7 +41,7 @@ async fn load_queued(
     ids: &[Uuid],
 ) -> Result<HashSet<store::Queued>, DatabaseError> {
     let mut conn = engine.pool.get().await?;
-    Ok(store::still_queued(&mut conn, ids).await?.into_iter().collect())
+    store::still_queued(&mut conn, ids).await
 }
 
 /// Removes the messages whose endpoint was paused after they were queued, and returns their ids.
@@ -59,7 +59,10 @@ pub(super) async fn release(engine: &Engine, ids: &[Uuid]) {
         store::release_claim(&mut conn, engine.clock.now(), ids).await
     };
     match releasing.await {
-        Ok(()) => engine.wake.notify_one(),
+        Ok(()) => {
+            engine.settled.add(ids.iter().copied());
+            engine.wake.notify_one();
+        }
         Err(error) => tracing::warn!(error = chain(&error), "releasing claims failed"),
     }
 }

@@ -7,8 +7,9 @@ use uuid::Uuid;
 
 use super::replay::{Replay, ReplayState, due};
 use super::requeue::{Superseded, requeue};
+use super::scan::{Scan, oldest_first};
 use super::schema::delivery_replays;
-use super::search::{Filter, oldest_first};
+use super::search::Filter;
 use super::unreadable;
 
 /// Numbers of deliveries of one step.
@@ -33,17 +34,18 @@ pub(crate) async fn advance_replay(
     let Some(replay) = unlocked.first(conn).await.optional()? else { return Ok(false) };
     let filter: Filter = serde_json::from_value(replay.filter).map_err(unreadable)?;
     let limit = i64::from(replay.per_second);
-    let found = oldest_first(conn, &filter, replay.last_delivery_id, limit).await?;
-    let ids: Vec<_> = found.iter().map(|found| found.id).collect();
+    let Scan { rows, scanned_to } =
+        oldest_first(conn, &filter, replay.last_delivery_id, limit).await?;
+    let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
     let step = requeue_all(conn, now, &ids, Superseded::forced(replay.force)).await?;
     let count = |deliveries: usize| i64::try_from(deliveries).unwrap_or_default();
     let skipped = ids.len() - step.replayed - step.failed;
-    let is_finished = count(ids.len()) < limit;
+    let is_finished = count(ids.len()) < limit && scanned_to.is_none();
+    let done_to = scanned_to.or(ids.last().copied());
     let state = if is_finished { ReplayState::Finished } else { ReplayState::Running };
     diesel::update(delivery_replays::table.find(id))
         .set((
-            delivery_replays::last_delivery_id
-                .eq(ids.last().copied().unwrap_or(replay.last_delivery_id)),
+            delivery_replays::last_delivery_id.eq(done_to.unwrap_or(replay.last_delivery_id)),
             delivery_replays::replayed.eq(delivery_replays::replayed + count(step.replayed)),
             delivery_replays::skipped.eq(delivery_replays::skipped + count(skipped)),
             delivery_replays::failed.eq(delivery_replays::failed + count(step.failed)),

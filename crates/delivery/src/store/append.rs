@@ -46,14 +46,56 @@ const INSERT_MESSAGES: &str = "WITH new AS ( \
  INSERT INTO deliveries (id, merchant, kind, ordering_key, sequence, state, next_attempt_at) \
  SELECT id, merchant, kind, ordering_key, sequence, 'ready', $9 FROM new";
 
+/// Inserts one message. All messages but the first of an ordering key wait here for the counter.
+static INSERT_MESSAGE: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "WITH counter AS ( \
+             INSERT INTO delivery_ordering_keys AS counter (merchant, ordering_key, last_sequence) \
+             SELECT $2, $4, 1 + {SEQUENCE_FLOOR} WHERE $4 IS NOT NULL \
+             {} RETURNING last_sequence \
+         ), message AS ( \
+             INSERT INTO delivery_messages VALUES ($1, $2, $3, $4, \
+                 COALESCE((SELECT last_sequence FROM counter), 1), $5, $6, $7, $8) \
+         ) \
+         INSERT INTO deliveries (id, merchant, kind, ordering_key, sequence, state, next_attempt_at) \
+         VALUES ($1, $2, $3, $4, COALESCE((SELECT last_sequence FROM counter), 1), 'ready', $8)",
+        *ADVANCE_COUNTER
+    )
+});
+
+/// Inserts one message with one statement. The connection is shared, so that the caller can send the
+/// statement together with others.
+pub(crate) async fn append_one(
+    mut conn: &AsyncPgConnection,
+    now: Timestamp,
+    id: Uuid,
+    message: &NewMessage,
+) -> Result<(), DatabaseError> {
+    let statement = sql_query(INSERT_MESSAGE.as_str())
+        .bind::<diesel::sql_types::Uuid, _>(id)
+        .bind::<Text, _>(message.merchant.as_str())
+        .bind::<Text, _>(message.kind.name())
+        .bind::<Nullable<Text>, _>(message.ordering_key.as_deref())
+        .bind::<Text, _>(message.event.as_str())
+        .bind::<Binary, _>(message.body.as_ref())
+        .bind::<Nullable<Text>, _>(telemetry::traceparent())
+        .bind::<Timestamptz, _>(now);
+    prepared(statement).execute(&mut conn).await?;
+    Ok(())
+}
+
 /// Inserts messages and returns their ids, in the order given.
 pub(crate) async fn append(
-    conn: &mut AsyncPgConnection,
+    mut conn: &AsyncPgConnection,
     now: Timestamp,
     messages: &[NewMessage],
 ) -> Result<Vec<Uuid>, DatabaseError> {
     let mut ids: Vec<_> = messages.iter().map(|_| new_id(now)).collect();
     if ids.is_empty() {
+        return Ok(ids);
+    }
+    if let ([id], [message]) = (ids.as_slice(), messages) {
+        append_one(conn, now, *id, message).await?;
         return Ok(ids);
     }
     // Ids of one millisecond are in no order. Replays go by id, so ids must follow the sequence.
@@ -75,7 +117,7 @@ pub(crate) async fn append(
             .bind::<Nullable<Text>, _>(telemetry::traceparent())
             .bind::<Timestamptz, _>(now),
     )
-    .execute(conn)
+    .execute(&mut conn)
     .await?;
     Ok(ids)
 }
@@ -90,23 +132,29 @@ struct Counter {
     last_sequence: i64,
 }
 
-/// Advances the counters. After a restore from a backup they continue above the numbers that merchants may
-/// have seen, also for ordering keys that the backup does not have.
+/// Advances a known counter. After a restore from a backup the counters continue above the numbers that
+/// merchants may have seen, also for ordering keys that the backup does not have.
+static ADVANCE_COUNTER: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "ON CONFLICT (merchant, ordering_key) DO UPDATE \
+         SET last_sequence = excluded.last_sequence \
+             + GREATEST(counter.last_sequence - {SEQUENCE_FLOOR}, 0)"
+    )
+});
+
 static ADVANCE_COUNTERS: LazyLock<String> = LazyLock::new(|| {
     format!(
         "INSERT INTO delivery_ordering_keys AS counter (merchant, ordering_key, last_sequence) \
          SELECT merchant, ordering_key, added + {SEQUENCE_FLOOR} \
          FROM unnest($1, $2, $3) AS new (merchant, ordering_key, added) \
-         ON CONFLICT (merchant, ordering_key) DO UPDATE \
-         SET last_sequence = excluded.last_sequence \
-             + GREATEST(counter.last_sequence - {SEQUENCE_FLOOR}, 0) \
-         RETURNING merchant, ordering_key, last_sequence"
+         {} RETURNING merchant, ordering_key, last_sequence",
+        *ADVANCE_COUNTER
     )
 });
 
 /// Returns the sequence number of each message. A message without an ordering key has number 1.
 async fn sequences(
-    conn: &mut AsyncPgConnection,
+    mut conn: &AsyncPgConnection,
     messages: &[NewMessage],
 ) -> Result<Vec<i64>, DatabaseError> {
     // Sorted by bytes: two transactions with the same ordering keys lock them in the same order.
@@ -126,7 +174,7 @@ async fn sequences(
             .bind::<Array<Text>, _>(keys)
             .bind::<Array<BigInt>, _>(added.values().copied().collect::<Vec<_>>()),
     )
-    .load(conn)
+    .load(&mut conn)
     .await?;
     let mut last_used: HashMap<_, _> = counters
         .iter()

@@ -1,22 +1,15 @@
 //! Age of the oldest due delivery.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use diesel::sql_types::{Array, Double, Nullable, Text, Timestamptz};
-use diesel::{OptionalExtension as _, QueryableByName, sql_query};
+use diesel::sql_types::{Array, Text, Timestamptz};
+use diesel::{QueryableByName, sql_query};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use domain::message_kind::MessageKind;
 use platform::{Timestamp, database::DatabaseError};
 
-#[derive(QueryableByName)]
-struct AgeOfKind {
-    #[diesel(sql_type = Text)]
-    kind: String,
-    #[diesel(sql_type = Double)]
-    seconds: f64,
-}
-
-/// The delivery that has been due for the longest time.
-#[derive(Debug, PartialEq, Eq, QueryableByName)]
+/// A delivery that has been due for the longest time, of all or of its endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, QueryableByName)]
 pub(crate) struct OldestDue {
     #[diesel(sql_type = Text)]
     pub(crate) merchant: String,
@@ -26,27 +19,57 @@ pub(crate) struct OldestDue {
     pub(crate) due_at: Timestamp,
 }
 
-/// The index skips from endpoint to endpoint, so that a large backlog of one costs nothing.
-const OLDEST_DUE: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
-     (SELECT merchant, kind FROM deliveries ORDER BY merchant, kind LIMIT 1) \
+/// The oldest due delivery of each of the first 2,000 endpoints, and the 1,000 oldest of all. The index skips
+/// from endpoint to endpoint, so a long backlog of one costs nothing. With more endpoints than that, a due
+/// delivery is missed only while 1,000 older ones wait for paused or disabled endpoints.
+const OF_ALL: &str = "WITH RECURSIVE endpoints (merchant, kind, due_at, number) AS ( \
+     (SELECT merchant, kind, next_attempt_at, 1 FROM deliveries WHERE state = 'ready' \
+     ORDER BY merchant, kind, next_attempt_at LIMIT 1) \
      UNION ALL \
-     SELECT next.merchant, next.kind FROM endpoints, LATERAL ( \
-         SELECT row.merchant, row.kind FROM deliveries AS row \
-         WHERE (row.merchant, row.kind) > (endpoints.merchant, endpoints.kind) \
-         ORDER BY row.merchant, row.kind LIMIT 1 \
-     ) AS next \
+     SELECT next.*, endpoints.number + 1 FROM endpoints, LATERAL ( \
+         SELECT row.merchant, row.kind, row.next_attempt_at FROM deliveries AS row \
+         WHERE row.state = 'ready' \
+         AND (row.merchant, row.kind) > (endpoints.merchant, endpoints.kind) \
+         ORDER BY row.merchant, row.kind, row.next_attempt_at LIMIT 1 \
+     ) AS next WHERE endpoints.number < 2000 \
  ) \
- SELECT endpoints.merchant, endpoints.kind, oldest.due_at FROM endpoints, LATERAL ( \
+ SELECT merchant, kind, due_at FROM endpoints WHERE due_at <= $1 \
+ UNION ALL \
+ (SELECT merchant, kind, next_attempt_at FROM deliveries \
+ WHERE state = 'ready' AND next_attempt_at AT TIME ZONE 'UTC' <= $1 AT TIME ZONE 'UTC' \
+ ORDER BY next_attempt_at AT TIME ZONE 'UTC' LIMIT 1000)";
+const OF_MERCHANT: &str = "SELECT $2 AS merchant, given.kind, oldest.due_at \
+ FROM unnest($3) AS given (kind), LATERAL ( \
      SELECT next_attempt_at AS due_at FROM deliveries AS row \
-     WHERE row.merchant = endpoints.merchant AND row.kind = endpoints.kind \
-     AND row.state = 'ready' AND row.next_attempt_at <= $1 ORDER BY next_attempt_at LIMIT 1 \
- ) AS oldest \
- WHERE ($2::text IS NULL OR endpoints.merchant = $2) \
- AND (endpoints.merchant, endpoints.kind) NOT IN (SELECT * FROM unnest($3, $4)) \
- AND NOT EXISTS ( \
-     SELECT FROM delivery_endpoints AS disabled WHERE disabled.merchant = endpoints.merchant \
-     AND disabled.kind = endpoints.kind AND disabled.disabled_at IS NOT NULL \
- ) ORDER BY due_at LIMIT 1";
+     WHERE row.merchant = $2 AND row.kind = given.kind AND row.state = 'ready' \
+     AND row.next_attempt_at <= $1 ORDER BY row.next_attempt_at LIMIT 1 \
+ ) AS oldest";
+
+/// Returns the oldest due deliveries of endpoints that are neither paused nor disabled.
+async fn oldest_of_endpoints(
+    conn: &mut AsyncPgConnection,
+    now: Timestamp,
+    merchant: Option<&str>,
+    (paused_merchants, paused_kinds): (&[String], &[String]),
+) -> Result<Vec<OldestDue>, DatabaseError> {
+    let query = sql_query(format!(
+        "SELECT due.* FROM ({}) AS due LEFT JOIN delivery_endpoints AS endpoint \
+         USING (merchant, kind) WHERE endpoint.disabled_at IS NULL",
+        merchant.map_or(OF_ALL, |_| OF_MERCHANT)
+    ))
+    .into_boxed()
+    .bind::<Timestamptz, _>(now);
+    let query = match merchant {
+        Some(merchant) => query
+            .bind::<Text, _>(merchant)
+            .bind::<Array<Text>, _>(MessageKind::ALL.map(MessageKind::name).to_vec()),
+        None => query,
+    };
+    let mut oldest: Vec<OldestDue> = query.load(conn).await?;
+    let paused: HashSet<_> = paused_merchants.iter().zip(paused_kinds).collect();
+    oldest.retain(|due| !paused.contains(&(&due.merchant, &due.kind)));
+    Ok(oldest)
+}
 
 /// Returns the oldest due delivery of one merchant or of all. Deliveries to paused and disabled endpoints
 /// do not count.
@@ -54,16 +77,10 @@ pub(crate) async fn oldest_due(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
     merchant: Option<&str>,
-    (paused_merchants, paused_kinds): (&[String], &[String]),
+    paused: (&[String], &[String]),
 ) -> Result<Option<OldestDue>, DatabaseError> {
-    Ok(sql_query(OLDEST_DUE)
-        .bind::<Timestamptz, _>(now)
-        .bind::<Nullable<Text>, _>(merchant)
-        .bind::<Array<Text>, _>(paused_merchants)
-        .bind::<Array<Text>, _>(paused_kinds)
-        .get_result(conn)
-        .await
-        .optional()?)
+    let oldest = oldest_of_endpoints(conn, now, merchant, paused).await?;
+    Ok(oldest.into_iter().min_by_key(|due| due.due_at))
 }
 
 /// Returns for each kind how long its oldest ready delivery has been due. Deliveries to paused and
@@ -71,21 +88,15 @@ pub(crate) async fn oldest_due(
 pub(crate) async fn oldest_due_seconds(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
-    (paused_merchants, paused_kinds): (&[String], &[String]),
+    paused: (&[String], &[String]),
 ) -> Result<HashMap<String, f64>, DatabaseError> {
-    let oldest: Vec<AgeOfKind> = sql_query(
-        "SELECT kind, \
-         greatest(0, extract(epoch FROM $1 - min(next_attempt_at)))::float8 AS seconds \
-         FROM deliveries LEFT JOIN delivery_endpoints AS endpoint USING (merchant, kind) \
-         WHERE state = 'ready' AND endpoint.disabled_at_version IS NULL \
-         AND (merchant, kind) NOT IN (SELECT * FROM unnest($2, $3)) GROUP BY kind",
-    )
-    .bind::<Timestamptz, _>(now)
-    .bind::<Array<Text>, _>(paused_merchants)
-    .bind::<Array<Text>, _>(paused_kinds)
-    .load(conn)
-    .await?;
-    Ok(oldest.into_iter().map(|oldest| (oldest.kind, oldest.seconds)).collect())
+    let mut ages = HashMap::new();
+    for due in oldest_of_endpoints(conn, now, None, paused).await? {
+        let seconds = (now - due.due_at).as_seconds_f64();
+        let age = ages.entry(due.kind).or_insert(seconds);
+        *age = seconds.max(*age);
+    }
+    Ok(ages)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! Statements name the rows to change by an array of ids and never by a join. A plan made while the
 //! table was empty stays cached for a while, and its join would read the whole table once it is full.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::TimeDelta;
@@ -19,25 +20,31 @@ use platform::{
 };
 use uuid::Uuid;
 
+use super::{EndpointKey, column};
+
 /// A batch ends with the message that reaches this size.
 const MAX_BATCH_BYTES: i64 = 8 * 1024 * 1024;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ClaimParams<'a> {
+pub(crate) struct ClaimParams {
     pub(crate) now: Timestamp,
     pub(crate) lease: Duration,
-    /// Window size of an endpoint that has no row yet.
-    pub(crate) initial_window: i32,
-    /// Merchants and kinds of the paused endpoints.
-    pub(crate) paused: (&'a [String], &'a [String]),
-    pub(crate) max_messages: i64,
 }
 
-impl ClaimParams<'_> {
+impl ClaimParams {
     pub(crate) fn leased_until(&self) -> Timestamp {
         let lease = TimeDelta::from_std(self.lease).unwrap_or(TimeDelta::MAX);
         self.now.checked_add_signed(lease).unwrap_or(Timestamp::MAX_UTC)
     }
+}
+
+/// An endpoint whose deliveries may be claimed.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenEndpoint {
+    pub(crate) key: EndpointKey,
+    /// No ready delivery of the endpoint is due before this time.
+    pub(crate) from: Timestamp,
+    pub(crate) max_messages: u32,
 }
 
 /// A due delivery: now queued, or found behind another of its ordering key.
@@ -49,6 +56,8 @@ pub(crate) struct ClaimedDelivery {
     pub(crate) merchant: String,
     #[diesel(sql_type = Text)]
     pub(crate) kind: String,
+    #[diesel(sql_type = Timestamptz)]
+    pub(crate) next_attempt_at: Timestamp,
     #[diesel(sql_type = BigInt)]
     pub(crate) sequence: i64,
     #[diesel(sql_type = Integer)]
@@ -59,9 +68,20 @@ pub(crate) struct ClaimedDelivery {
     pub(crate) requeues: i32,
     #[diesel(sql_type = Bool)]
     is_behind_another: bool,
+    #[diesel(sql_type = Bool)]
+    is_claimed: bool,
+    /// Number of due deliveries, also of those that did not fit into the batch.
+    #[diesel(sql_type = BigInt)]
+    due: i64,
     /// None for a delivery behind another, and for one whose message is missing.
     #[diesel(embed)]
     content: Option<Content>,
+}
+
+impl ClaimedDelivery {
+    pub(crate) fn endpoint(&self) -> EndpointKey {
+        (self.merchant.clone(), self.kind.clone())
+    }
 }
 
 /// Message content of a claimed delivery.
@@ -75,11 +95,18 @@ pub(crate) struct Content {
     pub(crate) traceparent: Option<String>,
 }
 
+#[derive(Default)]
 pub(crate) struct Claims {
-    /// Queued from now on, longest due first.
+    /// Queued from now on; endpoints take turns.
     pub(crate) claimed: Vec<(ClaimedDelivery, Content)>,
+    /// Endpoint and time of each due delivery that was found.
+    pub(crate) found: Vec<(EndpointKey, Timestamp)>,
     /// Number of due deliveries that were blocked instead. If there were any, more may be due.
     pub(crate) blocked: usize,
+    /// Endpoints with a delivery that was found, but stays ready and due.
+    pub(crate) left: HashSet<EndpointKey>,
+    /// Deliveries of any of the endpoints may be left, because the batch was full.
+    pub(crate) is_truncated: bool,
 }
 
 /// Marks due deliveries as queued and returns them with their content, in one statement, so that none
@@ -87,75 +114,66 @@ pub(crate) struct Claims {
 /// only its own ordering key.
 pub(crate) async fn claim_due(
     conn: &mut AsyncPgConnection,
-    params: ClaimParams<'_>,
+    params: ClaimParams,
+    open: &[OpenEndpoint],
 ) -> Result<Claims, DatabaseError> {
     let due: Vec<ClaimedDelivery> = prepared(
         sql_query(CLAIM_DUE)
             .bind::<Timestamptz, _>(params.now)
             .bind::<Timestamptz, _>(params.leased_until())
-            .bind::<Integer, _>(params.initial_window)
-            .bind::<Array<Text>, _>(params.paused.0)
-            .bind::<Array<Text>, _>(params.paused.1)
-            .bind::<BigInt, _>(params.max_messages)
+            .bind::<Array<Text>, _>(column(open, |endpoint| endpoint.key.0.as_str()))
+            .bind::<Array<Text>, _>(column(open, |endpoint| endpoint.key.1.as_str()))
+            .bind::<Array<Timestamptz>, _>(column(open, |endpoint| endpoint.from))
+            .bind::<Array<BigInt>, _>(column(open, |endpoint| i64::from(endpoint.max_messages)))
             .bind::<BigInt, _>(MAX_BATCH_BYTES),
     )
     .load(conn)
     .await?;
-    let (mut claimed, mut to_block) = (Vec::with_capacity(due.len()), Vec::new());
+    let is_truncated =
+        <[_]>::first(&due).is_some_and(|first| usize::try_from(first.due) != Ok(due.len()));
+    let mut claims = Claims { is_truncated, ..Claims::default() };
+    let mut to_block = Vec::new();
     for mut due in due {
+        claims.found.push((due.endpoint(), due.next_attempt_at));
         match due.content.take() {
-            _ if due.is_behind_another => to_block.push(due.id),
-            Some(content) => claimed.push((due, content)),
+            _ if due.is_behind_another => to_block.push(due),
+            Some(content) if due.is_claimed => claims.claimed.push((due, content)),
+            // The delivery was settled or blocked while the statement waited for its lock.
+            Some(_) => {}
             None => {
                 tracing::error!(delivery.id = %due.id, "the message of delivery {} is missing", due.id);
             }
         }
     }
-    let blocked = if to_block.is_empty() { Ok(0) } else { block(conn, to_block).await };
-    match blocked {
-        Ok(blocked) => Ok(Claims { claimed, blocked }),
-        // Claimed deliveries must be published all the same; the others are found again.
-        Err(error) if !claimed.is_empty() => {
+    if !to_block.is_empty() {
+        let ids = column(&to_block, |due| due.id);
+        let blocked = block(conn, &ids).await.or_else(|error| {
+            // Claimed deliveries must be published all the same; the others are found again.
             tracing::warn!(error = chain(&error), "deliveries behind others were not blocked");
-            Ok(Claims { claimed, blocked: 0 })
-        }
-        Err(error) => Err(error),
+            if claims.claimed.is_empty() { Err(error) } else { Ok(HashSet::new()) }
+        })?;
+        claims.blocked = blocked.len();
+        let left = to_block.iter().filter(|due| !blocked.contains(&due.id));
+        claims.left = left.map(ClaimedDelivery::endpoint).collect();
     }
+    Ok(claims)
 }
 
-/// `endpoints` skips through the index, so a long backlog of one endpoint does not slow the others.
-///
-/// `open` leaves out an endpoint before its `not_before` only while its probes fail. Otherwise
-/// `not_before` is the time of its last response, by a clock that may be ahead of this one.
+/// `due` reads only the rows that it returns: a long backlog of one endpoint costs nothing.
 ///
 /// `due` looks for earlier deliveries of the ordering key with ORDER BY, because only the index on
 /// ordering keys has that order. An index on the merchant alone would read all its deliveries.
+///
+/// `turns` lets endpoints take turns, so that a batch that is full has deliveries of each of them.
 ///
 /// `sized` joins messages by merchant as well as by id: a plan made while a partition was empty may
 /// use either index, and by id alone one of them would be read from end to end.
 ///
 /// The updates check the state again, because a row may be settled while they wait for its lock.
 /// `IS TRUE` keeps the planner from finding rows by that condition.
-const CLAIM_DUE: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
-     (SELECT merchant, kind FROM deliveries ORDER BY merchant, kind LIMIT 1) \
-     UNION ALL \
-     SELECT next.merchant, next.kind FROM endpoints, LATERAL ( \
-         SELECT merchant, kind FROM deliveries \
-         WHERE (merchant, kind) > (endpoints.merchant, endpoints.kind) \
-         ORDER BY merchant, kind LIMIT 1 \
-     ) AS next \
- ), open AS ( \
-     SELECT merchant, kind, COALESCE(endpoint.window_size, $3) - ( \
-         SELECT count(*) FROM deliveries AS queued \
-         WHERE queued.merchant = endpoints.merchant AND queued.kind = endpoints.kind \
-         AND queued.state = 'queued' \
-     ) AS free_slots \
-     FROM endpoints LEFT JOIN delivery_endpoints AS endpoint USING (merchant, kind) \
-     WHERE (merchant, kind) NOT IN (SELECT * FROM unnest($4, $5)) \
-     AND endpoint.disabled_at_version IS NULL \
-     AND COALESCE(endpoint.failed_probes = 0 OR endpoint.not_before <= $1, true) \
- ), due AS ( \
-     SELECT due.* FROM open, LATERAL ( \
+const CLAIM_DUE: &str = "WITH due AS ( \
+     SELECT due.* FROM unnest($3, $4, $5, $6) AS open (merchant, kind, from_time, max_messages), \
+     LATERAL ( \
          SELECT *, ( \
              SELECT true FROM deliveries AS earlier \
              WHERE earlier.merchant = ready.merchant AND earlier.ordering_key = ready.ordering_key \
@@ -163,16 +181,21 @@ const CLAIM_DUE: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
          ) IS TRUE AS is_behind_another \
          FROM deliveries AS ready \
          WHERE ready.merchant = open.merchant AND ready.kind = open.kind \
-         AND ready.state = 'ready' AND ready.next_attempt_at <= $1 \
-         ORDER BY ready.next_attempt_at LIMIT GREATEST(open.free_slots, 0) \
+         AND ready.state = 'ready' \
+         AND ready.next_attempt_at >= open.from_time AND ready.next_attempt_at <= $1 \
+         ORDER BY ready.next_attempt_at LIMIT open.max_messages \
      ) AS due \
-     ORDER BY due.next_attempt_at LIMIT $6 \
+ ), turns AS ( \
+     SELECT *, row_number() OVER (PARTITION BY merchant, kind ORDER BY next_attempt_at, id) AS turn, \
+     count(*) OVER () AS due \
+     FROM due \
  ), sized AS ( \
-     SELECT due.*, message.event, message.body, message.traceparent, \
-     sum(octet_length(message.body)) OVER (ORDER BY due.next_attempt_at, due.id) \
+     SELECT turns.*, message.event, message.body, message.traceparent, \
+     sum(octet_length(message.body)) OVER (ORDER BY turns.turn, turns.next_attempt_at, turns.id) \
      - octet_length(message.body) AS bytes_before \
-     FROM due LEFT JOIN delivery_messages AS message \
-     ON message.id = due.id AND message.merchant = due.merchant AND NOT due.is_behind_another \
+     FROM turns LEFT JOIN delivery_messages AS message \
+     ON message.id = turns.id AND message.merchant = turns.merchant \
+     AND NOT turns.is_behind_another \
  ), candidates AS ( \
      SELECT * FROM sized WHERE bytes_before IS NULL OR bytes_before < $7 \
  ), claimed AS ( \
@@ -184,10 +207,9 @@ const CLAIM_DUE: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
          ARRAY (SELECT id FROM candidates WHERE NOT is_behind_another AND body IS NULL) \
      ) AND (state = 'ready' AND next_attempt_at <= $1) IS TRUE \
  ) \
- SELECT id, merchant, kind, sequence, replay_number, attempts, requeues, is_behind_another, \
- event, body, traceparent \
- FROM candidates WHERE is_behind_another OR body IS NULL OR id IN (SELECT id FROM claimed) \
- ORDER BY next_attempt_at, id";
+ SELECT id, merchant, kind, next_attempt_at, sequence, replay_number, attempts, requeues, \
+ is_behind_another, id IN (SELECT id FROM claimed) AS is_claimed, due, event, body, traceparent \
+ FROM candidates ORDER BY turn, next_attempt_at, id";
 
 /// The statement locks the first delivery of the ordering key, so the transaction that settles that
 /// delivery afterwards sees the blocked ones. A delivery that is being settled now blocks no other.
@@ -201,10 +223,17 @@ const BLOCK: &str = "WITH behind AS MATERIALIZED ( \
      WHERE later.id = ANY ($1) \
  ) \
  UPDATE deliveries SET state = 'blocked' \
- WHERE id = ANY (ARRAY (SELECT id FROM behind)) AND state = 'ready'";
+ WHERE id = ANY (ARRAY (SELECT id FROM behind)) AND (state = 'ready') IS TRUE RETURNING id";
 
-/// Blocks deliveries behind the first of their ordering key.
-async fn block(conn: &mut AsyncPgConnection, ids: Vec<Uuid>) -> Result<usize, DatabaseError> {
+#[derive(QueryableByName)]
+struct BlockedId {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    id: Uuid,
+}
+
+/// Blocks deliveries behind the first of their ordering key, and returns their ids.
+async fn block(conn: &mut AsyncPgConnection, ids: &[Uuid]) -> Result<HashSet<Uuid>, DatabaseError> {
     let statement = sql_query(BLOCK).bind::<Array<diesel::sql_types::Uuid>, _>(ids);
-    Ok(prepared(statement).execute(conn).await?)
+    let blocked: Vec<BlockedId> = prepared(statement).load(conn).await?;
+    Ok(blocked.into_iter().map(|blocked| blocked.id).collect())
 }

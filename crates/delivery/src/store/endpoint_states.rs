@@ -2,9 +2,11 @@
 
 use diesel::prelude::*;
 use diesel::sql_query;
-use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
+
+use super::report::MAX_READ;
 
 /// Merchant and kind of an endpoint.
 pub(crate) type EndpointKey = (String, String);
@@ -53,14 +55,8 @@ fn keys(rows: Vec<KeyRow>) -> Vec<EndpointKey> {
     rows.into_iter().map(|row| (row.merchant, row.kind)).collect()
 }
 
-const BAD_PAGE: &str = "SELECT merchant, kind FROM delivery_endpoints \
-     WHERE (failing_since IS NOT NULL OR disabled_at IS NOT NULL) \
-     AND CASE WHEN $1 THEN disabled_at IS NOT NULL ELSE failing_since IS NOT NULL END \
-     AND ($2::text IS NULL OR merchant = $2) \
-     AND (merchant COLLATE \"C\", kind COLLATE \"C\") > ($3, $4) \
-     ORDER BY merchant COLLATE \"C\", kind COLLATE \"C\" LIMIT $5";
-
-/// Returns the next disabled or failing endpoints after `after`, by merchant and kind.
+/// Returns the next disabled or failing endpoints after `after`, by merchant and kind. Each state has an
+/// index of its own.
 pub(crate) async fn bad_endpoints(
     conn: &mut AsyncPgConnection,
     is_disabled: bool,
@@ -69,19 +65,26 @@ pub(crate) async fn bad_endpoints(
     limit: i64,
 ) -> Result<Vec<EndpointKey>, DatabaseError> {
     let (after_merchant, after_kind) = after.map_or(("", ""), |(merchant, kind)| (merchant, kind));
-    let rows = sql_query(BAD_PAGE)
-        .bind::<Bool, _>(is_disabled)
-        .bind::<Nullable<Text>, _>(merchant)
-        .bind::<Text, _>(after_merchant)
-        .bind::<Text, _>(after_kind)
-        .bind::<BigInt, _>(limit)
-        .load(conn)
-        .await?;
-    Ok(keys(rows))
+    let condition = if is_disabled { "disabled_at" } else { "failing_since" };
+    let of_merchant = merchant.map_or("", |_| "AND merchant COLLATE \"C\" = $4 ");
+    let query = sql_query(format!(
+        "SELECT merchant, kind FROM delivery_endpoints WHERE {condition} IS NOT NULL {of_merchant}\
+         AND (merchant COLLATE \"C\", kind COLLATE \"C\") > ($1, $2) \
+         ORDER BY merchant COLLATE \"C\", kind COLLATE \"C\" LIMIT $3"
+    ))
+    .into_boxed()
+    .bind::<Text, _>(after_merchant)
+    .bind::<Text, _>(after_kind)
+    .bind::<BigInt, _>(limit);
+    let query = match merchant {
+        Some(merchant) => query.bind::<Text, _>(merchant),
+        None => query,
+    };
+    Ok(keys(query.load(conn).await?))
 }
 
 /// Disabled endpoints come first, then those that have failed for the longest time, then those of whose
-/// recent attempts more than 1 % failed.
+/// recent attempts more than 1 % failed. The last ones are found among a limited number of counts.
 const WORST: &str = "SELECT merchant, kind FROM ( \
          (SELECT merchant, kind, 3 AS severity, disabled_at AS since FROM delivery_endpoints \
          WHERE disabled_at IS NOT NULL AND ($1::text IS NULL OR merchant = $1) \
@@ -91,8 +94,10 @@ const WORST: &str = "SELECT merchant, kind FROM ( \
          WHERE failing_since IS NOT NULL AND ($1::text IS NULL OR merchant = $1) \
          ORDER BY failing_since LIMIT $3) \
          UNION ALL \
-         (SELECT merchant, kind, 1, NULL FROM delivery_latencies \
-         WHERE hour >= $2 AND ($1::text IS NULL OR merchant = $1) GROUP BY merchant, kind \
+         (SELECT merchant, kind, 1, NULL FROM ( \
+             SELECT * FROM delivery_latencies \
+             WHERE hour >= $2 AND ($1::text IS NULL OR merchant = $1) LIMIT $4 \
+         ) AS recent GROUP BY merchant, kind \
          HAVING sum(delivered) < 0.99 * sum(attempts) \
          ORDER BY sum(attempts) - sum(delivered) DESC LIMIT $3) \
      ) AS bad GROUP BY merchant, kind ORDER BY max(severity) DESC, min(since), merchant, kind";
@@ -109,6 +114,7 @@ pub(crate) async fn worst_endpoints(
         .bind::<Nullable<Text>, _>(merchant)
         .bind::<Timestamptz, _>(recent)
         .bind::<BigInt, _>(limit)
+        .bind::<BigInt, _>(MAX_READ)
         .load(conn)
         .await?;
     Ok(keys(rows))

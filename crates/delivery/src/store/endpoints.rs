@@ -78,9 +78,13 @@ pub(crate) struct EndpointDetails {
 /// The window bounds the queued deliveries of an endpoint; the others are counted up to the limit.
 const DETAILS: &str = "SELECT given.merchant, given.kind, ( \
      SELECT count(*) FROM ( \
-         SELECT FROM deliveries AS row \
-         WHERE row.merchant = given.merchant AND row.kind = given.kind \
-         AND row.state <> 'queued' LIMIT $3 \
+         (SELECT 1 FROM deliveries AS row WHERE row.merchant = given.merchant \
+         AND row.kind = given.kind AND row.state = 'ready' \
+         ORDER BY row.next_attempt_at LIMIT $3) \
+         UNION ALL \
+         SELECT 1 FROM deliveries AS row WHERE row.merchant = given.merchant \
+         AND row.kind = given.kind AND row.state = 'blocked' \
+         LIMIT $3 \
      ) AS waiting \
  ) AS waiting, ( \
      SELECT count(*) FROM deliveries AS row \

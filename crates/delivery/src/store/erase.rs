@@ -22,11 +22,12 @@ const FIND: &str = "SELECT message.* FROM unnest($2) AS wanted (ordering_key), L
      SELECT id, body FROM delivery_messages \
      WHERE merchant = $1 AND ordering_key = wanted.ordering_key \
  ) AS message";
-const UPDATE_BODIES: &str = "UPDATE delivery_messages AS message SET body = new.body \
+const UPDATE_BODIES: &str = "UPDATE delivery_messages AS message SET body = new.body, is_erased = true \
  FROM unnest($1, $2) AS new (id, body) WHERE message.id = new.id";
-/// A response may repeat what the message said.
-const UPDATE_RESPONSES: &str = "UPDATE delivery_attempts SET response_body = $2 \
- WHERE delivery = ANY ($1) AND response_body <> ''";
+/// A response may repeat texts of the message in its body or its headers.
+const UPDATE_RESPONSES: &str = "UPDATE delivery_attempts \
+ SET response_body = CASE WHEN response_body = '' THEN '' ELSE $2 END, response_headers = '' \
+ WHERE delivery = ANY ($1) AND (response_body <> '' OR response_headers <> '')";
 
 /// Applies `erase` to the bodies of messages, and replaces the responses to all of them. Returns the number
 /// of changed messages.

@@ -1,9 +1,11 @@
 //! Durations of attempts per hour.
 
-use diesel::sql_types::{Array, BigInt, Nullable, SmallInt, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, SmallInt, Text, Timestamptz};
 use diesel::{QueryableByName, sql_query};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
+
+use super::report::MAX_READ;
 
 /// Attempts of one hour in one bucket.
 #[derive(QueryableByName)]
@@ -19,23 +21,28 @@ pub(crate) struct HourBucket {
 }
 
 const HOURLY: &str = "SELECT hour, bucket, sum(attempts)::bigint AS attempts, \
-     sum(delivered)::bigint AS delivered FROM delivery_latencies WHERE hour >= $1 \
-     AND ($2::text IS NULL OR merchant = $2) AND ($3::text IS NULL OR kind = $3) \
-     GROUP BY hour, bucket";
+     sum(delivered)::bigint AS delivered FROM delivery_latencies \
+     WHERE hour >= $1 AND kind = ANY ($2) AND merchant = $3 GROUP BY hour, bucket";
+const HOURLY_OF_ALL: &str = "SELECT hour, bucket, sum(attempts)::bigint AS attempts, \
+     sum(delivered)::bigint AS delivered FROM delivery_totals \
+     WHERE hour >= $1 AND kind = ANY ($2) GROUP BY hour, bucket";
 
-/// Returns the attempts of each hour since `from`, of one merchant and kind or of all.
+/// Returns the attempts of each hour since `from`, of these kinds, of one merchant or of all.
 pub(crate) async fn hourly_latencies(
     conn: &mut AsyncPgConnection,
     from: Timestamp,
     merchant: Option<&str>,
-    kind: Option<&str>,
+    kinds: &[&str],
 ) -> Result<Vec<HourBucket>, DatabaseError> {
-    Ok(sql_query(HOURLY)
+    let query = sql_query(merchant.map_or(HOURLY_OF_ALL, |_| HOURLY))
+        .into_boxed()
         .bind::<Timestamptz, _>(from)
-        .bind::<Nullable<Text>, _>(merchant)
-        .bind::<Nullable<Text>, _>(kind)
-        .load(conn)
-        .await?)
+        .bind::<Array<Text>, _>(kinds);
+    let query = match merchant {
+        Some(merchant) => query.bind::<Text, _>(merchant),
+        None => query,
+    };
+    Ok(query.load(conn).await?)
 }
 
 /// Attempts at one endpoint, of several hours in one bucket.
@@ -51,26 +58,38 @@ pub(crate) struct EndpointCount {
     pub(crate) attempts: i64,
     #[diesel(sql_type = BigInt)]
     pub(crate) delivered: i64,
+    /// Number of hourly counts that were added up.
+    #[diesel(sql_type = BigInt)]
+    read: i64,
 }
 
-const BY_ENDPOINT: &str = "SELECT merchant, kind, bucket, sum(attempts)::bigint AS attempts, \
-     sum(delivered)::bigint AS delivered FROM delivery_latencies \
-     WHERE hour >= date_trunc('hour', $1, 'UTC') AND hour < $2 \
-     AND ($3::text IS NULL OR merchant = $3) GROUP BY merchant, kind, bucket";
-
-/// Returns the attempts at each endpoint from the hour of `from` until `to`, of one merchant or of all.
+/// Returns the attempts at each endpoint from the hour of `from` until `to`, of these kinds, of one merchant
+/// or of all. The flag is true if there are more than [`MAX_READ`] hourly counts; the others are left out.
 pub(crate) async fn endpoint_latencies(
     conn: &mut AsyncPgConnection,
-    from: Timestamp,
-    to: Timestamp,
+    (from, to): (Timestamp, Timestamp),
     merchant: Option<&str>,
-) -> Result<Vec<EndpointCount>, DatabaseError> {
-    Ok(sql_query(BY_ENDPOINT)
-        .bind::<Timestamptz, _>(from)
-        .bind::<Timestamptz, _>(to)
-        .bind::<Nullable<Text>, _>(merchant)
-        .load(conn)
-        .await?)
+    kinds: &[&str],
+) -> Result<(Vec<EndpointCount>, bool), DatabaseError> {
+    let of_merchant = merchant.map_or("", |_| "AND merchant = $4 AND kind = ANY ($3) ");
+    let query = sql_query(format!(
+        "SELECT merchant, kind, bucket, sum(attempts)::bigint AS attempts, \
+         sum(delivered)::bigint AS delivered, count(*) AS read FROM ( \
+             SELECT * FROM delivery_latencies WHERE hour >= date_trunc('hour', $1, 'UTC') \
+             AND hour < $2 {of_merchant}LIMIT {MAX_READ} \
+         ) AS counts WHERE kind = ANY ($3) GROUP BY merchant, kind, bucket"
+    ))
+    .into_boxed()
+    .bind::<Timestamptz, _>(from)
+    .bind::<Timestamptz, _>(to)
+    .bind::<Array<Text>, _>(kinds);
+    let query = match merchant {
+        Some(merchant) => query.bind::<Text, _>(merchant),
+        None => query,
+    };
+    let counts: Vec<EndpointCount> = query.load(conn).await?;
+    let is_truncated = counts.iter().map(|count| count.read).sum::<i64>() >= MAX_READ;
+    Ok((counts, is_truncated))
 }
 
 /// Attempts at one endpoint, of one hour in one bucket.

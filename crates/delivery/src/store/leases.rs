@@ -1,8 +1,10 @@
 //! Leases of queued deliveries: released, expired, or still valid.
 
+use std::collections::HashSet;
+
 use diesel::prelude::*;
 use diesel::sql_query;
-use diesel::sql_types::Timestamptz;
+use diesel::sql_types::{Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
     Timestamp,
@@ -33,33 +35,46 @@ pub(crate) async fn release_claim(
     Ok(())
 }
 
-/// The window bounds the queued deliveries of an endpoint, so this reads few rows.
-const EXPIRE_LEASES: &str = "WITH RECURSIVE endpoints (merchant, kind) AS ( \
-     (SELECT merchant, kind FROM deliveries ORDER BY merchant, kind LIMIT 1) \
-     UNION ALL \
-     SELECT next.merchant, next.kind FROM endpoints, LATERAL ( \
-         SELECT merchant, kind FROM deliveries \
-         WHERE (merchant, kind) > (endpoints.merchant, endpoints.kind) \
-         ORDER BY merchant, kind LIMIT 1 \
-     ) AS next \
- ), expired AS MATERIALIZED ( \
-     SELECT expired.id FROM endpoints, LATERAL ( \
-         SELECT id FROM deliveries AS queued \
-         WHERE queued.merchant = endpoints.merchant AND queued.kind = endpoints.kind \
-         AND queued.state = 'queued' AND queued.leased_until <= $1 \
-         FOR UPDATE SKIP LOCKED \
-     ) AS expired \
- ) \
- UPDATE deliveries SET state = 'ready', leased_until = NULL, requeues = requeues + 1 \
- WHERE id = ANY (ARRAY (SELECT id FROM expired)) AND state = 'queued'";
-
-/// Makes deliveries ready again whose lease expired: the broker lost them, or their sender died.
+/// Makes those of the deliveries ready again whose lease expired: the broker lost them, or their
+/// sender died. They are due now, because the dispatcher does not look for earlier times again.
 pub(crate) async fn expire_leases(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
+    ids: &[Uuid],
 ) -> Result<usize, DatabaseError> {
-    let statement = sql_query(EXPIRE_LEASES).bind::<Timestamptz, _>(now);
-    Ok(prepared(statement).execute(conn).await?)
+    let expired = deliveries::id
+        .eq_any(ids)
+        .and(deliveries::state.eq("queued"))
+        .and(deliveries::leased_until.le(now));
+    let expired = diesel::update(deliveries::table.filter(expired)).set((
+        deliveries::state.eq("ready"),
+        deliveries::leased_until.eq(None::<Timestamp>),
+        deliveries::next_attempt_at.eq(now),
+        deliveries::requeues.eq(deliveries::requeues + 1),
+    ));
+    Ok(expired.execute(conn).await?)
+}
+
+/// A queued delivery, its endpoint and its lease.
+#[derive(Debug, QueryableByName)]
+pub(crate) struct LeasedDelivery {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    pub(crate) id: Uuid,
+    #[diesel(sql_type = Text)]
+    pub(crate) merchant: String,
+    #[diesel(sql_type = Text)]
+    pub(crate) kind: String,
+    #[diesel(sql_type = Timestamptz)]
+    pub(crate) leased_until: Timestamp,
+}
+
+/// Returns all queued deliveries. The memory budget bounds their number.
+pub(crate) async fn leased(
+    conn: &mut AsyncPgConnection,
+) -> Result<Vec<LeasedDelivery>, DatabaseError> {
+    let statement =
+        "SELECT id, merchant, kind, leased_until FROM deliveries WHERE state = 'queued'";
+    Ok(prepared(sql_query(statement)).load(conn).await?)
 }
 
 /// A queued delivery and its number of finished attempts.
@@ -75,7 +90,9 @@ pub(crate) struct Queued {
 pub(crate) async fn still_queued(
     conn: &mut AsyncPgConnection,
     ids: &[Uuid],
-) -> Result<Vec<Queued>, DatabaseError> {
+) -> Result<HashSet<Queued>, DatabaseError> {
     let queued = deliveries::id.eq_any(ids).and(deliveries::state.eq("queued"));
-    Ok(deliveries::table.filter(queued).select(Queued::as_select()).load(conn).await?)
+    let queued: Vec<_> =
+        deliveries::table.filter(queued).select(Queued::as_select()).load(conn).await?;
+    Ok(queued.into_iter().collect())
 }

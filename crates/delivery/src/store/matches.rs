@@ -1,54 +1,79 @@
 //! Counts of the deliveries that match a filter.
 
+use std::collections::BTreeMap;
+
 use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Nullable, Text};
+use diesel::sql_types::{BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::database::DatabaseError;
+use uuid::Uuid;
 
-use super::search::{Filter, SELECT, WHERE};
+use super::candidates::{candidates, small_set};
+use super::scan::{MAX_SET, count};
+use super::search::{Filter, IdOrder, successor};
+
+/// Candidates that one statement counts.
+const STEP: i64 = 5000;
+
+/// Number of matches, in all, by merchant and by kind.
+#[derive(Debug, Default)]
+pub(crate) struct MatchCounts {
+    pub(crate) total: i64,
+    pub(crate) by_merchant: BTreeMap<String, i64>,
+    pub(crate) by_kind: BTreeMap<String, i64>,
+    /// Whether the count stopped before it had looked at all candidates.
+    pub(crate) is_truncated: bool,
+}
 
 #[derive(QueryableByName)]
-struct Count {
+struct CountRow {
+    #[diesel(sql_type = Text)]
+    merchant: String,
+    #[diesel(sql_type = Text)]
+    kind: String,
     #[diesel(sql_type = BigInt)]
     count: i64,
 }
 
-/// Counts the deliveries that match a filter, up to `limit`.
-pub(crate) async fn count(
-    conn: &mut AsyncPgConnection,
-    filter: &Filter,
-    limit: i64,
-) -> Result<i64, DatabaseError> {
-    let statement = format!("SELECT count(*) FROM ({}) AS matches", matches(filter));
-    let counted: Count = filter.bind(statement, filter.id_range(), limit).get_result(conn).await?;
-    Ok(counted.count)
-}
-
-/// Number of matches of one merchant, of one kind, or of both together if neither is set.
-#[derive(QueryableByName)]
-pub(crate) struct MatchCount {
-    #[diesel(sql_type = Nullable<Text>)]
-    pub(crate) merchant: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    pub(crate) kind: Option<String>,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) count: i64,
-}
-
-/// Counts like [`count`]: in all, by merchant and by kind. The largest counts come first.
+/// Counts the deliveries that match a filter, oldest first, among up to `max_scanned` candidates.
 pub(crate) async fn match_counts(
     conn: &mut AsyncPgConnection,
     filter: &Filter,
-    limit: i64,
-) -> Result<Vec<MatchCount>, DatabaseError> {
-    let statement = format!(
-        "SELECT merchant, kind, count(*) FROM ({}) AS matches \
-         GROUP BY GROUPING SETS ((), (merchant), (kind)) ORDER BY count DESC, merchant, kind",
-        matches(filter)
-    );
-    Ok(filter.bind(statement, filter.id_range(), limit).load(conn).await?)
+    max_scanned: i64,
+) -> Result<MatchCounts, DatabaseError> {
+    let (mut counts, (mut from, to)) = (MatchCounts::default(), filter.id_range());
+    if let Some(set) = small_set(conn, filter, MAX_SET).await? {
+        let set: Vec<_> = set.into_iter().filter(|id| (from..to).contains(id)).collect();
+        counts.add(conn, filter, &set).await?;
+        return Ok(counts);
+    }
+    for _ in 0..max_scanned / STEP {
+        let mut ids = candidates(conn, filter, IdOrder::OldestFirst, (from, to), STEP).await?;
+        let last = ids.last().copied().filter(|_| count(ids.len()) == STEP);
+        ids.dedup();
+        counts.add(conn, filter, &ids).await?;
+        let Some(last) = last else { return Ok(counts) };
+        from = successor(last);
+    }
+    counts.is_truncated = true;
+    Ok(counts)
 }
 
-fn matches(filter: &Filter) -> String {
-    format!("{SELECT}{WHERE}{}LIMIT $8", filter.conditions())
+impl MatchCounts {
+    /// Adds those of the deliveries that match.
+    async fn add(
+        &mut self,
+        conn: &mut AsyncPgConnection,
+        filter: &Filter,
+        ids: &[Uuid],
+    ) -> Result<(), DatabaseError> {
+        let before = "SELECT merchant, kind, count(*) AS count FROM (";
+        let query = filter.select(ids, (before, ") AS matches GROUP BY merchant, kind"));
+        for CountRow { merchant, kind, count } in query.load::<CountRow>(conn).await? {
+            self.total += count;
+            *self.by_merchant.entry(merchant).or_default() += count;
+            *self.by_kind.entry(kind).or_default() += count;
+        }
+        Ok(())
+    }
 }

@@ -1,15 +1,10 @@
-//! Requeues settled deliveries, deletes them, and finds their outdated dead letters.
-
-use std::collections::HashSet;
+//! Requeues and deletes settled deliveries.
 
 use diesel::prelude::*;
 use diesel::sql_query;
-use diesel::sql_types::{Array, Bool, Integer, Text, Timestamptz};
+use diesel::sql_types::{Array, Bool, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use platform::{
-    Timestamp,
-    database::{DatabaseError, prepared},
-};
+use platform::{Timestamp, database::DatabaseError};
 use uuid::Uuid;
 
 use super::schema::{deliveries, delivery_messages};
@@ -77,7 +72,7 @@ pub(crate) async fn requeue(
         .await?;
     if !blocked.is_empty() {
         let keys = blocked.iter().map(|key| (key.merchant.as_str(), key.ordering_key.as_str()));
-        unblock_next(conn, keys.collect()).await?;
+        unblock_next(conn, now, keys.collect()).await?;
     }
     Ok(requeued.into_iter().map(|requeued| requeued.id).collect())
 }
@@ -119,7 +114,7 @@ async fn block_successors(
              WHERE m.id = ANY ($1) \
              AND later.merchant = m.merchant AND later.ordering_key = m.ordering_key \
              AND later.sequence > m.sequence AND later.state = 'ready' \
-         )) AND state = 'ready' RETURNING merchant, ordering_key",
+         )) AND (state = 'ready') IS TRUE RETURNING merchant, ordering_key",
     )
     .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
     .load(conn)
@@ -142,39 +137,4 @@ pub(crate) async fn delete_settled(
     }
     diesel::delete(message).execute(conn).await?;
     Ok(true)
-}
-
-#[derive(QueryableByName)]
-struct DeadLetterKey {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-    #[diesel(sql_type = Integer)]
-    replay_number: i32,
-}
-
-/// Returns the dead letters, as delivery id and replay number, that a later replay superseded, or
-/// whose delivery succeeded after all.
-pub(crate) async fn superseded_dead_letters(
-    conn: &mut AsyncPgConnection,
-    dead_letters: impl Iterator<Item = (Uuid, i32)>,
-) -> Result<HashSet<(Uuid, i32)>, DatabaseError> {
-    let (ids, replay_numbers): (Vec<_>, Vec<_>) = dead_letters.unzip();
-    let superseded: Vec<DeadLetterKey> = prepared(
-        sql_query(
-            "SELECT letter.id, letter.replay_number \
-             FROM unnest($1, $2) AS letter (id, replay_number) \
-             WHERE EXISTS (SELECT FROM deliveries AS row WHERE row.id = letter.id \
-                           AND row.replay_number > letter.replay_number) \
-             OR EXISTS (SELECT FROM delivery_attempts AS attempt \
-                        WHERE attempt.delivery = letter.id \
-                        AND (attempt.replay_number > letter.replay_number \
-                             OR attempt.replay_number = letter.replay_number \
-                             AND attempt.settled = 'delivered'))",
-        )
-        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-        .bind::<Array<Integer>, _>(replay_numbers),
-    )
-    .load(conn)
-    .await?;
-    Ok(superseded.into_iter().map(|letter| (letter.id, letter.replay_number)).collect())
 }

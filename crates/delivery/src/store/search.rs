@@ -1,7 +1,4 @@
-//! Searches the message history for operators and replays.
-//!
-//! Statements are planned for each filter. Failed attempts have an index of their own, so finding a
-//! few dead deliveries among millions of delivered ones is cheap.
+//! Filters of the message history, for operators and replays. See `scan.rs` for the search.
 
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
@@ -27,6 +24,23 @@ pub(crate) enum State {
     Delivered,
     /// Given up, and in the dead-letter queue.
     Dead,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Delivered => "delivered",
+            Self::Dead => "dead",
+        }
+    }
+}
+
+/// Order of deliveries. Ids begin with the time of creation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IdOrder {
+    NewestFirst,
+    OldestFirst,
 }
 
 /// Filter for deliveries. All given fields must match.
@@ -116,54 +130,33 @@ impl DeliveryRow {
     }
 }
 
-pub(super) const SELECT: &str = "SELECT m.id, m.merchant, m.kind, m.ordering_key, m.sequence, m.event, \
-     m.created_at, CASE row.state WHEN 'ready' THEN row.next_attempt_at END AS next_attempt_at, \
-     row.attempts, last.number AS last_number, row.replay_number, last.settled, last.outcome, last.status, last.detail, last.started_at \
-     FROM delivery_messages AS m LEFT JOIN deliveries AS row ON row.id = m.id \
-     LEFT JOIN LATERAL ( \
-         SELECT * FROM delivery_attempts WHERE delivery = m.id \
+/// `LATERAL` with `LIMIT` finds each row by its key, whatever the planner thinks of the tables.
+const SELECT: &str = "SELECT m.*, \
+     CASE row.state WHEN 'ready' THEN row.next_attempt_at END AS next_attempt_at, row.attempts, \
+     row.replay_number, last.* \
+     FROM unnest($1) AS candidate (id) CROSS JOIN LATERAL ( \
+         SELECT id, merchant, kind, ordering_key, sequence, event, created_at \
+         FROM delivery_messages WHERE id = candidate.id LIMIT 1 \
+     ) AS m LEFT JOIN LATERAL ( \
+         SELECT state, next_attempt_at, attempts, replay_number FROM deliveries \
+         WHERE id = m.id LIMIT 1 \
+     ) AS row ON true LEFT JOIN LATERAL ( \
+         SELECT number AS last_number, settled, outcome, status, detail, started_at \
+         FROM delivery_attempts WHERE delivery = m.id \
          ORDER BY replay_number DESC, settled IS NOT NULL DESC, started_at DESC LIMIT 1 \
      ) AS last ON true ";
 
-pub(super) const WHERE: &str = "WHERE m.id >= $1 AND m.id < $2 \
-     AND ($3::text IS NULL OR m.merchant = $3) AND ($4::text IS NULL OR m.kind = $4) \
-     AND ($5::text IS NULL OR m.ordering_key = $5) AND ($6::integer IS NULL OR last.status = $6) \
-     AND ($7::text IS NULL OR last.outcome = $7) \
-     AND ($9::text[] IS NULL OR m.ordering_key = ANY ($9) OR m.id = $10) \
-     AND ($11::text IS NULL OR m.event = $11) ";
+const WHERE: &str = "WHERE ($2::text IS NULL OR m.merchant = $2) \
+     AND ($3::text IS NULL OR m.kind = $3) AND ($4::text IS NULL OR m.ordering_key = $4) \
+     AND ($5::text[] IS NULL OR m.ordering_key = ANY ($5) OR m.id = $6) \
+     AND ($7::text IS NULL OR m.event = $7) AND ($8::integer IS NULL OR last.status = $8) \
+     AND ($9::text IS NULL OR last.outcome = $9) AND ($10::text IS NULL OR $10 = CASE \
+         WHEN row.state IS NOT NULL THEN 'pending' ELSE last.settled END) ";
 
 /// Services begin ordering keys with the type of the identifier that follows.
 const KEY_PREFIXES: [&str; 5] = ["", "rma:", "order:", "asn:", "inbound_asn:"];
 
 impl Filter {
-    /// Returns the SQL conditions on state, status and outcome, in a form that can use an index.
-    pub(super) fn conditions(&self) -> String {
-        let mut text = String::new();
-        text.push_str(match self.state {
-            None => "",
-            Some(State::Pending) => "AND m.id IN (SELECT id FROM deliveries) ",
-            Some(State::Delivered) => "AND row.id IS NULL AND last.settled = 'delivered' ",
-            Some(State::Dead) => {
-                "AND row.id IS NULL AND last.settled = 'dead' AND m.id IN ( \
-                 SELECT delivery FROM delivery_attempts WHERE outcome <> 'delivered' \
-                 AND settled = 'dead' AND delivery >= $1 AND delivery < $2) "
-            }
-        });
-        if self.status.is_some_and(|status| !(200..300).contains(&status)) {
-            text.push_str(
-                "AND m.id IN (SELECT delivery FROM delivery_attempts WHERE outcome <> 'delivered' \
-                 AND status = $6 AND delivery >= $1 AND delivery < $2) ",
-            );
-        }
-        if self.outcome.as_deref().is_some_and(|outcome| outcome != "delivered") {
-            text.push_str(
-                "AND m.id IN (SELECT delivery FROM delivery_attempts WHERE outcome <> 'delivered' \
-                 AND outcome = $7 AND delivery >= $1 AND delivery < $2) ",
-            );
-        }
-        text
-    }
-
     /// Returns the ids that can match: from the first, up to but without the second.
     pub(super) fn id_range(&self) -> (Uuid, Uuid) {
         let from = self.from.map_or(Uuid::nil(), min_id_at);
@@ -171,50 +164,60 @@ impl Filter {
         self.delivery.map_or((from, to), |only| (from.max(only), to.min(successor(only))))
     }
 
-    /// Returns the ordering keys that contain the text as their identifier.
+    /// Returns the ordering keys that can match: the given one, or those that contain the text as their
+    /// identifier. `None` if neither is given.
+    pub(super) fn ordering_keys(&self) -> Option<Vec<String>> {
+        self.ordering_key.clone().map(|key| vec![key]).or_else(|| self.text_keys())
+    }
+
     fn text_keys(&self) -> Option<Vec<String>> {
         let text = self.text.as_deref()?;
         Some(KEY_PREFIXES.iter().map(|prefix| format!("{prefix}{text}")).collect())
     }
 
-    pub(super) fn bind(
-        &self,
-        statement: String,
-        (from, to): (Uuid, Uuid),
-        limit: i64,
-    ) -> BoxedSqlQuery<'_, Pg, SqlQuery> {
-        sql_query(statement)
+    /// Returns the delivery that the text names.
+    pub(super) fn text_id(&self) -> Option<Uuid> {
+        self.text.as_deref()?.parse().ok()
+    }
+
+    /// Returns a statement about those of the deliveries that match. It is the same for all filters.
+    pub(super) fn select<'a>(
+        &'a self,
+        ids: &'a [Uuid],
+        (before, behind): (&str, &str),
+    ) -> BoxedSqlQuery<'a, Pg, SqlQuery> {
+        sql_query(format!("{before}{SELECT}{WHERE}{behind}"))
             .into_boxed()
-            .bind::<diesel::sql_types::Uuid, _>(from)
-            .bind::<diesel::sql_types::Uuid, _>(to)
+            .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
             .bind::<Nullable<Text>, _>(self.merchant.as_deref())
             .bind::<Nullable<Text>, _>(self.kind.as_deref())
             .bind::<Nullable<Text>, _>(self.ordering_key.as_deref())
+            .bind::<Nullable<Array<Text>>, _>(self.text_keys())
+            .bind::<Nullable<diesel::sql_types::Uuid>, _>(self.text_id())
+            .bind::<Nullable<Text>, _>(self.event.as_deref())
             .bind::<Nullable<Integer>, _>(self.status.map(i32::from))
             .bind::<Nullable<Text>, _>(self.outcome.as_deref())
-            .bind::<BigInt, _>(limit)
-            .bind::<Nullable<Array<Text>>, _>(self.text_keys())
-            .bind::<Nullable<diesel::sql_types::Uuid>, _>(
-                self.text.as_deref().and_then(|text| text.parse::<Uuid>().ok()),
-            )
-            .bind::<Nullable<Text>, _>(self.event.as_deref())
+            .bind::<Nullable<Text>, _>(self.state.map(State::name))
     }
 }
 
-/// Returns a page of deliveries, oldest first, after `after`.
-pub(crate) async fn oldest_first(
+/// Returns those of the deliveries that match, at most `limit`, in the order of their ids.
+pub(super) async fn matching(
     conn: &mut AsyncPgConnection,
     filter: &Filter,
-    after: Uuid,
+    ids: &[Uuid],
+    order: IdOrder,
     limit: i64,
 ) -> Result<Vec<DeliveryRow>, DatabaseError> {
-    let (from, to) = filter.id_range();
-    let from = from.max(successor(after));
-    let statement = format!("{SELECT}{WHERE}{} ORDER BY m.id LIMIT $8", filter.conditions());
-    Ok(filter.bind(statement, (from, to), limit).load(conn).await?)
+    let behind = match order {
+        IdOrder::NewestFirst => "ORDER BY m.id DESC LIMIT $11",
+        IdOrder::OldestFirst => "ORDER BY m.id LIMIT $11",
+    };
+    let query = filter.select(ids, ("", behind)).bind::<BigInt, _>(limit);
+    Ok(query.load(conn).await?)
 }
 
-fn successor(id: Uuid) -> Uuid {
+pub(super) fn successor(id: Uuid) -> Uuid {
     Uuid::from_u128(id.as_u128().saturating_add(1))
 }
 
@@ -222,8 +225,8 @@ pub(crate) async fn find(
     conn: &mut AsyncPgConnection,
     id: Uuid,
 ) -> Result<Option<DeliveryRow>, DatabaseError> {
-    let statement = sql_query(format!("{SELECT}WHERE m.id = $1"));
-    Ok(statement.bind::<diesel::sql_types::Uuid, _>(id).get_result(conn).await.optional()?)
+    let found = matching(conn, &Filter::default(), &[id], IdOrder::NewestFirst, 1).await?;
+    Ok(found.into_iter().next())
 }
 
 pub(crate) async fn body(conn: &mut AsyncPgConnection, id: Uuid) -> Result<Vec<u8>, DatabaseError> {

@@ -10,7 +10,10 @@ use diesel::{
     sql_types::{Array, Bool, Integer, Nullable, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use platform::database::{DatabaseError, prepared};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, prepared},
+};
 use uuid::Uuid;
 
 use super::log_attempts::log_attempts;
@@ -30,12 +33,22 @@ struct SettledRow {
     is_final: bool,
 }
 
-/// Settles a batch and returns the ids of the deliveries that it settled.
+/// Effect of [`settle`].
+#[derive(Debug)]
+pub(crate) struct Settled {
+    /// Deliveries that were settled.
+    pub(crate) ids: HashSet<Uuid>,
+    /// Deliveries behind them that are ready now.
+    pub(crate) unblocked: usize,
+}
+
+/// Settles a batch. The next deliveries of their ordering keys are due at `now`.
 pub(crate) async fn settle(
     conn: &mut AsyncPgConnection,
+    now: Timestamp,
     windows: &mut Windows,
     batch: &[Settlement],
-) -> Result<HashSet<Uuid>, DatabaseError> {
+) -> Result<Settled, DatabaseError> {
     let settled = update_deliveries(conn, batch).await?;
     let ids: HashSet<_> = settled.iter().map(|row| row.id).collect();
     let ordering_keys: Vec<_> = settled
@@ -43,12 +56,10 @@ pub(crate) async fn settle(
         .filter(|row| row.is_final)
         .filter_map(|row| Some((row.merchant.as_str(), row.ordering_key.as_deref()?)))
         .collect();
-    if !ordering_keys.is_empty() {
-        unblock_next(conn, ordering_keys).await?;
-    }
+    let unblocked = unblock_next(conn, now, ordering_keys).await?;
     log_attempts(conn, batch, &ids).await?;
     windows.update(conn, batch).await?;
-    Ok(ids)
+    Ok(Settled { ids, unblocked })
 }
 
 /// Rows are found by their ids and not by a join, see `claim`: `IS TRUE` keeps the planner from
@@ -97,19 +108,27 @@ const UNBLOCK_NEXT: &str = "WITH next AS ( \
      ) AS first \
      WHERE first.state = 'blocked' \
  ) \
- UPDATE deliveries SET state = 'ready' \
- WHERE id = ANY (ARRAY (SELECT id FROM next)) AND state = 'blocked'";
+ UPDATE deliveries SET state = 'ready', next_attempt_at = GREATEST(next_attempt_at, $3) \
+ WHERE id = ANY (ARRAY (SELECT id FROM next)) AND (state = 'blocked') IS TRUE";
 
-/// Makes the next delivery of each ordering key ready. This is a separate statement, because it must
-/// see deliveries that were blocked while the statement before waited for a lock.
+/// Makes the next delivery of each ordering key ready, and returns the number of those that were blocked.
+/// They are due at `now` at the earliest: the dispatcher finds deliveries by the time at which they became
+/// due, and does not look for earlier times again.
+///
+/// This is a separate statement, because it must see deliveries that were blocked while the statement
+/// before waited for a lock.
 pub(super) async fn unblock_next(
     conn: &mut AsyncPgConnection,
+    now: Timestamp,
     ordering_keys: Vec<(&str, &str)>,
-) -> Result<(), DatabaseError> {
+) -> Result<usize, DatabaseError> {
+    if ordering_keys.is_empty() {
+        return Ok(0);
+    }
     let (merchants, ordering_keys): (Vec<_>, Vec<_>) = ordering_keys.into_iter().unzip();
     let statement = sql_query(UNBLOCK_NEXT)
         .bind::<Array<Text>, _>(merchants)
-        .bind::<Array<Text>, _>(ordering_keys);
-    prepared(statement).execute(conn).await?;
-    Ok(())
+        .bind::<Array<Text>, _>(ordering_keys)
+        .bind::<Timestamptz, _>(now);
+    Ok(prepared(statement).execute(conn).await?)
 }

@@ -1,7 +1,9 @@
 //! Store functions under concurrent transactions, and with clocks that differ.
 
+mod due;
 mod endpoint_states;
 mod erase;
+mod reads;
 mod search;
 
 use std::num::NonZeroU32;
@@ -15,7 +17,10 @@ use platform::{Clock, Timestamp, database::Pool};
 use testkit::{Database, eventually};
 use uuid::Uuid;
 
-use super::{ClaimParams, NewMessage, OrderingKeyCursor, Partitions, Superseded, Windows};
+use super::{
+    BlockedCursor, ClaimParams, Claims, EndpointKey, NewMessage, OpenEndpoint, Partitions,
+    Superseded, Windows,
+};
 use crate::outcome::{Decision, Signal};
 use crate::queue_message::DUPLICATE_WINDOW;
 use crate::settlement::{Settlement, tests::settlement};
@@ -54,16 +59,31 @@ async fn append_dead(conn: &mut AsyncPgConnection, now: Timestamp, ordering_key:
     id
 }
 
+fn endpoint(merchant: &str) -> EndpointKey {
+    (merchant.to_owned(), "rma".to_owned())
+}
+
+fn open(merchant: &str, from: Timestamp, max_messages: u32) -> OpenEndpoint {
+    OpenEndpoint { key: endpoint(merchant), from, max_messages }
+}
+
+async fn claim_from(
+    conn: &mut AsyncPgConnection,
+    now: Timestamp,
+    endpoints: &[OpenEndpoint],
+) -> Claims {
+    super::claim_due(conn, ClaimParams { now, lease: LEASE }, endpoints).await.unwrap()
+}
+
 /// Claims the deliveries that are due and returns their ids.
 async fn claim(conn: &mut AsyncPgConnection, now: Timestamp) -> Vec<Uuid> {
-    let params =
-        ClaimParams { now, lease: LEASE, initial_window: 8, paused: (&[], &[]), max_messages: 100 };
-    let claims = super::claim_due(conn, params).await.unwrap();
+    let claims = claim_from(conn, now, &[open("acme", Timestamp::UNIX_EPOCH, 8)]).await;
     claims.claimed.iter().map(|(claimed, _)| claimed.id).collect()
 }
 
 async fn settle(conn: &mut AsyncPgConnection, settlement: Settlement) {
-    super::settle(conn, &mut windows(), &[settlement]).await.unwrap();
+    let now = settlement.attempt.started_at;
+    super::settle(conn, now, &mut windows(), &[settlement]).await.unwrap();
 }
 
 fn windows() -> Windows {
@@ -136,8 +156,9 @@ async fn a_success_by_a_clock_that_is_ahead_delays_no_delivery() {
     let mut conn = pool.get().await.unwrap();
     let ahead = now + TimeDelta::seconds(30);
     settle(&mut conn, delivered(super::new_id(now), 0, ahead)).await;
-    let id = append(&mut conn, now, None).await;
-    assert_eq!(claim(&mut conn, now).await, [id]);
+    let given = [(endpoint("acme"), now)];
+    let due = super::due_endpoints(&mut conn, (now, now), 10, &given).await.unwrap();
+    assert!(due[0].not_before > Some(now) && !due[0].is_failing(), "{due:?}");
 }
 
 #[tokio::test]
@@ -161,9 +182,14 @@ async fn a_queued_delivery_is_ready_again_when_its_lease_expires() {
     assert_eq!(claim(&mut conn, now).await, [id]);
     let expiry = now + LEASE;
     let early = expiry - TimeDelta::milliseconds(1);
-    assert_eq!(super::expire_leases(&mut conn, early).await.unwrap(), 0);
-    assert_eq!(super::expire_leases(&mut conn, expiry).await.unwrap(), 1);
-    assert_eq!(claim(&mut conn, now).await, [id]);
+    assert_eq!(super::expire_leases(&mut conn, early, &[id]).await.unwrap(), 0);
+    assert_eq!(super::leased(&mut conn).await.unwrap()[0].id, id);
+    assert_eq!(super::expire_leases(&mut conn, expiry, &[id]).await.unwrap(), 1);
+    assert!(super::leased(&mut conn).await.unwrap().is_empty());
+    // The dispatcher finds it as a delivery that becomes due now.
+    let found = super::due_endpoints(&mut conn, (early, expiry), 10, &[]).await.unwrap();
+    assert_eq!(found[0].key(), endpoint("acme"));
+    assert_eq!(claim(&mut conn, expiry).await, [id]);
 }
 
 #[tokio::test]
@@ -262,8 +288,8 @@ async fn a_delivery_that_two_settlements_at_once_left_blocked_is_unblocked() {
     };
     tokio::join!(settle(&mut other, delivered(second, 0, now)), committing);
     assert!(claim(&mut one, now).await.is_empty());
-    let mut cursor = OrderingKeyCursor::default();
-    assert_eq!(super::unblock_heads(&mut one, &mut cursor).await.unwrap(), 1);
+    let mut cursor = BlockedCursor::default();
+    assert_eq!(super::unblock_heads(&mut one, now, &mut cursor).await.unwrap(), 1);
     assert_eq!(claim(&mut one, now).await, [third]);
 }
 
@@ -277,15 +303,17 @@ async fn claims_read_few_rows_of_a_full_table_that_the_planner_takes_for_empty()
     conn.batch_execute("ALTER TABLE deliveries SET (autovacuum_enabled = off)").await.unwrap();
     conn.batch_execute("VACUUM ANALYZE deliveries").await.unwrap();
     let messages = (0..KEYS).map(|number| message(Some(&format!("key-{number}"))));
-    super::append(&mut conn, now, &messages.collect::<Vec<_>>()).await.unwrap();
+    super::append(&conn, now, &messages.collect::<Vec<_>>()).await.unwrap();
     let claim = async |conn: &mut _| assert_eq!(claim(conn, now).await.len(), 8);
     let rows = rows_read(&mut conn, claim).await;
     assert!((8..100).contains(&rows), "read {rows} rows for 8 deliveries");
+    let block = "UPDATE deliveries SET state = 'blocked' WHERE state = 'ready'";
+    conn.batch_execute(block).await.unwrap();
     let unblock = async |conn: &mut _| {
-        super::unblock_heads(conn, &mut OrderingKeyCursor::default()).await.unwrap();
+        super::unblock_heads(conn, now, &mut BlockedCursor::default()).await.unwrap();
     };
     let rows = rows_read(&mut conn, unblock).await;
-    assert!((KEYS..KEYS * 3).contains(&rows), "read {rows} rows for {KEYS} ordering keys");
+    assert!((KEYS - 8..KEYS * 4).contains(&rows), "read {rows} rows for {KEYS} deliveries");
 }
 
 /// Returns the number of rows of `deliveries` that `work` reads.

@@ -2,70 +2,78 @@
 
 use diesel::prelude::*;
 use diesel::sql_query;
-use diesel::sql_types::{BigInt, Text};
+use diesel::sql_types::{BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use platform::database::DatabaseError;
+use platform::{
+    Timestamp,
+    database::{DatabaseError, prepared},
+};
+use uuid::Uuid;
 
-/// Ordering keys that one call of [`unblock_heads`] checks.
-const KEYS_PER_CHECK: i64 = 1000;
+/// Blocked deliveries that one call of [`unblock_heads`] checks.
+const DELIVERIES_PER_CHECK: i64 = 1000;
 
-/// Merchant and ordering key that [`unblock_heads`] checked last.
-pub(crate) type OrderingKeyCursor = (String, String);
+/// Merchant, kind and id of the delivery that [`unblock_heads`] checked last.
+pub(crate) type BlockedCursor = (String, String, Uuid);
 
 #[derive(QueryableByName)]
 struct LastChecked {
     #[diesel(sql_type = Text)]
     merchant: String,
     #[diesel(sql_type = Text)]
-    ordering_key: String,
+    kind: String,
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    id: Uuid,
     #[diesel(sql_type = BigInt)]
     checked: i64,
     #[diesel(sql_type = BigInt)]
     unblocked: i64,
 }
 
-/// LIMIT 1 makes the planner use the index on ordering keys, whatever size it takes the table for.
-const UNBLOCK_HEADS: &str = "WITH RECURSIVE heads (merchant, ordering_key, id, state, checked) AS ( \
-     (SELECT merchant, ordering_key, id, state, 1::bigint FROM deliveries \
-     WHERE ordering_key IS NOT NULL AND (merchant, ordering_key) > ($1, $2) \
-     ORDER BY merchant, ordering_key, sequence LIMIT 1) \
-     UNION ALL \
-     SELECT next.*, heads.checked + 1 FROM heads, LATERAL ( \
-         SELECT merchant, ordering_key, id, state FROM deliveries \
-         WHERE ordering_key IS NOT NULL \
-         AND (merchant, ordering_key) > (heads.merchant, heads.ordering_key) \
-         ORDER BY merchant, ordering_key, sequence LIMIT 1 \
-     ) AS next \
-     WHERE heads.checked < $3 \
+/// `heads` looks for an earlier delivery with ORDER BY, see `claim`. An unblocked delivery is due at
+/// `$5` at the earliest, see `settle`.
+const UNBLOCK_HEADS: &str = "WITH blocked AS MATERIALIZED ( \
+     SELECT merchant, kind, id, ordering_key, sequence FROM deliveries \
+     WHERE state = 'blocked' AND (merchant, kind, id) > ($1, $2, $3) \
+     ORDER BY merchant, kind, id LIMIT $4 \
+ ), heads AS ( \
+     SELECT id FROM blocked WHERE ( \
+         SELECT true FROM deliveries AS earlier \
+         WHERE earlier.merchant = blocked.merchant \
+         AND earlier.ordering_key = blocked.ordering_key AND earlier.sequence < blocked.sequence \
+         ORDER BY earlier.sequence LIMIT 1 \
+     ) IS NOT TRUE \
  ), unblocked AS ( \
-     UPDATE deliveries SET state = 'ready' \
-     WHERE id = ANY (ARRAY (SELECT id FROM heads WHERE state = 'blocked')) AND state = 'blocked' \
+     UPDATE deliveries SET state = 'ready', next_attempt_at = GREATEST(next_attempt_at, $5) \
+     WHERE id = ANY (ARRAY (SELECT id FROM heads)) AND (state = 'blocked') IS TRUE \
      RETURNING id \
  ) \
- SELECT merchant, ordering_key, checked, (SELECT count(*) FROM unblocked) AS unblocked \
- FROM heads ORDER BY checked DESC LIMIT 1";
+ SELECT merchant, kind, id, (SELECT count(*) FROM blocked) AS checked, \
+ (SELECT count(*) FROM unblocked) AS unblocked \
+ FROM blocked ORDER BY merchant DESC, kind DESC, id DESC LIMIT 1";
 
 /// Makes blocked deliveries ready that are the first of their ordering key, and returns their number.
 ///
 /// Two transactions that settle deliveries of one key at the same time, which a forced replay makes
 /// possible, each still see the other's delivery and unblock nothing. Locking the key instead would
 /// make settling wait for every transaction that appends to it. Each call checks the next
-/// [`KEYS_PER_CHECK`] keys after the cursor.
+/// [`DELIVERIES_PER_CHECK`] blocked deliveries after the cursor.
 pub(crate) async fn unblock_heads(
     conn: &mut AsyncPgConnection,
-    cursor: &mut OrderingKeyCursor,
+    now: Timestamp,
+    cursor: &mut BlockedCursor,
 ) -> Result<i64, DatabaseError> {
-    let last: Option<LastChecked> = sql_query(UNBLOCK_HEADS)
+    let statement = sql_query(UNBLOCK_HEADS)
         .bind::<Text, _>(&cursor.0)
         .bind::<Text, _>(&cursor.1)
-        .bind::<BigInt, _>(KEYS_PER_CHECK)
-        .get_result(conn)
-        .await
-        .optional()?;
+        .bind::<diesel::sql_types::Uuid, _>(cursor.2)
+        .bind::<BigInt, _>(DELIVERIES_PER_CHECK)
+        .bind::<Timestamptz, _>(now);
+    let last: Option<LastChecked> = prepared(statement).get_result(conn).await.optional()?;
     let unblocked = last.as_ref().map_or(0, |last| last.unblocked);
     *cursor = match last {
-        Some(last) if last.checked >= KEYS_PER_CHECK => (last.merchant, last.ordering_key),
-        _ => OrderingKeyCursor::default(),
+        Some(last) if last.checked >= DELIVERIES_PER_CHECK => (last.merchant, last.kind, last.id),
+        _ => BlockedCursor::default(),
     };
     Ok(unblocked)
 }

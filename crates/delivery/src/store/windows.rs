@@ -16,14 +16,14 @@ use crate::outcome::{Outcome, Signal};
 use crate::settlement::Settlement;
 use crate::window::{Limits, Window};
 
-/// Time for which a window that was fully open is taken to be so still, without a query. The time of
-/// the last success may be late by as much.
-const FULLY_OPEN_CACHE_TTL: Duration = Duration::from_secs(1);
+/// Time for which successes that do not change a window are not written. The time of the last success
+/// may be late by as much.
+const UNCHANGED_TTL: Duration = Duration::from_secs(1);
 
 pub(crate) struct Windows {
     limits: Limits,
-    /// Endpoints whose window was fully open, and since when: another success does not change it.
-    fully_open: HashMap<(String, MessageKind), Instant>,
+    /// Endpoints that succeeded, when that was written, and the size of their window.
+    succeeded: HashMap<(String, MessageKind), (Instant, u32)>,
 }
 
 /// Results of a batch for one endpoint.
@@ -36,6 +36,8 @@ struct EndpointResults<'a> {
 struct DeliveryResult<'a> {
     outcome: &'a Outcome,
     signal: Signal,
+    is_window_full: bool,
+    latency: Duration,
     started_at: Timestamp,
     ended_at: Timestamp,
 }
@@ -43,20 +45,22 @@ struct DeliveryResult<'a> {
 impl<'a> From<&'a Settlement> for DeliveryResult<'a> {
     fn from(settlement: &'a Settlement) -> Self {
         let Attempt { outcome, signal, started_at, latency, .. } = &settlement.attempt;
-        let latency = TimeDelta::from_std(*latency).unwrap_or_default();
+        let duration = TimeDelta::from_std(*latency).unwrap_or_default();
         let first = settlement.attempts().next().unwrap_or(&settlement.attempt);
         Self {
             outcome,
             signal: *signal,
+            is_window_full: settlement.message.is_window_full,
+            latency: *latency,
             started_at: first.started_at,
-            ended_at: started_at.checked_add_signed(latency).unwrap_or(*started_at),
+            ended_at: started_at.checked_add_signed(duration).unwrap_or(*started_at),
         }
     }
 }
 
 impl Windows {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, fully_open: HashMap::new() }
+        Self { limits, succeeded: HashMap::new() }
     }
 
     /// Widens and narrows windows by the results of a batch, and notes the last ones. This comes last
@@ -75,8 +79,9 @@ impl Windows {
         for ((merchant, kind), EndpointResults { results, disabled }) in &mut endpoints {
             let row = rows.iter().find(|row| row.merchant == *merchant && row.kind == kind.name());
             let (window, not_before) = self.apply(row, results);
-            if window.is_at_max() {
-                self.fully_open.insert(((*merchant).to_owned(), *kind), Instant::now());
+            if results.iter().all(|result| result.signal == Signal::Grow) {
+                let written = (Instant::now(), window.size());
+                self.succeeded.insert(((*merchant).to_owned(), *kind), written);
             }
             updates.push(EndpointUpdate {
                 merchant,
@@ -104,14 +109,14 @@ impl Windows {
             endpoint.disabled = endpoint.disabled.max(disabled);
             endpoint.results.push(result);
         }
-        self.fully_open.retain(|_, seen_at| seen_at.elapsed() < FULLY_OPEN_CACHE_TTL);
-        endpoints.retain(|(merchant, kind), endpoint| {
+        self.succeeded.retain(|_, (written_at, _)| written_at.elapsed() < UNCHANGED_TTL);
+        endpoints.retain(|(merchant, kind), EndpointResults { results, .. }| {
             let key = ((*merchant).to_owned(), *kind);
-            let succeeded = endpoint.results.iter().all(|result| result.signal == Signal::Grow);
-            if !succeeded {
-                self.fully_open.remove(&key);
+            if !results.iter().all(|result| result.signal == Signal::Grow) {
+                self.succeeded.remove(&key);
             }
-            !(succeeded && self.fully_open.contains_key(&key))
+            let size = self.succeeded.get(&key).map(|(_, size)| *size);
+            size.is_none_or(|size| changes(self.limits, size, results))
         });
         endpoints
     }
@@ -135,14 +140,32 @@ impl Windows {
             match result.signal {
                 // The attempt started before the last failure was known, so it was no probe.
                 Signal::Shrink if result.started_at < not_before => window.halve(),
+                Signal::Grow if !result.is_window_full => window.keep(),
                 signal => window.apply(signal),
             }
             last_ended_at = last_ended_at.max(result.ended_at);
             not_before =
                 last_ended_at + TimeDelta::from_std(window.probe_delay()).unwrap_or_default();
         }
+        if let Some(latency) = latency(results) {
+            window.narrow(self.limits.justified(latency));
+        }
         (window, not_before)
     }
+}
+
+/// Returns the latency of an endpoint: the shortest one of its successes, so that a single slow response
+/// says nothing.
+fn latency(results: &[DeliveryResult<'_>]) -> Option<Duration> {
+    let successes = results.iter().filter(|result| result.signal == Signal::Grow);
+    successes.map(|result| result.latency).min()
+}
+
+/// Whether successes change a window of this size.
+fn changes(limits: Limits, size: u32, results: &[DeliveryResult<'_>]) -> bool {
+    let justified = latency(results).map_or(size, |latency| limits.justified(latency));
+    let grows = size < justified && results.iter().any(|result| result.is_window_full);
+    grows || size > justified
 }
 
 /// Applies results to the stored health of an endpoint, in the order in which they ended.
@@ -151,4 +174,35 @@ fn health(row: Option<&EndpointRow>, results: &mut [DeliveryResult<'_>]) -> Endp
     results.sort_by_key(|result| result.ended_at);
     results.iter().for_each(|result| health.apply(result.outcome, result.ended_at));
     health
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(size: u32, latency_ms: u64, is_window_full: bool, expected: bool) {
+        let limit = |size| NonZeroU32::new(size).unwrap();
+        let limits = Limits { initial: limit(8), max: limit(64), probe_delay: Duration::ZERO };
+        let result = DeliveryResult {
+            outcome: &Outcome::Delivered { status: 200 },
+            signal: Signal::Grow,
+            is_window_full,
+            latency: Duration::from_millis(latency_ms),
+            started_at: Timestamp::UNIX_EPOCH,
+            ended_at: Timestamp::UNIX_EPOCH,
+        };
+        assert_eq!(changes(limits, size, &[result]), expected);
+    }
+
+    #[test]
+    fn a_success_changes_a_window_that_is_full_or_too_large() {
+        check(8, 5, false, false);
+        check(8, 5, true, true);
+        check(64, 5, true, false);
+        check(32, 10_000, true, false);
+        check(64, 10_000, false, true);
+    }
 }

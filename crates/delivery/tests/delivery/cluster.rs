@@ -15,7 +15,11 @@ const LONG: Duration = Duration::from_secs(180);
 async fn no_message_is_lost_when_a_broker_node_is_killed_and_restarted() {
     let cluster = Cluster::start().await;
     let namespace = Namespace::create_on(cluster.amqp_url(), cluster.rabbitmq_api_url());
-    let short = [("DELIVERY__LEASE", "20s"), ("DELIVERY__ATTEMPT_TIMEOUT", "5s")];
+    let short = [
+        ("DELIVERY__LEASE", "20s"),
+        ("DELIVERY__ATTEMPT_TIMEOUT", "5s"),
+        ("DELIVERY__MAX_WINDOW", "64"),
+    ];
     let app = TestApp::start_on(Database::create(migrations()).await, namespace, &short).await;
     append_ordered(&app, 0, 5).await;
     eventually("some have arrived", LONG, async || {

@@ -1,5 +1,6 @@
-//! Dead letters: announced at once, and purged after a replay.
+//! Dead letters: announced at once, and purged after a replay or an erasure.
 
+use delivery::Deliveries;
 use domain::message_kind::MessageKind;
 use messaging::{Exchange, Message};
 use reqwest::Method;
@@ -74,6 +75,33 @@ async fn a_delivered_message_whose_replay_failed_keeps_its_dead_letter() {
     assert_eq!(app.operator_request(Method::POST, &replay, &json!({})).await.0, 202);
     app.wait_until_settled(TIMEOUT).await;
     only_dead_letter_of_first_replay(&app, ids[0]).await;
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_purge_removes_the_dead_letter_of_an_erased_message() {
+    let app = TestApp::with_api(&[]).await;
+    let mut planted = message(Some("rma:1"), "rma.created", 1);
+    planted.body = json!({ "note": "PLANTED" }).to_string().into();
+    let erased = app.append_dead(planted).await;
+    let kept = app.append_dead(message(Some("rma:2"), "rma.created", 2)).await;
+    let (merchant, keys) = ("acme".parse().unwrap(), ["rma:1".to_owned()]);
+    let mut conn = app.pool.get().await.unwrap();
+    let changed = Deliveries::erase(&mut conn, &merchant, &keys, domain::erasure::erase).await;
+    assert_eq!(changed.unwrap(), 1);
+    drop(conn);
+    // A replay is followed by a purge; without one the purge comes within an hour.
+    let replayed = app.append_dead(message(None, "rma.created", 3)).await;
+    let replay = format!("/v1/deliveries/{replayed}/replay");
+    assert_eq!(app.operator_request(Method::POST, &replay, &json!({})).await.0, 202);
+    eventually("only the dead letter of the other message is left", TIMEOUT, async || {
+        let letters = app.namespace.peek(MessageKind::Rma.dead_letter_queue()).await;
+        let ids = letters.iter().map(|it| it["properties"]["headers"]["delivery-id"].as_str());
+        ids.eq([Some(kept.to_string().as_str())]).then_some(())
+    })
+    .await;
+    let replay = format!("/v1/deliveries/{erased}/replay");
+    assert_eq!(app.operator_request(Method::POST, &replay, &json!({})).await.0, 202);
     app.stop().await;
 }
 

@@ -71,7 +71,7 @@ async fn after_a_quiet_time_a_claim_still_reads_few_rows() {
     })
     .await;
     let each = (app.count(read).await - before) / flood;
-    assert!(each < 20, "read {each} rows for each message");
+    assert!(each < 30, "read {each} rows for each message");
     app.stop().await;
 }
 
@@ -98,9 +98,9 @@ async fn nothing_is_sent_before_the_merchants_are_loaded() {
     let replica = Replica::launch(&database, &namespace, &[]).await;
     let now = platform::Clock::system().now();
     eventually("the partition of today exists", TIMEOUT, async || {
-        let mut conn = pool.get().await.unwrap();
+        let conn = pool.get().await.unwrap();
         let only = [message(None, "rma.created", 1)];
-        replica.deliveries.append(&mut conn, now, &only).await.ok()
+        replica.deliveries.append(&conn, now, &only).await.ok()
     })
     .await;
     // The replica queries the merchants again after a lock timeout. A dispatcher that did not wait

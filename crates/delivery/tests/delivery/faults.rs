@@ -109,7 +109,8 @@ async fn crashes_of_broker_and_database_lose_no_message() {
     let servers = start_servers().await;
     let namespace = Namespace::create_on(servers.amqp_url(), servers.rabbitmq_api_url());
     let database = Database::create_on(&servers.postgres_url(), migrations()).await;
-    let app = TestApp::start_on(database, namespace, &[("DELIVERY__LEASE", "50s")]).await;
+    let settings = [("DELIVERY__LEASE", "50s"), ("DELIVERY__MAX_WINDOW", "64")];
+    let app = TestApp::start_on(database, namespace, &settings).await;
     control(&servers, |servers| servers.restart(Server::Rabbitmq)).await;
     app.replica.ready().await;
     check_balance_during(&app.pool, async {
@@ -143,8 +144,9 @@ async fn crashes_of_broker_and_database_lose_no_message() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sender_stops_receiving_while_the_database_blocks_settling() {
-    let app =
-        TestApp::start(&[("DELIVERY__INITIAL_WINDOW", "64"), ("DELIVERY__CONCURRENCY", "4")]).await;
+    // Memory for four messages, which a message uses until it is settled.
+    let memory = ("DELIVERY__MAX_INFLIGHT_BYTES", "69632");
+    let app = TestApp::start(&[("DELIVERY__INITIAL_WINDOW", "64"), memory]).await;
     let mut locker = app.pool.get().await.unwrap();
     locker.batch_execute("BEGIN; LOCK TABLE delivery_counts IN EXCLUSIVE MODE").await.unwrap();
     let messages: Vec<_> = (0..40).map(|number| message(None, "rma.created", number)).collect();
@@ -240,7 +242,8 @@ async fn wait_for_senders(app: &TestApp, expected: usize) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_sender_loses_no_message_and_repeats_only_those_in_flight() {
     // Messages that the killed sender had acknowledged early wait for their lease to expire.
-    let app = TestApp::start(&[("DELIVERY__LEASE", "50s")]).await;
+    let settings = [("DELIVERY__LEASE", "50s"), ("DELIVERY__MAX_WINDOW", "64")];
+    let app = TestApp::start(&settings).await;
     let add_settled_by = "ALTER TABLE delivery_attempts \
                   ADD COLUMN settled_by text DEFAULT current_setting('application_name')";
     execute(&app.pool, add_settled_by).await;

@@ -21,6 +21,7 @@ mod partitions;
 mod replay_control;
 mod replays;
 mod restoring;
+mod scheduling;
 mod shutdown;
 mod test_app;
 mod timeouts;

@@ -107,9 +107,9 @@ async fn a_missing_partition_is_a_temporary_error() {
     let today = platform::Clock::system().now();
     let partition = format!("DROP TABLE delivery_messages_{}", today.format("%Y%m%d"));
     execute(&app.pool, &partition).await;
-    let mut conn = app.pool.get().await.unwrap();
+    let conn = app.pool.get().await.unwrap();
     let messages = [message(None, "rma.created", 1)];
-    let refused = app.replica.deliveries.append(&mut conn, today, &messages).await.unwrap_err();
+    let refused = app.replica.deliveries.append(&conn, today, &messages).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Unavailable, "{refused:?}");
     drop(conn);
     // The next replica creates the partition again.

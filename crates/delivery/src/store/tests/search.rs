@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::outcome::Outcome;
-use crate::store::newest::{MAX_SCANNED, Newest};
-use crate::store::{Filter, State, newest_first};
+use crate::store::scan::{MAX_SCANNED, MAX_SET};
+use crate::store::{Filter, Scan, State, newest_first};
 
 #[tokio::test]
 async fn a_text_is_found_by_an_index() {
@@ -13,7 +13,7 @@ async fn a_text_is_found_by_an_index() {
     let mut conn = pool.get().await.unwrap();
     let messages: Vec<_> =
         (0..MESSAGES).map(|number| message(Some(&format!("order:{number}")))).collect();
-    let ids = super::super::append(&mut conn, now, &messages).await.unwrap();
+    let ids = super::super::append(&conn, now, &messages).await.unwrap();
     conn.batch_execute("ANALYZE delivery_messages").await.unwrap();
     for text in ["order:77".to_owned(), "77".to_owned(), ids[77].to_string()] {
         let filter = Filter { text: Some(text.clone()), ..Filter::default() };
@@ -35,13 +35,13 @@ async fn a_filter_without_an_index_reads_a_limited_number_of_messages_for_a_page
     let mut conn = pool.get().await.unwrap();
     let mut rare = message(None);
     rare.event = "rma.rare".to_owned();
-    let first = super::super::append(&mut conn, now, &[rare]).await.unwrap()[0];
+    let first = super::super::append(&conn, now, &[rare]).await.unwrap()[0];
     let mut settled = delivered(first, 0, now);
     settled.attempt.outcome = Outcome::Delivered { status: 200 };
     settle(&mut conn, settled).await;
     let later = now + TimeDelta::seconds(1);
     let messages = vec![message(None); scanned];
-    super::super::append(&mut conn, later, &messages).await.unwrap();
+    super::super::append(&conn, later, &messages).await.unwrap();
     conn.batch_execute("ANALYZE delivery_messages, delivery_attempts").await.unwrap();
     let (event, merchant) = (Some("rma.rare".to_owned()), Some("acme".to_owned()));
     let outcome = Some("delivered".to_owned());
@@ -54,7 +54,7 @@ async fn a_filter_without_an_index_reads_a_limited_number_of_messages_for_a_page
     ] {
         conn.batch_execute("BEGIN").await.unwrap();
         let before = messages_read(&mut conn).await;
-        let Newest { rows, scanned_to } = newest_first(&mut conn, &filter, None, 50).await.unwrap();
+        let Scan { rows, scanned_to } = newest_first(&mut conn, &filter, None, 50).await.unwrap();
         let read = messages_read(&mut conn).await - before;
         conn.batch_execute("COMMIT").await.unwrap();
         assert!(rows.is_empty() && scanned_to.is_some(), "{filter:?}");
@@ -63,6 +63,33 @@ async fn a_filter_without_an_index_reads_a_limited_number_of_messages_for_a_page
         let ids: Vec<_> = next.rows.iter().map(|row| row.id).collect();
         assert_eq!((ids, next.scanned_to), (vec![first], None), "{filter:?}");
     }
+}
+
+#[tokio::test]
+async fn the_pages_of_a_long_ordering_key_have_all_of_its_deliveries() {
+    let now = Clock::system().now();
+    let (_database, pool) = database(now).await;
+    let mut conn = pool.get().await.unwrap();
+    let mut ids = Vec::new();
+    for part in 0..=MAX_SET / 500 {
+        let messages: Vec<_> = (0..500).map(|_| message(Some("asn:1"))).collect();
+        let at = now + TimeDelta::milliseconds(i64::try_from(part).unwrap());
+        ids.extend(super::super::append(&conn, at, &messages).await.unwrap());
+    }
+    ids.sort();
+    ids.reverse();
+    let filter = Filter { ordering_key: Some("asn:1".to_owned()), ..Filter::default() };
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let Scan { rows, scanned_to } = newest_first(&mut conn, &filter, after, 300).await.unwrap();
+        found.extend(rows.iter().map(|row| row.id));
+        after = scanned_to.or(rows.last().map(|row| row.id));
+        if rows.len() < 300 && scanned_to.is_none() {
+            break;
+        }
+    }
+    assert!(ids.len() > MAX_SET);
+    assert_eq!(found, ids);
 }
 
 /// Returns the number of messages that the connection has read.
@@ -94,7 +121,7 @@ async fn attempts_of_a_batch_are_merged_by_hour_and_duration() {
     let rows = "SELECT string_agg(concat_ws(' ', merchant, kind, bucket, attempts, delivered), \
                 ', ' ORDER BY bucket) AS text FROM delivery_latencies";
     for expected in ["acme rma 13 3 2, acme rma 23 1 1", "acme rma 13 6 4, acme rma 23 2 2"] {
-        super::super::settle(&mut conn, &mut windows(), &batch).await.unwrap();
+        super::super::settle(&mut conn, now, &mut windows(), &batch).await.unwrap();
         assert_eq!(query_text(&mut conn, rows).await, expected);
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use delivery::Deliveries;
 use platform::{Process, Service as _, config};

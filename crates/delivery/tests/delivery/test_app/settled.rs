@@ -17,7 +17,7 @@ impl TestApp {
             let ids = self.replica.deliveries.append(conn, now, batch).await?;
             conn.batch_execute(
                 "INSERT INTO delivery_attempts SELECT id, 0, 6, next_attempt_at, 1, 'rejected', \
-                 422, '', '', 'dead' FROM deliveries; DELETE FROM deliveries",
+                 422, '', '', 'dead', '', '', merchant FROM deliveries; DELETE FROM deliveries",
             )
             .await?;
             Ok::<_, DatabaseError>(ids)

@@ -1,0 +1,288 @@
+//! Deliveries in flight, from their claim to their settlement, and the memory that each endpoint may use.
+//!
+//! An endpoint may use an eighth of the free memory. One busy endpoint therefore gets a ninth of all, and
+//! however many begin to hang at the same time, some is left for the others. A fast endpoint needs
+//! little: messages in flight are rate times latency (Little's law).
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use platform::Timestamp;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::ack_tracker::SLOW_AFTER;
+use crate::store::EndpointKey;
+
+/// Part of the free memory that one endpoint may use.
+const ENDPOINT_SHARE: u32 = 8;
+/// Messages that an endpoint may have in flight however little memory is free, unless it is slow.
+const MIN_MESSAGES: u32 = 4;
+/// Permits of a message, if none is in flight.
+const DEFAULT_PERMITS: u32 = 17;
+/// A delivery in flight is looked up after a quarter of its age, within these bounds. Another replica may
+/// have settled it.
+const CHECK_AFTER: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+
+#[derive(Debug)]
+struct Delivery {
+    endpoint: EndpointKey,
+    permits: u32,
+    queued_at: Instant,
+    leased_until: Timestamp,
+    check_at: Instant,
+    is_slow: bool,
+}
+
+/// Deliveries of one endpoint, or of all.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    messages: u32,
+    permits: u32,
+    /// Part of the above that has been in flight for longer than [`SLOW_AFTER`].
+    slow_messages: u32,
+    slow_permits: u32,
+}
+
+impl Held {
+    fn add(&mut self, delivery: &Delivery) {
+        self.messages += 1;
+        self.permits += delivery.permits;
+        if delivery.is_slow {
+            self.add_slow(delivery);
+        }
+    }
+
+    fn add_slow(&mut self, delivery: &Delivery) {
+        self.slow_messages += 1;
+        self.slow_permits += delivery.permits;
+    }
+
+    fn remove(&mut self, delivery: &Delivery) {
+        self.messages -= 1;
+        self.permits -= delivery.permits;
+        if delivery.is_slow {
+            self.slow_messages -= 1;
+            self.slow_permits -= delivery.permits;
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct InFlight {
+    budget: u32,
+    all: Held,
+    endpoints: HashMap<EndpointKey, Held>,
+    deliveries: HashMap<Uuid, Delivery>,
+    checks: BTreeSet<(Instant, Uuid)>,
+}
+
+impl InFlight {
+    /// `budget` is the number of permits of a process that sends.
+    pub(super) fn new(budget: u32) -> Self {
+        Self {
+            budget,
+            all: Held::default(),
+            endpoints: HashMap::new(),
+            deliveries: HashMap::new(),
+            checks: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn insert(
+        &mut self,
+        id: Uuid,
+        endpoint: EndpointKey,
+        permits: u32,
+        leased_until: Timestamp,
+        now: Instant,
+    ) {
+        self.remove(id);
+        let check_at = now + CHECK_AFTER.0;
+        let is_slow = false;
+        let delivery =
+            Delivery { endpoint, permits, queued_at: now, leased_until, check_at, is_slow };
+        self.all.add(&delivery);
+        self.endpoints.entry(delivery.endpoint.clone()).or_default().add(&delivery);
+        self.checks.insert((check_at, id));
+        self.deliveries.insert(id, delivery);
+    }
+
+    /// Removes a delivery that is no longer queued, and returns its endpoint.
+    pub(super) fn remove(&mut self, id: Uuid) -> Option<EndpointKey> {
+        let delivery = self.deliveries.remove(&id)?;
+        self.checks.remove(&(delivery.check_at, id));
+        self.all.remove(&delivery);
+        if let Some(held) = self.endpoints.get_mut(&delivery.endpoint) {
+            held.remove(&delivery);
+            if held.messages == 0 {
+                self.endpoints.remove(&delivery.endpoint);
+            }
+        }
+        Some(delivery.endpoint)
+    }
+
+    pub(super) fn contains(&self, id: Uuid) -> bool {
+        self.deliveries.contains_key(&id)
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = Uuid> + '_ {
+        self.deliveries.keys().copied()
+    }
+
+    /// Number of messages of an endpoint.
+    pub(super) fn messages(&self, endpoint: &EndpointKey) -> u32 {
+        self.endpoints.get(endpoint).map_or(0, |held| held.messages)
+    }
+
+    /// Average permits of a message.
+    pub(super) fn average_permits(&self) -> u32 {
+        self.all.permits.checked_div(self.all.messages).unwrap_or(DEFAULT_PERMITS).max(1)
+    }
+
+    /// Number of messages that the endpoint may have in flight beside those that it has. `reserved` permits
+    /// are about to be used. Slow endpoints, and endpoints whose probes fail, share half of the memory.
+    pub(super) fn free_slots(&self, endpoint: &EndpointKey, fails: bool, reserved: u32) -> u32 {
+        let held = self.endpoints.get(endpoint).copied().unwrap_or_default();
+        let is_slow = fails || held.slow_messages > 0;
+        let mut free = self.budget.saturating_sub(self.all.permits.saturating_add(reserved));
+        if is_slow {
+            free = free.min((self.budget / 2).saturating_sub(self.all.slow_permits)).max(
+                // A budget of one message is for slow endpoints too.
+                u32::from(self.all.messages == 0 && reserved == 0),
+            );
+        }
+        if free == 0 {
+            return 0;
+        }
+        let share = (free / ENDPOINT_SHARE).saturating_sub(held.permits) / self.average_permits();
+        let min_messages = if is_slow { 1 } else { MIN_MESSAGES };
+        share.max(min_messages.saturating_sub(held.messages))
+    }
+
+    /// Takes up to `max` deliveries that may have been settled by another replica.
+    pub(super) fn take_checks(&mut self, now: Instant, max: usize) -> Vec<Uuid> {
+        let mut taken = Vec::new();
+        while taken.len() < max
+            && let Some((at, id)) = self.checks.pop_first()
+        {
+            if at > now {
+                self.checks.insert((at, id));
+                break;
+            }
+            let Some(delivery) = self.deliveries.get_mut(&id) else { continue };
+            let age = now.duration_since(delivery.queued_at);
+            delivery.check_at = now + (age / 4).clamp(CHECK_AFTER.0, CHECK_AFTER.1);
+            self.checks.insert((delivery.check_at, id));
+            if age >= SLOW_AFTER && !delivery.is_slow {
+                delivery.is_slow = true;
+                self.all.add_slow(delivery);
+                if let Some(held) = self.endpoints.get_mut(&delivery.endpoint) {
+                    held.add_slow(delivery);
+                }
+            }
+            taken.push(id);
+        }
+        taken
+    }
+
+    /// Returns the deliveries whose lease expired.
+    pub(super) fn expired(&self, now: Timestamp) -> Vec<Uuid> {
+        let expired = self.deliveries.iter().filter(|(_, delivery)| delivery.leased_until <= now);
+        expired.map(|(id, _)| *id).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The budget of 64 MiB with small messages.
+    const BUDGET: u32 = 65_536;
+    const PERMITS: u32 = 17;
+
+    fn key(number: u32) -> EndpointKey {
+        (format!("merchant-{number}"), "rma".to_owned())
+    }
+
+    fn send(in_flight: &mut InFlight, number: u32, messages: u32, now: Instant) {
+        for _ in 0..messages {
+            let id = Uuid::new_v4();
+            in_flight.insert(id, key(number), PERMITS, Timestamp::UNIX_EPOCH, now);
+        }
+    }
+
+    /// Lets each of `endpoints` endpoints send as much as it may, in turns of `turn` messages.
+    fn saturate(in_flight: &mut InFlight, endpoints: u32, turn: u32, now: Instant) {
+        loop {
+            let before = in_flight.all.messages;
+            for number in 0..endpoints {
+                let free = in_flight.free_slots(&key(number), false, 0);
+                send(in_flight, number, free.min(turn), now);
+            }
+            if in_flight.all.messages == before {
+                return;
+            }
+        }
+    }
+
+    #[test]
+    fn one_endpoint_gets_hundreds_of_slots_and_no_large_share() {
+        let mut in_flight = InFlight::new(BUDGET);
+        saturate(&mut in_flight, 1, 1, Instant::now());
+        let messages = in_flight.messages(&key(0));
+        assert!((400..=BUDGET / PERMITS / ENDPOINT_SHARE).contains(&messages), "{messages}");
+    }
+
+    #[test]
+    fn fifty_endpoints_that_hang_leave_room_for_fifty_others() {
+        let now = Instant::now();
+        let mut in_flight = InFlight::new(BUDGET);
+        saturate(&mut in_flight, 50, 10, now);
+        for number in 50..100 {
+            let free = in_flight.free_slots(&key(number), false, 0);
+            assert!(free >= 8, "endpoint {number} has {free} slots");
+            send(&mut in_flight, number, 8, now);
+        }
+        assert!(in_flight.all.permits <= BUDGET);
+    }
+
+    #[test]
+    fn more_hanging_endpoints_than_slots_leave_half_to_the_others() {
+        let (now, mut in_flight) = (Instant::now(), InFlight::new(BUDGET));
+        for number in 0..10_000 {
+            if in_flight.free_slots(&key(number), true, 0) > 0 {
+                send(&mut in_flight, number, 1, now);
+                in_flight.take_checks(now + SLOW_AFTER, usize::MAX);
+            }
+        }
+        let half = BUDGET / 2 / PERMITS;
+        assert!((half..half + 2).contains(&in_flight.all.messages), "{:?}", in_flight.all);
+        assert!(in_flight.free_slots(&key(20_000), false, 0) > 200);
+    }
+
+    #[test]
+    fn an_endpoint_whose_message_is_in_flight_for_a_second_is_slow() {
+        let (now, mut in_flight) = (Instant::now(), InFlight::new(4 * PERMITS));
+        send(&mut in_flight, 0, 1, now);
+        assert_eq!(in_flight.free_slots(&key(0), false, 0), 3);
+        in_flight.take_checks(now + SLOW_AFTER, 10);
+        assert_eq!(in_flight.free_slots(&key(0), false, 0), 0);
+        assert_eq!(in_flight.free_slots(&key(1), false, 0), 4);
+        assert_eq!(in_flight.free_slots(&key(1), false, 3 * PERMITS), 0);
+    }
+
+    #[test]
+    fn checks_become_rarer_and_end_with_the_settlement() {
+        let (now, mut in_flight) = (Instant::now(), InFlight::new(BUDGET));
+        let id = Uuid::new_v4();
+        in_flight.insert(id, key(0), PERMITS, Timestamp::UNIX_EPOCH, now);
+        let checks = (0..20_000_u64)
+            .filter(|ms| !in_flight.take_checks(now + Duration::from_millis(*ms), 10).is_empty());
+        assert!((15..45).contains(&checks.count()));
+        assert_eq!(in_flight.remove(id), Some(key(0)));
+        assert_eq!(in_flight.remove(id), None);
+        assert!(in_flight.take_checks(now + Duration::from_secs(60), 10).is_empty());
+        assert_eq!((in_flight.all.permits, in_flight.all.slow_permits), (0, 0));
+    }
+}

@@ -1,0 +1,189 @@
+//! A term of leadership: the state of the dispatcher, and one look for due deliveries.
+//!
+//! The cost of a look does not depend on the number of endpoints, or of deliveries that wait. It reads
+//! the deliveries that became due since the last look, and claims deliveries of endpoints that are due
+//! and may be sent to.
+
+mod maintenance;
+mod opening;
+
+use std::collections::{HashMap, HashSet};
+
+use diesel_async::AsyncPgConnection;
+use platform::{Timestamp, database::DatabaseError};
+use tokio::sync::watch;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use self::maintenance::Maintenance;
+use self::opening::Opening;
+use super::in_flight::InFlight;
+use super::schedule::{Schedule, Wait};
+use crate::engine::Engine;
+use crate::store::{
+    self, ClaimParams, ClaimedDelivery, Claims, Content, EndpointKey, OpenEndpoint,
+};
+
+/// Deliveries in flight that a look checks.
+const MAX_CHECKS: usize = 1000;
+
+pub(super) struct Term {
+    pub(super) schedule: Schedule,
+    pub(super) in_flight: InFlight,
+    maintenance: Maintenance,
+    merchants: watch::Receiver<u64>,
+    /// Deliveries that are due before this time have been read.
+    pub(super) read_until: Timestamp,
+    pub(super) far_look_at: Instant,
+}
+
+/// A claimed delivery, its content, and whether it filled the window of its endpoint.
+pub(super) type QueuedDelivery = (ClaimedDelivery, Content, bool);
+
+/// Result of a look.
+pub(super) struct Look {
+    pub(super) queued: Vec<QueuedDelivery>,
+    /// More may be due now.
+    pub(super) is_incomplete: bool,
+}
+
+impl Term {
+    pub(super) async fn begin(
+        conn: &mut AsyncPgConnection,
+        engine: &Engine,
+        now: Timestamp,
+    ) -> Result<Self, DatabaseError> {
+        let mut term = Self {
+            schedule: Schedule::default(),
+            in_flight: InFlight::new(engine.inflight_budget.total()),
+            maintenance: Maintenance::new(),
+            merchants: engine.merchants.changes(),
+            read_until: now,
+            far_look_at: Instant::now(),
+        };
+        term.reload_in_flight(conn, engine).await?;
+        Ok(term)
+    }
+
+    /// Notes that a delivery left the broker. Returns whether its endpoint waited for that.
+    pub(super) fn settled(&mut self, id: Uuid) -> bool {
+        self.in_flight.remove(id).is_some_and(|endpoint| self.schedule.settled(&endpoint))
+    }
+
+    /// Notes the settlements of this replica. Returns whether an endpoint waited for one.
+    fn note_settled(&mut self, engine: &Engine) -> bool {
+        let mut is_awaited = false;
+        for id in engine.settled.take() {
+            is_awaited |= self.settled(id);
+        }
+        is_awaited
+    }
+
+    /// Claims one batch of due deliveries.
+    pub(super) async fn look(
+        &mut self,
+        conn: &mut AsyncPgConnection,
+        engine: &Engine,
+        params: ClaimParams,
+    ) -> Result<Look, DatabaseError> {
+        let now = params.now;
+        self.run_maintenance(conn, engine, now).await?;
+        self.check_in_flight(conn).await?;
+        self.note_changes(engine, now);
+        let max_batch = engine.settings.dispatch_batch.get();
+        let openings = self.open_endpoints(conn, engine, now, max_batch).await?;
+        // First the flag, then the list: a settlement in between is noticed.
+        engine.settled.set_awaited(self.schedule.has_full_windows());
+        let is_incomplete = self.note_settled(engine) || self.maintenance.is_sweep_urgent();
+        let mut look = Look { queued: Vec::new(), is_incomplete };
+        if openings.is_empty() {
+            return Ok(look);
+        }
+        let open: Vec<_> = openings.iter().map(|opening| opening.endpoint.clone()).collect();
+        let claims = store::claim_due(conn, params, &open).await?;
+        look.is_incomplete |= claims.blocked > 0;
+        self.put_back(&openings, &claims);
+        look.queued = self.track(engine, &openings, claims, params.leased_until());
+        Ok(look)
+    }
+
+    /// Finds out which deliveries other replicas have settled.
+    async fn check_in_flight(&mut self, conn: &mut AsyncPgConnection) -> Result<(), DatabaseError> {
+        let ids = self.in_flight.take_checks(Instant::now(), MAX_CHECKS);
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let queued = store::still_queued(conn, &ids).await?;
+        let queued: HashSet<_> = queued.iter().map(|queued| queued.id).collect();
+        for id in ids.into_iter().filter(|id| !queued.contains(id)) {
+            self.settled(id);
+        }
+        Ok(())
+    }
+
+    /// Notes what happened since the last look: settlements of this replica, times of probes, changes of
+    /// merchants.
+    fn note_changes(&mut self, engine: &Engine, now: Timestamp) {
+        self.note_settled(engine);
+        self.schedule.start_probes(now);
+        if self.merchants.has_changed().is_ok_and(|changed| changed) {
+            drop(self.merchants.borrow_and_update());
+            self.maintenance.merchants_changed = true;
+            self.schedule.merchants_changed(|(merchant, kind), wait| match wait {
+                Wait::Resume => !engine.is_endpoint_paused(merchant, kind),
+                Wait::NewerVersion(version) => {
+                    engine.version(merchant).is_some_and(|current| current > version)
+                }
+                Wait::Turn | Wait::Settlement | Wait::Probe(_) => false,
+            });
+        }
+    }
+
+    /// Puts endpoints back that may have more due deliveries, and removes the others.
+    fn put_back(&mut self, openings: &[Opening], claims: &Claims) {
+        let mut found = HashMap::<&EndpointKey, (u32, Timestamp)>::new();
+        for (key, at) in &claims.found {
+            let (messages, last) = found.entry(key).or_insert((0, *at));
+            *messages += 1;
+            *last = (*last).max(*at);
+        }
+        for OpenEndpoint { key, from, max_messages } in openings.iter().map(|it| &it.endpoint) {
+            let (messages, last) = found.get(key).copied().unwrap_or((0, *from));
+            if claims.is_truncated || claims.left.contains(key) {
+                self.schedule.put_back(key, *from);
+            } else if messages < *max_messages {
+                self.schedule.remove(key);
+            } else {
+                self.schedule.put_back(key, last);
+            }
+        }
+    }
+
+    /// Counts claimed deliveries as in flight.
+    fn track(
+        &mut self,
+        engine: &Engine,
+        openings: &[Opening],
+        claims: Claims,
+        leased_until: Timestamp,
+    ) -> Vec<QueuedDelivery> {
+        let mut claimed = HashMap::<EndpointKey, u32>::new();
+        let now = Instant::now();
+        for (delivery, content) in &claims.claimed {
+            *claimed.entry(delivery.endpoint()).or_default() += 1;
+            let permits = engine.inflight_budget.permits(content.body.len());
+            let endpoint = delivery.endpoint();
+            self.in_flight.insert(delivery.id, endpoint, permits, leased_until, now);
+        }
+        let full: HashSet<_> = openings
+            .iter()
+            .filter(|opening| claimed.get(&opening.endpoint.key) >= Some(&opening.free_window))
+            .map(|opening| &opening.endpoint.key)
+            .collect();
+        let queued = claims.claimed.into_iter().map(|(delivery, content)| {
+            let is_full = full.contains(&delivery.endpoint());
+            (delivery, content, is_full)
+        });
+        queued.collect()
+    }
+}

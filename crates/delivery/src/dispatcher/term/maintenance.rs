@@ -1,0 +1,245 @@
+//! Work of the dispatcher once a second: expired leases, blocked heads, endpoints to look at again.
+//!
+//! Deleted rows stay in the indexes while a long transaction is open, for example `pg_dump`, and a scan
+//! reads them. A scan that takes long is therefore repeated after [`PAUSE_FACTOR`] times its duration.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use diesel_async::{AsyncConnection as _, AsyncPgConnection, SimpleAsyncConnection as _};
+use platform::{Timestamp, database::DatabaseError};
+use tokio::time::Instant;
+
+use super::Term;
+use crate::engine::Engine;
+use crate::store::{self, BlockedCursor, EndpointKey, LeasedDelivery};
+
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Interval of comparing the deliveries in flight with the database.
+const RELOAD_INTERVAL: Duration = Duration::from_secs(30);
+const PAUSE_FACTOR: u32 = 20;
+/// Endpoints that one step of a sweep reads: of the first sweep, and later. A hundred thousand endpoints
+/// take 0.2 % of a core, and a sweep of them seven minutes.
+const FIRST_SWEEP_STEP: i64 = 1000;
+const SWEEP_STEP: i64 = 250;
+
+/// A scan that runs at an interval.
+#[derive(Debug)]
+struct Scan {
+    interval: Duration,
+    next_at: Instant,
+}
+
+impl Scan {
+    fn every(interval: Duration) -> Self {
+        Self { interval, next_at: Instant::now() }
+    }
+
+    /// The first time after an interval.
+    fn after(interval: Duration) -> Self {
+        Self { interval, next_at: Instant::now() + interval }
+    }
+
+    fn is_due(&self) -> bool {
+        self.next_at <= Instant::now()
+    }
+
+    fn ran_since(&mut self, start: Instant) {
+        let pause = self.interval.max(start.elapsed() * PAUSE_FACTOR);
+        self.next_at = Instant::now() + pause;
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Maintenance {
+    second: Scan,
+    heads: Scan,
+    reload: Scan,
+    sweep: Scan,
+    blocked: BlockedCursor,
+    /// The endpoint that the sweep read last.
+    swept: EndpointKey,
+    /// Rounds in which the sweep runs at every look, because endpoints with due deliveries may be unknown.
+    urgent_rounds: u8,
+    /// A merchant may have enabled a disabled endpoint.
+    pub(super) merchants_changed: bool,
+}
+
+impl Maintenance {
+    pub(super) fn new() -> Self {
+        Self {
+            second: Scan::every(INTERVAL),
+            heads: Scan::every(INTERVAL),
+            reload: Scan::after(RELOAD_INTERVAL),
+            sweep: Scan::every(INTERVAL),
+            blocked: BlockedCursor::default(),
+            swept: EndpointKey::default(),
+            urgent_rounds: 1,
+            merchants_changed: true,
+        }
+    }
+
+    /// Makes the sweep look at all endpoints without pauses. A round that has begun is finished first: a
+    /// flood that lasts must not make the sweep start anew again and again.
+    pub(super) fn sweep_now(&mut self) {
+        if self.urgent_rounds == 0 {
+            self.swept = EndpointKey::default();
+        }
+        self.urgent_rounds = (self.urgent_rounds + 1).min(2);
+    }
+
+    pub(super) fn is_sweep_urgent(&self) -> bool {
+        self.urgent_rounds > 0
+    }
+}
+
+impl Term {
+    pub(super) async fn run_maintenance(
+        &mut self,
+        conn: &mut AsyncPgConnection,
+        engine: &Engine,
+        now: Timestamp,
+    ) -> Result<(), DatabaseError> {
+        if self.maintenance.second.is_due() {
+            let start = Instant::now();
+            self.expire_leases(conn, engine, now).await?;
+            for key in store::take_wake_ups(conn).await? {
+                self.schedule.revisit(key, Timestamp::UNIX_EPOCH);
+            }
+            if std::mem::take(&mut self.maintenance.merchants_changed) {
+                enable_endpoints(conn, engine).await?;
+            }
+            self.maintenance.second.ran_since(start);
+        }
+        if self.maintenance.heads.is_due() {
+            let start = Instant::now();
+            let unblocked = store::unblock_heads(conn, now, &mut self.maintenance.blocked).await?;
+            if unblocked > 0 {
+                tracing::warn!(deliveries = unblocked, "unblocked {unblocked} heads of keys");
+            }
+            self.maintenance.heads.ran_since(start);
+        }
+        if self.maintenance.reload.is_due() {
+            let start = Instant::now();
+            self.reload_in_flight(conn, engine).await?;
+            self.maintenance.reload.ran_since(start);
+        }
+        if self.maintenance.is_sweep_urgent() || self.maintenance.sweep.is_due() {
+            let start = Instant::now();
+            self.sweep(conn, now).await?;
+            self.maintenance.sweep.ran_since(start);
+        }
+        Ok(())
+    }
+
+    async fn expire_leases(
+        &mut self,
+        conn: &mut AsyncPgConnection,
+        engine: &Engine,
+        now: Timestamp,
+    ) -> Result<(), DatabaseError> {
+        let ids = self.in_flight.expired(now);
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let expired = store::expire_leases(conn, now, &ids).await?;
+        for id in ids {
+            self.settled(id);
+        }
+        if expired > 0 {
+            tracing::warn!(deliveries = expired, "the leases of {expired} deliveries expired");
+            engine.metrics.leases_expired(expired);
+        }
+        Ok(())
+    }
+
+    /// Makes the deliveries in flight those that the database has.
+    pub(super) async fn reload_in_flight(
+        &mut self,
+        conn: &mut AsyncPgConnection,
+        engine: &Engine,
+    ) -> Result<(), DatabaseError> {
+        let leased = conn
+            .transaction(async |conn| {
+                set_long_timeout(conn).await?;
+                store::leased(conn).await
+            })
+            .await?;
+        let known: HashSet<_> = leased.iter().map(|leased| leased.id).collect();
+        let gone: Vec<_> = self.in_flight.ids().filter(|id| !known.contains(id)).collect();
+        for id in gone {
+            self.settled(id);
+        }
+        let permits = engine.inflight_budget.permits(0);
+        for LeasedDelivery { id, merchant, kind, leased_until } in leased {
+            if !self.in_flight.contains(id) {
+                let now = Instant::now();
+                self.in_flight.insert(id, (merchant, kind), permits, leased_until, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the next endpoints, one after the other, in case a delivery was committed later than the
+    /// time for which the dispatcher looks back.
+    async fn sweep(
+        &mut self,
+        conn: &mut AsyncPgConnection,
+        now: Timestamp,
+    ) -> Result<(), DatabaseError> {
+        let maintenance = &mut self.maintenance;
+        let limit = if maintenance.is_sweep_urgent() { FIRST_SWEEP_STEP } else { SWEEP_STEP };
+        let after = std::mem::take(&mut maintenance.swept);
+        let endpoints = conn
+            .transaction(async |conn| {
+                set_long_timeout(conn).await?;
+                store::endpoints_after(conn, &after, limit).await
+            })
+            .await?;
+        match endpoints.last() {
+            Some(last) if i64::try_from(endpoints.len()) == Ok(limit) => {
+                maintenance.swept = (last.merchant.clone(), last.kind.clone());
+            }
+            _ => maintenance.urgent_rounds = maintenance.urgent_rounds.saturating_sub(1),
+        }
+        for endpoint in endpoints.into_iter().filter(|endpoint| endpoint.first_at <= now) {
+            self.schedule.revisit((endpoint.merchant, endpoint.kind), endpoint.first_at);
+        }
+        Ok(())
+    }
+}
+
+/// Enables endpoints again whose merchant changed after a 410 response.
+async fn enable_endpoints(
+    conn: &mut AsyncPgConnection,
+    engine: &Engine,
+) -> Result<(), DatabaseError> {
+    for disabled in store::disabled_endpoints(conn).await? {
+        if engine.version(&disabled.merchant).is_some_and(|version| version > disabled.version) {
+            // One endpoint per transaction: settlers lock several, in an order of their own.
+            store::enable_endpoint(conn, &disabled).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Lets the statements of a transaction take longer than others may: a scan may read many deleted rows.
+async fn set_long_timeout(conn: &mut AsyncPgConnection) -> Result<(), DatabaseError> {
+    Ok(conn.batch_execute("SET LOCAL statement_timeout = '1min'").await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_that_lasts_does_not_make_the_sweep_start_anew() {
+        let mut maintenance = Maintenance::new();
+        maintenance.swept = ("acme".to_owned(), "rma".to_owned());
+        (0..5).for_each(|_| maintenance.sweep_now());
+        assert_eq!((maintenance.swept.0.as_str(), maintenance.urgent_rounds), ("acme", 2));
+        maintenance.urgent_rounds = 0;
+        maintenance.sweep_now();
+        assert_eq!((maintenance.swept.0.as_str(), maintenance.urgent_rounds), ("", 1));
+    }
+}

@@ -1,0 +1,50 @@
+//! Finds dead letters that are outdated.
+
+use std::collections::HashSet;
+
+use diesel::QueryableByName;
+use diesel::sql_query;
+use diesel::sql_types::{Array, Integer};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use platform::database::{DatabaseError, prepared};
+use uuid::Uuid;
+
+#[derive(QueryableByName)]
+struct DeadLetterKey {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    id: Uuid,
+    #[diesel(sql_type = Integer)]
+    replay_number: i32,
+}
+
+/// A missing message alone does not make a dead letter outdated: the database may have been restored
+/// from a backup that is older than the message.
+const OUTDATED: &str = "SELECT letter.id, letter.replay_number \
+ FROM unnest($1, $2) AS letter (id, replay_number) \
+ LEFT JOIN delivery_messages AS message ON message.id = letter.id \
+ WHERE message.is_erased \
+ OR message.id IS NULL AND letter.id < $3 \
+ OR EXISTS (SELECT FROM deliveries AS row WHERE row.id = letter.id \
+            AND row.replay_number > letter.replay_number) \
+ OR EXISTS (SELECT FROM delivery_attempts AS attempt \
+            WHERE attempt.delivery = letter.id \
+            AND (attempt.replay_number > letter.replay_number \
+                 OR attempt.replay_number = letter.replay_number \
+                 AND attempt.settled = 'delivered'))";
+
+/// Returns the outdated ones among these dead letters, as delivery id and replay number: those that a
+/// later replay superseded, whose delivery succeeded after all, whose message was erased, or whose
+/// message is from before `oldest_kept` and no longer stored.
+pub(crate) async fn outdated_dead_letters(
+    conn: &mut AsyncPgConnection,
+    dead_letters: impl Iterator<Item = (Uuid, i32)>,
+    oldest_kept: Uuid,
+) -> Result<HashSet<(Uuid, i32)>, DatabaseError> {
+    let (ids, replay_numbers): (Vec<_>, Vec<_>) = dead_letters.unzip();
+    let query = sql_query(OUTDATED)
+        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+        .bind::<Array<Integer>, _>(replay_numbers)
+        .bind::<diesel::sql_types::Uuid, _>(oldest_kept);
+    let outdated: Vec<DeadLetterKey> = prepared(query).load(conn).await?;
+    Ok(outdated.into_iter().map(|letter| (letter.id, letter.replay_number)).collect())
+}

@@ -1,0 +1,149 @@
+//! Endpoints that have due deliveries.
+
+use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz};
+use diesel::{QueryableByName, sql_query};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, prepared},
+};
+
+use super::{EndpointKey, column};
+
+/// An endpoint with a due delivery, and the state that decides whether it may be sent to.
+#[derive(Debug, QueryableByName)]
+pub(crate) struct DueEndpoint {
+    #[diesel(sql_type = Text)]
+    pub(crate) merchant: String,
+    #[diesel(sql_type = Text)]
+    pub(crate) kind: String,
+    /// Earliest time of the deliveries that were read.
+    #[diesel(sql_type = Timestamptz)]
+    pub(crate) first_at: Timestamp,
+    /// Number of deliveries that were read.
+    #[diesel(sql_type = BigInt)]
+    pub(crate) read: i64,
+    /// None before the first attempt, like the following.
+    #[diesel(sql_type = Nullable<Integer>)]
+    pub(crate) window_size: Option<i32>,
+    #[diesel(sql_type = Nullable<Integer>)]
+    pub(crate) failed_probes: Option<i32>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(crate) not_before: Option<Timestamp>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    pub(crate) disabled_at_version: Option<i64>,
+}
+
+impl DueEndpoint {
+    pub(crate) fn key(&self) -> EndpointKey {
+        (self.merchant.clone(), self.kind.clone())
+    }
+
+    /// Whether probes of the endpoint fail. Only then `not_before` is the time of the next probe. Otherwise
+    /// it is the time of the last response, by a clock that may be ahead of this one.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.failed_probes.is_some_and(|failed| failed > 0)
+    }
+}
+
+/// The conditions are those of the index on times.
+const DUE_ENDPOINTS: &str = "SELECT due.*, endpoint.window_size, endpoint.failed_probes, \
+ endpoint.not_before, endpoint.disabled_at_version FROM ( \
+     SELECT merchant, kind, min(next_attempt_at) AS first_at, sum(read)::bigint AS read FROM ( \
+         (SELECT merchant, kind, next_attempt_at, 1 AS read FROM deliveries \
+         WHERE state = 'ready' AND next_attempt_at AT TIME ZONE 'UTC' > $1 AT TIME ZONE 'UTC' \
+         AND next_attempt_at AT TIME ZONE 'UTC' <= $2 AT TIME ZONE 'UTC' \
+         ORDER BY next_attempt_at AT TIME ZONE 'UTC' LIMIT $3) \
+         UNION ALL \
+         SELECT *, 0 FROM unnest($4, $5, $6) AS given (merchant, kind, next_attempt_at) \
+     ) AS due GROUP BY merchant, kind \
+ ) AS due LEFT JOIN delivery_endpoints AS endpoint USING (merchant, kind) \
+ ORDER BY first_at";
+
+/// Returns the endpoints of the deliveries that became due after `from`, and the given endpoints, each
+/// with the time before which no delivery of it is due. Reads at most `limit` deliveries.
+pub(crate) async fn due_endpoints(
+    conn: &mut AsyncPgConnection,
+    (from, now): (Timestamp, Timestamp),
+    limit: i64,
+    given: &[(EndpointKey, Timestamp)],
+) -> Result<Vec<DueEndpoint>, DatabaseError> {
+    let statement = sql_query(DUE_ENDPOINTS)
+        .bind::<Timestamptz, _>(from)
+        .bind::<Timestamptz, _>(now)
+        .bind::<BigInt, _>(limit)
+        .bind::<Array<Text>, _>(column(given, |((merchant, _), _)| merchant.as_str()))
+        .bind::<Array<Text>, _>(column(given, |((_, kind), _)| kind.as_str()))
+        .bind::<Array<Timestamptz>, _>(column(given, |(_, from)| *from));
+    Ok(prepared(statement).load(conn).await?)
+}
+
+/// An endpoint and the time of its first ready delivery.
+#[derive(Debug, QueryableByName)]
+pub(crate) struct FirstReady {
+    #[diesel(sql_type = Text)]
+    pub(crate) merchant: String,
+    #[diesel(sql_type = Text)]
+    pub(crate) kind: String,
+    #[diesel(sql_type = Timestamptz)]
+    pub(crate) first_at: Timestamp,
+}
+
+/// The index skips from endpoint to endpoint, so a long backlog of one costs nothing.
+const ENDPOINTS_AFTER: &str = "WITH RECURSIVE endpoints (merchant, kind, first_at, number) AS ( \
+     (SELECT merchant, kind, next_attempt_at, 1::bigint FROM deliveries \
+     WHERE state = 'ready' AND (merchant, kind) > ($1, $2) \
+     ORDER BY merchant, kind, next_attempt_at LIMIT 1) \
+     UNION ALL \
+     SELECT next.*, endpoints.number + 1 FROM endpoints, LATERAL ( \
+         SELECT merchant, kind, next_attempt_at FROM deliveries \
+         WHERE state = 'ready' AND (merchant, kind) > (endpoints.merchant, endpoints.kind) \
+         ORDER BY merchant, kind, next_attempt_at LIMIT 1 \
+     ) AS next \
+     WHERE endpoints.number < $3 \
+ ) \
+ SELECT merchant, kind, first_at FROM endpoints";
+
+/// Returns up to `limit` endpoints after `after` that have ready deliveries, due or not.
+pub(crate) async fn endpoints_after(
+    conn: &mut AsyncPgConnection,
+    after: &EndpointKey,
+    limit: i64,
+) -> Result<Vec<FirstReady>, DatabaseError> {
+    let statement = sql_query(ENDPOINTS_AFTER)
+        .bind::<Text, _>(&after.0)
+        .bind::<Text, _>(&after.1)
+        .bind::<BigInt, _>(limit);
+    Ok(prepared(statement).load(conn).await?)
+}
+
+#[derive(QueryableByName)]
+struct WokenEndpoint {
+    #[diesel(sql_type = Text)]
+    merchant: String,
+    #[diesel(sql_type = Text)]
+    kind: String,
+}
+
+/// Makes the dispatcher look at an endpoint again, whichever replica runs it.
+pub(super) async fn wake_up(
+    conn: &mut AsyncPgConnection,
+    merchant: &str,
+    kind: &str,
+) -> Result<(), DatabaseError> {
+    sql_query("INSERT INTO delivery_wake_ups VALUES ($1, $2) ON CONFLICT DO NOTHING")
+        .bind::<Text, _>(merchant)
+        .bind::<Text, _>(kind)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Returns the endpoints to look at again, and deletes them.
+pub(crate) async fn take_wake_ups(
+    conn: &mut AsyncPgConnection,
+) -> Result<Vec<EndpointKey>, DatabaseError> {
+    let statement = sql_query("DELETE FROM delivery_wake_ups RETURNING merchant, kind");
+    let woken: Vec<WokenEndpoint> = prepared(statement).load(conn).await?;
+    Ok(woken.into_iter().map(|woken| (woken.merchant, woken.kind)).collect())
+}
